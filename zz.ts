@@ -29,67 +29,67 @@ import {
   type Message,
   type Reply,
 } from "./kernel/contract.ts";
-import { closeChat, keepStates, markFailed, openChat, remember, rememberTold, save } from "./kernel/conversation/chat.ts";
-import { NO_MODEL, providerNamed, withProvider } from "./kernel/conversation/choose-model.ts";
-import { send } from "./kernel/conversation/send-request.ts";
+import { addAsides, addMessage, closeChat, markFailed, openChat, saveEntry, savePluginStates } from "./kernel/conversation/chat.ts";
+import { completeModelName, NO_MODEL_MESSAGE, providerNamed } from "./kernel/conversation/choose-model.ts";
+import { sendRequest } from "./kernel/conversation/send-request.ts";
 import { events } from "./kernel/conversation/server-sent-events.ts";
-import { loadPrompts, sendUpdates } from "./kernel/conversation/system-prompt.ts";
-import { around, during, emit, enter, note, watch } from "./kernel/events.ts";
-import { firstRules } from "./kernel/gate/rules.ts";
+import { loadPrompts, prepareSystemPrompt } from "./kernel/conversation/system-prompt.ts";
+import { assertPhase, emit, emitNote, enterPhase, observeEvent, runStep } from "./kernel/events.ts";
+import { initialRules } from "./kernel/gate/rules.ts";
 import { projectExtras } from "./kernel/gate/trust.ts";
 import {
   type Core,
   commandNamed,
   type LiveChat,
-  NO_ONE,
+  NO_MODEL_ID,
   type Options,
+  registeredValues,
   showsTraces,
   type TurnContext,
-  valuesOf,
 } from "./kernel/instance.ts";
-import { context } from "./kernel/plugins/create-ctx.ts";
-import { explainError, whereFrom, withoutExit } from "./kernel/plugins/import-plugin.ts";
+import { createCtx } from "./kernel/plugins/create-ctx.ts";
+import { explainError, forbidExitDuring, locationOfError } from "./kernel/plugins/import-plugin.ts";
 import { loadPlugins } from "./kernel/plugins/load-plugins.ts";
 import { closeInstance } from "./kernel/plugins/plugin-handle.ts";
-import { findTool, offered, onlyReads, runCall } from "./kernel/plugins/run-call.ts";
+import { findTool, offeredTools, onlyReads, runCall } from "./kernel/plugins/run-call.ts";
 import { sideRequest } from "./kernel/plugins/side-request.ts";
-import type { Format } from "./kernel/program/command-line.ts";
+import type { OutputFormat } from "./kernel/program/command-line.ts";
 import {
+  askAboutTrust,
   checkFlags,
   checkTools,
   commandIn,
+  emitStarted,
   exitCode,
-  folder,
+  type FirstMessage,
   madeNoChange,
-  notePlace,
-  open,
-  optionsOf,
-  type Prompt,
-  prepend,
-  promptOf,
+  noteUnusualFolder,
+  openConversation,
+  optionsFromFlags,
+  parseAgainWith,
+  readPrompt,
   readStdin,
-  rootOf,
-  settleTrust,
-  start,
+  requireFolder,
+  resolveRoot,
   takeForkId,
 } from "./kernel/program/command-line.ts";
-import { catchConsole, follow, statistics } from "./kernel/program/narrate-turns.ts";
-import { type Cli, one, parseFlags, scriptAt } from "./kernel/program/parse-flags.ts";
-import { lastWord, runAsProcess, type Stop } from "./kernel/program/process-signals.ts";
-import { converse, dialogOf, meetPerson } from "./kernel/program/run-dialog.ts";
+import { catchConsole, narrateTurns, usageLine } from "./kernel/program/narrate-turns.ts";
+import { type CommandLine, indexOfRunFlag, lastValue, parseFlags } from "./kernel/program/parse-flags.ts";
+import { type EarlyStop, errorLine, runAsProcess } from "./kernel/program/process-signals.ts";
+import { connectPersonAtTerminal, dialogOf, runDialog } from "./kernel/program/run-dialog.ts";
 import { callTool, printResult, runFlag } from "./kernel/program/single-run.ts";
 import { unknownSettings } from "./kernel/settings/change-settings.ts";
-import { allFlags, FLAGS } from "./kernel/settings/flag-table.ts";
+import { allFlags, KERNEL_FLAGS } from "./kernel/settings/flag-table.ts";
 import { renewSettings } from "./kernel/settings/settings-files.ts";
 import { ROUNDS } from "./kernel/settings/settings-table.ts";
-import { BUILT, homeFolder, version } from "./kernel/system/installation.ts";
+import { homeFolder, IS_BUILT, version } from "./kernel/system/installation.ts";
 import { finishUnfinished } from "./kernel/system/locks.ts";
 import { print, printAnswer, processIo, say } from "./kernel/system/streams.ts";
 import { clockOf } from "./kernel/text/clock.ts";
-import { until } from "./kernel/text/deadlines.ts";
+import { orAbort } from "./kernel/text/deadlines.ts";
 import { asFault, codeOf, fault, kindOf, usage } from "./kernel/text/faults.ts";
 import { joinHalves } from "./kernel/text/join-continuation.ts";
-import { learn, learnData, learnEnvironment, learnHome, reason, veiledJson } from "./kernel/text/secrets.ts";
+import { errorMessage, learnData, learnEnvironment, learnHome, learnSecret, veiledJson } from "./kernel/text/secrets.ts";
 import { clean, plural, sumUsage, unknown } from "./kernel/text/words.ts";
 import type { Embedded, Embedding } from "./sdk/embed.ts";
 import type { Script } from "./sdk/script.ts";
@@ -104,7 +104,7 @@ export type { How, Script, Talk } from "./sdk/script.ts";
 export async function createZz(options: Options = {}, ready?: (core: Core) => void): Promise<Core> {
   const { io = processIo(), settings = {} } = options;
   const { home = homeFolder(io.env) } = options;
-  const root = rootOf(options, io);
+  const root = resolveRoot(options, io);
   const core: Core = {
     io,
     options: { ...options, home, settings, root },
@@ -126,18 +126,18 @@ export async function createZz(options: Options = {}, ready?: (core: Core) => vo
     ...{ rules: [], first: [] },
     events,
     side: sideRequest,
-    ctx: () => context(core, core.chat ?? openChat(core, NO_ONE)),
+    ctx: () => createCtx(core, core.chat ?? openChat(core, NO_MODEL_ID)),
   };
-  core.rules.push(...(core.first = firstRules(core.options)));
+  core.rules.push(...(core.first = initialRules(core.options)));
   learnEnvironment(io.env);
   learnHome(home);
   learnData([settings, options.options, options.baseUrl]);
-  if (options.key) learn(options.key);
+  if (options.key) learnSecret(options.key);
   if (options.own !== false) core.extras = projectExtras(core.options);
   finishUnfinished(root);
   ready?.(core);
   await renewSettings(core);
-  await withoutExit(() => loadPlugins(core));
+  await forbidExitDuring(() => loadPlugins(core));
   loadPrompts(core);
   return core;
 }
@@ -162,14 +162,14 @@ const REPORT = "Stop here: no more tools can be used now. Say what was done, wha
 const CONTINUE = "Your answer was cut off by the output limit. Continue exactly where it stopped; repeat nothing.";
 
 /** How a line is obeyed: `show` prints the answer, `expand` gives the whole message for what was typed. */
-type Ways = { images?: Image[]; show?: Show | undefined; expand?(text: string): string };
+type TurnOptions = { images?: Image[]; show?: Show | undefined; expand?(text: string): string };
 /** Shows an answer: once, whole, and only in the phase for it. */
 type Show = (text: string) => unknown;
 
 /** Obeys a line, wherever it was typed: as a command, or as the next message. Undefined: it led to no turn. */
-export async function obey(turn: TurnContext, typed: string, ways: Ways = {}): Promise<Answer | undefined> {
+export async function obey(turn: TurnContext, typed: string, ways: TurnOptions = {}): Promise<Answer | undefined> {
   const { core, chat } = turn;
-  const line = await around(turn, "line", typed);
+  const line = await runStep(turn, "line", typed);
   const { name, rest } = commandIn(core, line);
   if (name) await runCommand(turn, commandNamed(core, name), rest);
   else if (line) chat.send(line.replace(/^\/\//, "/"));
@@ -177,7 +177,7 @@ export async function obey(turn: TurnContext, typed: string, ways: Ways = {}): P
 }
 
 /** Sends each queued message as a turn of its own, also those queued meanwhile. Returns the last answer. */
-export async function sendQueued(core: Core, chat: LiveChat, ways: Ways = {}): Promise<Answer | undefined> {
+export async function sendQueued(core: Core, chat: LiveChat, ways: TurnOptions = {}): Promise<Answer | undefined> {
   const { expand = (text: string) => text } = ways;
   let answer: Answer | undefined;
   try {
@@ -185,48 +185,48 @@ export async function sendQueued(core: Core, chat: LiveChat, ways: Ways = {}): P
       answer = await runTurn(core, chat, expand(text), ways);
   } finally {
     const left = chat.queue.splice(0).map((text) => `'${text.slice(0, 60)}'`);
-    if (left.length) note(core, `Not sent, since the turn before did not end: ${left.join(", ")}.`);
+    if (left.length) emitNote(core, `Not sent, since the turn before did not end: ${left.join(", ")}.`);
   }
   return answer;
 }
 
 async function runCommand({ core, chat, ctx }: TurnContext, command: Command, rest: string): Promise<void> {
   const left = () => {
-    note(core, `'/${command.name}' of plugin '${core.commands.get(command.name)?.owner}' did not stop, and was left behind.`);
+    emitNote(core, `'/${command.name}' of plugin '${core.commands.get(command.name)?.owner}' did not stop, and was left behind.`);
     return fault("Stopped.", { exit: 130 });
   };
   try {
-    await until(ctx.signal, ctx.command(command.name, rest), { clock: clockOf(core.io), left });
+    await orAbort(ctx.signal, ctx.command(command.name, rest), { clock: clockOf(core.io), left });
   } finally {
-    keepStates(core, chat);
+    savePluginStates(core, chat);
     ctx.progress(""); // its progress line goes away
   }
 }
 
 /** The turn loop: from the person's message to the answer. */
-export async function runTurn(core: Core, chat: LiveChat, text: string, ways: Ways = {}): Promise<Answer> {
+export async function runTurn(core: Core, chat: LiveChat, text: string, ways: TurnOptions = {}): Promise<Answer> {
   const { show } = ways;
   const attached = chat.attached.splice(0);
   const images = [...(ways.images ?? []), ...attached.filter((one) => typeof one !== "string")];
   text = [...attached.filter((one) => typeof one === "string"), text].filter((one) => one.trim()).join("\n\n");
   const turn = { ...newTurn(core, chat), show };
   try {
-    enter(core, chat, "thinking");
+    enterPhase(core, chat, "thinking");
     chat.turn++;
-    remember(core, chat, { role: "user", text, ...(images.length && { images }) });
+    addMessage(core, chat, { role: "user", text, ...(images.length && { images }) });
     turn.answer.session = chat.id || null;
-    turn.system = await sendUpdates(turn);
+    turn.system = await prepareSystemPrompt(turn);
     for (;;) {
-      rememberTold(core, chat);
-      const reply = await think(turn);
-      remember(core, chat, messageOf(turn, reply));
+      addAsides(core, chat);
+      const reply = await requestReply(turn);
+      addMessage(core, chat, messageOf(turn, reply));
       if (!reply.calls.length) {
-        await respond(turn, reply);
+        await showAnswer(turn, reply);
         break;
       }
-      await perform(turn, reply);
+      await runCalls(turn, reply);
       await checkLimits(turn);
-      enter(core, chat, "thinking");
+      enterPhase(core, chat, "thinking");
     }
   } catch (error) {
     throw await endFailedTurn(turn, asFault(error));
@@ -234,7 +234,7 @@ export async function runTurn(core: Core, chat: LiveChat, text: string, ways: Wa
     await endTurn(turn);
   }
   await emit(core, "answered", turn.answer);
-  keepStates(core, chat);
+  savePluginStates(core, chat);
   return turn.answer;
 }
 
@@ -242,34 +242,34 @@ function newTurn(core: Core, chat: LiveChat): Turn {
   const limit = core.options.rounds ?? core.options.settings.rounds ?? ROUNDS;
   const counts = { rounds: 0, calls: [], usage: { input: 0, output: 0 }, ms: 0 };
   const answer: Answer = { text: "", model: chat.model, session: null, finish: "stop", ...counts };
-  const ctx = context(core, chat);
+  const ctx = createCtx(core, chat);
   return { core, chat, ctx, answer, started: clockOf(core.io).now() - (core.waited ?? 0), system: "", limit, repeats: new Map() };
 }
 
 /** One request, or up to three if the output limit cuts the text. */
-async function think(turn: Turn): Promise<Reply> {
+async function requestReply(turn: Turn): Promise<Reply> {
   const { core, chat, answer } = turn;
   const last = answer.finish !== "stop"; // at a limit the model only reports
   const messages: Message[] = last ? [...chat.messages, { role: "user", text: REPORT }] : [...chat.messages];
   let whole: Reply | undefined;
   answer.rounds++;
-  const tools = last ? [] : await around(turn, "offer", offered(core));
+  const tools = last ? [] : await runStep(turn, "offer", offeredTools(core));
   const started = clockOf(core.io).now();
   for (let more = 0; ; more++) {
-    const reply = await ask(turn, messages, tools).catch((error: Fault) => {
+    const reply = await askModel(turn, messages, tools).catch((error: Fault) => {
       const { text = "", thinking = "" } = error.partial ?? {};
       throw whole ? Object.assign(error, { partial: { text: joinHalves(whole.text, text), thinking } }) : error;
     });
     if (reply.usage) answer.used = chat.used = reply.usage.input + reply.usage.output;
     if (chat.window) answer.window = chat.window;
-    during(chat, "thinking", "planning_tools");
+    assertPhase(chat, "thinking", "planning_tools");
     if (reply.thinking) await emit(core, "thought", { text: reply.thinking, ms: Math.round(clockOf(core.io).now() - started) });
     answer.usage = sumUsage([answer.usage, reply.usage]);
     const before = whole;
     whole = before ? joined(before, reply) : reply;
     if (reply.finish !== "length" || reply.calls.length || !reply.text || more === CONTINUATIONS)
       return last ? { ...whole, calls: [] } : whole;
-    note(core, "The answer was cut off by the output limit; asking for the rest.");
+    emitNote(core, "The answer was cut off by the output limit; asking for the rest.");
     messages.push(messageOf(turn, { ...reply, thinking: "" }), { role: "user", text: CONTINUE });
   }
 
@@ -281,11 +281,11 @@ async function think(turn: Turn): Promise<Reply> {
 }
 
 /** Asks the model. If that fails, the person may choose to try again, perhaps with another model. */
-async function ask(turn: Turn, messages: Message[], tools: ChatRequest["tools"]): Promise<Reply> {
+async function askModel(turn: Turn, messages: Message[], tools: ChatRequest["tools"]): Promise<Reply> {
   const { core, chat, system } = turn;
   for (;;) {
     try {
-      const reply = await send(turn, { task: "chat", model: chat.model, system, messages, tools });
+      const reply = await sendRequest(turn, { task: "chat", model: chat.model, system, messages, tools });
       turn.answer.model = reply.model ?? chat.model;
       return reply;
     } catch (error) {
@@ -296,12 +296,12 @@ async function ask(turn: Turn, messages: Message[], tools: ChatRequest["tools"])
 }
 
 /** Runs a round's calls: those in a row that only read side by side, others one at a time; results in call order. */
-async function perform(turn: Turn, { calls, text }: Reply): Promise<void> {
+async function runCalls(turn: Turn, { calls, text }: Reply): Promise<void> {
   const { core, chat, answer } = turn;
-  enter(core, chat, "planning_tools");
+  enterPhase(core, chat, "planning_tools");
   await emit(core, "planned", { calls, text });
-  enter(core, chat, "executing_tools");
-  const names = offered(core).map(({ name }) => name);
+  enterPhase(core, chat, "executing_tools");
+  const names = offeredTools(core).map(({ name }) => name);
   for (const call of calls) if (!names.includes(findTool(core, call.name)?.name ?? "")) call.broken = notOffered(call);
   const before = turn.repeats;
   turn.repeats = new Map();
@@ -309,11 +309,11 @@ async function perform(turn: Turn, { calls, text }: Reply): Promise<void> {
     const batch = [calls[i++]!];
     if (i < calls.length && (await onlyReads(turn, batch[0]!)))
       while (i < calls.length && batch.length < SIDE_BY_SIDE && (await onlyReads(turn, calls[i]!))) batch.push(calls[i++]!);
-    during(chat, "executing_tools");
+    assertPhase(chat, "executing_tools");
     const results = await Promise.all(batch.map((call) => runCall(turn, call)));
     for (const [j, { text, failed, refused, images }] of results.entries()) {
       const { id, name, args } = batch[j]!;
-      remember(core, chat, { role: "tool", id, name, text, ...(failed && { failed }), ...(images && { images }) });
+      addMessage(core, chat, { role: "tool", id, name, text, ...(failed && { failed }), ...(images && { images }) });
       const changes = findTool(core, name)?.changes;
       answer.calls.push({ name, args, ok: !failed, ...(refused && { refused }), ...(changes && { changes }) });
       const key = JSON.stringify([name, args, text]);
@@ -339,26 +339,26 @@ async function checkLimits(turn: Turn): Promise<void> {
   else turn.limit += limit;
 }
 
-async function respond(turn: Turn, { text, finish, data }: Reply): Promise<void> {
+async function showAnswer(turn: Turn, { text, finish, data }: Reply): Promise<void> {
   const { core, chat, answer } = turn;
-  enter(core, chat, "responding");
+  enterPhase(core, chat, "responding");
   const safe = turn.show && core.io.stdout.isTTY ? clean(text) : text;
   const synced = core.io.stdout.isTTY ? chat.session?.sync() : undefined; // what is shown is not lost in a power cut
-  const shown = core.options.raw ? safe : await around(turn, "render", safe).catch(asItCame);
+  const shown = core.options.raw ? safe : await runStep(turn, "render", safe).catch(asItCame);
   await synced;
   Object.assign(answer, { text, ...(data !== undefined && { data }), ...(shown !== text && { rendered: shown }) });
   if (answer.finish === "stop") answer.finish = finish;
   if (finish === "filter" && !text)
     throw fault("The provider's content filter withheld the answer. Put the question differently.", { exit: 3 });
-  if (finish === "filter") note(core, "The provider's content filter cut the answer short.");
-  if (!text.trim()) note(core, "The model answered with nothing.");
-  during(chat, "responding");
+  if (finish === "filter") emitNote(core, "The provider's content filter cut the answer short.");
+  if (!text.trim()) emitNote(core, "The model answered with nothing.");
+  assertPhase(chat, "responding");
   await turn.show?.(shown);
-  if (finish === "length" && core.showNote) note(core, `${CUT_OFF} /continue goes on from there.`);
-  enter(core, chat, "done");
+  if (finish === "length" && core.showNote) emitNote(core, `${CUT_OFF} /continue goes on from there.`);
+  enterPhase(core, chat, "done");
 
   function asItCame(error: unknown): string {
-    note(core, `The answer is shown as it came: ${explainError(error)}`);
+    emitNote(core, `The answer is shown as it came: ${explainError(error)}`);
     return safe;
   }
 }
@@ -369,30 +369,30 @@ async function endFailedTurn(turn: Turn, error: Fault): Promise<Fault> {
   const { aborted } = chat.stop.signal;
   const failed = aborted ? fault("Stopped.", { exit: 130 }) : error;
   if (error?.partial?.text.trim()) await keepUnfinished(turn, error.partial);
-  else if (error?.partial?.thinking) save(core, chat, "draft", error.partial);
-  enter(core, chat, aborted ? "aborted" : "error");
-  await emit(core, "failed", { message: reason(failed), exit: failed.exit ?? 1, kind: kindOf(failed) });
+  else if (error?.partial?.thinking) saveEntry(core, chat, "draft", error.partial);
+  enterPhase(core, chat, aborted ? "aborted" : "error");
+  await emit(core, "failed", { message: errorMessage(failed), exit: failed.exit ?? 1, kind: kindOf(failed) });
   return failed;
 }
 
 /** A partial answer, as a message that says so. A pipe on stdout only gets whole answers. */
 async function keepUnfinished(turn: Turn, { text, thinking }: NonNullable<Fault["partial"]>): Promise<void> {
   const { core, chat, show } = turn;
-  remember(core, chat, { role: "assistant", text, ...(thinking && { thinking }), cut: true, model: turn.answer.model });
+  addMessage(core, chat, { role: "assistant", text, ...(thinking && { thinking }), cut: true, model: turn.answer.model });
   if (!show || !core.io.stdout.isTTY) return;
-  enter(core, chat, "responding");
+  enterPhase(core, chat, "responding");
   const safe = clean(text);
-  const shown = core.options.raw ? safe : await around(turn, "render", safe).catch(() => safe);
+  const shown = core.options.raw ? safe : await runStep(turn, "render", safe).catch(() => safe);
   await (async () => show(`${shown.trimEnd()}\n[unfinished: /continue goes on]`))().catch(() => {});
 }
 
 /** After any turn: saves what plugins keep and makes room for the next one. */
 async function endTurn({ core, chat, answer, started }: Turn): Promise<void> {
-  rememberTold(core, chat);
+  addAsides(core, chat);
   answer.ms = Math.round(clockOf(core.io).now() - (core.waited ?? 0) - started);
-  keepStates(core, chat);
+  savePluginStates(core, chat);
   await chat.session?.sync();
-  enter(core, chat, "idle");
+  enterPhase(core, chat, "idle");
   chat.stop = new AbortController();
 }
 
@@ -410,28 +410,28 @@ function messageOf({ core, answer, started }: Turn, { text, thinking, calls, fin
 }
 
 /** One turn, its answer printed: the exit code. */
-async function once(core: Core, chat: LiveChat, prompt: Prompt, format: Format): Promise<number> {
+async function answerOnce(core: Core, chat: LiveChat, prompt: FirstMessage, format: OutputFormat): Promise<number> {
   const { io, options } = core;
   const json = (value: object) => print(io, veiledJson(value));
   if (format === "json-lines")
     for (const event of EVENTS.filter((event) => !["received", "answered", "failed"].includes(event)))
-      watch(core, event, (fact) => void json({ type: event, ...fact }));
-  await start(core, chat, format === "text" && Boolean(io.stderr.isTTY));
-  meetPerson(core);
-  notePlace(core);
-  await settleTrust(core, chat);
+      observeEvent(core, event, (fact) => void json({ type: event, ...fact }));
+  await emitStarted(core, chat, format === "text" && Boolean(io.stderr.isTTY));
+  connectPersonAtTerminal(core);
+  noteUnusualFolder(core);
+  await askAboutTrust(core, chat);
   prompt.attached.forEach(chat.attach);
   const show = format === "text" ? (text: string) => printAnswer(io, text) : undefined;
   if (!prompt.typed) chat.send(prompt.words);
   const answered = await (prompt.typed
-    ? obey({ core, chat, ctx: context(core, chat) }, prompt.words, { show })
+    ? obey({ core, chat, ctx: createCtx(core, chat) }, prompt.words, { show })
     : sendQueued(core, chat, { show }));
   const answer = answered ?? newTurn(core, chat).answer; // a command that led to no turn
   const { used, window, rendered = answer.text, ...told } = answer;
   const shown = { ...told, ...(options.rendered && { rendered }) };
   if (format === "json") await json(shown);
   if (format === "json-lines") await json({ type: "done", ...shown });
-  if (options.usage) say(io, statistics(answer));
+  if (options.usage) say(io, usageLine(answer));
   const rounds = plural(answer.rounds - 1, "round");
   if (answer.finish === "rounds") say(io, `Stopped after ${rounds} of tools. --rounds N allows more.`);
   if (answer.finish === "repeat") say(io, `Stopped: the same call gave the same result ${SAME_CALLS} times.`);
@@ -444,7 +444,7 @@ async function once(core: Core, chat: LiveChat, prompt: Prompt, format: Format):
 export const main = (argv: string[]): Promise<number> => runAsProcess(argv, run);
 
 /** Runs the whole program with the given streams, environment and folder; returns the exit code. */
-export async function run(argv: string[], io: Io, stop: Stop = { why: "Stopped.", leave: () => {} }): Promise<number> {
+export async function run(argv: string[], io: Io, stop: EarlyStop = { why: "Stopped.", leave: () => {} }): Promise<number> {
   try {
     const code = await obeyFlags(argv, io, stop);
     return stop.code ?? code;
@@ -457,7 +457,7 @@ export async function run(argv: string[], io: Io, stop: Stop = { why: "Stopped."
     if (!stop.code && !failed.told) say(io, message);
     if (stop.core && showsTraces(stop.core)) say(io, String(failed.stack));
     if (argv.includes("--json") || argv.includes("--json-lines"))
-      await print(io, lastWord(message, exit, kindOf({ ...failed, exit }))).catch(() => {});
+      await print(io, errorLine(message, exit, kindOf({ ...failed, exit }))).catch(() => {});
     return exit;
   } finally {
     if (!io.console && stop.core) await closeInstance(stop.core); // the process continues
@@ -465,39 +465,39 @@ export async function run(argv: string[], io: Io, stop: Stop = { why: "Stopped."
 }
 
 /** Does what the command line says. It is parsed twice, since plugins bring flags. */
-async function obeyFlags(argv: string[], io: Io, stop: Stop): Promise<number> {
-  const at = scriptAt(argv);
+async function obeyFlags(argv: string[], io: Io, stop: EarlyStop): Promise<number> {
+  const at = indexOfRunFlag(argv);
   if (at >= 0) return runScript(argv.slice(0, at), argv.slice(at), io, stop);
-  const early = parseFlags(argv, FLAGS);
+  const early = parseFlags(argv, KERNEL_FLAGS);
   if (early.values.has("clean")) io.clean = true;
   if (early.values.has("version")) return printResult(io, early, { text: `zz ${version()}`, data: { version: version() } });
   const lists = early.unknown.length > 0 || early.values.has("call");
   const reading = lists ? undefined : readStdin(early, io); // while the plugins load, unless no turn will follow
 
   const { core, cli } = await prepare(argv, early, io, stop);
-  const flag = valuesOf(core.flags).find((flag) => flag.run && cli.values.has(flag.name));
+  const flag = registeredValues(core.flags).find((flag) => flag.run && cli.values.has(flag.name));
   if (flag) return runFlag(core, cli, flag);
   if (cli.values.has("call")) return callTool(core, cli, stop);
 
   takeForkId(core, cli);
-  const prompt = await promptOf(cli, await (reading ?? readStdin(cli, io))(), io);
+  const prompt = await readPrompt(cli, await (reading ?? readStdin(cli, io))(), io);
   const format = cli.values.has("json-lines") ? "json-lines" : cli.values.has("json") ? "json" : "text";
   const single = format !== "text" || cli.values.has("once") || cli.values.has("dry-run");
   const named = core.options.model || io.env.ZZ_MODEL;
   if (named && !core.options.baseUrl) {
-    core.options.model = await withProvider(core, named);
+    core.options.model = await completeModelName(core, named);
     providerNamed(core, core.options.model); // refused before a prompt appears
   }
   const dialog = single ? undefined : dialogOf(core);
   if (dialog && (dialog.unseen || (io.stdin.isTTY && io.stdout.isTTY)))
-    return converse(core, dialog, { open: () => open(core, cli), first: prompt, stop, obey });
+    return runDialog(core, dialog, { open: () => openConversation(core, cli), first: prompt, stop, obey });
   if (!prompt.words && !prompt.attached.length) throw usage(`Nothing to ask: the prompt is empty. ${WAYS_TO_ASK}`);
   checkNamed(core);
-  const chat = await open(core, cli);
-  if (!chat) throw usage(NO_MODEL);
+  const chat = await openConversation(core, cli);
+  if (!chat) throw usage(NO_MODEL_MESSAGE);
   stop.leave = () => chat.stop.abort();
   try {
-    return await once(core, chat, prompt, format);
+    return await answerOnce(core, chat, prompt, format);
   } catch (error) {
     if (!stop.code) markFailed(core, chat);
     throw error;
@@ -507,10 +507,16 @@ async function obeyFlags(argv: string[], io: Io, stop: Stop): Promise<number> {
 }
 
 /** Creates the instance that the flags describe, and parses them again with the plugins' flags. */
-async function prepare(argv: string[], early: Cli, io: Io, stop: Stop, isScript = false): Promise<{ core: Core; cli: Cli }> {
+async function prepare(
+  argv: string[],
+  early: CommandLine,
+  io: Io,
+  stop: EarlyStop,
+  isScript = false,
+): Promise<{ core: Core; cli: CommandLine }> {
   if (early.values.has("no-color")) io.env.NO_COLOR = "1";
-  if (early.values.has("cwd")) io.enter(folder(one(early, "cwd")!, "cwd", io.cwd()));
-  const core = await createZz(await optionsOf(early, io), (core) => {
+  if (early.values.has("cwd")) io.enter(requireFolder(lastValue(early, "cwd")!, "cwd", io.cwd()));
+  const core = await createZz(await optionsFromFlags(early, io), (core) => {
     stop.core = core;
     catchConsole(core, isScript);
   });
@@ -519,14 +525,14 @@ async function prepare(argv: string[], early: Cli, io: Io, stop: Stop, isScript 
   if (isScript || early.values.has("call")) checkNamed(core);
   let cli = parseFlags(argv, allFlags(core));
   checkFlags(core, cli);
-  follow(core);
+  narrateTurns(core);
   const more: string[] = [];
-  for (const flag of valuesOf(core.flags))
+  for (const flag of registeredValues(core.flags))
     for (const value of cli.values.get(flag.name) ?? []) {
       const { line } = Object((await flag.set?.(value, core.ctx())) ?? {}) as { line?: unknown };
       if (Array.isArray(line)) more.push(...line.map(String));
     }
-  if (more.length) cli = await prepend(core, more, argv);
+  if (more.length) cli = await parseAgainWith(core, more, argv);
   checkTools(core, cli);
   return { core, cli };
 }
@@ -538,15 +544,15 @@ function checkNamed({ plugins }: Core): void {
 }
 
 /** zz [flags] --run SCRIPT [ARGS] */
-async function runScript(flags: string[], [run = "", ...rest]: string[], io: Io, stop: Stop): Promise<number> {
+async function runScript(flags: string[], [run = "", ...rest]: string[], io: Io, stop: EarlyStop): Promise<number> {
   const [file = "", ...args] = run.startsWith("--run=") ? [run.slice("--run=".length), ...rest] : rest;
   if (!file) throw usage("Flag --run needs a value: --run SCRIPT [ARGS].");
   const script = path.resolve(io.cwd(), file);
   if (!fs.existsSync(script)) throw usage(`Cannot run '${file}': no such file. Check the path.`);
-  const { core, cli } = await prepare(flags, parseFlags(flags, FLAGS), io, stop, true);
+  const { core, cli } = await prepare(flags, parseFlags(flags, KERNEL_FLAGS), io, stop, true);
   if (cli.words.length) throw usage(`Cannot use '${cli.words.join(" ")}': words for a script stand after its name.`);
-  meetPerson(core);
-  notePlace(core);
+  connectPersonAtTerminal(core);
+  noteUnusualFolder(core);
   const { importScript, openScript } = await import("./sdk/script.ts");
   const handle = openScript(core, args, { runTurn, sendQueued });
   stop.leave = handle.stop;
@@ -556,7 +562,9 @@ async function runScript(flags: string[], [run = "", ...rest]: string[], io: Io,
     await new Promise((idle) => process.once("beforeExit", idle)); // as under node: nothing is left to do
   } catch (error) {
     const { name } = error as Error; // a sentence, of zz or of the script, needs no stack
-    throw name === "Error" && !codeOf(error) ? error : fault(`Cannot run '${file}' (${whereFrom(error, script)}): ${reason(error)}`);
+    throw name === "Error" && !codeOf(error)
+      ? error
+      : fault(`Cannot run '${file}' (${locationOfError(error, script)}): ${errorMessage(error)}`);
   } finally {
     handle.end();
   }
@@ -564,7 +572,7 @@ async function runScript(flags: string[], [run = "", ...rest]: string[], io: Io,
 }
 
 const SCRIPT = Symbol.for("zz.script");
-const scriptNow = async (): Promise<Script> => {
+const processHandle = async (): Promise<Script> => {
   const all = globalThis as { [SCRIPT]?: Script | Promise<Script> };
   return (all[SCRIPT] ??= embed());
 };
@@ -578,13 +586,13 @@ export const zz: Script = {
   get args() {
     return (globalThis as { [SCRIPT]?: Partial<Script> })[SCRIPT]?.args ?? process.argv.slice(2);
   },
-  stdin: async () => (await scriptNow()).stdin(),
-  ask: async (text: string, how?: any): Promise<any> => (await scriptNow()).ask(text, how),
-  chat: async (how) => (await scriptNow()).chat(how),
-  call: async (tool, args) => (await scriptNow()).call(tool, args),
+  stdin: async () => (await processHandle()).stdin(),
+  ask: async (text: string, how?: any): Promise<any> => (await processHandle()).ask(text, how),
+  chat: async (how) => (await processHandle()).chat(how),
+  call: async (tool, args) => (await processHandle()).call(tool, args),
 };
 
 const WAYS_TO_ASK = 'Give words (zz "…"), pipe text in, or open a terminal without --once.';
 
-if (process.argv[1] && !BUILT && fs.realpathSync(process.argv[1]) === fileURLToPath(import.meta.url))
+if (process.argv[1] && !IS_BUILT && fs.realpathSync(process.argv[1]) === fileURLToPath(import.meta.url))
   void main(process.argv.slice(2)).then((code) => process.exit(code)); // not awaited: a script imports this very file

@@ -41,7 +41,7 @@ export interface Core extends Omit<contract.Person, "note"> {
   io: contract.Io;
   pluginIo?: contract.PluginIo; // the part of it that plugins get
   options: Options & { root: string; home: string; settings: contract.Settings };
-  plugins: Loaded[];
+  plugins: LoadedPlugin[];
   extras?: ProjectExtras | undefined; // what the project brings
   prompts: { stamps: string; layers: Owned<contract.Layer>[] }; // of the prompt files in force
   settingsStamps?: string; // of the settings files in force
@@ -73,9 +73,9 @@ export interface Core extends Omit<contract.Person, "note"> {
   first: contract.Rule[]; // those of flags, settings and the folder, as last read
 }
 export type Owned<T> = { owner: string; value: T };
-export const valuesOf = <T>(all: Map<string, Owned<T>>): T[] => [...all.values()].map(({ value }) => value);
+export const registeredValues = <T>(all: Map<string, Owned<T>>): T[] => [...all.values()].map(({ value }) => value);
 export const IDENTIFIER = /^[A-Za-z][A-Za-z0-9_-]{0,63}$/;
-export function known(what: string, word: string, all: readonly string[]): void {
+export function assertKnown(what: string, word: string, all: readonly string[]): void {
   if (!all.includes(word)) throw fault(unknown(what, String(word), all));
 }
 export function commandNamed(core: Core, name: string): contract.Command {
@@ -105,8 +105,8 @@ export interface LiveChat extends Writable<contract.Chat> {
   seen: Map<string, Seen>; // by real path, what the model was last shown of the file or wrote to it
 }
 
-export const TRIES = 3;
-export const NO_ONE = "none/none"; // --call, without a model
+export const MAX_TRIES = 3;
+export const NO_MODEL_ID = "none/none"; // --call, without a model
 export const ZZ = "zz"; // the actor when neither a tool nor a command acts
 export const isTool = (actor: string): boolean => actor !== ZZ && !actor.startsWith("/"); // a command is named as it is typed
 
@@ -117,11 +117,11 @@ export interface ProjectExtras extends contract.Trust {
 }
 
 /** Whether a plugin's flag with that trait was given, on the command line or by its variable. */
-export const isGiven = ({ flags, options, io }: Core, what: "alone" | "traces"): boolean =>
-  valuesOf(flags).some(
+export const isFlagGiven = ({ flags, options, io }: Core, what: "alone" | "traces"): boolean =>
+  registeredValues(flags).some(
     (flag) => flag[what] && (options.given?.includes(`--${flag.name}`) || !/^(0|off|false|no)?$/i.test(io.env[flag.variable ?? ""] ?? "")),
   );
-export const showsTraces = (core: Core): boolean => core.options.debug === true || isGiven(core, "traces");
+export const showsTraces = (core: Core): boolean => core.options.debug === true || isFlagGiven(core, "traces");
 
 /** A setting of a trusted project that would send the person's words and files elsewhere: it is asked for on its own. */
 export type Send = { setting: string; from: string; to: string };
@@ -171,9 +171,9 @@ export interface Seen {
 
 export type Hashes = Record<string, string>; // the hash of each file, by its name from .zz/ on
 
-export type Where = Core["options"]; // where paths are resolved: the project, zz's home, and what the settings name
+export type PathScope = Core["options"]; // where paths are resolved: the project, zz's home, and what the settings name
 
-export interface Loaded extends PluginAt {
+export interface LoadedPlugin extends PluginAt {
   undo: (() => unknown)[]; // takes back what it registered, latest first
   version: number; // how often it was reloaded
   stamps: Map<string, string>; // its files, as they were when it was loaded

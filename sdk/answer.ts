@@ -1,6 +1,6 @@
 // What a model's answer contains: blocks of code, and JSON that fits a schema.
 import type { Schema } from "../kernel/contract.ts";
-import { check } from "../kernel/text/json-schema.ts";
+import { checkValue } from "../kernel/text/json-schema.ts";
 import { tryTo } from "../kernel/text/words.ts";
 
 /** A fenced block of Markdown: the first word after the fence, and its lines without indentation and quote marks. */
@@ -54,7 +54,7 @@ export async function readJson(text: string, schema: Schema): Promise<JsonRead> 
     for (const json of candidates.reverse()) {
       const given = tryTo(() => ({ is: JSON.parse(json) as unknown }));
       if (!given) continue;
-      const read = await check(schema, given.is);
+      const read = await checkValue(schema, given.is);
       if (!read.wrong) return { value: read.value, json };
       wrong ??= read.wrong.replace(/(^|; )arguments\b/g, "$1the answer");
     }

@@ -3,12 +3,12 @@ import path from "node:path";
 import { type Ask, type Awaitable, type Ctx, EVENTS, type Events, type Plugin } from "../kernel/contract.ts";
 import { HOOK_LIMIT } from "../kernel/events.ts";
 import { projectExtras } from "../kernel/gate/trust.ts";
-import { type Core, known, type Options } from "../kernel/instance.ts";
-import { pluginAt } from "../kernel/plugins/import-plugin.ts";
-import { closeInstance, setUp } from "../kernel/plugins/plugin-handle.ts";
-import { rootOf } from "../kernel/program/command-line.ts";
-import { meet } from "../kernel/program/run-dialog.ts";
-import { settings } from "../kernel/settings/settings-files.ts";
+import { assertKnown, type Core, type Options } from "../kernel/instance.ts";
+import { newLoadedPlugin } from "../kernel/plugins/import-plugin.ts";
+import { closeInstance, setUpPlugin } from "../kernel/plugins/plugin-handle.ts";
+import { resolveRoot } from "../kernel/program/command-line.ts";
+import { connectPerson } from "../kernel/program/run-dialog.ts";
+import { readSettings } from "../kernel/settings/settings-files.ts";
 import { homeFolder } from "../kernel/system/installation.ts";
 import { processIo } from "../kernel/system/streams.ts";
 import { fault } from "../kernel/text/faults.ts";
@@ -27,10 +27,10 @@ export async function embedWith(
 ): Promise<Embedded> {
   const { io = processIo() } = options;
   const home = path.resolve(options.home ?? homeFolder(io.env));
-  const root = rootOf(options, io);
+  const root = resolveRoot(options, io);
   const config = options.config && path.resolve(options.config);
   const brought = options.own !== false && projectExtras({ root, home });
-  const read = options.settings ? {} : await settings({ home, root, config, brought });
+  const read = options.settings ? {} : await readSettings({ home, root, config, brought });
   const files = plugins.filter((one) => typeof one === "string");
   const core = await createZz({ ...read, ...options, plugins: files, home, root, ...(config && { config }) });
   const script = openScript(core, process.argv.slice(2), story);
@@ -44,15 +44,15 @@ export async function embedWith(
 
   async function takeOver(): Promise<void> {
     for (const [i, own] of plugins.filter((one) => typeof one !== "string").entries()) {
-      const plugin = pluginAt(path.join(root, own.name || `embedded-${i + 1}`), "program");
+      const plugin = newLoadedPlugin(path.join(root, own.name || `embedded-${i + 1}`), "program");
       core.plugins.push(plugin);
-      (await setUp(core, plugin, { default: own }))?.commit();
+      (await setUpPlugin(core, plugin, { default: own }))?.commit();
     }
     const failed = core.plugins.flatMap(({ from, failure = "" }) => (/^(flag|program)$/.test(from) && failure ? failure : []));
     if (failed.length) throw fault(failed.join("\n"));
-    if (ask) meet(core, { ask });
+    if (ask) connectPerson(core, { ask });
     for (const [event, see] of Object.entries(on)) {
-      known("event", event, EVENTS);
+      assertKnown("event", event, EVENTS);
       core.observers.push({
         owner: "program",
         value: { event: event as keyof Events, see: see as Hears["noted"] & {}, limit: HOOK_LIMIT },

@@ -3,12 +3,12 @@
 import { pathToFileURL } from "node:url";
 import type { Answer, Image, Infer, Message, Result, Schema, Tool } from "../kernel/contract.ts";
 import { closeChat, openChat } from "../kernel/conversation/chat.ts";
-import { chooseModel, NO_MODEL } from "../kernel/conversation/choose-model.ts";
-import { type Core, IDENTIFIER, type LiveChat, NO_ONE, newId } from "../kernel/instance.ts";
-import { context } from "../kernel/plugins/create-ctx.ts";
-import { isForCompiler, providePackages, readyCompiler, treesOf } from "../kernel/plugins/import-plugin.ts";
+import { chooseModel, NO_MODEL_MESSAGE } from "../kernel/conversation/choose-model.ts";
+import { type Core, IDENTIFIER, type LiveChat, NO_MODEL_ID, newId } from "../kernel/instance.ts";
+import { createCtx } from "../kernel/plugins/create-ctx.ts";
+import { importTrees, isForCompiler, providePackages, readyCompiler } from "../kernel/plugins/import-plugin.ts";
 import { runCall } from "../kernel/plugins/run-call.ts";
-import { attachment, exitCode, piped, start } from "../kernel/program/command-line.ts";
+import { emitStarted, exitCode, readAllStdin, readAttachment } from "../kernel/program/command-line.ts";
 import { fault, usage } from "../kernel/text/faults.ts";
 import { parametersOf, toJsonSchema } from "../kernel/text/json-schema.ts";
 import { unknown } from "../kernel/text/words.ts";
@@ -69,7 +69,7 @@ export function openScript(core: Core, args: string[], story: Story): OpenScript
   let read: Promise<string> | undefined;
   return {
     args,
-    stdin: () => (read ??= core.io.stdin.isTTY ? Promise.resolve("") : piped(core.io)),
+    stdin: () => (read ??= core.io.stdin.isTTY ? Promise.resolve("") : readAllStdin(core.io)),
     async ask(text: string, how: How = {}) {
       const { talk, chat } = await open(script, how);
       return talk.ask(text, how).finally(() => close(script, chat));
@@ -78,10 +78,10 @@ export function openScript(core: Core, args: string[], story: Story): OpenScript
     async call(name, given = {}) {
       assertOpen(script, `call '${name}'`);
       if (!core.tools.has(name)) throw usage(`Cannot call '${name}': ${unknown("tool", name, core.tools.keys())}`);
-      const chat = kept(script, openChat(core, NO_ONE));
+      const chat = trackChat(script, openChat(core, NO_MODEL_ID));
       const call = { id: newId("call_"), name, args: given as Record<string, unknown> };
-      const place = { core, chat, ctx: context(core, chat) };
-      const result = await counted(script, () => runCall(place, call)).finally(() => close(script, chat));
+      const place = { core, chat, ctx: createCtx(core, chat) };
+      const result = await whileBusy(script, () => runCall(place, call)).finally(() => close(script, chat));
       if (result.refused) script.code ||= 4;
       return result;
     },
@@ -102,7 +102,7 @@ function assertOpen({ ended }: Running, what: string): void {
   if (ended) throw usage(`Cannot ${what}: this zz was closed. Make another with embed().`);
 }
 
-async function counted<T>(script: Running, act: () => Promise<T>): Promise<T> {
+async function whileBusy<T>(script: Running, act: () => Promise<T>): Promise<T> {
   script.busy++;
   try {
     return await act();
@@ -110,7 +110,7 @@ async function counted<T>(script: Running, act: () => Promise<T>): Promise<T> {
     script.busy--;
   }
 }
-function kept({ chats }: Running, chat: LiveChat): LiveChat {
+function trackChat({ chats }: Running, chat: LiveChat): LiveChat {
   chats.add(chat);
   return chat;
 }
@@ -121,12 +121,12 @@ function close({ core, chats }: Running, chat: LiveChat): void {
 
 async function open(script: Running, how: How): Promise<{ talk: Talk; chat: LiveChat }> {
   assertOpen(script, "ask");
-  const own = coreFor(script.core, how);
+  const own = coreWithOptions(script.core, how);
   const model = await chooseModel(own);
-  if (!model) throw usage(NO_MODEL);
+  if (!model) throw usage(NO_MODEL_MESSAGE);
   own.namedProvider = model.split("/")[0]!;
-  const chat = kept(script, openChat(own, model));
-  await start(own, chat, false);
+  const chat = trackChat(script, openChat(own, model));
+  await emitStarted(own, chat, false);
   let last: Promise<unknown> = Promise.resolve(); // one turn at a time
   const talk: Talk = {
     get id() {
@@ -138,7 +138,7 @@ async function open(script: Running, how: How): Promise<{ talk: Talk; chat: Live
     },
     ask(text: string, more: How = {}) {
       assertOpen(script, "ask");
-      const answered = last.then(() => counted(script, () => answer(script, own, chat, text, { ...how, ...more })));
+      const answered = last.then(() => whileBusy(script, () => answer(script, own, chat, text, { ...how, ...more })));
       last = answered.catch(() => {});
       return answered;
     },
@@ -150,7 +150,7 @@ async function answer(script: Running, own: Core, chat: LiveChat, text: string, 
   const { schema, files = [], images = [], signal } = how;
   if (typeof text !== "string") throw usage("Cannot ask: what is asked must be a text.");
   signal?.throwIfAborted();
-  for (const { text = [], image = [] } of await Promise.all(files.map((name) => attachment(name, own.io.cwd()))))
+  for (const { text = [], image = [] } of await Promise.all(files.map((name) => readAttachment(name, own.io.cwd()))))
     for (const one of [text, image].flat()) chat.attach(one);
   images.forEach(chat.attach);
   const abort = () => chat.stop.abort(signal!.reason);
@@ -176,7 +176,7 @@ async function answer(script: Running, own: Core, chat: LiveChat, text: string, 
 const JSON_ALONE = "Answer with JSON alone, without a word or a fence around it, that fits this JSON Schema:";
 
 /** The instance, with what this conversation has differently. */
-function coreFor(core: Core, { model, system, tools }: How): Core {
+function coreWithOptions(core: Core, { model, system, tools }: How): Core {
   const wanted = tools || [];
   const given = wanted.filter((tool) => typeof tool !== "string");
   for (const { name, run } of given)
@@ -185,7 +185,7 @@ function coreFor(core: Core, { model, system, tools }: How): Core {
   const names = wanted.map((tool) => (typeof tool === "string" ? tool : tool.name));
   const own: Core = {
     ...core,
-    ctx: () => context(own, own.chat ?? openChat(own, NO_ONE)),
+    ctx: () => createCtx(own, own.chat ?? openChat(own, NO_MODEL_ID)),
     options: {
       ...core.options,
       raw: true,
@@ -208,14 +208,14 @@ function coreFor(core: Core, { model, system, tools }: How): Core {
 export async function importScript(file: string): Promise<void> {
   providePackages();
   const plugin = pathToFileURL(file).href;
-  treesOf().set(plugin, { plugin, script: true });
+  importTrees().set(plugin, { plugin, script: true });
   try {
     await settled(import(plugin));
   } catch (error) {
     if (!isForCompiler(error)) throw error ?? fault("The script threw, and did not say what.");
     await readyCompiler();
     const again = `${plugin}?zz=1`;
-    treesOf().set(again, { plugin: again, script: true, compiled: true });
+    importTrees().set(again, { plugin: again, script: true, compiled: true });
     await settled(import(again));
   }
 }

@@ -25,9 +25,9 @@ import {
 } from "../kernel/contract.ts";
 import { closeChat, openChat } from "../kernel/conversation/chat.ts";
 import { openSession } from "../kernel/conversation/session-files.ts";
-import { emit, watch } from "../kernel/events.ts";
+import { emit, observeEvent } from "../kernel/events.ts";
 import type { Core, LiveChat, Options } from "../kernel/instance.ts";
-import { context } from "../kernel/plugins/create-ctx.ts";
+import { createCtx } from "../kernel/plugins/create-ctx.ts";
 import { closeInstance } from "../kernel/plugins/plugin-handle.ts";
 import { processIo } from "../kernel/system/streams.ts";
 import { removeTree } from "../kernel/system/temporary-files.ts";
@@ -115,7 +115,7 @@ interface Kit extends Pick<Harness, "root" | "home" | "requests" | "questions" |
 export async function harness(setup: Setup = {}, test?: { after(done: () => Promise<void>): void }): Promise<Harness> {
   const kit = newKit(setup);
   const { root, home, requests, questions, notes, events, files } = kit;
-  const now = () => context(kit.core, kit.chat);
+  const now = () => createCtx(kit.core, kit.chat);
   const end = () => close(kit);
   try {
     for (const [folder, given] of [[root, setup.files] as const, [home, setup.home] as const]) {
@@ -201,9 +201,9 @@ async function start(kit: Kit, session?: string): Promise<void> {
   const failures = core.plugins.flatMap(({ failure }) => failure ?? []);
   if (failures.length) throw fault(failures.join("\n"));
   core.providers.set("script", { owner: "test", value: provider });
-  for (const event of RECORDED) watch(core, event, (fact) => void events.push({ type: event, ...fact } as Happened));
-  if (model !== MODEL) watch(core, "requested", (request) => void requests.push(structuredClone({ ...request, endpoint: {} })));
-  watch(core, "noted", ({ text }) => void notes.push(text));
+  for (const event of RECORDED) observeEvent(core, event, (fact) => void events.push({ type: event, ...fact } as Happened));
+  if (model !== MODEL) observeEvent(core, "requested", (request) => void requests.push(structuredClone({ ...request, endpoint: {} })));
+  observeEvent(core, "noted", ({ text }) => void notes.push(text));
   if (answer !== "nobody") Object.assign(core, person(kit, answer));
   if (cassette !== undefined) await replay(core, cassette);
   const chat = openChat(core, model, session ? openSession(home, session, (text) => notes.push(text)) : undefined);
@@ -255,7 +255,7 @@ async function ask(kit: Kit, line: string): Promise<Said> {
 
 /** Does what zz does with a typed line. */
 async function obeyLine({ core, chat }: Kit, typed: string): Promise<Answer> {
-  const place = { core, chat, ctx: context(core, chat) };
+  const place = { core, chat, ctx: createCtx(core, chat) };
   const answered = obey(place, typed).finally(() => {
     if (chat.stop.signal.aborted) chat.stop = new AbortController(); // a command was stopped, not a turn
   });

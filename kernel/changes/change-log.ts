@@ -2,21 +2,30 @@
 import { isUtf8 } from "node:buffer";
 import path from "node:path";
 import type { Changed } from "../contract.ts";
-import { keepChange, save } from "../conversation/chat.ts";
+import { saveChangeEntry, saveEntry } from "../conversation/chat.ts";
 import { type Change, type Content, isChange, sessionsFolder } from "../conversation/session-files.ts";
 import type { LiveChat, TurnContext } from "../instance.ts";
-import { fileFault, hashOfState, missingFolders, putAll, putFault, sharedEnds, type Unfinished, unmake } from "../system/atomic-write.ts";
-import { shortName } from "../system/real-paths.ts";
-import { until } from "../text/deadlines.ts";
+import {
+  fileFault,
+  hashOfState,
+  missingFolders,
+  removeEmptyFolders,
+  sharedEnds,
+  type Unfinished,
+  writeAllOrNone,
+  writeFault,
+} from "../system/atomic-write.ts";
+import { shortestName } from "../system/real-paths.ts";
+import { orAbort } from "../text/deadlines.ts";
 import { fault } from "../text/faults.ts";
 import { isInside } from "../text/words.ts";
-import type { Held } from "./commit-changes.ts";
+import type { PendingChanges } from "./commit-changes.ts";
 import { filesOf, goneIn, keepMoves, type Moves, markMoves, move } from "./folder-moves.ts";
 
 /** Removes the folders around these files that one of the changes created, once they are empty. */
-export function tidy(changes: Change[], files: string[]): void {
+export function removeCreatedFolders(changes: Change[], files: string[]): void {
   const made = new Set(changes.flatMap((change) => change.made));
-  unmake([...made].filter((folder) => files.some((file) => isInside(folder, file))).sort());
+  removeEmptyFolders([...made].filter((folder) => files.some((file) => isInside(folder, file))).sort());
 }
 
 /** As text where that is shorter: JSON spells out each NUL. */
@@ -33,11 +42,16 @@ export const actOf = (moves: Moves, back = false) => ({ moves, act: actIn(moves,
 /** tidies: zz's own folders that it empties go; "made": the changes are made already. begin: hears what a killed zz would leave. */
 type Making = { tidies: boolean | "made"; begin: (what: Unfinished) => void };
 /** Records the changes first, then makes them: after a crash in between, the hashes tell. */
-export async function record({ core, chat, ctx }: TurnContext, tool: string, held: Held, { tidies, begin }: Making): Promise<void> {
+export async function recordAndWrite(
+  { core, chat, ctx }: TurnContext,
+  tool: string,
+  held: PendingChanges,
+  { tidies, begin }: Making,
+): Promise<void> {
   const steps = [...held].map(([file, { before, after, moves }]) => ({ file, from: before, to: after, ...(moves && actOf(moves)) }));
   const past = (chat.session?.entries ?? []).filter(isChange);
   const first = past.length + 1;
-  let keep: (fields: Record<string, unknown>) => void = (fields) => keepChange(core, chat, fields);
+  let keep: (fields: Record<string, unknown>) => void = (fields) => saveChangeEntry(core, chat, fields);
   for (const [i, { file, from, to, moves }] of steps.entries()) {
     const [was, is] = [hashOfState(from), hashOfState(to)];
     const [old, next] = [from?.bytes ?? Buffer.alloc(0), to?.bytes ?? Buffer.alloc(0)];
@@ -55,7 +69,7 @@ export async function record({ core, chat, ctx }: TurnContext, tool: string, hel
       keep(entry);
     } catch (error) {
       await mayGoWithout(error as Error, i);
-      keep = (fields) => save(core, chat, "change", fields);
+      keep = (fields) => saveEntry(core, chat, "change", fields);
       keep(entry);
     }
     if (moves) markMoves(moves, chat.id ?? "");
@@ -64,12 +78,12 @@ export async function record({ core, chat, ctx }: TurnContext, tool: string, hel
   if (tidies === "made") return;
   try {
     const gone = steps.filter(({ to }) => !to).map(({ file }) => file);
-    const open = history(chat).changes.filter(({ undone }) => !undone);
-    putAll(steps, () => tidies && tidy(open, gone), !tidies, begin);
+    const open = changeHistory(chat).changes.filter(({ undone }) => !undone);
+    writeAllOrNone(steps, () => tidies && removeCreatedFolders(open, gone), !tidies, begin);
   } catch (error) {
     const { lost = [] } = error as { lost?: string[] };
-    save(core, chat, "undone", { changes: steps.flatMap(({ file }, i) => (lost.includes(file) ? [] : first + i)), never: true });
-    throw putFault("write", (file) => shortName(core.options, file), error);
+    saveEntry(core, chat, "undone", { changes: steps.flatMap(({ file }, i) => (lost.includes(file) ? [] : first + i)), never: true });
+    throw writeFault("write", (file) => shortestName(core.options, file), error);
   }
 
   /** A power cut must not leave a change without what undoes it. Some disks only say now that they are full. */
@@ -83,17 +97,17 @@ export async function record({ core, chat, ctx }: TurnContext, tool: string, hel
 
   /** A change that could not be undone later is made only if the person agrees. */
   async function mayGoWithout({ message }: Error, made: number): Promise<void> {
-    const name = shortName(core.options, steps[0]!.file);
+    const name = shortestName(core.options, steps[0]!.file);
     const question = `${message} The change to '${name}' could not be undone later. Make it anyway? [y/N] `;
-    if (core.ask && (await until(ctx.signal, core.ask(question, "yn"))) === "y") return;
-    if (made) save(core, chat, "undone", { changes: steps.slice(0, made).map((_, i) => first + i), never: true });
+    if (core.ask && (await orAbort(ctx.signal, core.ask(question, "yn"))) === "y") return;
+    if (made) saveEntry(core, chat, "undone", { changes: steps.slice(0, made).map((_, i) => first + i), never: true });
     const why = `what would undo it cannot be saved. ${message}`;
     throw fault(`Cannot write '${name}': ${why} --home names another place; --no-session goes without.`);
   }
 }
 
 /** All changes, on whichever branch, each with whether it is undone, and those that a redo would restore, latest first. */
-export function history({ session }: LiveChat): { changes: (Change & { undone: boolean })[]; redo: number[][] } {
+export function changeHistory({ session }: LiveChat): { changes: (Change & { undone: boolean })[]; redo: number[][] } {
   const changes: (Change & { undone: boolean })[] = [];
   let redo: number[][] = [];
   for (const entry of session?.entries ?? []) {
@@ -110,10 +124,10 @@ export function history({ session }: LiveChat): { changes: (Change & { undone: b
   return { changes, redo };
 }
 
-export const didOf = ({ was, is }: Change): Changed["did"] => (was === null ? "created" : is === null ? "deleted" : "edited");
+export const changeEffect = ({ was, is }: Change): Changed["did"] => (was === null ? "created" : is === null ? "deleted" : "edited");
 
 /** A file's bytes before and after a change: the nearest full copy, with the later changes applied to it. */
-export function bytesOf(changes: readonly Change[], change: Change): [before: Buffer, after: Buffer] {
+export function bytesAround(changes: readonly Change[], change: Change): [before: Buffer, after: Buffer] {
   const chain: Change[] = [];
   let from = change;
   while (!from.base && from.was !== null) {

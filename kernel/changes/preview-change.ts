@@ -1,18 +1,18 @@
 // What a question shows of changes to files. What is too much for any question is neither compared nor drawn.
 
 import type { Difference } from "../contract.ts";
-import { around } from "../events.ts";
+import { runStep } from "../events.ts";
 import { MAX_QUESTION_CHARS, MAX_QUESTION_LINES } from "../gate/gate.ts";
 import type { TurnContext } from "../instance.ts";
-import { FILE, isFolder, LINK, type State, sharedEnds, TYPE } from "../system/atomic-write.ts";
-import { shortName } from "../system/real-paths.ts";
+import { type DiskState, FILE, isFolder, LINK, sharedEnds, TYPE } from "../system/atomic-write.ts";
+import { shortestName } from "../system/real-paths.ts";
 import { clean, cleanVersions, visible } from "../text/words.ts";
-import type { Held } from "./commit-changes.ts";
+import type { PendingChanges } from "./commit-changes.ts";
 
 /** long: how much there is, where that is more than can be shown: then nobody can say yes to it. */
 type Shown = { text: string; long?: string };
 
-export async function preview(place: TurnContext, tool: string, about: string, held: Held): Promise<Shown> {
+export async function renderPreview(place: TurnContext, tool: string, about: string, held: PendingChanges): Promise<Shown> {
   const room = roomLeft();
   let much = 0;
   const changes = [...held].map(([file, { before, after }]): Difference => {
@@ -23,11 +23,11 @@ export async function preview(place: TurnContext, tool: string, about: string, h
     const isBrief = binary || long;
     const [old, next] = isBrief ? [before, after].map((state) => state && `${state.bytes.length} bytes\n`) : textsOf(parts);
     const texts = { ...(old !== undefined && { before: old }), ...(next !== undefined && { after: next }) };
-    const note = noteOf(before, after, [binary && "not text", long && "too long to be shown"], old === next);
-    return { path: visible(shortName(place.core.options, file)), ...texts, ...note, ...(line > 1 && !isBrief && { line }) };
+    const note = describeInvisible(before, after, [binary && "not text", long && "too long to be shown"], old === next);
+    return { path: visible(shortestName(place.core.options, file)), ...texts, ...note, ...(line > 1 && !isBrief && { line }) };
   });
-  const text = await around(place, "preview", { tool, about: clean(about), changes }, async ({ about, changes }) =>
-    [about, ...(await Promise.all(changes.map(patchOf)))].filter(Boolean).join("\n"),
+  const text = await runStep(place, "preview", { tool, about: clean(about), changes }, async ({ about, changes }) =>
+    [about, ...(await Promise.all(changes.map(unifiedDiff)))].filter(Boolean).join("\n"),
   );
   return { text, ...(much && { long: `${much} bytes` }) };
 }
@@ -36,7 +36,7 @@ type Parts = (Buffer | undefined)[];
 const bytesIn = (parts: Parts): number => parts.reduce((sum, part) => sum + (part?.length ?? 0), 0);
 
 /** Of a large file only what lies between its first and its last difference, in whole lines and with some around. */
-function partsOf(before: State, after: State): { parts: Parts; line: number } {
+function partsOf(before: DiskState, after: DiskState): { parts: Parts; line: number } {
   const whole = [before?.bytes, after?.bytes];
   const [old, next] = whole;
   if (!old || !next || bytesIn(whole) < LARGE_BYTES) return { parts: whole, line: 1 };
@@ -73,7 +73,7 @@ function roomLeft() {
   };
 }
 const [MAX_COMPARED_BYTES, MAX_COMPARED_LINES] = [4 * MAX_QUESTION_CHARS, 10 * MAX_QUESTION_LINES]; // a character has up to four bytes
-export const isComparable = (before: State, after: State): boolean => roomLeft().takes(partsOf(before, after).parts);
+export const isComparable = (before: DiskState, after: DiskState): boolean => roomLeft().takes(partsOf(before, after).parts);
 
 /** As they can be shown, each difference too. */
 function textsOf(parts: Parts): (string | undefined)[] {
@@ -82,10 +82,10 @@ function textsOf(parts: Parts): (string | undefined)[] {
   return isBoth && plain[0] !== plain[1] ? cleanVersions(parts as Buffer[]) : plain;
 }
 
-const octal = ({ mode }: NonNullable<State>): string => (mode & 0o7777).toString(8);
+const octal = ({ mode }: NonNullable<DiskState>): string => (mode & 0o7777).toString(8);
 
 /** Notes on what a diff of the texts does not show. */
-function noteOf(before: State, after: State, more: (string | false)[], same: boolean): { note?: string } {
+function describeInvisible(before: DiskState, after: DiskState, more: (string | false)[], same: boolean): { note?: string } {
   const mode = (after ?? before)!.mode;
   const notes = [
     ...more,
@@ -97,7 +97,7 @@ function noteOf(before: State, after: State, more: (string | false)[], same: boo
   return notes.length ? { note: notes.join(", ") } : {};
 }
 
-export async function patchOf({ path, before, after, note = "", line = 1 }: Difference): Promise<string> {
+export async function unifiedDiff({ path, before, after, note = "", line = 1 }: Difference): Promise<string> {
   const { formatPatch, structuredPatch } = await import("diff");
   const [from, to] = [before === undefined ? "/dev/null" : path, after === undefined ? "/dev/null" : path];
   const patch = structuredPatch(from, to, before ?? "", after ?? "", "", note, { timeout: DIFF_LIMIT });

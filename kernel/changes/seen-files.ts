@@ -2,7 +2,7 @@
 
 import type { Message, Moved, Span } from "../contract.ts";
 import type { LiveChat, Seen } from "../instance.ts";
-import { hashOf, hashOfState, type State } from "../system/atomic-write.ts";
+import { type DiskState, hashOf, hashOfState } from "../system/atomic-write.ts";
 
 const ALL: Span = [1, Number.POSITIVE_INFINITY];
 const EVERYTHING: Moved = { from: 1, to: Number.POSITIVE_INFINITY, by: 0 };
@@ -14,14 +14,14 @@ const roundOf = ({ phase, messages }: LiveChat): Message | undefined =>
 export const movedNow = (chat: LiveChat, seen: Seen | undefined): Moved[] =>
   seen?.round && seen.round === roundOf(chat) ? seen.moved : [];
 
-export function showLines(chat: LiveChat, file: string, hash: string, lines: Span[] = [ALL]): void {
+export function markLinesSeen(chat: LiveChat, file: string, hash: string, lines: Span[] = [ALL]): void {
   const [seen, round] = [chat.seen.get(file), roundOf(chat)];
   const known = seen?.hash === hash ? { lines: seen.lines, moved: movedNow(chat, seen) } : { lines: [], moved: round ? [EVERYTHING] : [] };
   if (lines.length) chat.seen.set(file, { ...known, hash, round, lines: [...known.lines, ...lines] });
 }
 
 /** After zz changed files: what the model still knows of each, and where its lines are now. wrote: whether it knows what is new. */
-export function followChanges(chat: LiveChat, held: Map<string, { before: State; after: State }>, wrote: boolean): void {
+export function followChanges(chat: LiveChat, held: Map<string, { before: DiskState; after: DiskState }>, wrote: boolean): void {
   const round = roundOf(chat);
   const known = new Map([...held.keys()].map((file) => [file, chat.seen.get(file)]));
   for (const [file, { before, after }] of held) {
@@ -36,7 +36,7 @@ export function followChanges(chat: LiveChat, held: Map<string, { before: State;
     else if (before && !from) chat.seen.set(file, { hash, round, ...withChange(seen, before, after) });
   }
 
-  function withChange(seen: Seen | undefined, before: NonNullable<State>, after: NonNullable<State>) {
+  function withChange(seen: Seen | undefined, before: NonNullable<DiskState>, after: NonNullable<DiskState>) {
     const isKnown = seen?.hash === hashOfState(before);
     const move = moveOf(linesOf(before), linesOf(after));
     const shifted = isKnown ? seen.lines.flatMap((span) => (move ? around(span, move) : [span])) : [];
@@ -45,7 +45,7 @@ export function followChanges(chat: LiveChat, held: Map<string, { before: State;
   }
 }
 
-const linesOf = ({ bytes }: NonNullable<State>): string[] => bytes.toString("latin1").split(/(?<=\n)/);
+const linesOf = ({ bytes }: NonNullable<DiskState>): string[] => bytes.toString("latin1").split(/(?<=\n)/);
 
 /** The lines that were replaced. Where lines are alike and several ranges would do, all of them. */
 function moveOf(before: string[], after: string[]): Moved | undefined {
@@ -67,7 +67,7 @@ function around([start, end]: Span, { from, to, by }: Moved): Span[] {
 }
 
 /** Sorts spans and joins neighbours. */
-export function joined(lines: Span[]): Span[] {
+export function mergeSpans(lines: Span[]): Span[] {
   const all: Span[] = [];
   for (const [from, to] of [...lines].sort(([one], [other]) => one - other)) {
     const last = all.at(-1);

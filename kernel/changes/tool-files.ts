@@ -4,85 +4,85 @@ import path from "node:path";
 import { promisify } from "node:util";
 import type { Call, Fault, FileRead, FileState, Files, Kind } from "../contract.ts";
 import { emit } from "../events.ts";
-import { judge } from "../gate/rules.ts";
-import { wideness } from "../gate/sensitive-paths.ts";
+import { verdictFor } from "../gate/rules.ts";
+import { whyNotProject } from "../gate/sensitive-paths.ts";
 import { isTool, type TurnContext } from "../instance.ts";
 import {
+  type DiskState,
   FILE,
   fileFault,
   hashOfState,
   isFolder,
   MAX_READ_BYTES,
   openReal,
-  type State,
-  standing,
+  stateInPlace,
   stateOf,
   TYPE,
 } from "../system/atomic-write.ts";
 import { withProjectLock } from "../system/locks.ts";
-import { holderOf, placeOf, realPath, shortName } from "../system/real-paths.ts";
+import { absolutePath, projectContaining, realPath, shortestName } from "../system/real-paths.ts";
 import { gitOf, mayBeInRepository } from "../system/safe-git.ts";
 import { clockOf } from "../text/clock.ts";
 import { codeOf, fault } from "../text/faults.ts";
 import { isInside, readRegular, repositoryTop, textOf, tryTo } from "../text/words.ts";
-import { didOf, history, record } from "./change-log.ts";
-import { commit, type Held, showChange } from "./commit-changes.ts";
+import { changeEffect, changeHistory, recordAndWrite } from "./change-log.ts";
+import { commitChanges, type PendingChanges, showChange } from "./commit-changes.ts";
 import { type Moves, plan } from "./folder-moves.ts";
-import { followChanges, joined, movedNow, showLines } from "./seen-files.ts";
+import { followChanges, markLinesSeen, mergeSpans, movedNow } from "./seen-files.ts";
 import { sessionWithChanges, undoOrRedo } from "./undo.ts";
 
 /** What one call may reach. `granted`: what the gate allowed by name; `held`: pending changes; `reads`: hashes of the files read whole. */
-type Reach = {
+type CallReach = {
   tool: string;
   args?: Call["args"];
   granted?: string[];
-  held?: Held | undefined;
+  held?: PendingChanges | undefined;
   reads?: Map<string, string>;
   changes?: boolean;
 };
-type Hand = TurnContext & Reach & { args: Call["args"]; granted: string[]; changes: boolean };
+type FilesOfCall = TurnContext & CallReach & { args: Call["args"]; granted: string[]; changes: boolean };
 
-export function openFiles(place: TurnContext, reach: Reach): Files {
-  const hand: Hand = { ...place, args: {}, granted: [], changes: true, ...reach };
+export function filesForCall(place: TurnContext, reach: CallReach): Files {
+  const hand: FilesOfCall = { ...place, args: {}, granted: [], changes: true, ...reach };
   const { options } = place.core;
   return {
-    path: (name) => inside(hand, name),
+    path: (name) => requireInside(hand, name),
     read: (name) => read(hand, name),
     shown(name, lines, hash) {
-      const file = inside(hand, name);
+      const file = requireInside(hand, name);
       hand.reads?.delete(file);
-      const now = hash ?? tryTo(() => hashOfState(stateOf(file)));
-      if (now) showLines(place.chat, file, now, lines);
+      const pendingState = hash ?? tryTo(() => hashOfState(stateOf(file)));
+      if (pendingState) markLinesSeen(place.chat, file, pendingState, lines);
     },
     open: openReal,
     list: (under) => list(hand, under),
     async write(name, content) {
       const given = typeof content === "string" ? undefined : Buffer.from(content);
       const mode = FILE | (0o666 & ~process.umask());
-      const become = (before: State) => ({ bytes: given ?? adapt(String(content), before), mode: before?.mode ?? mode });
+      const become = (before: DiskState) => ({ bytes: given ?? adapt(String(content), before), mode: before?.mode ?? mode });
       await change(hand, "write", name, [[realPath(options, name), become]]);
     },
     async remove(name) {
-      const file = ownPath(hand, name);
+      const file = pathOfLinkItself(hand, name);
       if (!now(hand, file)) throw fileFault("delete", name, { code: "ENOENT" });
       await change(hand, "delete", name, [[file, () => undefined]]);
     },
     async move(from, to) {
-      const [file, target] = [ownPath(hand, from), ownPath(hand, to)];
+      const [file, target] = [pathOfLinkItself(hand, from), pathOfLinkItself(hand, to)];
       const moved = now(hand, file);
       if (!moved) throw fileFault("move", from, { code: "ENOENT" });
       if (now(hand, target)) throw fault(`Cannot move '${from}' to '${to}': there is a file already. Delete it first.`);
       await change(hand, "move", from, Object.entries({ [target]: () => moved, [file]: () => undefined }));
     },
-    apply: (states, about) => apply(hand, states, about),
+    apply: (states, about) => applyCopyEffects(hand, states, about),
     made: (before) => recordMade(hand, before),
     changes: () =>
-      history(sessionWithChanges(place)).changes.map((one) => {
+      changeHistory(sessionWithChanges(place)).changes.map((one) => {
         const { change: id, turn, at, tool, path: file, undone } = one;
-        return { id, turn, at, tool, path: shortName(options, file), did: didOf(one), undone };
+        return { id, turn, at, tool, path: shortestName(options, file), did: changeEffect(one), undone };
       }),
     async diff(id) {
-      const all = history(sessionWithChanges(place)).changes;
+      const all = changeHistory(sessionWithChanges(place)).changes;
       const change = all.find((one) => one.change === id);
       if (!change) throw fault(`Cannot show change ${id}: there is none of that number. /changes lists them.`);
       return showChange(place, all, change);
@@ -93,67 +93,69 @@ export function openFiles(place: TurnContext, reach: Reach): Files {
 }
 
 /** Commands and flags act for the person; a tool acts for the model. */
-function forPerson(hand: Hand, verb: string): TurnContext {
+function forPerson(hand: FilesOfCall, verb: string): TurnContext {
   if (!isTool(hand.tool)) return hand;
   throw fault(`Cannot ${verb} in a tool: only the person does that. Register a command for it.`);
 }
 
-function inside({ core, granted }: Hand, name: string): string {
+function requireInside({ core, granted }: FilesOfCall, name: string): string {
   const file = realPath(core.options, name);
-  const allowed = (kind: Kind) => judge(core, kind, file, file).verdict === "allow";
-  if (!holderOf(core.options, file) && !granted.includes(file) && !allowed("read") && !allowed("write"))
+  const allowed = (kind: Kind) => verdictFor(core, kind, file, file).verdict === "allow";
+  if (!projectContaining(core.options, file) && !granted.includes(file) && !allowed("read") && !allowed("write"))
     throw fault(`Cannot use '${name}': it is outside the project (${core.options.root}). Use a path inside it.`);
   return file;
 }
 
 /** The path itself, with a link at its end not followed. */
-function ownPath({ core }: Hand, name: string): string {
-  const whole = placeOf(core.options, name);
+function pathOfLinkItself({ core }: FilesOfCall, name: string): string {
+  const whole = absolutePath(core.options, name);
   return path.join(realPath(core.options, path.dirname(whole)), path.basename(whole));
 }
 
-function now({ held }: Hand, file: string): State {
+function now({ held }: FilesOfCall, file: string): DiskState {
   const state = held?.has(file) ? held.get(file)!.after : stateOf(file);
   if (isFolder(state)) throw fault(`Cannot change '${file}': it is a folder. Name a file, or use a command.`);
   return state;
 }
 
 /** Changes that a command made on a copy: always shown and asked for, at once. */
-async function apply(hand: Hand, states: FileState[], about: string): ReturnType<Files["apply"]> {
-  const into: Held = new Map();
+async function applyCopyEffects(hand: FilesOfCall, states: FileState[], about: string): ReturnType<Files["apply"]> {
+  const into: PendingChanges = new Map();
   const brief = new Map<string, string>();
   for (const { path: name, bytes, mode = FILE | 0o644, brief: folder, moves: given } of states) {
-    const file = placeOf(hand.core.options, name);
+    const file = absolutePath(hand.core.options, name);
     const isMade = () => [...into].some(([at, { after }]) => at !== file && isFolder(after) && isInside(at, file)); // it replaces a link
-    if (!isInside(hand.core.options.root, file) || (ownPath(hand, name) !== file && !isMade()))
+    if (!isInside(hand.core.options.root, file) || (pathOfLinkItself(hand, name) !== file && !isMade()))
       throw fault(`Cannot change '${name}': a link on its way leads elsewhere.`);
     if (into.has(file)) throw fault(`Cannot change '${name}': two changes are of that name, as far as it is UTF-8. Make them one by one.`);
     const after = bytes && { bytes: Buffer.from(bytes), mode };
     const moves = given && plan(hand.core.options.root, given);
     if (moves) into.set(file, { ...asOne(moves, after!), moves });
-    else into.set(file, { before: standing(file), after });
+    else into.set(file, { before: stateInPlace(file), after });
     if (folder !== undefined) brief.set(file, folder);
   }
-  return commit(hand, callOf(hand), into, [], { about, brief });
+  return commitChanges(hand, callOf(hand), into, [], { about, brief });
 }
 
 /** Records what a command did in the project itself, where it was allowed to, so that undo has it. */
-async function recordMade(hand: Hand, states: FileState[]): Promise<void> {
+async function recordMade(hand: FilesOfCall, states: FileState[]): Promise<void> {
   const { core, chat, ctx, tool } = hand;
-  const made: Held = new Map();
+  const made: PendingChanges = new Map();
   for (const { path: name, bytes, mode = FILE | 0o644 } of states) {
-    const file = ownPath(hand, name);
+    const file = pathOfLinkItself(hand, name);
     const before = bytes && { bytes: Buffer.from(bytes), mode };
-    if (isInside(core.options.root, file)) made.set(file, { before, after: standing(file) });
+    if (isInside(core.options.root, file)) made.set(file, { before, after: stateInPlace(file) });
   }
   if (!made.size) return;
-  await withProjectLock(core.options.root, clockOf(core.io), ctx.signal, (begin) => record(hand, tool, made, { tidies: "made", begin }));
+  await withProjectLock(core.options.root, clockOf(core.io), ctx.signal, (begin) =>
+    recordAndWrite(hand, tool, made, { tidies: "made", begin }),
+  );
   if (isTool(tool)) followChanges(chat, made, false);
-  await emit(core, "changed", { tool, paths: [...made.keys()].map((file) => shortName(core.options, file)) });
+  await emit(core, "changed", { tool, paths: [...made.keys()].map((file) => shortestName(core.options, file)) });
 }
 
 /** Many files that are shown and recorded as one entry with their number. */
-function asOne({ rows }: Moves, about: NonNullable<State>): { before: State; after: State } {
+function asOne({ rows }: Moves, about: NonNullable<DiskState>): { before: DiskState; after: DiskState } {
   const isGone = rows.every(([, , is]) => !is);
   return {
     before: isGone ? about : rows.some(([, was]) => was) ? { ...about, bytes: Buffer.alloc(0) } : undefined,
@@ -161,14 +163,14 @@ function asOne({ rows }: Moves, about: NonNullable<State>): { before: State; aft
   };
 }
 
-const callOf = ({ tool, args }: Hand) => ({ name: tool, args });
+const callOf = ({ tool, args }: FilesOfCall) => ({ name: tool, args });
 
-type Becoming = [file: string, become: (before: State) => State];
+type Becoming = [file: string, become: (before: DiskState) => DiskState];
 /** Holds a tool's changes until it returns; a command's are asked for and made at once. */
-async function change(hand: Hand, verb: string, name: string, steps: Becoming[]): Promise<void> {
+async function change(hand: FilesOfCall, verb: string, name: string, steps: Becoming[]): Promise<void> {
   const { tool, held, changes } = hand;
   if (!changes) throw fault(`Cannot ${verb} '${name}': '${tool}' does not say that it changes files. Add changes: true to it.`);
-  const into: Held = held ?? new Map();
+  const into: PendingChanges = held ?? new Map();
   try {
     for (const [file, become] of steps) {
       const present = now(hand, file);
@@ -179,15 +181,15 @@ async function change(hand: Hand, verb: string, name: string, steps: Becoming[])
   } catch (error) {
     throw codeOf(error) ? fileFault(verb, name, error) : error;
   }
-  const { refusal } = held ? {} : await commit(hand, callOf(hand), into);
+  const { refusal } = held ? {} : await commitChanges(hand, callOf(hand), into);
   if (refusal) throw fault(refusal);
 }
 
-async function read(hand: Hand, name: string): Promise<FileRead> {
+async function read(hand: FilesOfCall, name: string): Promise<FileRead> {
   const { core, chat, granted, held, reads } = hand;
   const refuse = (why: string) => fault(`Cannot read '${name}': ${why}`);
-  const file = inside(hand, name);
-  const { verdict, why } = judge(core, "read", file, file); // judged again: a search finds files that no need named
+  const file = requireInside(hand, name);
+  const { verdict, why } = verdictFor(core, "read", file, file); // judged again: a search finds files that no need named
   if (verdict === "deny") throw refuse(`it is denied ${why}.`);
   if (verdict === "ask" && !granted.includes(file)) throw refuse("it requires read access. Name the file itself, and it is asked for.");
   const waiting = held?.get(file);
@@ -196,7 +198,7 @@ async function read(hand: Hand, name: string): Promise<FileRead> {
     const bytes = waiting?.after?.bytes ?? (await bytesOf(file, refuse));
     const hash = hashOfState({ bytes, mode: FILE })!;
     const seen = chat.seen.get(file);
-    const known = { ...(seen && { seen: seen.hash }), lines: joined(seen?.lines ?? []), moved: movedNow(chat, seen) };
+    const known = { ...(seen && { seen: seen.hash }), lines: mergeSpans(seen?.lines ?? []), moved: movedNow(chat, seen) };
     if (granted.includes(file)) reads?.set(file, hash);
     return { text: bytes.toString("utf8"), bytes, hash, ...known };
   } catch (error) {
@@ -220,15 +222,15 @@ async function bytesOf(file: string, refuse: (why: string) => Fault): Promise<Bu
   }
 }
 
-async function list(hand: Hand, under = "."): Promise<string[]> {
+async function list(hand: FilesOfCall, under = "."): Promise<string[]> {
   const { options } = hand.core;
   const { root } = options;
-  const folder = inside(hand, under);
+  const folder = requireInside(hand, under);
   const stat = fs.statSync(folder, { throwIfNoEntry: false });
   if (!stat?.isDirectory()) throw fault(`Cannot list '${under}': ${stat ? "it is a file. Read it" : "no such folder. Check the path"}.`);
   const prefix = folder === root ? "" : `${path.relative(root, folder)}/`;
   // Where to start reading .gitignore files if git cannot help.
-  const top = isInside(root, folder) ? root : (holderOf(options, folder)?.folder ?? folder);
+  const top = isInside(root, folder) ? root : (projectContaining(options, folder)?.folder ?? folder);
   const known = await listByGit(root, folder);
   // Foreign: the folder is in a repository that ignores it.
   const isForeign = known && !known.length && (await gitOf(root).say(["check-ignore", "-q", top], top)) !== undefined;
@@ -237,7 +239,7 @@ async function list(hand: Hand, under = "."): Promise<string[]> {
 }
 
 /** A text that keeps the file's byte order mark, line ends and final newline. */
-function adapt(text: string, before: State): Buffer {
+function adapt(text: string, before: DiskState): Buffer {
   const old = before?.bytes.toString("utf8") ?? "";
   if (!before || !old || !before.bytes.equals(Buffer.from(old))) return Buffer.from(text);
   const count = (what: string) => old.split(what).length - 1;
@@ -287,7 +289,7 @@ async function listByGit(root: string, folder: string): Promise<string[] | undef
 async function listByWalk(root: string, top: string, under: string): Promise<string[]> {
   const [{ default: ignore }, { setImmediate }] = await Promise.all([import("ignore"), import("node:timers/promises")]);
   const wanted = under === top ? "" : `${path.relative(top, under)}/`;
-  const isWide = wideness(root) !== undefined; // there may be hundreds of repositories: none is asked
+  const isWide = whyNotProject(root) !== undefined; // there may be hundreds of repositories: none is asked
   const found: string[] = [];
   let rest = performance.now() + 30; // reading in blocks of 30 ms is three times as fast as awaiting each folder
   await walk("", [], { names: new Set(), alone: false });

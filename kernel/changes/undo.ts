@@ -1,7 +1,7 @@
 // Undo and redo.
 
 import type { Entry, Result } from "../contract.ts";
-import { openChat, remember, save, saveAgain } from "../conversation/chat.ts";
+import { addMessage, openChat, saveAgain, saveEntry } from "../conversation/chat.ts";
 import {
   type Change,
   findSession,
@@ -12,27 +12,27 @@ import {
   sessionsFolder,
   unsavedSession,
 } from "../conversation/session-files.ts";
-import { note } from "../events.ts";
+import { emitNote } from "../events.ts";
 import type { LiveChat, TurnContext } from "../instance.ts";
 import {
-  alike,
+  type DiskState,
   FOLDER,
   hashOfState,
-  putAll,
-  putFault,
-  type State,
-  type Step,
-  standing,
+  isSameState,
+  stateInPlace,
   TYPE,
   type Unfinished,
+  type WriteStep,
+  writeAllOrNone,
+  writeFault,
 } from "../system/atomic-write.ts";
 import { withProjectLock } from "../system/locks.ts";
-import { realPath, shortName } from "../system/real-paths.ts";
+import { realPath, shortestName } from "../system/real-paths.ts";
 import { clockOf } from "../text/clock.ts";
 import { codeOf } from "../text/faults.ts";
 import { someOf, tryTo, visible } from "../text/words.ts";
-import { actOf, bytesOf, didOf, history, tidy } from "./change-log.ts";
-import { rebase } from "./commit-changes.ts";
+import { actOf, bytesAround, changeEffect, changeHistory, removeCreatedFolders } from "./change-log.ts";
+import { reapplyChange } from "./commit-changes.ts";
 import { changedSince, keptMoves } from "./folder-moves.ts";
 
 /** For use outside of a conversation: the named session, or the last one of this folder with changes. */
@@ -40,7 +40,7 @@ export function sessionWithChanges({ core, chat }: TurnContext): LiveChat {
   const { home, root } = core.options;
   const { past, model } = chat;
   if (!past || chat.session) return chat;
-  const warn = (text: string) => note(core, text);
+  const warn = (text: string) => emitNote(core, text);
   const changed = (id: string) => Boolean(tryTo(() => hasChanged(readSession(home, id).entries)));
   const id = past === true ? lastSession(home, root, warn, changed) : findSession(home, past);
   if (!id) return chat;
@@ -60,48 +60,49 @@ function hasChanged(entries: readonly Entry[]): boolean {
 }
 
 /** What undo and redo work on: the conversation's changes, and which of them are undone. */
-type Way = TurnContext & { chat: LiveChat; changes: ReturnType<typeof history>["changes"]; back: boolean };
+type UndoRequest = TurnContext & { chat: LiveChat; changes: ReturnType<typeof changeHistory>["changes"]; back: boolean };
 type Begin = (what: Unfinished) => void;
-const named = ({ core }: Way, file: string): string => visible(shortName(core.options, file));
+const named = ({ core }: UndoRequest, file: string): string => visible(shortestName(core.options, file));
 
 /** Undoes or redoes all of the given changes, or none. */
 export async function undoOrRedo(place: TurnContext, verb: "undo" | "redo", what: string): Promise<Result> {
   const { core } = place;
   const chat = sessionWithChanges(place);
-  const { changes, redo } = history(chat);
-  const way: Way = { ...place, chat, changes, back: verb === "undo" };
+  const { changes, redo } = changeHistory(chat);
+  const way: UndoRequest = { ...place, chat, changes, back: verb === "undo" };
   const batches = way.back ? toUndo(way, what) : redo.slice(0, Number(what) || 0);
   const picked = changes.filter(({ change }) => batches.flat().includes(change));
   if (!picked.length) return { text: `Nothing to ${verb}${/^(\d+|turn)$/.test(what) ? "" : ` in '${what}'`}.`, data: [] };
   if (way.back) picked.reverse();
   const paths = picked.map((change) => change.path);
-  const [steps, known]: [Step[], Parameters<typeof changedSince>[2]] = [[], new Map()];
+  const [steps, known]: [WriteStep[], Parameters<typeof changedSince>[2]] = [[], new Map()];
   let [file] = paths;
   try {
     for (const one of new Set(picked.map((change) => (change.moves ? change : change.path)))) {
       file = typeof one === "string" ? one : one.path;
       const own = picked.filter((change) => change.path === one);
-      const step = typeof one === "string" ? await stepOf(way, one, own) : await moveStepOf(way, one, known, steps);
+      const step = typeof one === "string" ? await undoStepFor(way, one, own) : await moveStepOf(way, one, known, steps);
       if (typeof step === "string") return { text: step, failed: true };
       if (step) steps.push(step);
     }
-    const put = async (begin: Begin) => putAll(steps, () => tidy(changes, paths), true, begin);
+    const put = async (begin: Begin) => writeAllOrNone(steps, () => removeCreatedFolders(changes, paths), true, begin);
     await withProjectLock(core.options.root, clockOf(core.io), place.ctx.signal, put);
   } catch (error) {
-    throw putFault(verb, (file) => named(way, file), error, file);
+    throw writeFault(verb, (file) => named(way, file), error, file);
   }
   if (chat.lost) saveAgain(core, chat);
-  for (const changes of batches) save(core, chat, way.back ? "undone" : "redone", { changes });
+  for (const changes of batches) saveEntry(core, chat, way.back ? "undone" : "redone", { changes });
   await chat.session?.sync();
   if (chat.lost)
-    note(core, `Nothing can be written in the home now, so zz does not remember that it ${way.back ? "undid" : "redid"} this.`);
-  const text = `${way.back ? "Undone" : "Redone"}: ${someOf(20, picked, (change) => `${didOf(change)} ${named(way, change.path)}`)}.`;
-  if (chat.messages.length) remember(core, chat, { role: "user", text: `[Since your last message: ${text}]`, aside: true });
-  return { text, data: paths.map((file) => shortName(core.options, file)) };
+    emitNote(core, `Nothing can be written in the home now, so zz does not remember that it ${way.back ? "undid" : "redid"} this.`);
+  const effects = someOf(20, picked, (change) => `${changeEffect(change)} ${named(way, change.path)}`);
+  const text = `${way.back ? "Undone" : "Redone"}: ${effects}.`;
+  if (chat.messages.length) addMessage(core, chat, { role: "user", text: `[Since your last message: ${text}]`, aside: true });
+  return { text, data: paths.map((file) => shortestName(core.options, file)) };
 }
 
 /** The last calls, one by one; the whole last turn; or the last change of one file. */
-function toUndo({ core, changes }: Way, what: string): number[][] {
+function toUndo({ core, changes }: UndoRequest, what: string): number[][] {
   const open = changes.filter((change) => !change.undone);
   const of = (fits: (change: Change) => boolean) => open.filter(fits).map(({ change }) => change);
   if (what === "turn") return [of(({ turn }) => turn === open.at(-1)!.turn)];
@@ -114,9 +115,9 @@ function toUndo({ core, changes }: Way, what: string): number[][] {
 }
 
 /** The new state of one file, or a text that says why it cannot be changed back. */
-async function stepOf(way: Way, file: string, own: Change[]): Promise<Step | string | undefined> {
+async function undoStepFor(way: UndoRequest, file: string, own: Change[]): Promise<WriteStep | string | undefined> {
   const { core, back } = way;
-  const from = standing(file);
+  const from = stateInPlace(file);
   let hash = hashOfState(from);
   const expected = own.every(({ was, is, modes }) => {
     const [before, after] = back ? [is, was] : [was, is];
@@ -129,8 +130,8 @@ async function stepOf(way: Way, file: string, own: Change[]): Promise<Step | str
   const then = last.modes[back ? 0 : 1];
   const isKept = from && from.mode !== first.modes[back ? 1 : 0] && (from.mode & TYPE) === (then & TYPE); // somebody has set it since
   const isGone = (back ? last.was : last.is) === null;
-  const to = isGone ? undefined : { bytes: bytesOf(way.changes, last)[back ? 0 : 1], mode: isKept ? from.mode : then };
-  if (expected) return alike(from, to) ? undefined : { file, from, to };
+  const to = isGone ? undefined : { bytes: bytesAround(way.changes, last)[back ? 0 : 1], mode: isKept ? from.mode : then };
+  if (expected) return isSameState(from, to) ? undefined : { file, from, to };
   const cannot = `Cannot ${back ? "undo" : "redo"} '${named(way, file)}': it has changed since.`;
   if (!core.ask) return `${cannot} Nothing was touched. At the prompt, zz can merge or overwrite it.`;
   const merged = await mergeAll(way, from, own);
@@ -140,7 +141,7 @@ async function stepOf(way: Way, file: string, own: Change[]): Promise<Step | str
   return key === "m" && merged ? { file, from, to: merged } : `${cannot} Nothing was touched.`;
 }
 
-async function moveStepOf(way: Way, { path: file, moves: name = "" }: Change, known: Map<string, any>, before: Step[]) {
+async function moveStepOf(way: UndoRequest, { path: file, moves: name = "" }: Change, known: Map<string, any>, before: WriteStep[]) {
   const { core, back } = way;
   const moves = keptMoves(sessionsFolder(core.options.home), name);
   const cannot = `Cannot ${back ? "undo" : "redo"} '${named(way, file)}':`;
@@ -150,7 +151,7 @@ async function moveStepOf(way: Way, { path: file, moves: name = "" }: Change, kn
   const rows = new Map(moves.rows.map(([name]) => [`${raw(moves.root)}/${name}`, name]));
   for (const { path: at, was, is, moves: many } of way.changes) {
     const [row, last] = [many ? undefined : rows.get(raw(at)), before.findLast((one) => one.file === at)];
-    const state = row === undefined || known.has(row) ? undefined : last ? last.to : tryTo(() => standing(at));
+    const state = row === undefined || known.has(row) ? undefined : last ? last.to : tryTo(() => stateInPlace(at));
     if (state && [was, is].includes(hashOfState(state))) known.set(row!, [state.mode, state.bytes.length, Number.NaN, 0]); // zz wrote it
   }
   const { changed, missing } = changedSince(moves, back, known);
@@ -161,12 +162,12 @@ async function moveStepOf(way: Way, { path: file, moves: name = "" }: Change, kn
   return { file, from: undefined, to: undefined, ...actOf(moves, back) };
 }
 
-async function mergeAll(way: Way, from: State, own: Change[]): Promise<State> {
+async function mergeAll(way: UndoRequest, from: DiskState, own: Change[]): Promise<DiskState> {
   let now = from;
   for (const change of own) {
     if (change.was === null || change.is === null) return undefined;
-    const [one, two] = bytesOf(way.changes, change).map((bytes) => ({ bytes, mode: 0 }));
-    now = (await rebase(now, way.back ? two : one, way.back ? one : two))?.after;
+    const [one, two] = bytesAround(way.changes, change).map((bytes) => ({ bytes, mode: 0 }));
+    now = (await reapplyChange(now, way.back ? two : one, way.back ? one : two))?.after;
   }
   return now && { bytes: now.bytes, mode: from!.mode };
 }

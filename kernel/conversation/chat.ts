@@ -2,15 +2,15 @@
 import fs from "node:fs";
 import path from "node:path";
 import type { AnswerMeta, Compaction, Entry, Header, Message, Part, Saved, Sessions, UserMeta } from "../contract.ts";
-import { emit, note } from "../events.ts";
+import { emit, emitNote } from "../events.ts";
 import type { Core, LiveChat, Session, TurnContext } from "../instance.ts";
 import { allProviders } from "../settings/providers.ts";
 import { fileFault } from "../system/atomic-write.ts";
 import { fault, usage } from "../text/faults.ts";
 import { plainJson } from "../text/json-schema.ts";
-import { reason, veil } from "../text/secrets.ts";
+import { errorMessage, veil } from "../text/secrets.ts";
 import { shorten, tryTo, wordsOf } from "../text/words.ts";
-import { firstModel, learnWindow, modelOf, providerNamed, withProvider } from "./choose-model.ts";
+import { completeModelName, firstModel, learnWindow, modelOfSession, providerNamed } from "./choose-model.ts";
 import * as saved from "./session-files.ts";
 
 /** Opens a conversation: a new one, a saved session, or a copy of one. A new one is saved from its first message on. */
@@ -32,49 +32,49 @@ export function openChat(core: Core, model: string, from?: Session | Saved): Liv
     send: (text) => void chat.queue.push(text),
     tell(text) {
       chat.told.push(veil(text));
-      if (chat.phase === "idle" && chat.messages.length) rememberTold(core, chat);
+      if (chat.phase === "idle" && chat.messages.length) addAsides(core, chat);
     },
     attach: (what) => void chat.attached.push(what),
     compact(what) {
       const before = chat.messages.length;
-      save(core, chat, "compaction", { ...what, before });
-      cut(chat, what);
+      saveEntry(core, chat, "compaction", { ...what, before });
+      compactMessages(chat, what);
       const { summary } = what;
       void emit(core, "compacted", { before, after: chat.messages.length, ...(summary && { summary }) });
     },
   };
   core.chat = chat;
-  restore(core, chat, from);
+  continueSession(core, chat, from);
   return chat;
 }
 
 /** Continues that session, or a copy of it, or starts a new conversation. */
-function restore(core: Core, chat: LiveChat, from?: Session | Saved): void {
+function continueSession(core: Core, chat: LiveChat, from?: Session | Saved): void {
   const own = from && "append" in from;
   delete chat.session;
   delete chat.used;
   const turn = own ? Math.max(0, ...from.entries.filter(saved.isChange).map((change) => change.turn)) : 0;
   Object.assign(chat, { id: own ? from.header.id : null, turn, ...(own && { session: from }) });
   const branch = from?.branch() ?? [];
-  replay(core, chat, branch);
+  rebuildFromBranch(core, chat, branch);
   if (own) return;
-  for (const { type, id, parent, at, ...fields } of branch) if (REPLAYED.includes(type)) save(core, chat, type, fields);
+  for (const { type, id, parent, at, ...fields } of branch) if (REPLAYED.includes(type)) saveEntry(core, chat, type, fields);
 }
 const REPLAYED: Entry["type"][] = ["message", "prompt", "news", "compaction", "state"]; // a conversation is rebuilt from these
 
 /** Rebuilds the messages and the plugins' states from a branch. */
-function replay(core: Core, chat: LiveChat, branch: Entry[]): void {
+function rebuildFromBranch(core: Core, chat: LiveChat, branch: Entry[]): void {
   chat.messages = [];
   delete chat.prompt;
   for (const state of core.states.values()) renew(state, JSON.parse(state.initial));
   for (const { type, message, plugin, value, ...entry } of branch) {
     const state = type === "state" ? core.states.get(String(plugin)) : undefined;
     if (state) renew(state, value as object);
-    else if (type === "prompt") takePrompt(chat, entry.layers as Part[]);
-    else if (type === "news") addUpdates(chat, entry.news as Record<string, string>);
-    else if (type === "compaction" && entry.before === chat.messages.length) cut(chat, entry as Compaction);
+    else if (type === "prompt") setSystemPrompt(chat, entry.layers as Part[]);
+    else if (type === "news") attachLayerUpdates(chat, entry.news as Record<string, string>);
+    else if (type === "compaction" && entry.before === chat.messages.length) compactMessages(chat, entry as Compaction);
     else if (type === "message" && saved.isMessage(message)) chat.messages.push(message);
-    else if (type === "message") note(core, "A message of the session that cannot be understood was ignored.");
+    else if (type === "message") emitNote(core, "A message of the session that cannot be understood was ignored.");
   }
   const { usage } = (chat.messages.findLast((message) => "usage" in message && message.usage) ?? {}) as AnswerMeta;
   if (usage) chat.used = usage.input + usage.output;
@@ -92,29 +92,29 @@ function goBack(core: Core, chat: LiveChat, to: number | null, keep = false): vo
   if (chat.phase !== "idle") throw fault("Cannot go back while an answer is under way. Stop it first, with Ctrl+C.");
   if (to !== null && !chat.session?.entries.some(({ id }) => id === to))
     throw fault(`Cannot go back to ${to}: there is no entry with that number. /tree lists them.`);
-  keepStates(core, chat);
+  savePluginStates(core, chat);
   chat.session?.append("back", {}, to);
   delete chat.used;
   const kept = [...core.states.values()].map(({ live }) => ({ live, was: structuredClone(live) }));
-  replay(core, chat, chat.session?.branch() ?? []);
+  rebuildFromBranch(core, chat, chat.session?.branch() ?? []);
   if (!keep) return;
   for (const { live, was } of kept) Object.assign(live, was);
-  keepStates(core, chat);
+  savePluginStates(core, chat);
 }
 
 async function useModel(core: Core, chat: LiveChat, named: string): Promise<void> {
-  const given = await withProvider(core, named);
+  const given = await completeModelName(core, named);
   const { name } = providerNamed(core, given);
   const model = given === name ? await firstModel(core, name) : given;
   if (model === `${name}/`) throw usage(`Cannot use model '${given}': it has no name. /models lists them.`);
   chat.model = model;
-  save(core, chat, "model", { model });
+  saveEntry(core, chat, "model", { model });
   await learnWindow(core, chat);
 }
 
 export function sessions({ core, chat }: Pick<TurnContext, "core" | "chat">): Sessions {
   const { home } = core.options;
-  const warn = (text: string) => note(core, text);
+  const warn = (text: string) => emitNote(core, text);
   return {
     list: () => saved.listSessions(home),
     read: (id) => saved.readSession(home, saved.findSession(home, id)),
@@ -124,8 +124,8 @@ export function sessions({ core, chat }: Pick<TurnContext, "core" | "chat">): Se
       if (found === chat.id && found !== undefined && !copy) return;
       const from = found === undefined ? undefined : copy ? saved.readSession(home, found) : saved.openSession(home, found, warn);
       closeChat(core, chat);
-      restore(core, chat, from);
-      const model = from && modelOf(from);
+      continueSession(core, chat, from);
+      const model = from && modelOfSession(from);
       if (!model || !allProviders(core).has(model.split("/")[0]!) || model === chat.model) return;
       chat.model = model;
       delete chat.window;
@@ -152,45 +152,45 @@ export function sessions({ core, chat }: Pick<TurnContext, "core" | "chat">): Se
 export function markFailed(core: Core, chat: LiveChat): void {
   const { entries = [] } = chat.session ?? {};
   const isDone = entries.some((entry) => saved.isChange(entry) || entry.message?.role === "assistant");
-  if (entries.length && !isDone) save(core, chat, "failed", {});
+  if (entries.length && !isDone) saveEntry(core, chat, "failed", {});
 }
 
 /** Adds a message to the history and saves it, before anything acts on it. */
-export function remember(core: Core, chat: LiveChat, message: Message): void {
+export function addMessage(core: Core, chat: LiveChat, message: Message): void {
   chat.messages.push(message);
-  save(core, chat, "message", { message });
+  saveEntry(core, chat, "message", { message });
 }
 
-export function rememberTold(core: Core, chat: LiveChat): void {
-  for (const text of chat.told.splice(0)) if (text.trim()) remember(core, chat, { role: "user", text, aside: true });
+export function addAsides(core: Core, chat: LiveChat): void {
+  for (const text of chat.told.splice(0)) if (text.trim()) addMessage(core, chat, { role: "user", text, aside: true });
 }
 
 /** Sets the system prompt. A fresh one already contains the updates, so they are dropped from the messages. */
-export function keepPrompt(core: Core, chat: LiveChat, layers: Part[]): void {
-  takePrompt(chat, layers);
-  save(core, chat, "prompt", { layers });
+export function saveSystemPrompt(core: Core, chat: LiveChat, layers: Part[]): void {
+  setSystemPrompt(chat, layers);
+  saveEntry(core, chat, "prompt", { layers });
 }
 
-function takePrompt(chat: LiveChat, layers: Part[]): void {
-  if (!chat.prompt) chat.messages = chat.messages.map((message) => without(message, "news"));
+function setSystemPrompt(chat: LiveChat, layers: Part[]): void {
+  if (!chat.prompt) chat.messages = chat.messages.map((message) => withoutField(message, "news"));
   chat.prompt = layers;
 }
 
 /** Attaches what changed in the layers to the person's last message. */
-export function keepUpdates(core: Core, chat: LiveChat, news: Record<string, string>): void {
-  addUpdates(chat, news);
-  save(core, chat, "news", { news });
+export function saveLayerUpdates(core: Core, chat: LiveChat, news: Record<string, string>): void {
+  attachLayerUpdates(chat, news);
+  saveEntry(core, chat, "news", { news });
 }
 
-function addUpdates(chat: LiveChat, news: Record<string, string>): void {
+function attachLayerUpdates(chat: LiveChat, news: Record<string, string>): void {
   const i = chat.messages.findLastIndex(({ role }) => role === "user");
   const message = chat.messages[i];
   if (message?.role === "user") chat.messages[i] = { ...message, news };
 }
 
 /** Removes messages from what the model sees. Layer updates that only stood there move to the summary. */
-function cut(chat: LiveChat, { upTo = 0, summary, texts = {} }: Compaction): void {
-  const messages = chat.messages.map((message, i) => (texts[i] === undefined ? message : shortened(message, texts[i])));
+function compactMessages(chat: LiveChat, { upTo = 0, summary, texts = {} }: Compaction): void {
+  const messages = chat.messages.map((message, i) => (texts[i] === undefined ? message : shortenMessage(message, texts[i])));
   const news = Object.assign({}, ...messages.slice(0, upTo).map((message) => (message as UserMeta).news));
   const told: Message[] = [
     { role: "user", text: summary ?? "", aside: true, ...(Object.keys(news).length && { news }) },
@@ -201,8 +201,8 @@ function cut(chat: LiveChat, { upTo = 0, summary, texts = {} }: Compaction): voi
   delete chat.used;
 }
 
-function shortened(message: Message, to: string | number): Message {
-  if (typeof to === "string") return { ...without(message, "images"), text: to };
+function shortenMessage(message: Message, to: string | number): Message {
+  if (typeof to === "string") return { ...withoutField(message, "images"), text: to };
   const text = shorten(message.text, to);
   if (message.role !== "assistant" || !message.calls) return { ...message, text };
   const short = ([name, value]: [string, unknown]) => [name, typeof value === "string" ? shorten(value, to) : value];
@@ -210,37 +210,38 @@ function shortened(message: Message, to: string | number): Message {
   return { ...message, text, calls };
 }
 
-function without(message: Message, field: "news" | "images"): Message {
+function withoutField(message: Message, field: "news" | "images"): Message {
   const { [field]: _, ...rest } = message as Message & UserMeta & { images?: unknown };
   return rest as Message;
 }
 
 /** Saves the plugins' states that changed. */
-export function keepStates(core: Core, chat: LiveChat): void {
+export function savePluginStates(core: Core, chat: LiveChat): void {
   if (!chat.session) return; // it is created with the first message
   for (const [plugin, state] of core.states) {
     try {
       const now = plainJson(state.live);
-      if (now !== state.saved) save(core, chat, "state", { plugin, value: JSON.parse(now) }); // a copy: the plugin goes on
+      if (now !== state.saved) saveEntry(core, chat, "state", { plugin, value: JSON.parse(now) }); // a copy: the plugin goes on
       state.saved = now;
     } catch (error) {
-      if (state.saved !== reason(error)) note(core, `Cannot keep the state of plugin '${plugin}': ${(state.saved = reason(error))}`);
+      if (state.saved !== errorMessage(error))
+        emitNote(core, `Cannot keep the state of plugin '${plugin}': ${(state.saved = errorMessage(error))}`);
     }
   }
 }
 
 export function closeChat(core: Core, chat: LiveChat): void {
-  keepStates(core, chat);
+  savePluginStates(core, chat);
   chat.session?.close();
 }
 
 /** Saves what undoing a change takes, before the change is made. Throws a sentence if it cannot. */
-export function keepChange(core: Core, chat: LiveChat, fields: Record<string, unknown>): void {
+export function saveChangeEntry(core: Core, chat: LiveChat, fields: Record<string, unknown>): void {
   const { home, save: saves } = core.options;
   if (core.unsavable || (saves !== false && chat.id === ""))
     throw fault(`The session in '${saved.sessionsFolder(home)}' is not saved any more.`);
   try {
-    put(core, chat, "change", fields);
+    appendEntry(core, chat, "change", fields);
   } catch (error) {
     if (!chat.session?.entries.length) dropUnsaved(chat);
     throw fileFault("save the session in", saved.sessionsFolder(home), error);
@@ -255,17 +256,17 @@ function dropUnsaved(chat: LiveChat): void {
 }
 
 /** Saves an entry. If that fails, the person is told, and the conversation continues unsaved. */
-export function save(core: Core, chat: LiveChat, type: Entry["type"], fields: Record<string, unknown>): void {
+export function saveEntry(core: Core, chat: LiveChat, type: Entry["type"], fields: Record<string, unknown>): void {
   if (!chat.session && type !== "message" && type !== "change") return;
   if (chat.id === "" && (fields.message as Message | undefined)?.role === "user") saveAgain(core, chat);
   try {
-    put(core, chat, type, fields);
+    appendEntry(core, chat, type, fields);
   } catch (error) {
     const { message } = fileFault("save the session in", saved.sessionsFolder(core.options.home), error);
-    note(core, `${message} ${saved.UNSAVED}`);
+    emitNote(core, `${message} ${saved.UNSAVED}`);
     const entries = chat.session?.entries ?? [];
     chat.session?.close();
-    chat.session = saved.unsavedSession(headerOf(core, chat, fields), entries);
+    chat.session = saved.unsavedSession(newSessionHeader(core, chat, fields), entries);
     chat.session.append(type, fields);
     chat.lost ??= chat.id;
     chat.id = "";
@@ -277,7 +278,7 @@ export function saveAgain(core: Core, chat: LiveChat): void {
   const { home, save: saves } = core.options;
   const { entries, header } = chat.session!;
   if (saves === false) return;
-  const warn = (text: string) => note(core, text);
+  const warn = (text: string) => emitNote(core, text);
   const reopened = chat.lost ? tryTo(() => saved.openSession(home, chat.lost!, warn)) : undefined;
   const known = reopened?.entries ?? [];
   const isOurs = known.every(({ id, at }, i) => entries[i]?.id === id && entries[i]?.at === at);
@@ -291,20 +292,20 @@ export function saveAgain(core: Core, chat: LiveChat): void {
     return;
   }
   Object.assign(chat, { session, id: session.header.id, lost: undefined });
-  note(core, `The session is saved again, as '${session.header.id}'.`);
+  emitNote(core, `The session is saved again, as '${session.header.id}'.`);
 }
 
-function put(core: Core, chat: LiveChat, type: Entry["type"], fields: Record<string, unknown>): void {
+function appendEntry(core: Core, chat: LiveChat, type: Entry["type"], fields: Record<string, unknown>): void {
   if (!chat.session && core.options.save !== false) {
-    const header = headerOf(core, chat, fields);
-    chat.session = saved.openSession(core.options.home, header, (text) => note(core, text));
+    const header = newSessionHeader(core, chat, fields);
+    chat.session = saved.openSession(core.options.home, header, (text) => emitNote(core, text));
     chat.id = header.id;
   }
-  chat.session ??= saved.unsavedSession(headerOf(core, chat, fields));
+  chat.session ??= saved.unsavedSession(newSessionHeader(core, chat, fields));
   chat.session.append(type, fields);
 }
 
-function headerOf({ options: { root } }: Core, chat: LiveChat, fields: Record<string, unknown>): Header {
+function newSessionHeader({ options: { root } }: Core, chat: LiveChat, fields: Record<string, unknown>): Header {
   const said = ((fields.message as Message | undefined) ?? chat.messages[0])?.text;
   const begins = (said && wordsOf(said))?.trimStart().slice(0, 1_000) ?? `${fields.tool} ${path.relative(root, String(fields.path))}`;
   const at = new Date().toISOString();

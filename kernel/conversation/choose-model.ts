@@ -1,15 +1,15 @@
 // Choosing a model, and what is known about it.
 
 import type { Endpoint, Model, Provider, Saved } from "../contract.ts";
-import { type Core, type LiveChat, NO_ONE, valuesOf } from "../instance.ts";
+import { type Core, type LiveChat, NO_MODEL_ID, registeredValues } from "../instance.ts";
 import { allProviders, ownSettings } from "../settings/providers.ts";
 import { ENDPOINT } from "../settings/settings-table.ts";
 import { programs } from "../system/other-programs.ts";
 import { clockOf } from "../text/clock.ts";
-import { PATIENCE } from "../text/deadlines.ts";
+import { PROVIDER_TIMEOUT_MS } from "../text/deadlines.ts";
 import { codeOf, usage } from "../text/faults.ts";
-import { reason, Secret, sealed, sealUrl, secret } from "../text/secrets.ts";
-import { clean, nearest, short, tryTo, unknown } from "../text/words.ts";
+import { errorMessage, makeSecret, Secret, sealed, sealUrl } from "../text/secrets.ts";
+import { clean, nearest, shortenName, tryTo, unknown } from "../text/words.ts";
 
 export async function listModels(core: Core, all: boolean): Promise<{ models: Model[]; failures: string[] }> {
   const { model, baseUrl } = core.options;
@@ -20,11 +20,11 @@ export async function listModels(core: Core, all: boolean): Promise<{ models: Mo
   const lists = asked.map(async ({ name, models }) => {
     const list = async () => {
       refuseUnknownFields(core, name);
-      return models(clockOf(core.io).limit(PATIENCE), endpointOf(core, name));
+      return models(clockOf(core.io).limit(PROVIDER_TIMEOUT_MS), endpointOf(core, name));
     };
     const found = await list().catch((error) => {
       if (only) throw error;
-      failures.push(`${name}: ${reason(error)}`);
+      failures.push(`${name}: ${errorMessage(error)}`);
       return [];
     });
     return found.filter(({ id }) => clean(id) === id).map((model) => ({ ...model, id: `${name}/${model.id}` }));
@@ -51,11 +51,11 @@ function refuseUnknownFields(core: Core, name: string): void {
   const misspelt = Object.keys(providers).find((other) => !known.includes(other) && nearest(other, known) === name);
   const refuse = (why: string) => usage(`Cannot use provider '${name}': ${why}`);
   if (misspelt !== undefined)
-    throw refuse(`the settings describe '${short(misspelt)}', which nobody has. Correct its name, or say what it is "like".`);
+    throw refuse(`the settings describe '${shortenName(misspelt)}', which nobody has. Correct its name, or say what it is "like".`);
   const fields = Object.keys(ENDPOINT.properties);
   const strange = Object.keys(providers[name] ?? {}).find((field) => field !== "kept" && !fields.includes(field));
   if (strange === undefined) return;
-  throw refuse(`in its settings ${unknown("field", short(strange), fields)} Correct it, so that nothing goes elsewhere.`);
+  throw refuse(`in its settings ${unknown("field", shortenName(strange), fields)} Correct it, so that nothing goes elsewhere.`);
 }
 
 export function endpointOf(core: Core, provider: string): Endpoint {
@@ -71,7 +71,7 @@ export function endpointOf(core: Core, provider: string): Endpoint {
     (isMeant && options.key) || set?.key || variable(from?.key) || (command && commandKey(core, provider, command, seconds)) || set?.kept;
   const own = Object.keys(more).length ? { own: sealed("", more) as Record<string, unknown> } : {};
   const same = !url && more.like && core.providers.has(more.like) ? endpointOf(core, more.like) : {}; // its other name has the same
-  return { ...same, ...(url && { url: sealUrl(url) }), ...(key && { key: typeof key === "string" ? secret(key) : key }), ...own };
+  return { ...same, ...(url && { url: sealUrl(url) }), ...(key && { key: typeof key === "string" ? makeSecret(key) : key }), ...own };
 }
 
 const commandKeys = new Map<string, Secret>(); // by command and limit: it runs once, when its key is first needed
@@ -91,7 +91,7 @@ function fetchKey(home: string, env: NodeJS.ProcessEnv, provider: string, comman
   if (error) tryTo(() => process.kill(-pid, "SIGKILL")); // with everything that it started
   if (codeOf(error) === "ETIMEDOUT")
     throw refuse(`it took longer than ${seconds} s (key_command_seconds), or waits for somebody to answer`);
-  if (error || status !== 0) throw refuse(error ? reason(error) : `it ended with exit code ${status}`);
+  if (error || status !== 0) throw refuse(error ? errorMessage(error) : `it ended with exit code ${status}`);
   const lines = stdout.toString().trimEnd().split("\n");
   const key = lines[0]!.trim();
   if (!key) throw refuse("its first line is empty");
@@ -111,7 +111,7 @@ export function wantedModel(core: Core, earlier?: string): string | undefined {
 }
 
 /** Completes a model's name without a provider, such as `gpt-4o` or a part of it, if just one model fits. */
-export async function withProvider(core: Core, given: string): Promise<string> {
+export async function completeModelName(core: Core, given: string): Promise<string> {
   if (given.includes("/") || allProviders(core).has(given)) return given;
   const { models } = await listModels(core, true);
   const own = ({ id }: Model) => id.slice(id.indexOf("/") + 1).toLowerCase();
@@ -124,7 +124,7 @@ export async function withProvider(core: Core, given: string): Promise<string> {
 export async function chooseModel(core: Core, earlier?: string): Promise<string | undefined> {
   const { baseUrl } = core.options;
   const wanted = wantedModel(core, earlier);
-  const named = wanted && (await withProvider(core, wanted));
+  const named = wanted && (await completeModelName(core, wanted));
   if (named) return providerNamed(core, named) && named.includes("/") ? named : firstModel(core, named);
   const first = baseUrl && defaultProvider(core);
   if (first) return firstModel(core, first);
@@ -137,18 +137,18 @@ export async function chooseModel(core: Core, earlier?: string): Promise<string 
 }
 
 /** The provider for an address without a name. */
-const defaultProvider = (core: Core): string | undefined => valuesOf(core.providers).find(({ role }) => role === "default")?.name;
+const defaultProvider = (core: Core): string | undefined => registeredValues(core.providers).find(({ role }) => role === "default")?.name;
 
 /** The model to use when no other answers. */
 export async function fallbackModel(core: Core): Promise<string> {
-  const fallback = valuesOf(core.providers).find(({ role }) => role === "fallback");
-  if (!fallback) throw usage(NO_MODEL);
+  const fallback = registeredValues(core.providers).find(({ role }) => role === "fallback");
+  if (!fallback) throw usage(NO_MODEL_MESSAGE);
   return firstModel(core, fallback.name);
 }
 
 export async function firstModel(core: Core, name: string): Promise<string> {
   const provider = providerNamed(core, name);
-  const signal = clockOf(core.io).limit(PATIENCE);
+  const signal = clockOf(core.io).limit(PROVIDER_TIMEOUT_MS);
   const endpoint = endpointOf(core, name);
   const model = (await provider.auto?.(signal, endpoint)) ?? (await provider.models(signal, endpoint))[0]?.id;
   if (!model) throw usage(`Cannot use '${name}': it offers no model. Name one with --model ${name}/MODEL.`);
@@ -157,18 +157,18 @@ export async function firstModel(core: Core, name: string): Promise<string> {
 
 const LOCAL_LIMIT = 300;
 
-export const NO_MODEL =
+export const NO_MODEL_MESSAGE =
   "No model to ask: type /setup at the prompt, set OPENAI_API_KEY, start Ollama, or name one with --model provider/model (and --base-url " +
   "URL for a server of your own). Without any, --model offline finds definitions, references and TODOs in this folder.";
 
 export async function learnWindow(core: Core, chat: LiveChat): Promise<void> {
   const [{ model }, { models }] = [chat, core];
-  const known = await modelNamed(core, model).catch(() => undefined); // its provider may be gone
+  const known = await describeModel(core, model).catch(() => undefined); // its provider may be gone
   if (chat.model === model && core.models === models) Object.assign(chat, { window: known?.window }); // the old one stays until then
 }
 
 /** What the provider says about a model; for its window the person's setting counts as well. Undefined if nobody knows. */
-export async function modelNamed(core: Core, model: string, quick = false): Promise<Model | undefined> {
+export async function describeModel(core: Core, model: string, quick = false): Promise<Model | undefined> {
   const { models } = core; // others take their place when what was said no longer counts
   const known = models.get(model);
   if (known) return known;
@@ -176,7 +176,7 @@ export async function modelNamed(core: Core, model: string, quick = false): Prom
   const id = model.slice(provider.name.length + 1);
   if (quick && !provider.model) return undefined;
   const endpoint = endpointOf(core, provider.name);
-  const patience = () => clockOf(core.io).limit(PATIENCE);
+  const patience = () => clockOf(core.io).limit(PROVIDER_TIMEOUT_MS);
   const one = await (async () => provider.model?.(id, patience, endpoint))().catch(() => undefined);
   const all = one?.window || quick ? [] : await provider.models(patience(), endpoint).catch(() => []);
   const found = all.find((other) => other.id === id) ?? one;
@@ -188,5 +188,5 @@ export async function modelNamed(core: Core, model: string, quick = false): Prom
 }
 
 /** The last model that a session used, on whichever branch: going back does not change it. */
-export const modelOf = ({ header, entries }: Saved): string =>
-  String(entries.findLast(({ type }) => type === "model")?.model ?? header.model).replace(NO_ONE, "");
+export const modelOfSession = ({ header, entries }: Saved): string =>
+  String(entries.findLast(({ type }) => type === "model")?.model ?? header.model).replace(NO_MODEL_ID, "");

@@ -2,14 +2,14 @@ import type { Call, CallDelta, Delta, Fault, Finish, HttpAnswer, HttpRequest, Re
 import { type Core, newId } from "../instance.ts";
 import errors from "../text/errors.json" with { type: "json" };
 import { asFault, fault, usage } from "../text/faults.ts";
-import { reason, sealUrl, veil } from "../text/secrets.ts";
+import { errorMessage, sealUrl, veil } from "../text/secrets.ts";
 import { jsonOrText, tryTo } from "../text/words.ts";
-import { follow, outgoing } from "./http-transport.ts";
+import { fetchWithRedirects, fillSecrets } from "./http-transport.ts";
 
 type See = (text: string, thinking: string, thought: string, size: number) => void; // so far; and what came since the last call
 /** Reads a provider's stream into one whole reply. Servers differ in all of it: indexes, ids, names sent twice, pieces of arguments, finish
  * reasons that contradict the content. Throws if it was cut off or carried an error; what had arrived is in `partial`. */
-export async function collect(stream: AsyncIterable<Delta>, see?: See, from = ""): Promise<Reply> {
+export async function collectReply(stream: AsyncIterable<Delta>, see?: See, from = ""): Promise<Reply> {
   let [text, thinking] = ["", ""];
   let finish: Finish | undefined;
   let usage: Usage | undefined;
@@ -22,8 +22,8 @@ export async function collect(stream: AsyncIterable<Delta>, see?: See, from = ""
       if (!isDelta(delta)) throw fault(`Cannot read the answer of provider '${from}': ${JSON.stringify(delta)?.slice(0, 60)} ${NO_DELTA}`);
       if ("text" in delta) text += delta.text ?? "";
       else if ("thinking" in delta) thinking += delta.thinking ?? "";
-      else if ("call" in delta) gather(drafts, delta.call, unrun);
-      else if ("usage" in delta) usage = counted({ ...usage, ...delta.usage });
+      else if ("call" in delta) addCallPiece(drafts, delta.call, unrun);
+      else if ("usage" in delta) usage = checkedUsage({ ...usage, ...delta.usage });
       else if ("finish" in delta) finish = finishOf(delta.finish) ?? finish;
       else if ("error" in delta) throw answerFault("The model's server failed in mid-stream", delta.error);
       if (delta.extra !== undefined && !isDeep(delta.extra, MAX_JSON_DEPTH)) extra.push(delta.extra);
@@ -38,7 +38,7 @@ export async function collect(stream: AsyncIterable<Delta>, see?: See, from = ""
     const cut = /^(ECONN|EPIPE|ETIMEDOUT|HPE_|Z_)/.test((error as NodeJS.ErrnoException)?.code ?? "");
     throw Object.assign(cut ? fault(CUT_OFF, { transient: true }) : asFault(error), { partial: { text, thinking } });
   }
-  const calls = drafts.filter(({ name, args }) => name || args).map((draft) => finished(draft, finish === "length"));
+  const calls = drafts.filter(({ name, args }) => name || args).map((draft) => finishCall(draft, finish === "length"));
   if (calls.length > MAX_CALLS) calls[MAX_CALLS]!.broken = tooMany(calls[MAX_CALLS]!, unrun);
   if (finish === "stop" || finish === "calls") finish = calls.length ? "calls" : "stop";
   const ids = new Set<string>();
@@ -76,7 +76,7 @@ function sizeOf(delta: Delta): number {
 }
 
 /** A server's token counts, if they are numbers. */
-function counted({ input, output, cached, written }: Partial<Usage>): Usage {
+function checkedUsage({ input, output, cached, written }: Partial<Usage>): Usage {
   const number = (value: unknown) => (Number.isFinite(value) ? Math.max(0, value as number) : 0);
   const more = Object.entries({ cached, written }).filter(([, count]) => number(count) > 0);
   return { input: number(input), output: number(output), ...Object.fromEntries(more) };
@@ -95,7 +95,7 @@ interface Draft {
 type Unrun = { count: number; names: Set<string> }; // calls beyond the limit
 
 /** Adds a piece to its call: by index, else by id, else to the last call. */
-function gather(drafts: Draft[], piece: CallDelta, unrun: Unrun): void {
+function addCallPiece(drafts: Draft[], piece: CallDelta, unrun: Unrun): void {
   const index = piece.index ?? undefined;
   const id = typeof piece.id === "string" && piece.id.length <= MAX_ID_CHARS ? piece.id : "";
   const name = typeof piece.name === "string" ? piece.name : "";
@@ -153,7 +153,7 @@ function tooMany({ name }: Call, { count, names }: Unrun): string {
 
 const isWhole = (args: string): boolean => args.trim() !== "" && "args" in parseArguments(args);
 
-function finished({ id, name, args, extra, wrong }: Draft, cut: boolean): Call {
+function finishCall({ id, name, args, extra, wrong }: Draft, cut: boolean): Call {
   const broken = `The call did not run: ${wrong}. Send it again, shorter.`;
   if (wrong) return { id, name: name.slice(0, MAX_NAME_CHARS), args: {}, broken };
   const parsed = parseArguments(args);
@@ -174,7 +174,7 @@ function parseArguments(text: string): { args: Record<string, unknown> } | { wro
   } catch (error) {
     const values = jsonValues(text);
     const meant = values?.filter((one) => one !== "{}");
-    if (!values || new Set(meant).size > 1) return { wrong: reason(error) };
+    if (!values || new Set(meant).size > 1) return { wrong: errorMessage(error) };
     value = JSON.parse(meant?.[0] ?? "{}");
   }
   if (isDeep(value, MAX_JSON_DEPTH)) return { wrong: TOO_DEEP };
@@ -238,7 +238,7 @@ function isQuoted(before: string): boolean {
 }
 
 /** Sends a request. Network errors and refusals become sentences in the server's own words, with a hint if it is a provider's. */
-export async function request(core: Core, url: string, init: HttpRequest = {}, isModels = true): Promise<HttpAnswer> {
+export async function fetchForPlugin(core: Core, url: string, init: HttpRequest = {}, isModels = true): Promise<HttpAnswer> {
   if (core.options.dry) {
     const body = typeof init.body === "string" ? JSON.parse(init.body) : undefined;
     throw fault(
@@ -247,10 +247,10 @@ export async function request(core: Core, url: string, init: HttpRequest = {}, i
     );
   }
   const check = isModels ? "--base-url" : "the address";
-  const out = outgoing(url, init);
+  const out = fillSecrets(url, init);
   const { hide } = out;
   if (!URL.canParse(out.url)) throw usage(`Cannot reach '${hide(veil(sealUrl(url)))}': not a URL. Check ${check}.`);
-  const response = await follow(out, isModels).catch((error) => {
+  const response = await fetchWithRedirects(out, isModels).catch((error) => {
     throw init.signal?.aborted || error.exit ? error : networkFault(error, error.host ?? new URL(out.url).host, check, hide);
   });
   if (response.ok || init.any) return response;
@@ -263,7 +263,7 @@ function networkFault(error: unknown, where: string, check: string, hide: (text:
   const { code = "", message } = error as NodeJS.ErrnoException;
   const why =
     (errors.network as Record<string, string>)[code]?.replace("--base-url", check) ??
-    `${message || reason(error)}. Check ${check} and the network.`;
+    `${message || errorMessage(error)}. Check ${check} and the network.`;
   const transient = code !== "" && !/CERT|SSL|TLS|ERR_INVALID/.test(code);
   return fault(`Cannot reach '${where}': ${hide(why)}`, { kind: "network", transient });
 }

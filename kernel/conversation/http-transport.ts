@@ -4,7 +4,7 @@ import type { IncomingMessage } from "node:http";
 import type { Readable } from "node:stream";
 import type { HttpAnswer, HttpRequest } from "../contract.ts";
 import { codeOf, usage } from "../text/faults.ts";
-import { filled, KEY, learn, namesSecret, sealUrl, veil } from "../text/secrets.ts";
+import { fillPlaceholders, KEY, learnSecret, namesSecret, sealUrl, veil } from "../text/secrets.ts";
 import { visible } from "../text/words.ts";
 
 const SILENCE_LIMIT_MS = 300_000; // ms without a byte until a connection counts as dead
@@ -20,15 +20,15 @@ interface Outgoing {
   hide(text: string): string;
 }
 
-export function outgoing(given: string, request: HttpRequest = {}): Outgoing {
+export function fillSecrets(given: string, request: HttpRequest = {}): Outgoing {
   const used = new Set<string>();
-  const url = filled(sealUrl(given), "url", used);
+  const url = fillPlaceholders(sealUrl(given), "url", used);
   const headers: Record<string, string> = {};
   for (const [name, value] of Object.entries(request.headers ?? {})) {
-    headers[name] = filled(String(value), "header", used);
+    headers[name] = fillPlaceholders(String(value), "header", used);
     const own = headers[name].replace(/^(Bearer|Basic|Token)\s+/i, "");
     if (!namesSecret(name) || !own || own === "none") continue;
-    learn(own);
+    learnSecret(own);
     used.add(own);
   }
   const said = [...used].filter((value) => value.length >= MIN_HIDDEN_CHARS).sort((a, b) => b.length - a.length);
@@ -38,11 +38,11 @@ export function outgoing(given: string, request: HttpRequest = {}): Outgoing {
 const MIN_HIDDEN_CHARS = 4;
 
 /** Like fetch, for http and https: follows redirects, unpacks bodies, and reconnects when a kept connection was closed. */
-export const send = (url: string, request?: HttpRequest): Promise<HttpAnswer> => follow(outgoing(url, request));
+export const send = (url: string, request?: HttpRequest): Promise<HttpAnswer> => fetchWithRedirects(fillSecrets(url, request));
 
 type Followed = HttpAnswer & { host: string; beginning(most: number): Promise<string> }; // an error body may be endless
 /** A redirect's address comes from the server: placeholders in it mean nothing. */
-export async function follow({ url, request, hide }: Outgoing, isModels = false, moves = 0): Promise<Followed> {
+export async function fetchWithRedirects({ url, request, hide }: Outgoing, isModels = false, moves = 0): Promise<Followed> {
   const { signal } = request;
   signal?.throwIfAborted();
   const at = new URL(url);
@@ -68,7 +68,11 @@ export async function follow({ url, request, hide }: Outgoing, isModels = false,
       const hint = isModels ? `If you trust it: --base-url ${shown(moved).replace(OF_WIRES, "")}` : "Give that address";
       throw usage(`Cannot reach '${shown(url)}': it has moved to '${shown(moved)}'${far}. ${hint}.`);
     }
-    return follow({ url: moved.href, request: isFar ? { ...kept, headers: harmless(kept.headers) } : kept, hide }, isModels, moves + 1);
+    return fetchWithRedirects(
+      { url: moved.href, request: isFar ? { ...kept, headers: headersForOtherServer(kept.headers) } : kept, hide },
+      isModels,
+      moves + 1,
+    );
   }
   const body = unpacked(answer, at.host);
   const parts = () => pieces(body, answer, at.host, signal);
@@ -160,5 +164,5 @@ function unpacked(answer: IncomingMessage, host: string): Readable {
 }
 
 /** The headers that may go to another server: none that could hold a key. */
-const harmless = (headers: Record<string, string> = {}): Record<string, string> =>
+const headersForOtherServer = (headers: Record<string, string> = {}): Record<string, string> =>
   Object.fromEntries(Object.entries(headers).filter(([name]) => /^(accept|content-type|user-agent)/i.test(name)));

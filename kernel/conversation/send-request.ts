@@ -1,32 +1,32 @@
 // One request to a model: sent, retried, and received whole.
 
 import type { ChatRequest, Endpoint, Fault, Message, Provider, Reply } from "../contract.ts";
-import { around, emit } from "../events.ts";
-import { TRIES, type TurnContext } from "../instance.ts";
+import { emit, runStep } from "../events.ts";
+import { MAX_TRIES, type TurnContext } from "../instance.ts";
 import { SILENCE_SECONDS } from "../settings/settings-table.ts";
 import { clockOf } from "../text/clock.ts";
-import { deadline, until } from "../text/deadlines.ts";
+import { deadline, orAbort } from "../text/deadlines.ts";
 import { asFault, fault } from "../text/faults.ts";
-import { reason, secretFinder, veil, veilData } from "../text/secrets.ts";
+import { errorMessage, secretFinder, veil, veilData } from "../text/secrets.ts";
 import { CHARS_PER_TOKEN } from "../text/words.ts";
 import { endpointOf, providerNamed } from "./choose-model.ts";
-import { collect } from "./collect-reply.ts";
+import { collectReply } from "./collect-reply.ts";
 
 const MAX_RETRY_WAIT_MS = 60_000;
 const SILENCES_OF_SIGNS = 4; // that many times as long while comments and other signs of life come
 
 /** Passes the request through its wrappers, then to the provider of its model. */
-export async function send(place: TurnContext, asked: Omit<ChatRequest, "options" | "endpoint">): Promise<Reply> {
+export async function sendRequest(place: TurnContext, asked: Omit<ChatRequest, "options" | "endpoint">): Promise<Reply> {
   const { core } = place;
   const { name } = providerNamed(core, asked.model);
   const options = { ...core.options.settings.options, ...core.options.options };
   const usual = endpointOf(core, name);
   const own = ({ endpoint }: ChatRequest) => (endpoint === usual ? undefined : endpoint); // set by a wrapper
-  return around(place, "request", { ...asked, options, endpoint: usual }, (request) => attempt(place, request, own(request)));
+  return runStep(place, "request", { ...asked, options, endpoint: usual }, (request) => tryRequest(place, request, own(request)));
 }
 
 /** Tries up to twice more if the failure may pass, and once more after a silence. Nothing has been shown yet. */
-async function attempt(place: TurnContext, { model, messages, ...asked }: ChatRequest, own?: Endpoint): Promise<Reply> {
+async function tryRequest(place: TurnContext, { model, messages, ...asked }: ChatRequest, own?: Endpoint): Promise<Reply> {
   const { core, chat } = place;
   const clock = clockOf(core.io);
   const provider = providerNamed(core, model);
@@ -34,7 +34,7 @@ async function attempt(place: TurnContext, { model, messages, ...asked }: ChatRe
   const request = {
     ...asked,
     model: model.slice(provider.name.length + 1),
-    messages: repair(messages.map((one) => ownExtras(one, provider.name))),
+    messages: repairHistory(messages.map((one) => ownExtras(one, provider.name))),
     endpoint,
   };
   const told = veilData(request);
@@ -43,7 +43,7 @@ async function attempt(place: TurnContext, { model, messages, ...asked }: ChatRe
     try {
       await emit(core, "requested", told);
       const started = clock.now();
-      const reply = { ...(await receive(place, provider, request)), model };
+      const reply = { ...(await receiveReply(place, provider, request)), model };
       await emit(core, "replied", { ...reply, task: asked.task, ms: Math.round(clock.now() - started) });
       return reply;
     } catch (error) {
@@ -54,8 +54,8 @@ async function attempt(place: TurnContext, { model, messages, ...asked }: ChatRe
       const wait = failed.after ?? 500 * 2 ** (tried - 1) * (1 + Math.random() / 4);
       if (failed.transient && wait > MAX_RETRY_WAIT_MS) failed.message += ` Try again in ${Math.ceil(wait / 1000)} s.`;
       const mayPass = failed.stalled ? ++stalls === 1 : failed.transient;
-      if (!mayPass || tried === TRIES || wait > MAX_RETRY_WAIT_MS) throw failed;
-      await emit(core, "retried", { attempt: tried, wait: Math.round(wait), reason: reason(failed) });
+      if (!mayPass || tried === MAX_TRIES || wait > MAX_RETRY_WAIT_MS) throw failed;
+      await emit(core, "retried", { attempt: tried, wait: Math.round(wait), reason: errorMessage(failed) });
       await clock.sleep(wait, chat.stop.signal).catch((stopped) => {
         throw Object.assign(stopped, partial && { partial });
       });
@@ -64,7 +64,7 @@ async function attempt(place: TurnContext, { model, messages, ...asked }: ChatRe
 }
 
 /** Receives one reply, whole. Silence is limited, not length. */
-async function receive({ core, chat }: TurnContext, provider: Provider, request: ChatRequest): Promise<Reply> {
+async function receiveReply({ core, chat }: TurnContext, provider: Provider, request: ChatRequest): Promise<Reply> {
   const clock = clockOf(core.io);
   const started = clock.now();
   const { timeout = SILENCE_SECONDS } = core.options.settings;
@@ -79,7 +79,7 @@ async function receive({ core, chat }: TurnContext, provider: Provider, request:
   let telling: NodeJS.Immediate | undefined; // one event for pieces that arrive together
   const secret = secretFinder();
   try {
-    const reply = await until(signal, collect(provider.chat(request, signal), see, provider.name));
+    const reply = await orAbort(signal, collectReply(provider.chat(request, signal), see, provider.name));
     return { ...reply, text: veil(reply.text), thinking: veil(reply.thinking) };
   } catch (error) {
     const failed = asFault(silence.signal.aborted && !chat.stop.signal.aborted ? silence.signal.reason : error);
@@ -119,7 +119,7 @@ function ownExtras(message: Message, provider: string): Message {
 
 /** Makes the history acceptable to every provider: each call has one result right after it, in order; results without a call go away;
  * messages of one role in a row are merged; nothing is empty. Runs before every request. */
-export function repair(history: readonly Message[]): Message[] {
+export function repairHistory(history: readonly Message[]): Message[] {
   const fixed: Message[] = [];
   let open = new Map<string, number>(); // the index in `fixed` of each result of the last calls
   for (const given of history) {
@@ -135,7 +135,7 @@ export function repair(history: readonly Message[]): Message[] {
     if (message.role === "assistant") open = new Map();
     if (!message.text && !calls.length && !images.length) continue;
     const last = fixed.at(-1);
-    if (last?.role === message.role) fixed[fixed.length - 1] = joined(last, message);
+    if (last?.role === message.role) fixed[fixed.length - 1] = mergeMessages(last, message);
     else fixed.push(message);
     for (const { id, name } of calls) open.set(id, fixed.push({ role: "tool", id, name, text: "[interrupted]", failed: true }) - 1);
   }
@@ -149,7 +149,7 @@ function withUpdates(message: Message): Message {
   return { ...rest, text: [...Object.values(news), rest.text].filter(Boolean).join("\n\n") };
 }
 
-function joined(one: Message, two: Message): Message {
+function mergeMessages(one: Message, two: Message): Message {
   const images = [one, two].flatMap((message) => ("images" in message && message.images) || []);
   const extra = [one, two].flatMap((message) => ("extra" in message && message.extra) || []);
   const text = [one.text, two.text].filter(Boolean).join("\n\n");

@@ -7,7 +7,7 @@ import type { Call, Entry, Header, Listed, Message, Saved } from "../contract.ts
 import type { Session } from "../instance.ts";
 import { newId } from "../instance.ts";
 import { makePrivate, missingFolders, NO_SYNC, syncFile, syncFolder } from "../system/atomic-write.ts";
-import { lock, updatePrivate } from "../system/locks.ts";
+import { acquireLock, updatePrivateFile } from "../system/locks.ts";
 import { sweepParts } from "../system/temporary-files.ts";
 import { codeOf, errnoSentence, fault, usage } from "../text/faults.ts";
 import { veilData, veiledJson } from "../text/secrets.ts";
@@ -65,7 +65,7 @@ function jsonLines(file: string, warn: (text: string) => void, made: string[]) {
       }
       isSynced = false;
       const end = fs.fstatSync(fd).size;
-      const added = lines.slice(written).map((line) => `${asSaved(line)}\n`);
+      const added = lines.slice(written).map((line) => `${serializeLine(line)}\n`);
       try {
         fs.writeFileSync(fd, Buffer.from(added.join("")));
       } catch (error) {
@@ -96,7 +96,7 @@ function jsonLines(file: string, warn: (text: string) => void, made: string[]) {
   };
 }
 /** Veils entries that are new. */
-const asSaved = (line: Row): string => ("type" in line && line.type === "change" ? JSON.stringify(line) : veiledJson(line));
+const serializeLine = (line: Row): string => ("type" in line && line.type === "change" ? JSON.stringify(line) : veiledJson(line));
 
 export const UNSAVED = "It goes on unsaved; --home or ZZ_HOME names another place.";
 
@@ -139,7 +139,11 @@ export function openSession(home: string, which: string | Header, warn: (text: s
   const file = sessionFile(home, id);
   const made = missingFolders(sessionsFolder(home));
   if (typeof which !== "string") makePrivate(sessionsFolder(home));
-  const release = lock(file.replace(/jsonl$/, "lock"), `Cannot open session '${id}'`, "Go on there, close it, or use a copy with --fork");
+  const release = acquireLock(
+    file.replace(/jsonl$/, "lock"),
+    `Cannot open session '${id}'`,
+    "Go on there, close it, or use a copy with --fork",
+  );
   const adapter = jsonLines(file, warn, made);
   const db = new LowSync<Row[]>(adapter, []);
   const close = () => {
@@ -208,7 +212,7 @@ export function listSessions(home: string): Listed[] {
   const titles = titlesOf(home);
   const sessions = sessionIds(home).flatMap((id): Listed | [] => {
     const header = headerOf(sessionFile(home, id), buffer);
-    const { text, stat } = partOf(sessionFile(home, id), buffer, true);
+    const { text, stat } = readPart(sessionFile(home, id), buffer, true);
     if (!header || /"type":"failed"\}\n$/.test(text)) return [];
     const used = stat ? { used: stat.mtime.toISOString(), bytes: stat.size } : { used: header.at, bytes: 0 };
     const model = Array.from(text.matchAll(/"model":"([^"\\]+)"(,"ms":\d+|\}\n)/g), ([, name]) => name).at(-1) ?? header.model;
@@ -218,7 +222,7 @@ export function listSessions(home: string): Listed[] {
 }
 
 /** The beginning of a file, or its end. */
-function partOf(file: string, buffer: Buffer, isEnd = false): { text: string; stat?: fs.Stats } {
+function readPart(file: string, buffer: Buffer, isEnd = false): { text: string; stat?: fs.Stats } {
   const read = tryTo(() => {
     const fd = fs.openSync(file, fs.constants.O_RDONLY | fs.constants.O_NONBLOCK); // a FIFO does not block
     const stat = fs.fstatSync(fd);
@@ -237,7 +241,7 @@ function titlesOf(home: string): Record<string, string> {
 }
 export function keepTitle(home: string, id: string, title: string): void {
   if (!titlesOf(home)[id] && !title) return;
-  updatePrivate(titlesFile(home), () => {
+  updatePrivateFile(titlesFile(home), () => {
     const { [id]: _, ...titles } = titlesOf(home);
     return veiledJson(title ? { ...titles, [id]: title } : titles, 2);
   });
@@ -245,21 +249,23 @@ export function keepTitle(home: string, id: string, title: string): void {
 
 /** The id comes from the file's name, whatever the header says. */
 function headerOf(file: string, buffer?: Buffer): Header | undefined {
-  const header = startOf(file, buffer);
+  const header = readFirstLine(file, buffer);
   return isHeader(header) ? { ...header, id: path.basename(file, ".jsonl") } : undefined;
 }
-const startOf = (file: string, buffer: Buffer = Buffer.allocUnsafe(8192)): unknown =>
-  tryTo(() => JSON.parse(partOf(file, buffer).text.split("\n", 1)[0]!));
+const readFirstLine = (file: string, buffer: Buffer = Buffer.allocUnsafe(8192)): unknown =>
+  tryTo(() => JSON.parse(readPart(file, buffer).text.split("\n", 1)[0]!));
 
 /** The session of this folder that was used last and fits. Unreadable files are reported and skipped. */
 export function lastSession(home: string, root: string, warn: (text: string) => void, fits = (_: string) => true) {
   const files = sessionIds(home).map((id) => sessionFile(home, id));
-  const locks = entriesOf(sessionsFolder(home)).filter((name) => name.endsWith(".lock") && !startOf(sessionFile(home, name.slice(0, -5))));
+  const locks = entriesOf(sessionsFolder(home)).filter(
+    (name) => name.endsWith(".lock") && !readFirstLine(sessionFile(home, name.slice(0, -5))),
+  );
   sweepParts(sessionsFolder(home));
-  for (const name of locks) tryTo(() => lock(path.join(sessionsFolder(home), name), "")()); // killed before the first line
+  for (const name of locks) tryTo(() => acquireLock(path.join(sessionsFolder(home), name), "")()); // killed before the first line
   const used = files.map((file) => ({ file, at: fs.statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? 0 }));
   for (const { file } of used.sort((a, b) => b.at - a.at)) {
-    const start = startOf(file);
+    const start = readFirstLine(file);
     const id = path.basename(file, ".jsonl");
     if (isHeader(start) && start.root === root && fits(id)) return id;
     const why = isNewer(start) ? "is of a newer zz" : (unreadable(file) ?? "holds no readable header");

@@ -1,15 +1,15 @@
 // The system prompt: layers in the order of their slots, prompt files, and templates.
 import path from "node:path";
 import { type Ctx, type Layer, type Part, SLOTS, type UserMeta } from "../contract.ts";
-import { inTime, note } from "../events.ts";
+import { emitNote, withinHookLimit } from "../events.ts";
 import { isTrusted } from "../gate/trust.ts";
 import { type Core, IDENTIFIER, type Owned, type TurnContext, ZZ } from "../instance.ts";
-import { PACKAGE } from "../system/installation.ts";
+import { PACKAGE_FOLDER } from "../system/installation.ts";
 import { say } from "../system/streams.ts";
 import { usage } from "../text/faults.ts";
-import { reason } from "../text/secrets.ts";
+import { errorMessage } from "../text/secrets.ts";
 import { CHARS_PER_TOKEN, compare, entriesOf, shorten, stampOf, textOf, unknown } from "../text/words.ts";
-import { keepPrompt, keepStates, keepUpdates } from "./chat.ts";
+import { saveLayerUpdates, savePluginStates, saveSystemPrompt } from "./chat.ts";
 
 const LAYER_BUDGET = 2_000;
 const MAX_WINDOW_SHARE = 8; // the part of the window that one layer may fill
@@ -43,7 +43,7 @@ function promptLayers(core: Core, prompts: PromptFile[]): Owned<Layer>[] {
 function promptFiles(core: Core): string[] {
   const { home, root } = core.options;
   const filesIn = (folder: string) => entriesOf(path.join(folder, "prompts")).map((name) => path.join(folder, "prompts", name));
-  const own = [...new Set([PACKAGE, home])].flatMap((folder) => filesIn(folder).sort());
+  const own = [...new Set([PACKAGE_FOLDER, home])].flatMap((folder) => filesIn(folder).sort());
   const project = filesIn(path.join(root, ".zz")).filter((file) => isTrusted(core, file));
   return [...own, ...project.sort()].filter((file) => file.endsWith(".md"));
 }
@@ -109,7 +109,7 @@ export function frontMatter(text: string): { head: Record<string, string>; body:
 }
 
 /** The current text of all layers, in the order of their slots. */
-async function layersNow({ core, chat, ctx }: TurnContext): Promise<Part[]> {
+async function renderLayers({ core, chat, ctx }: TurnContext): Promise<Part[]> {
   const order = (layer: Owned<Layer>) => SLOTS.indexOf(layer.value.slot);
   const { system } = core.options;
   const most = chat.window ? chat.window / MAX_WINDOW_SHARE : Number.POSITIVE_INFINITY;
@@ -119,18 +119,18 @@ async function layersNow({ core, chat, ctx }: TurnContext): Promise<Part[]> {
     const { name, slot } = value;
     if (system !== undefined && slot === "identity" && owner) continue; // --system replaces the identity
     const body = await render(layer);
-    if (body) parts.push({ name, slot, owner: owner || ZZ, text: slot === "identity" && !owner ? body : block(titleOf(name), body) });
+    if (body) parts.push({ name, slot, owner: owner || ZZ, text: slot === "identity" && !owner ? body : fencedBlock(titleOf(name), body) });
   }
   return parts;
 
   async function render({ owner, value: { name, text, budget = LAYER_BUDGET } }: Owned<Layer>): Promise<string> {
     const room = Math.min(budget, most);
-    if (typeof text === "string") return fit(text.trim(), room);
+    if (typeof text === "string") return shortenToTokens(text.trim(), room);
     try {
       const made = text(ctx);
-      return fit(((made instanceof Promise ? await inTime(core, made) : made) ?? "").trim(), room);
+      return shortenToTokens(((made instanceof Promise ? await withinHookLimit(core, made) : made) ?? "").trim(), room);
     } catch (error) {
-      note(core, `Layer '${name}' of '${owner}' was left out: ${reason(error)}`);
+      emitNote(core, `Layer '${name}' of '${owner}' was left out: ${errorMessage(error)}`);
       return "";
     }
   }
@@ -139,38 +139,38 @@ async function layersNow({ core, chat, ctx }: TurnContext): Promise<Part[]> {
 /** The system prompt as first sent, the updates sent since, and what changed since then. */
 export async function composePrompt(place: TurnContext): Promise<{ prompt: Part[]; told: Map<string, string>; news: Part[] }> {
   const { prompt: first, messages } = place.chat;
-  const now = await layersNow(place);
+  const now = await renderLayers(place);
   const told = new Map<string, string>();
   if (!first) return { prompt: now, told, news: [] };
-  const loose = first.filter((part) => !isFirm(part));
+  const loose = first.filter((part) => !isAlwaysCurrent(part));
   for (const message of messages) for (const [key, text] of Object.entries((message as UserMeta).news ?? {})) told.set(key, text);
   const known = new Map([...loose.map((part) => [layerKey(part), part.text] as const), ...told]);
-  const news = now.filter((part) => !isFirm(part) && known.get(layerKey(part)) !== part.text);
+  const news = now.filter((part) => !isAlwaysCurrent(part) && known.get(layerKey(part)) !== part.text);
   const keys = new Set(now.map(layerKey));
   for (const [key, text] of known) {
-    const gone = partOf(key, block(titleOf(key.split("/")[1]!), "Nothing any more."));
+    const gone = partOf(key, fencedBlock(titleOf(key.split("/")[1]!), "Nothing any more."));
     if (!keys.has(key) && text !== gone.text) news.push(gone);
   }
-  return { prompt: [...now.filter(isFirm), ...loose], told, news };
+  return { prompt: [...now.filter(isAlwaysCurrent), ...loose], told, news };
 }
 export const partOf = (key: string, text: string): Part => {
   const [owner = "", name = ""] = key.split("/");
   return { name, slot: "turn", owner, text };
 };
-const isFirm = ({ slot }: Part): boolean => slot === "identity" || slot === "rules";
+const isAlwaysCurrent = ({ slot }: Part): boolean => slot === "identity" || slot === "rules";
 const layerKey = ({ owner, name }: Part): string => `${owner}/${name}`;
 
 /** Prepares the prompt for a turn. What changed is attached to the message and kept, so that later requests begin the same way. */
-export async function sendUpdates(place: TurnContext, { core, chat } = place): Promise<string> {
+export async function prepareSystemPrompt(place: TurnContext, { core, chat } = place): Promise<string> {
   const { prompt, news } = await composePrompt(place);
-  if (!chat.prompt || JSON.stringify(prompt) !== JSON.stringify(chat.prompt)) keepPrompt(core, chat, prompt);
-  if (news.length) keepUpdates(core, chat, Object.fromEntries(news.map((part) => [layerKey(part), part.text])));
-  keepStates(core, chat); // what plugins remember of it, in case zz is killed before the answer
+  if (!chat.prompt || JSON.stringify(prompt) !== JSON.stringify(chat.prompt)) saveSystemPrompt(core, chat, prompt);
+  if (news.length) saveLayerUpdates(core, chat, Object.fromEntries(news.map((part) => [layerKey(part), part.text])));
+  savePluginStates(core, chat); // what plugins remember of it, in case zz is killed before the answer
   return prompt.map(({ text }) => text).join("\n\n");
 }
 
 const titleOf = (name: string): string => name.replace(/[-_]/g, " ").toUpperCase();
-export const block = (title: string, text: string): string => `--- ${title} ---\n${text}\n--- END ${title} ---`;
+export const fencedBlock = (title: string, text: string): string => `--- ${title} ---\n${text}\n--- END ${title} ---`;
 
 /** At most so many tokens: the head and the tail, with a marker between. */
-export const fit = (text: string, tokens: number): string => shorten(text, Math.floor(tokens * CHARS_PER_TOKEN));
+export const shortenToTokens = (text: string, tokens: number): string => shorten(text, Math.floor(tokens * CHARS_PER_TOKEN));

@@ -4,7 +4,7 @@ import type { CompilerGate, CompilerRules, MakeCompilerGate } from "../contract.
 import type { Core } from "../instance.ts";
 import { followLinks } from "../system/atomic-write.ts";
 import { isInside } from "../text/words.ts";
-import { judge } from "./rules.ts";
+import { verdictFor } from "./rules.ts";
 import { holdsSecret } from "./secret-files.ts";
 
 const MAX_PATH_DEPTH = 1_000;
@@ -68,7 +68,7 @@ export const compilerGate: MakeCompilerGate = ({ rules, where }, { own = [], nea
     if (file.includes("\0") || file.split("/").length > MAX_PATH_DEPTH) return "is not a path";
     const real = followLinks(file);
     if (mine.some((one) => isInside(one, real))) return undefined;
-    const { verdict, why } = judge(core, "read", real);
+    const { verdict, why } = verdictFor(core, "read", real);
     if (verdict === "allow") return undefined;
     if (verdict === "deny") return `is denied ${why}`;
     if (holdsSecret(real)) return "may hold secrets";
@@ -85,7 +85,7 @@ export const compilerGate: MakeCompilerGate = ({ rules, where }, { own = [], nea
   function mayList(folder: string): boolean {
     const real = followLinks(folder);
     if (isInstalled(real + path.sep) || mine.some((one) => isInside(one, real))) return true;
-    const { verdict } = judge(core, "read", real);
+    const { verdict } = verdictFor(core, "read", real);
     return verdict === "allow" || (verdict === "ask" && nearby.some((one) => isInside(one, real)));
   }
   /** Whether its existence may be revealed: it is part of what is checked, or of installed packages. */

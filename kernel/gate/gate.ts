@@ -11,14 +11,14 @@ import {
   type Ruling,
   type Tool,
 } from "../contract.ts";
-import { around, emit } from "../events.ts";
+import { emit, runStep } from "../events.ts";
 import { type Core, isTool, type TurnContext } from "../instance.ts";
 import { realPath } from "../system/real-paths.ts";
-import { until } from "../text/deadlines.ts";
-import { reason } from "../text/secrets.ts";
+import { orAbort } from "../text/deadlines.ts";
+import { errorMessage } from "../text/secrets.ts";
 import { clean, isInside, someOf, visible } from "../text/words.ts";
-import { ASKED_FOR, flagOf, guardOf, judge, nameOf, PLUGIN, targetOf } from "./rules.ts";
-import { wideness } from "./sensitive-paths.ts";
+import { ASKED_FOR, flagOf, guardOf, needName, needTarget, PLUGIN, verdictFor } from "./rules.ts";
+import { whyNotProject } from "./sensitive-paths.ts";
 
 const accessTo = (open: { kind: Kind; name: string }[], max = Infinity): string => {
   const byKind = [...Map.groupBy(open, ({ kind }) => kind)];
@@ -26,41 +26,44 @@ const accessTo = (open: { kind: Kind; name: string }[], max = Infinity): string 
 };
 
 /** A need that the rules leave open. whole: no list can allow it; exact: only its exact name can; anyway: ask each time. */
-export type Open = { kind: Kind; name: string; target: string; why: string; whole: boolean; exact?: boolean; anyway?: true };
+export type PendingNeed = { kind: Kind; name: string; target: string; why: string; whole: boolean; exact?: boolean; anyway?: true };
 export type Granted = { [K in Kind]: string[] }; // what a call may touch: real targets, since names may lead elsewhere by now
 
 /** The person edited an argument at the question: the call is judged again. */
 export type Edited = { edited: string };
 
 /** Judges what a call needs and asks about what the rules leave open. Returns the sentence of a refusal as text. */
-export async function gate(
+export async function judgeCall(
   place: TurnContext,
   tool: Tool,
   args: Call["args"],
   { unresolved: may, ...needs }: Needs & { unresolved?: boolean },
 ): Promise<string | Granted | Edited> {
   const { core } = place;
-  const open = new Map<string, Open>();
+  const open = new Map<string, PendingNeed>();
   const granted = Object.fromEntries(KINDS.map((kind) => [kind, []])) as unknown as Granted;
   for (const kind of KINDS)
     for (const need of needs[kind] ?? []) {
-      const target = targetOf(core.options, kind, nameOf(need));
-      const refusal = await judgeAndCollect(core, { tool: tool.name, kind, need, open, target });
+      const target = needTarget(core.options, kind, needName(need));
+      const refusal = await judgeNeed(core, { tool: tool.name, kind, need, open, target });
       if (refusal) return refusal;
       granted[kind].push(target);
     }
   const kind = effectOf(tool, needs);
   const unresolved = (may ?? kind === "run") ? (true as const) : undefined;
   const judged = { call: { name: tool.name, args }, kind, needs: structuredClone(needs), ...(unresolved && { unresolved }) };
-  const refusal = await passRuling(place, judged, open);
+  const refusal = await applyGateWrappers(place, judged, open);
   if (refusal) return refusal;
   if (!open.size) return granted;
-  const text = (await until(place.ctx.signal, (async () => tool.preview?.(args, place.ctx))())) ?? "";
+  const text = (await orAbort(place.ctx.signal, (async () => tool.preview?.(args, place.ctx))())) ?? "";
   const { editable = "" } = tool;
   const rules = familyRules(core, tool, [...open.values()]);
-  const more = { ...(core.edit && typeof args[editable] === "string" && { e: "edit it first" }), ...(rules && { F: lasting(rules) }) };
+  const more = {
+    ...(core.edit && typeof args[editable] === "string" && { e: "edit it first" }),
+    ...(rules && { F: describeRules(rules) }),
+  };
   for (;;) {
-    const { key, refusal } = await confirm(place, tool.name, [...open.values()], clean(text), { also: more, writes: tool.changes });
+    const { key, refusal } = await askPerson(place, tool.name, [...open.values()], clean(text), { also: more, writes: tool.changes });
     if (refusal) return refusal;
     if (key === "F") core.rules.push(...rules!);
     if (key !== "e") return granted;
@@ -77,19 +80,19 @@ export function effectOf({ kind, changes, needs: asks }: Tool, needs?: Needs): E
 }
 
 /** What plugins' wrappers say. They can only tighten: the rules were applied before, and a wrapper that throws refuses. */
-export async function passRuling(place: TurnContext, judged: Judged, open: Map<string, Open>): Promise<string | undefined> {
+export async function applyGateWrappers(place: TurnContext, judged: Judged, open: Map<string, PendingNeed>): Promise<string | undefined> {
   const { core, ctx } = place;
   const { name: tool } = judged.call;
   const needs = structuredClone(judged.needs);
-  const ruled = around(place, "gate", judged, async () => ({ verdict: open.size ? "ask" : "allow" }));
-  const { verdict, why = "" } = await ruled.catch((error): Ruling => ({ verdict: "deny", why: reason(error) }));
+  const ruled = runStep(place, "gate", judged, async () => ({ verdict: open.size ? "ask" : "allow" }));
+  const { verdict, why = "" } = await ruled.catch((error): Ruling => ({ verdict: "deny", why: errorMessage(error) }));
   ctx.signal.throwIfAborted();
   if (verdict === "allow" || (verdict === "ask" && !why && open.size)) return undefined;
-  const named = KINDS.flatMap((kind) => (needs[kind] ?? []).map((need) => ({ kind, name: nameOf(need) })));
+  const named = KINDS.flatMap((kind) => (needs[kind] ?? []).map((need) => ({ kind, name: needName(need) })));
   if (!named.length) named.push({ kind: "run", name: tool });
   for (const { kind, name } of named) {
     const key = `${kind} ${name}`;
-    const more = { target: targetOf(core.options, kind, name), why: why || open.get(key)?.why || "", whole: true, exact: true };
+    const more = { target: needTarget(core.options, kind, name), why: why || open.get(key)?.why || "", whole: true, exact: true };
     if (verdict === "ask") open.set(key, { kind, name, ...more, anyway: true });
     else await emit(core, "decided", { tool, kind, name, allowed: false, why });
   }
@@ -98,20 +101,20 @@ export async function passRuling(place: TurnContext, judged: Judged, open: Map<s
 }
 
 /** Rules that allow each command's family instead of its exact words; undefined if no command has one. */
-function familyRules(core: Core, tool: Tool, open: Open[]): Rule[] | undefined {
+function familyRules(core: Core, tool: Tool, open: PendingNeed[]): Rule[] | undefined {
   const families = open.map(({ kind, name, whole }) => (kind === "run" && !whole ? tool.family?.(name) : undefined));
   if (!families.some(Boolean)) return undefined;
   return open.map((one, i) => {
     const name = families[i];
-    return name ? { verdict: "allow", kind: one.kind, name, from: "answer" } : always(core, one);
+    return name ? { verdict: "allow", kind: one.kind, name, from: "answer" } : ruleForAlways(core, one);
   });
 }
 
-type Collect = { tool: string; kind: Kind; need: Need; open: Map<string, Open>; target?: string | undefined };
-export async function judgeAndCollect(core: Core, { tool, kind, need, open, target: given }: Collect): Promise<string | undefined> {
-  const name = nameOf(need);
-  const target = given ?? targetOf(core.options, kind, name);
-  const { verdict, why } = judge(core, kind, need, target);
+type Collect = { tool: string; kind: Kind; need: Need; open: Map<string, PendingNeed>; target?: string | undefined };
+export async function judgeNeed(core: Core, { tool, kind, need, open, target: given }: Collect): Promise<string | undefined> {
+  const name = needName(need);
+  const target = given ?? needTarget(core.options, kind, name);
+  const { verdict, why } = verdictFor(core, kind, need, target);
   if (verdict !== "ask") await emit(core, "decided", { tool, kind, name, allowed: verdict === "allow", why });
   else {
     const anyway = why.startsWith(`${ASKED_FOR} by `); // a rule demands the question, and no answer changes that
@@ -124,7 +127,7 @@ export async function judgeAndCollect(core: Core, { tool, kind, need, open, targ
 }
 
 /** The flags that would allow these needs. Needs that only an exact name allows, and no list can hold, have none. */
-const flagsOf = (open: Open[], all = false): string =>
+const flagsOf = (open: PendingNeed[], all = false): string =>
   KINDS.flatMap((kind) => {
     const own = open.filter((one) => one.kind === kind);
     if (!own.length) return [];
@@ -134,7 +137,7 @@ const flagsOf = (open: Open[], all = false): string =>
   }).join(" ");
 
 /** Shortens what the question already shows in full. */
-const ends = (text: string): string =>
+const shortenMiddle = (text: string): string =>
   text.length > 500 ? `${text.slice(0, 200)} [… ${text.length - 400} characters …] ${text.slice(-200)}` : text;
 
 export const [MAX_QUESTION_LINES, MAX_QUESTION_CHARS] = [20_000, 2_000_000]; // more than a person reads
@@ -147,10 +150,10 @@ type Confirmed = { key: string; refusal?: string };
 /** also: keys besides yes, no and always. writes: it will write what it reads. long: what is too much to be shown. */
 type Asking = { also?: Keys; writes?: boolean | undefined; long?: string | undefined };
 /** Asks the person; without a terminal the answer is no. */
-export async function confirm(
+export async function askPerson(
   { core, ctx }: TurnContext,
   tool: string,
-  open: Open[],
+  open: PendingNeed[],
   text: string,
   { also = {}, writes = false, long: much }: Asking = {},
 ): Promise<Confirmed> {
@@ -172,17 +175,18 @@ export async function confirm(
     const all = next.length ? flagsOf([...open, ...next], open.length > MAX_NAMED) : brief;
     return { key: "n", refusal: `Refused: ${why ?? `requires ${few}; run again with ${all}.`}` };
   }
-  const rules = [...new Map(open.map((one) => always(core, one)).map((rule) => [`${rule.kind} ${rule.name}`, rule])).values()];
+  const rules = [...new Map(open.map((one) => ruleForAlways(core, one)).map((rule) => [`${rule.kind} ${rule.name}`, rule])).values()];
   const { F, ...others } = also;
-  const keys: Keys = { y: "yes", n: "no", ...others, ...(!anyway && { A: lasting(rules) }), ...(F && { F }) };
+  const keys: Keys = { y: "yes", n: "no", ...others, ...(!anyway && { A: describeRules(rules) }), ...(F && { F }) };
   const offered = Object.keys(keys).map((key) => (key === "n" ? "N" : key)); // the capital is the default
   const allow = `┗ Allow? [${[...offered, "?"].join("/")}] (? explains) `;
-  const put = (question: string) => until(ctx.signal, core.ask!(question, `${Object.keys(keys).join("")}?`));
-  const { key, because } = await inTurn(core, async () => {
-    const granted = !anyway && open.every((one) => judge(core, one.kind, needOf(one), one.target).verdict === "allow"); // allowed meanwhile
+  const put = (question: string) => orAbort(ctx.signal, core.ask!(question, `${Object.keys(keys).join("")}?`));
+  const { key, because } = await oneQuestionAtATime(core, async () => {
+    // Allowed meanwhile.
+    const granted = !anyway && open.every((one) => verdictFor(core, one.kind, needOf(one), one.target).verdict === "allow");
     let key = granted && !text ? "y" : await put(question());
     while (key === "?") key = await put(explanation());
-    const because = key === "n" && isTool(tool) ? (await until(ctx.signal, core.ask!("Why not? (Enter: no reason) "))).trim() : "";
+    const because = key === "n" && isTool(tool) ? (await orAbort(ctx.signal, core.ask!("Why not? (Enter: no reason) "))).trim() : "";
     return { key, because };
   });
   if (key === "A") core.rules.push(...rules);
@@ -197,7 +201,7 @@ export async function confirm(
   }
 
   function explanation(): string {
-    const rows = Object.entries(keys).map(([key, does]) => `${key}  ${ends(visible(does))}`);
+    const rows = Object.entries(keys).map(([key, does]) => `${key}  ${shortenMiddle(visible(does))}`);
     const [first = "", ...rest] = [...rows, "Enter  no, without a reason", "words  no, for the reason that you type or paste"];
     return [`┏ ${first}`, ...rest.map((row) => `┠ ${row}`), allow].join("\n");
   }
@@ -207,13 +211,13 @@ export async function confirm(
       `┏ ${tool} requests ${visible(accesses)}.`,
       ...open.flatMap(({ why }) => (why ? [`┠ ${visible(why)}.`] : [])),
       ...(text ? text.split("\n").map((line) => `┃ ${line}`) : []),
-      ...(flags ? [`┠ ${ends(visible(flags))} skips this question.`] : []),
+      ...(flags ? [`┠ ${shortenMiddle(visible(flags))} skips this question.`] : []),
       allow,
     ].join("\n");
   }
 }
 
-function lasting(rules: Rule[]): string {
+function describeRules(rules: Rule[]): string {
   const names = rules.map(({ kind, name, exact }) =>
     name === "." ? "edits in this project" : `${kind} "${name}${kind === "run" && !exact ? " …" : ""}"`,
   );
@@ -221,16 +225,16 @@ function lasting(rules: Rule[]): string {
 }
 
 /** The rule that "always" adds: for edits the whole project, for everything else its exact name. */
-function always({ options, options: { root } }: Core, { kind, name }: Open): Rule {
+function ruleForAlways({ options, options: { root } }: Core, { kind, name }: PendingNeed): Rule {
   const target = kind === "write" ? realPath(options, name) : "";
-  const wide = kind === "write" && isInside(root, target) && !guardOf(options, "write", target) && !wideness(root);
+  const wide = kind === "write" && isInside(root, target) && !guardOf(options, "write", target) && !whyNotProject(root);
   return { verdict: "allow", kind, from: "answer", ...(wide ? { name: "." } : { name, exact: true }) };
 }
-const needOf = ({ name, why, whole, exact }: Open): Need => (whole ? { name, verdict: "ask", why, ...(exact && { exact }) } : name);
+const needOf = ({ name, why, whole, exact }: PendingNeed): Need => (whole ? { name, verdict: "ask", why, ...(exact && { exact }) } : name);
 const NOT_BY_ALL = "is asked for even where all is allowed, and there is no terminal to ask on:";
 
 /** Calls that run at the same time ask one after the other. */
-function inTurn<T>(core: Core, act: () => Promise<T>): Promise<T> {
+function oneQuestionAtATime<T>(core: Core, act: () => Promise<T>): Promise<T> {
   const acted = Promise.resolve(core.asking).then(act);
   core.asking = acted.catch(() => {});
   return acted;

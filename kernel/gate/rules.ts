@@ -4,16 +4,16 @@ import fs from "node:fs";
 import os from "node:os";
 import path from "node:path";
 import { KINDS, type Kind, type Need, type Rule, type Rules, type Verdict, words } from "../contract.ts";
-import type { Core, Where } from "../instance.ts";
+import type { Core, PathScope } from "../instance.ts";
 import { followLinks } from "../system/atomic-write.ts";
-import { PACKAGE } from "../system/installation.ts";
+import { PACKAGE_FOLDER } from "../system/installation.ts";
 import { hasNameIn, isInsideByIdentity } from "../system/other-names.ts";
-import { holderOf, placeOf, projectsOf, realPath } from "../system/real-paths.ts";
+import { absolutePath, projectContaining, projectsOf, realPath } from "../system/real-paths.ts";
 import { usage } from "../text/faults.ts";
 import { anyCase, fitsHost, fitsText, fitsWords, isPattern, neverMatches, pathPattern } from "../text/name-patterns.ts";
 import { clean, isInside, textOf, tryTo } from "../text/words.ts";
 import { credentials, holdsSecret } from "./secret-files.ts";
-import { behindDot, runsByItself, wideness } from "./sensitive-paths.ts";
+import { behindDot, runsByItself, whyNotProject } from "./sensitive-paths.ts";
 
 const toRules = (verdict: Verdict | "only", from: Rule["from"], rules: Rules = {}): Rule[] =>
   KINDS.flatMap((kind): Rule[] => {
@@ -24,7 +24,7 @@ const toRules = (verdict: Verdict | "only", from: Rule["from"], rules: Rules = {
   });
 
 /** The rules of flags and settings, and those kept for this folder. Answers are added as they come. */
-export function firstRules(where: Where): Rule[] {
+export function initialRules(where: PathScope): Rule[] {
   const { root, home, allow, deny, settings } = where;
   const said = [
     ...[...toRules("deny", "flag", deny), ...toRules("allow", "flag", allow)],
@@ -38,20 +38,20 @@ export const isSame = (one: Rule, two: Rule): boolean =>
   (["verdict", "kind", "name", "exact", "but", "from"] as const).every((key) => `${one[key]}` === `${two[key]}`);
 
 /** Refuses a rule that could never match: it looks in force, and is not. */
-function checkRule(where: Where, { verdict, kind, name, but, from }: Rule): void {
+function checkRule(where: PathScope, { verdict, kind, name, but, from }: Rule): void {
   for (const one of but ?? [name ?? []].flat()) {
-    const why = whyNever(where, kind, one);
+    const why = whyRuleNeverMatches(where, kind, one);
     const verb = `${but ? "only" : verdict} ${kind}`;
     const said = from === "flag" ? `--${verb.replace(" ", "-")}='${clean(one)}'` : `${verb} "${clean(one)}" in the settings`;
     if (why) throw usage(`Cannot use ${said}: ${why}.`);
   }
 }
 
-export const whyNever = (where: Where, kind: Kind, name: string): string | undefined =>
-  neverMatches(kind, name, (one) => tryTo(() => fs.lstatSync(placeOf(where, one))) !== undefined);
+export const whyRuleNeverMatches = (where: PathScope, kind: Kind, name: string): string | undefined =>
+  neverMatches(kind, name, (one) => tryTo(() => fs.lstatSync(absolutePath(where, one))) !== undefined);
 
 /** Read-only projects as rules, for the sandbox. Not if something inside may be written. */
-function readOnly(where: Where): Rule[] {
+function readOnly(where: PathScope): Rule[] {
   const others = projectsOf(where);
   const writable = [where.root, ...others.flatMap(({ rights, folder }) => (rights === "write" ? [folder] : []))];
   const shut = others.filter(({ rights, folder }) => rights === "read" && !writable.some((at) => isInside(folder, at)));
@@ -67,18 +67,18 @@ export function keptRules(home: string): Record<string, Rule[]> {
 
 /** The verdict on a need. Deny wins, then ask, then allow, then what the tool says about its need; else reading projects is allowed and
  * everything else asked for. A project that is only to be read is not written. */
-export function judge(
+export function verdictFor(
   { rules, options }: Pick<Core, "rules" | "options">,
   kind: Kind,
   need: Need,
-  target = targetOf(options, kind, nameOf(need)), // by now it may lead elsewhere
+  target = needTarget(options, kind, needName(need)), // by now it may lead elsewhere
 ) {
   const { name, verdict, why, exact: byName = false } = typeof need === "string" ? { name: need, verdict: undefined, why: "" } : need;
   const asked = { ...askedFor(options, kind, name, target), byName };
-  const shut = kind === "write" ? holderOf(options, asked.target) : undefined;
+  const shut = kind === "write" ? projectContaining(options, asked.target) : undefined;
   if (shut?.rights === "read") return { verdict: "deny" as const, why: `the settings let project '${shut.id}' be read, not written` };
   const ruled = (by: Rule["verdict"], exactly: boolean) =>
-    rules.find((rule) => rule.kind === kind && rule.verdict === by && covers(options, rule, asked, exactly));
+    rules.find((rule) => rule.kind === kind && rule.verdict === by && ruleCovers(options, rule, asked, exactly));
   const exactly = verdict === "ask" || asked.guard === "itself";
   const rule = ruled("deny", false) ?? (verdict === "deny" ? undefined : (ruled("ask", false) ?? ruled("allow", exactly)));
   const by = rule && `by ${nameOfRule(rule)}${rule.why ? ` (${rule.why})` : ""}`;
@@ -89,12 +89,12 @@ export function judge(
 }
 
 /** Without a rule: reading a project is allowed, except for what may hold secrets. */
-function judgeRead(where: Where, { named, target }: Asked, led: string): { verdict: "allow" | "ask"; why: string } {
+function judgeRead(where: PathScope, { named, target }: ComparableNeed, led: string): { verdict: "allow" | "ask"; why: string } {
   const isHere = isInside(where.root, target);
-  const other = isHere ? undefined : holderOf(where, target);
+  const other = isHere ? undefined : projectContaining(where, target);
   if (!isHere && !other) return { verdict: "ask", why: led };
   if (isSecret(target) || isSecret(named)) return { verdict: "ask", why: "it may hold secrets" };
-  const wide = other || holderOf(where, target)?.id ? undefined : wideness(where.root);
+  const wide = other || projectContaining(where, target)?.id ? undefined : whyNotProject(where.root);
   if (wide && !isFolder(target)) return { verdict: "ask", why: `'${where.root}' is ${wide}, and no project` };
   return { verdict: "allow", why: other ? `reading project '${other.id}'` : "reading the project" };
 }
@@ -108,7 +108,7 @@ function isSecret(file: string): boolean {
 const isFolder = (file: string): boolean => tryTo(() => fs.statSync(file))?.isDirectory() === true;
 
 /** A need, as rules are compared with it: for a path, its name and where that leads. */
-interface Asked {
+interface ComparableNeed {
   kind: Kind;
   named: string;
   target: string;
@@ -116,16 +116,21 @@ interface Asked {
   byName?: boolean; // no rule for the whole kind covers it
 }
 
-function askedFor(where: Where, kind: Kind, name: string, target = targetOf(where, kind, name)): Asked {
+function askedFor(where: PathScope, kind: Kind, name: string, target = needTarget(where, kind, name)): ComparableNeed {
   if (kind !== "read" && kind !== "write") return { kind, named: name, target };
-  return { kind, named: placeOf(where, name), target, guard: guardOf(where, kind, target) };
+  return { kind, named: absolutePath(where, name), target, guard: guardOf(where, kind, target) };
 }
 
 /** Allowed by name only: writing outside of the project and, unless all is allowed, guarded files and what zz itself would run. */
-function covers(where: Where, { name, but = [], verdict, exact = false, from: by }: Rule, asked: Asked, exactly: boolean): boolean {
+function ruleCovers(
+  where: PathScope,
+  { name, but = [], verdict, exact = false, from: by }: Rule,
+  asked: ComparableNeed,
+  exactly: boolean,
+): boolean {
   const { kind, target, guard } = asked;
   const isDenial = verdict !== "allow";
-  const fits = (name: string) => covers(where, { verdict: "allow", kind, name, from: by }, { ...asked, guard: undefined }, false);
+  const fits = (name: string) => ruleCovers(where, { verdict: "allow", kind, name, from: by }, { ...asked, guard: undefined }, false);
   if (but.some(fits)) return false;
   if (kind === "run" && PLUGIN.test(target) && !isDenial && (name === undefined || /^\s*\S*[*?]/.test(name))) return isAll(where);
   if (name === undefined && !isDenial && asked.byName) return false;
@@ -137,11 +142,11 @@ function covers(where: Where, { name, but = [], verdict, exact = false, from: by
     if (exactly || exact) return name === target;
     return isDenial ? fitsName(kind, anyCase(name), anyCase(target)) : fitsName(kind, name, target);
   }
-  const place = placeOfRule(where, name);
+  const place = rulePath(where, name);
   const own = realPath(where, place);
   // A link in a project does not extend a rule beyond it.
-  const from = isDenial ? undefined : holderOf(where, place);
-  if (from && from.id !== holderOf(where, own)?.id) return false;
+  const from = isDenial ? undefined : projectContaining(where, place);
+  if (from && from.id !== projectContaining(where, own)?.id) return false;
   if (own === target || exactly || exact) return own === target;
   if (isDenial) return denies(where, name, asked);
   if (isInside(own, target)) return !guard || !(isInside(own, where.root) || holdsHomeOf(own, target));
@@ -152,16 +157,16 @@ export const ASKED_FOR = "asked for";
 const holdsHomeOf = (folder: string, file: string): boolean => isInside(folder, behindDot(file)?.home ?? "");
 
 /** By any name of a path, ignoring case: nobody should need to know how a disk compares names, or that a file has others. */
-function denies(where: Where, name: string, { named, target }: Asked): boolean {
+function denies(where: PathScope, name: string, { named, target }: ComparableNeed): boolean {
   const fits = denialOf(where, name);
   if (fits(named) || (target !== named && fits(target))) return true;
-  const place = realPath(where, placeOfRule(where, name));
+  const place = realPath(where, rulePath(where, name));
   return isInsideByIdentity(place, target) || hasNameIn(isPattern(name) ? beginOf(where, name).base : place, fits, target, name);
 }
 
 /** Whether a denial covers a path by its names, literally or as a pattern. */
-export function denialOf(where: Where, name: string): (file: string) => boolean {
-  const place = placeOfRule(where, name);
+export function denialOf(where: PathScope, name: string): (file: string) => boolean {
+  const place = rulePath(where, name);
   const own = [...new Set([place, realPath(where, place)])].map(anyCase);
   const { base, rest, isLoose } = beginOf(where, name);
   const begins = [...new Set([base, followLinks(base)])].map(anyCase);
@@ -175,17 +180,17 @@ export function denialOf(where: Where, name: string): (file: string) => boolean 
 }
 
 /** The part before the first `*` or `?` is resolved like any path; the rest is matched against the names below. */
-function allows(where: Where, name: string, { target }: Asked): boolean {
+function allows(where: PathScope, name: string, { target }: ComparableNeed): boolean {
   const { base, rest } = beginOf(where, name);
   const real = followLinks(base);
-  if (holderOf(where, base)?.id !== holderOf(where, real)?.id) return false;
+  if (projectContaining(where, base)?.id !== projectContaining(where, real)?.id) return false;
   return isInside(real, target) && pathPattern(rest)(target.slice(real.length));
 }
 
 /** A pattern without a folder matches in every folder of its project; a denial by it matches everywhere. */
-function beginOf(where: Where, name: string): { base: string; rest: string; isLoose: boolean } {
+function beginOf(where: PathScope, name: string): { base: string; rest: string; isLoose: boolean } {
   const bare = name.replace(/\/+$/, "");
-  const whole = placeOfRule(where, bare);
+  const whole = rulePath(where, bare);
   const isOther = !/^~(\/|$)/.test(bare) && whole !== path.resolve(where.root, bare); // id:path
   const inner = isOther ? bare.slice(bare.indexOf(":") + 1) : bare;
   const isLoose = !inner.includes("/");
@@ -195,9 +200,9 @@ function beginOf(where: Where, name: string): { base: string; rest: string; isLo
 }
 
 /** The path that a rule's name stands for: `~` is the home, unless a file here has that name. */
-export function placeOfRule(where: Where, name: string): string {
+export function rulePath(where: PathScope, name: string): string {
   const isTilde = /^~(\/|$)/.test(name) && tryTo(() => fs.lstatSync(path.join(where.root, "~"))) === undefined;
-  return placeOf(where, isTilde ? os.homedir() + name.slice(1) : name);
+  return absolutePath(where, isTilde ? os.homedir() + name.slice(1) : name);
 }
 
 /** Commands are compared by words, hosts with or without a port, variables by their letters. */
@@ -210,19 +215,19 @@ export function fitsName(kind: Kind, name: string, target: string): boolean {
 export const PLUGIN = /^plugin [\w-]+$/;
 
 /** Whether everything is allowed: --allow-all, or every --allow-KIND without a list. */
-const isAll = ({ allow }: Where): boolean => KINDS.every((kind) => allow?.[kind] === true);
+const isAll = ({ allow }: PathScope): boolean => KINDS.every((kind) => allow?.[kind] === true);
 
 /** What a rule for the whole project, or for a folder around a home, does not cover: it must be named, or its folder. */
-export function guardOf(where: Where, kind: "read" | "write", file: string): "itself" | "folder" | undefined {
+export function guardOf(where: PathScope, kind: "read" | "write", file: string): "itself" | "folder" | undefined {
   const { home, root } = where;
-  const isOwn = (names: string[]) => names.some((name) => isInside(leadsTo(path.join(home, name)), file));
+  const isOwn = (names: string[]) => names.some((name) => isInside(cachedRealPath(path.join(home, name)), file));
   const isWrite = kind === "write";
-  if (isWrite && (runsByItself(file) || isOwn(home === PACKAGE ? OWN_STATE : [...OWN_STATE, ...CODE]))) return "itself";
+  if (isWrite && (runsByItself(file) || isOwn(home === PACKAGE_FOLDER ? OWN_STATE : [...OWN_STATE, ...CODE]))) return "itself";
   if (isWrite && isOwn(TOLD_TO_MODEL)) return "folder";
-  return behindDot(file) && (!isInside(root, file) || wideness(root)) ? "folder" : undefined;
+  return behindDot(file) && (!isInside(root, file) || whyNotProject(root)) ? "folder" : undefined;
 }
 /** Cached, since thousands of files may be judged in a row. */
-function leadsTo(place: string): string {
+function cachedRealPath(place: string): string {
   if (!led.size) setImmediate(() => led.clear());
   if (!led.has(place)) led.set(place, followLinks(place));
   return led.get(place)!;
@@ -237,8 +242,9 @@ const OWN_STATE = [
 const CODE = ["plugins", "prompts"];
 const TOLD_TO_MODEL = ["skills", "memory", "MEMORY.md", "IDENTITY.md", "SOUL.md", "RELATIONS.md"]; // the model would read it
 
-export const targetOf = (at: Where, kind: Kind, name: string): string => (kind === "read" || kind === "write" ? realPath(at, name) : name);
-export const nameOf = (need: Need): string => (typeof need === "string" ? need : need.name);
+export const needTarget = (at: PathScope, kind: Kind, name: string): string =>
+  kind === "read" || kind === "write" ? realPath(at, name) : name;
+export const needName = (need: Need): string => (typeof need === "string" ? need : need.name);
 
 const RULE_FROM = { settings: "the settings", project: "what was kept for this project", answer: "an answer in this session" };
 const nameOfRule = ({ verdict, kind, name, but, from }: Rule): string =>

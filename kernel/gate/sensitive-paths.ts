@@ -26,7 +26,7 @@ function homesOf(): string[] {
 }
 
 /** Why a folder is not an ordinary project; undefined if it is one. */
-export function wideness(root: string): string | undefined {
+export function whyNotProject(root: string): string | undefined {
   if (path.dirname(root) === root) return "the whole disk";
   if (homesOf().includes(root)) return "a home directory";
   if (["/home", "/Users"].includes(root) || homesOf().some((home) => isInside(root, home))) return "a folder with home directories in it";

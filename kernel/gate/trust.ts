@@ -5,7 +5,7 @@ import fs from "node:fs";
 import path from "node:path";
 import type { Core, Hashes, ProjectExtras } from "../instance.ts";
 import { fileFault, hashOf } from "../system/atomic-write.ts";
-import { updatePrivate } from "../system/locks.ts";
+import { updatePrivateFile } from "../system/locks.ts";
 import { fault } from "../text/faults.ts";
 import { compare, entriesOf, textOf, tryTo } from "../text/words.ts";
 
@@ -13,7 +13,7 @@ type Where = { root: string; home: string };
 
 const [MAX_FILES, MAX_BYTES] = [2_000, 20_000_000];
 const fileOf = (home: string): string => path.join(home, "trust.json");
-const kept = (home: string): Record<string, Hashes> => tryTo(() => JSON.parse(textOf(fileOf(home)))) ?? {};
+const readTrustFile = (home: string): Record<string, Hashes> => tryTo(() => JSON.parse(textOf(fileOf(home)))) ?? {};
 
 /** Undefined if the project brings nothing, or is the home itself. Files with the same size and time as before are not read again. */
 export function projectExtras({ root, home }: Where, before?: ProjectExtras): ProjectExtras | undefined {
@@ -33,7 +33,7 @@ export function projectExtras({ root, home }: Where, before?: ProjectExtras): Pr
     }
   const files = Object.keys(hashes).sort(compare);
   if (!files.length && !wrong) return undefined;
-  const all = kept(home)[root];
+  const all = readTrustFile(home)[root];
   const yes = all && Object.fromEntries(Object.entries(all).filter(([name]) => !name.startsWith(TO)));
   const agreed = Object.keys(all ?? {}).flatMap((name) => (name.startsWith(TO) ? [name.slice(TO.length)] : []));
   const changed =
@@ -57,7 +57,7 @@ const TO = "to "; // no file name in .zz/ begins like this
 const UNSEEN = /[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/u;
 
 /** Whether a file of .zz/plugins, by its path there, still has the trusted bytes: it may be imported much later. */
-export function trusts(core: Pick<Core, "extras">): (name: string, file: string) => boolean {
+export function trustChecker(core: Pick<Core, "extras">): (name: string, file: string) => boolean {
   let hashes: Hashes = {};
   return (name, file) => {
     if (core.extras?.given) hashes = core.extras.hashes;
@@ -75,8 +75,8 @@ const nameIn = (root: string, file: string): string => path.relative(root, file)
 export function keepTrust({ root, home }: Where, hashes: Hashes | undefined, agreed: string[] = []): void {
   if (hashes) hashes = { ...hashes, ...Object.fromEntries(agreed.map((to) => [TO + to, "yes"])) };
   try {
-    updatePrivate(fileOf(home), () => {
-      const { [root]: _, ...others } = kept(home);
+    updatePrivateFile(fileOf(home), () => {
+      const { [root]: _, ...others } = readTrustFile(home);
       const next = Object.entries(hashes ? { ...others, [root]: hashes } : others);
       return JSON.stringify(Object.fromEntries(next.sort(([one], [two]) => compare(one, two))), null, 2);
     });

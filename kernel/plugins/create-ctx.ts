@@ -1,12 +1,12 @@
 // ctx: what a running tool, command or layer can reach.
 
 import path from "node:path";
-import { openFiles } from "../changes/tool-files.ts";
+import { filesForCall } from "../changes/tool-files.ts";
 import type { About, Added, Call, Ctx, Plugins, SideRequest } from "../contract.ts";
 import { sessions } from "../conversation/chat.ts";
-import { endpointOf, listModels, modelNamed } from "../conversation/choose-model.ts";
+import { describeModel, endpointOf, listModels } from "../conversation/choose-model.ts";
 import { composePrompt, partOf } from "../conversation/system-prompt.ts";
-import { around, emit, inTime, note } from "../events.ts";
+import { emit, emitNote, runStep, withinHookLimit } from "../events.ts";
 import { effectOf } from "../gate/gate.ts";
 import { permissions } from "../gate/permissions.ts";
 import { keepTrust, projectExtras } from "../gate/trust.ts";
@@ -17,26 +17,26 @@ import { allFlags } from "../settings/flag-table.ts";
 import { allProviders } from "../settings/providers.ts";
 import { agreement } from "../settings/settings-files.ts";
 import { version } from "../system/installation.ts";
-import { updatePrivate } from "../system/locks.ts";
+import { updatePrivateFile } from "../system/locks.ts";
 import { programs } from "../system/other-programs.ts";
 import { gitOf } from "../system/safe-git.ts";
 import { clockOf } from "../text/clock.ts";
 import { fault, usage } from "../text/faults.ts";
-import { reason } from "../text/secrets.ts";
+import { errorMessage } from "../text/secrets.ts";
 import { byName, clean, lazily } from "../text/words.ts";
 import { refreshPlugins } from "./load-plugins.ts";
 import { ioOf } from "./plugin-handle.ts";
-import { lineOf, offered, runCall, toolNamed } from "./run-call.ts";
+import { describeCall, offeredTools, requireTool, runCall } from "./run-call.ts";
 
-export function context(core: Core, chat: LiveChat, actor = ZZ): Ctx {
+export function createCtx(core: Core, chat: LiveChat, actor = ZZ): Ctx {
   const { edit, terminal, pick } = core;
   const { root, home } = core.options;
   const made = lazily({
     signal: () => chat.stop.signal,
-    files: () => openFiles(place, { tool: actor }),
+    files: () => filesForCall(place, { tool: actor }),
     git: () => gitOf(root, clockOf(core.io)),
     plugins: () => pluginsOf(core),
-    about: () => about(place),
+    about: () => createAbout(place),
   });
   const ctx: Ctx = Object.assign(made, {
     ...{ root, chat, ...(edit && { edit }), ...(terminal && { terminal }), ...(pick && { pick }) },
@@ -48,9 +48,9 @@ export function context(core: Core, chat: LiveChat, actor = ZZ): Ctx {
     request: (what: SideRequest) => core.side(place, what),
     call: (name: string, args: unknown, signal?: AbortSignal) =>
       runCall(signal ? stoppedBy(place, signal) : place, { id: newId("call_"), name, args: args as Call["args"] }, true),
-    command: async (name: string, rest = "") => commandNamed(core, name).run(rest, context(core, chat, `/${name}`)),
-    note: (text: string) => note(core, text),
-    keep: (name: string, change: (text: string) => string) => updatePrivate(path.join(home, path.basename(name)), change),
+    command: async (name: string, rest = "") => commandNamed(core, name).run(rest, createCtx(core, chat, `/${name}`)),
+    note: (text: string) => emitNote(core, text),
+    keep: (name: string, change: (text: string) => string) => updatePrivateFile(path.join(home, path.basename(name)), change),
     progress: (text: string) => void emit(core, "progressed", { text }),
   });
   const ask = (question: string, how?: any) => (how?.secret ? core.secret : core.ask)!(clean(question), how);
@@ -84,12 +84,12 @@ function pluginsOf(core: Core): Plugins {
 }
 
 /** Parts are created on first access: most layers use one or two. */
-function about(place: TurnContext): About {
+function createAbout(place: TurnContext): About {
   const { core, ctx } = place;
   const { home } = core.options;
   const ownerOf = (name: string) => core.tools.get(name)!.owner;
   const made = lazily({
-    tools: () => offered(core).map((tool) => ({ ...tool, owner: ownerOf(tool.name), kind: effectOf(toolNamed(core, tool.name)) })),
+    tools: () => offeredTools(core).map((tool) => ({ ...tool, owner: ownerOf(tool.name), kind: effectOf(requireTool(core, tool.name)) })),
     commands: () => [...core.commands.values()].map(({ owner, value: { run, complete, ...rest } }) => ({ ...rest, owner })).sort(byName),
     keys: () => [...core.keys.values()].map(({ owner, value: { name, description } }) => ({ name, description, owner })),
     plugins: () =>
@@ -107,18 +107,18 @@ function about(place: TurnContext): About {
   return Object.assign(made, {
     ...{ home, version: version() },
     models: (all = false) => listModels(core, all),
-    offered: () => around(place, "offer", offered(core)),
+    offered: () => runStep(place, "offer", offeredTools(core)),
     async prompt() {
       const { prompt, told, news } = await composePrompt(place);
       const sent = { system: prompt, earlier: [...told].map(([key, text]) => partOf(key, text)), next: news };
       return Object.entries(sent).flatMap(([when, parts]) => parts.map((part) => ({ ...part, sent: when as keyof typeof sent })));
     },
-    model: (name: string, quick?: boolean) => modelNamed(core, name, quick),
-    line: (call: Pick<Call, "name" | "args">) => lineOf(core, call),
+    model: (name: string, quick?: boolean) => describeModel(core, name, quick),
+    line: (call: Pick<Call, "name" | "args">) => describeCall(core, call),
     async complete(command: string, typed: string) {
       const { owner, value } = core.commands.get(command) ?? {};
-      const named = (error: unknown) => fault(`Cannot complete '/${command}' of plugin '${owner}': ${reason(error)}`);
-      const completed = inTime(core, (async () => value?.complete?.(typed, ctx))());
+      const named = (error: unknown) => fault(`Cannot complete '/${command}' of plugin '${owner}': ${errorMessage(error)}`);
+      const completed = withinHookLimit(core, (async () => value?.complete?.(typed, ctx))());
       const given = (await completed.catch((error) => Promise.reject(named(error)))) ?? [];
       return given.map((one) => (typeof one === "string" ? { name: one } : one));
     },

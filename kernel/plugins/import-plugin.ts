@@ -6,22 +6,22 @@ import path from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { getCallSites } from "node:util";
 import type { Awaitable } from "../contract.ts";
-import type { Loaded, Within } from "../instance.ts";
+import type { LoadedPlugin, Within } from "../instance.ts";
 import { followLinks } from "../system/atomic-write.ts";
-import { BUILT, SELF_URL } from "../system/installation.ts";
+import { IS_BUILT, SELF_URL } from "../system/installation.ts";
 import { codeOf, fault } from "../text/faults.ts";
-import { reason } from "../text/secrets.ts";
+import { errorMessage } from "../text/secrets.ts";
 import { stampOf, textOf } from "../text/words.ts";
 import { endingLoops } from "./loop-watchdog.ts";
 
 /** What `zz` and `zz/text` resolve to in a plugin. */
 const provided = (): Record<string, string> => ({
-  zz: `${SELF_URL}/${BUILT ? "kernel.js" : "zz.ts"}`,
-  "zz/text": `${SELF_URL}/${BUILT ? "text.js" : "sdk/text.ts"}`,
+  zz: `${SELF_URL}/${IS_BUILT ? "kernel.js" : "zz.ts"}`,
+  "zz/text": `${SELF_URL}/${IS_BUILT ? "text.js" : "sdk/text.ts"}`,
 });
 const PROVIDED = /^(zod|typebox|zz)(\/|$)/;
 
-export function pluginAt(file: string, from: Loaded["from"]): Loaded {
+export function newLoadedPlugin(file: string, from: LoadedPlugin["from"]): LoadedPlugin {
   const base = path.basename(file).replace(/\.[cm]?[jt]sx?$/, "");
   return { name: base === "index" ? path.basename(path.dirname(file)) : base, file, from, ms: 0, undo: [], version: 0, stamps: new Map() };
 }
@@ -29,7 +29,7 @@ export function pluginAt(file: string, from: Loaded["from"]): Loaded {
 /** By the URL of each imported file: the URL of its plugin, and how the file is loaded. */
 type Trees = Map<string, Tree> & {
   uses: Map<string, Set<string>>; // by the URL of a file, what it imports
-  imported: Map<string, Pick<Loaded, "version" | "stamps">>; // by the file of a plugin, its last import
+  imported: Map<string, Pick<LoadedPlugin, "version" | "stamps">>; // by the file of a plugin, its last import
   versions: number; // handed out so far
 };
 type Tree = { plugin: string; within?: Within; compiled?: boolean; script?: boolean };
@@ -51,7 +51,7 @@ export function providePackages(): void {
       const typed = itself && TYPED.test(specifier); // tsx would take it for CommonJS, and its place is known
       const found = typed ? { url: realUrl(specifier), shortCircuit: true } : next(specifier, context);
       if (itself?.within) assertTrusted(itself.within, found.url, specifier);
-      if (itself && found.url !== specifier) uses(trees, specifier, found.url, itself); // it was reached through a link
+      if (itself && found.url !== specifier) recordImport(trees, specifier, found.url, itself); // it was reached through a link
       if (typed) return { ...found, format: "module-typescript" };
       const tree = trees.get(parentURL);
       if (!tree || found.url.startsWith("node:")) return found;
@@ -61,7 +61,7 @@ export function providePackages(): void {
       const foreign = found.url.includes("/node_modules/");
       const version = new URL(plugin).search;
       const url = version && !foreign && !found.url.includes("?") ? found.url + version : found.url;
-      if (within || !foreign) uses(trees, parentURL, url, tree);
+      if (within || !foreign) recordImport(trees, parentURL, url, tree);
       const isTyped = !foreign && /\.ts($|\?)/.test(url); // Node would warn about a missing "type"
       return { ...found, url, ...(isTyped && { format: "module-typescript" }) };
     },
@@ -72,12 +72,12 @@ export function providePackages(): void {
   });
 }
 /** While plugins load, process.exit() throws. Signals, and a program that embeds zz, still end the process. */
-export async function withoutExit<T>(act: () => Promise<T>): Promise<T> {
+export async function forbidExitDuring<T>(act: () => Promise<T>): Promise<T> {
   const { exit } = process;
   let isLoading = true;
   const leave: typeof exit = (code) => {
     const stack = getCallSites(200).map(({ scriptName }) => `${scriptName}:`);
-    const isPlugins = stack.some((at) => at.startsWith("node:internal/modules/")) || pluginAmong(stack.join("\n"));
+    const isPlugins = stack.some((at) => at.startsWith("node:internal/modules/")) || pluginInStack(stack.join("\n"));
     if (!isLoading || !isPlugins) return exit.call(process, code);
     throw fault(`it called process.exit(${code ?? ""}), which would end zz. Throw an error instead.`);
   };
@@ -92,7 +92,7 @@ export async function withoutExit<T>(act: () => Promise<T>): Promise<T> {
 const realUrl = (url: string): string => pathToFileURL(fs.realpathSync.native(fileURLToPath(url))).href + new URL(url).search;
 const TYPED = /\.ts($|\?)|\/[^./]+$/;
 /** Records an import. A file that several plugins share belongs to the last one and is used by all. */
-function uses(trees: Trees, parent: string, url: string, tree: Tree): void {
+function recordImport(trees: Trees, parent: string, url: string, tree: Tree): void {
   trees.set(url, tree);
   trees.uses.set(parent, (trees.uses.get(parent) ?? new Set()).add(url));
 }
@@ -104,52 +104,52 @@ function assertTrusted({ folder, trusts }: Within, url: string, specifier: strin
   if (!trusts(name, file)) throw fault(`'.zz/plugins/${name}' is not what you trusted any more. Look at it, then: /trust`);
 }
 const OUTSIDE = "it imports '%' from outside of .zz/plugins, which nobody trusted. Copy it there, or install it in the home";
-export const treesOf = (): Trees => (globalThis as unknown as { [TREES]?: Trees })[TREES] ?? newTrees();
+export const importTrees = (): Trees => (globalThis as unknown as { [TREES]?: Trees })[TREES] ?? newTrees();
 const newTrees = (): Trees => Object.assign(new Map<string, Tree>(), { uses: new Map(), imported: new Map(), versions: 0 });
 /** A version that no other import in this process has: sharing one would return the older file. */
-export const newVersion = (): number => ++treesOf().versions;
+export const newVersion = (): number => ++importTrees().versions;
 
-export const urlOf = ({ file, version }: Loaded): string => pathToFileURL(file).href + (version ? `?zz=${version}` : "");
+export const urlOf = ({ file, version }: LoadedPlugin): string => pathToFileURL(file).href + (version ? `?zz=${version}` : "");
 
 /** Imports a plugin's file. */
-export function startImport(plugin: Loaded, bundled: Record<string, unknown>, seconds: number): Awaitable<any> {
-  if (BUILT && plugin.from === "zz") return bundled[plugin.name];
+export function startImport(plugin: LoadedPlugin, bundled: Record<string, unknown>, seconds: number): Awaitable<any> {
+  if (IS_BUILT && plugin.from === "zz") return bundled[plugin.name];
   const start = performance.now();
   if (plugin.from !== "zz" && !plugin.version) plugin.version = versionNow(plugin);
   const plain = () =>
-    importTree(plugin, seconds).catch((error) => (isForCompiler(error) ? compiled(plugin, seconds) : Promise.reject(error)));
-  const imported = (plugin.file.endsWith(".cts") ? compiled(plugin, seconds) : plain()) // Node would warn about a file that it cannot run
-    .finally(() => {
-      plugin.ms += performance.now() - start;
-      if (plugin.from === "zz") return;
-      noteImported(plugin);
-    });
+    importTree(plugin, seconds).catch((error) => (isForCompiler(error) ? importCompiled(plugin, seconds) : Promise.reject(error)));
+  // Node would warn about a file that it cannot run.
+  const imported = (plugin.file.endsWith(".cts") ? importCompiled(plugin, seconds) : plain()).finally(() => {
+    plugin.ms += performance.now() - start;
+    if (plugin.from === "zz") return;
+    noteImported(plugin);
+  });
   imported.catch(() => {}); // loadPlugins() reports it later
   return imported;
 }
 
 /** Also of an import that never ends: once its files have changed, the next one needs a version of its own. */
-export function noteImported(plugin: Loaded): void {
-  treesOf().imported.set(plugin.file, { version: plugin.version, stamps: stampsOf(plugin) });
+export function noteImported(plugin: LoadedPlugin): void {
+  importTrees().imported.set(plugin.file, { version: plugin.version, stamps: stampsOf(plugin) });
 }
 
 /** Node caches imports: after a change, another instance in this process needs a version of its own. */
-function versionNow({ file }: Loaded): number {
-  const before = treesOf().imported.get(file);
+function versionNow({ file }: LoadedPlugin): number {
+  const before = importTrees().imported.get(file);
   const isUnchanged = [...(before?.stamps ?? [])].every(([file, stamp]) => stampOf(file) === stamp);
   return isUnchanged ? (before?.version ?? 0) : newVersion();
 }
 
 /** Imports at once what waits for nothing, so that a loop in it can be ended. */
-async function importTree(plugin: Loaded, seconds: number, compiled = false): Promise<any> {
+async function importTree(plugin: LoadedPlugin, seconds: number, compiled = false): Promise<any> {
   const url = urlOf(plugin);
   if (plugin.from === "zz") return import(url);
-  const within = plugin.trusts && { folder: around(plugin), trusts: plugin.trusts };
-  treesOf().set(url, { plugin: url, compiled, ...(within && { within }) });
+  const within = plugin.trusts && { folder: trustedPluginFolder(plugin), trusts: plugin.trusts };
+  importTrees().set(url, { plugin: url, compiled, ...(within && { within }) });
   try {
     return endingLoops(seconds, () => module.createRequire(import.meta.url)(AT_ONCE + url)).plugin;
   } catch (error) {
-    if (!codeOf(error)?.startsWith("ERR_REQUIRE_") && !reason(error).includes(AT_ONCE)) throw error;
+    if (!codeOf(error)?.startsWith("ERR_REQUIRE_") && !errorMessage(error).includes(AT_ONCE)) throw error;
     return import(url); // it waits for something at its top, or tsx, which loads by itself, is there
   }
 }
@@ -160,26 +160,26 @@ const NOT_ERASABLE = /^(ERR_UNSUPPORTED_TYPESCRIPT_SYNTAX|ERR_UNKNOWN_FILE_EXTEN
 export const isForCompiler = (error: any): boolean => NOT_ERASABLE.test(codeOf(error) || error?.message);
 
 export const readyCompiler = async (): Promise<void> =>
-  (await import("./compile-typescript.ts")).installCompiler((url) => treesOf().get(url)?.compiled === true);
+  (await import("./compile-typescript.ts")).installCompiler((url) => importTrees().get(url)?.compiled === true);
 
-async function compiled(plugin: Loaded, seconds: number): Promise<any> {
+async function importCompiled(plugin: LoadedPlugin, seconds: number): Promise<any> {
   await readyCompiler();
   const own = urlOf(plugin);
-  for (const [url, tree] of treesOf()) if (tree.plugin === own) treesOf().delete(url);
+  for (const [url, tree] of importTrees()) if (tree.plugin === own) importTrees().delete(url);
   plugin.version = newVersion(); // Node remembers the failed import
   return importTree(plugin, seconds, true);
 }
 
 /** A project's .zz/plugins, which trust covers as a whole. */
-function around({ file }: Loaded): string {
+function trustedPluginFolder({ file }: LoadedPlugin): string {
   const folder = file.slice(0, file.lastIndexOf(`${path.sep}.zz${path.sep}plugins${path.sep}`));
   return `${pathToFileURL(followLinks(path.join(folder, ".zz", "plugins"))).href}/`;
 }
 
 /** The plugin's own files, as they are now. */
-export function stampsOf(plugin: Loaded): Map<string, string> {
+export function stampsOf(plugin: LoadedPlugin): Map<string, string> {
   const own = urlOf(plugin);
-  const trees = treesOf();
+  const trees = importTrees();
   const urls = new Set([own]);
   for (const url of urls) for (const used of trees.uses.get(url) ?? []) urls.add(used);
   for (const [url, tree] of trees) if (tree.plugin === own) urls.add(url);
@@ -188,9 +188,9 @@ export function stampsOf(plugin: Loaded): Map<string, string> {
 }
 
 /** Where an error happened: the first of the plugin's files in the stack, else a package that it imports. */
-export function whereFrom(error: unknown, file: string, own?: Iterable<string>): string {
-  const text = `${(error as Error)?.stack ?? ""}\n${reason(error)}`;
-  const all = own ?? [...treesOf().keys()].map((url) => fileURLToPath(url));
+export function locationOfError(error: unknown, file: string, own?: Iterable<string>): string {
+  const text = `${(error as Error)?.stack ?? ""}\n${errorMessage(error)}`;
+  const all = own ?? [...importTrees().keys()].map((url) => fileURLToPath(url));
   const files = [file, ...all].flatMap((one) => [one, pathToFileURL(one).href].map((spelt) => ({ one, spelt })));
   const placeIn = (row: string) =>
     files.flatMap(({ one, spelt }) => {
@@ -209,16 +209,16 @@ function whereImported(text: string): string {
 }
 
 /** The plugin whose file comes first in a stack. */
-export function pluginAmong(stack: string): string | undefined {
-  const files = [...treesOf()].flatMap(([url, { plugin, script }]) => (script ? [] : [{ url: url.replace(/\?.*/, ""), plugin }]));
+export function pluginInStack(stack: string): string | undefined {
+  const files = [...importTrees()].flatMap(([url, { plugin, script }]) => (script ? [] : [{ url: url.replace(/\?.*/, ""), plugin }]));
   const tells = (line: string, url: string) => [`${url}:`, `${url}?`, `${fileURLToPath(url)}:`].some((at) => line.includes(at));
   const [found] = stack.split("\n").flatMap((line) => files.find(({ url }) => tells(line, url)) ?? []);
-  return found && pluginAt(fileURLToPath(found.plugin), "home").name;
+  return found && newLoadedPlugin(fileURLToPath(found.plugin), "home").name;
 }
 
 /** A bug in a plugin is reported with its name and place; a sentence is reported as it is. */
 export function explainError(error: unknown): string {
   const { name = "Error", stack = "" } = Object(error) as Error;
-  const owner = name !== "Error" && pluginAmong(stack);
-  return owner ? `Plugin '${owner}' failed (${whereFrom(error, "")}): ${reason(error)}` : reason(error);
+  const owner = name !== "Error" && pluginInStack(stack);
+  return owner ? `Plugin '${owner}' failed (${locationOfError(error, "")}): ${errorMessage(error)}` : errorMessage(error);
 }

@@ -4,16 +4,16 @@ import fs from "node:fs";
 import path from "node:path";
 import type { Awaitable, Reloaded } from "../contract.ts";
 import { loadPrompts } from "../conversation/system-prompt.ts";
-import { emit, note } from "../events.ts";
-import { isTrusted, projectExtras, trusts } from "../gate/trust.ts";
-import { type Core, isGiven, type Loaded } from "../instance.ts";
+import { emit, emitNote } from "../events.ts";
+import { isTrusted, projectExtras, trustChecker } from "../gate/trust.ts";
+import { type Core, isFlagGiven, type LoadedPlugin } from "../instance.ts";
 import { renewSettings } from "../settings/settings-files.ts";
-import { BUILT, PACKAGE, SELF, SELF_URL } from "../system/installation.ts";
+import { IS_BUILT, PACKAGE_FOLDER, SELF_URL, ZZ_FOLDER } from "../system/installation.ts";
 import { clockOf } from "../text/clock.ts";
 import { usage } from "../text/faults.ts";
 import { byName, entriesOf, stampOf, textOf, tryTo } from "../text/words.ts";
-import { newVersion, pluginAt, providePackages, stampsOf, startImport, withoutExit } from "./import-plugin.ts";
-import { loadLimit, setUp, teardown } from "./plugin-handle.ts";
+import { forbidExitDuring, newLoadedPlugin, newVersion, providePackages, stampsOf, startImport } from "./import-plugin.ts";
+import { loadLimit, setUpPlugin, unregisterPlugin } from "./plugin-handle.ts";
 
 /** Imports all plugins at once, those that never loaded before one by one, and sets them up in order. */
 export async function loadPlugins(core: Core): Promise<void> {
@@ -21,7 +21,7 @@ export async function loadPlugins(core: Core): Promise<void> {
   const all = findPlugins(core, own);
   const found = core.options.given?.length ? await loadOwn(core, all, own) : all;
   const wanted = found.filter(({ disabled }) => !disabled);
-  if (!BUILT || wanted.some(({ from }) => from !== "zz")) providePackages(); // from source, zz's own plugins import "zz/text" too
+  if (!IS_BUILT || wanted.some(({ from }) => from !== "zz")) providePackages(); // from source, zz's own plugins import "zz/text" too
   const limit = loadLimit(core);
   const imports = new Map(wanted.map((plugin) => [plugin, startImport(plugin, own, limit)]));
   for (const plugin of found) {
@@ -31,58 +31,59 @@ export async function loadPlugins(core: Core): Promise<void> {
 }
 
 /** Loads zz's own first: one of their flags may exclude all others before any of them runs. Returns those left to load. */
-async function loadOwn(core: Core, all: Loaded[], bundled: Record<string, unknown>): Promise<Loaded[]> {
-  if (!BUILT) providePackages();
+async function loadOwn(core: Core, all: LoadedPlugin[], bundled: Record<string, unknown>): Promise<LoadedPlugin[]> {
+  if (!IS_BUILT) providePackages();
   for (const plugin of all) {
     if (plugin.from !== "zz") continue;
     core.plugins.push(plugin);
     if (!plugin.disabled) await load(core, plugin, startImport(plugin, bundled, loadLimit(core)));
   }
-  return isGiven(core, "alone") ? [] : all.filter(({ from }) => from !== "zz");
+  return isFlagGiven(core, "alone") ? [] : all.filter(({ from }) => from !== "zz");
 }
 
 /** The built zz has its plugins in one file: importing each by itself takes a tenth of a start. */
 const bundle = async ({ options }: Core): Promise<Record<string, unknown>> =>
-  BUILT && !options.bare ? (await import(`${SELF_URL}/plugins.js`)).default : {};
+  IS_BUILT && !options.bare ? (await import(`${SELF_URL}/plugins.js`)).default : {};
 
 /** All plugins; the settings say which are disabled. */
-function findPlugins(core: Core, bundled: object): Loaded[] {
-  const named = Object.keys(bundled).map((name) => ({ ...pluginAt(path.join(SELF, "plugins.js"), "zz"), name }));
-  const own = core.options.bare || BUILT ? named : (inCheckout ??= zzsIn()).map((one) => ({ ...one, undo: [], stamps: new Map() }));
-  const found = [...own, ...othersBesides(core, own)];
+function findPlugins(core: Core, bundled: object): LoadedPlugin[] {
+  const packageEntryFile = Object.keys(bundled).map((name) => ({ ...newLoadedPlugin(path.join(ZZ_FOLDER, "plugins.js"), "zz"), name }));
+  const own =
+    core.options.bare || IS_BUILT ? packageEntryFile : (inCheckout ??= zzsIn()).map((one) => ({ ...one, undo: [], stamps: new Map() }));
+  const found = [...own, ...pluginsOfPerson(core, own)];
   for (const plugin of found) if (core.options.settings.disabled?.includes(plugin.name)) plugin.disabled = true;
   return found;
 }
 
-let inCheckout: Loaded[] | undefined;
+let inCheckout: LoadedPlugin[] | undefined;
 /** A checkout is its own home: plugins that were not part of the build are the person's. */
-function zzsIn(): Loaded[] {
-  const built = tryTo(() => JSON.parse(textOf(path.join(PACKAGE, "dist", "plugins.json"))) as string[]);
-  return pluginsIn(path.join(SELF, "plugins"), "zz").filter(({ name }) => built?.includes(name) ?? true);
+function zzsIn(): LoadedPlugin[] {
+  const built = tryTo(() => JSON.parse(textOf(path.join(PACKAGE_FOLDER, "dist", "plugins.json"))) as string[]);
+  return pluginsIn(path.join(ZZ_FOLDER, "plugins"), "zz").filter(({ name }) => built?.includes(name) ?? true);
 }
 
 /** The person's plugins: those of the home, of a trusted project, and those named by flags. */
-function othersBesides(core: Core, found: Loaded[]): Loaded[] {
+function pluginsOfPerson(core: Core, found: LoadedPlugin[]): LoadedPlugin[] {
   const { root } = core.options;
   const home = path.join(core.options.home, "plugins");
-  const seen = path.dirname(home) === PACKAGE ? found.map(({ name }) => name) : [];
+  const seen = path.dirname(home) === PACKAGE_FOLDER ? found.map(({ name }) => name) : [];
   const others = core.options.own === false ? [] : pluginsIn(home, "home").filter(({ name }) => !seen.includes(name));
   const named = (core.options.plugins ?? []).flatMap((file) => {
     const at = path.resolve(core.io.cwd(), file);
     const isFolder = tryTo(() => fs.statSync(at))?.isDirectory();
-    const found = isFolder ? pluginIn(at, "flag") : fs.existsSync(at) ? [pluginAt(at, "flag")] : [];
+    const found = isFolder ? pluginIn(at, "flag") : fs.existsSync(at) ? [newLoadedPlugin(at, "flag")] : [];
     if (found.length || core.plugins.length) return found; // it existed
     const why = isFolder ? "the folder has no index.ts. Add one, or name a file in it." : "no such file. Check the path.";
     throw usage(`Cannot load plugin '${file}': ${why}`);
   });
   const trusted = pluginsIn(path.join(root, ".zz", "plugins"), "project").filter(({ file }) => isTrusted(core, file));
-  const all = [...others, ...trusted.map((plugin) => ({ ...plugin, trusts: trusts(core) }))];
-  const isNamed = ({ name, file }: Loaded) => named.some((one) => one.name === name && one.file !== file); // --plugin wins
+  const all = [...others, ...trusted.map((plugin) => ({ ...plugin, trusts: trustChecker(core) }))];
+  const isNamed = ({ name, file }: LoadedPlugin) => named.some((one) => one.name === name && one.file !== file); // --plugin wins
   const rest = named.filter(({ file }, at) => ![...all, ...named.slice(0, at)].some((one) => one.file === file));
   return [...all.filter((one) => !isNamed(one)), ...rest.sort(byName)];
 }
 
-const pluginsIn = (folder: string, from: Loaded["from"]): Loaded[] =>
+const pluginsIn = (folder: string, from: LoadedPlugin["from"]): LoadedPlugin[] =>
   entriesOf(folder)
     .filter((entry) => !/^[._]|\.d\.m?ts$|\.test\.\w+$/.test(entry))
     .flatMap((entry) => pluginIn(path.join(folder, entry), from))
@@ -90,11 +91,11 @@ const pluginsIn = (folder: string, from: Loaded["from"]): Loaded[] =>
     .sort(byName);
 
 /** A plugin is a file, or a folder with an index, or one whose package.json names its file. */
-function pluginIn(at: string, from: Loaded["from"]): Loaded[] {
-  if (/\.[cm]?[jt]sx?$/.test(at)) return [pluginAt(at, from)];
+function pluginIn(at: string, from: LoadedPlugin["from"]): LoadedPlugin[] {
+  if (/\.[cm]?[jt]sx?$/.test(at)) return [newLoadedPlugin(at, from)];
   const names = [named(at) ?? [], "index.ts", "index.js", "index.tsx"].flat();
   const file = names.map((name) => path.join(at, name)).find((file) => fs.existsSync(file));
-  return file ? [{ ...pluginAt(file, from), name: path.basename(at) }] : [];
+  return file ? [{ ...newLoadedPlugin(file, from), name: path.basename(at) }] : [];
 }
 
 /** The file that "zz" in package.json names; with the keyword zz-plugin also the one that Node would find. plugins/install agrees. */
@@ -106,7 +107,7 @@ function named(folder: string): string | undefined {
 }
 
 /** Sets one plugin up. On failure its registrations are taken back, and a sentence names the plugin. */
-const load = async (core: Core, plugin: Loaded, imported: Awaitable<any>) => (await setUp(core, plugin, imported))?.commit();
+const load = async (core: Core, plugin: LoadedPlugin, imported: Awaitable<any>) => (await setUpPlugin(core, plugin, imported))?.commit();
 
 /** Reloads plugins whose files changed, came or went; `again`: also those that failed. One refresh at a time. */
 export function refreshPlugins(core: Core, again = false): Promise<Reloaded[]> {
@@ -122,9 +123,9 @@ export function refreshPlugins(core: Core, again = false): Promise<Reloaded[]> {
 async function refresh(core: Core, again: boolean): Promise<Reloaded[]> {
   if (rescan(core)) loadPrompts(core);
   await renewSettings(core);
-  const done: Reloaded[] = await switched(core);
+  const done: Reloaded[] = await applyDisabledSetting(core);
   const own = core.plugins.filter(({ from }) => from === "zz" || from === "program");
-  const present = othersBesides(core, own);
+  const present = pluginsOfPerson(core, own);
   if (present.length) providePackages();
   for (const plugin of core.plugins.filter((one) => !own.includes(one) && !isFrozen(core, one))) {
     if (present.some(({ file }) => file === plugin.file)) continue;
@@ -146,14 +147,14 @@ function rescan(core: Core): boolean {
   core.extras = core.options.own === false ? undefined : projectExtras(core.options, before);
   const { given, changed = [], hashes = {} } = core.extras ?? {};
   if (!given && changed.length && JSON.stringify(hashes) !== JSON.stringify(before?.hashes ?? {}))
-    note(core, `${changed.join(", ")} changed since you trusted it. What was loaded stays in use; /trust shows and loads it.`);
+    emitNote(core, `${changed.join(", ")} changed since you trusted it. What was loaded stays in use; /trust shows and loads it.`);
   return !changed.length || given === true;
 }
-const isFrozen = ({ extras: brought }: Core, { from }: Loaded): boolean =>
+const isFrozen = ({ extras: brought }: Core, { from }: LoadedPlugin): boolean =>
   from === "project" && brought?.given === false && brought.changed !== undefined;
 
 /** Enables or disables plugins as the settings say. */
-async function switched(core: Core): Promise<Reloaded[]> {
+async function applyDisabledSetting(core: Core): Promise<Reloaded[]> {
   const { disabled = [] } = core.options.settings;
   const done: Reloaded[] = [];
   for (const plugin of [...core.plugins])
@@ -165,17 +166,17 @@ async function switched(core: Core): Promise<Reloaded[]> {
   return done;
 }
 
-async function unload(core: Core, plugin: Loaded): Promise<Reloaded> {
-  await teardown(clockOf(core.io), plugin);
+async function unload(core: Core, plugin: LoadedPlugin): Promise<Reloaded> {
+  await unregisterPlugin(clockOf(core.io), plugin);
   return { name: plugin.name, did: "unloaded", ms: 0 };
 }
 
-async function reloadPlugin(core: Core, found: Loaded, old?: Loaded): Promise<Reloaded> {
+async function reloadPlugin(core: Core, found: LoadedPlugin, old?: LoadedPlugin): Promise<Reloaded> {
   const { disabled, failure, ...rest } = found;
   const version = found.from === "zz" ? 0 : newVersion();
-  const next: Loaded = { ...rest, undo: [], stamps: new Map(), version, ms: 0 };
+  const next: LoadedPlugin = { ...rest, undo: [], stamps: new Map(), version, ms: 0 };
   const own = await bundle(core);
-  const stage = await withoutExit(() => setUp(core, next, startImport(next, own, loadLimit(core))));
+  const stage = await forbidExitDuring(() => setUpPlugin(core, next, startImport(next, own, loadLimit(core))));
   const ms = Math.round(next.ms * 10) / 10;
   const was = old?.disabled ? undefined : old;
   if (!stage) {
@@ -185,12 +186,12 @@ async function reloadPlugin(core: Core, found: Loaded, old?: Loaded): Promise<Re
     else put(next);
     return { name: next.name, did: "failed", ms, why };
   }
-  if (was) await teardown(clockOf(core.io), was);
+  if (was) await unregisterPlugin(clockOf(core.io), was);
   stage.commit();
   put(next);
   return { name: next.name, did: was ? "reloaded" : "loaded", ms };
 
-  function put(plugin: Loaded): void {
+  function put(plugin: LoadedPlugin): void {
     core.plugins.splice(old ? core.plugins.indexOf(old) : core.plugins.length, old ? 1 : 0, plugin);
   }
 }

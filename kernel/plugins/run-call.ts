@@ -1,23 +1,23 @@
 // One call of a tool: find it, validate, pass the gate, run it, commit its changes.
 
-import { commit, type Held } from "../changes/commit-changes.ts";
-import { showLines } from "../changes/seen-files.ts";
-import { openFiles } from "../changes/tool-files.ts";
+import { commitChanges, type PendingChanges } from "../changes/commit-changes.ts";
+import { markLinesSeen } from "../changes/seen-files.ts";
+import { filesForCall } from "../changes/tool-files.ts";
 import { type Call, type ChatRequest, type Ctx, KINDS, type Kind, type Needs, type Result, type Tool } from "../contract.ts";
-import { around, emit, note, uncounted } from "../events.ts";
-import { type Granted, gate } from "../gate/gate.ts";
-import { type Core, showsTraces, type TurnContext, valuesOf } from "../instance.ts";
+import { emit, emitNote, pauseLimitWhileWaiting, runStep } from "../events.ts";
+import { type Granted, judgeCall } from "../gate/gate.ts";
+import { type Core, registeredValues, showsTraces, type TurnContext } from "../instance.ts";
 import { clockOf } from "../text/clock.ts";
-import { deadline, until } from "../text/deadlines.ts";
+import { deadline, orAbort } from "../text/deadlines.ts";
 import { fault, usage } from "../text/faults.ts";
-import { check, parametersOf, toJsonSchema } from "../text/json-schema.ts";
-import { reason, veil, veilData } from "../text/secrets.ts";
+import { checkValue, parametersOf, toJsonSchema } from "../text/json-schema.ts";
+import { errorMessage, veil, veilData } from "../text/secrets.ts";
 
 import { byName, isObject, tryTo, unknown } from "../text/words.ts";
 
 /** The arguments as the tool will see them. Throws a sentence that says what is wrong with them and what to do. */
 export async function validate({ name, params }: Tool, args: unknown, remedy: string): Promise<any> {
-  const { value, wrong } = await check(params, args);
+  const { value, wrong } = await checkValue(params, args);
   if (wrong) throw usage(`Cannot call '${name}': ${wrong}. ${remedy}`);
   return value;
 }
@@ -28,7 +28,7 @@ export async function onlyReads({ core, ctx }: TurnContext, call: Call): Promise
   const tool = findTool(core, call.name);
   if (!tool || call.broken || tool.changes) return false;
   const asked = async () => tool.needs?.(normalizeArgs(tool, call.args), ctx) ?? {};
-  const needs = await until(ctx.signal, asked()).catch(() => undefined); // runCall() validates
+  const needs = await orAbort(ctx.signal, asked()).catch(() => undefined); // runCall() validates
   return needs !== undefined && Object.keys(needs).every((kind) => kind === "read");
 }
 
@@ -38,10 +38,10 @@ export async function runCall(place: TurnContext, call: Call, inner = false): Pr
   const now = () => clockOf(core.io).now() - (core.waited ?? 0); // without the person's time
   const started = now();
   const run = async (call: Call) => withoutSecrets(await runTool(place, call));
-  const given = await around(place, "call", call, run).catch((error): Result => {
+  const given = await runStep(place, "call", call, run).catch((error): Result => {
     if (ctx.signal.aborted) return { text: "[interrupted]", failed: true };
-    if (showsTraces(core)) note(core, String((error as Error)?.stack));
-    return { text: reason(error), failed: true };
+    if (showsTraces(core)) emitNote(core, String((error as Error)?.stack));
+    return { text: errorMessage(error), failed: true };
   });
   const result = withoutSecrets(given);
   const tool = findTool(core, call.name);
@@ -53,7 +53,7 @@ export async function runCall(place: TurnContext, call: Call, inner = false): Pr
 }
 
 /** A call in the words of its tool; undefined if the tool has none. */
-export function lineOf(core: Core, { name, args }: Pick<Call, "name" | "args">): string | undefined {
+export function describeCall(core: Core, { name, args }: Pick<Call, "name" | "args">): string | undefined {
   const tool = findTool(core, name);
   const line: unknown = tool?.describe && tryTo(() => tool.describe!(normalizeArgs(tool, args)));
   return typeof line === "string" && line.trim() ? line : undefined;
@@ -67,30 +67,30 @@ function withoutSecrets(result: Result): Result {
 
 async function runTool(place: TurnContext, call: Call): Promise<Result> {
   const { core, ctx } = place;
-  const tool = toolNamed(core, call.name);
+  const tool = requireTool(core, call.name);
   if (call.broken) throw fault(call.broken);
   const named = normalizeArgs(tool, call.args);
   const asked = await validate(tool, named, "Send the call again with valid arguments.");
   const { args, granted, edited } = await passGate(place, tool, asked);
   if (typeof granted === "string") return { text: granted, failed: true, refused: true };
-  const held: Held | undefined = tool.changes ? new Map() : undefined;
+  const held: PendingChanges | undefined = tool.changes ? new Map() : undefined;
   const reads = new Map<string, string>();
   const reach = { tool: tool.name, args, granted: granted.read, changes: tool.changes === true };
-  const files = openFiles(place, { ...reach, ...(held ? { held } : { reads }) });
+  const files = filesForCall(place, { ...reach, ...(held ? { held } : { reads }) });
   const seconds = (tool.timeout ?? TOOL_LIMIT) / 1000;
   const limit = deadline(clockOf(core.io), seconds * 1000, () => fault(`'${tool.name}' took longer than ${seconds} s and was given up.`));
   const signal = AbortSignal.any([ctx.signal, limit.signal]);
-  const own: Ctx = Object.create(uncounted(ctx, limit), { files: { value: files }, signal: { value: signal } });
-  const given = await until(signal, (async () => tool.run(args, own))()).finally(limit.lift);
+  const own: Ctx = Object.create(pauseLimitWhileWaiting(ctx, limit), { files: { value: files }, signal: { value: signal } });
+  const given = await orAbort(signal, (async () => tool.run(args, own))()).finally(limit.lift);
   const plain = typeof given === "string" ? { text: given } : given;
   if (typeof plain?.text !== "string") throw fault(`'${tool.name}' gave no result. Its run() must return text or { text }.`);
   const said = withIgnored(plain, tool, named);
-  for (const [file, hash] of reads) showLines(place.chat, file, hash);
+  for (const [file, hash] of reads) markLinesSeen(place.chat, file, hash);
   const result = edited ? { ...said, text: edited + said.text } : said;
   return held && !result.failed ? settleChanges(held, result, granted) : result;
 
-  async function settleChanges(held: Held, result: Result, granted: Granted): Promise<Result> {
-    const { refusal, said } = await commit(place, { name: tool.name, args }, held, granted.write);
+  async function settleChanges(held: PendingChanges, result: Result, granted: Granted): Promise<Result> {
+    const { refusal, said } = await commitChanges(place, { name: tool.name, args }, held, granted.write);
     if (refusal) return { text: refusal, failed: true, refused: true };
     return said ? { ...result, text: `${result.text}\n${said}` } : result;
   }
@@ -100,8 +100,8 @@ async function runTool(place: TurnContext, call: Call): Promise<Result> {
 async function passGate(place: TurnContext, tool: Tool, asked: Call["args"]) {
   let [args, edited] = [deepFreeze(asked), ""];
   for (;;) {
-    const needs = assertNeeds(tool, (await until(place.ctx.signal, (async () => tool.needs?.(args, place.ctx))())) ?? {});
-    const granted = await gate(place, tool, args, needs);
+    const needs = assertNeeds(tool, (await orAbort(place.ctx.signal, (async () => tool.needs?.(args, place.ctx))())) ?? {});
+    const granted = await judgeCall(place, tool, args, needs);
     place.ctx.signal.throwIfAborted();
     if (typeof granted === "string" || !("edited" in granted)) return { args, granted, edited };
     edited = `The person edited the ${tool.editable} before it ran:\n${granted.edited}\n\n`;
@@ -128,22 +128,22 @@ export function normalizeArgs({ also = {}, params }: Tool, args: Call["args"]): 
   const properties = propertiesOf(params);
   for (const name of new Set([...Object.keys(also), ...Object.keys(properties)])) {
     const others = [name, ...(also[name] ?? [])];
-    for (const other of others.flatMap((one) => [one, ...Object.keys(known).filter((key) => bare(key) === bare(one))]))
+    for (const other of others.flatMap((one) => [one, ...Object.keys(known).filter((key) => foldName(key) === foldName(one))]))
       if (!(name in known) && other in known && !(other in properties)) {
         known[name] = known[other];
         delete known[other];
       }
-    if (name in known) known[name] = typed(known[name], properties[name]);
+    if (name in known) known[name] = coerceValue(known[name], properties[name]);
   }
   return known;
 }
 
-const bare = (name: string): string => name.replace(/[-_]/g, "").toLowerCase();
+const foldName = (name: string): string => name.replace(/[-_]/g, "").toLowerCase();
 type Property = { type?: string; items?: { type?: string } };
 const propertiesOf = (params: Tool["params"]) => (toJsonSchema(params).properties ?? {}) as Record<string, Property>;
 
 /** Converts "12" to a number, "true" to a boolean, and a single text to a list, where the tool wants that. */
-function typed(value: unknown, { type, items }: Property = {}): unknown {
+function coerceValue(value: unknown, { type, items }: Property = {}): unknown {
   if (typeof value !== "string") return value;
   if (type === "array" && items?.type === "string" && !/^\s*\[/.test(value)) return [value];
   const text = value.trim();
@@ -168,7 +168,7 @@ function deepFreeze<T>(value: T): T {
   return Object.freeze(value);
 }
 
-export function toolNamed(core: Core, name: string): Tool {
+export function requireTool(core: Core, name: string): Tool {
   const tool = findTool(core, name);
   if (!tool) throw usage(`Cannot call '${name}': ${unknown("tool", name, core.tools.keys())}`);
   return tool;
@@ -185,7 +185,7 @@ export function findTool(core: Pick<Core, "tools">, given: string): Tool | undef
   const names = [given, cut, cut.split(".").at(-1)!, ...(half + half === cut ? [half] : [])];
   const own = core.tools.get(given)?.value;
   if (own) return own;
-  const tools = valuesOf(core.tools);
+  const tools = registeredValues(core.tools);
   for (const form of [(name: string) => name, loose])
     for (const name of names) {
       const fits = tools.filter((tool) => [tool.name, ...(tool.aliases ?? [])].some((one) => form(one) === form(name)));
@@ -196,8 +196,8 @@ export function findTool(core: Pick<Core, "tools">, given: string): Tool | undef
 const MAX_TOOL_NAME_CHARS = 1_000; // with markup around it
 
 /** The tools that the model is offered, in a stable order. */
-export function offered({ tools, schemas, options: { tools: only } }: Core): ChatRequest["tools"] {
-  return valuesOf(tools)
+export function offeredTools({ tools, schemas, options: { tools: only } }: Core): ChatRequest["tools"] {
+  return registeredValues(tools)
     .filter(({ name }) => only !== false && (!only?.length || only.includes(name)))
     .sort(byName)
     .map((tool) => ({ name: tool.name, description: tool.description, schema: schemas.get(tool.name) ?? parametersOf(tool) }));

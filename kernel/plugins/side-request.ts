@@ -1,11 +1,11 @@
 // ctx.request(): asks a model outside of the conversation, with tools if it gets some.
 
 import type { Call, Message, Reply, SideRequest } from "../contract.ts";
-import { save } from "../conversation/chat.ts";
-import { send } from "../conversation/send-request.ts";
+import { saveEntry } from "../conversation/chat.ts";
+import { sendRequest } from "../conversation/send-request.ts";
 import type { Core, LiveChat, TurnContext } from "../instance.ts";
 import { sumUsage, unknown } from "../text/words.ts";
-import { findTool, offered, runCall, toolNamed } from "./run-call.ts";
+import { findTool, offeredTools, requireTool, runCall } from "./run-call.ts";
 
 const ROUNDS = 10;
 const NO_MORE_TOOLS = "No more tools can be used now. Answer with what you know.";
@@ -16,14 +16,14 @@ export async function sideRequest(place: TurnContext, asked: SideRequest): Promi
   const { task, system = "", model = core.options.settings.models?.[task] ?? chat.model, rounds = ROUNDS } = asked;
   const messages = [...asked.messages];
   const tools = toolsFor(core, asked.tools ?? []);
-  const own = { core, chat: withOwnView(chat, messages), ctx };
-  const made: Made = { calls: [], usages: [], started: Date.now() };
+  const own = { core, chat: chatForHelper(chat, messages), ctx };
+  const made: HelperProgress = { calls: [], usages: [], started: Date.now() };
   try {
     for (let left = tools.length ? rounds : 0; ; left--) {
-      const reply = await send(place, { task, model, system, messages, tools: left > 0 ? tools : [] });
+      const reply = await sendRequest(place, { task, model, system, messages, tools: left > 0 ? tools : [] });
       const { text, calls, usage, extra } = reply;
       const by = reply.model ?? model;
-      save(core, chat, "spent", { task, model: by, ...(usage && { usage }) });
+      saveEntry(core, chat, "spent", { task, model: by, ...(usage && { usage }) });
       made.usages.push(usage);
       if (!calls.length || left <= 0) return (made.reply = reply);
       messages.push({ role: "assistant", text, calls, model: by, ...(extra && { extra }) });
@@ -46,7 +46,7 @@ export async function sideRequest(place: TurnContext, asked: SideRequest): Promi
 }
 
 /** What it came to so far. */
-interface Made {
+interface HelperProgress {
   calls: (Pick<Call, "name" | "args"> & { failed?: boolean })[];
   usages: Reply["usage"][];
   started: number;
@@ -54,22 +54,22 @@ interface Made {
 }
 
 /** Without a reply: it failed or was stopped. */
-function keepHelper({ core, chat }: TurnContext, { task, messages }: SideRequest, made: Made, model: string): void {
+function keepHelper({ core, chat }: TurnContext, { task, messages }: SideRequest, made: HelperProgress, model: string): void {
   const { reply, calls, usages, started } = made;
   const question = messages.findLast(({ role }) => role === "user")?.text ?? "";
   const said = reply ? { text: reply.text } : { failed: true };
   const by = reply?.model ?? model;
-  save(core, chat, "helper", { task, model: by, question, calls, ...said, usage: sumUsage(usages), ms: Date.now() - started });
+  saveEntry(core, chat, "helper", { task, model: by, question, calls, ...said, usage: sumUsage(usages), ms: Date.now() - started });
 }
 
 /** The tools that it may use, among those of this run. An unknown name is refused. */
-function toolsFor(core: Core, given: string[]): ReturnType<typeof offered> {
-  const names = given.map((name) => toolNamed(core, name).name);
-  return offered(core).filter(({ name }) => names.includes(name));
+function toolsFor(core: Core, given: string[]): ReturnType<typeof offeredTools> {
+  const names = given.map((name) => requireTool(core, name).name);
+  return offeredTools(core).filter(({ name }) => names.includes(name));
 }
 
 /** It has a record of its own of files that were read, and rounds of its own. */
-function withOwnView(chat: LiveChat, messages: Message[]): LiveChat {
+function chatForHelper(chat: LiveChat, messages: Message[]): LiveChat {
   if (!chat.session) return chat; // a new session would begin in the copy
   const view = { seen: new Map(), messages, phase: "executing_tools" };
   return Object.create(chat, Object.fromEntries(Object.entries(view).map(([name, value]) => [name, { value }])));

@@ -1,20 +1,20 @@
 // What stderr says while a turn runs, and what plugins print on their own.
 import type { Answer } from "../contract.ts";
-import { watch } from "../events.ts";
-import { type Core, TRIES } from "../instance.ts";
-import { pluginAmong } from "../plugins/import-plugin.ts";
+import { observeEvent } from "../events.ts";
+import { type Core, MAX_TRIES } from "../instance.ts";
+import { pluginInStack } from "../plugins/import-plugin.ts";
 import { say, wrapForTerminal } from "../system/streams.ts";
 import { plural } from "../text/words.ts";
 
 /** Notes go to stderr. Everything else that a person sees during a turn comes from plugins/terminal. */
-export function follow(core: Core): void {
+export function narrateTurns(core: Core): void {
   let live = false; // then plugins/terminal shows every call
-  watch(core, "started", (fact) => void (live = fact.live));
-  watch(core, "called", ({ call, result }) => void (result.refused && !live && say(core.io, `${call.name}: ${result.text}`)));
+  observeEvent(core, "started", (fact) => void (live = fact.live));
+  observeEvent(core, "called", ({ call, result }) => void (result.refused && !live && say(core.io, `${call.name}: ${result.text}`)));
   if (core.options.quiet) return;
-  watch(core, "noted", ({ text }) => show(core, wrapForTerminal(core.io, text)));
-  watch(core, "retried", ({ attempt, wait, reason }) =>
-    say(core.io, `${reason.replace(/ Try again\.$/, "")} Trying again in ${(wait / 1000).toFixed(1)} s (${attempt} of ${TRIES - 1}).`),
+  observeEvent(core, "noted", ({ text }) => showToPerson(core, wrapForTerminal(core.io, text)));
+  observeEvent(core, "retried", ({ attempt, wait, reason }) =>
+    say(core.io, `${reason.replace(/ Try again\.$/, "")} Trying again in ${(wait / 1000).toFixed(1)} s (${attempt} of ${MAX_TRIES - 1}).`),
   );
 }
 
@@ -29,7 +29,7 @@ export function catchConsole(core: Core, isScript: boolean): void {
   for (const name of Object.keys(all))
     if (typeof all[name] === "function" && name !== "Console")
       all[name] = (...given: unknown[]) => {
-        owner = pluginAmong(String(new Error().stack));
+        owner = pluginInStack(String(new Error().stack));
         if (isScript && !owner) return own[name](...given);
         caught ??= new own.Console({ stdout, ignoreErrors: false }) as Record<string, any>;
         return caught[name](...given);
@@ -37,16 +37,16 @@ export function catchConsole(core: Core, isScript: boolean): void {
 
   function tell(text: string): boolean {
     const lines = text.replace(/\n$/, "").split("\n");
-    show(core, lines.map((line) => (owner ? `${owner}: ${line}` : line)).join("\n"));
+    showToPerson(core, lines.map((line) => (owner ? `${owner}: ${line}` : line)).join("\n"));
     return true;
   }
 }
 
 /** Tokens are left out if the server did not report them. */
-export function statistics({ model, usage: { input, output, cached }, calls, ms }: Answer): string {
+export function usageLine({ model, usage: { input, output, cached }, calls, ms }: Answer): string {
   const tokens = input || output ? [`${input} tokens in${cached ? ` (${cached} cached)` : ""}, ${output} out`] : [];
   return [model, ...tokens, plural(calls.length, "call"), `${(ms / 1000).toFixed(1)} s`].join(" · ");
 }
 
 /** Works while a line is being typed, too. */
-const show = (core: Core, text: string): void => (core.showNote ? core.showNote(text) : say(core.io, text));
+const showToPerson = (core: Core, text: string): void => (core.showNote ? core.showNote(text) : say(core.io, text));

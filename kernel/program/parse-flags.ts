@@ -1,21 +1,21 @@
 // Parses the command line.
 import { parseArgs } from "node:util";
 import type { Flag } from "../contract.ts";
-import { UNLISTED } from "../settings/flag-table.ts";
+import { UNLISTED_FLAGS } from "../settings/flag-table.ts";
 import { usage } from "../text/faults.ts";
 
 const asOf = ({ name, as }: Flag & { as?: string }): string => as ?? name;
 /** The parsed command line; `unknown` holds the flags that no table has. */
-export type Cli = { values: Map<string, (string | true)[]>; words: string[]; unknown: string[] };
+export type CommandLine = { values: Map<string, (string | true)[]>; words: string[]; unknown: string[] };
 
 /** Parses the command line by a table of flags. Only once the plugins are loaded is an unknown flag an error. */
-export function parseFlags(argv: string[], flags: Flag[]): Cli {
-  flags = [...flags, ...UNLISTED];
+export function parseFlags(argv: string[], flags: Flag[]): CommandLine {
+  flags = [...flags, ...UNLISTED_FLAGS];
   const byName = new Map(flags.map((flag) => [flag.name, flag]));
   const option = ({ name, short, value, optional }: Flag) =>
     [name, { type: value && !optional ? "string" : "boolean", ...(short && { short }) }] as const;
   const options = Object.fromEntries(flags.map(option));
-  const cli: Cli = { values: new Map(), words: [], unknown: [] };
+  const cli: CommandLine = { values: new Map(), words: [], unknown: [] };
   const { tokens } = parseArgs({ args: pairs(argv), options, strict: false, allowPositionals: true, tokens: true });
   for (const token of tokens) {
     if (token.kind === "positional") cli.words.push(token.value);
@@ -48,13 +48,13 @@ export function parseFlags(argv: string[], flags: Flag[]): Cli {
   }
 }
 
-export const all = (cli: Cli, name: string): string[] => (cli.values.get(name) ?? []).filter((value) => value !== true);
-export const one = (cli: Cli, name: string): string | undefined => all(cli, name).at(-1);
+export const allValues = (cli: CommandLine, name: string): string[] => (cli.values.get(name) ?? []).filter((value) => value !== true);
+export const lastValue = (cli: CommandLine, name: string): string | undefined => allValues(cli, name).at(-1);
 
 /** Where `--run` is: everything after the script belongs to the script. */
-export const scriptAt = (argv: string[]): number => {
+export const indexOfRunFlag = (argv: string[]): number => {
   const at = argv.findIndex((arg) => arg === "--" || /^--run(=|$)/.test(arg));
   return argv[at] === "--" ? -1 : at;
 };
 
-export const isJson = (cli: Cli): boolean => cli.values.has("json") || cli.values.has("json-lines");
+export const isJson = (cli: CommandLine): boolean => cli.values.has("json") || cli.values.has("json-lines");

@@ -3,29 +3,29 @@ import fs from "node:fs";
 import path from "node:path";
 import type { Io } from "../contract.ts";
 import type { Core } from "../instance.ts";
-import { PACKAGE } from "../system/installation.ts";
+import { PACKAGE_FOLDER } from "../system/installation.ts";
 import { processIo, say } from "../system/streams.ts";
 import { codeOf, kindOf } from "../text/faults.ts";
-import { isVeiled, KEY, learn, reason, sealUrl, veil, veiledJson } from "../text/secrets.ts";
-import { scriptAt } from "./parse-flags.ts";
+import { errorMessage, isVeiled, KEY, learnSecret, sealUrl, veil, veiledJson } from "../text/secrets.ts";
+import { indexOfRunFlag } from "./parse-flags.ts";
 
 /** How a run ends early: `leave` does what is needed wherever zz is at that moment. */
-export interface Stop {
+export interface EarlyStop {
   code?: number; // the exit code, once it was stopped
   why: string;
   core?: Core; // the instance, once it is open
   leave(code: number): unknown;
   showStray?(text: string): void; // a dialog survives a fault outside of any turn
 }
-type Run = (argv: string[], io: Io, stop: Stop) => Promise<number>; // zz.ts has the whole program
+type Run = (argv: string[], io: Io, stop: EarlyStop) => Promise<number>; // zz.ts has the whole program
 
 export async function runAsProcess(argv: string[], run: Run): Promise<number> {
   const io = processIo();
   if (isTooOld(io)) return 2;
   hideKey(argv);
-  const isScript = scriptAt(argv) >= 0;
+  const isScript = indexOfRunFlag(argv) >= 0;
   const json = argv.includes("--json") || argv.includes("--json-lines");
-  const stop: Stop = { why: "Stopped.", leave: leaveAtOnce };
+  const stop: EarlyStop = { why: "Stopped.", leave: leaveAtOnce };
   let running = true;
   for (const stream of [process.stdout, process.stderr])
     if (stream.isTTY && !stream.columns) Object.assign(stream, { columns: 80, rows: 24 }); // a terminal that does not report its size
@@ -40,7 +40,7 @@ export async function runAsProcess(argv: string[], run: Run): Promise<number> {
   process.stderr.on("error", () => {});
   process.on("uncaughtException", (error) => {
     if (stop.showStray) return stop.showStray(strayErrorMessage(error));
-    stop.why = isScript ? reason(error) : strayErrorMessage(error);
+    stop.why = isScript ? errorMessage(error) : strayErrorMessage(error);
     say(io, stop.why);
     stop.code ??= 1;
     stop.leave(1);
@@ -49,7 +49,7 @@ export async function runAsProcess(argv: string[], run: Run): Promise<number> {
     if (!running || isScript) return;
     say(io, FROM_WITHIN);
     process.exitCode = code || 1;
-    if (json) process.stdout.write(lastWord(FROM_WITHIN, code || 1));
+    if (json) process.stdout.write(errorLine(FROM_WITHIN, code || 1));
   });
   return run(argv, io, stop).finally(() => (running = false));
 
@@ -60,22 +60,23 @@ export async function runAsProcess(argv: string[], run: Run): Promise<number> {
   }
   function leaveAtOnce(code: number): void {
     running = false;
-    if (json && code) process.stdout.write(lastWord(stop.why, code));
+    if (json && code) process.stdout.write(errorLine(stop.why, code));
     process.exit(code);
   }
 }
 
 /** The last line for a program that asked for JSON. */
-export const lastWord = (message: string, exit: number, kind = kindOf({ exit })): string =>
+export const errorLine = (message: string, exit: number, kind = kindOf({ exit })): string =>
   `${veiledJson({ type: "error", kind, message, exit })}\n`;
 
 const FROM_WITHIN = "Something inside zz ended it before there was an answer, most likely a plugin. --no-plugins leaves them out.";
-const strayErrorMessage = (error: unknown): string => `Something failed outside of any turn, most likely in a plugin: ${reason(error)}`;
+const strayErrorMessage = (error: unknown): string =>
+  `Something failed outside of any turn, most likely in a plugin: ${errorMessage(error)}`;
 
 function isTooOld(io: Io): boolean {
   const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
   if (major > 22 || (major === 22 && minor >= 18)) return false;
-  const own = fs.existsSync(path.join(PACKAGE, "node_modules", "node")) ? ", or run it by npx in its own folder" : "";
+  const own = fs.existsSync(path.join(PACKAGE_FOLDER, "node_modules", "node")) ? ", or run it by npx in its own folder" : "";
   say(io, `zz needs Node 22.18 or later; this is ${process.versions.node}. Install a newer one${own}.`);
   return true;
 }
@@ -86,14 +87,14 @@ function hideKey(argv: string[]): void {
   const given = (name: string) =>
     flags.flatMap((arg, i) => (arg === name ? (flags[i + 1] ?? []) : arg.startsWith(`${name}=`) ? arg.slice(name.length + 1) : []));
   const keys = given("--key").filter(Boolean);
-  for (const key of keys) learn(key);
+  for (const key of keys) learnSecret(key);
   const shown = new Map(keys.map((key) => [key, KEY]));
   for (const url of given("--base-url")) shown.set(url, veil(sealUrl(url)));
   for (const [whole, instead] of shown)
     for (const [i, arg] of process.argv.entries())
       if (arg === whole || arg.endsWith(`=${whole}`)) process.argv[i] = arg.slice(0, arg.length - whole.length) + instead;
   if ([...shown].some(([whole, instead]) => whole !== instead)) process.title = "zz"; // what `ps` shows
-  if (scriptAt(argv) >= 0) return; // a script's output is not veiled
+  if (indexOfRunFlag(argv) >= 0) return; // a script's output is not veiled
   for (const stream of [process.stdout, process.stderr]) {
     const write = stream.write.bind(stream) as (...given: any[]) => boolean;
     const veiled = (piece: unknown) => (typeof piece === "string" && isVeiled(piece) ? veil(piece) : piece);

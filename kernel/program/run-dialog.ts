@@ -4,57 +4,57 @@ import fs from "node:fs";
 import path from "node:path";
 import type { Ask, Ctx, Dialog, DialogHost, Flag, Person } from "../contract.ts";
 import { closeChat, openChat, retractLastMessage } from "../conversation/chat.ts";
-import { fallbackModel, learnWindow, NO_MODEL } from "../conversation/choose-model.ts";
-import { around, emit, note, watch } from "../events.ts";
+import { fallbackModel, learnWindow, NO_MODEL_MESSAGE } from "../conversation/choose-model.ts";
+import { emit, emitNote, observeEvent, runStep } from "../events.ts";
 import type { Core, LiveChat, TurnContext } from "../instance.ts";
-import { context } from "../plugins/create-ctx.ts";
+import { createCtx } from "../plugins/create-ctx.ts";
 import { explainError } from "../plugins/import-plugin.ts";
 import { refreshPlugins, watchPlugins } from "../plugins/load-plugins.ts";
-import { updatePrivate } from "../system/locks.ts";
+import { updatePrivateFile } from "../system/locks.ts";
 import { printAnswer, say } from "../system/streams.ts";
 import { clockOf } from "../text/clock.ts";
 import { asFault, usage } from "../text/faults.ts";
-import { secret as markSecret, veil } from "../text/secrets.ts";
+import { makeSecret as markSecret, veil } from "../text/secrets.ts";
 import { cleanRendered, textOf, tryTo } from "../text/words.ts";
-import { commandFor, isUntrusted, notePlace, type Prompt, settleTrust, start } from "./command-line.ts";
-import type { Stop } from "./process-signals.ts";
+import { askAboutTrust, commandFor, emitStarted, type FirstMessage, isUntrusted, noteUnusualFolder } from "./command-line.ts";
+import type { EarlyStop } from "./process-signals.ts";
 
 type Opening = () => Promise<LiveChat | undefined>; // resolves once a model is chosen; undefined if there is none
 export const dialogOf = (core: Core): Dialog | undefined => core.dialogs.at(-1)?.value; // the last one registered
 
 /** Lets a one-shot ask the person, if there is a terminal, or whom the flag knows. */
-export function meetPerson(core: Core, flag?: Flag): void {
+export function connectPersonAtTerminal(core: Core, flag?: Flag): void {
   const { stdin, stderr } = core.io;
   const hasTerminal = core.options.prompt !== false && stdin.isTTY && stderr.isTTY;
   const person = flag?.person?.() ?? (hasTerminal ? dialogOf(core)?.person?.() : undefined);
-  if (person) meet(core, person);
+  if (person) connectPerson(core, person);
 }
 
 /** Makes this the way to reach the person. */
-export function meet(core: Core, person: Person): void {
+export function connectPerson(core: Core, person: Person): void {
   const { ask, away, most, secret = refuseSecret, pick, edit, terminal, note, tryAgain, goOn } = person;
   Object.assign(core, Object.fromEntries(Object.entries({ tryAgain, goOn }).filter(([, act]) => act)));
-  if (terminal) core.terminal = (act) => announce(core, "", () => terminal(act));
-  if (edit) core.edit = (text, name) => announce(core, "", () => edit(text, name));
+  if (terminal) core.terminal = (act) => askWhileQuiet(core, "", () => terminal(act));
+  if (edit) core.edit = (text, name) => askWhileQuiet(core, "", () => edit(text, name));
   if (note) core.showNote = (text) => note(veil(text));
   if (core.options.prompt === false) return;
   if (ask) {
-    const through: Ask = (question, keys) => announce(core, question, (shown) => ask(shown, keys));
+    const through: Ask = (question, keys) => askWhileQuiet(core, question, (shown) => ask(shown, keys));
     if (away) Object.defineProperty(core, "ask", { get: () => (away() ? undefined : through), enumerable: true });
     else core.ask = through;
     core.mostAsked = most;
   }
   core.secret = async (question) => {
-    const said = await announce(core, question, secret);
+    const said = await askWhileQuiet(core, question, secret);
     if (said) markSecret(said); // from now on it is veiled
     return said;
   };
-  if (pick) core.pick = (question, choices) => announce(core, question, (shown) => pick(shown, choices));
+  if (pick) core.pick = (question, choices) => askWhileQuiet(core, question, (shown) => pick(shown, choices));
 }
 const refuseSecret: Ask = async () => Promise.reject(usage("Cannot ask for a secret: it would be shown. Take it from the environment."));
 
 /** Lets nothing else draw, and counts the time until the person answers as theirs. */
-async function announce<T>(core: Core, question: string, ask: (shown: string) => Promise<T>): Promise<T> {
+async function askWhileQuiet<T>(core: Core, question: string, ask: (shown: string) => Promise<T>): Promise<T> {
   await emit(core, "asked", { question });
   const clock = clockOf(core.io);
   const started = clock.now();
@@ -66,7 +66,7 @@ async function announce<T>(core: Core, question: string, ask: (shown: string) =>
 }
 
 /** A running dialog. */
-interface Talk extends Setting {
+interface Talk extends DialogOptions {
   core: Core;
   chat?: LiveChat;
   opening?: Promise<Ctx>;
@@ -77,10 +77,10 @@ interface Talk extends Setting {
 }
 /** One way to obey a line: obey() in zz.ts. */
 type Obey = (turn: TurnContext, line: string, ways: { show(text: string): unknown; expand(text: string): string }) => Promise<unknown>;
-type Setting = { open: Opening; first: Prompt; stop: Stop; obey: Obey };
+type DialogOptions = { open: Opening; first: FirstMessage; stop: EarlyStop; obey: Obey };
 
 /** Runs the dialog until the person leaves. The first prompt shows while the model is still being chosen. */
-export async function converse(core: Core, dialog: Dialog, setting: Setting): Promise<number> {
+export async function runDialog(core: Core, dialog: Dialog, setting: DialogOptions): Promise<number> {
   const plugins = watchPlugins(core, () => void (talk.busy || renewPlugins(talk)));
   const talk: Talk = { ...setting, core, busy: false, plugins };
   try {
@@ -104,20 +104,20 @@ function hostOf(talk: Talk): DialogHost {
     quiet: core.options.quiet === true,
     history: {
       read: () => (isFile(past) ? textOf(past) : ""), // reading a device may never end
-      update: (change) => (isFile(past) || !fs.existsSync(past)) && updatePrivate(past, change),
+      update: (change) => (isFile(past) || !fs.existsSync(past)) && updatePrivateFile(past, change),
     },
     keys: core.keys,
-    ctx: () => talk.chat && context(core, talk.chat),
-    open: () => opened(talk),
+    ctx: () => talk.chat && createCtx(core, talk.chat),
+    open: () => openOnce(talk),
     begins: () => talk.begins,
     obey: (line, expand) => obeyLine(talk, line, expand),
-    ask: async (question, keys) => (talk.person?.ask ? announce(core, question, (shown) => talk.person!.ask!(shown, keys)) : ""),
+    ask: async (question, keys) => (talk.person?.ask ? askWhileQuiet(core, question, (shown) => talk.person!.ask!(shown, keys)) : ""),
     retract: () => talk.chat && retractLastMessage(core, talk.chat),
     meet(person) {
       talk.person = person;
-      meet(core, person);
+      connectPerson(core, person);
       stop.showStray = (text) => (core.showNote ? core.showNote(text) : say(core.io, text));
-      notePlace(core);
+      noteUnusualFolder(core);
     },
     stop() {
       if (talk.busy) talk.chat?.stop.abort();
@@ -127,28 +127,28 @@ function hostOf(talk: Talk): DialogHost {
     onEnd: (leave) => void (stop.leave = leave),
     async prompt(mark) {
       const { chat } = talk;
-      return chat ? around({ core, chat, ctx: context(core, chat) }, "prompt", mark).catch(() => mark) : mark;
+      return chat ? runStep({ core, chat, ctx: createCtx(core, chat) }, "prompt", mark).catch(() => mark) : mark;
     },
   };
 }
 
-const opened = (talk: Talk): Promise<Ctx> => (talk.opening ??= begin(talk));
+const openOnce = (talk: Talk): Promise<Ctx> => (talk.opening ??= beginConversation(talk));
 
-async function begin(talk: Talk): Promise<Ctx> {
+async function beginConversation(talk: Talk): Promise<Ctx> {
   const { core, first, open } = talk;
   const waits = !first.words;
   const setup = core.ask && commandFor(core, "model");
   const found = await open();
-  if (!found && !setup) note(core, NO_MODEL);
+  if (!found && !setup) emitNote(core, NO_MODEL_MESSAGE);
   const chat = (talk.chat = found ?? openChat(core, await fallbackModel(core)));
   first.attached.forEach(chat.attach);
-  await start(core, chat, true, true);
-  for (const event of ["configured", "reloaded"] as const) watch(core, event, () => void learnWindow(core, chat));
+  await emitStarted(core, chat, true, true);
+  for (const event of ["configured", "reloaded"] as const) observeEvent(core, event, () => void learnWindow(core, chat));
   void learnWindow(core, chat);
-  if (!waits) await settleTrust(core, chat);
+  if (!waits) await askAboutTrust(core, chat);
   const trust = core.ask && waits && isUntrusted(core) ? commandFor(core, "trust") : undefined;
   talk.begins = (found ? trust : (setup ?? trust))?.name;
-  return context(core, chat);
+  return createCtx(core, chat);
 }
 
 /** Obeys one line. A failure is reported, and the dialog continues. */
@@ -156,11 +156,11 @@ async function obeyLine(talk: Talk, line: string, expand = (text: string) => tex
   const { core } = talk;
   talk.busy = true;
   try {
-    await opened(talk);
+    await openOnce(talk);
     await renewPlugins(talk);
     const chat = talk.chat!;
     const show = (text: string) => printAnswer(core.io, text);
-    await talk.obey({ core, chat, ctx: context(core, chat) }, line, { show, expand });
+    await talk.obey({ core, chat, ctx: createCtx(core, chat) }, line, { show, expand });
   } catch (thrown) {
     const error = asFault(thrown);
     if (!error.told) say(core.io, error.exit === 130 ? "Stopped." : explainError(error));
@@ -173,7 +173,7 @@ async function obeyLine(talk: Talk, line: string, expand = (text: string) => tex
 /** Reloads saved plugins before the next turn. */
 async function renewPlugins({ core, plugins }: Talk): Promise<void> {
   for (const { name, did, ms, why } of await refreshPlugins(core))
-    note(core, why ?? `Plugin '${name}' ${did}${did === "unloaded" ? "" : ` in ${ms} ms`}.`);
+    emitNote(core, why ?? `Plugin '${name}' ${did}${did === "unloaded" ? "" : ` in ${ms} ms`}.`);
   plugins.aim();
 }
 

@@ -1,25 +1,35 @@
 // ctx.settings: lists and sets settings, and names those that have no effect.
 import path from "node:path";
 import type { Preferences, Setting, Settings } from "../contract.ts";
-import { note } from "../events.ts";
-import { firstRules } from "../gate/rules.ts";
+import { emitNote } from "../events.ts";
+import { initialRules } from "../gate/rules.ts";
 import type { Config, Send } from "../instance.ts";
-import { type Core, isGiven } from "../instance.ts";
+import { type Core, isFlagGiven } from "../instance.ts";
 import { writePrivate } from "../system/atomic-write.ts";
-import { updatePrivate } from "../system/locks.ts";
+import { updatePrivateFile } from "../system/locks.ts";
 import { usage } from "../text/faults.ts";
 import { type Shape, withSwitches } from "../text/json-schema.ts";
-import { learnData, reveal, sealed, sealUrl, secret } from "../text/secrets.ts";
-import { byName, compare, isObject, nearest, short, someOf, tryTo, unknown } from "../text/words.ts";
+import { learnData, makeSecret, revealSecret, sealed, sealUrl } from "../text/secrets.ts";
+import { byName, compare, isObject, nearest, shortenName, someOf, tryTo, unknown } from "../text/words.ts";
 import { allProviders } from "./providers.ts";
-import { configure, fill, inForce, keysFile, NAME, shapeOf, sourcesOf, wrongOwn, wrongSection } from "./settings-files.ts";
+import {
+  configSchema,
+  fillConfig,
+  keysFile,
+  mergeHomeAndProject,
+  SETTINGS_FILE_NAME,
+  sourcesOf,
+  withChangeEvents,
+  wrongOwn,
+  wrongSection,
+} from "./settings-files.ts";
 import { ENDPOINT, isOwn, OPEN, SETTINGS } from "./settings-table.ts";
 
 const [DRAFT, SCHEMA] = ["https://json-schema.org/draft/2020-12/schema", "zz.config.schema.json"];
 
 export const preferences = (core: Core): Preferences => ({
   list: () => list(core),
-  set: (name, value) => configure(core, () => set(core, name, value)),
+  set: (name, value) => withChangeEvents(core, () => saveSetting(core, name, value)),
   schema: () => schemaOf(core),
 });
 
@@ -30,7 +40,7 @@ function list({ options, configs }: Core): Setting[] {
     return { name, value, default: otherwise, about, owner: "zz", ...from(name, home, project?.settings) };
   });
   const added = configs.flatMap(({ owner, value: config, value: { section, live, defaults, theirs } }) => {
-    const { properties, additionalProperties: each, description: about } = shapeOf(config);
+    const { properties, additionalProperties: each, description: about } = configSchema(config);
     const by = { value: sealed(section, Object.keys(live).length ? live : undefined), ...from(section, home, theirs && { [section]: 1 }) };
     const named = isObject(each) ? Object.fromEntries(Object.keys(live).map((key) => [key, each as Shape])) : {};
     const rows = Object.entries({ ...named, ...properties }).map(([key, { description: about, enum: values }]) => {
@@ -53,14 +63,14 @@ function withoutKeys(providers: Settings["providers"] = {}): Record<string, unkn
     if (!isObject(one)) return [name, one];
     const { kept, key = kept, url, ...others } = one;
     const shown = { ...(sealed("", others) as object), ...(url && { url: sealUrl(String(url)) }) };
-    return [name, { ...shown, ...(key && { key: secret(String(key)) }) }];
+    return [name, { ...shown, ...(key && { key: makeSecret(String(key)) }) }];
   });
   return Object.fromEntries(all);
 }
 
-async function set(core: Core, name: string, given: unknown): Promise<void> {
+async function saveSetting(core: Core, name: string, given: unknown): Promise<void> {
   const { options, configs } = core;
-  const plain = reveal(given);
+  const plain = revealSecret(given);
   learnData(plain, name);
   const keys = name.split(".");
   const [section = "", key] = keys;
@@ -70,36 +80,36 @@ async function set(core: Core, name: string, given: unknown): Promise<void> {
   if (!names.includes(name) && !isOwn(section) && (key !== undefined || !own.length))
     throw refuse(unknown("setting", name, names, "/config lists them."));
   const shapeAt = (one: Config) =>
-    keys.slice(1).reduce<any>((inner, part) => inner?.properties?.[part] ?? inner?.additionalProperties, shapeOf(one));
+    keys.slice(1).reduce<any>((inner, part) => inner?.properties?.[part] ?? inner?.additionalProperties, configSchema(one));
   const value = withSwitches(own.map(shapeAt).find(Boolean), plain);
   const sources = sourcesOf(options);
   const [, provider] = /^providers\.([^.]+)\.key$/.exec(name) ?? [];
   if (provider) {
     write(core, keysFile(options.home), [provider], value);
-    return void (options.settings = inForce(options.home, sources));
+    return void (options.settings = mergeHomeAndProject(options.home, sources));
   }
-  const next = { ...sources, home: changed(sources.home, keys, value) as Settings };
+  const next = { ...sources, home: withValueAt(sources.home, keys, value) as Settings };
   const faults = own.map((one) => wrongSection(options.home, one, next.home, key)); // the others may be wrong already
   const refused = (await Promise.all([wrongOwn(options.home, next.home), ...faults])).find(Boolean);
   if (refused) throw refuse(`${refused}. Give another value; /config ${name} tells about it.`);
-  firstRules({ ...options, settings: inForce(options.home, next) }); // throws at a rule that no zz could start with
-  write(core, options.config ?? path.join(options.home, NAME), keys, value);
+  initialRules({ ...options, settings: mergeHomeAndProject(options.home, next) }); // throws at a rule that no zz could start with
+  write(core, options.config ?? path.join(options.home, SETTINGS_FILE_NAME), keys, value);
   options.sources = next;
-  options.settings = inForce(options.home, next);
-  for (const config of own) await fill(core, config);
+  options.settings = mergeHomeAndProject(options.home, next);
+  for (const config of own) await fillConfig(core, config);
   const counts = isOwn(section) ? next.project?.settings : { [section]: own[0]?.theirs };
   const theirs = keys.reduce<any>((value, key) => value?.[key], counts);
   if (theirs === undefined) return;
-  note(core, `What the project says goes before it: ${name} is ${short(JSON.stringify(theirs))} in '${next.project!.file}'.`);
+  emitNote(core, `What the project says goes before it: ${name} is ${shortenName(JSON.stringify(theirs))} in '${next.project!.file}'.`);
 }
 
 /** Writes into what the file holds now: it may have changed meanwhile. */
 function write(core: Core, file: string, keys: string[], value: unknown): void {
   let $schema: unknown;
-  updatePrivate(file, (text) => {
+  updatePrivateFile(file, (text) => {
     const kept = text && tryTo(() => JSON.parse(text));
     if (text && !isObject(kept)) throw usage(`Cannot change '${file}': it is not a JSON object any more. Fix it first, or move it away.`);
-    const { $schema: named, ...rest } = changed(kept || {}, keys, value);
+    const { $schema: named, ...rest } = withValueAt(kept || {}, keys, value);
     $schema = named;
     return JSON.stringify(named === undefined ? rest : { $schema: named, ...rest }, null, 2);
   });
@@ -107,10 +117,10 @@ function write(core: Core, file: string, keys: string[], value: unknown): void {
 }
 
 /** A copy with the value set, or removed. */
-function changed(from: unknown, [key, ...more]: string[], value: unknown): any {
+function withValueAt(from: unknown, [key, ...more]: string[], value: unknown): any {
   if (key === undefined) return value;
   const { [key]: old, ...rest } = (typeof from === "object" ? from : {}) as Record<string, unknown>;
-  const inner = changed(old, more, value);
+  const inner = withValueAt(old, more, value);
   return inner === undefined ? rest : { ...rest, [key]: inner };
 }
 
@@ -120,7 +130,7 @@ function schemaOf(core: Core): Record<string, unknown> {
   const added = [...sectionsOf(core)].map(([name, { shape }]) => [name, shape] as const);
   const all = Object.fromEntries([...own, ...added.sort(([a], [b]) => compare(a, b))]);
   all.providers = { ...all.providers, properties: providersOf(core), additionalProperties: closed(ENDPOINT) };
-  return { $schema: DRAFT, title: `zz: ${NAME}`, type: "object", properties: all, additionalProperties: false };
+  return { $schema: DRAFT, title: `zz: ${SETTINGS_FILE_NAME}`, type: "object", properties: all, additionalProperties: false };
 }
 
 const providersOf = (core: Core) => Object.fromEntries([...allProviders(core).keys()].map((name) => [name, closed(ENDPOINT)]));
@@ -152,8 +162,9 @@ export function unknownSettings(core: Core): string[] {
       all ??= sectionsOf(core);
       const section = all.get(name);
       const isOff = core.plugins.some((plugin) => plugin.name === name && (plugin.disabled || plugin.failure));
-      const isNobodys = isOff || core.options.own === false || isGiven(core, "alone") || (where && mayCome(core)); // its plugin may come
-      const file = core.options.config ?? path.join(core.options.home, NAME);
+      // Its plugin may come.
+      const isNobodys = isOff || core.options.own === false || isFlagGiven(core, "alone") || (where && mayCome(core));
+      const file = core.options.config ?? path.join(core.options.home, SETTINGS_FILE_NAME);
       const remedy = `Remove it ${where ? "there" : `from '${file}'`}, or install the plugin that takes it.`;
       if (!section) return isNobodys ? [] : unknownSetting(name, [...Object.keys(SETTINGS), ...all.keys()], "", where, remedy);
       if (!isObject(given[name])) return [`Cannot use the setting "${name}"${where}: it must be an object.`];
@@ -175,7 +186,7 @@ function sectionsOf({ configs, plugins }: Core): Sections {
     const isBare = !schema && !Object.keys(defaults).length;
     if (isOwn(section) || (isBare && plugins.find(({ name }) => name === owner)?.from === "zz")) continue;
     const { owners = [], shape: { properties = {} } = {} } = all.get(section) ?? {};
-    const shape = shapeOf(value);
+    const shape = configSchema(value);
     all.set(section, { shape: { ...shape, properties: { ...properties, ...shape.properties } }, owners: [...owners, value] });
   }
   return all;
@@ -189,14 +200,14 @@ function notTaken(name: string, { shape, owners }: { shape: Shape; owners: Confi
 }
 
 function redirectNote(file: string, { setting, from, to }: Send): string {
-  const why = `it would send what you say and your files to ${short(to)} instead of ${short(from)}`;
+  const why = `it would send what you say and your files to ${shortenName(to)} instead of ${shortenName(from)}`;
   const ways = "/trust asks for that by itself; --base-url, --model and your own settings can say it too.";
-  return `Left out ${short(setting)} of '${file}': ${why}. ${ways}`;
+  return `Left out ${shortenName(setting)} of '${file}': ${why}. ${ways}`;
 }
 
 function refusal(file: string, left: string[]): string {
   const why = "a project may not send data elsewhere, loosen what is asked for, or say what runs";
-  const names = someOf(MAX_NAMES, left, short);
+  const names = someOf(MAX_NAMES, left, shortenName);
   return `Cannot take ${names} from '${file}': ${why}. Trust the folder (--trust, /trust), or set it in your own settings.`;
 }
 
@@ -212,5 +223,5 @@ function unknownKeys(shape: Shape, given: unknown, under: string, where: string)
 }
 
 const unknownSetting = (name: string, known: string[], under: string, where: string, remedy?: string): string[] => [
-  `Unknown setting "${under}${short(name)}"${where}: ${unknown("setting", short(name), known, remedy)}`,
+  `Unknown setting "${under}${shortenName(name)}"${where}: ${unknown("setting", shortenName(name), known, remedy)}`,
 ];

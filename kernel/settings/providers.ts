@@ -1,10 +1,10 @@
 // Who answers: the providers of plugins, and those that the person describes in the settings.
 import type { Provider } from "../contract.ts";
-import { type Core, valuesOf } from "../instance.ts";
+import { type Core, registeredValues } from "../instance.ts";
 
 /** The plugins' providers, and the person's own, each modelled on one of them. */
 export function allProviders(core: Core): Map<string, Provider> {
-  const all = new Map(valuesOf(core.providers).map((one) => [one.name, one]));
+  const all = new Map(registeredValues(core.providers).map((one) => [one.name, one]));
   for (const [name, { like = "" }] of Object.entries(ownSettings(core))) {
     const { url: _, key: __, ...model } = core.providers.get(like)?.value ?? { name: "" };
     if (model.name && !all.has(name)) all.set(name, { ...(model as Provider), name, role: "named", key: { variable: variableOf(name) } });

@@ -3,15 +3,15 @@
 import fs from "node:fs";
 import path from "node:path";
 import { type Awaitable, KINDS, type Rule, type Rules, type Schema, type Settings } from "../contract.ts";
-import { emit, note } from "../events.ts";
-import { firstRules, isSame, keptFile } from "../gate/rules.ts";
+import { emit, emitNote } from "../events.ts";
+import { initialRules, isSame, keptFile } from "../gate/rules.ts";
 import type { Config, Core, Options, Project, Send, Sources } from "../instance.ts";
 import { fileFault } from "../system/atomic-write.ts";
 import { say } from "../system/streams.ts";
 import { codeOf, usage } from "../text/faults.ts";
 import { inOneLine, type Misfit, type Shape, toJsonSchema, withSwitches } from "../text/json-schema.ts";
-import { learn, learnData, reason } from "../text/secrets.ts";
-import { isInside, isObject, short, stampOf, textOf, tryTo } from "../text/words.ts";
+import { errorMessage, learnData, learnSecret } from "../text/secrets.ts";
+import { isInside, isObject, shortenName, stampOf, textOf, tryTo } from "../text/words.ts";
 import { misfitsOf } from "./accepted-settings.ts";
 import { BY_PROJECT, isKnown, isOwn, OWN, only } from "./settings-table.ts";
 
@@ -36,15 +36,15 @@ function sendsOf(name: string, value: unknown, own: Settings): (Send & { key?: s
 const ELSEWHERE = /:\/\/|url|uri|host|endpoint|proxy|header|api[_-]?key|token$/i;
 export const agreement = ({ setting, to }: Send): string => `${setting} ${to}`;
 
-export const NAME = "zz.config.json";
+export const SETTINGS_FILE_NAME = "zz.config.json";
 const MAX_PROJECT_FILE_BYTES = 100_000; // bytes of a project's file
 
 /** Reads the settings of the home and of the project at `root`. */
 type From = { home: string; root: string | undefined; config?: string | undefined; brought?: Yes | false | undefined };
 type Yes = { given: boolean; agreed: string[] };
 
-export async function settings({ home, root, config, brought }: From): Promise<{ settings: Settings; sources: Sources }> {
-  const homes = [path.join(home, NAME), config ?? []].flat();
+export async function readSettings({ home, root, config, brought }: From): Promise<{ settings: Settings; sources: Sources }> {
+  const homes = [path.join(home, SETTINGS_FILE_NAME), config ?? []].flat();
   const own = ownSettings(homes.at(-1)!, config);
   const wrong = await wrongOwn(home, own);
   if (wrong) throw refusalOf(homes.at(-1)!, wrong);
@@ -52,7 +52,7 @@ export async function settings({ home, root, config, brought }: From): Promise<{
   const project = root === undefined ? undefined : await projectSettings(root, homes, own, yes);
   if (project) withoutWrongRules(project, home, root!);
   const sources = { home: own, ...(project && { project }) };
-  return { settings: inForce(home, sources), sources };
+  return { settings: mergeHomeAndProject(home, sources), sources };
 }
 
 function ownSettings(file: string, named: string | undefined): Settings {
@@ -70,20 +70,20 @@ function ownSettings(file: string, named: string | undefined): Settings {
 const refusalOf = (file: string, why: string) => usage(`Cannot use the settings '${file}': ${why}. Fix it or move it away.`);
 
 /** What JSON.parse reports, without the text around the error, which may hold a key. */
-const whereNot = (error: unknown): string => reason(error).replace(/,? ?\.{0,3}".*" is not valid JSON$/s, "");
+const whereNot = (error: unknown): string => errorMessage(error).replace(/,? ?\.{0,3}".*" is not valid JSON$/s, "");
 
 export async function wrongOwn(home: string, given: Settings): Promise<string | undefined> {
   const own = only(given, isOwn);
   const [first] = Object.keys(own).length ? await misfitsOf(home, OWN, own) : [];
   return first && quoted(first);
 }
-const nameOf = ({ path }: Misfit): string => `"${path.map(short).join(".")}"`;
+const nameOf = ({ path }: Misfit): string => `"${path.map(shortenName).join(".")}"`;
 const quoted = (misfit: Misfit): string => `${nameOf(misfit)} ${misfit.words}`;
 const unusable = (misfit: Misfit, where: string) => `Cannot use the setting ${nameOf(misfit)}${where}: it ${misfit.words}.`;
 
 /** Looking at a folder needs no trust, so its settings never stop zz. Undefined: it has none, or they are the home's. */
 async function projectSettings(root: string, homes: string[], own: Settings, yes: Yes): Promise<Project | undefined> {
-  const file = path.join(root, ".zz", NAME);
+  const file = path.join(root, ".zz", SETTINGS_FILE_NAME);
   const project: Project = { file, settings: {}, left: [], faults: [], trusted: yes.given, agreed: yes.agreed, sends: [] };
   const passOver = (why: string) => {
     project.faults.push(`Cannot use the project's settings '${file}': ${why}. They are ignored.`);
@@ -103,17 +103,17 @@ async function projectSettings(root: string, homes: string[], own: Settings, yes
     return await allowedProjectSettings(project, given, own, path.dirname(homes[0]!));
   } catch (error) {
     const words = fileFault("read", "", error).message.slice("Cannot read '': ".length).replace(/\.$/, "");
-    return passOver(codeOf(error) ? words : `not JSON (${short(whereNot(error))})`);
+    return passOver(codeOf(error) ? words : `not JSON (${shortenName(whereNot(error))})`);
   }
 }
 
 /** Without rules that no zz could start with. */
 function withoutWrongRules({ settings, file, faults }: Project, home: string, root: string): void {
   try {
-    firstRules({ home, root, settings: { permissions: (settings as Settings).permissions! } });
+    initialRules({ home, root, settings: { permissions: (settings as Settings).permissions! } });
   } catch (error) {
     delete settings.permissions;
-    faults.push(`${reason(error)} This is in '${file}', whose permissions are ignored.`);
+    faults.push(`${errorMessage(error)} This is in '${file}', whose permissions are ignored.`);
   }
 }
 
@@ -146,7 +146,7 @@ async function allowedProjectSettings(project: Project, all: Record<string, unkn
 }
 
 /** The project's settings over the home's. Denials and questions of both apply, and the project cannot lift an `only` of the home's. */
-export function inForce(home: string, { home: own, project }: Sources): Settings {
+export function mergeHomeAndProject(home: string, { home: own, project }: Sources): Settings {
   const both = merge(own, project && only(project.settings, isOwn)) as Settings;
   const [mine, theirs] = [own.permissions, project?.settings.permissions];
   for (const verb of ["deny", "ask"] as const)
@@ -176,7 +176,7 @@ function withKeys(home: string, given: Settings): Settings {
   if (!keys.length) return given;
   const providers = { ...given.providers };
   for (const [name, key] of keys) {
-    learn(key);
+    learnSecret(key);
     providers[name] = { ...providers[name], kept: key };
   }
   return { ...given, providers };
@@ -188,11 +188,11 @@ export const sourcesOf = ({ settings = {}, sources = { home: settings } }: Optio
 export function configOf(core: Core, plugin: string, exports: any): Awaitable<Config> {
   const { defaults = {}, settings: { name: section = plugin, schema, project } = {} } = exports;
   const config: Config = { section, live: {}, defaults: { ...defaults }, ...(schema && { schema }), ...(project && { project }) };
-  return fill(core, config, (fault) => say(core.io, fault));
+  return fillConfig(core, config, (fault) => say(core.io, fault));
 }
 
 type Tell = (fault: string) => unknown;
-export function fill({ options }: Core, config: Config, tell?: Tell): Awaitable<Config> {
+export function fillConfig({ options }: Core, config: Config, tell?: Tell): Awaitable<Config> {
   const { section, schema, defaults, project: may = [] } = config;
   const { home, project } = sourcesOf(options);
   const [mine, given] = [home, isObject(project?.settings[section]) ? project.settings : {}].map((all) => sectionOf(all, config));
@@ -235,7 +235,7 @@ async function fitting(home: string, config: Config, given: object, under: unkno
   const { section } = config;
   const remedy = (own: string, are: string) => (where ? `${are} ignored.` : own);
   const misfits = await misfitsIn(home, config, merge(under, given));
-  const { properties = {}, additionalProperties: others } = shapeOf(config);
+  const { properties = {}, additionalProperties: others } = configSchema(config);
   for (const { path, words } of misfits) {
     const [key = ""] = path;
     const misfit = { path: [section, ...path], words };
@@ -255,7 +255,7 @@ async function fitting(home: string, config: Config, given: object, under: unkno
 function misfitsIn(home: string, config: Config, value: unknown): Awaitable<Misfit[]> {
   const { schema = {} } = config;
   const { additionalProperties = true } = "~standard" in schema ? {} : toJsonSchema(schema);
-  return misfitsOf(home, "~standard" in schema ? schema : ({ ...shapeOf(config), additionalProperties } as Schema), value);
+  return misfitsOf(home, "~standard" in schema ? schema : ({ ...configSchema(config), additionalProperties } as Schema), value);
 }
 
 /** What a section would have wrong in one of its settings, or in all. */
@@ -265,7 +265,7 @@ export async function wrongSection(home: string, config: Config, given: Settings
 }
 
 /** Runs what may change settings, then tells plugins which ones changed. */
-export async function configure(core: Core, act: () => Promise<void>): Promise<void> {
+export async function withChangeEvents(core: Core, act: () => Promise<void>): Promise<void> {
   const all = ({ settings, sources }: Core["options"]) => Object.entries({ ...sources?.project?.settings, ...settings });
   const told = () => new Map(all(core.options).map(([name, value]) => [name, JSON.stringify(value)]));
   const before = told();
@@ -277,13 +277,13 @@ export async function configure(core: Core, act: () => Promise<void>): Promise<v
 
 /** Reads everything again, after a change of trust or of a file. */
 export const reread = (core: Core): Promise<void> =>
-  configure(core, async () => {
+  withChangeEvents(core, async () => {
     const { io, options, rules, configs, extras: brought } = core;
-    const next = { ...options, ...(await settings({ ...options, brought })) };
-    const [was, is] = [core.first, firstRules(next)]; // it throws if they cannot be used, and nothing is changed yet
+    const next = { ...options, ...(await readSettings({ ...options, brought })) };
+    const [was, is] = [core.first, initialRules(next)]; // it throws if they cannot be used, and nothing is changed yet
     Object.assign(options, next);
     core.first = is;
-    for (const { value } of configs) await fill(core, value, (fault) => say(io, fault));
+    for (const { value } of configs) await fillConfig(core, value, (fault) => say(io, fault));
     const has = (all: Rule[], rule: Rule) => all.some((one) => isSame(one, rule));
     const left = rules.filter((rule) => !has(was, rule) || has(is, rule)); // what this session added stays, what it dropped stays away
     rules.splice(0, rules.length, ...left, ...is.filter((rule) => !has(was, rule) && !has(left, rule)));
@@ -291,11 +291,14 @@ export const reread = (core: Core): Promise<void> =>
 
 /** Reads the settings again if a file, the kept rules or the trust changed. What cannot be used is reported; the old ones stay. */
 export async function renewSettings(core: Core): Promise<void> {
-  const { home, root, config = path.join(home, NAME), sources } = core.options;
+  const { home, root, config = path.join(home, SETTINGS_FILE_NAME), sources } = core.options;
   const before = core.settingsStamps;
-  const stamps = [config, keysFile(home), path.join(root, ".zz", NAME), keptFile(home)].map((file) => tryTo(() => stampOf(file)));
+  const stamps = [config, keysFile(home), path.join(root, ".zz", SETTINGS_FILE_NAME), keptFile(home)].map((file) =>
+    tryTo(() => stampOf(file)),
+  );
   core.settingsStamps = [...stamps, core.extras?.given, core.extras?.agreed].join();
-  if (sources && before !== undefined && before !== core.settingsStamps) await reread(core).catch((error) => note(core, reason(error)));
+  if (sources && before !== undefined && before !== core.settingsStamps)
+    await reread(core).catch((error) => emitNote(core, errorMessage(error)));
 }
 
 function filled(config: Config, home: Config["home"], theirs: Config["theirs"]): Config {
@@ -307,11 +310,11 @@ function filled(config: Config, home: Config["home"], theirs: Config["theirs"]):
 
 /** Also merges what is not an object, so that the plugin's schema can refuse it. */
 function sectionOf(given: Settings, config: Config): Record<string, unknown> | undefined {
-  return Object.hasOwn(given, config.section) ? withSwitches(shapeOf(config), { ...(given[config.section] as object) }) : undefined;
+  return Object.hasOwn(given, config.section) ? withSwitches(configSchema(config), { ...(given[config.section] as object) }) : undefined;
 }
 
 /** A plugin's settings as JSON Schema, completed from its defaults. */
-export function shapeOf({ defaults, schema }: Config): Shape {
+export function configSchema({ defaults, schema }: Config): Shape {
   const { properties: own = {}, ...told }: Shape = (schema && tryTo(() => toJsonSchema(schema))) || {};
   const typed = (value: unknown, { description, ...more }: Shape = {}) =>
     value == null || Object.keys(more).length ? more : { type: Array.isArray(value) ? "array" : typeof value };

@@ -3,7 +3,7 @@ import fs from "node:fs";
 import path from "node:path";
 import type { Fault } from "../contract.ts";
 import { codeOf, errnoSentence, fault } from "../text/faults.ts";
-import { reason } from "../text/secrets.ts";
+import { errorMessage } from "../text/secrets.ts";
 import { someOf, tryTo } from "../text/words.ts";
 import { partIn, sweepParts } from "./temporary-files.ts";
 
@@ -11,12 +11,13 @@ export const MAX_READ_BYTES = 50 * 1024 * 1024;
 export const [FILE, LINK, FOLDER, TYPE] = [0o100000, 0o120000, 0o040000, 0o170000];
 
 /** The state of a file: its mode with the type; the bytes of a link are its target, a folder has none. Undefined: it does not exist. */
-export type State = { bytes: Buffer; mode: number } | undefined;
+export type DiskState = { bytes: Buffer; mode: number } | undefined;
 
 export const hashOf = (bytes: Uint8Array): string => process.getBuiltinModule("node:crypto").hash("sha256", bytes, "hex");
-export const isFolder = (state: State): boolean => state !== undefined && (state.mode & TYPE) === FOLDER;
-export const hashOfState = (state: State): string | null => (state ? (isFolder(state) ? "folder" : hashOf(state.bytes)) : null);
-export const alike = (one: State, two: State): boolean => (one && two ? one.bytes.equals(two.bytes) && one.mode === two.mode : one === two);
+export const isFolder = (state: DiskState): boolean => state !== undefined && (state.mode & TYPE) === FOLDER;
+export const hashOfState = (state: DiskState): string | null => (state ? (isFolder(state) ? "folder" : hashOf(state.bytes)) : null);
+export const isSameState = (one: DiskState, two: DiskState): boolean =>
+  one && two ? one.bytes.equals(two.bytes) && one.mode === two.mode : one === two;
 
 /** How many bytes two contents share at their start, and how many of the others at their end. */
 export function sharedEnds(one: Buffer, two: Buffer): [start: number, end: number] {
@@ -28,7 +29,7 @@ export function sharedEnds(one: Buffer, two: Buffer): [start: number, end: numbe
   return [start, end];
 }
 
-export function stateOf(file: string): State {
+export function stateOf(file: string): DiskState {
   const stat = fs.lstatSync(file, { throwIfNoEntry: false });
   if (!stat) return undefined;
   const refuse = (why: string) => fault(`Cannot change '${file}': ${why}`);
@@ -45,7 +46,7 @@ export function stateOf(file: string): State {
 }
 
 /** The same, for a path whose parent may be a file or a link, where nothing is then. A mode may keep its owner out. */
-export function standing(file: string): State {
+export function stateInPlace(file: string): DiskState {
   const folder = path.dirname(file);
   const look = () => (followLinks(folder) === folder ? stateOf(file) : undefined);
   const modes = folderModes((at, stat = fs.lstatSync(at)) => (stat.isSymbolicLink() ? undefined : stat.mode));
@@ -54,7 +55,7 @@ export function standing(file: string): State {
   } catch (error) {
     if (["ENOTDIR", "ELOOP"].includes(codeOf(error))) return undefined;
     if (codeOf(error) !== "EACCES") throw error;
-    modes.open(wayTo(file));
+    modes.open(ancestorsOf(file));
     const state = look();
     return state && { ...state, mode: modes.late.get(file) ?? state.mode };
   } finally {
@@ -62,7 +63,7 @@ export function standing(file: string): State {
   }
 }
 const isShut = (folder: string): boolean => !tryTo(() => fs.accessSync(folder, R_OK | W_OK | X_OK) ?? true);
-const wayTo = (file: string): string[] => (file === path.dirname(file) ? [] : [...wayTo(path.dirname(file)), file]);
+const ancestorsOf = (file: string): string[] => (file === path.dirname(file) ? [] : [...ancestorsOf(path.dirname(file)), file]);
 
 /** Opens folders that keep their owner out. They get their modes at the end, the innermost first. */
 export function folderModes(modeOf: (folder: string) => number | undefined = modeOfFolder, set = setMode) {
@@ -88,7 +89,7 @@ export function folderModes(modeOf: (folder: string) => number | undefined = mod
 export type FolderModes = ReturnType<typeof folderModes>;
 
 const modeOfFolder = (at: string, stat = fs.lstatSync(at)): number | undefined => (stat.isDirectory() ? stat.mode : undefined);
-const setMode = (file: string, mode: number): void => inFolder(file, (here) => fs.chmodSync(here, mode & 0o7777));
+const setMode = (file: string, mode: number): void => withFolderOpen(file, (here) => fs.chmodSync(here, mode & 0o7777));
 
 const { O_RDONLY, O_NOFOLLOW = 0, O_NONBLOCK = 0, R_OK, W_OK, X_OK } = fs.constants; // Windows has only the first
 const O_NOFOLLOW_ANY = process.platform === "darwin" ? 0x20000000 : 0; // refuses links anywhere in the path
@@ -133,7 +134,7 @@ function placeOfOpen(fd: number): string | undefined {
 const GONE = " (deleted)";
 
 /** Holds the file's folder open, so that nobody can swap it for a link. here: its path by that handle. */
-function inFolder<T>(file: string, act: (here: string) => T): T {
+function withFolderOpen<T>(file: string, act: (here: string) => T): T {
   const folder = path.dirname(file);
   const fd = fs.openSync(folder, fs.constants.O_RDONLY | fs.constants.O_DIRECTORY);
   const handle = `/proc/self/fd/${fd}`;
@@ -149,14 +150,14 @@ function inFolder<T>(file: string, act: (here: string) => T): T {
 
 /** Writes a file's new state next to it and renames it into place: whole, or not at all. aside: where it is already. check: runs right
  * before the file is replaced or removed. */
-function put(file: string, state: State, modes?: FolderModes, aside?: string, check: (here: string) => void = () => {}): void {
+function writeState(file: string, state: DiskState, modes?: FolderModes, aside?: string, check: (here: string) => void = () => {}): void {
   for (const missing of missingFolders(path.dirname(file))) fs.mkdirSync(missing);
-  inFolder(file, (here) => {
+  withFolderOpen(file, (here) => {
     const old = fs.lstatSync(here, { throwIfNoEntry: false });
     if (!state) {
       check(here);
       old?.isDirectory() ? fs.rmdirSync(here) : fs.unlinkSync(here);
-    } else if (aside) inFolder(aside, (part) => replace(here, part, old));
+    } else if (aside) withFolderOpen(aside, (part) => replace(here, part, old));
     else if (!isFolder(state)) replace(here, partIn(path.dirname(here)), old, state, check);
     else if (old?.isDirectory()) modes?.give(file, state.mode);
     else {
@@ -167,7 +168,7 @@ function put(file: string, state: State, modes?: FolderModes, aside?: string, ch
   });
 }
 
-function replace(file: string, part: string, old: fs.Stats | undefined, state?: State, check?: (here: string) => void): void {
+function replace(file: string, part: string, old: fs.Stats | undefined, state?: DiskState, check?: (here: string) => void): void {
   try {
     if (state) write(part, state, old);
     check?.(file);
@@ -189,7 +190,7 @@ function linkNew(part: string, file: string): boolean {
   }
 }
 
-function write(part: string, { bytes, mode }: NonNullable<State>, old: fs.Stats | undefined): void {
+function write(part: string, { bytes, mode }: NonNullable<DiskState>, old: fs.Stats | undefined): void {
   if ((mode & TYPE) === LINK) return void fs.symlinkSync(bytes, part);
   const isOthers = old && old.uid !== process.getuid?.();
   const fd = fs.openSync(part, "wx", isOthers ? 0o600 : mode & 0o777);
@@ -229,9 +230,9 @@ export type Unfinished = { folders: string[]; made: string[] };
 
 /** Puts all files into their new states, or none; `tidy` takes away what else was made. `opens`: even folders that keep their owner out.
  * begin: hears what would be left. */
-export function putAll(steps: Step[], tidy: () => void, opens: boolean, begin: (what: Unfinished) => void = () => {}): void {
+export function writeAllOrNone(steps: WriteStep[], tidy: () => void, opens: boolean, begin: (what: Unfinished) => void = () => {}): void {
   const made: string[] = [];
-  const done: [step: Step, aside: string | undefined][] = [];
+  const done: [step: WriteStep, aside: string | undefined][] = [];
   const modes = folderModes();
   const going = new Set(steps.flatMap(({ file, from, to, gone = [] }) => (isFolder(from) && !isFolder(to) ? file : gone)));
   const forget = () => done.splice(0).map(([, aside]) => aside && tryTo(() => fs.unlinkSync(aside)));
@@ -239,7 +240,7 @@ export function putAll(steps: Step[], tidy: () => void, opens: boolean, begin: (
   const folders = [...new Set(steps.flatMap(({ file, near }) => near ?? [path.dirname(file), lasting(file, going)]))];
   begin({ folders, made: [...new Set(steps.flatMap(({ file, act }) => (act ? [] : missingFolders(path.dirname(file)))))].sort() });
   try {
-    if (opens) modes.open([...new Set(steps.flatMap(({ file }) => wayTo(path.dirname(file))))].filter(isShut));
+    if (opens) modes.open([...new Set(steps.flatMap(({ file }) => ancestorsOf(path.dirname(file))))].filter(isShut));
     modes.open(steps.flatMap(({ file, from }) => (isFolder(from) ? [file] : [])));
     for (const folder of folders) sweepParts(folder);
     for (step of steps) {
@@ -248,7 +249,7 @@ export function putAll(steps: Step[], tidy: () => void, opens: boolean, begin: (
       done.push([step, aside]);
       if (going.has(step.file)) tidy(); // that may be in it
       if (step.act) step.act(false);
-      else if (step.to || standing(step.file)) put(step.file, step.to, modes, undefined, () => assertAsCompared(step));
+      else if (step.to || stateInPlace(step.file)) writeState(step.file, step.to, modes, undefined, () => assertAsCompared(step));
       if (!step.act && aside) assertKept(step, aside);
     }
     for (const folder of new Set([...steps, ...made.map((file) => ({ file }))].map(({ file }) => path.dirname(file)))) syncFolder(folder);
@@ -256,7 +257,7 @@ export function putAll(steps: Step[], tidy: () => void, opens: boolean, begin: (
     tidy();
   } catch (error) {
     const lost = done.toReversed().flatMap(([one, aside]) => (tryTo(() => takeBack(one, modes, aside) ?? true) ? [] : one.file));
-    unmake(made);
+    removeEmptyFolders(made);
     throw Object.assign(error as Error, { file: step.file, lost });
   } finally {
     forget();
@@ -265,61 +266,69 @@ export function putAll(steps: Step[], tidy: () => void, opens: boolean, begin: (
 }
 
 /** What is replaced is what was compared: another program may have saved the file since, in place or as a new one. */
-function assertAsCompared({ file, from }: Step): void {
+function assertAsCompared({ file, from }: WriteStep): void {
   if (isFolder(from)) return; // what is in it decides, and rmdir() refuses
   const stat = () => tryTo(() => fs.lstatSync(file, { throwIfNoEntry: false })); // its folder may keep its owner out
   const look = (now = stat()) => now && `${now.ino} ${now.size} ${now.mtimeMs}`; // reading it may take setting modes
   const before = look();
-  if (!alike(standing(file), from) || look() !== before) throw changedMeanwhile(file);
+  if (!isSameState(stateInPlace(file), from) || look() !== before) throw changedMeanwhile(file);
 }
 /** The old content, which is kept until all is done, is still what was compared: else somebody has just written to it. */
-function assertKept({ file, from }: Step, aside: string): void {
+function assertKept({ file, from }: WriteStep, aside: string): void {
   const kept = tryTo(() => fs.readFileSync(aside)); // who cannot read it could not write to it
   if (kept && !kept.equals(from!.bytes)) throw changedMeanwhile(file);
 }
 const changedMeanwhile = (file: string): Fault => fault(`Cannot write '${path.basename(file)}': it changed meanwhile. Read it again.`);
 
 /** The folder of a file, or the one around the folders that go. */
-const lasting = (file: string, going: Set<string>): string => path.dirname(wayTo(file).find((at) => going.has(at)) ?? file);
+const lasting = (file: string, going: Set<string>): string => path.dirname(ancestorsOf(file).find((at) => going.has(at)) ?? file);
 
 /** Keeps a file under another name until all is done: it comes back even if another program fills the disk meanwhile. */
-function keepAside({ file, from, act }: Step, going: Set<string>): string | undefined {
+function keepAside({ file, from, act }: WriteStep, going: Set<string>): string | undefined {
   if (act || !from || (from.mode & TYPE) !== FILE) return undefined;
   const aside = partIn(lasting(file, going));
-  return tryTo(() => inFolder(file, (here) => inFolder(aside, (there) => fs.linkSync(here, there) ?? aside))); // some disks have no links
+  // Some disks have no links.
+  return tryTo(() => withFolderOpen(file, (here) => withFolderOpen(aside, (there) => fs.linkSync(here, there) ?? aside)));
 }
 
-function takeBack({ file, from, to, act }: Step, modes: FolderModes, aside?: string): void {
+function takeBack({ file, from, to, act }: WriteStep, modes: FolderModes, aside?: string): void {
   if (act) {
     act(true);
     return;
   }
-  const now = standing(file);
+  const now = stateInPlace(file);
   const isOthers = now !== undefined && (now.mode & TYPE) === FILE && ![from, to].some((state) => state?.bytes.equals(now.bytes));
   if (isOthers) return; // somebody has saved it since: theirs stays
-  if (alike(now, from)) isFolder(from) && modes.give(file, from!.mode);
-  else if (!aside || !tryTo(() => put(file, from, modes, aside) ?? true)) put(file, from, modes);
+  if (isSameState(now, from)) isFolder(from) && modes.give(file, from!.mode);
+  else if (!aside || !tryTo(() => writeState(file, from, modes, aside) ?? true)) writeState(file, from, modes);
 }
 
 /** Takes away what a process that was killed left. What is not empty is somebody's by now. */
 export function takeAway({ folders, made }: Unfinished, pid: number): void {
   for (const folder of [...folders, ...made]) sweepParts(folder, pid);
-  unmake(made);
+  removeEmptyFolders(made);
 }
 
 /** Removes the folders that are empty again. */
-export const unmake = (folders: string[]): void => {
+export const removeEmptyFolders = (folders: string[]): void => {
   for (const folder of folders.toReversed()) tryTo(() => fs.rmdirSync(folder));
 };
 
 /** act: used instead of writing, and to take it back. gone: the folders that it removes. near: those that it works in. */
-export type Step = { file: string; from: State; to: State; act?: ((back: boolean) => void) | undefined; gone?: string[]; near?: string[] };
+export type WriteStep = {
+  file: string;
+  from: DiskState;
+  to: DiskState;
+  act?: ((back: boolean) => void) | undefined;
+  gone?: string[];
+  near?: string[];
+};
 
 export const fileFault = (verb: string, name: string, error: unknown, more: Partial<Fault> = {}): Fault =>
-  fault(`Cannot ${verb} '${name}': ${errnoSentence(error) || `${reason(error)}.`}`, more);
+  fault(`Cannot ${verb} '${name}': ${errnoSentence(error) || `${errorMessage(error)}.`}`, more);
 
 /** The same for what putAll threw; it may not have been able to take everything back. */
-export function putFault(verb: string, nameOf: (file: string) => string, error: any, at = ""): Fault {
+export function writeFault(verb: string, nameOf: (file: string) => string, error: any, at = ""): Fault {
   const { file = at, lost = [] }: { file?: string; lost?: string[] } = error;
   const said = codeOf(error) ? fileFault(verb, nameOf(file), error) : error;
   const names = someOf(10, lost, (one) => `'${nameOf(one)}'`);
@@ -356,6 +365,6 @@ export function writePrivate(file: string, text: string): void {
   makePrivate(path.dirname(file));
   const real = tryTo(() => fs.realpathSync(file)) ?? path.join(fs.realpathSync(path.dirname(file)), path.basename(file));
   sweepParts(path.dirname(real));
-  put(real, { bytes: Buffer.from(`${text}\n`), mode: 0o100600 });
+  writeState(real, { bytes: Buffer.from(`${text}\n`), mode: 0o100600 });
   syncFolder(path.dirname(real));
 }

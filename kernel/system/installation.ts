@@ -7,16 +7,16 @@ import { textOf } from "../text/words.ts";
 
 /** The folder of zz.ts, or of the build: this file is in one of its rooms, one of its chunks, or the whole program. */
 const above = /\/kernel\/system\/[^/]*$/.test(import.meta.url) ? "../.." : /\/chunks\/[^/]*$/.test(import.meta.url) ? ".." : ".";
-export const SELF = fileURLToPath(new URL(above, import.meta.url)).replace(/[/\\]$/, "");
-export const SELF_URL = pathToFileURL(SELF).href;
-export const BUILT = path.basename(SELF) === "dist";
-export const PACKAGE = BUILT ? path.dirname(SELF) : SELF;
+export const ZZ_FOLDER = fileURLToPath(new URL(above, import.meta.url)).replace(/[/\\]$/, "");
+export const SELF_URL = pathToFileURL(ZZ_FOLDER).href;
+export const IS_BUILT = path.basename(ZZ_FOLDER) === "dist";
+export const PACKAGE_FOLDER = IS_BUILT ? path.dirname(ZZ_FOLDER) : ZZ_FOLDER;
 
 /** A checkout is its own home; an installed zz uses ~/.zz. */
 export function homeFolder(env: NodeJS.ProcessEnv): string {
   if (env.ZZ_HOME) return path.resolve(env.ZZ_HOME);
-  return fs.existsSync(path.join(PACKAGE, "sessions")) ? PACKAGE : path.join(os.homedir(), ".zz");
+  return fs.existsSync(path.join(PACKAGE_FOLDER, "sessions")) ? PACKAGE_FOLDER : path.join(os.homedir(), ".zz");
 }
 
 let known: string | undefined;
-export const version = (): string => (known ??= JSON.parse(textOf(path.join(PACKAGE, "package.json"))).version as string);
+export const version = (): string => (known ??= JSON.parse(textOf(path.join(PACKAGE_FOLDER, "package.json"))).version as string);

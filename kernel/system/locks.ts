@@ -7,11 +7,11 @@ import { sleepWith } from "../text/clock.ts";
 import { codeOf, fault } from "../text/faults.ts";
 import { textOf, tryTo } from "../text/words.ts";
 import { makePrivate, takeAway, type Unfinished, writePrivate } from "./atomic-write.ts";
-import { partIn, startOf, sweepParts } from "./temporary-files.ts";
+import { partIn, processStartTime, sweepParts } from "./temporary-files.ts";
 
 /** Locks a file. The lock names its process by number and start time, so that a dead process does not keep it. */
-export function lock(file: string, cannot: string, remedy = "Try again"): () => void {
-  const mine = `${process.pid} ${startOf(process.pid)}`;
+export function acquireLock(file: string, cannot: string, remedy = "Try again"): () => void {
+  const mine = `${process.pid} ${processStartTime(process.pid)}`;
   const temporary = partIn(path.dirname(file));
   try {
     fs.writeFileSync(temporary, mine, { mode: 0o600 });
@@ -24,11 +24,11 @@ export function lock(file: string, cannot: string, remedy = "Try again"): () => 
       }
       const theirs = textOf(file);
       const [pid, start] = theirs.split(" ");
-      if (start && startOf(Number(pid)) === start) throw fault(`${cannot}: another zz (process ${pid}) has it open. ${remedy}.`);
+      if (start && processStartTime(Number(pid)) === start) throw fault(`${cannot}: another zz (process ${pid}) has it open. ${remedy}.`);
       if (!theirs && tryTo(() => fs.statSync(file).size) !== 0) continue; // released meanwhile: do not mistake the next one for it
       let mayBreak: (() => void) | undefined;
       try {
-        mayBreak = lock(`${file}.break`, cannot); // only one at a time may break a dead process's lock
+        mayBreak = acquireLock(`${file}.break`, cannot); // only one at a time may break a dead process's lock
         if (textOf(file) === theirs && fs.existsSync(file)) fs.unlinkSync(file);
       } catch (error) {
         if (codeOf(error) && codeOf(error) !== "ENOENT") throw error; // another process is breaking it: look again
@@ -63,9 +63,9 @@ function claim(temporary: string, file: string): boolean {
 }
 
 /** Reads, changes and writes a file of the home without losing what another zz writes meanwhile. */
-export function updatePrivate(file: string, change: (text: string) => string): void {
+export function updatePrivateFile(file: string, change: (text: string) => string): void {
   const real = tryTo(() => fs.realpathSync(file)) ?? file;
-  const release = lockInTurn(real);
+  const release = waitForLock(real);
   try {
     writePrivate(real, change(textOf(real)));
   } finally {
@@ -111,7 +111,7 @@ export function finishUnfinished(root: string): void {
   sweepParts(path.dirname(file));
   if (!fs.existsSync(notesOf(file))) return;
   tryTo(() => {
-    const release = lock(file, `Cannot write in '${root}'`);
+    const release = acquireLock(file, `Cannot write in '${root}'`);
     finishDead(file);
     fs.rmSync(notesOf(file), { force: true });
     release();
@@ -133,7 +133,7 @@ function lockOf(root: string): string | undefined {
 async function projectLock(root: string, file: string, clock: Clock, signal: AbortSignal): Promise<(() => void) | undefined> {
   for (let until = clock.now() + PATIENCE, holder = ""; ; )
     try {
-      return lock(file, `Cannot write in '${root}'`);
+      return acquireLock(file, `Cannot write in '${root}'`);
     } catch (error) {
       if (codeOf(error)) return undefined; // a full disk must keep nobody from undoing
       const now = textOf(file);
@@ -144,11 +144,11 @@ async function projectLock(root: string, file: string, clock: Clock, signal: Abo
 }
 
 /** Waits for its turn: others hold the lock for a few ms. */
-function lockInTurn(file: string): () => void {
+function waitForLock(file: string): () => void {
   makePrivate(path.dirname(file));
   for (let until = performance.now() + PATIENCE, holder = ""; ; )
     try {
-      return lock(`${file}.lock`, `Cannot change '${file}'`);
+      return acquireLock(`${file}.lock`, `Cannot change '${file}'`);
     } catch (error) {
       const now = textOf(`${file}.lock`);
       if (now !== holder) [holder, until] = [now, performance.now() + PATIENCE]; // the lock has changed hands

@@ -2,7 +2,7 @@
 import fs from "node:fs";
 import os from "node:os";
 import path from "node:path";
-import type { Where } from "../instance.ts";
+import type { PathScope } from "../instance.ts";
 import { fault, usage } from "../text/faults.ts";
 import { isInside, tryTo, visible } from "../text/words.ts";
 import { followLinks } from "./atomic-write.ts";
@@ -10,10 +10,10 @@ import { followLinks } from "./atomic-write.ts";
 const MAX_PATH_DEPTH = 1_000;
 
 /** The absolute path that a name really stands for: links are followed as far as the path exists. */
-export function realPath(where: Where, name: string): string {
+export function realPath(where: PathScope, name: string): string {
   if (name.includes("\0")) throw fault(`Cannot use path '${name.replaceAll("\0", "\\0")}': it holds a NUL byte. Leave it out.`);
   if (name.split("/").length > MAX_PATH_DEPTH) throw fault(`Cannot use path '${name.slice(0, 60)}…': it is nested too deep. Check it.`);
-  return followLinks(placeOf(where, name));
+  return followLinks(absolutePath(where, name));
 }
 
 /** Another project that the settings name. The current project has no id. */
@@ -21,7 +21,7 @@ type Project = { id: string; folder: string; rights: "read" | "write" };
 const PROJECT_ID = /^[A-Za-z0-9][A-Za-z0-9._-]+$/; // a single letter is a drive on Windows
 const LIKE = '{ "path": "~/lib", "rights": "read" }, or "write", with "about" for a line on it';
 
-export function projectsOf({ settings: { projects = {} } }: Where): Project[] {
+export function projectsOf({ settings: { projects = {} } }: PathScope): Project[] {
   checkProjects(projects); // settings may have changed since
   return Object.entries(projects as Record<string, { path: string; rights: Project["rights"] }>).map(([id, { path: name, rights }]) => {
     return { id, folder: followLinks(path.resolve(name.replace(/^~(?=\/|$)/, os.homedir()))), rights };
@@ -44,7 +44,7 @@ function checkProjects(given: unknown): void {
 }
 
 /** The path of a name, without following links. `id:path` is in another project, unless a file here has that name. */
-export function placeOf(where: Where, name: string): string {
+export function absolutePath(where: PathScope, name: string): string {
   const [first = "", id] = /^([^/:]+):[^/]*/.exec(name) ?? [];
   const other = id === undefined ? undefined : projectsOf(where).find((project) => project.id === id);
   const isHere = other && tryTo(() => fs.lstatSync(path.join(where.root, first))) !== undefined;
@@ -52,15 +52,15 @@ export function placeOf(where: Where, name: string): string {
 }
 
 /** The innermost project that a file belongs to, the current one included. */
-export function holderOf(where: Where, file: string): Project | undefined {
+export function projectContaining(where: PathScope, file: string): Project | undefined {
   const here: Project = { id: "", folder: where.root, rights: "write" };
   return [here, ...projectsOf(where)].filter(({ folder }) => isInside(folder, file)).sort((a, b) => b.folder.length - a.folder.length)[0];
 }
 
 /** The shortest name for a file. */
-export function shortName(where: Where, file: string): string {
+export function shortestName(where: PathScope, file: string): string {
   const { root } = where;
-  const { id, folder } = isInside(root, file) ? { id: "", folder: root } : (holderOf(where, file) ?? {});
+  const { id, folder } = isInside(root, file) ? { id: "", folder: root } : (projectContaining(where, file) ?? {});
   const name = folder === undefined ? file : (id && `${id}:`) + path.relative(folder, file);
-  return placeOf(where, name) === file ? name : file;
+  return absolutePath(where, name) === file ? name : file;
 }

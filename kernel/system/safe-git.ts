@@ -4,7 +4,7 @@ import os from "node:os";
 import path from "node:path";
 import type { Clock, Git, GitDoubt } from "../contract.ts";
 import { CLOCK } from "../text/clock.ts";
-import { learn, learnData } from "../text/secrets.ts";
+import { learnData, learnSecret } from "../text/secrets.ts";
 import { isInside, repositoryTop, tryTo } from "../text/words.ts";
 import { followLinks } from "./atomic-write.ts";
 import harmless from "./git-settings.json" with { type: "json" };
@@ -244,7 +244,7 @@ async function settingsOf({ ask, folder }: Look): Promise<Setting[] | undefined>
 function learnSetting(key: string, value: string): void {
   learnData(value, key);
   for (const [name] of key.matchAll(/\b[a-z][\w+.-]*:\/\/\S+/g)) learnData(name); // url.<address>.insteadOf
-  if (/\.extraheader$/.test(key)) for (const word of value.split(/[\s:]+/)) if (word.length >= MIN_HEADER_CHARS) learn(word);
+  if (/\.extraheader$/.test(key)) for (const word of value.split(/[\s:]+/)) if (word.length >= MIN_HEADER_CHARS) learnSecret(word);
 }
 const MIN_HEADER_CHARS = 16; // shorter ones may be ordinary words
 

@@ -6,7 +6,7 @@ import { codeOf } from "../text/faults.ts";
 import { entriesOf, textOf, tryTo } from "../text/words.ts";
 
 /** When a process started ("" if it does not exist), to tell it from a later one with the same number. */
-export function startOf(pid: number): string {
+export function processStartTime(pid: number): string {
   if (process.platform === "linux") {
     const fields = textOf(`/proc/${pid}/stat`).split(") ").at(-1)!.split(" ");
     return "ZX".includes(fields[0]!) ? "" : (fields[19] ?? ""); // a zombie holds nothing any more
@@ -25,7 +25,7 @@ export const partIn = (folder: string): string => join(folder, `.zz-${process.pi
 export function sweepParts(folder: string, dead?: number): void {
   for (const name of entriesOf(folder)) {
     const pid = Number(/^\.zz-(\d+)-\w+\.tmp$/.exec(name)?.[1] ?? process.pid);
-    if (pid !== process.pid && (pid === dead || !startOf(pid))) tryTo(() => fs.unlinkSync(join(folder, name)));
+    if (pid !== process.pid && (pid === dead || !processStartTime(pid))) tryTo(() => fs.unlinkSync(join(folder, name)));
   }
 }
 
@@ -40,10 +40,10 @@ export function temporaryFolder(name: string, base = os.tmpdir()): string {
     const [, pid, start, there] = /^zz-[a-z]+\.(\d+)\.(\w*)\.(\d*)\./.exec(one) ?? [];
     const stat = pid ? tryTo(() => fs.lstatSync(join(base, one))) : undefined;
     if (!stat?.isDirectory() || stat.uid !== process.getuid?.()) continue;
-    const isLeft = there === here ? startOf(Number(pid)) !== start : Date.now() - stat.mtimeMs > DAY_MS;
+    const isLeft = there === here ? processStartTime(Number(pid)) !== start : Date.now() - stat.mtimeMs > DAY_MS;
     if (isLeft) tryTo(() => removeTree(join(base, one)));
   }
-  return fs.mkdtempSync(join(base, `zz-${name}.${process.pid}.${startOf(process.pid)}.${here}.`));
+  return fs.mkdtempSync(join(base, `zz-${name}.${process.pid}.${processStartTime(process.pid)}.${here}.`));
 }
 
 /** Removes a folder with those in it that nobody may enter or change: commands leave such folders. */

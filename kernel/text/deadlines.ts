@@ -2,9 +2,9 @@
 import type { Clock, Fault } from "../contract.ts";
 import { fault } from "./faults.ts";
 
-export function within<T>(clock: Clock, promise: Promise<T>, ms: number, late: string): Promise<T> {
+export function withTimeout<T>(clock: Clock, promise: Promise<T>, ms: number, late: string): Promise<T> {
   const limit = deadline(clock, ms, () => fault(late));
-  return until(limit.signal, promise).finally(limit.lift);
+  return orAbort(limit.signal, promise).finally(limit.lift);
 }
 
 export type Deadline = { signal: AbortSignal; putOff(): void; lift(): void; wait<T>(promise: Promise<T>): Promise<T> };
@@ -28,7 +28,7 @@ export function deadline(clock: Clock, ms: number, late: () => Fault): Deadline 
 
 /** The promise, or the signal's reason, whichever comes first: for code that ignores the signal. With `grace`, the code gets a moment to
  * end by itself, and is then left behind with that error. */
-export function until<T>(signal: AbortSignal, promise: Promise<T>, grace?: { clock: Clock; left(): Fault }): Promise<T> {
+export function orAbort<T>(signal: AbortSignal, promise: Promise<T>, grace?: { clock: Clock; left(): Fault }): Promise<T> {
   return new Promise((resolve, reject) => {
     let cancel = () => {};
     const stop = () => {
@@ -44,4 +44,4 @@ export function until<T>(signal: AbortSignal, promise: Promise<T>, grace?: { clo
   });
 }
 const GRACE_MS = 2_000;
-export const PATIENCE = 10_000;
+export const PROVIDER_TIMEOUT_MS = 10_000;

@@ -2,7 +2,7 @@
 import type { Schema, StandardSchema, Tool } from "../contract.ts";
 import { fault } from "./faults.ts";
 import registered from "./registered.json" with { type: "json" };
-import { isObject, nearTo, tryTo } from "./words.ts";
+import { isObject, nearestAllowed, tryTo } from "./words.ts";
 
 /** A JSON Schema, as far as zz reads it itself. */
 export interface Shape {
@@ -57,7 +57,7 @@ const takesObject = ({ type, properties, $ref, anyOf, oneOf, allOf }: any): bool
   type === "object" || Boolean(properties ?? $ref ?? [anyOf, oneOf, allOf].find((all) => all?.every(takesObject)));
 
 /** The value as the schema returns it, or what is wrong with it, in one line. */
-export async function check(schema: Schema | undefined, given: unknown): Promise<{ value?: any; wrong?: string }> {
+export async function checkValue(schema: Schema | undefined, given: unknown): Promise<{ value?: any; wrong?: string }> {
   const { value, misfits } = await fit(schema, given);
   return misfits ? { wrong: inOneLine(misfits) } : { value };
 }
@@ -74,7 +74,7 @@ export async function fit(schema: Schema | undefined, given: unknown): Promise<{
     const words = values?.some((one) => !message.includes(one))
       ? `must be one of ${values.join(", ")}`
       : message.replace(/^(?=[A-Z])/, "does not fit: ");
-    return { path, words: words + nearTo(values, value) };
+    return { path, words: words + nearestAllowed(values, value) };
   };
   if (!schema || !("~standard" in schema)) {
     const { Errors } = await import("typebox/schema");
@@ -91,7 +91,7 @@ export async function fit(schema: Schema | undefined, given: unknown): Promise<{
   if (!issues) return { value: "data" in checked ? checked.data : checked.value };
   const strange = (path: string[], key: string, { properties = {} }: Shape = partOf(json, path) ?? {}) => ({
     path: [...path, key],
-    words: NOT_KNOWN + nearTo(Object.keys(properties), key),
+    words: NOT_KNOWN + nearestAllowed(Object.keys(properties), key),
   });
   return {
     misfits: issues.flatMap(({ path = [], message, keys }) => keys?.map((key: string) => strange(path, key)) ?? told(path, message)),
@@ -137,7 +137,7 @@ export const must = (types: string[]): string => `must be ${types.map((type) => 
 /** What is wrong in a JSON Schema. typebox passes over what it cannot read, and zod throws. */
 export async function wrongInSchema(schema: unknown, at: string): Promise<string | undefined> {
   const { json, $defs } = registered;
-  return (await check({ type: "object", properties: { [at]: json }, $defs } as object as Schema, { [at]: schema })).wrong;
+  return (await checkValue({ type: "object", properties: { [at]: json }, $defs } as object as Schema, { [at]: schema })).wrong;
 }
 
 /** A value as JSON; refuses what JSON cannot represent. */

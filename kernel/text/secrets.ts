@@ -5,7 +5,7 @@ import { sentenceOf } from "./faults.ts";
 import { partsOf, textOf, tryTo } from "./words.ts";
 
 /** The message of an error, without a stack, and without the lines that tsx puts around a syntax error. */
-export const reason = (error: unknown): string =>
+export const errorMessage = (error: unknown): string =>
   veil(sentenceOf(error))
     .split(/\n {4}at |\nRequire stack:/)[0]!
     .replace(/^Transform failed with \d+ errors?:\n.*?ERROR: ([^\n]*)[\s\S]*/, "$1");
@@ -17,7 +17,7 @@ const TOKENS = /zzkey_[0-9a-f]{32}/g; // as tokenFor() makes them
 const values = new Map<string, { value: string; inUrl: string }>(); // by placeholder: the value, and how it is written in a URL
 const tokens = new Map<string, string>(); // by value
 /** What must not be shown, in every form that it may take, and what is shown instead. `loose`: veiled in logs only. */
-const known = new Map<string, { instead: string; loose: boolean }>();
+const veiledForms = new Map<string, { instead: string; loose: boolean }>();
 let firm: RegExp | undefined; // built on demand
 let all: RegExp | undefined;
 let longest = 0;
@@ -25,35 +25,36 @@ let longest = 0;
 /** A value that nothing shows. As text it is a placeholder, valid in headers and URLs, and new in each process. */
 export class Secret implements contract.Secret {
   constructor(value: string | (() => string)) {
-    held.set(this, value);
+    secretValues.set(this, value);
   }
   toString(): string {
     return tokenFor(valueIn(this));
   }
   toJSON(): string {
-    return insteadOf(held.get(this));
+    return insteadOf(secretValues.get(this));
   }
   [Symbol.for("nodejs.util.inspect.custom")](): string {
-    return insteadOf(held.get(this));
+    return insteadOf(secretValues.get(this));
   }
 }
-const held = new WeakMap<Secret, string | (() => string)>(); // kept apart, so that no object leads to a value; a function: fetched later
+// Kept apart, so that no object leads to a value; a function: fetched later.
+const secretValues = new WeakMap<Secret, string | (() => string)>();
 function valueIn(one: Secret): string {
-  const value = held.get(one)!;
+  const value = secretValues.get(one)!;
   if (typeof value === "string") return value;
   const fetched = value();
-  learn(fetched);
-  held.set(one, fetched);
+  learnSecret(fetched);
+  secretValues.set(one, fetched);
   return fetched;
 }
 
 /** What is shown in place of a value. */
-const insteadOf = (value: unknown): string => known.get(value as string)?.instead ?? KEY;
+const insteadOf = (value: unknown): string => veiledForms.get(value as string)?.instead ?? KEY;
 /** The value itself, for code that stores it. */
-export const reveal = (given: unknown): unknown => (given instanceof Secret ? valueIn(given) : given);
+export const revealSecret = (given: unknown): unknown => (given instanceof Secret ? valueIn(given) : given);
 
-export function secret(value: string, instead = KEY): Secret {
-  learn(value, instead, instead === KEY ? MIN_SECRET_CHARS : MIN_VARIABLE_CHARS);
+export function makeSecret(value: string, instead = KEY): Secret {
+  learnSecret(value, instead, instead === KEY ? MIN_SECRET_CHARS : MIN_VARIABLE_CHARS);
   return new Secret(value);
 }
 
@@ -74,7 +75,7 @@ export function unguessable(bytes = Buffer.alloc(16)): string {
 }
 
 /** Replaces placeholders by values, and adds these to `used`. For kernel/conversation/http-transport.ts only. */
-export function filled(text: string, where: "header" | "url", used: Set<string>): string {
+export function fillPlaceholders(text: string, where: "header" | "url", used: Set<string>): string {
   if (!text.includes(TOKEN)) return text;
   return text.replace(TOKENS, (token) => {
     const found = values.get(token);
@@ -100,7 +101,7 @@ const DUMMY = new RegExp(
 const PLAIN = /^[A-Za-z]{1,19}$|^https?:\/\/[^@?#\s]+$/;
 
 /** From now on the text is veiled everywhere, also as JSON, in URLs, and in base64. */
-export function learn(given: string, instead = KEY, least = MIN_SECRET_CHARS): void {
+export function learnSecret(given: string, instead = KEY, least = MIN_SECRET_CHARS): void {
   const value = given.trim();
   if (value.length < 4 || DUMMY.test(value) || value === KEY) return;
   if (/^(~|\.{1,2})[\\/]/.test(value) || (path.isAbsolute(value) && fs.existsSync(value))) return; // a path is not a secret
@@ -114,22 +115,22 @@ export function learn(given: string, instead = KEY, least = MIN_SECRET_CHARS): v
 function add(value: string, instead: string, loose: boolean): void {
   const base64 = Buffer.from(value).toString("base64").replace(/=+$/, "");
   const forms = [value, JSON.stringify(value).slice(1, -1), encodeURIComponent(value.toWellFormed()), base64].flatMap(partsOf);
-  if (loose ? known.has(forms[0]!) : known.get(forms[0]!)?.loose === false) return;
-  for (const form of forms) known.set(form, { instead, loose });
+  if (loose ? veiledForms.has(forms[0]!) : veiledForms.get(forms[0]!)?.loose === false) return;
+  for (const form of forms) veiledForms.set(form, { instead, loose });
   longest = Math.max(longest, ...forms.map((form) => form.length));
   firm = all = undefined;
 }
 
 /** A pattern of all known secrets, longest first, since one may begin with another. */
 function patternOf(withLoose: boolean): RegExp {
-  const forms = [...known].flatMap(([form, { loose }]) => (withLoose || !loose ? [form] : []));
+  const forms = [...veiledForms].flatMap(([form, { loose }]) => (withLoose || !loose ? [form] : []));
   const literal = (text: string) => text.replace(/[\\^$.*+?()[\]{}|/-]/g, "\\$&");
   return new RegExp([TOKENS.source, ...forms.sort((a, b) => b.length - a.length).map(literal)].join("|"), "g");
 }
 
 /** Replaces known secrets in a text. With `instead`, which then replaces each, short and plain values go as well. */
 export function veil(text: string, instead?: string): string {
-  if (!known.size && !values.size) return text;
+  if (!veiledForms.size && !values.size) return text;
   const pattern = instead === undefined ? (firm ??= patternOf(false)) : (all ??= patternOf(true));
   return text.replace(pattern, (found) => instead ?? insteadOf(values.get(found)?.value ?? found));
 }
@@ -144,14 +145,14 @@ export function secretFinder(): (piece: string) => boolean {
 }
 
 export function isVeiled(text: string): boolean {
-  if (!known.size && !values.size) return false;
+  if (!veiledForms.size && !values.size) return false;
   return text.search((firm ??= patternOf(false))) >= 0;
 }
 
 /** Veils every text in plain data; returns the same object if there is nothing to veil. */
 export function veilData<T>(data: T, depth = 0): T {
   if (typeof data === "string") return (isVeiled(data) ? veil(data) : data) as T;
-  if (!data || typeof data !== "object" || depth > 100 || (!known.size && !values.size)) return data;
+  if (!data || typeof data !== "object" || depth > 100 || (!veiledForms.size && !values.size)) return data;
   if (!Array.isArray(data) && Object.getPrototypeOf(data) !== Object.prototype) return data;
   const names = Object.keys(data);
   const entries = names.map((name) => [veil(name), veilData((data as any)[name], depth + 1)] as const);
@@ -181,7 +182,7 @@ const LOOKS = /^(sk|rk|pk)[-_][\w-]{12,}$|^(gh[pousr]_|github_pat_|glpat-|xox[a-
 /** Learns all texts in plain data that are secrets by their key or by their look, and those in addresses. */
 export function learnData(data: unknown, name = "", depth = 0): void {
   if (typeof data === "string") {
-    if (namesSecret(name) || LOOKS.test(data)) learn(data);
+    if (namesSecret(name) || LOOKS.test(data)) learnSecret(data);
     else sealAny(data);
   } else if (data && typeof data === "object" && depth < 20)
     for (const [key, one] of Object.entries(data)) learnData(one, Array.isArray(data) ? name : key, depth + 1);
@@ -189,7 +190,7 @@ export function learnData(data: unknown, name = "", depth = 0): void {
 
 /** Settings that can be shown: secrets, by their names, are replaced by Secret objects. */
 export function sealed(name: string, value: unknown): unknown {
-  if (typeof value === "string" && value) return namesSecret(name) ? secret(value) : sealAny(value);
+  if (typeof value === "string" && value) return namesSecret(name) ? makeSecret(value) : sealAny(value);
   if (!value || typeof value !== "object" || value instanceof Secret) return value;
   if (Array.isArray(value)) return value.map((one) => sealed(name, one));
   return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, sealed(key, one)]));
@@ -203,8 +204,8 @@ export function learnEnvironment(env: NodeJS.ProcessEnv): void {
 /** Learns what the home keeps: keys of providers, and variables for commands. */
 export function learnHome(home: string): void {
   const read = (name: string) => Object.entries(Object(tryTo(() => JSON.parse(textOf(path.join(home, name))))) as Record<string, unknown>);
-  for (const [, key] of read("keys.json")) if (typeof key === "string") learn(key);
-  for (const [name, value] of read("env.json")) if (typeof value === "string") learn(value, `[value of ${name}]`, MIN_VARIABLE_CHARS);
+  for (const [, key] of read("keys.json")) if (typeof key === "string") learnSecret(key);
+  for (const [name, value] of read("env.json")) if (typeof value === "string") learnSecret(value, `[value of ${name}]`, MIN_VARIABLE_CHARS);
 }
 // In addresses
 
@@ -230,7 +231,7 @@ function sealText(text: string, found: RegExpExecArray | null): string {
   if (!start) return rest;
   const [, user = "", colon = "", password = ""] = /^([^:]*)(:?)(.*)$/s.exec(who)!;
   const isToken = NO_PASSWORD.test(password);
-  if (user && !isToken && !password.includes(TOKEN)) learn(`${decoded(user)}:${decoded(password)}`); // for basic authorization
+  if (user && !isToken && !password.includes(TOKEN)) learnSecret(`${decoded(user)}:${decoded(password)}`); // for basic authorization
   const shown = isToken ? seal(user, LOOKS.test(user) || /^(?=.*\d).{16,}$/.test(user)) : user;
   return `${before}${shown}${colon}${isToken ? password : seal(password)}@${rest}`;
 }
@@ -238,7 +239,7 @@ function sealText(text: string, found: RegExpExecArray | null): string {
 function seal(raw: string, isSecret = true): string {
   if (!raw || raw.includes(TOKEN)) return raw;
   const value = decoded(raw);
-  if (isSecret) for (const one of new Set([raw, value])) learn(one);
+  if (isSecret) for (const one of new Set([raw, value])) learnSecret(one);
   return tokenFor(value, raw);
 }
 const decoded = (raw: string): string => tryTo(() => decodeURIComponent(raw)) ?? raw;

@@ -136,13 +136,13 @@ export function nearest(name: string, known: Iterable<string>): string | undefin
   return best && best.far <= Math.max(2, Math.ceil(name.length / 3)) ? best.word : undefined;
 }
 /** The one of several values that was probably meant, for the end of a sentence. */
-export function nearTo(values: readonly unknown[] = [], value: unknown): string {
-  const near = typeof value === "string" ? nearest(short(value), values.map(String)) : undefined;
-  return near === undefined || near === value ? "" : `; nearest to "${short(value as string)}" is "${near}"`;
+export function nearestAllowed(values: readonly unknown[] = [], value: unknown): string {
+  const near = typeof value === "string" ? nearest(shortenName(value), values.map(String)) : undefined;
+  return near === undefined || near === value ? "" : `; nearest to "${shortenName(value as string)}" is "${near}"`;
 }
 
 /** A name, shortened for messages: a file may contain very long ones. */
-export const short = (name: string): string => name.slice(0, 60).replace(/\s+/g, " ");
+export const shortenName = (name: string): string => name.slice(0, 60).replace(/\s+/g, " ");
 
 /** Equal parts that a pattern can hold, which finds some of them in a text that is cut. V8 takes about 30,000 characters in a row. */
 export function partsOf(text: string): string[] {

@@ -2,7 +2,7 @@
 // or the new one. Also reads and writes the lock file.
 import fs from "node:fs";
 import path from "node:path";
-import { codeOf, compare, entriesOf, fault, makeFolder, textOf, tryTo, updatePrivate } from "zz/text";
+import { codeOf, compare, entriesOf, fault, makeFolder, textOf, tryTo, updatePrivateFile } from "zz/text";
 import { filesIn, sumOf } from "./files.ts";
 import { type NpmLock, packagesIn } from "./npm.ts";
 
@@ -130,7 +130,7 @@ export function putInPlace(
   { folder }: Stage,
   { known, ...placing }: Omit<Plan, "old"> & { known: Entry | undefined },
 ): void {
-  updatePrivate(lockFile(home), (text) => {
+  updatePrivateFile(lockFile(home), (text) => {
     const lock = parseLock(lockFile(home), text.trim());
     const current = lock.get(placing.name);
     if (JSON.stringify(current) !== JSON.stringify(known)) throw fault("another zz changed it meanwhile. Try again");
@@ -171,7 +171,7 @@ export function sweep(home: string): void {
     if (!pid || isUnderWay(pid, folder)) continue;
     const hasPlan = () => fs.existsSync(path.join(folder, PLAN));
     if (hasPlan())
-      updatePrivate(lockFile(home), (text) => {
+      updatePrivateFile(lockFile(home), (text) => {
         const lock = parseLock(lockFile(home), text.trim());
         return lockText(hasPlan() ? carryOut(home, folder, lock) : lock);
       });

@@ -5,7 +5,7 @@ import { clean, pickerContext, pickRow, terminalColumns, wrap } from "zz/text";
 export const canChoose = (io: Zz["io"]): boolean => io.variable("TERM") !== "dumb";
 
 /** Lets the person choose; typing narrows the list. Undefined if they left it, or if there is nothing to choose from. */
-export async function pick(
+export async function pickFromList(
   io: Zz["io"],
   question: string,
   choices: readonly (string | Choice)[],
@@ -22,7 +22,7 @@ export async function pick(
 }
 
 /** Asks for a line without showing it; "" if the person left the prompt. */
-export async function secret(io: Zz["io"], question: string, signal?: AbortSignal): Promise<string> {
+export async function askUnseen(io: Zz["io"], question: string, signal?: AbortSignal): Promise<string> {
   if (!canChoose(io)) return typedUnseen(io, question, signal);
   const { password } = await import("@inquirer/prompts");
   const how = { message: wrapped(io, question), mask: "*", toggleMask: false } as const;

@@ -6,7 +6,7 @@ import { temporaryFolder, tryTo } from "zz/text";
 import { say } from "./screen.ts";
 
 /** The text as it was saved; undefined when the editor failed or nothing was saved. */
-export async function edit(zz: Zz, text: string, name: string): Promise<string | undefined> {
+export async function openEditor(zz: Zz, text: string, name: string): Promise<string | undefined> {
   const folder = temporaryFolder("edit");
   const file = path.join(folder, name);
   try {

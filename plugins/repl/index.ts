@@ -19,12 +19,12 @@ export default (zz: Zz<typeof defaults>) => {
   zz.dialog({
     name: "prompt",
     person: () => ({
-      ask: async (question, keys) => (await import("./terminal.ts")).ask(zz, question, keys),
-      secret: async (question) => (await import("./choose.ts")).secret(zz.io, question),
+      ask: async (question, keys) => (await import("./terminal.ts")).askInOneShot(zz, question, keys),
+      secret: async (question) => (await import("./choose.ts")).askUnseen(zz.io, question),
       ...(zz.io.variable("TERM") !== "dumb" && {
-        pick: async (question, choices) => (await import("./choose.ts")).pick(zz.io, question, choices),
+        pick: async (question, choices) => (await import("./choose.ts")).pickFromList(zz.io, question, choices),
       }),
-      edit: async (text, name) => (await import("./editor.ts")).edit(zz, text, name),
+      edit: async (text, name) => (await import("./editor.ts")).openEditor(zz, text, name),
     }),
     async talk(host) {
       const { openTalk } = await import("./talk.ts");

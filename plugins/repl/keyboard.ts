@@ -17,7 +17,7 @@ import {
   insertPaste,
   isScreenTaken,
   type Keyboard,
-  mute,
+  muteEditor,
   redraw,
   setLine,
   showPrompt,
@@ -157,7 +157,7 @@ function handleClose(keyboard: Keyboard): void {
   keyboard.onChange();
 }
 
-export const close = ({ isClosed, editor }: Keyboard): void => void (isClosed || editor.close());
+export const closeKeyboard = ({ isClosed, editor }: Keyboard): void => void (isClosed || editor.close());
 
 /** The next message; undefined once the keyboard is closed. */
 export async function nextMessage(keyboard: Keyboard): Promise<string | undefined> {
@@ -183,7 +183,7 @@ export async function promptForMessage(keyboard: Keyboard): Promise<void> {
   keyboard.prompt = prompt;
   keepWords(keyboard);
   if (queue.length) return void keyboard.zz.io.stdout.write(`${prompt}${clean(queue[0]!)}\n`);
-  mute(keyboard, false);
+  muteEditor(keyboard, false);
   showPrompt(keyboard, currentPrompt(keyboard));
 }
 

@@ -80,7 +80,7 @@ export function redraw(keyboard: Keyboard): void {
   keyboard.editor.prompt(true);
 }
 
-export function mute(keyboard: Keyboard, on: boolean): void {
+export function muteEditor(keyboard: Keyboard, on: boolean): void {
   if (on) keyboard.isPromptDue = false;
   if (keyboard.isMuted && !on) forgetDrawn(keyboard);
   keyboard.host.typed(on ? keyboard.editor.line : "");

@@ -9,13 +9,13 @@ export function lastConversation({ about, chat, io, root, sessions }: Ctx): { ro
   if (chat.messages.length || !about.commands.some(({ name }) => name === COMMAND)) return undefined;
   const last = sessions.list().find((one) => one.root === root && one.id !== chat.id && one.title);
   if (!last) return undefined;
-  const [head, tail] = ["Tab continues “", `” (${ago(last.used)})`];
+  const [head, tail] = ["Tab continues “", `” (${timeAgo(last.used)})`];
   const room = terminalColumns(io) - 1 - width(head + tail);
   return { row: `${head}${clip(oneLine(last.title), Math.max(room, 8))}${tail}`, line: `/${COMMAND} load ${last.id}` };
 }
 
 /** Roughly how long ago that was. */
-export function ago(at: string, now = Date.now()): string {
+export function timeAgo(at: string, now = Date.now()): string {
   const minutes = Math.max(0, Math.floor((now - Date.parse(at)) / 60_000));
   if (!(minutes >= 1)) return "just now";
   if (minutes < 60) return `${minutes} min ago`;

@@ -1,7 +1,7 @@
 // Questions shown page by page, if they are longer than the screen.
 import type { Zz } from "zz";
 import { plural, width as widthOf } from "zz/text";
-import { keyOf } from "./screen.ts";
+import { matchKey } from "./screen.ts";
 
 /** Where a question is shown. */
 export interface Screen {
@@ -48,7 +48,7 @@ export async function putQuestion(text: string, keys: string | undefined, screen
   }
 
   async function nextMove(): Promise<string> {
-    const isKey = (typed: string) => keys !== undefined && keyOf(typed, keys) !== "";
+    const isKey = (typed: string) => keys !== undefined && matchKey(typed, keys) !== "";
     for (;;) {
       const typed = await screen.press(view.isPaged);
       if (typed === RESIZED && view.isPaged && !view.fits(screen.size())) return "redraw";
@@ -58,7 +58,7 @@ export async function putQuestion(text: string, keys: string | undefined, screen
       const more = (isKey(typed) && typed !== "?" && (await screen.soon?.(typed))) || "";
       if (more && LEAVE.test(more)) return more;
       const said = /^\P{C}/u.test(more) ? typed + more : typed;
-      if (keyOf(said, (keys ?? "n").replace(/[^n]/g, ""))) return ENTER.test(more) ? said + more : said;
+      if (matchKey(said, (keys ?? "n").replace(/[^n]/g, ""))) return ENTER.test(more) ? said + more : said;
       if (typed === "?" && isKey(typed)) return typed; // explaining them grants nothing
       if (isReady && (isKey(said) || (ENTER.test(said) && !view.isNext()))) return said;
       if (isKey(said)) return "hint";

@@ -1,12 +1,12 @@
 // Questions to the person in the middle of a conversation: for one key, or for a line.
 import { clean, width } from "zz/text";
-import { type Keyboard, mute, redraw, setLine, showPrompt } from "./line.ts";
+import { type Keyboard, muteEditor, redraw, setLine, showPrompt } from "./line.ts";
 import { isPlain, PASTED, putQuestion, RESIZED, rowsOf, type Screen } from "./pager.ts";
 import { expandPastes } from "./pastes.ts";
-import { keyOf, timeAfter, waitForQuiet } from "./screen.ts";
+import { matchKey, timeAfter, waitForQuiet } from "./screen.ts";
 
 /** Returns one of the keys, or without keys a line; "" once the question is over. */
-export async function ask(keyboard: Keyboard, question: string, keys?: string): Promise<string> {
+export async function askAtPrompt(keyboard: Keyboard, question: string, keys?: string): Promise<string> {
   const stop = keyboard.host.ctx()?.signal;
   const isOver = () => keyboard.isClosed || stop?.aborted === true;
   if (isOver()) return "";
@@ -27,7 +27,7 @@ async function askForKey(keyboard: Keyboard, question: string, keys: string, isO
     meant(keyboard, await readWords({ ...screenOf(keyboard), press }, first), keys);
   const soon = (pressed: string) => keySoon(keyboard, pressed);
   const typed = await putQuestion(question, keys, { ...screenOf(keyboard), press, soon, words });
-  const key = keyOf(typed, keys);
+  const key = matchKey(typed, keys);
   if (key === "n" && typed.length > 1) keyboard.question.said = ""; // with Enter: there is no reason
   write(keyboard, keyboard.question.said ? "\n" : `${key}\n`);
   keyboard.question.isNo = key === "n";
@@ -52,12 +52,12 @@ async function askForKeyByLine(
   };
   keepWords(keyboard);
   const words = async (line: string) => meant(keyboard, line, keys);
-  return keyOf(await putQuestion(question, keys, { ...screenOf(keyboard), write: keep, press, words }), keys);
+  return matchKey(await putQuestion(question, keys, { ...screenOf(keyboard), write: keep, press, words }), keys);
 }
 
 /** The key that a typed line means: y for "yes", "" for an empty line, else n, with the line as the reason. */
 function meant({ question }: Keyboard, text: string, keys: string): string {
-  if (/^y(es)?$/i.test(text.trim())) return keyOf("y", keys);
+  if (/^y(es)?$/i.test(text.trim())) return matchKey("y", keys);
   if (text.trim() && !/^no?$/i.test(text.trim())) question.said = text.trim();
   return text.trim() && "n";
 }
@@ -162,14 +162,14 @@ async function readAnswer(keyboard: Keyboard, text: string): Promise<string> {
   Object.assign(question, { said: undefined, isNo: false });
   if (said !== undefined) return expandPastes(keyboard.pastes, said);
   setLine(keyboard, "");
-  mute(keyboard, false);
+  muteEditor(keyboard, false);
   const rows = text.split("\n");
   if (rows.length > 1) write(keyboard, `${rows.slice(0, -1).join("\n")}\n`);
   showPrompt(keyboard, rows.at(-1)!);
-  const answer = await new Promise<string>((resolve) => (question.onLine = resolve));
+  const giveAnswer = await new Promise<string>((resolve) => (question.onLine = resolve));
   setLine(keyboard, line, cursor);
-  mute(keyboard, isMuted);
-  return isNo && /^o$/i.test(answer.trim()) ? "" : answer; // the rest of a "no" is not a reason
+  muteEditor(keyboard, isMuted);
+  return isNo && /^o$/i.test(giveAnswer.trim()) ? "" : giveAnswer; // the rest of a "no" is not a reason
 }
 
 /** Gives the line to the question that waits for one; false if there is none. */

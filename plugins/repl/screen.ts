@@ -12,7 +12,7 @@ export function say(zz: Zz, text: string): void {
 }
 
 /** The key that was pressed, if it is offered, with or without Enter, in either case; else "". */
-export function keyOf(typed: string, keys: string): string {
+export function matchKey(typed: string, keys: string): string {
   const key = typed.replace(/[\r\n]+$/, "");
   const found = [key, key.toLowerCase()].find((one) => one.length === 1 && keys.includes(one));
   return found ?? "";

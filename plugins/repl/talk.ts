@@ -1,9 +1,9 @@
 // The conversation at a prompt: line after line, until the person leaves.
 import type { Chat, Ctx, DialogHost, Fault, Message, Zz } from "zz";
 import { clean, clip, oneLine, plural, sentenceOf, terminalColumns, wordsOf } from "zz/text";
-import { canChoose, pick, secret } from "./choose.ts";
+import { askUnseen, canChoose, pickFromList } from "./choose.ts";
 import {
-  close,
+  closeKeyboard,
   holdQueue,
   interrupt,
   lendTerminal,
@@ -12,10 +12,10 @@ import {
   promptForMessage,
   sendMessage,
 } from "./keyboard.ts";
-import { type Keyboard, mute, showNote } from "./line.ts";
+import { type Keyboard, muteEditor, showNote } from "./line.ts";
 import { lastConversation } from "./offer.ts";
 import { expandPastes } from "./pastes.ts";
-import { ask } from "./questions.ts";
+import { askAtPrompt } from "./questions.ts";
 import { say } from "./screen.ts";
 
 export interface Talk {
@@ -31,7 +31,7 @@ export function openTalk(zz: Zz, host: DialogHost): Talk {
   const leave = (exit: number) => {
     code = exit;
     hasLeft = true;
-    close(keyboard);
+    closeKeyboard(keyboard);
   };
   const keyboard = openKeyboard(zz, host, leave);
   zz.on("failed", () => void (keyboard.isCutShort = true));
@@ -41,14 +41,15 @@ export function openTalk(zz: Zz, host: DialogHost): Talk {
   async function run(): Promise<number> {
     host.onEnd(end);
     host.meet({
-      ask: (question, keys) => ask(keyboard, question, keys),
-      secret: (question) => lendTerminal(keyboard, () => secret(zz.io, question, host.ctx()?.signal)),
+      ask: (question, keys) => askAtPrompt(keyboard, question, keys),
+      secret: (question) => lendTerminal(keyboard, () => askUnseen(zz.io, question, host.ctx()?.signal)),
       ...(canChoose(zz.io) && {
-        pick: (question, choices) => lendTerminal(keyboard, () => pick(zz.io, question, choices, host.ctx()?.signal)),
+        pick: (question, choices) =>
+          lendTerminal(keyboard, () => pickFromList(zz.io, question, choices, host.ctx()?.signal)),
       }),
       terminal: (act) => lendTerminal(keyboard, act),
       edit: async (text, name) =>
-        lendTerminal(keyboard, async () => (await import("./editor.ts")).edit(zz, text, name)),
+        lendTerminal(keyboard, async () => (await import("./editor.ts")).openEditor(zz, text, name)),
       note: (text) => showNote(keyboard, text),
       tryAgain: async (failed, ctx) => {
         const key = await whatNow(zz, host, failed, ctx);
@@ -60,7 +61,7 @@ export function openTalk(zz: Zz, host: DialogHost): Talk {
     const startsAtPrompt = !host.text;
     if (startsAtPrompt && !keyboard.isDumb) await promptForMessage(keyboard); // a dumb terminal could not take it away again
     const opened = open(keyboard, startsAtPrompt);
-    opened.catch(() => close(keyboard)); // there is no model: zz says why
+    opened.catch(() => closeKeyboard(keyboard)); // there is no model: zz says why
     if (!startsAtPrompt) {
       await opened.catch(() => {});
       const command = host.begins();
@@ -72,7 +73,7 @@ export function openTalk(zz: Zz, host: DialogHost): Talk {
       if (hasLeft || keyboard.isClosed) break;
       await promptForMessage(keyboard);
     }
-    close(keyboard);
+    closeKeyboard(keyboard);
     if (code === 0 || code === 130) zz.io.stdout.write("\n");
     await opened;
     if (code === 0 || code === 130) sayHowToComeBack(zz, host);
@@ -90,7 +91,7 @@ export function openTalk(zz: Zz, host: DialogHost): Talk {
   }
 
   async function obey(message: string): Promise<void> {
-    mute(keyboard, true);
+    muteEditor(keyboard, true);
     keyboard.isCutShort = false;
     await host.obey(message, (text) => expandPastes(keyboard.pastes, text));
     if (keyboard.isCutShort) holdQueue(keyboard);

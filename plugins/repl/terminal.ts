@@ -2,10 +2,10 @@
 import type { Zz } from "zz";
 import { isPlain, putQuestion, RESIZED } from "./pager.ts";
 import { SETTLED_MS } from "./resize.ts";
-import { keyOf, timeAfter, waitForQuiet } from "./screen.ts";
+import { matchKey, timeAfter, waitForQuiet } from "./screen.ts";
 
 /** Asks for one of the keys, or without keys for a line. */
-export async function ask(zz: Zz, question: string, keys?: string): Promise<string> {
+export async function askInOneShot(zz: Zz, question: string, keys?: string): Promise<string> {
   const { io } = zz;
   const { stderr } = io;
   const stdin = io.stdin as NodeJS.ReadStream;
@@ -44,7 +44,7 @@ export async function ask(zz: Zz, question: string, keys?: string): Promise<stri
       stdin.setRawMode(false);
       return typed === "on" ? (await press(false)).trim() : "";
     }
-    const key = keyOf(typed, keys);
+    const key = matchKey(typed, keys);
     write(`${key}\n`);
     return key;
   } finally {

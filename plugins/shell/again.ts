@@ -11,7 +11,7 @@ const WHERE = {
   copy: { ran: "on a copy of the project", lacks: "a copy has none of that", again: ", in the project itself" },
   sandbox: { ran: "in the sandbox", lacks: "the sandbox let it reach none of that", again: "" },
 } as const;
-export type Lack = { hosts: string[] } | { direct: true; owner?: true };
+export type MissingAccess = { hosts: string[] } | { direct: true; owner?: true };
 /** The reason for a second run, by command and hosts; shown with the question. */
 export type Offers = Map<string, string>;
 export const offerOf = (command: string, hosts: readonly string[] = []): string => JSON.stringify([command, hosts]);
@@ -37,7 +37,12 @@ const IN_GIT =
 const UNMAPPED = /Value too large for defined data type|\bEOVERFLOW\b/;
 
 /** What a failed command lacked on the copy, judging by its output; `lookups`: hosts that it looked up. */
-export function lackOf(command: string, output: string, root: string, lookups: string[] = []): Lack | undefined {
+export function findMissingAccess(
+  command: string,
+  output: string,
+  root: string,
+  lookups: string[] = [],
+): MissingAccess | undefined {
   const lines = output.split("\n").slice(-MAX_LINES);
   const found = hostsIn(command, lines);
   if (found.length) return { hosts: found };
@@ -60,7 +65,7 @@ function hostsIn(command: string, lines: string[]): string[] {
 }
 
 const list = (hosts: string[]): string => hosts.map((host) => `'${host}'`).join(", ");
-export function lackWords(lack: Lack): string {
+export function lackWords(lack: MissingAccess): string {
   if ("hosts" in lack) return `tried to reach ${list(lack.hosts)}`;
   return lack.owner
     ? "came upon a file of another owner, which it cannot change there"
@@ -75,8 +80,8 @@ export function lookupWords(lookups: string[]): string {
 }
 
 /** Asks once, and returns the result of the second run. A string is for the model: the command was not run again. */
-export async function offerAgain(
-  lack: Lack,
+export async function offerRerun(
+  lack: MissingAccess,
   call: Call,
   ctx: Ctx,
   offers: Offers,

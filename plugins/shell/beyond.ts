@@ -49,7 +49,7 @@ const RUNNERS = /^(npm|pnpm|yarn|bun|make|gmake|just|task|deno)$/;
 const SERVER = /^(start|dev|serve|server|watch|preview)(:|$)/;
 
 /** Why a copy cannot contain the effects of a command of the line; undefined if it can contain them all. */
-export function whyBeyond(line: readonly Simple[]): string | undefined {
+export function whyNotOnCopy(line: readonly Simple[]): string | undefined {
   const hasBackground = line.some(({ ends }) => ends === "background");
   for (const one of line) {
     if (one.ends === undefined && staysUp(one)) return `'${one.text}' runs until it is stopped`;

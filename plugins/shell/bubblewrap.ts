@@ -25,7 +25,7 @@ export const SYSTEM: Mount[] = [
   { at: "/proc/sys", args: ["--ro-bind", "/proc/sys", "/proc/sys"] },
 ];
 
-export function bubblewrap(limits: OpenLimits): string[] {
+export function bubblewrapArgs(limits: OpenLimits): string[] {
   const mounts = plan(limits);
   return [
     ...BASE,

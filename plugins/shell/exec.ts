@@ -6,9 +6,9 @@ import os from "node:os";
 import type { Readable } from "node:stream";
 import type { Clock, Programs } from "zz";
 import { plural } from "zz/text";
-import { type Keeper, keeper, MAX_FILE_BYTES, MAX_SHOWN_CHARS } from "./outputs.ts";
+import { type Keeper, MAX_FILE_BYTES, MAX_SHOWN_CHARS, openOutputStore } from "./outputs.ts";
 import { pipes } from "./pipes.ts";
-import { type Caps, GRACE_MS, type Mark, newMark, sendSignal, settle, watch } from "./processes.ts";
+import { type Caps, endAllProcesses, GRACE_MS, type Mark, newMark, sendSignal, watchLimits } from "./processes.ts";
 import type { Sandbox } from "./sandbox.ts";
 
 export { MAX_FILE_BYTES, MAX_SHOWN_CHARS } from "./outputs.ts";
@@ -70,7 +70,7 @@ async function runOnce(job: Job): Promise<Outcome> {
   if (job.signal.aborted)
     return { exit: null, aborted: true, stdout: "", stderr: "", text: "[interrupted]", bytes: 0, ms: elapsed() };
 
-  const file = keeper(job.keepIn);
+  const file = openOutputStore(job.keepIn);
   const [all, out, err] = [capture(), capture(), capture()];
   const tail = live(clock, all, job.onTail);
   const mark = newMark(!job.sandbox);
@@ -85,7 +85,7 @@ async function runOnce(job: Job): Promise<Outcome> {
     sendSignal(job.programs, pid, "SIGTERM", !!job.sandbox);
     cancelKill = clock.timer(GRACE_MS, () => sendSignal(job.programs, pid, "SIGKILL"));
   };
-  const unwatch = watch(pid, { ...job.caps }, job.sandbox ?? {}, job.cwd, (exceeded) => stop({ exceeded }));
+  const unwatch = watchLimits(pid, { ...job.caps }, job.sandbox ?? {}, job.cwd, (exceeded) => stop({ exceeded }));
   const closed = Promise.all([
     drain(stdout, [all, out], file, tail.onOutput, () => stop("flood")),
     drain(stderr, [all, err], file, tail.onOutput, () => stop("flood")),
@@ -101,7 +101,7 @@ async function runOnce(job: Job): Promise<Outcome> {
   cancelLimit();
   job.signal.removeEventListener("abort", abort);
 
-  const left = await settle(job.programs, pid, closed, mark);
+  const left = await endAllProcesses(job.programs, pid, closed, mark);
   cancelKill();
   tail.stop();
   for (const stream of [stdout, stderr]) stream.destroy();
@@ -263,7 +263,7 @@ function count(bytes: Uint8Array, what: number): number {
 }
 
 function show(capture: Captured, file: string | undefined, { veil }: Job): { text: string; whole: boolean } {
-  const readable = (text: string) => veil?.(asShown(text)) ?? asShown(text);
+  const readable = (text: string) => veil?.(outputForModel(text)) ?? outputForModel(text);
   const whole = capture.cut ? undefined : readable(capture.front + capture.back);
   const room = MAX_SHOWN_CHARS - NOTES_CHARS;
   if (whole !== undefined && whole.length <= room) return { text: whole, whole: true };
@@ -298,7 +298,7 @@ const CONTROLS = /[\0-\x07\x0b\x0c\x0e-\x1a\x1c-\x1f\x7f-\x9f]/g;
 /**
  * The text as a terminal would show it: without control codes, and only the last state of a line that was overwritten.
  */
-export function asShown(raw: string): string {
+export function outputForModel(raw: string): string {
   const plain = raw.replace(CODES, (code, end) => (end === "K" ? code : "")).replace(CONTROLS, "");
   if (!/[\r\b\x1b]/.test(plain)) return plain;
   return plain
@@ -333,7 +333,7 @@ function live(clock: Clock, all: Captured, show?: (lines: string) => void): { on
     cancel = undefined;
     lastShown = clock.now();
     const end = (all.back || all.front).slice(-4_000);
-    const lines = asShown(end)
+    const lines = outputForModel(end)
       .split("\n")
       .flatMap((line) => (line.trim() ? [line.trimEnd().slice(-500)] : []));
     if (lines.length) show?.(lines.slice(-LIVE_LINES).join("\n"));

@@ -5,7 +5,7 @@ import path from "node:path";
 import { isInside } from "zz/text";
 import type { Guard } from "./limits.ts";
 import { isFolder, real } from "./paths.ts";
-import { type Found, IN_GIT, type Places, stores } from "./places.ts";
+import { type Found, IN_GIT, type SelfRunningFiles, stores } from "./places.ts";
 
 interface Repository {
   write: string[]; // writable, though it may be outside of the project
@@ -74,7 +74,11 @@ function read(at: string): string | undefined {
 /**
  * Guarded paths among what a command can write to: read-only if they exist already. New ones are checked afterwards.
  */
-export function guarded(roots: string[], found: Found, { all, hooks }: Places): Omit<Guard, "copies" | "endpoints"> {
+export function findGuardedFiles(
+  roots: string[],
+  found: Found,
+  { all, hooks }: SelfRunningFiles,
+): Omit<Guard, "copies" | "endpoints"> {
   const own = roots.slice(1).map((at) => path.join(at, ".git")); // of the project itself, more is known
   const inner = found.folders.filter((at) => at.includes("/.git/modules/") || own.includes(at)).slice(0, MAX_MOUNTED);
   const git = inner.flatMap((at) => IN_GIT.map((name) => path.join(at, name)));

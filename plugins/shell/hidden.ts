@@ -6,7 +6,7 @@ import type { Ctx, Rule } from "zz";
 import { otherNames } from "./hard-links.ts";
 import { direntsOf } from "./paths.ts";
 
-export interface ClosedFiles {
+export interface UnreadableFiles {
   hide: string[]; // neither readable nor writable
   pin: string[]; // those of `hide` that rules name: their folders cannot be moved
   keep: string[]; // readable, but not writable
@@ -23,7 +23,7 @@ const isPattern = (name: string): boolean => /[*?]/.test(name);
  * Files closed by the rules or the list of secret files, and zz's own. Rules that ask close files as well, since a
  * sandbox cannot ask. What is written on a view is judged afterwards, file by file.
  */
-export async function closedFiles(ctx: Ctx, onView = false): Promise<ClosedFiles> {
+export async function findUnreadableFiles(ctx: Ctx, onView = false): Promise<UnreadableFiles> {
   const { root, permissions } = ctx;
   const { home } = ctx.about;
   const own = [
@@ -74,7 +74,7 @@ export async function closedFiles(ctx: Ctx, onView = false): Promise<ClosedFiles
 /** New files whose names must not be written: a sandbox cannot prevent new files. */
 export async function unwantedFiles(
   ctx: Ctx,
-  { keep, absent }: Pick<ClosedFiles, "keep" | "absent">,
+  { keep, absent }: Pick<UnreadableFiles, "keep" | "absent">,
 ): Promise<string[]> {
   const made = absent.filter((at) => statOf(at) !== undefined);
   const { patterns } = denied(ctx, "write");

@@ -193,10 +193,10 @@ async function decide(
   const wrong = own.fault();
   if (wrong) throw new Error(`Cannot run commands: the setting ${wrong}. Fix it.`);
   const [judged, sandbox] = await Promise.all([judgeCommand(command, ctx, config), sandboxName(config, ctx)]);
-  const { askedForDenied, askedInstead, judgedOnCopy, needsOf, needsOnCopy } = await import("./needs.ts");
+  const { askedForDenied, askedInstead, judgeForCopy, needsOf, needsOnCopy } = await import("./needs.ts");
   const judge = (except: readonly string[]) => judgeCommand(command, ctx, { except: [...config.except, ...except] });
   const mayOnCopy = config.effects === "ask" && sandbox && !hosts.length && !direct;
-  const onCopy = mayOnCopy ? await judgedOnCopy(command, judged, ctx, { judge, tmp: own.tmp }) : undefined;
+  const onCopy = mayOnCopy ? await judgeForCopy(command, judged, ctx, { judge, tmp: own.tmp }) : undefined;
   if (onCopy) return { judgement: onCopy, needs: needsOnCopy(onCopy, ctx), sandbox, strict: true, onView: true };
   const first = await askedInstead(judged, judge, ctx);
   const judgement = sandbox ? first : askedForDenied(first, ctx);
@@ -232,8 +232,8 @@ async function verdictOf(command: string, ctx: Ctx, config: Config, own: Own): P
   const { judgement, sandbox, onView, needs: all } = await decide({ command }, ctx, config, own);
   const { unresolved: _, ...named } = all;
   const needs = Object.entries(named) as [Kind, Need[]][];
-  const { whyBeyond } = await import("./beyond.ts");
-  const beyond = onView ? undefined : whyBeyond(judgement.simple);
+  const { whyNotOnCopy } = await import("./beyond.ts");
+  const beyond = onView ? undefined : whyNotOnCopy(judgement.simple);
   const answers = needs.flatMap(([kind, list]) =>
     list.map((need, i) => {
       const name = typeof need === "string" ? need : need.name;
@@ -380,8 +380,8 @@ async function run(
     const again = failed && sandbox && net !== "all" && !isStopped ? await runAgain(text) : "";
     if (typeof again !== "string") return again;
     if (view) {
-      const { keepEffects } = await import("./keep.ts");
-      const { unkept, ...kept } = await keepEffects(view, ctx, { line: promptLine(command), failed, isStopped });
+      const { keepChanges } = await import("./keep.ts");
+      const { unkept, ...kept } = await keepChanges(view, ctx, { line: promptLine(command), failed, isStopped });
       const said = text + kept.text + (again && `\n[${again}]`);
       return { ...kept, text: said, data: { ...data, ...(unkept && { unkept }) } };
     }
@@ -394,15 +394,15 @@ async function run(
   }
 
   async function runAgain(output = ""): Promise<Result | string> {
-    const { lackOf, lookupWords, offerAgain } = await import("./again.ts");
+    const { findMissingAccess, lookupWords, offerRerun } = await import("./again.ts");
     const lookups = (sandbox?.lookups?.() ?? []).filter(
       (host) => ctx.permissions.judge("net", host).verdict !== "deny",
     );
-    const lack = lackOf(command, output, ctx.root, lookups);
+    const lack = findMissingAccess(command, output, ctx.root, lookups);
     const call = { command, hosts, ...(timeout_ms !== undefined && { timeout_ms }) };
-    if (view) return lack ? offerAgain(lack, call, ctx, own.offers, "copy") : lookupWords(lookups);
+    if (view) return lack ? offerRerun(lack, call, ctx, own.offers, "copy") : lookupWords(lookups);
     const others = lack && "hosts" in lack ? lack.hosts.filter((host) => net === "none" || !net.includes(host)) : [];
-    return others.length ? offerAgain({ hosts: others }, call, ctx, own.offers, "sandbox") : "";
+    return others.length ? offerRerun({ hosts: others }, call, ctx, own.offers, "sandbox") : "";
   }
 }
 
@@ -428,8 +428,8 @@ async function openedSandbox(ctx: Ctx, net: Net, readonly: boolean, view: View |
   const write = ctx.permissions.rules.flatMap(({ verdict, kind, name }) =>
     verdict === "allow" && kind === "write" && name ? [ctx.permissions.place(name)] : [],
   );
-  const { closedFiles } = await import("./hidden.ts");
-  const closed = await closedFiles(ctx, view !== undefined);
+  const { findUnreadableFiles } = await import("./hidden.ts");
+  const closed = await findUnreadableFiles(ctx, view !== undefined);
   const more = view
     ? { ...(await hiddenFromView(ctx, view, closed.hide)), tmp: await own.tmp() }
     : await hiddenHome(ctx, closed.hide);
@@ -454,11 +454,11 @@ async function openedForService(
   ctx: Ctx,
   { hosts, write, readonly }: { hosts: string[]; write: string[]; readonly: boolean },
 ) {
-  const [{ openSandbox }, { closedFiles }] = await Promise.all([import("./sandbox.ts"), import("./hidden.ts")]);
+  const [{ openSandbox }, { findUnreadableFiles }] = await Promise.all([import("./sandbox.ts"), import("./hidden.ts")]);
   const isDenied = ctx.permissions.rules.some(({ verdict, kind }) => verdict === "deny" && kind === "net");
   const net = hosts.includes("*") && !isDenied ? "all" : netOf(ctx, hosts);
   const { programs, root } = ctx;
-  return openSandbox({ programs, root, write, ...(await closedFiles(ctx)), net, readonly, service: true });
+  return openSandbox({ programs, root, write, ...(await findUnreadableFiles(ctx)), net, readonly, service: true });
 }
 
 /** What commands on a view, which run unreviewed, cannot see: all but the project, the system and PATH's programs. */

@@ -11,7 +11,7 @@ const ON_COPY =
 
 type Kept = Pick<Result, "text" | "failed" | "refused"> & { unkept?: string };
 /** The lines under the command's output, whether keeping its changes failed, and why nothing was kept. */
-export async function keepEffects(
+export async function keepChanges(
   view: View,
   ctx: Ctx,
   { line, failed, isStopped }: { line: string; failed: boolean; isStopped: boolean },

@@ -3,7 +3,7 @@
 import path from "node:path";
 import type { Ctx } from "zz";
 import { isInside, removeTree, temporaryFolder } from "zz/text";
-import { closedFiles } from "./hidden.ts";
+import { findUnreadableFiles } from "./hidden.ts";
 import { isFolder, real } from "./paths.ts";
 import { callsFile, limited, locate, type Sandbox } from "./sandbox.ts";
 
@@ -16,7 +16,7 @@ export async function openLook(ctx: Ctx, reads: string[]): Promise<Pick<Sandbox,
     verdict === "allow" && kind === "read" && !but && !/[*?]/.test(name ?? "") ? [permissions.place(name ?? "/")] : [],
   );
   const seen = outermost(real([root, ...reads, ...allowed]));
-  const closed = (await closedFiles(ctx)).hide;
+  const closed = (await findUnreadableFiles(ctx)).hide;
   const hidden = outermost(real([...closed, path.join(root, ".git")])).filter((at) =>
     seen.some((folder) => isInside(folder, at) && folder !== at),
   );

@@ -51,7 +51,7 @@ const namesSecret = ({ simple, writes }: Judged, { permissions }: Ctx): boolean 
 type Judge = (except: readonly string[]) => Promise<Judged>; // the same line, with these denials lifted
 
 /** Judges a line that may run at once on a copy of the project. Undefined if it may not: the gate decides as usual. */
-export async function judgedOnCopy(
+export async function judgeForCopy(
   command: string,
   first: Judged,
   ctx: Ctx,
@@ -76,8 +76,8 @@ export async function judgedOnCopy(
   if (onWrites !== "ask" && isUnknown) return undefined;
   if (isUnknown && permissions.rules.some(({ verdict, kind }) => verdict === "deny" && kind === "run"))
     return undefined;
-  const [{ whyBeyond }, { outsideOf, whyNoView }] = await Promise.all([import("./beyond.ts"), import("./view.ts")]);
-  if (whyBeyond(judged.simple) || judged.simple.some((one) => asksOtherRepository(one, root))) return undefined;
+  const [{ whyNotOnCopy }, { outsideOf, whyNoView }] = await Promise.all([import("./beyond.ts"), import("./view.ts")]);
+  if (whyNotOnCopy(judged.simple) || judged.simple.some((one) => asksOtherRepository(one, root))) return undefined;
   const named = judged.simple.flatMap(namesOf).filter((at) => !isInside(root, at));
   const isLooking = judged.reads.length + named.length > 0;
   const hidden = isLooking ? outsideOf(root) : [];

@@ -34,7 +34,7 @@ export interface Keeper {
   close(): { path?: string; failure?: string; drop(): void };
 }
 /** Writes the output to a file as soon as it is longer than what the model is shown. */
-export function keeper(folder: string): Keeper {
+export function openOutputStore(folder: string): Keeper {
   let held: Buffer[] = [];
   let size = 0;
   let fd: number | undefined;

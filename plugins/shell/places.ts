@@ -33,13 +33,13 @@ const HOOKS = split(`
 /** Files of a git folder. */
 export const IN_GIT = ["config", "config.worktree", "commondir", "gitdir", "hooks"];
 
-export interface Places {
+export interface SelfRunningFiles {
   all: string[]; // whether they exist or not
   hooks?: string; // a hooks folder among the project's own files, which package installers write to
 }
 
 /** The places of a project: those known by name, and those that git's configuration names. */
-export function places(root: string, git: GitProgram | undefined): Places {
+export function findSelfRunningFiles(root: string, git: GitProgram | undefined): SelfRunningFiles {
   const home = os.homedir();
   const startFiles = isInside(root, home) ? HOME.map((name) => path.join(home, name)) : [];
   const fromGit = git ? gitPlaces(root, git) : { all: [] };
@@ -66,7 +66,7 @@ function linkAndTarget(root: string, at: string): string[] {
 }
 
 /** The project's files that git's configuration is read from, or names: hooks, filters, commands of aliases. */
-export function gitPlaces(root: string, git: GitProgram): Places {
+export function gitPlaces(root: string, git: GitProgram): SelfRunningFiles {
   const top = repositoryTop(root);
   if (!top) return { all: [] };
   const found = new Set<string>();
@@ -108,7 +108,7 @@ function configuration(root: string, git: GitProgram): Setting[] {
   const settings = output.flatMap((text, i) => {
     if (i % 2 || output[i + 1] === undefined) return [];
     const origin = path.resolve(root, text.replace(/^file:/, ""));
-    return [{ origin, ...setting(output[i + 1]!) }];
+    return [{ origin, ...parseGitSetting(output[i + 1]!) }];
   });
   configurations.set(root, { stamp: stampOfSettings(root, origins(settings)), settings });
   return settings;
@@ -126,7 +126,7 @@ function stampOfSettings(root: string, origins: string[]): string {
   return [process.env.GIT_CONFIG_GLOBAL, process.env.GIT_CONFIG_SYSTEM, ...files].join();
 }
 
-export function setting(text: string): { key: string; value: string } {
+export function parseGitSetting(text: string): { key: string; value: string } {
   const at = text.indexOf("\n");
   return at < 0 ? { key: text, value: "" } : { key: text.slice(0, at), value: text.slice(at + 1) };
 }
@@ -166,7 +166,7 @@ const MAX_FOLDERS = 20_000;
 const MAX_FILES = 20_000; // checked for hard links
 
 /** Searches a project, nearest folders first, without installed packages, in which a person does not work. */
-export function search(root: string, links = true): Found {
+export function findRepositories(root: string, links = true): Found {
   const found: Found = {
     folders: [],
     gitPointers: [],

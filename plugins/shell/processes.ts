@@ -14,7 +14,7 @@ const LINGER_MS = 1_000; // ms that child processes may outlive the command
  * Gives processes that the command left running a moment to end by themselves, then ends them. Returns a note if it had
  * to.
  */
-export async function settle(
+export async function endAllProcesses(
   programs: Programs,
   pid: number,
   closed: Promise<unknown>,
@@ -175,7 +175,7 @@ function usualCaps(): Caps {
 }
 
 /** Reports once when a command exceeds its caps, if it runs longer than a moment. */
-export function watch(
+export function watchLimits(
   pid: number,
   caps: Partial<Caps>,
   { tmp, upper }: { tmp?: string | undefined; upper?: string | undefined },

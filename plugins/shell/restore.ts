@@ -2,19 +2,19 @@
 import fs from "node:fs";
 import path from "node:path";
 import { isInside } from "zz/text";
-import { guarded, repository } from "./guards.ts";
+import { findGuardedFiles, repository } from "./guards.ts";
 import type { Guard } from "./limits.ts";
 import { bytesOf, direntsOf, isFolder } from "./paths.ts";
 import {
   askGit,
   type Found,
+  findRepositories,
+  findSelfRunningFiles,
   type GitProgram,
   gitFolders,
   IN_GIT,
-  type Places,
-  places,
-  search,
-  setting,
+  parseGitSetting,
+  type SelfRunningFiles,
 } from "./places.ts";
 
 interface Kept {
@@ -37,7 +37,7 @@ interface Snapshots {
  * Takes a snapshot before the first of several simultaneous commands, and compares after the last. `own` is a folder
  * for copies.
  */
-export function watcher(
+export function watchGuardedFiles(
   roots: string[],
   own: string,
   git: GitProgram | undefined,
@@ -49,11 +49,11 @@ export function watcher(
     begin() {
       if (running++) return before.guard;
       const found = searchAll(roots);
-      const named = roots.map((root) => places(root, git));
+      const named = roots.map((root) => findSelfRunningFiles(root, git));
       const all = { all: named.flatMap((one) => one.all), hooks: named[0]!.hooks };
       const watched = new Map(pathsToWatch(found, all).map((at) => [at, snapshot(at)]));
       const { endpoints } = found;
-      const guard = { ...guarded(roots, found, all), copies: copyHooks(all.hooks, own), endpoints };
+      const guard = { ...findGuardedFiles(roots, found, all), copies: copyHooks(all.hooks, own), endpoints };
       if (all.hooks && !guard.copies.length && isThere(all.hooks)) guard.readonly.push(all.hooks);
       if (!guard.copies.length && all.hooks) watched.set(all.hooks, snapshot(all.hooks));
       before = { found, watched, zz: isThere(zz), guard };
@@ -82,7 +82,7 @@ export function watcher(
 }
 
 function searchAll(roots: string[], links = true): Found {
-  const all = roots.map((root) => search(root, links));
+  const all = roots.map((root) => findRepositories(root, links));
   const outer = repository(roots[0]!).folders.flatMap(gitFolders);
   return {
     folders: [...new Set([...outer, ...all.flatMap((one) => one.folders)])],
@@ -126,7 +126,7 @@ const removalNote = (at: string): string =>
 const restoreNote = (at: string): string =>
   `'${at}' could run commands outside of the sandbox: it was put back as it was`;
 
-function pathsToWatch(found: Found, { all, hooks }: Places): string[] {
+function pathsToWatch(found: Found, { all, hooks }: SelfRunningFiles): string[] {
   const git = found.folders.flatMap((folder) => IN_GIT.map((name) => path.join(folder, name)));
   return [...new Set([...git, ...found.gitPointers, ...found.startFiles, ...all])].filter((at) => at !== hooks);
 }
@@ -280,6 +280,6 @@ function onlyHarmless(at: string, saved: Buffer = Buffer.alloc(0), git: GitProgr
 }
 
 function isPlain(text: string): boolean {
-  const { key, value } = setting(text);
+  const { key, value } = parseGitSetting(text);
   return isHarmless(key.split(".")[0], key.split(".").at(-1)!, value);
 }

@@ -4,16 +4,16 @@ import os from "node:os";
 import path from "node:path";
 import type { Programs } from "zz";
 import { isInside, removeTree, temporaryFolder, writeWhole } from "zz/text";
-import { BASE, bubblewrap, SYSTEM } from "./bubblewrap.ts";
+import { BASE, bubblewrapArgs, SYSTEM } from "./bubblewrap.ts";
 import { collect } from "./collect.ts";
 import { findEndpoints } from "./endpoints.ts";
 import { type Limits, type OpenLimits, PORT, SOCKET } from "./limits.ts";
-import { hasPlace, hearLookups } from "./lookups.ts";
+import { hasPlace, recordLookups } from "./lookups.ts";
 import { isFolder, real } from "./paths.ts";
-import { search } from "./places.ts";
-import { watcher } from "./restore.ts";
-import { OUTSIDE, seatbelt } from "./seatbelt.ts";
-import { filter } from "./seccomp.ts";
+import { findRepositories } from "./places.ts";
+import { watchGuardedFiles } from "./restore.ts";
+import { OUTSIDE, seatbeltProfile } from "./seatbelt.ts";
+import { seccompFilter } from "./seccomp.ts";
 
 export type { Limits } from "./limits.ts";
 
@@ -95,11 +95,13 @@ export async function openSandbox(limits: Limits): Promise<Sandbox> {
     const { openProxy } = await import("./proxy.ts");
     inner.proxy = await openProxy(net, mac ? undefined : { folder: own, name: SOCKET });
   }
-  if ((limits.view || limits.service) && net === "none" && hasPlace()) inner.lookups = await hearLookups(own);
+  if ((limits.view || limits.service) && net === "none" && hasPlace()) inner.lookups = await recordLookups(own);
   const folders = [root, ...avoid.filter((at) => isFolder(at) && !isInside(root, at))];
   const git = locate(programs, "git", avoid);
   const watch =
-    limits.readonly || limits.service ? undefined : watcher(folders, own, git ? { programs, program: git } : undefined);
+    limits.readonly || limits.service
+      ? undefined
+      : watchGuardedFiles(folders, own, git ? { programs, program: git } : undefined);
   return {
     name: mac ? "sandbox-exec" : "bubblewrap",
     tmp: inner.tmp,
@@ -107,13 +109,13 @@ export async function openSandbox(limits: Limits): Promise<Sandbox> {
     lookups: () => inner.lookups?.names() ?? [],
     wrap(argv) {
       if (watch) inner.guard = watch.begin();
-      if (mac) return { argv: [program, ...seatbelt(inner, known), ...argv], env: environment(inner) };
+      if (mac) return { argv: [program, ...seatbeltProfile(inner, known), ...argv], env: environment(inner) };
       // Sockets and FIFOs of the lower folder cannot be reached through an overlay.
-      const inProject = limits.view ? [] : (inner.guard?.endpoints ?? search(root, false).endpoints);
+      const inProject = limits.view ? [] : (inner.guard?.endpoints ?? findRepositories(root, false).endpoints);
       const found = findEndpoints(folders, inProject);
       inner.endpoints = found.at;
       const calls = callsFile(own, !found.unknown || inner.proxy !== undefined);
-      const whole = [...limited(program, calls), ...bubblewrap(inner), ...argv];
+      const whole = [...limited(program, calls), ...bubblewrapArgs(inner), ...argv];
       return { argv: limits.view?.wrap(whole) ?? whole, env: environment(inner) };
     },
     settle: () => [...(inner.proxy?.refused() ?? []), ...(inner.guard?.notes ?? []), ...(watch?.end() ?? [])],
@@ -136,7 +138,7 @@ function knowsSize(programs: Programs, program: string): Promise<boolean> {
 
 /** If a program listens at a path that cannot be covered, a command gets no UNIX sockets; the proxy needs one. */
 export function callsFile(own: string, unix: boolean): string | undefined {
-  const [file, calls] = [path.join(own, unix ? "calls" : "calls-without-unix"), filter({ unix })];
+  const [file, calls] = [path.join(own, unix ? "calls" : "calls-without-unix"), seccompFilter({ unix })];
   if (calls && !fs.existsSync(file)) writeWhole(file, calls, 0o400);
   return calls && file;
 }

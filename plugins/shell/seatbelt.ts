@@ -42,7 +42,7 @@ export const OUTSIDE = [
 const SHARED = ["/private/tmp", "/private/var/tmp", "/private/var/folders"];
 
 /** Written with care, since no test here can run it: a test reads it by the rule that the last match wins. */
-export function seatbelt(limits: OpenLimits, outside: readonly string[] = OUTSIDE): string[] {
+export function seatbeltProfile(limits: OpenLimits, outside: readonly string[] = OUTSIDE): string[] {
   const { root, write, hide, keep = [], pin = [], show = [], readonly, service, guard, tmp, net, proxy } = limits;
   const { write: own, guard: gits } = repository(root);
   const writable = readonly ? (service ? real(write) : []) : [...real([root, ...write]), ...own];

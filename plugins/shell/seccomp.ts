@@ -41,7 +41,7 @@ const NOT_IMPLEMENTED = ["clone3", "io_uring_setup", "io_uring_enter", "io_uring
 type Instruction = [code: number, k: number, yes?: number, no?: number];
 
 /** For `--seccomp`; undefined on a machine whose system calls are not listed here. */
-export function filter({ machine = process.arch as string, unix = true } = {}): Buffer | undefined {
+export function seccompFilter({ machine = process.arch as string, unix = true } = {}): Buffer | undefined {
   const column = MACHINES.indexOf(machine);
   if (column < 0) return;
   const rows = CALLS.split(",").map((row) => row.trim().split(" "));

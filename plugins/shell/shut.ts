@@ -4,7 +4,7 @@ import os from "node:os";
 import type { Programs } from "zz";
 import { real } from "./paths.ts";
 import { locate } from "./sandbox.ts";
-import { filter } from "./seccomp.ts";
+import { seccompFilter } from "./seccomp.ts";
 
 /** What holds the libraries of a system, and where they are listed. */
 const LIBRARIES =
@@ -18,7 +18,7 @@ type Shut = { name: string; argv: string[]; third?: Uint8Array };
 export function shutSandbox(programs: Programs, name: string, argv: string[], only: string[]): Shut {
   if (name === "sandbox-exec") return { name, argv: ["/usr/bin/sandbox-exec", "-p", profile(only), ...argv] };
   const mounts = LIBRARIES.split(" ").flatMap((at) => ["--ro-bind-try", at, at]);
-  const calls = filter({ unix: false });
+  const calls = seccompFilter({ unix: false });
   const args = [
     ...["--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL", "--clearenv", "--chdir", "/"],
     ...(calls ? ["--seccomp", "3"] : []),

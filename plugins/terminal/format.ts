@@ -2,12 +2,13 @@
 import { clip, oneLine, plural, wrap } from "zz/text";
 
 /** One line without control and invisible characters, at most so many columns wide. */
-export const short = (text: string, columns = 60): string => clip(visible(text.slice(0, 4 * columns + 1_000)), columns);
+export const shortenToColumns = (text: string, columns = 60): string =>
+  clip(visible(text.slice(0, 4 * columns + 1_000)), columns);
 
 /** The end of a text, likewise. */
 export function tail(text: string, columns: number): string {
   const reversed = (line: string) => [...line].reverse().join("");
-  return reversed(short(reversed(text), columns));
+  return reversed(shortenToColumns(reversed(text), columns));
 }
 
 const visible = (text: string): string =>
@@ -36,7 +37,7 @@ export function summary(text: string): string {
 const MAX_FOLDED_CHARS = 200_000; // more would scroll by unread
 
 /** A text as rows; rows beyond `maxRows` are counted. */
-export function folded(text: string, columns: number, maxRows: number): string[] {
+export function foldRows(text: string, columns: number, maxRows: number): string[] {
   const rows = text
     .slice(0, MAX_FOLDED_CHARS)
     .split("\n")
@@ -45,5 +46,5 @@ export function folded(text: string, columns: number, maxRows: number): string[]
     .flatMap((row) => wrap(row, Math.max(columns, 10)));
   if (rows.length <= maxRows + 1) return rows;
   const rest = `… ${plural(rows.length - maxRows, "more row")} (display.thinking full shows them)`;
-  return [...rows.slice(0, maxRows), short(rest, columns)];
+  return [...rows.slice(0, maxRows), shortenToColumns(rest, columns)];
 }

@@ -28,12 +28,12 @@ export interface Drawer {
 }
 
 /** What draws images on this screen; a string says why nothing does. */
-export async function drawer(screen: Screen, ctx: Ctx): Promise<Drawer | string> {
+export async function openDrawer(screen: Screen, ctx: Ctx): Promise<Drawer | string> {
   if (screen.config().images === "off") return "the person turned images off";
   const none = "there is no terminal here that draws images";
   if (!screen.live || !screen.io.stderr.isTTY || isPlain(screen)) return none;
   const protocol = protocolOf(screen.io.variable);
-  if (protocol) return { draw: (image) => drawn(protocol, image, columnsOf(screen)), unfit };
+  if (protocol) return { draw: (image) => drawOne(protocol, image, columnsOf(screen)), unfit };
   if (/^(dumb|linux)\b/.test(screen.io.variable("TERM") ?? "")) return none;
   const { askForSixels, sixels, unfitForSixels } = await import("./sixel.ts");
   screen.sixels ??= askForSixels(ctx);
@@ -53,8 +53,8 @@ function unfit({ type, bytes, width = 0, height = 0 }: MediaFile): string | unde
 }
 
 /** The images that can be drawn, each in a new row; "" if there are none. */
-export async function drawing(screen: Screen, images: readonly { base64: string }[], ctx: Ctx): Promise<string> {
-  const how = await drawer(screen, ctx);
+export async function drawImages(screen: Screen, images: readonly { base64: string }[], ctx: Ctx): Promise<string> {
+  const how = await openDrawer(screen, ctx);
   if (typeof how === "string") return "";
   const media = images.map(({ base64 }) => tryTo(() => mediaIn(Buffer.from(base64, "base64"))));
   const texts: string[] = [];
@@ -62,7 +62,7 @@ export async function drawing(screen: Screen, images: readonly { base64: string 
   return texts.filter(Boolean).join("\n");
 }
 
-export function drawn(
+export function drawOne(
   protocol: Protocol,
   { base64, bytes, width = 1, height = 1 }: MediaFile,
   columns: number,

@@ -5,7 +5,7 @@
 
 import type { Zz } from "zz";
 import { ERASE_BELOW, rewrapsLines, terminalColumns, width } from "zz/text";
-import { short, tail } from "./format.ts";
+import { shortenToColumns, tail } from "./format.ts";
 import type { Theme } from "./styles.ts";
 
 const FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏";
@@ -48,7 +48,7 @@ export function liveLine({ io, on, look }: Where) {
   /** Shows progress. Outside a turn, such as while the code is indexed, there is no clock, so it is drawn at once. */
   function progress(text: string): void {
     said = text;
-    if (!cancel) show([short(text, Math.min(60, columns() - 1))]);
+    if (!cancel) show([shortenToColumns(text, Math.min(60, columns() - 1))]);
   }
   function typed(text: string): void {
     ahead = text;
@@ -61,7 +61,7 @@ export function liveLine({ io, on, look }: Where) {
       `${seconds} s`,
       ...(tokens ? [`${tokens} tokens`] : []),
     ];
-    const text = short(head.join(" · "), columns() - 1);
+    const text = shortenToColumns(head.join(" · "), columns() - 1);
     const lines = tokens ? [said] : said.split("\n"); // thoughts stay in one row
     const room = columns() - width(text) - 5;
     const rest = lines.length > 1 ? "" : tail(said.slice(-500), Math.max(room, 1));
@@ -70,7 +70,7 @@ export function liveLine({ io, on, look }: Where) {
     show([room > 10 && rest ? `${text} · ${look().dim(rest)}` : text, ...rows, ...mine]);
   }
   function cell(line: string): string {
-    return `  ${short(line, columns() - 3)}`;
+    return `  ${shortenToColumns(line, columns() - 3)}`;
   }
   function tailRows(): number {
     return Math.max(1, Math.min(MAX_TAIL_ROWS, (io.stderr.rows || 24) - 8));

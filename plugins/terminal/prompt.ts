@@ -4,7 +4,7 @@ import fs from "node:fs";
 import path from "node:path";
 import type { Ctx } from "zz";
 import { repositoryTop, terminalColumns } from "zz/text";
-import { short } from "./format.ts";
+import { shortenToColumns } from "./format.ts";
 
 const [NARROW, VERY_NARROW] = [60, 40]; // columns below which it shows less, and nothing
 
@@ -14,7 +14,7 @@ export async function promptOf({ root, chat, io, permissions }: Ctx, since: numb
   if (columns < VERY_NARROW) return unasked.map((word) => `${word} `).join("");
   const minutes = Math.floor((Date.now() - since) / 60_000);
   const context = chat.window && chat.used ? [`${Math.round((100 * chat.used) / chat.window)} %`] : [];
-  const folder = columns < NARROW ? [] : [short(path.basename(root), 20), await branchOf(root)];
+  const folder = columns < NARROW ? [] : [shortenToColumns(path.basename(root), 20), await branchOf(root)];
   const time = minutes && columns >= NARROW ? [`${minutes} min`] : [];
   const parts = [...folder, ...context, ...time, ...unasked].filter(Boolean);
   return parts.length ? `${parts.join(" · ")} ` : "";
@@ -31,7 +31,7 @@ export async function branchOf(folder: string): Promise<string> {
   const linked = /^gitdir: (.*)/.exec(await firstBytes(git))?.[1]?.trim();
   const head = await firstBytes(path.join(linked ? path.resolve(top, linked) : git, "HEAD"));
   const found = /^(?:ref: refs\/heads\/(?!\.)(.+)|([0-9a-f]{7})[0-9a-f]{33,57})$/m.exec(head);
-  return short(found?.[1] ?? found?.[2] ?? "", 30);
+  return shortenToColumns(found?.[1] ?? found?.[2] ?? "", 30);
 }
 
 /** The beginning of a file; "" if it cannot be read, or is a pipe or a device. */

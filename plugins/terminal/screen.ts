@@ -1,7 +1,7 @@
 // The screen: whether a person watches, which styles it has, and rows that are printed around the live line.
 import type { Zz } from "zz";
 import { terminalColumns, width } from "zz/text";
-import { short } from "./format.ts";
+import { shortenToColumns } from "./format.ts";
 import { liveLine } from "./live.ts";
 import type { Cell } from "./sixel.ts";
 import { PLAIN, type Theme, type ThemeName } from "./styles.ts";
@@ -80,16 +80,16 @@ export async function readColours(screen: Screen): Promise<void> {
   screen.theme = themeOf(theme, colours, depth);
 }
 
-export const signs = (screen: Screen): typeof SIGNS => (isPlain(screen) ? WORDS : SIGNS);
+export const signsOf = (screen: Screen): typeof SIGNS => (isPlain(screen) ? WORDS : SIGNS);
 
-export function print({ io, line, live }: Screen, text: string): void {
+export function printAbove({ io, line, live }: Screen, text: string): void {
   line.wipe();
   if (live) io.stderr.write(`${text}\n`);
 }
 
 /** One row; its middle is shortened to fit. */
-export function row(screen: Screen, head: string, middle: string, end = ""): string {
+export function formatRow(screen: Screen, head: string, middle: string, end = ""): string {
   const room = columnsOf(screen) - width(head) - width(end) - 2;
-  const text = `${short(middle, Math.max(room, 1))}${end}`;
+  const text = `${shortenToColumns(middle, Math.max(room, 1))}${end}`;
   return text ? `${head} ${look(screen).dim(text)}` : head;
 }

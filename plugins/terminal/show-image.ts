@@ -17,8 +17,8 @@ export function addShowImage(zz: Zz<any>, screen: Screen): void {
     needs: ({ path }) => ({ read: [path] }),
     async run({ path }, ctx) {
       const cannot = (why: string) => new Error(`Cannot show '${path}': ${why}`);
-      const { drawer } = await import("./images.ts");
-      const how = await drawer(screen, ctx);
+      const { openDrawer } = await import("./images.ts");
+      const how = await openDrawer(screen, ctx);
       const image = imageAt(path, ctx, cannot);
       const { type, bytes, width, height } = image;
       const otherwise = (why: string) => cannot(`${why}. open_file opens it in the person's own program.`);

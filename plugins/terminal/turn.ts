@@ -2,8 +2,18 @@
 // end.
 import type { Answer, Ctx, Events, Image, Zz } from "zz";
 import { plural, thousands, width, wrap } from "zz/text";
-import { argumentsOf, folded, short, subjectOf, summary } from "./format.ts";
-import { type Announced, columnsOf, isPlain, isRich, look, print, row, type Screen, signs } from "./screen.ts";
+import { argumentsOf, foldRows, shortenToColumns, subjectOf, summary } from "./format.ts";
+import {
+  type Announced,
+  columnsOf,
+  formatRow,
+  isPlain,
+  isRich,
+  look,
+  printAbove,
+  type Screen,
+  signsOf,
+} from "./screen.ts";
 import { SHOW_IMAGE } from "./show-image.ts";
 
 const MAX_REFUSAL_COLUMNS = 1_000; // a refusal says what would allow the call, so it is not cut to a row
@@ -23,7 +33,7 @@ export function showTurns(zz: Zz<any>, screen: Screen): void {
     if (to === "thinking") line.begin("thinking");
     if (to === "executing_tools") line.begin(screen.calls[0]?.name ?? "");
     else showResults(screen, true);
-    if (to === "thinking" && screen.live && isPlain(screen)) print(screen, "thinking");
+    if (to === "thinking" && screen.live && isPlain(screen)) printAbove(screen, "thinking");
   });
   zz.on("received", ({ tokens, thinking }) => line.thinks(tokens, thinking));
   zz.on("thought", ({ text, ms }) => {
@@ -32,10 +42,10 @@ export function showTurns(zz: Zz<any>, screen: Screen): void {
     const plain = isPlain(screen);
     const rows = plain
       ? [`thought for ${seconds(ms)}`]
-      : folded(text, columnsOf(screen) - 2, thinking === "full" ? Number.POSITIVE_INFINITY : 2).map(
+      : foldRows(text, columnsOf(screen) - 2, thinking === "full" ? Number.POSITIVE_INFINITY : 2).map(
           (one) => `┆ ${one}`,
         );
-    for (const one of rows) print(screen, look(screen).dim(one));
+    for (const one of rows) printAbove(screen, look(screen).dim(one));
   });
   const attached = new WeakSet<object>(); // messages whose images were drawn
   zz.on(
@@ -46,12 +56,12 @@ export function showTurns(zz: Zz<any>, screen: Screen): void {
       if (task !== "chat" || asked?.role !== "user" || !asked.images || attached.has(asked)) return;
       attached.add(asked);
       const text = chat.messages.at(-1) === asked ? await drawn(screen, asked.images, ctx) : "";
-      if (text) print(screen, text);
+      if (text) printAbove(screen, text);
     },
     DRAWING,
   );
   zz.on("changed", ({ shown = "" }) => {
-    for (const one of foldedDiff(screen, shown)) print(screen, one);
+    for (const one of foldedDiff(screen, shown)) printAbove(screen, one);
   });
   zz.on("progressed", ({ text }) => (text || !screen.idle ? line.progress(text) : line.stop()));
   zz.on("typed", ({ text }) => line.typed(text));
@@ -61,7 +71,7 @@ export function showTurns(zz: Zz<any>, screen: Screen): void {
     if (!screen.live || !screen.stays) return;
     const { stats, bell, bellAfter } = config();
     if (bell && answer.ms > bellAfter * 1000) zz.io.stderr.write("\x07");
-    if (stats) print(screen, `${look(screen).dim(short(figures(answer), columnsOf(screen) - 1))}\n`);
+    if (stats) printAbove(screen, `${look(screen).dim(shortenToColumns(figures(answer), columnsOf(screen) - 1))}\n`);
   });
 }
 
@@ -79,12 +89,15 @@ function showCalls(zz: Zz<any>, screen: Screen): void {
     if (waiting && !screen.idle) line.resume(waiting.name);
   });
   zz.on("planned", ({ calls, text }, { about }) => {
-    if (text) print(screen, look(screen).dim(short(text, columnsOf(screen) - 1)));
-    const sign = look(screen).accent(signs(screen).call);
+    if (text) printAbove(screen, look(screen).dim(shortenToColumns(text, columnsOf(screen) - 1)));
+    const sign = look(screen).accent(signsOf(screen).call);
     const announced = config().calls === "all" ? calls : [];
     for (const call of announced)
-      print(screen, row(screen, `${sign} ${short(call.name)}`, about.line(call) ?? argumentsOf(call.args)));
-    screen.calls = calls.map(({ id, name }) => ({ id, name: short(name) }));
+      printAbove(
+        screen,
+        formatRow(screen, `${sign} ${shortenToColumns(call.name)}`, about.line(call) ?? argumentsOf(call.args)),
+      );
+    screen.calls = calls.map(({ id, name }) => ({ id, name: shortenToColumns(name) }));
   });
   zz.on(
     "called",
@@ -96,7 +109,7 @@ function showCalls(zz: Zz<any>, screen: Screen): void {
         ? rowsOf(screen, fact, ctx.about.line(call) ?? subjectOf(call.args))
         : "";
       const text = [row, await drawnOf(screen, fact, ctx)].filter(Boolean).join("\n");
-      if (!announced) return text ? print(screen, text) : undefined;
+      if (!announced) return text ? printAbove(screen, text) : undefined;
       announced.result = text;
       showResults(screen);
       const next = nextCall(screen);
@@ -111,7 +124,7 @@ const nextCall = ({ calls }: Screen): Announced | undefined => calls.find(({ res
 /** Shows results in call order: one that is ahead of an earlier call, or beside a question, waits for it, or until all calls have ended. */
 function showResults(screen: Screen, all = false): void {
   if (screen.questions && !all) return;
-  const printResult = ({ result }: Announced) => void (result && print(screen, result));
+  const printResult = ({ result }: Announced) => void (result && printAbove(screen, result));
   while (screen.calls[0]?.result !== undefined) printResult(screen.calls.shift()!);
   if (all) screen.calls.splice(0).forEach(printResult);
 }
@@ -128,7 +141,7 @@ async function drawnOf(screen: Screen, { call, result }: Events["called"], ctx: 
 
 /** The images as text for the terminal; "" if it cannot draw any. The code for it loads with the first image. */
 const drawn = async (screen: Screen, images: readonly Image[], ctx: Ctx): Promise<string> =>
-  screen.live ? (await import("./images.ts")).drawing(screen, images, ctx) : "";
+  screen.live ? (await import("./images.ts")).drawImages(screen, images, ctx) : "";
 
 function isShown({ config }: Screen, { failed }: Events["called"]["result"]): boolean {
   const { calls } = config();
@@ -144,25 +157,29 @@ function rowsOf(screen: Screen, fact: Events["called"], subject: string): string
   const lines = result.text.split("\n").filter((line) => line.trim());
   const rest = lines.length > most + 1 ? [`… ${plural(lines.length - most, "more line")}: /show shows all`] : [];
   const under = [...(rest.length ? lines.slice(0, most) : lines), ...rest];
-  return [first, ...under.map((line) => look(screen).dim(`  ${short(line, columnsOf(screen) - 3)}`))].join("\n");
+  return [first, ...under.map((line) => look(screen).dim(`  ${shortenToColumns(line, columnsOf(screen) - 3)}`))].join(
+    "\n",
+  );
 }
 
 /** The row of a result: its call, how it ended, and how long it took. */
 function rowOf(screen: Screen, { call: { name }, result, ms, shown }: Events["called"], subject: string): string {
-  const { ok, bad } = signs(screen);
+  const { ok, bad } = signsOf(screen);
   const sign = result.failed ? look(screen).bad(bad) : look(screen).ok(ok);
   const time = ` · ${seconds(ms)}`;
-  const came = short(shown ?? summary(result.text), columnsOf(screen));
-  const room = columnsOf(screen) - 1 - width(`✓ ${short(name)}  · ${time}`);
+  const came = shortenToColumns(shown ?? summary(result.text), columnsOf(screen));
+  const room = columnsOf(screen) - 1 - width(`✓ ${shortenToColumns(name)}  · ${time}`);
   const headWith = (columns: number) =>
-    [sign, short(name), short(subject, Math.max(columns, 4))].filter(Boolean).join(" ");
+    [sign, shortenToColumns(name), shortenToColumns(subject, Math.max(columns, 4))].filter(Boolean).join(" ");
   const said = shown ?? result.text;
   const isSentence = result.failed && (shown ? width(shown) > MAX_SHOWN_COLUMNS : !said.trim().includes("\n"));
   if (result.refused || (isSentence && width(came) > room - width(subject))) {
-    const why = result.refused ? short(result.text, MAX_REFUSAL_COLUMNS) : short(said, MAX_ERROR_COLUMNS);
+    const why = result.refused
+      ? shortenToColumns(result.text, MAX_REFUSAL_COLUMNS)
+      : shortenToColumns(said, MAX_ERROR_COLUMNS);
     return wrap(`${headWith(room)} · ${why}${time}`, columnsOf(screen)).join("\n");
   }
-  return row(screen, `${headWith(room - Math.min(width(came), Math.ceil(room * 0.6)))} ·`, came, time);
+  return formatRow(screen, `${headWith(room - Math.min(width(came), Math.ceil(room * 0.6)))} ·`, came, time);
 }
 
 /** A change that was made without a question: its head, and as many rows as the settings allow. */

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { Readable } from "node:stream";
 import { after, describe, test } from "node:test";
 import type { Fault } from "../../kernel/contract.ts";
-import { FLAGS } from "../../kernel/settings/flag-table.ts";
+import { KERNEL_FLAGS } from "../../kernel/settings/flag-table.ts";
 import { kindOf } from "../../kernel/text/faults.ts";
 import { standingClock } from "../../sdk/clock.ts";
 import { type Script, type Step, serve } from "../support/fake/http.ts";
@@ -413,7 +413,7 @@ describe("lists", () => {
   test("--help has every flag in a group and every exit code, in 80 columns", async () => {
     const { stdout, stderr, code } = await zz(place(), ["--help"]);
     deepEqual([stderr, code], ["", 0]);
-    for (const { name, short, description } of FLAGS) {
+    for (const { name, short, description } of KERNEL_FLAGS) {
       const flag = `${short ? `-${short}, ` : ""}--${name}`;
       const row = new RegExp(`^ +${flag}(?![\\w-])(.*\\n)( {20}.*\\n)*`, "m").exec(stdout);
       ok(row?.[0].replace(/\s+/g, " ").includes(description), name);
@@ -433,7 +433,7 @@ describe("lists", () => {
     );
     match(said, /^complete .* zz$/m);
     match(said, /^--json$\n^--json-lines$/m);
-    for (const { name } of FLAGS) ok(stdout.includes(`--${name}`), name);
+    for (const { name } of KERNEL_FLAGS) ok(stdout.includes(`--${name}`), name);
   });
 
   test("--completion zsh and fish have every flag, --completion of another shell exits 2", async () => {
@@ -442,7 +442,7 @@ describe("lists", () => {
       ["fish", (name: string) => `-l ${name} `],
     ] as const) {
       const { stdout } = await zz(place(), ["--completion", shell]);
-      for (const { name } of FLAGS) ok(stdout.includes(flag(name)), `${shell} ${name}`);
+      for (const { name } of KERNEL_FLAGS) ok(stdout.includes(flag(name)), `${shell} ${name}`);
     }
     sentence(await zz(place(), ["--completion", "tcsh"]), 2, /bash, zsh and fish/);
   });

@@ -3,7 +3,7 @@ import { doesNotMatch, equal, match, ok } from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
-import { startOf } from "../../kernel/system/temporary-files.ts";
+import { processStartTime } from "../../kernel/system/temporary-files.ts";
 import { standingClock } from "../../sdk/clock.ts";
 import { call, say } from "../support/fake/openai.ts";
 import { ESC, repl, sharedRepl, TAB, UP } from "../support/repl.ts";
@@ -115,7 +115,7 @@ test("Ctrl+C while a question is about to show stops the turn, and nothing is as
   doesNotMatch(await term.drawn(), /Allow\?/);
 });
 
-const hasEnded = (pid: number): boolean => startOf(pid) === ""; // one look: between two it may end
+const hasEnded = (pid: number): boolean => processStartTime(pid) === ""; // one look: between two it may end
 for (const [what, keys, sees] of [
   ["at a question", `go${KEY.enter}`, "Allow?"],
   ["while a command of the person's runs", `!echo ready; sleep 60${KEY.enter}`, /^ready/m],

@@ -2,7 +2,7 @@
 import { deepEqual, equal, match, ok, rejects } from "node:assert/strict";
 import { test } from "node:test";
 import type { Call, CallDelta, Delta, Fault, Finish } from "../../kernel/contract.ts";
-import { collect, splitThinking } from "../../kernel/conversation/collect-reply.ts";
+import { collectReply, splitThinking } from "../../kernel/conversation/collect-reply.ts";
 import { joinHalves } from "../../kernel/text/join-continuation.ts";
 
 async function* from(deltas: Delta[], thrown?: Error): AsyncGenerator<Delta> {
@@ -61,7 +61,7 @@ const CALLS: [string, CallDelta[] | Delta[], Call[]][] = [
 for (const [sentence, given, expected] of CALLS)
   test(`collect(): ${sentence}`, async () => {
     const deltas = given.map((one) => (isDelta(one) ? one : call(one)));
-    const reply = await collect(from([...deltas, calls]));
+    const reply = await collectReply(from([...deltas, calls]));
     deepEqual(plain(reply.calls, deltas), expected);
     equal(reply.finish, "calls");
   });
@@ -84,7 +84,7 @@ const BROKEN: [string, CallDelta, string, string | RegExp][] = [
 ];
 for (const [sentence, given, ended, broken] of BROKEN)
   test(`collect() marks ${sentence} as broken and does not throw`, async () => {
-    const reply = await collect(from([call(given), finish(ended)]));
+    const reply = await collectReply(from([call(given), finish(ended)]));
     equal(reply.calls.length, 1);
     if (typeof broken === "string") equal(reply.calls[0]!.broken, broken);
     else match(reply.calls[0]!.broken ?? "", broken);
@@ -94,13 +94,13 @@ for (const [sentence, given, ended, broken] of BROKEN)
 
 test("collect() leaves the whole one of two calls usable when the limit cut the second", async () => {
   const second = call({ index: 1, id: "b", name: "g", args: '{"y' });
-  const reply = await collect(from([f, second, finish("length")]));
+  const reply = await collectReply(from([f, second, finish("length")]));
   deepEqual(reply.calls, [one[0], { id: "b", name: "g", args: {}, broken: CUT }]);
   equal(reply.finish, "length");
 });
 
 test("collect() drops a call of which nothing came but an index", async () => {
-  const reply = await collect(from([text("hi"), call({ index: 0, id: "a", name: "", args: "" }), calls]));
+  const reply = await collectReply(from([text("hi"), call({ index: 0, id: "a", name: "", args: "" }), calls]));
   deepEqual(reply, { text: "hi", thinking: "", calls: [], finish: "stop" });
 });
 
@@ -114,7 +114,7 @@ const FINISHES: [string, Delta[], Finish][] = [
   ["calls that come after the finish still count", [stop, f], "calls"],
 ];
 for (const [sentence, deltas, expected] of FINISHES)
-  test(`collect(): ${sentence}`, async () => equal((await collect(from(deltas))).finish, expected));
+  test(`collect(): ${sentence}`, async () => equal((await collectReply(from(deltas))).finish, expected));
 
 // biome-ignore format: one case a row.
 const USAGES: [string, Delta[], unknown][] = [
@@ -124,7 +124,7 @@ const USAGES: [string, Delta[], unknown][] = [
   ["on every delta is the last one, not the sum", [usage(61, 1), usage(61, 5), stop, usage(61, 9)], { input: 61, output: 9 }],
 ];
 for (const [sentence, deltas, expected] of USAGES)
-  test(`collect(): usage ${sentence}`, async () => deepEqual((await collect(from(deltas))).usage, expected));
+  test(`collect(): usage ${sentence}`, async () => deepEqual((await collectReply(from(deltas))).usage, expected));
 
 // biome-ignore format: one case a row.
 const THOUGHTS: [string, Delta[], { text: string; thinking: string }][] = [
@@ -135,11 +135,11 @@ const THOUGHTS: [string, Delta[], { text: string; thinking: string }][] = [
 ];
 for (const [sentence, deltas, expected] of THOUGHTS)
   test(`collect() ${sentence}`, async () =>
-    deepEqual(await collect(from([...deltas, stop])), { ...expected, calls: [], finish: "stop" }));
+    deepEqual(await collectReply(from([...deltas, stop])), { ...expected, calls: [], finish: "stop" }));
 
 test("collect() shows what has come so far, thinking apart", async () => {
   const seen: string[] = [];
-  await collect(from([thinking("hm"), text("Hel"), text("lo"), stop]), (text, hm) => seen.push(`${hm}: ${text}`));
+  await collectReply(from([thinking("hm"), text("Hel"), text("lo"), stop]), (text, hm) => seen.push(`${hm}: ${text}`));
   deepEqual(seen.slice(0, 3), ["hm: ", "hm: Hel", "hm: Hello"]);
 });
 
@@ -154,13 +154,13 @@ const THROWS: [string, Delta[], string, boolean, { text: string; thinking: strin
 ];
 for (const [sentence, deltas, message, transient, partial] of THROWS)
   test(`collect() throws on ${sentence}${transient ? ", which may pass," : ""} and keeps what came`, () =>
-    rejects(collect(from(deltas)), (error: Fault) => {
+    rejects(collectReply(from(deltas)), (error: Fault) => {
       deepEqual([error.message, error.transient, error.partial], [message, transient, partial]);
       return true;
     }));
 
 test("collect() keeps what came when the provider itself throws", () =>
-  rejects(collect(from(said, new TypeError("terminated"))), (error: Fault) => {
+  rejects(collectReply(from(said, new TypeError("terminated"))), (error: Fault) => {
     ok(error instanceof TypeError);
     deepEqual(error.partial, partial);
     return true;

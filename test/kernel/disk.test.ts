@@ -6,15 +6,23 @@ import { join } from "node:path";
 import { test } from "node:test";
 import type { Zz } from "zz";
 import { harness } from "zz/test";
-import { FILE, FOLDER, LINK, putAll, type State, type Step, standing } from "../../kernel/system/atomic-write.ts";
-import { reason } from "../../kernel/text/secrets.ts";
+import {
+  type DiskState,
+  FILE,
+  FOLDER,
+  LINK,
+  stateInPlace,
+  type WriteStep,
+  writeAllOrNone,
+} from "../../kernel/system/atomic-write.ts";
+import { errorMessage } from "../../kernel/text/secrets.ts";
 import { isAll } from "../support/runs.ts";
 import { walk } from "../support/walk.ts";
 
-const file = (text: string, mode = 0o644): State => ({ bytes: Buffer.from(text), mode: FILE | mode });
-const folder: State = { bytes: Buffer.alloc(0), mode: FOLDER | 0o755 };
+const file = (text: string, mode = 0o644): DiskState => ({ bytes: Buffer.from(text), mode: FILE | mode });
+const folder: DiskState = { bytes: Buffer.alloc(0), mode: FOLDER | 0o755 };
 /** What stands there, and what is to: removals first, as commands' changes are made. */
-const CHANGES: [name: string, from: State, to: State][] = [
+const CHANGES: [name: string, from: DiskState, to: DiskState][] = [
   ["gone/in/deep", file("deep"), undefined],
   ["gone/in", folder, undefined],
   ["gone/a", file("a", 0o400), undefined],
@@ -32,10 +40,11 @@ function project(): string {
   const root = fs.realpathSync(fs.mkdtempSync(join(os.tmpdir(), "zz-disk-")));
   const there = CHANGES.filter(([, from]) => from).toReversed();
   const steps = there.map(([name, from]) => ({ file: join(root, name), from: undefined, to: from }));
-  putAll(steps, () => {}, false);
+  writeAllOrNone(steps, () => {}, false);
   return root;
 }
-const stepsIn = (root: string): Step[] => CHANGES.map(([name, from, to]) => ({ file: join(root, name), from, to }));
+const stepsIn = (root: string): WriteStep[] =>
+  CHANGES.map(([name, from, to]) => ({ file: join(root, name), from, to }));
 
 const STEPS = [
   ...(["openSync", "writeFileSync", "fsyncSync", "linkSync", "renameSync"] as const),
@@ -57,7 +66,7 @@ function killedAt(root: string, count: number, isFull: boolean): boolean {
       },
     });
   try {
-    putAll(steps, () => {}, false);
+    writeAllOrNone(steps, () => {}, false);
   } catch (error) {
     if (left >= 0) deepEqual([isFull, (error as { lost?: string[] }).lost], [true, []]);
   } finally {
@@ -89,15 +98,15 @@ for (const isFull of [false, true])
       const now = walk(root);
       if (Object.keys(now).some(isAside)) asides++;
       for (const { file, from, to } of steps) {
-        const state = standing(file);
+        const state = stateInPlace(file);
         const name = file.slice(root.length);
         // A folder and a file cannot change places in one step.
         const isBetween = ["/both", "/into"].includes(name) && !state;
         ok(isBetween || [from, to].some((one) => isAlike(state, one)), `${name} after ${kills}`);
       }
       // As undo does, from what the session has of them.
-      const back = steps.toReversed().map(({ file, from }) => ({ file, from: standing(file), to: from }));
-      putAll(back, () => {}, true);
+      const back = steps.toReversed().map(({ file, from }) => ({ file, from: stateInPlace(file), to: from }));
+      writeAllOrNone(back, () => {}, true);
       deepEqual(walk(root), old, `after ${kills}`);
       fs.rmSync(root, { recursive: true });
       if (!isKilled) break;
@@ -105,7 +114,7 @@ for (const isFull of [false, true])
     ok(kills > 30 && asides > 2);
   });
 
-const isAlike = (one: State, two: State): boolean =>
+const isAlike = (one: DiskState, two: DiskState): boolean =>
   one && two ? one.mode === two.mode && one.bytes.equals(two.bytes) : one === two;
 
 test("What the disk refuses Node itself is a sentence, with a path and without, wherever it is told", async (t) => {
@@ -125,6 +134,6 @@ test("What the disk refuses Node itself is a sentence, with a path and without, 
   const SAID = { full: "Cannot write: the disk is full. Make room.", missing };
   for (const [name, said] of Object.entries(SAID)) {
     equal((await zz.call(name)).text, said);
-    deepEqual(await zz.command(`/${name}`).catch((error) => [reason(error)]), [said]);
+    deepEqual(await zz.command(`/${name}`).catch((error) => [errorMessage(error)]), [said]);
   }
 });

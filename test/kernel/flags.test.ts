@@ -2,12 +2,12 @@
 import { deepEqual, equal, throws } from "node:assert/strict";
 import { test } from "node:test";
 import type { Answer, Tool } from "../../kernel/contract.ts";
-import { fit, frontMatter } from "../../kernel/conversation/system-prompt.ts";
-import { checkMove } from "../../kernel/events.ts";
+import { frontMatter, shortenToTokens } from "../../kernel/conversation/system-prompt.ts";
+import { assertPhaseChange } from "../../kernel/events.ts";
 import { findTool } from "../../kernel/plugins/run-call.ts";
 import { exitCode, parseCommand } from "../../kernel/program/command-line.ts";
 import { parseFlags } from "../../kernel/program/parse-flags.ts";
-import { FLAGS } from "../../kernel/settings/flag-table.ts";
+import { KERNEL_FLAGS } from "../../kernel/settings/flag-table.ts";
 import { clean, nearest } from "../../kernel/text/words.ts";
 
 const show = (value: unknown) => JSON.stringify(value);
@@ -37,7 +37,7 @@ const parsed: [argv: string[], values: Record<string, unknown[]>, words?: string
 ];
 for (const [argv, values, words = [], unknown = []] of parsed)
   test(`parseFlags() splits ${show(argv)}`, () => {
-    const cli = parseFlags(argv, FLAGS);
+    const cli = parseFlags(argv, KERNEL_FLAGS);
     deepEqual({ ...cli, values: Object.fromEntries(cli.values) }, { values, words, unknown });
   });
 
@@ -48,7 +48,7 @@ const misused: [argv: string[], error: RegExp][] = [
   [["--once=yes"], /^Flag --once takes no value\. Leave out '=yes'\.$/],
 ];
 for (const [argv, message] of misused)
-  test(`parseFlags() refuses ${show(argv)}`, () => throws(() => parseFlags(argv, FLAGS), { message, exit: 2 }));
+  test(`parseFlags() refuses ${show(argv)}`, () => throws(() => parseFlags(argv, KERNEL_FLAGS), { message, exit: 2 }));
 
 for (const [line, name, rest] of [
   ["/undo 2", "undo", "2"],
@@ -62,7 +62,7 @@ for (const [line, name, rest] of [
 ] as const)
   test(`parseCommand() splits ${show(line)}`, () => deepEqual(parseCommand(line), { name, rest }));
 
-const flagNames = FLAGS.map((flag) => flag.name);
+const flagNames = KERNEL_FLAGS.map((flag) => flag.name);
 for (const [word, known, near] of [
   ["modle", flagNames, "model"],
   ["jsonlines", flagNames, "json-lines"],
@@ -85,9 +85,13 @@ for (const [text, head, body] of [
   test(`frontMatter() takes ${show(text)} apart`, () => deepEqual(frontMatter(text), { head, body }));
 
 test("fit() leaves what fits, and cuts the rest: head 70, tail 20 in the hundred", () => {
-  equal(fit("x".repeat(40), 10), "x".repeat(40));
+  equal(shortenToTokens("x".repeat(40), 10), "x".repeat(40));
   const text = Array.from({ length: 1_000 }, (_, i) => String.fromCharCode(0x4e00 + i)).join("");
-  deepEqual(fit(text, 100).split("\n"), [text.slice(0, 280), "[… 640 characters left out …]", text.slice(-80)]);
+  deepEqual(shortenToTokens(text, 100).split("\n"), [
+    text.slice(0, 280),
+    "[… 640 characters left out …]",
+    text.slice(-80),
+  ]);
 });
 
 for (const [text, shown] of [
@@ -128,8 +132,8 @@ for (const [from, to, isLegal] of [
   ["done", "thinking", false],
 ] as const)
   test(`checkMove() ${isLegal ? "lets" : "does not let"} '${from}' become '${to}'`, () => {
-    if (isLegal) checkMove(from, to);
-    else throws(() => checkMove(from, to), { message: new RegExp(`^Cannot go from '${from}' to '${to}':`) });
+    if (isLegal) assertPhaseChange(from, to);
+    else throws(() => assertPhaseChange(from, to), { message: new RegExp(`^Cannot go from '${from}' to '${to}':`) });
   });
 
 function having(...tools: [name: string, ...aliases: string[]][]) {

@@ -6,7 +6,7 @@ import { test } from "node:test";
 import { KINDS, type Rule } from "../../kernel/contract.ts";
 import { projectExtras } from "../../kernel/gate/trust.ts";
 import type { Core } from "../../kernel/instance.ts";
-import { settings } from "../../kernel/settings/settings-files.ts";
+import { readSettings } from "../../kernel/settings/settings-files.ts";
 import { createZz, obey } from "../../zz.ts";
 import { place, ROOT } from "../support/run.ts";
 import { random, runs, SEED } from "../support/runs.ts";
@@ -25,7 +25,7 @@ function folders(ownSettings?: object) {
   if (ownSettings) put(files.own, JSON.stringify(ownSettings));
   const open = async () => {
     const brought = projectExtras({ root, home });
-    const read = await settings({ home, root, brought });
+    const read = await readSettings({ home, root, brought });
     const core = await createZz({ ...read, home, root, bare: true, plugins: PLUGINS });
     core.ask = async () => "y";
     core.ctx();

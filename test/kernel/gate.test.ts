@@ -6,9 +6,9 @@ import { dirname, join } from "node:path";
 import { test } from "node:test";
 import type { Ask, Kind, Need, Tool, Verdict, Zz } from "../../kernel/contract.ts";
 import { openChat } from "../../kernel/conversation/chat.ts";
-import { gate } from "../../kernel/gate/gate.ts";
+import { judgeCall } from "../../kernel/gate/gate.ts";
 import type { Core, Options } from "../../kernel/instance.ts";
-import { context } from "../../kernel/plugins/create-ctx.ts";
+import { createCtx } from "../../kernel/plugins/create-ctx.ts";
 import { harness } from "../../sdk/testing.ts";
 import { createZz } from "../../zz.ts";
 import { needs } from "../support/needs.ts";
@@ -74,7 +74,7 @@ for (const [what, rules, kind, need, verdict] of [
 ] as [string, Pick<Options, "allow" | "deny">, Kind, Need, Verdict][])
   test(`judge() ${what}: ${verdict}`, async () => {
     const core = await createZz({ root, home: where.home, save: false, ...rules });
-    equal(context(core, openChat(core, "x/y")).permissions.judge(kind, need).verdict, verdict);
+    equal(createCtx(core, openChat(core, "x/y")).permissions.judge(kind, need).verdict, verdict);
   });
 
 for (const [name, flag] of Object.entries({ "$x y": "--allow-run='$x y'", "eval '$x', y": undefined }))
@@ -83,7 +83,7 @@ for (const [name, flag] of Object.entries({ "$x y": "--allow-run='$x y'", "eval 
     const core = await createZz({ root, home: where.home, save: false, allow: { run: true } });
     const chat = openChat(core, "x/y");
     const tool: Tool = { name: "t", description: "d", run: () => "ran" };
-    const weighed = () => gate({ core, chat, ctx: context(core, chat) }, tool, {}, { run: [byName(name)] });
+    const weighed = () => judgeCall({ core, chat, ctx: createCtx(core, chat) }, tool, {}, { run: [byName(name)] });
     const why = /is asked for even where all is allowed, and there is no terminal to ask on: so it is\.$/;
     match(String(await weighed()), why);
     core.ask = async (question) => {
@@ -106,7 +106,7 @@ test("In a home that is the project, its own files are in no list, only by name 
     [ALL, ["a.ts", ...OWN]],
   ] as [Options["allow"], string[]][]) {
     const core = await createZz({ root: home, home, save: false, own: false, ...(allow && { allow }) });
-    const { judge } = context(core, openChat(core, "x/y")).permissions;
+    const { judge } = createCtx(core, openChat(core, "x/y")).permissions;
     const found = ["a.ts", ...OWN].filter((name) => judge("write", name).verdict === "allow");
     deepEqual(found, allowed, JSON.stringify(allow));
   }
@@ -116,7 +116,7 @@ test("A for one of zz's own files in the project allows that file, and not the p
   const home = fs.realpathSync(place().cwd);
   const core = await createZz({ root: home, home, save: false });
   core.ask = async (_, keys) => (keys ? "A" : "");
-  const ctx = context(core, openChat(core, "x/y"));
+  const ctx = createCtx(core, openChat(core, "x/y"));
   equal((await ctx.call("create_file", { path: "skills/x/SKILL.md", content: "x" })).failed, undefined);
   const verdict = (name: string) => ctx.permissions.judge("write", name).verdict;
   deepEqual(["skills/x/SKILL.md", "skills/y/SKILL.md", "a.ts"].map(verdict), ["allow", "ask", "ask"]);
@@ -125,7 +125,7 @@ test("A for one of zz's own files in the project allows that file, and not the p
 test("An answer kept for the project holds in the next zz, in this folder alone, and can be taken back", async () => {
   const make = async (root: string) => {
     const core = await createZz({ root, home: where.home, save: false });
-    return context(core, openChat(core, "x/y")).permissions;
+    return createCtx(core, openChat(core, "x/y")).permissions;
   };
   const first = await make(root);
   first.add({ verdict: "allow", kind: "run", name: "npm test", from: "project" });
@@ -156,7 +156,7 @@ for (const [what, permissions, allow, kind, need, verdict] of [
 ] as [string, object, Options["allow"], Kind, Need, Verdict][])
   test(`judge() by the settings, ${what}: ${verdict}`, async () => {
     const core = await createZz({ root, home: where.home, save: false, allow: allow!, ...settled(permissions) });
-    equal(context(core, openChat(core, "x/y")).permissions.judge(kind, need).verdict, verdict);
+    equal(createCtx(core, openChat(core, "x/y")).permissions.judge(kind, need).verdict, verdict);
   });
 
 test("What an ask rule names is asked for each time, and refused where nobody is there", async () => {
@@ -164,7 +164,7 @@ test("What an ask rule names is asked for each time, and refused where nobody is
   const core = await createZz({ root, home: where.home, save: false, allow: ALL, ...rules });
   const chat = openChat(core, "x/y");
   const tool: Tool = { name: "t", description: "d", run: () => "ran" };
-  const weighed = () => gate({ core, chat, ctx: context(core, chat) }, tool, {}, { run: ["make x"] });
+  const weighed = () => judgeCall({ core, chat, ctx: createCtx(core, chat) }, tool, {}, { run: ["make x"] });
   match(String(await weighed()), /there is no terminal to ask on: asked for by the settings\.$/);
   const asked: string[] = [];
   core.ask = async (question, keys = "") => {
@@ -206,7 +206,7 @@ async function doing(run: Tool["run"], options: Options & { ask?: Ask; setup?: (
   core.tools.set("act", act("act", run));
   setup?.(core);
   const chat = openChat(core, "x/y");
-  const ctx = context(core, chat);
+  const ctx = createCtx(core, chat);
   return { at: project.cwd, file: (name: string) => join(project.cwd, name), ctx, chat, go: () => ctx.call("act", {}) };
 }
 
@@ -537,7 +537,7 @@ test("A refusal of what needs many names gives the first few, once each, and how
     if (ask) core.ask = ask as unknown as Ask;
     const chat = openChat(core, "x/y");
     const tool: Tool = { name: "t", description: "d", run: () => "ran" };
-    const refusal = String(await gate({ core, chat, ctx: context(core, chat) }, tool, {}, { read: names }));
+    const refusal = String(await judgeCall({ core, chat, ctx: createCtx(core, chat) }, tool, {}, { read: names }));
     for (const [i, name] of names.entries()) equal(refusal.split(`"${name}"`).length - 1, i < 6 ? 1 : 0, refusal);
     match(refusal, /"\/nowhere\/5" and 34 more/);
     if (!ask) match(refusal, /; run again with --allow-read\.$/);

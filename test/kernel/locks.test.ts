@@ -4,7 +4,7 @@ import { spawn } from "node:child_process";
 import fs from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { lock } from "../../kernel/system/locks.ts";
+import { acquireLock } from "../../kernel/system/locks.ts";
 import { place, ROOT, zz } from "../support/run.ts";
 import { isAll } from "../support/runs.ts";
 
@@ -47,7 +47,7 @@ test("A lock left by a dead process with the same number, as each start has in a
   const file = join(place().cwd, "x.lock");
   fs.writeFileSync(file, `${2 ** 30} 1`);
   fs.linkSync(file, `${file}.${process.pid}`); // killed between the two steps of taking it
-  lock(file, "Cannot lock")();
+  acquireLock(file, "Cannot lock")();
   equal(fs.existsSync(file), false);
 });
 

@@ -7,8 +7,8 @@ import { after, test } from "node:test";
 import type { DialogHost } from "../../kernel/contract.ts";
 import { learnWindow } from "../../kernel/conversation/choose-model.ts";
 import { readSession } from "../../kernel/conversation/session-files.ts";
-import { converse } from "../../kernel/program/run-dialog.ts";
-import { settings } from "../../kernel/settings/settings-files.ts";
+import { runDialog } from "../../kernel/program/run-dialog.ts";
+import { readSettings } from "../../kernel/settings/settings-files.ts";
 import { createZz, obey as obeyLine, openChat, runTurn } from "../../zz.ts";
 import * as ollama from "../support/fake/ollama.ts";
 import * as openai from "../support/fake/openai.ts";
@@ -42,7 +42,7 @@ async function conversation(given: object) {
   put(given);
   const nowhere = () => new Writable({ write: (_, __, done) => done() });
   const io = { stdin: Readable.from([]), stdout: nowhere(), stderr: nowhere(), env: { HOME: home }, cwd: () => root };
-  const open = async () => createZz({ ...(await settings({ home, root })), home, root, io: io as never });
+  const open = async () => createZz({ ...(await readSettings({ home, root })), home, root, io: io as never });
   const core = await open();
   const chat = openChat(core, "openai/m");
   const { promise: host, resolve } = Promise.withResolvers<DialogHost>();
@@ -53,7 +53,7 @@ async function conversation(given: object) {
     return over;
   };
   const first = { words: "", attached: [], typed: false };
-  const done = converse(
+  const done = runDialog(
     core,
     { name: "test", talk },
     { open: async () => chat, first, stop: { why: "", leave: () => {} }, obey: obeyLine },

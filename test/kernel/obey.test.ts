@@ -3,7 +3,7 @@ import { deepEqual, doesNotMatch, equal, match, rejects } from "node:assert/stri
 import { describe, test } from "node:test";
 import type { Zz } from "zz";
 import { harness, standingClock } from "zz/test";
-import { reason } from "../../kernel/text/secrets.ts";
+import { errorMessage } from "../../kernel/text/secrets.ts";
 import { waitFor } from "../support/wait.ts";
 
 const never = () => new Promise<never>(() => {});
@@ -79,7 +79,7 @@ describe("a command", () => {
   for (const [thrown, told] of THROWN)
     test(`that throws ${thrown} is told of, and the conversation goes on`, async (t) => {
       const zz = await harness({ plugins: [command(() => Promise.reject(thrown))] }, t);
-      await rejects(zz.command("it"), (error) => reason(error).includes(told));
+      await rejects(zz.command("it"), (error) => errorMessage(error).includes(told));
       equal((await zz.ask("hi")).text, "ok");
     });
 });

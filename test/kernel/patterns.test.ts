@@ -5,9 +5,9 @@ import { dirname, join } from "node:path";
 import { describe, test } from "node:test";
 import type { Kind, Verdict } from "../../kernel/contract.ts";
 import { openChat } from "../../kernel/conversation/chat.ts";
-import { firstRules } from "../../kernel/gate/rules.ts";
+import { initialRules } from "../../kernel/gate/rules.ts";
 import type { Options } from "../../kernel/instance.ts";
-import { context } from "../../kernel/plugins/create-ctx.ts";
+import { createCtx } from "../../kernel/plugins/create-ctx.ts";
 import { fitsHost, fitsText, fitsWords, pathPattern } from "../../kernel/text/name-patterns.ts";
 import { createZz, embed } from "../../zz.ts";
 import { needs } from "../support/needs.ts";
@@ -80,8 +80,8 @@ const SETTINGS: Options["settings"] = { projects: { lib: { path: lib, rights: "w
 const running = createZz({ root, home: where.home, save: false, own: false, settings: SETTINGS! });
 async function judgeBy(rules: Pick<Options, "allow" | "deny">, kind: Kind, name: string): Promise<Verdict> {
   const core = await running;
-  core.rules = firstRules({ ...core.options, ...rules });
-  return context(core, openChat(core, "x/y")).permissions.judge(kind, name).verdict;
+  core.rules = initialRules({ ...core.options, ...rules });
+  return createCtx(core, openChat(core, "x/y")).permissions.judge(kind, name).verdict;
 }
 
 describe("A denial", () => {
@@ -161,7 +161,7 @@ describe("A rule that can never match is refused", () => {
       await rejects(() => createZz({ root, home: where.home, save: false, ...rules }), why);
       await rejects(() => createZz({ root, home: where.home, save: false, settings: { permissions: rules } }), why);
       core.rules = [];
-      const { permissions } = context(core, openChat(core, "x/y"));
+      const { permissions } = createCtx(core, openChat(core, "x/y"));
       await rejects(async () => permissions.add({ verdict, kind, name, from: "answer" }), why);
       deepEqual(permissions.rules, []);
     }

@@ -5,7 +5,7 @@ import { homedir, tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { after, describe, type TestContext, test } from "node:test";
 import { openChat } from "../../kernel/conversation/chat.ts";
-import { context } from "../../kernel/plugins/create-ctx.ts";
+import { createCtx } from "../../kernel/plugins/create-ctx.ts";
 import { findProgram, programs, safePath } from "../../kernel/system/other-programs.ts";
 import { createZz } from "../../zz.ts";
 import { needs } from "../support/needs.ts";
@@ -187,7 +187,7 @@ needs("git")("No planted program runs without a sandbox, nor for /status, /copy 
     core.ask = async () => "y";
     const chat = openChat(core, "x/y");
     chat.messages.push({ role: "user", text: "q" }, { role: "assistant", text: "answer", model: "x/y" } as never);
-    const ctx = context(core, chat);
+    const ctx = createCtx(core, chat);
     const command = (name: string, rest = "") => core.commands.get(name)!.value.run(rest, ctx);
     await command("status");
     await Promise.resolve(command("copy")).catch(() => {});
@@ -195,7 +195,7 @@ needs("git")("No planted program runs without a sandbox, nor for /status, /copy 
 
     const settings = { shell: { sandbox: "off", effects: "before" } };
     const alone = await createZz({ root: where.cwd, home: where.home, save: false, settings });
-    const { call } = context(alone, openChat(alone, "x/y"));
+    const { call } = createCtx(alone, openChat(alone, "x/y"));
     for (const [tool, args, said] of CALLS) match((await call(tool, args)).text, said, tool);
     for (const command of REFUSED) equal((await call("run_command", { command })).refused, true, command);
   } finally {

@@ -2,7 +2,7 @@
 import { deepEqual, equal } from "node:assert/strict";
 import { test } from "node:test";
 import type { Call, Image, Message } from "../../kernel/contract.ts";
-import { repair } from "../../kernel/conversation/send-request.ts";
+import { repairHistory } from "../../kernel/conversation/send-request.ts";
 import { problems } from "../support/fake/openai.ts";
 import { random } from "../support/runs.ts";
 
@@ -47,7 +47,7 @@ const ROWS: [string, Message[], Message[]][] = [
 for (const [sentence, history, expected] of ROWS)
   test(`repair() ${sentence}`, () => {
     const before = structuredClone(history);
-    deepEqual(repair(history), expected);
+    deepEqual(repairHistory(history), expected);
     deepEqual(history, before, "the history itself is untouched");
   });
 
@@ -87,11 +87,11 @@ test("repair() makes of 2,000 random histories what the strictest server accepts
   let odd = 0;
   for (let seed = 1; seed <= 2_000; seed++) {
     const given = history(seed);
-    const fixed = repair(given);
+    const fixed = repairHistory(given);
     if (problems({ messages: [system, ...given.map(wire)] }).length) odd++;
     deepEqual(problems({ messages: [system, ...fixed.map(wire)] }), [], `seed ${seed}: ${JSON.stringify(given)}`);
     deepEqual([text(fixed), calls(fixed)], [text(given), calls(given)], `seed ${seed}`);
-    deepEqual(repair(fixed), fixed, `seed ${seed}`);
+    deepEqual(repairHistory(fixed), fixed, `seed ${seed}`);
   }
   equal(odd > 1_500, true, `only ${odd} of the histories had anything to repair`);
 });

@@ -6,11 +6,11 @@ import { once } from "node:events";
 import fs from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, test } from "node:test";
-import { FILE, putAll, type State, stateOf } from "../../kernel/system/atomic-write.ts";
+import { type DiskState, FILE, stateOf, writeAllOrNone } from "../../kernel/system/atomic-write.ts";
 import { place } from "../support/run.ts";
 import { isAll, runs } from "../support/runs.ts";
 
-const file = (text: string, mode = 0o644): State => ({ bytes: Buffer.from(text), mode: FILE | mode });
+const file = (text: string, mode = 0o644): DiskState => ({ bytes: Buffer.from(text), mode: FILE | mode });
 const OLD = file("old\n");
 const NAMES = ["first", "second", "third", "made"];
 const THEIRS = "what the person saved\n";
@@ -50,7 +50,7 @@ function putWhile(root: string, name: string, editor: string, count: number): st
   try {
     const from = (one: string) => (one === "made" ? undefined : OLD);
     const steps = NAMES.map((one) => ({ file: join(root, one), from: from(one), to: file(`new ${one}\n`) }));
-    putAll(steps, () => {}, false);
+    writeAllOrNone(steps, () => {}, false);
     return isSaved ? "" : undefined;
   } catch (error) {
     return (error as Error).message;

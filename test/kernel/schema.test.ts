@@ -5,7 +5,7 @@ import { Type } from "typebox";
 import { z } from "zod";
 import type { Zz } from "zz";
 import { harness } from "zz/test";
-import { check, toJsonSchema } from "../../kernel/text/json-schema.ts";
+import { checkValue, toJsonSchema } from "../../kernel/text/json-schema.ts";
 
 const tool = (params: any, run: (args: any) => unknown = JSON.stringify) =>
   ({ name: "odd", default: (zz: Zz) => zz.tool({ name: "it", description: "d", params, run: (args) => String(run(args)) }) }); // biome-ignore format: one line
@@ -20,8 +20,8 @@ describe("JSON Schema is told from the short form", () => {
   for (const [what, params, type] of KINDS) test(what, () => equal(toJsonSchema(params).type, type));
 
   test("an answer that is no object fits its schema", async () => {
-    deepEqual(await check(Type.Array(Type.Number()), [1]), { value: [1] });
-    match((await check(Type.Array(Type.Number()), ["a"])).wrong!, /^0 must be a number$/);
+    deepEqual(await checkValue(Type.Array(Type.Number()), [1]), { value: [1] });
+    match((await checkValue(Type.Array(Type.Number()), ["a"])).wrong!, /^0 must be a number$/);
   });
 });
 
@@ -36,7 +36,7 @@ describe("what is wrong with arguments is told in plain words", () => {
     ["no object", { path: "string" }, [], "it must be an object"],
   ]; // biome-ignore format: a table
   for (const [what, schema, given, wrong] of ROWS)
-    test(what, async () => deepEqual(await check(schema, given), { wrong }));
+    test(what, async () => deepEqual(await checkValue(schema, given), { wrong }));
 });
 
 describe("parameters that are not an object are refused at load, with the tool's name", () => {
@@ -70,7 +70,7 @@ describe("defaults stand where nothing was said", () => {
 
 test("A rule of a schema's own is told in its words, after the name of what breaks it", async () => {
   const even = z.number().refine((n) => n % 2 === 0, "It is odd");
-  const { wrong } = await check(z.object({ n: even, word: z.string().min(3) }), { n: 3, word: "ab" });
+  const { wrong } = await checkValue(z.object({ n: even, word: z.string().min(3) }), { n: 3, word: "ab" });
   match(wrong!, /^n does not fit: It is odd; word does not fit: Too small: .* >=3 characters$/);
 });
 

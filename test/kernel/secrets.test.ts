@@ -2,18 +2,18 @@
 import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
 import { describe, test } from "node:test";
 import { inspect } from "node:util";
-import { outgoing } from "../../kernel/conversation/http-transport.ts";
+import { fillSecrets } from "../../kernel/conversation/http-transport.ts";
 import {
-  filled,
+  fillPlaceholders,
   isVeiled,
-  learn,
   learnData,
+  learnSecret,
+  makeSecret,
   namesSecret,
-  reveal,
+  revealSecret,
   Secret,
   sealed,
   sealUrl,
-  secret,
   secretFinder,
   veil,
   veilData,
@@ -22,7 +22,7 @@ import {
 
 describe("a secret", () => {
   const KEY = "sk-0123-abcd";
-  const one = secret(KEY);
+  const one = makeSecret(KEY);
   const ways: [how: string, shown: () => string][] = [
     ["String()", () => String(one)],
     ["JSON", () => JSON.stringify({ one, all: [one] })],
@@ -34,8 +34,8 @@ describe("a secret", () => {
   for (const [how, shown] of ways) test(`shows no value by ${how}`, () => ok(!shown().includes("0123"), shown()));
 
   test("has one placeholder in a process, legal in a header and in each part of an address", () => {
-    equal(String(secret(KEY)), String(one));
-    ok(String(secret("another-0123")) !== String(one));
+    equal(String(makeSecret(KEY)), String(one));
+    ok(String(makeSecret("another-0123")) !== String(one));
     match(String(one), /^zzkey_[0-9a-f]{32}$/);
     equal(new URL(`https://${one}:${one}@a.example/${one}?k=${one}`).href.split(String(one)).length, 5);
   });
@@ -43,14 +43,14 @@ describe("a secret", () => {
   test("gets its value back in a header and an address, and in nothing else", () => {
     const body = JSON.stringify({ key: String(one) });
     const headers = { authorization: `Bearer ${one}` };
-    const { url, request } = outgoing(`https://a.example/?key=${secret("a b/c+d&e")}`, { headers, body });
+    const { url, request } = fillSecrets(`https://a.example/?key=${makeSecret("a b/c+d&e")}`, { headers, body });
     equal(url, "https://a.example/?key=a%20b%2Fc%2Bd%26e");
     deepEqual(request.headers, { authorization: `Bearer ${KEY}` });
     equal(request.body, body);
-    equal(reveal(one), KEY);
-    equal(reveal("text"), "text");
+    equal(revealSecret(one), KEY);
+    equal(revealSecret("text"), "text");
     const guessed = `zzkey_${"0".repeat(32)}`;
-    equal(filled(guessed, "header", new Set()), guessed);
+    equal(fillPlaceholders(guessed, "header", new Set()), guessed);
   });
 
   test("is no value to who has only the object", () => {
@@ -62,10 +62,10 @@ describe("a secret", () => {
 });
 
 test("A secret with words of its own is shown as these, in texts, in JSON and in what is printed", () => {
-  const one = secret("a-vault-0123456789", "[vault]");
+  const one = makeSecret("a-vault-0123456789", "[vault]");
   deepEqual([veil(`it is ${one}`), JSON.stringify([one]), inspect(one)], ["it is [vault]", '["[vault]"]', "[vault]"]);
   equal(veil("it is a-vault-0123456789"), "it is [vault]");
-  equal(veil(`${secret("another-0123456789")}`), "[key]");
+  equal(veil(`${makeSecret("another-0123456789")}`), "[key]");
 });
 
 describe("what is called so is a secret:", () => {
@@ -92,7 +92,7 @@ describe("in an address", () => {
   for (const [url, shown] of rows)
     test(url, () => {
       equal(veil(sealUrl(url)), shown);
-      equal(filled(sealUrl(url), "url", new Set()), url);
+      equal(fillPlaceholders(sealUrl(url), "url", new Set()), url);
       equal(sealUrl(sealUrl(url)), sealUrl(url));
     });
   for (const text of ["npm:left-pad@1.2.3", "mailto:john.smith@a.example", "git@a.example:me/x.git", "ssh://git@a.b/x"])
@@ -113,20 +113,20 @@ describe("a value that is known", () => {
   ];
   for (const [what, value, text, shown] of forms)
     test(what, () => {
-      learn(value);
+      learnSecret(value);
       equal(veil(text), shown);
       ok(isVeiled(text));
     });
   test("the longest goes first", () => {
-    learn("begin-99");
-    learn("begin-99-more");
+    learnSecret("begin-99");
+    learnSecret("begin-99-more");
     equal(veil("begin-99-more begin-99"), "[key] [key]");
   });
   for (const value of ["ollama", "x", "sk-no-key-required", "not-needed", "changeme", "short7!"])
     test(`is not looked for when it is ${value}`, () => {
-      learn(value);
+      learnSecret(value);
       equal(veil(`it is ${value}.`), `it is ${value}.`);
-      equal(JSON.stringify(secret(value)), '"[key]"');
+      equal(JSON.stringify(makeSecret(value)), '"[key]"');
     });
   for (const value of [process.execPath, "~/.ssh/mine", "./keys/mine.txt", "https://a.example/x"])
     test(`is no secret as an address or a path: ${value}`, () => {
@@ -138,7 +138,7 @@ describe("a value that is known", () => {
       const long = Array.from({ length: Math.ceil(chars / 8) }, (_, i) => `k"${i % chars}`.padEnd(8, `${chars}é`))
         .join("")
         .slice(0, chars);
-      learn(long, "[long]");
+      learnSecret(long, "[long]");
       const json = JSON.stringify(long).slice(1, -1);
       for (const form of [long, json, encodeURIComponent(long), Buffer.from(long).toString("base64")]) {
         match(veil(`a ${form} b`), /^a (\[long\])+=* b$/, `${chars} characters`);
@@ -148,12 +148,12 @@ describe("a value that is known", () => {
     }
   });
   test("has its own word instead", () => {
-    learn("val-of-name", "[value of NAME]", 6);
-    learn("six666", "[value of SIX]", 6);
+    learnSecret("val-of-name", "[value of NAME]", 6);
+    learnSecret("six666", "[value of SIX]", 6);
     equal(veil("val-of-name six666"), "[value of NAME] [value of SIX]");
   });
   test("goes from data and from JSON, and what holds none stays the same object", () => {
-    learn("in-data-11");
+    learnSecret("in-data-11");
     const data = { a: ["in-data-11", 1, null], "in-data-11": { b: "x in-data-11" }, c: new Date(0) };
     deepEqual(veilData(data), { a: ["[key]", 1, null], "[key]": { b: "x [key]" }, c: new Date(0) });
     equal(veiledJson({ a: "in-data-11", b: [1] }), '{"a":"[key]","b":[1]}');
@@ -162,7 +162,7 @@ describe("a value that is known", () => {
     doesNotMatch(JSON.stringify(sealed("web", { token: "in-sett-12", n: 5, list: ["x"] })), /in-sett/);
   });
   test("is found in a text that grows, also where it was cut", () => {
-    learn("growing-1234");
+    learnSecret("growing-1234");
     const text = "so far growing-1234";
     for (let at = 1; at < text.length; at++) {
       const finds = secretFinder();

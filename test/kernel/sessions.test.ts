@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { after, test } from "node:test";
 import type { Entry, Header } from "../../kernel/contract.ts";
 import { openSession } from "../../kernel/conversation/session-files.ts";
-import { startOf } from "../../kernel/system/temporary-files.ts";
+import { processStartTime } from "../../kernel/system/temporary-files.ts";
 import { harness } from "../../sdk/testing.ts";
 import { createZz, type Zz } from "../../zz.ts";
 import "../support/lean.ts";
@@ -406,7 +406,7 @@ test("A lock whose process died before the session had a first line goes with th
   const where = place();
   const folder = join(where.home, "sessions");
   fs.mkdirSync(folder, { recursive: true });
-  const held = `${process.pid} ${startOf(process.pid)}`;
+  const held = `${process.pid} ${processStartTime(process.pid)}`;
   const files = { "a.lock": "999999999 1", "b.lock": "999999999 1", "b.jsonl": "", "c.lock": held };
   for (const [name, text] of Object.entries(files)) fs.writeFileSync(join(folder, name), text);
   await zz(where, ["-c", "-m", "offline/router", "/help"]);

@@ -5,9 +5,9 @@ import fs from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { openChat } from "../../kernel/conversation/chat.ts";
-import { context } from "../../kernel/plugins/create-ctx.ts";
+import { createCtx } from "../../kernel/plugins/create-ctx.ts";
 import { unknownSettings } from "../../kernel/settings/change-settings.ts";
-import { settings } from "../../kernel/settings/settings-files.ts";
+import { readSettings } from "../../kernel/settings/settings-files.ts";
 import { createZz } from "../../zz.ts";
 import { place, ROOT, zz } from "../support/run.ts";
 import { some } from "../support/runs.ts";
@@ -37,7 +37,7 @@ for (const value of some(VALUES, 2))
     const file = join(where.home, "zz.config.json");
     const read = async (given: object) => {
       fs.writeFileSync(file, JSON.stringify(given));
-      return settings({ home: where.home, root: where.cwd });
+      return readSettings({ home: where.home, root: where.cwd });
     };
     for (const name of ["rounds", "timeout", "window"])
       try {
@@ -57,7 +57,7 @@ for (const value of some(VALUES, 2))
       const how = { ...(await read(given)), root: where.cwd, home: where.home, save: false, plugins: EXAMPLES };
       const core = await createZz({ ...how, allow: { run: true } });
       for (const { failure } of core.plugins) if (failure) said.push(failure);
-      const ctx = context(core, openChat(core, "x/y"));
+      const ctx = createCtx(core, openChat(core, "x/y"));
       await ctx.about.prompt();
       for (const [tool, args = {}] of TOOLS) said.push((await ctx.call(tool, args)).text);
     } finally {
@@ -75,7 +75,7 @@ async function both(mine: object, theirs: object, given = false) {
   fs.writeFileSync(join(where.home, "zz.config.json"), JSON.stringify(mine));
   fs.writeFileSync(join(where.cwd, ".zz/zz.config.json"), JSON.stringify(theirs));
   const root = fs.realpathSync(where.cwd);
-  return { where, root, ...(await settings({ home: where.home, root, brought: { given, agreed: [] } })) };
+  return { where, root, ...(await readSettings({ home: where.home, root, brought: { given, agreed: [] } })) };
 }
 
 for (const [setting, mine, theirs, counts] of [
@@ -131,7 +131,11 @@ for (const [what, theirs, setting, to] of [
     );
     deepEqual(all.permissions?.allow, OUT.allow, "the rest of it counts");
     equal(sources.project!.sends.map((one) => `${one.setting} ${one.to}`).join(), `${setting} ${to}`);
-    const agreed = await settings({ home: where.home, root, brought: { given: true, agreed: [`${setting} ${to}`] } });
+    const agreed = await readSettings({
+      home: where.home,
+      root,
+      brought: { given: true, agreed: [`${setting} ${to}`] },
+    });
     deepEqual(agreed.sources.project!.sends, []);
     const core = await createZz({ settings: all, sources, root, home: where.home, save: false });
     const left = `Left out ${setting.replaceAll(".", "\\.")} of '.*': it would send`;

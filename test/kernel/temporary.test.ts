@@ -5,7 +5,7 @@ import fs from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { after, test } from "node:test";
-import { removeTree, startOf, temporaryFolder } from "../../kernel/system/temporary-files.ts";
+import { processStartTime, removeTree, temporaryFolder } from "../../kernel/system/temporary-files.ts";
 
 const base = fs.mkdtempSync(join(tmpdir(), "zz-test-"));
 after(() => removeTree(base));
@@ -14,7 +14,7 @@ test("temporaryFolder() removes what killed processes left, and only that", {
   skip: process.platform !== "linux",
 }, () => {
   const ended = spawnSync(process.execPath, ["-p", "process.pid"], { encoding: "utf8" }).stdout.trim();
-  const [own, start] = [process.pid, startOf(process.pid)];
+  const [own, start] = [process.pid, processStartTime(process.pid)];
   const here = /\d+/.exec(fs.readlinkSync("/proc/self/ns/pid"))![0];
   const ROWS: [name: string, goes: boolean, days?: number][] = [
     [`zz-edit.${ended}.${start}.${here}.abcdef`, true],

@@ -6,7 +6,7 @@ import { describe, test } from "node:test";
 import type { Kind, Verdict } from "../../kernel/contract.ts";
 import { openChat } from "../../kernel/conversation/chat.ts";
 import type { Options } from "../../kernel/instance.ts";
-import { context } from "../../kernel/plugins/create-ctx.ts";
+import { createCtx } from "../../kernel/plugins/create-ctx.ts";
 import { createZz } from "../../zz.ts";
 import { having as placed } from "../support/having.ts";
 import { needs } from "../support/needs.ts";
@@ -76,7 +76,7 @@ for (const [what, kind, name, verdict, rules = {}, named = others] of [
 ] as [string, Kind, string, Verdict, Options?, Given?][])
   test(`judge() ${what}: ${kind} ${name.replace(there.base, "…")}: ${verdict}`, async () => {
     const core = await instance(there, named, rules);
-    equal(context(core, openChat(core, "x/y")).permissions.judge(kind, name).verdict, verdict);
+    equal(createCtx(core, openChat(core, "x/y")).permissions.judge(kind, name).verdict, verdict);
   });
 
 describe("tools", () => {
@@ -139,7 +139,7 @@ describe("tools", () => {
       if (keys) asked.push(question);
       return keys ? "A" : "";
     };
-    const { call } = context(core, openChat(core, "x/y"));
+    const { call } = createCtx(core, openChat(core, "x/y"));
     for (const [old_string, new_string] of ["12", "23"])
       match((await call("edit_file", { path: "lib:src/a.ts", old_string, new_string })).text, /^Edited lib:src\/a\.ts/);
     await call("create_file", { path: "lib:b.ts", content: "" });

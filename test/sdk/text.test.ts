@@ -1,7 +1,7 @@
 // Small functions for plugins, beside what they stand for.
 import { equal } from "node:assert/strict";
 import { test } from "node:test";
-import { block } from "../../kernel/conversation/system-prompt.ts";
+import { fencedBlock } from "../../kernel/conversation/system-prompt.ts";
 import { thousands, wordsOf } from "../../sdk/text.ts";
 import { fc } from "../support/property.ts";
 
@@ -13,10 +13,14 @@ test("thousands() is what toLocaleString() gives for an integer", () =>
     { examples: [[0, 1], [999, 1], [1_000, 1], [-1_000, 1], [-999, 1], [1_234_567, 1]] },
   )); // biome-ignore format: one line
 
-const FILE = block("FILE a.ts", "--- FILE b.ts ---\n1\n--- END");
+const FILE = fencedBlock("FILE a.ts", "--- FILE b.ts ---\n1\n--- END");
 for (const [what, text, words] of [
   ["words alone", "what is this?", "what is this?"],
-  ["two files and piped text", [FILE, block("FILE c", ""), block("STDIN", "x"), "sum\nup"].join("\n\n"), "sum\nup"],
+  [
+    "two files and piped text",
+    [FILE, fencedBlock("FILE c", ""), fencedBlock("STDIN", "x"), "sum\nup"].join("\n\n"),
+    "sum\nup",
+  ],
   ["a file alone", FILE, "FILE a.ts"],
   ["a block behind them", `see\n\n${FILE}`, `see\n\n${FILE}`],
   ["a block without an end", "--- FILE a.ts ---\nhello", "--- FILE a.ts ---\nhello"],

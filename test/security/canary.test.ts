@@ -5,7 +5,7 @@ import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "n
 import { basename, dirname, join } from "node:path";
 import { describe, type TestContext, test } from "node:test";
 import { promisify, stripVTControlCharacters } from "node:util";
-import { FLAGS } from "../../kernel/settings/flag-table.ts";
+import { KERNEL_FLAGS } from "../../kernel/settings/flag-table.ts";
 import { type Seen, type Step, serve } from "../support/fake/http.ts";
 import { call, data, delta, fakeOpenAI, refuse, say, stream } from "../support/fake/openai.ts";
 import { mains } from "../support/mains.ts";
@@ -252,7 +252,7 @@ test("every flag shows no key", async (t) => {
     ...{ "new-plugin": "mine", system: "s", uninstall: "x" },
   };
   writeFileSync(join(base, "run.ts"), 'import { zz } from "zz";\nthrow new Error(await zz.ask("hello"));\n');
-  const isOwn = new Set(FLAGS.map(({ name }) => name)); // the plugins' run instead of a turn
+  const isOwn = new Set(KERNEL_FLAGS.map(({ name }) => name)); // the plugins' run instead of a turn
   const LEFT_OUT = /^(install|update|key|base-url|home|help-.*|acp|mcp)$/; // the last two read stdin to its end
   const first = ["--no-stdin", "--base-url", addressOf(server.url, LONG), "--key", LONG.flag, "--home", where.home];
   const lines = some(names, 4)

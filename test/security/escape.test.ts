@@ -11,7 +11,7 @@ import type { Job, Outcome } from "../../plugins/shell/exec.ts";
 import { runJob } from "../../plugins/shell/exec.ts";
 import type { Limits } from "../../plugins/shell/sandbox.ts";
 import { findSandbox, openSandbox } from "../../plugins/shell/sandbox.ts";
-import { filter } from "../../plugins/shell/seccomp.ts";
+import { seccompFilter } from "../../plugins/shell/seccomp.ts";
 import { type Needed, needs, whyNot } from "../support/needs.ts";
 
 const base = fs.realpathSync(fs.mkdtempSync("/var/tmp/zz-escape-"));
@@ -120,9 +120,9 @@ needs("bwrap", "gcc")(
 );
 
 test("filter() knows no machine but those whose calls it was made for", () => {
-  equal(filter({ machine: "riscv64" }), undefined);
+  equal(seccompFilter({ machine: "riscv64" }), undefined);
   for (const machine of ["x64", "arm64"]) {
-    const bytes = filter({ machine })!;
+    const bytes = seccompFilter({ machine })!;
     equal(bytes.length % 8, 0);
     for (let at = 0; at < bytes.length; at += 8) {
       const longest = ![0x15, 0x35, 0x45].includes(bytes.readUInt16LE(at))

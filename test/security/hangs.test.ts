@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { gzipSync } from "node:zlib";
 import type { Delta } from "../../kernel/contract.ts";
-import { collect } from "../../kernel/conversation/collect-reply.ts";
+import { collectReply } from "../../kernel/conversation/collect-reply.ts";
 import { joinHalves } from "../../kernel/text/join-continuation.ts";
 import { tryTo } from "../../kernel/text/words.ts";
 import type { Fake, Script, Step } from "../support/fake/http.ts";
@@ -150,7 +150,7 @@ for (const [what, piece] of [
     async function* withoutEnd() {
       for (; ; taken++) yield piece;
     }
-    await rejects(collect(withoutEnd()), /larger than 64 MB/);
+    await rejects(collectReply(withoutEnd()), /larger than 64 MB/);
     ok(taken <= 64 / 4, String(taken));
   });
 

@@ -8,7 +8,7 @@ import { gzipSync } from "node:zlib";
 import { openChat } from "../../kernel/conversation/chat.ts";
 import { send } from "../../kernel/conversation/http-transport.ts";
 import type { Options } from "../../kernel/instance.ts";
-import { context } from "../../kernel/plugins/create-ctx.ts";
+import { createCtx } from "../../kernel/plugins/create-ctx.ts";
 import { refreshPlugins } from "../../kernel/plugins/load-plugins.ts";
 import { processIo } from "../../kernel/system/streams.ts";
 import { standingClock } from "../../sdk/clock.ts";
@@ -30,7 +30,7 @@ function project(files: Record<string, string>): Place {
 /** In this process, so that what is left behind can be seen. */
 async function live(where: Place, more: Options = {}) {
   const core = await createZz({ root: where.cwd, home: where.home, save: false, ...more });
-  const { call } = context(core, openChat(core, "x/y"));
+  const { call } = createCtx(core, openChat(core, "x/y"));
   const said = async (name: string) => (await call(name, {})).text;
   const refresh = () => refreshPlugins(core);
   await refresh(); // from now on it is known what the files were

@@ -8,7 +8,7 @@ import { basename, join } from "node:path";
 import { test } from "node:test";
 import type { Ctx } from "../../kernel/contract.ts";
 import { openChat } from "../../kernel/conversation/chat.ts";
-import { context } from "../../kernel/plugins/create-ctx.ts";
+import { createCtx } from "../../kernel/plugins/create-ctx.ts";
 import { createZz } from "../../zz.ts";
 import { place } from "../support/run.ts";
 import { isAll, some } from "../support/runs.ts";
@@ -113,7 +113,7 @@ for (const [what, how, name, read] of some(ROWS, 3))
     const swap = swapper(how, at, inside, how === "file" ? join(outside, basename(name)) : outside);
     swap(false);
     const core = await createZz({ root, home: where.home, save: false });
-    const ctx = context(core, openChat(core, "x/y"));
+    const ctx = createCtx(core, openChat(core, "x/y"));
     let told = "";
     const reading = async () => void (told = JSON.stringify(await read(ctx).catch(String)) ?? "");
     await looking(reading, () => {});

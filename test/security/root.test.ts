@@ -5,8 +5,8 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { openChat } from "../../kernel/conversation/chat.ts";
 import { keepTrust } from "../../kernel/gate/trust.ts";
-import { context } from "../../kernel/plugins/create-ctx.ts";
-import { reread, settings } from "../../kernel/settings/settings-files.ts";
+import { createCtx } from "../../kernel/plugins/create-ctx.ts";
+import { readSettings, reread } from "../../kernel/settings/settings-files.ts";
 import { createZz, embed } from "../../zz.ts";
 import { put } from "../support/repository.ts";
 import { place } from "../support/run.ts";
@@ -53,7 +53,7 @@ test("settings() and reread() elsewhere read the root's own settings", async () 
   await standing(where.cwd, async () => {
     const core = await createZz({ root: b, home, save: false });
     await reread(core);
-    deepEqual([(await settings({ home, root: b })).settings.rounds, core.options.settings?.rounds], [3, 3]);
+    deepEqual([(await readSettings({ home, root: b })).settings.rounds, core.options.settings?.rounds], [3, 3]);
   });
 });
 
@@ -70,7 +70,7 @@ test("embed() elsewhere takes a trusted root's settings in full, and no other's"
   const { where, b, home } = two({ options: { temperature: 0 } }, { options: { temperature: 1 } });
   const core = await createZz({ root: b, home, save: false });
   const options = async (trusted: boolean) =>
-    (await settings({ home, root: b, brought: { given: trusted, agreed: [] } })).settings.options;
+    (await readSettings({ home, root: b, brought: { given: trusted, agreed: [] } })).settings.options;
   deepEqual([await options(false), await options(true)], [undefined, { temperature: 0 }]);
   keepTrust({ root: b, home }, core.extras!.hashes);
   await standing(where.cwd, async () => {
@@ -97,7 +97,7 @@ test("Rules, prompts and search elsewhere are the root's", async () => {
   fs.writeFileSync(join(where.cwd, "elsewhere.txt"), "needle");
   await standing(where.cwd, async () => {
     const core = await createZz({ root: b, home, save: false });
-    const ctx = context(core, openChat(core, "x/y"));
+    const ctx = createCtx(core, openChat(core, "x/y"));
     const prompt = JSON.stringify(await ctx.about.prompt());
     deepEqual([prompt.includes("the rules of b"), prompt.includes("of the current folder")], [true, false]);
     match((await ctx.call("grep", { query: "needle" })).text, /^only-here\.txt:1: needle$/);

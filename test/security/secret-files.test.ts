@@ -8,7 +8,7 @@ import type { Kind, Verdict } from "../../kernel/contract.ts";
 import { openChat } from "../../kernel/conversation/chat.ts";
 import { credentials, holdsSecret } from "../../kernel/gate/secret-files.ts";
 import type { Options } from "../../kernel/instance.ts";
-import { context } from "../../kernel/plugins/create-ctx.ts";
+import { createCtx } from "../../kernel/plugins/create-ctx.ts";
 import { createZz } from "../../zz.ts";
 import { place, zz } from "../support/run.ts";
 import { harness } from "../support/script.ts";
@@ -73,7 +73,7 @@ viewTest("what the list names no command on a copy shows, and what it does not n
 async function gateIn(root: string, rules: Pick<Options, "allow" | "deny"> = {}) {
   fs.mkdirSync(root, { recursive: true });
   const core = await createZz({ root, home: join(dirname(root), "zz"), save: false, own: false, ...rules });
-  return context(core, openChat(core, "x/y"));
+  return createCtx(core, openChat(core, "x/y"));
 }
 
 test("A link to a secret asks, and so does a link that is called like one", async () => {

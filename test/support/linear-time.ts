@@ -1,14 +1,14 @@
 // What zz does with texts that a model, a server, a file or a plugin chose: each entry is given every text of this
 // file, in a process that the parent may kill. `node test/support/linear-time.ts SIZE ENTRY...` prints which text it is at.
 
-import { collect } from "../../kernel/conversation/collect-reply.ts";
-import { repair } from "../../kernel/conversation/send-request.ts";
+import { collectReply } from "../../kernel/conversation/collect-reply.ts";
+import { repairHistory } from "../../kernel/conversation/send-request.ts";
 import { fillTemplate, frontMatter } from "../../kernel/conversation/system-prompt.ts";
 import { findTool } from "../../kernel/plugins/run-call.ts";
 import { CLOCK } from "../../kernel/text/clock.ts";
 import { joinHalves } from "../../kernel/text/join-continuation.ts";
 import { veil } from "../../kernel/text/secrets.ts";
-import { clean, cleanRendered, short, unknown } from "../../kernel/text/words.ts";
+import { clean, cleanRendered, shortenName, unknown } from "../../kernel/text/words.ts";
 import { applyChange } from "../../plugins/apply-patch/apply.ts";
 import { parsePatch } from "../../plugins/apply-patch/parse.ts";
 import { redactor } from "../../plugins/debug/redact.ts";
@@ -87,7 +87,7 @@ const look = { width: 80, theme: themeOf("dark"), highlight };
 async function* deltas(...all: any[]) {
   yield* all;
 }
-const collected = (finish: string, ...all: any[]) => collect(deltas(...all, { finish }));
+const collected = (finish: string, ...all: any[]) => collectReply(deltas(...all, { finish }));
 const pieces = (text: string) => text.match(/.{1,20}/gs) ?? [];
 const tools = new Map(
   ["read_file", "grep", "a"].map((name) => [name, { owner: "", value: { name, description: "", run: () => "" } }]),
@@ -138,7 +138,7 @@ export const ENTRIES: Record<string, (text: string, size: number) => (() => unkn
     () => collected("calls", ...pieces(text).map((args) => ({ call: { index: 0, name: "a", args } }))),
     () => collected("calls", ...pieces(text).map((args) => ({ call: { args } }))),
   ],
-  "a history": (text, n) => [() => repair(Array(n / 20).fill({ role: "user", text: text.slice(0, 10) }))],
+  "a history": (text, n) => [() => repairHistory(Array(n / 20).fill({ role: "user", text: text.slice(0, 10) }))],
   "a glob": (text) => [() => fits(text), () => fits(`**/${text}`), () => fits(`${text}*/x`)],
   "a query of grep": (text) => [
     () => patternFor({ query: text, regex: true, ignoreCase: false }),
@@ -176,8 +176,8 @@ export const ENTRIES: Record<string, (text: string, size: number) => (() => unkn
     () => renderDiff({ path: "a", before: numbered(n / 8), after: text }, paint),
   ],
   "a line of the terminal": (text) => [
-    () => [format.short(text), format.tail(text, 80), format.argumentsOf({ a: text, b: [text] })],
-    () => [format.summary(text), format.folded(text, 80, 10)],
+    () => [format.shortenToColumns(text), format.tail(text, 80), format.argumentsOf({ a: text, b: [text] })],
+    () => [format.summary(text), format.foldRows(text, 80, 10)],
   ],
   "the text of code": (text) => ["a.ts", "a.tsx", "a.js", "a.json", "a.yaml"].map((name) => () => scan(name, text)),
   "what an answer names": (text) => [() => namesIn(text)],
@@ -185,7 +185,7 @@ export const ENTRIES: Record<string, (text: string, size: number) => (() => unkn
   "what tests print": (text) => [() => summarise({ exit: 1, stdout: text, stderr: text } as never)],
   "how long a text is": (text) => [() => weigh(text), () => overflow({ message: text, status: 400 })],
   "a question of recall": (text) => [() => byWords([{ name: "a", text, lines: text.split("\n") } as any], text)],
-  "a value and its shape": (text) => [() => short(text)],
+  "a value and its shape": (text) => [() => shortenName(text)],
   "calls in the text of an answer": (text) => [
     ...[text, `<tool_call>${text}`, `<function=run><parameter=text>${text}`].map((one) => () => rescued(one)),
     () => rescued(text, "", true),

@@ -8,7 +8,7 @@ import { ReadStream, WriteStream } from "node:tty";
 import { type IPty, spawn } from "@lydell/node-pty";
 import xterm from "@xterm/headless";
 import type { Clock } from "../../kernel/contract.ts";
-import type { Stop } from "../../kernel/program/process-signals.ts";
+import type { EarlyStop } from "../../kernel/program/process-signals.ts";
 import { clockOf, environment, type Place, WAYS, type Way, ZZS_OWN } from "./run.ts";
 import { waitFor } from "./wait.ts";
 
@@ -181,7 +181,7 @@ function here(where: Place, args: string[], env: NodeJS.ProcessEnv, how: Termina
   for (const stream of [master, stdin, stdout, stderr]) stream.on("error", () => {}); // the other end was closed
   const marks = readMarks(master);
   const keys = countKeys(stdin);
-  const stop: Stop = { why: "Stopped.", leave: () => {} };
+  const stop: EarlyStop = { why: "Stopped.", leave: () => {} };
   let folder = where.cwd;
   const enter = (to: string) => void (folder = to);
   const io = { stdin, stdout, stderr, env, cwd: () => folder, enter, clock: clockOf({ clock }) };

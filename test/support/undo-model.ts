@@ -4,7 +4,7 @@ import fs from "node:fs";
 import { join } from "node:path";
 import { openChat } from "../../kernel/conversation/chat.ts";
 import { openSession } from "../../kernel/conversation/session-files.ts";
-import { context } from "../../kernel/plugins/create-ctx.ts";
+import { createCtx } from "../../kernel/plugins/create-ctx.ts";
 import { createZz } from "../../zz.ts";
 import { fc } from "./property.ts";
 import { place } from "./run.ts";
@@ -59,7 +59,7 @@ export async function livesHold(runs: number): Promise<number> {
     let redo: number[][] = []; // indexes into the log
     let groups = 0;
     const turns = new Map<number, number>(); // by group
-    const files = () => context(core, chat).files;
+    const files = () => createCtx(core, chat).files;
     const check = (what: string) => deepEqual(worldAt(root), new Map([...world].sort()), what);
 
     for (const step of life) {

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { before, test } from "node:test";
 import type { Core, Options } from "../../../kernel/instance.ts";
 import { processIo } from "../../../kernel/system/streams.ts";
-import { startOf } from "../../../kernel/system/temporary-files.ts";
+import { processStartTime } from "../../../kernel/system/temporary-files.ts";
 import { matcher } from "../../../plugins/search/pattern.ts";
 import { standingClock } from "../../../sdk/testing.ts";
 import { createZz } from "../../../zz.ts";
@@ -292,7 +292,7 @@ test("grep stops at Ctrl+C in ripgrep, which ends too", async (t) => {
   const started = () => (fs.existsSync(pids) ? fs.readFileSync(pids, "utf8").trim().split("\n") : []);
   await waitFor("one for the hits, one for the files", () => started().length === 2);
   await end();
-  const runs = (pid: string): boolean => startOf(Number(pid)) !== ""; // one look: between two it may end
+  const runs = (pid: string): boolean => processStartTime(Number(pid)) !== ""; // one look: between two it may end
   await waitFor("the end of both", () => !started().some(runs));
 });
 

@@ -9,7 +9,7 @@ import { after, test } from "node:test";
 import { programs } from "../../../kernel/system/other-programs.ts";
 import { CLOCK } from "../../../kernel/text/clock.ts";
 import type { Job, Outcome } from "../../../plugins/shell/exec.ts";
-import { asShown, MAX_FILE_BYTES, MAX_SHOWN_CHARS, runJob } from "../../../plugins/shell/exec.ts";
+import { MAX_FILE_BYTES, MAX_SHOWN_CHARS, outputForModel, runJob } from "../../../plugins/shell/exec.ts";
 import { unused } from "../../../plugins/shell/pipes.ts";
 import type { Caps } from "../../../plugins/shell/processes.ts";
 import { findSandbox, openSandbox } from "../../../plugins/shell/sandbox.ts";
@@ -104,11 +104,11 @@ const SHOWN: [raw: string, shown: string][] = [
   ["cut \x1b[3", "cut "],
 ];
 test("asShown() makes of an output what a terminal would show", () => {
-  for (const [raw, shown] of SHOWN) equal(asShown(raw), shown, JSON.stringify(raw));
+  for (const [raw, shown] of SHOWN) equal(outputForModel(raw), shown, JSON.stringify(raw));
 });
 
 test("asShown() shows the end of a long line that is written over and over", () => {
-  const shown = asShown(`${"x".repeat(200_000)}${"\ry".repeat(100_000)}\n${"a\b".repeat(100_000)}`);
+  const shown = outputForModel(`${"x".repeat(200_000)}${"\ry".repeat(100_000)}\n${"a\b".repeat(100_000)}`);
   equal(shown, "y\na");
 });
 

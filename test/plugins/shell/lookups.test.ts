@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { setImmediate as nextRound } from "node:timers/promises";
-import { hearLookups } from "../../../plugins/shell/lookups.ts";
+import { recordLookups } from "../../../plugins/shell/lookups.ts";
 
 const request = (type: number, name: string, length = name.length + 1): Buffer => {
   const head = Buffer.alloc(12);
@@ -31,7 +31,7 @@ const ask = (socket: string, ...pieces: Buffer[]) =>
 async function hear(t: TestContext) {
   const own = mkdtempSync(join(tmpdir(), "zz-names-"));
   t.after(() => rmSync(own, { recursive: true, force: true }));
-  const heard = await hearLookups(own);
+  const heard = await recordLookups(own);
   t.after(heard.close);
   return heard;
 }
@@ -48,7 +48,7 @@ test("a host is heard, in one piece or several, once, and nothing is answered", 
 test("hosts are heard at a socket whose name is too long for the system, and it is removed at the end", async (t) => {
   const own = mkdtempSync(join(tmpdir(), "long".repeat(40)));
   t.after(() => rmSync(own, { recursive: true, force: true }));
-  const heard = await hearLookups(own);
+  const heard = await recordLookups(own);
   await ask(heard.socket, request(14, "a.example"));
   deepEqual(heard.names(), ["a.example"]);
   heard.close();

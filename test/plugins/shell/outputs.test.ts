@@ -4,13 +4,13 @@ import fs, { mkdtempSync, readdirSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { keeper, MAX_SHOWN_CHARS } from "../../../plugins/shell/outputs.ts";
+import { MAX_SHOWN_CHARS, openOutputStore } from "../../../plugins/shell/outputs.ts";
 
 const long = Buffer.alloc(MAX_SHOWN_CHARS + 1, "x");
 
 test("An output that is longer than what is shown is kept; one that fills the disk is named as not kept, and takes no room", () => {
   const folder = mkdtempSync(join(tmpdir(), "zz-outputs-"));
-  const first = keeper(folder);
+  const first = openOutputStore(folder);
   first.add(long);
   const { path = "", failure } = first.close();
   deepEqual([readFileSync(path).length, failure], [long.length, undefined]);
@@ -21,7 +21,7 @@ test("An output that is longer than what is shown is kept; one that fills the di
     if (writes++) throw Object.assign(new Error("ENOSPC: no space left on device, write"), { code: "ENOSPC" });
     return real(fd, bytes, at, 5);
   }) as typeof real;
-  const second = keeper(folder);
+  const second = openOutputStore(folder);
   try {
     for (const bytes of [long.subarray(0, 10), long, long]) second.add(bytes);
   } finally {

@@ -3,10 +3,10 @@ import { equal, match, ok } from "node:assert/strict";
 import fs from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { OUTSIDE, seatbelt } from "../../../plugins/shell/seatbelt.ts";
+import { OUTSIDE, seatbeltProfile } from "../../../plugins/shell/seatbelt.ts";
 import { having } from "../../support/having.ts";
 
-type Limits = Parameters<typeof seatbelt>[0];
+type Limits = Parameters<typeof seatbeltProfile>[0];
 
 /** What the profile says to an operation on a path. */
 function verdict(profile: string, operation: string, file: string): string {
@@ -111,7 +111,7 @@ const ROWS: [limits: Limits, operation: string, file: string, verdict: string][]
 
 for (const [given, operation, file, said] of ROWS)
   test(`seatbelt() ${said === "allow" ? "allows" : "denies"} ${operation} of '${file.replace(home, "~")}'`, () => {
-    const [, profile] = seatbelt(given);
+    const [, profile] = seatbeltProfile(given);
     equal(verdict(profile!, operation, file), said, profile);
   });
 
@@ -122,16 +122,16 @@ test("seatbelt() guards the hooks that a worktree shares with its repository", (
   fs.writeFileSync(join(git, "gitdir"), join(home, "work/w/.git"));
   fs.writeFileSync(join(git, "commondir"), "../..");
   fs.writeFileSync(join(home, "work/w/.git"), `gitdir: ${git}\n`);
-  const [, profile] = seatbelt({ ...asked, root: join(home, "work/w") });
+  const [, profile] = seatbeltProfile({ ...asked, root: join(home, "work/w") });
   equal(verdict(profile!, "file-write-create", join(root, ".git/objects/x")), "allow");
   for (const name of ["hooks/pre-commit", "config"])
     equal(verdict(profile!, "file-write-create", join(root, ".git", name)), "deny");
 });
 
 test("seatbelt() keeps other programs from acting for a command, as far as this macOS can be told", () => {
-  const [, profile] = seatbelt(asked);
+  const [, profile] = seatbeltProfile(asked);
   for (const service of ["com.apple.pasteboard.1", "com.apple.SecurityServer", "com.apple.nsurlsessiond"])
     match(profile!, new RegExp(`deny mach-lookup[^\\n]*"${service}"`));
-  const [, less] = seatbelt(asked, []);
+  const [, less] = seatbeltProfile(asked, []);
   ok(OUTSIDE.every((rule) => profile!.includes(rule) && !less!.includes(rule)));
 });

@@ -4,8 +4,8 @@ import { execFileSync } from "node:child_process";
 import fs from "node:fs";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
-import { lackOf } from "../../../plugins/shell/again.ts";
-import { whyBeyond } from "../../../plugins/shell/beyond.ts";
+import { findMissingAccess } from "../../../plugins/shell/again.ts";
+import { whyNotOnCopy } from "../../../plugins/shell/beyond.ts";
 import { judgeLine } from "../../../plugins/shell/judge/index.ts";
 import { type Harness, harness, type Setup } from "../../../sdk/testing.ts";
 import { project as filled, INIT, shell } from "../../support/repository.ts";
@@ -56,7 +56,7 @@ test("what a copy cannot hold is asked for beforehand, and nothing else", async 
   const lists = { deny: [], except: [], repository: { reads: [] }, fileFacts };
   const asked: string[] = [];
   for (const line of [...BEFOREHAND, ...ON_COPY])
-    if (whyBeyond((await judgeLine(line, ROOT, lists)).simple) !== undefined) asked.push(line);
+    if (whyNotOnCopy((await judgeLine(line, ROOT, lists)).simple) !== undefined) asked.push(line);
   deepEqual(asked, BEFOREHAND);
 });
 
@@ -94,7 +94,7 @@ const FAILED: [output: string, command: string, lack: object | undefined, lookup
 ];
 test("what a failed command was refused is read in its output", () => {
   for (const [output, command, lack, lookups] of FAILED)
-    deepEqual(lackOf(command, output, "/nowhere", lookups), lack, output);
+    deepEqual(findMissingAccess(command, output, "/nowhere", lookups), lack, output);
 });
 
 /** So that the words do not tell. */

@@ -17,7 +17,7 @@ import { repl } from "../../support/repl.ts";
 import { place } from "../../support/run.ts";
 import { waitFor } from "../../support/wait.ts";
 
-const { drawn, MAX_IMAGE_COLUMNS, MAX_IMAGE_ROWS, protocolOf } = images;
+const { drawOne, MAX_IMAGE_COLUMNS, MAX_IMAGE_ROWS, protocolOf } = images;
 const TERMINALS: [env: NodeJS.ProcessEnv, draws: images.Protocol | undefined][] = [
   [{ TERM: "xterm-kitty", KITTY_WINDOW_ID: "1" }, "kitty"],
   [{ TERM: "xterm-256color", KITTY_WINDOW_ID: "1" }, "kitty"],
@@ -51,14 +51,14 @@ const SIZES: [width: number, height: number, columns: number, size: string, box:
 for (const [width, height, columns, size, [wide, high]] of SIZES)
   test(`An image of ${width} × ${height} on ${columns} columns takes ${wide} × ${high}`, () => {
     const image = { ...mediaIn(png())!, width, height };
-    match(drawn("kitty", image, columns), new RegExp(`,${size},`));
-    match(drawn("iterm2", image, columns), new RegExp(`;width=${wide};height=${high};`));
+    match(drawOne("kitty", image, columns), new RegExp(`,${size},`));
+    match(drawOne("iterm2", image, columns), new RegExp(`;width=${wide};height=${high};`));
     ok(wide <= MAX_IMAGE_COLUMNS && high <= MAX_IMAGE_ROWS);
   });
 
 test("A long image goes to kitty in pieces, of which only the last says so", () => {
   const image = { ...mediaIn(png())!, base64: Buffer.alloc(9_000, 7).toString("base64") };
-  const text = drawn("kitty", image, 80);
+  const text = drawOne("kitty", image, 80);
   match(text, KITTY);
   equal(text.match(/m=[01];/g)!.join(""), "m=1;m=1;m=0;");
   equal(text.replace(/\x1b_G[^;]*;|\x1b\\/g, ""), image.base64);

@@ -2,7 +2,7 @@
 import { deepEqual, equal, match } from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { ChatRequest, Fault, HttpAnswer, Provider, Reply } from "../../../kernel/contract.ts";
-import { collect } from "../../../kernel/conversation/collect-reply.ts";
+import { collectReply } from "../../../kernel/conversation/collect-reply.ts";
 import ollama from "../../../plugins/ollama.ts";
 import wires from "../../../plugins/wires/index.ts";
 import * as anthropic from "../../support/fake/anthropic.ts";
@@ -41,7 +41,7 @@ async function heard(wire: Wire, step: Step): Promise<Reply> {
   sent = step;
   const asked = { ...request, endpoint, options: wire === "responses" ? { wire } : {} } as unknown as ChatRequest;
   const name = nameOf(wire);
-  return collect(providers.get(name)!.chat(asked, new AbortController().signal), undefined, name);
+  return collectReply(providers.get(name)!.chat(asked, new AbortController().signal), undefined, name);
 }
 const failing = (wire: Wire, step: Step): Promise<Fault | undefined> => failure(heard(wire, step));
 const failure = (what: Promise<unknown>) => what.then(() => undefined).catch((error: Fault) => error);

@@ -4,7 +4,7 @@ import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, test } from "node:test";
-import { firstRules } from "../../../kernel/gate/rules.ts";
+import { initialRules } from "../../../kernel/gate/rules.ts";
 import type { Options } from "../../../kernel/instance.ts";
 import type { Harness, Move } from "../../../sdk/testing.ts";
 import { project, put } from "../../support/repository.ts";
@@ -168,7 +168,7 @@ async function allowing(allow?: Options["allow"], deny: Options["deny"] = {}): P
   const [home, script] = [{ "plugins/torch.ts": torch }, [() => moves.shift()!]];
   const run = await (opened ??= harness({ own: true, answer: "nobody", home, script }));
   Object.assign(run.core.options, { allow, deny });
-  run.core.rules.splice(0, run.core.rules.length, ...firstRules(run.core.options));
+  run.core.rules.splice(0, run.core.rules.length, ...initialRules(run.core.options));
   return run;
 }
 

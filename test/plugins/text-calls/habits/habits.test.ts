@@ -4,7 +4,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { after, describe, test } from "node:test";
 import type { Zz } from "../../../../kernel/contract.ts";
-import { check } from "../../../../kernel/text/json-schema.ts";
+import { checkValue } from "../../../../kernel/text/json-schema.ts";
 import { ownCalls } from "../../../../plugins/text-calls/habits/calls.ts";
 import type { Asked, Harness, Setup } from "../../../../sdk/testing.ts";
 import { harness } from "../../../support/script.ts";
@@ -42,7 +42,7 @@ describe("Calls as other programs' models make them", () => {
         if (program === "hostile") continue;
         for (const [name, args] of made)
           if (typeof args !== "string")
-            equal((await check(tools.find((one) => one.name === name)!.schema, args)).wrong, undefined, about);
+            equal((await checkValue(tools.find((one) => one.name === name)!.schema, args)).wrong, undefined, about);
       }
     });
 

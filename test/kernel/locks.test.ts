@@ -12,7 +12,7 @@ const ids = (count: number) => Array.from({ length: count }, (_, i) => `N${i}`);
 
 const locks = join(ROOT, "kernel/system/locks.ts");
 function child(code: string): Promise<number | null> {
-  const source = `import fs from "node:fs"; import { lock, updatePrivate } from "${locks}"; ${code}`;
+  const source = `import fs from "node:fs"; import { acquireLock, updatePrivateFile } from "${locks}"; ${code}`;
   const running = spawn(process.execPath, ["--input-type=module", "-e", source], {
     stdio: ["ignore", "ignore", "inherit"],
   });
@@ -24,7 +24,7 @@ test("Processes that each add to one file ten times lose nothing", async () => {
   const { cwd } = place();
   const file = join(cwd, "list.json");
   const add = (id: string) =>
-    `for (let i = 0; i < 10; i++) updatePrivate(${JSON.stringify(file)}, (text) => JSON.stringify([...JSON.parse(text || "[]"), "${id}-" + i]));`;
+    `for (let i = 0; i < 10; i++) updatePrivateFile(${JSON.stringify(file)}, (text) => JSON.stringify([...JSON.parse(text || "[]"), "${id}-" + i]));`;
   const codes = await Promise.all(ids(WRITERS).map((id) => child(add(id))));
   ok(codes.every((code) => code === 0));
   equal(new Set(JSON.parse(fs.readFileSync(file, "utf8"))).size, WRITERS * 10);
@@ -34,10 +34,10 @@ test("A process that is killed while it holds the lock holds nobody up, and tear
   const { cwd } = place();
   const file = join(cwd, "list.json");
   fs.writeFileSync(file, '["before"]');
-  await child(`updatePrivate(${JSON.stringify(file)}, () => process.kill(process.pid, "SIGKILL"));`);
+  await child(`updatePrivateFile(${JSON.stringify(file)}, () => process.kill(process.pid, "SIGKILL"));`);
   equal(fs.existsSync(`${file}.lock`), true, "it left its lock behind");
   const add = (id: string) =>
-    `updatePrivate(${JSON.stringify(file)}, (text) => JSON.stringify([...JSON.parse(text), "${id}"]));`;
+    `updatePrivateFile(${JSON.stringify(file)}, (text) => JSON.stringify([...JSON.parse(text), "${id}"]));`;
   deepEqual(await Promise.all(ids(2).map((id) => child(add(id)))), [0, 0]);
   deepEqual(JSON.parse(fs.readFileSync(file, "utf8")).toSorted(), ["N0", "N1", "before"]);
   equal(fs.existsSync(`${file}.lock`), false);
@@ -56,7 +56,7 @@ test("Of processes that race for the lock of a dead one, again and again, one ho
   const race = `const [lockFile, own] = [${JSON.stringify(file)}, ${JSON.stringify(file)} + process.pid + "own"];
     let held = 0;
     for (let i = 0; i < 2000 && held < 50; i++) {
-      try { lock(lockFile, "Cannot lock"); } catch { continue; }
+      try { acquireLock(lockFile, "Cannot lock"); } catch { continue; }
       held++;
       fs.writeFileSync(lockFile + ".held", "", { flag: "wx" }); // throws where another holds it
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2);

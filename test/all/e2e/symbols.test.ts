@@ -10,7 +10,7 @@ const OWN = [
   ...["package.json", "tsconfig.json", "zz.ts", "kernel", "sdk"],
   ...["plugins/undo.ts", "test/support/script.ts", "test/support/script.ts"],
 ];
-test("in zz's own code: who calls collect, the references of runTurn, a map of 1,000 tokens", async () => {
+test("in zz's own code: who calls collectReply, the references of runTurn, a map of 1,000 tokens", async () => {
   const { home, cwd } = place();
   for (const name of OWN) cpSync(join(ROOT, name), join(cwd, name), { recursive: true });
   await knowsOwnCode({ home, root: cwd });

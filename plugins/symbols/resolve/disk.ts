@@ -92,8 +92,8 @@ function sourceOf(
   out: readonly [string, string][] = [],
   isNamed = false,
 ): string | undefined {
-  const asset = file.endsWith(".ts") ? file.slice(0, -3) : "";
-  if (state.names.has(asset) && !SCRIPT.test(asset)) return asset; // "@/logo.svg", as TypeScript asks for it
+  const [, asset = ""] = /^(.*(?<!\.d\.\w+))\.ts$/.exec(file) ?? []; // "@/logo.svg.ts": as TypeScript asks for a picture
+  if (state.names.has(asset) && !SCRIPT.test(asset)) return asset;
   const [, base = file, extension = ""] = /^(.*?)(\.(?:d\.)?[cm]?[jt]sx?)?$/.exec(file) ?? [];
   const bases = out
     .filter(([from]) => file.startsWith(`${from}/`))

@@ -13,25 +13,26 @@ const ENDS = ["", ".ts", ".tsx", ".mts", ".cts", ".d.ts", ".js", ".jsx", ".mjs",
 export function move(opened: Opened): Plan {
   const { root, paths, to, service, disk, project } = opened;
   const [from, target] = [path.join(root, paths[0]!), path.join(root, to!)];
-  const found = editsOf(service.getEditsForFileRename(from, target, {}, {}));
-  const edits = found.filter(
-    ({ file }) => project.getSourceFile(file) && isInside(root, file) && !file.includes("/node_modules/"),
-  );
+  const edits: Edit[] = [];
+  const isFollowed = new Set<string>(); // by file and place
   for (const name of opened.names) {
     const source = sourceOf(opened, name);
-    if (!source) continue;
-    const known = new Set(edits.filter(({ file }) => file === source.getFilePath()).map(({ start }) => start));
-    edits.push(
-      ...literalsOf(source)
-        .filter(({ start }) => !known.has(start))
-        .flatMap((edit) => withNewWay(edit, from, target)),
-    );
+    for (const edit of source ? literalsOf(source) : []) {
+      const text = newWay(edit, from, target);
+      if (text === undefined) continue;
+      isFollowed.add(`${edit.file} ${edit.start}`);
+      if (text !== edit.text) edits.push({ ...edit, text });
+    }
   }
+  // What is not a path to a file: aliases, packages.
+  for (const edit of editsOf(service.getEditsForFileRename(from, target, {}, {})))
+    if (!isFollowed.has(`${edit.file} ${edit.start}`) && project.getSourceFile(edit.file))
+      if (isInside(root, edit.file) && !edit.file.includes("/node_modules/")) edits.push(edit);
   disk.moved = { from, to: target };
   return { edits, said: `Moved ${paths[0]} to ${to}` };
 }
 
-/** The relative paths that lead to other files: TypeScript does not follow those to styles, mocks and workers. */
+/** The relative paths that lead to other files: TypeScript would write "./a.js" for "./a.ts", and misses styles, mocks and workers. */
 function literalsOf(source: SourceFile): Edit[] {
   const [file, found] = [source.getFilePath() as string, [] as Edit[]];
   const visit = (node: ts.Node): void => {
@@ -52,7 +53,8 @@ function isLead(node: ts.Node, source: ts.SourceFile): boolean {
   return ts.isCallExpression(parent) && parent.arguments[0] === node && LEADS.test(parent.expression.getText(source));
 }
 
-function withNewWay(edit: Edit, from: string, target: string): Edit[] {
+/** The path from where the file will be, written as it was: with or without its ending. Undefined: it leads to no file. */
+function newWay(edit: Edit, from: string, target: string): string | undefined {
   const newPath = (file: string) => (isInside(from, file) ? target + file.slice(from.length) : file);
   const meant = path.resolve(path.dirname(edit.file), edit.text);
   const tails = [...ENDS, ...ENDS.map((end) => `/index${end}`)]; // what the text leaves out
@@ -60,12 +62,12 @@ function withNewWay(edit: Edit, from: string, target: string): Edit[] {
   const found = [...tails.map((tail) => meant + tail), asScript].find((file) =>
     tryTo(() => fs.statSync(file))?.isFile(),
   );
-  if (!found || (newPath(found) === found && newPath(edit.file) === edit.file)) return [];
+  if (!found) return undefined;
+  if (newPath(found) === found && newPath(edit.file) === edit.file) return edit.text;
   const [tail, now] = [found.startsWith(meant) ? found.slice(meant.length) : "", newPath(found)];
   const withoutEnd = now.replace(/\.[^./]+$/, "");
   const bare = now.endsWith(tail) ? now.slice(0, now.length - tail.length) : withoutEnd;
   const goal = found.startsWith(meant) ? bare : withoutEnd + path.extname(meant);
   const way = path.relative(path.dirname(newPath(edit.file)), goal) || ".";
-  const text = way.startsWith(".") ? way : `./${way}`;
-  return text === edit.text ? [] : [{ ...edit, text }];
+  return way.startsWith(".") ? way : `./${way}`;
 }

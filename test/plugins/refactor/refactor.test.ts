@@ -50,8 +50,8 @@ const MADE: Record<string, [title: string, files: Files, args: object, made: Rec
     ["CommonJS without a tsconfig, with CRLF and a byte order mark as they were",
       { "a.js": "exports.a = 1;\r\n", "u.js": '\ufeffconst { a } = require("./a");\r\n\r\nexports.u = a;\r\n' }, move("a.js", "lib/a.js"),
       { ...{ "a.js": undefined, "lib/a.js": "exports.a = 1;\r\n" }, "u.js": '\ufeffconst { a } = require("./lib/a");\r\n\r\nexports.u = a;\r\n', }],
-    ["a file named as what it is built to, with a broken tsconfig", { "tsconfig.json": "{ not", "a.ts": "export const a = 1;\n", "u.ts": 'export { a } from "./a.js";\n' },
-      move("a.ts", "b/c.ts"), { "a.ts": undefined, "b/c.ts": "export const a = 1;\n", "u.ts": 'export { a } from "./b/c.js";\n' }],
+    ["a file named as what it is built to, or as it is, with a broken tsconfig", { "tsconfig.json": "{ not", "a.ts": "export const a = 1;\n", "u.ts": 'export { a } from "./a.js";\n', "v.ts": 'export { a } from "./a.ts";\n' },
+      move("a.ts", "b/c.ts"), { "a.ts": undefined, "b/c.ts": "export const a = 1;\n", "u.ts": 'export { a } from "./b/c.js";\n', "v.ts": 'export { a } from "./b/c.ts";\n' }],
   ],
   organize_imports: [
     ["sorted, joined, unused ones gone, in the file's quotes", { ...BOTH, "src/a.ts": "import { x } from './use';\nimport { add } from './add';\nimport './use';\nadd(1, 2);\n", },

@@ -63,10 +63,8 @@ test("a server of MCP with a setting that zz does not know is not used, and fiel
   const mcpServers = { ...Object.fromEntries(servers), fine: { command: "true", type: "stdio", alwaysAllow: [] } };
   const zz = await harness({ own: true, settings: { mcpServers } }, t);
   const said = (await zz.command("mcp")).join("\n");
+  const why = "which zz does not know\\. (Did you mean|Its fields are)";
   for (const [i, field] of misspelt.entries())
-    match(
-      said,
-      new RegExp(`'s${i}' is left out: it has "${field}", which zz does not know\\. (Did you mean|Its fields are)`),
-    );
+    match(said, new RegExp(`'s${i}' is left out: it has "${field}", ${why}`));
   equal(/'fine' is left out/.test(said), false, said);
 });

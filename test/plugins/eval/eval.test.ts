@@ -131,10 +131,8 @@ describe("/eval", () => {
     equal(tools, undefined);
     equal(model, "m");
     match(messages[0].content, /You check an answer/);
-    match(
-      messages[1].content,
-      /<question>\nquestion 1\n[\s\S]*<evidence>[\s\S]*\nnot found: `renderPage`: nowhere[\s\S]*\nfound: /,
-    );
+    const asked = /<question>\nquestion 1\n[\s\S]*<evidence>[\s\S]*\nnot found: `renderPage`: nowhere[\s\S]*\nfound: /;
+    match(messages[1].content, asked);
     const said = where.sessions()[0]!.flatMap(({ message }) => (message ? [message.text] : []));
     deepEqual(said, ["question 1", MADE_UP]);
     equal(ran.stdout, "");

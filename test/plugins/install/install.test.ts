@@ -110,10 +110,8 @@ test("an archive is read offline, and nothing in it lands outside or is a link",
   await refuses(where, ["-A", "--install", "./large.tgz"], /larger than 200 MB/);
   await refuses(where, ["-A", "--install", "./no.tgz"], /the archive is damaged|npm failed/);
   const { stderr } = await refuses(where, ["--install", "./t.tgz"], NOBODY, 4);
-  match(
-    stderr,
-    /plugin +t 1\.0\.0\n.*integrity sha512-.*files +4, .*: etc\/out, package\.json, plugin\.js, up\/out\n/s,
-  );
+  const shown = /plugin +t 1\.0\.0\n.*integrity sha512-.*files +4, .*: etc\/out, package\.json, plugin\.js, up\/out\n/s;
+  match(stderr, shown);
   deepEqual(all(where.home), {});
 });
 

@@ -251,10 +251,8 @@ describe("MCP servers in the sandbox", { concurrency: 2 }, () => {
       const setup: Setup = { own: true, plugins: [] };
       const nobody = await started(t, { it }, { ...setup, answer: "nobody" });
       const words = `The sandbox did not let it reach 127.0.0.1:${port}: "sandbox": {"hosts":["127.0.0.1:${port}"]} in its settings does.`;
-      match(
-        await said(nobody, "it", "one"),
-        new RegExp(`^Cannot start .*ECONNREFUSED.* ${words.replace(/[[{}\].]/g, "\\$&")}$`),
-      );
+      const refused = new RegExp(`^Cannot start .*ECONNREFUSED.* ${words.replace(/[[{}\].]/g, "\\$&")}$`);
+      match(await said(nobody, "it", "one"), refused);
       const zz = await started(t, { it }, { ...setup, answer: "yes" });
       match(await said(zz, "it", "one"), /^one /);
       const question = `Let it reach 127.0.0.1:${port} (kept in your settings), and start it again?`;

@@ -143,11 +143,9 @@ describe("logins to MCP servers", () => {
     const { zz } = await zzFor(t, it, { answer: "no" });
     const server = { name: "far", config: {} } as Server;
     const go = (at: string, own = "https://a.example/mcp") => guardOf(zz.ctx, server, own, {})(new URL(at), undefined);
+    const why = /^Error: Refused: MCP server 'far' wants 'http:.*' for its login, which is not encrypted\.$/;
     for (const at of ["http://a.example/token", "http://a.example:443/token", "http://b.example/token"])
-      await rejects(
-        go(at),
-        /^Error: Refused: MCP server 'far' wants 'http:.*' for its login, which is not encrypted\.$/,
-      );
+      await rejects(go(at), why);
     await rejects(go("https://a.example:8443/token"), /Refused: .*net access to "a\.example:8443"/);
     equal(await go("https://a.example/token"), undefined);
     equal(await go("http://127.0.0.1:7/token", "http://127.0.0.1:7/mcp"), undefined);

@@ -47,10 +47,8 @@ describe("zz --mcp", { concurrency: 2 }, () => {
     const named = (name: string) => tools.find((tool) => tool.name === name)!;
     ok(tools.length > 30 && tools.every(({ name }) => !/^mcp_|^more_tools$/.test(name)));
     const hints = ["read_file", "run_command", "web_fetch"].map((name) => named(name).annotations!);
-    equal(
-      hints.map(({ readOnlyHint, openWorldHint = false }) => `${readOnlyHint} ${openWorldHint}`).join(),
-      "true false,false true,true true",
-    );
+    const hinted = hints.map(({ readOnlyHint, openWorldHint = false }) => `${readOnlyHint} ${openWorldHint}`).join();
+    equal(hinted, "true false,false true,true true");
     equal(named("find_definition").inputSchema.type, "object");
     match(text(await one.callTool({ name: "find_definition", arguments: { name: "first" } })), /a\.ts:1/);
     const refused = await one.callTool({ name: "write_file", arguments: { path: "b.ts", content: "x" } });

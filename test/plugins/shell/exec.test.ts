@@ -290,10 +290,8 @@ test("runJob() keeps no output behind a link, and touches nothing of what it lea
   for (const name of fs.readdirSync(theirs)) fs.utimesSync(join(theirs, name), 1, 1);
   fs.symlinkSync(theirs, link);
   const outcome = await run(LONG, { keepIn: link });
-  match(
-    outcome.text,
-    /\[the whole output could not be kept in '.*planted': it is not a folder but a link\. Remove it\]/,
-  );
+  const why = /\[the whole output could not be kept in '.*planted': it is not a folder but a link\. Remove it\]/;
+  match(outcome.text, why);
   deepEqual([outcome.file, fs.readdirSync(theirs).sort()], [undefined, ["note", "output-20200101000000-01234567.txt"]]);
 });
 

@@ -44,8 +44,9 @@ for (const sandbox of ["bubblewrap", "off"] as const)
       .trimEnd()
       .split("\n")
       .map((line) => JSON.parse(line));
+    const ways = said.map(({ command, way }) => [command, way === "unasked"]);
     deepEqual(
-      said.map(({ command, way }) => [command, way === "unasked"]),
+      ways,
       LINES.map((line) => [line, false]),
     );
   });

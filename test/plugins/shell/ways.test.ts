@@ -113,14 +113,11 @@ viewTest("a command that tried to reach a host is offered again with it, by one 
   const { text, refused } = await run(zz, command);
   equal(zz.questions.filter((one) => /net access/.test(one)).length, 1, zz.questions.join("\n"));
   match(zz.questions[0]!, /net access to "zz-nowhere\.example"/);
-  match(
-    zz.questions[0]!,
-    /It ran on a copy of the project, where it tried to reach 'zz-nowhere\.example'\. Run it again /,
-  );
-  match(
-    text,
-    /It tried to reach 'zz-nowhere\.example'\. The person was asked to let it run again with that\. Refused: /,
-  );
+  const question = /It ran on a copy of the project, where it tried to reach 'zz-nowhere\.example'\. Run it again /;
+  match(zz.questions[0]!, question);
+  const answer =
+    /It tried to reach 'zz-nowhere\.example'\. The person was asked to let it run again with that\. Refused/;
+  match(text, answer);
   deepEqual([refused, zz.read("half")], [true, undefined], "and what it had changed was asked for, and refused");
 });
 
@@ -141,10 +138,7 @@ viewTest("of one that says nothing of it the model is told what it looked up, an
   const zz = await project(t, { deny: { net: ["denied.example"] } });
   const { text } = await run(zz, lookUp("silent-nowhere.example", "3 of 4 failed"));
   ok(!zz.questions.some((one) => /net access/.test(one)), zz.questions.join("\n"));
-  match(
-    text,
-    /\[It looked up 'silent-nowhere\.example', and a copy has no network\. If it failed for that, call it again /,
-  );
+  match(text, /\[It looked up 'silent-nowhere\.example', and a copy has no network\. If it failed for that, call it /);
   match(text, / again with hosts: \["silent-nowhere\.example"\]\.\]/);
   for (const host of ["denied.example", "localhost", "127.0.0.1", "a..b"])
     doesNotMatch((await run(zz, lookUp(host, "3 of 4 failed"))).text, /looked up/, host);

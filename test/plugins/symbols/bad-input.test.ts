@@ -26,19 +26,11 @@ test("references: a place that cannot be located is told, and the others are ask
     return [{ symbol: `a of ${path}`, places: [{ path, line, ...place }] }];
   };
   const { found, unlocated } = await usesOf(all, ask, (file) => file !== "secret.ts");
-  deepEqual(
-    found.map(({ symbol }) => symbol),
-    ["a of a.ts", "a of c.ts"],
-  );
+  const symbols = found.map(({ symbol }) => symbol);
+  deepEqual(symbols, ["a of a.ts", "a of c.ts"]);
   deepEqual(unlocated, ["Cannot find 'a' at b.ts:1."]);
-  await rejects(
-    usesOf(
-      all,
-      () => Promise.reject(new Error("the thread ended")),
-      () => true,
-    ),
-    /the thread ended/,
-  );
+  const ends = () => Promise.reject(new Error("the thread ended"));
+  await rejects(usesOf(all, ends, Boolean), /the thread ended/);
 });
 
 const SPAWN = 'import { spawn } from "node:child_process";\nspawn("a");\n';

@@ -324,12 +324,8 @@ test("a hub is what more than five files import", async () => {
   for (const [of, many] of Object.entries({ b: 6, c: 5, d: 7 }))
     for (let i = 0; i < many; i++) files[`${of}${i}.ts`] = `import "./${of}.js";`;
   const { graph } = await graphFor(files);
-  equal(
-    hubs(graph)
-      .map(({ path, count }) => `${path} ${count}`)
-      .join(),
-    "d.ts 7,b.ts 6",
-  );
+  const found = hubs(graph).map(({ path, count }) => `${path} ${count}`);
+  deepEqual(found, ["d.ts 7", "b.ts 6"]);
 });
 
 test("a place to begin is what package.json names, an index at the top, and what nothing imports", async () => {
@@ -363,10 +359,8 @@ const CYCLES: [about: string, files: Record<string, string>, cycles: [files: str
 for (const [about, files, expected] of CYCLES)
   test(`cycles: ${about}`, async () => {
     const { graph } = await graphFor(files);
-    deepEqual(
-      cycles(graph).map(({ files, round }) => [files.join(" "), round.join(" ")]),
-      expected,
-    );
+    const found = cycles(graph).map(({ files, round }) => [files.join(" "), round.join(" ")]);
+    deepEqual(found, expected);
   });
 
 test("cycles are found in a chain longer than the call stack", async () => {

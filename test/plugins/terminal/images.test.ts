@@ -131,11 +131,8 @@ for (const [what, path, size] of [
     const zz = await start(t, NONE, path);
     answering(zz, "later\x1b[6;16;6t\x1b[?62;4;22c");
     await zz.say("show it", "Good.");
-    deepEqual(
-      Array.from(zz.raw().matchAll(SIXEL), (all) => all.slice(1).map(Number)),
-      [size],
-      zz.screen(),
-    );
+    const sizes = Array.from(zz.raw().matchAll(SIXEL), (all) => all.slice(1).map(Number));
+    deepEqual(sizes, [size], zz.screen());
     await zz.sees("› later");
     const count = zz.raw().split("\x1b[16t").length;
     zz.type("\x15and again\r");
@@ -160,10 +157,8 @@ test("What cannot be decoded is told to the model", async (t) => {
   const zz = await start(t, NONE, "photo.jpg");
   answering(zz, "\x1b[?62;4c");
   await zz.say("show it", "Good.");
-  match(
-    zz.fake.requests[1]!.body.messages.at(-1).content,
-    /^Cannot show 'photo\.jpg': it is damaged\. open_file opens it/,
-  );
+  const seen = zz.fake.requests[1]!.body.messages.at(-1).content;
+  match(seen, /^Cannot show 'photo\.jpg': it is damaged\. open_file opens it/);
 });
 
 test("Sixels are the image: decoded again, they have its colour", async () => {

@@ -209,10 +209,8 @@ diskTest("mount.exfat-fuse")(
       await zz.command("/undo");
       deepEqual([zz.read("other"), zz.read("NAME")], [undefined, "one\n"]);
       await run(zz, "mv name NAME");
-      match(
-        zz.questions.at(-1)!,
-        /no copy of the project to run it on: the project lies on a disk that takes a capital/,
-      );
+      const why = /no copy of the project to run it on: the project lies on a disk that takes a capital/;
+      match(zz.questions.at(-1)!, why);
       ok((await zz.ask("hi")).session);
       await zz.restart();
       equal(zz.chat.messages.length, 2);

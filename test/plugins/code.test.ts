@@ -79,16 +79,13 @@ async function asked(acts: string): Promise<{ text: string; rows: string[]; agai
   return { text, rows: text.split("\n").filter((row) => /^\S+:\d+:/.test(row)), again };
 }
 for (const [what, [acts, says]] of Object.entries(WAYS))
-  needs("bwrap")(
-    `of a language server that ${what} the index takes over, and says why, the next time at once`,
-    async () => {
-      const { text, rows, again } = await asked(acts);
-      match(text, /^\[By name: what else is called Light counts too, since .*\]\n/);
-      match(text, says);
-      deepEqual(rows, BY_NAME);
-      equal(again, text);
-    },
-  );
+  needs("bwrap")(`of a server that ${what} the index takes over, and says why, the next time at once`, async () => {
+    const { text, rows, again } = await asked(acts);
+    match(text, /^\[By name: what else is called Light counts too, since .*\]\n/);
+    match(text, says);
+    deepEqual(rows, BY_NAME);
+    equal(again, text);
+  });
 
 needs("bwrap")("of a language server's places only those in the project are shown", async () => {
   const places = [
@@ -146,16 +143,13 @@ needs("bwrap")("a rename names the files that it may not read", async (t) => {
   match(text, /in 3 places:\na\.ts: 1\nb\.ts: 2\n\[Not looked at, since they may not be read: c\.ts\]$/);
 });
 
-needs("bwrap")(
-  "at the prompt TypeScript's language server is there before anything is asked, and gone when zz is",
-  async (t) => {
-    const where = having({ "tsconfig.json": "{}", "src/a.ts": "export const lamp = 1;\n" });
-    const term = await repl(t, { where });
-    await waitFor("a server", () => servers((line) => line.includes(where.cwd)).length > 0);
-    await term.leave();
-    await waitFor("its end", () => !servers((line) => line.includes(where.cwd)).length);
-  },
-);
+needs("bwrap")("at the prompt TypeScript's server is there before anything is asked, and gone with zz", async (t) => {
+  const where = having({ "tsconfig.json": "{}", "src/a.ts": "export const lamp = 1;\n" });
+  const term = await repl(t, { where });
+  await waitFor("a server", () => servers((line) => line.includes(where.cwd)).length > 0);
+  await term.leave();
+  await waitFor("its end", () => !servers((line) => line.includes(where.cwd)).length);
+});
 
 test("without a sandbox only TypeScript's own server is asked, and types are checked where all may be read", async (t) => {
   const files = {

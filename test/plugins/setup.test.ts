@@ -1,7 +1,7 @@
 // Whatever is configured for a provider goes where the person meant it: keys to the address that they were given for, prompts to a server
 // whose settings are understood.
 import { deepEqual, equal, match } from "node:assert/strict";
-import { readFileSync, writeFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, test } from "node:test";
 import { serve } from "../support/fake/http.ts";
@@ -37,10 +37,8 @@ test("/setup makes another server's address a provider of its own, with its key,
 
 describe("What is configured for a provider, but not understood, is not used", () => {
   const run = async (providers: object) => {
-    const where = place();
-    writeFileSync(join(where.cwd, "settings.json"), JSON.stringify({ providers }));
     const env = { OPENAI_API_KEY: KEY, OPENAI_BASE_URL: "http://127.0.0.1:49/vendor" };
-    return zz(where, ["--config", join(where.cwd, "settings.json"), "--once", "-m", "openai/m", "hi"], { env });
+    return zz(place({}, { providers }), ["--once", "-m", "openai/m", "hi"], { env });
   };
   const url = "http://127.0.0.1:49/v1";
   for (const [providers, code, words] of [

@@ -243,24 +243,21 @@ describe("MCP servers in the sandbox", { concurrency: 2 }, () => {
     deepEqual(open.questions, []);
   });
 
-  sandboxTest(
-    "what the sandbox keeps from a server is named, and at a prompt allowed and kept for it alone",
-    async (t) => {
-      const { port } = new URL(await listen(t, () => {}));
-      const it = { command, args: [FAKE, "reaches", `127.0.0.1:${port}`] };
-      const setup: Setup = { own: true, plugins: [] };
-      const nobody = await started(t, { it }, { ...setup, answer: "nobody" });
-      const words = `The sandbox did not let it reach 127.0.0.1:${port}: "sandbox": {"hosts":["127.0.0.1:${port}"]} in its settings does.`;
-      const refused = new RegExp(`^Cannot start .*ECONNREFUSED.* ${words.replace(/[[{}\].]/g, "\\$&")}$`);
-      match(await said(nobody, "it", "one"), refused);
-      const zz = await started(t, { it }, { ...setup, answer: "yes" });
-      match(await said(zz, "it", "one"), /^one /);
-      const question = `Let it reach 127.0.0.1:${port} (kept in your settings), and start it again?`;
-      ok(zz.questions.join().includes(question), zz.questions.join());
-      const kept = JSON.parse(readFileSync(join(zz.home, "zz.config.json"), "utf8"));
-      deepEqual(kept.mcpServers.it.sandbox, { hosts: [`127.0.0.1:${port}`] });
-    },
-  );
+  sandboxTest("what the sandbox keeps from a server is named, and at a prompt allowed for it alone", async (t) => {
+    const { port } = new URL(await listen(t, () => {}));
+    const it = { command, args: [FAKE, "reaches", `127.0.0.1:${port}`] };
+    const setup: Setup = { own: true, plugins: [] };
+    const nobody = await started(t, { it }, { ...setup, answer: "nobody" });
+    const words = `The sandbox did not let it reach 127.0.0.1:${port}: "sandbox": {"hosts":["127.0.0.1:${port}"]} in its settings does.`;
+    const refused = new RegExp(`^Cannot start .*ECONNREFUSED.* ${words.replace(/[[{}\].]/g, "\\$&")}$`);
+    match(await said(nobody, "it", "one"), refused);
+    const zz = await started(t, { it }, { ...setup, answer: "yes" });
+    match(await said(zz, "it", "one"), /^one /);
+    const question = `Let it reach 127.0.0.1:${port} (kept in your settings), and start it again?`;
+    ok(zz.questions.join().includes(question), zz.questions.join());
+    const kept = JSON.parse(readFileSync(join(zz.home, "zz.config.json"), "utf8"));
+    deepEqual(kept.mcpServers.it.sandbox, { hosts: [`127.0.0.1:${port}`] });
+  });
 
   test("without a sandbox it is asked for beforehand, unless the settings want none", async (t) => {
     const mcpServers = { f: { ...fake("env"), sandbox: true } };

@@ -60,24 +60,21 @@ test("what a copy cannot hold is asked for beforehand, and nothing else", async 
   deepEqual(asked, BEFOREHAND);
 });
 
-viewTest(
-  "what git that only looks would run of its repository's runs unasked on a copy, with no network and .git to read alone",
-  async (t) => {
-    const zz = await project(t);
-    fs.writeFileSync(join(zz.root, ".gitattributes"), "*.x filter=x\n");
-    fs.writeFileSync(join(zz.root, "b.x"), "b\n");
-    const clean = "sh -c 'echo x > .git/made; readlink /proc/self/ns/net >&2; cat'";
-    shell(
-      zz.root,
-      `git add b.x; git config core.hooksPath .husky; git config filter.x.clean "$1"; touch -d 2001-01-01 b.x`,
-      clean,
-    );
-    const { text } = await run(zz, "git status --short");
-    match(text, /net:\[\d+\]\n/, "it ran");
-    ok(!text.includes(fs.readlinkSync("/proc/self/ns/net")));
-    deepEqual([zz.questions, fs.existsSync(join(zz.root, ".git/made"))], [[], false]);
-  },
-);
+viewTest("what git that only looks runs of its repository runs unasked on a copy, with no network", async (t) => {
+  const zz = await project(t);
+  fs.writeFileSync(join(zz.root, ".gitattributes"), "*.x filter=x\n");
+  fs.writeFileSync(join(zz.root, "b.x"), "b\n");
+  const clean = "sh -c 'echo x > .git/made; readlink /proc/self/ns/net >&2; cat'";
+  shell(
+    zz.root,
+    `git add b.x; git config core.hooksPath .husky; git config filter.x.clean "$1"; touch -d 2001-01-01 b.x`,
+    clean,
+  );
+  const { text } = await run(zz, "git status --short");
+  match(text, /net:\[\d+\]\n/, "it ran");
+  ok(!text.includes(fs.readlinkSync("/proc/self/ns/net")));
+  deepEqual([zz.questions, fs.existsSync(join(zz.root, ".git/made"))], [[], false]);
+});
 
 const FAILED: [output: string, command: string, lack: object | undefined, lookups?: string[]][] = [
   ["curl: (6) Could not resolve host: example.com", "x", { hosts: ["example.com"] }],

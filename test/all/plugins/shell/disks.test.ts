@@ -188,7 +188,7 @@ diskTest("bindfs")("a disk that goes away while a command runs", async (t) => {
 });
 
 diskTest("mount.exfat-fuse")(
-  "a disk that ignores case: asked for beforehand; one without hard links: sessions are kept",
+  "a disk that ignores case: asked for before; without hard links: sessions are kept",
   async (t) => {
     const at = fs.mkdtempSync(join(os.tmpdir(), "zz-disk-"));
     mounted.push(at);

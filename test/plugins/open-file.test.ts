@@ -95,11 +95,8 @@ test("open_file tells what is wrong: no such file, one outside, no program for i
 
 test("open_file: does not wait for the program, which has a process group of its own, so that it stays when zz goes", async (t) => {
   const clock = standingClock();
-  const { bin, open } = await setting(
-    t,
-    { clock },
-    'echo $$ $(cut -d " " -f 5 /proc/$$/stat) >"$0.pid"; exec sleep 600',
-  );
+  const sleeps = 'echo $$ $(cut -d " " -f 5 /proc/$$/stat) >"$0.pid"; exec sleep 600';
+  const { bin, open } = await setting(t, { clock }, sleeps);
   const done = open("a.pdf");
   const ids = await waitFor("the program", () => {
     const file = ["xdg-open", "open"].map((name) => join(bin, `${name}.pid`)).find(existsSync);

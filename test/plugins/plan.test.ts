@@ -85,10 +85,8 @@ describe("plan mode", () => {
   });
 
   test("the person may edit it", async (t) => {
-    const zz = await having(t, {
-      answer: saying("e", "y"),
-      script: [{ calls: [plan({ plan: "1. One\n   more of it\n2. Two" })] }, "Well."],
-    });
+    const script = [{ calls: [plan({ plan: "1. One\n   more of it\n2. Two" })] }, "Well."];
+    const zz = await having(t, { answer: saying("e", "y"), script });
     let shown = "";
     zz.core.edit = async (text) => {
       shown = text;

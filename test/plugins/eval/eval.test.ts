@@ -182,11 +182,8 @@ describe("/eval", () => {
 });
 
 test("/eval at a terminal stops at Ctrl+C, and the prompt is there again", async (t) => {
-  const it = await repl(t, {
-    where: having(PROJECT),
-    rows: 50,
-    script: [say(MADE_UP), { ...stream(), ending: "hang" }],
-  });
+  const script = [say(MADE_UP), { ...stream(), ending: "hang" as const }];
+  const it = await repl(t, { where: having(PROJECT), rows: 50, script });
   await it.say("how is it drawn?", /0 calls[\s\S]*›/);
   it.type(`/eval${KEY.enter}`);
   await it.asked(2);

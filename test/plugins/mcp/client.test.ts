@@ -7,7 +7,8 @@ import { describe, test } from "node:test";
 import { type Harness, harness, type Setup, standingClock } from "zz/test";
 import { tryTo } from "../../../sdk/text.ts";
 import { listen } from "../../support/fake/http.ts";
-import { call, fakeOpenAI, say } from "../../support/fake/openai.ts";
+import { call, say } from "../../support/fake/openai.ts";
+import { asks } from "../../support/having.ts";
 import { command, FAKE, fake, PLUGIN, started } from "../../support/mcp.ts";
 import { impossible, needs } from "../../support/needs.ts";
 import { isHidden, place, ROOT, withEnvironment, zz, zzProcess } from "../../support/run.ts";
@@ -26,15 +27,12 @@ const told = async (zz: Harness) => (await zz.ctx.about.offered()).filter(({ nam
 const names = async (zz: Harness) => (await told(zz)).map(({ name }) => name);
 
 describe("MCP servers", { concurrency: 2 }, () => {
-  test("a scripted model calls a tool of server-everything through zz --once", async (t) => {
+  test("a scripted model calls a tool of server-everything through zz --once", async () => {
     const where = place({}, { mcpServers: everything });
     const calls = [call(["mcp_tools", { servers: ["e"] }]), call(["e__echo", { message: "hello there" }])];
-    const first = await fakeOpenAI([...calls, say("Done.")]);
-    t.after(first.close);
-    const args = ["--once", "-m", "openai/m", "--key", "x", "--base-url"];
-    const ran = await zz(where, [...args, first.url, "--allow-run=mcp:e", "hi"]);
+    const ran = await asks(where, [...calls, say("Done.")], ["--once", "--allow-run=mcp:e", "hi"]);
     deepEqual([ran.code, ran.stdout, ran.stderr], [0, "Done.\n", ""]);
-    const [one, two, three] = first.requests.map(({ body }) => body);
+    const [one, two, three] = ran.sent;
     match(JSON.stringify(one.tools), /Get the tools of MCP servers.* e \(not started yet\)\./);
     doesNotMatch(JSON.stringify(one.tools), /e__|mcp_call|mcp_sampling/);
     match(two.messages.at(-1).content, /^Described from now on:\ne__echo: MCP server 'e' says: Echoes/);
@@ -42,10 +40,8 @@ describe("MCP servers", { concurrency: 2 }, () => {
     deepEqual(echo.parameters.required, ["message"]);
     equal(three.messages.at(-1).content, "Echo: hello there");
 
-    const second = await fakeOpenAI([say("Done.")]);
-    t.after(second.close);
-    await zz(where, [...args, second.url, "hi"]);
-    const names = second.requests[0]!.body.tools.map((tool: any) => tool.function.name);
+    const again = await asks(where, [say("Done.")], ["--once", "hi"]);
+    const names = again.sent[0].tools.map((tool: any) => tool.function.name);
     ok(names.includes("e__echo"), "what it has is known from the last time, without starting it");
     equal(statSync(join(where.home, "mcp-tools.json")).mode & 0o777, 0o600);
   });

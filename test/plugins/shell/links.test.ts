@@ -45,8 +45,6 @@ for (const sandbox of ["bubblewrap", "off"] as const)
       .split("\n")
       .map((line) => JSON.parse(line));
     const ways = said.map(({ command, way }) => [command, way === "unasked"]);
-    deepEqual(
-      ways,
-      LINES.map((line) => [line, false]),
-    );
+    const asked = LINES.map((line) => [line, false]);
+    deepEqual(ways, asked);
   });

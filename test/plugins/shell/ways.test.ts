@@ -65,11 +65,8 @@ viewTest("what git that only looks runs of its repository runs unasked on a copy
   fs.writeFileSync(join(zz.root, ".gitattributes"), "*.x filter=x\n");
   fs.writeFileSync(join(zz.root, "b.x"), "b\n");
   const clean = "sh -c 'echo x > .git/made; readlink /proc/self/ns/net >&2; cat'";
-  shell(
-    zz.root,
-    `git add b.x; git config core.hooksPath .husky; git config filter.x.clean "$1"; touch -d 2001-01-01 b.x`,
-    clean,
-  );
+  const set = `git add b.x; git config core.hooksPath .husky; git config filter.x.clean "$1"; touch -d 2001-01-01 b.x`;
+  shell(zz.root, set, clean);
   const { text } = await run(zz, "git status --short");
   match(text, /net:\[\d+\]\n/, "it ran");
   ok(!text.includes(fs.readlinkSync("/proc/self/ns/net")));

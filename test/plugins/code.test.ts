@@ -24,25 +24,19 @@ const BY_NAME = [
 ];
 
 /** What the server does when it is asked who uses something: the body of a function of `send`, `id` and `place`. */
-const WAYS: Record<string, [acts: string, says: RegExp]> = {
-  "answers nothing": ["", /gopls failed twice: it gave no answer in 0\.3 s/],
+const WAYS: Record<string, [acts: string, says: string]> = {
+  "answers nothing": ["", "it gave no answer in 0.3 s"],
   "ends at once": [
-    'console.error("no go here\\n    at x"); process.exit(3)',
-    /gopls failed twice: it ended with exit code 3; its last words: no go here/,
+    'console.error("no go\\n    at x"); process.exit(3)',
+    "it ended with exit code 3; its last words: no go",
   ],
   floods: [
     'const flood = () => process.stdout.write(whole(`{"jsonrpc":"2.0","method":"x","params":["${"a".repeat(1e6)}"]}`), flood); flood()',
-    /gopls failed twice: it sent far more than anybody asked for/,
+    "it sent far more than anybody asked for",
   ],
-  "sends what cannot be read": [
-    'process.stdout.write("hello\\r\\n\\r\\nhello")',
-    /gopls failed twice: it sent something that cannot be read/,
-  ],
-  "sends no list": ["send({ id, result: { a: 1 } })", /gopls failed twice: it sent an answer that cannot be used/],
-  "names a line that is none": [
-    "send({ id, result: [place('a.go', -1)] })",
-    /gopls failed twice: it sent an answer that cannot be used/,
-  ],
+  "sends what cannot be read": ['process.stdout.write("x\\r\\n\\r\\nx")', "it sent something that cannot be read"],
+  "sends no list": ["send({ id, result: { a: 1 } })", "it sent an answer that cannot be used"],
+  "names a line that is none": ["send({ id, result: [place('a.go', -1)] })", "it sent an answer that cannot be used"],
 };
 const SERVER = (acts: string) => `#!${process.execPath}
 const whole = (text) => "Content-Length: " + Buffer.byteLength(text) + "\\r\\n\\r\\n" + text;
@@ -82,7 +76,7 @@ for (const [what, [acts, says]] of Object.entries(WAYS))
   needs("bwrap")(`of a server that ${what} the index takes over, and says why, the next time at once`, async () => {
     const { text, rows, again } = await asked(acts);
     match(text, /^\[By name: what else is called Light counts too, since .*\]\n/);
-    match(text, says);
+    ok(text.includes(`gopls failed twice: ${says}`), text);
     deepEqual(rows, BY_NAME);
     equal(again, text);
   });

@@ -111,7 +111,7 @@ describe("--acp", () => {
     ok(calls.some(({ locations }) => locations?.[0]?.path === join(one.where.cwd, "a.txt")));
   });
 
-  viewTest("a command's question says what the prompt would: modes, links, what goes, is ignored", async () => {
+  viewTest("a command's question says all that the prompt would: modes, links, what goes or is ignored", async () => {
     const command =
       "chmod 777 a.txt; ln -s /etc/passwd lnk; rm gone; mkdir -p out .husky; echo 1 > out/x; echo rm > .husky/pre-push";
     const one = await editor({ script: [call(["run_command", { command }]), say("Done.")], say: "n" });

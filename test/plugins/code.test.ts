@@ -1,6 +1,6 @@
 // Language servers that hang, die, flood, send what cannot be read or used, or name files outside of the project: the index
 // answers by name, and says so in one sentence. The server is a program of its own, found on the PATH as gopls is.
-import { deepEqual, doesNotMatch, equal, match, notEqual } from "node:assert/strict";
+import { deepEqual, doesNotMatch, equal, match, notEqual, ok } from "node:assert/strict";
 import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
@@ -24,25 +24,19 @@ const BY_NAME = [
 ];
 
 /** What the server does when it is asked who uses something: the body of a function of `send`, `id` and `place`. */
-const WAYS: Record<string, [acts: string, says: RegExp]> = {
-  "answers nothing": ["", /gopls failed twice: it gave no answer in 0\.3 s/],
+const WAYS: Record<string, [acts: string, says: string]> = {
+  "answers nothing": ["", "it gave no answer in 0.3 s"],
   "ends at once": [
-    'console.error("no go here\\n    at x"); process.exit(3)',
-    /gopls failed twice: it ended with exit code 3; its last words: no go here/,
+    'console.error("no go\\n    at x"); process.exit(3)',
+    "it ended with exit code 3; its last words: no go",
   ],
   floods: [
     'const flood = () => process.stdout.write(whole(`{"jsonrpc":"2.0","method":"x","params":["${"a".repeat(1e6)}"]}`), flood); flood()',
-    /gopls failed twice: it sent far more than anybody asked for/,
+    "it sent far more than anybody asked for",
   ],
-  "sends what cannot be read": [
-    'process.stdout.write("hello\\r\\n\\r\\nhello")',
-    /gopls failed twice: it sent something that cannot be read/,
-  ],
-  "sends no list": ["send({ id, result: { a: 1 } })", /gopls failed twice: it sent an answer that cannot be used/],
-  "names a line that is none": [
-    "send({ id, result: [place('a.go', -1)] })",
-    /gopls failed twice: it sent an answer that cannot be used/,
-  ],
+  "sends what cannot be read": ['process.stdout.write("x\\r\\n\\r\\nx")', "it sent something that cannot be read"],
+  "sends no list": ["send({ id, result: { a: 1 } })", "it sent an answer that cannot be used"],
+  "names a line that is none": ["send({ id, result: [place('a.go', -1)] })", "it sent an answer that cannot be used"],
 };
 const SERVER = (acts: string) => `#!${process.execPath}
 const whole = (text) => "Content-Length: " + Buffer.byteLength(text) + "\\r\\n\\r\\n" + text;
@@ -79,16 +73,13 @@ async function asked(acts: string): Promise<{ text: string; rows: string[]; agai
   return { text, rows: text.split("\n").filter((row) => /^\S+:\d+:/.test(row)), again };
 }
 for (const [what, [acts, says]] of Object.entries(WAYS))
-  needs("bwrap")(
-    `of a language server that ${what} the index takes over, and says why, the next time at once`,
-    async () => {
-      const { text, rows, again } = await asked(acts);
-      match(text, /^\[By name: what else is called Light counts too, since .*\]\n/);
-      match(text, says);
-      deepEqual(rows, BY_NAME);
-      equal(again, text);
-    },
-  );
+  needs("bwrap")(`of a server that ${what} the index takes over, and says why, the next time at once`, async () => {
+    const { text, rows, again } = await asked(acts);
+    match(text, /^\[By name: what else is called Light counts too, since .*\]\n/);
+    ok(text.includes(`gopls failed twice: ${says}`), text);
+    deepEqual(rows, BY_NAME);
+    equal(again, text);
+  });
 
 needs("bwrap")("of a language server's places only those in the project are shown", async () => {
   const places = [
@@ -100,10 +91,8 @@ needs("bwrap")("of a language server's places only those in the project are show
     "'c.go', 2",
   ];
   const { text, rows } = await asked(`send({ id, result: [${places.map((one) => `place(${one})`).join()}] })`);
-  deepEqual(
-    rows.map((row) => row.split(": ")[0]),
-    ["a.go:3", "c.go:3"],
-  );
+  const begun = rows.map((row) => row.split(": ")[0]);
+  deepEqual(begun, ["a.go:3", "c.go:3"]);
   doesNotMatch(text, /By name|passwd|b\.go|x\.go/);
 });
 
@@ -148,16 +137,13 @@ needs("bwrap")("a rename names the files that it may not read", async (t) => {
   match(text, /in 3 places:\na\.ts: 1\nb\.ts: 2\n\[Not looked at, since they may not be read: c\.ts\]$/);
 });
 
-needs("bwrap")(
-  "at the prompt TypeScript's language server is there before anything is asked, and gone when zz is",
-  async (t) => {
-    const where = having({ "tsconfig.json": "{}", "src/a.ts": "export const lamp = 1;\n" });
-    const term = await repl(t, { where });
-    await waitFor("a server", () => servers((line) => line.includes(where.cwd)).length > 0);
-    await term.leave();
-    await waitFor("its end", () => !servers((line) => line.includes(where.cwd)).length);
-  },
-);
+needs("bwrap")("at the prompt TypeScript's server is there before anything is asked, and gone with zz", async (t) => {
+  const where = having({ "tsconfig.json": "{}", "src/a.ts": "export const lamp = 1;\n" });
+  const term = await repl(t, { where });
+  await waitFor("a server", () => servers((line) => line.includes(where.cwd)).length > 0);
+  await term.leave();
+  await waitFor("its end", () => !servers((line) => line.includes(where.cwd)).length);
+});
 
 test("without a sandbox only TypeScript's own server is asked, and types are checked where all may be read", async (t) => {
   const files = {
@@ -177,20 +163,13 @@ test("without a sandbox only TypeScript's own server is asked, and types are che
   const zz = await harness(how, t);
   const said = async (tool: string, args: object) => (await zz.call(tool, args)).text;
   match(await said("find_references", { symbol: "lamp" }), /^a\.ts:1: .*\nb\.ts:1: .*\nb\.ts:2: lamp;$/);
-  match(
-    await said("find_references", { symbol: "Light" }),
-    /since gopls runs only in a sandbox, and there is none here\]/,
-  );
-  match(
-    await said("check_types", { paths: ["a.ts"] }),
-    /^Cannot check types: there is no sandbox here, and imports may lead/,
-  );
+  const uses = await said("find_references", { symbol: "Light" });
+  match(uses, /since gopls runs only in a sandbox, and there is none here\]/);
+  const types = await said("check_types", { paths: ["a.ts"] });
+  match(types, /^Cannot check types: there is no sandbox here, and imports may lead/);
   const other = await harness({ ...how, allow: { read: true } }, t);
   match((await other.call("check_types", { paths: ["a.ts"] })).text, /^a\.ts:1:14: error TS2322: /);
-  deepEqual(
-    readdirSync(folder).filter((name) => name === "installs"),
-    [],
-  );
+  ok(!readdirSync(folder).includes("installs"));
 });
 
 /** Language servers of TypeScript that run, by their command lines and their parents. */

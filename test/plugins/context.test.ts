@@ -21,10 +21,8 @@ for (const [what, args, files, text] of [
   test(`--context tells the model ${what}`, async () => {
     const { code, stdout, sent } = await asks(having(files), [call(["list_dir", {}]), say("x")], [...args, "hi"]);
     deepEqual([code, stdout], [0, "x\n"]);
-    deepEqual(
-      sent.map(({ messages }) => layer(messages[0].content)),
-      [text, text],
-    );
+    const layers = sent.map(({ messages }) => layer(messages[0].content));
+    deepEqual(layers, [text, text]);
   });
 
 test("--context is read in the folder that --cwd names, cut if it is long, and shown before what changes every turn", async () => {

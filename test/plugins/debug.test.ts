@@ -53,18 +53,15 @@ describe("what the log says was sent is what the server received", () => {
     const layers = prompt.layers.map(({ name, slot }: any) => `${slot} ${name}`);
     equal(layers.join(", "), "identity base, project session, turn runtime, turn time");
     const said = [...of(log, "HISTORY")[0].messages, ...of(log, "STEP-START").flatMap(({ added = [] }) => added)];
-    deepEqual(
-      said.map(({ index, role, text }) => [index, role, text]),
-      ran.sent.at(-1).messages.flatMap(({ role, content }: any, i: number) => (i ? [[i, role, content ?? ""]] : [])),
-    );
+    const sent = ran.sent.at(-1).messages.map(({ role, content }: any, i: number) => [i, role, content ?? ""]);
+    const told = said.map(({ index, role, text }) => [index, role, text]);
+    deepEqual(told, sent.slice(1));
     deepEqual(said[1].calls[0].args, { path: "a.txt" });
     const tools = of(log, "TOOLS")[0].tools.map(({ schema: parameters, name, description }: any) => {
       return { name, description, parameters };
     });
-    deepEqual(
-      tools,
-      first.tools.map((tool: any) => tool.function),
-    );
+    const offered = first.tools.map((tool: any) => tool.function);
+    deepEqual(tools, offered);
     const { task, model, url, options } = of(log, "PARAMETERS")[0];
     deepEqual({ task, model, options }, { task: "chat", model: "openai/m", options: { seed: 7 } });
     match(url, /^http:\/\/127\.0\.0\.1:\d+\/v1$/);
@@ -113,10 +110,8 @@ describe("what happens is written in order", () => {
       ...["TOOLS", "STEP-START", "TEXT-DELTA", ...END],
     ]);
     deepEqual(new Set(log.map(({ turn }) => turn)), new Set([1]));
-    deepEqual(
-      log.slice(HEAD.length - 1).map(({ step }) => step),
-      [...Array(8).fill(1), ...Array(6).fill(2)],
-    );
+    const steps = log.slice(HEAD.length - 1).map(({ step }) => step);
+    deepEqual(steps, [...Array(8).fill(1), ...Array(6).fill(2)]);
     const [asked] = of(log, "TOOL-CALL");
     deepEqual([asked.name, asked.id, asked.args], ["read_file", "call_read_file_0", { path: "a.txt" }]);
     match(of(log, "TOOL-RESULT")[0].output, /one\n.*two/);

@@ -27,8 +27,6 @@ test("/effort: from now on, in this conversation, also after a restart", async (
   await zz.ask("hi");
   await zz.restart();
   await zz.ask("again");
-  deepEqual(
-    zz.requests.map(({ effort }) => effort),
-    ["high", "high"],
-  );
+  const efforts = zz.requests.map(({ effort }) => effort);
+  deepEqual(efforts, ["high", "high"]);
 });

@@ -1,13 +1,10 @@
 import { deepEqual, doesNotMatch, equal, match } from "node:assert/strict";
-import { mkdirSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
 import { test } from "node:test";
 import type { Options } from "../../kernel/instance.ts";
 import { place, zz } from "../support/run.ts";
 import { kernel } from "../support/script.ts";
 
-const made = place();
-const FILES: Record<string, string> = {
+const made = place({
   "src/lamp.ts": `/** Makes the room bright. */
 export class Lamp {
   dim(level: number) {
@@ -19,9 +16,7 @@ export const parse_args = (args: string[]) => args;
   "src/app.test.ts": `import { Lamp } from "./lamp.ts";\nnew Lamp().dim(3);\n`,
   "README.md": "# The lamp\n\nhello world\n",
   "tsconfig.base.json": "{}\n",
-};
-mkdirSync(join(made.cwd, "src"));
-for (const [name, text] of Object.entries(FILES)) writeFileSync(join(made.cwd, name), text);
+});
 
 const open = (options?: Options) => kernel.createZz({ root: made.cwd, home: made.home, save: false, ...options });
 const shared = await open(); // its language service answers all of them

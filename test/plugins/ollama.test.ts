@@ -1,6 +1,6 @@
 // Ollama's own API: what is sent, what a turn makes of what comes, and which model and window are chosen.
 import { deepEqual, doesNotMatch, equal, match, notEqual, ok } from "node:assert/strict";
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, describe, test } from "node:test";
 import { Ollama } from "ollama/browser";
@@ -42,8 +42,7 @@ describe("Ollama", { concurrency: 3 }, () => {
   // ── Calls ──
 
   test("a tool call runs, and goes back with its arguments as an object and its result under the tool's name", async () => {
-    const where = place();
-    writeFileSync(join(where.cwd, "lamp.txt"), "on\noff\n");
+    const where = place({ "lamp.txt": "on\noff\n" });
     const args = { path: "lamp.txt", start: 2 };
     const script = [call(["read_file", args]), say("It is off.")];
     const { code, stdout, bodies } = await ask(script, [...M, "is it on?"], { where });
@@ -81,10 +80,8 @@ describe("Ollama", { concurrency: 3 }, () => {
     });
 
   test("num_ctx: the settings' ollama.window is the most that is asked for", async () => {
-    const where = place();
-    const file = join(where.cwd, "settings.json");
-    writeFileSync(file, '{"ollama":{"window":16384}}');
-    equal((await ask([say("ok")], [...M, "--config", file, "hi"], { where })).bodies[0].options.num_ctx, 16_384);
+    const where = place({}, { ollama: { window: 16_384 } });
+    equal((await ask([say("ok")], [...M, "hi"], { where })).bodies[0].options.num_ctx, 16_384);
   });
 
   test("num_ctx is the same for every request of a session, since another one reloads the model", async () => {
@@ -114,8 +111,7 @@ describe("Ollama", { concurrency: 3 }, () => {
   });
 
   test("images are bare base64 beside the words", async () => {
-    const where = place();
-    writeFileSync(join(where.cwd, "lamp.png"), Buffer.from(PIXEL, "base64"));
+    const where = place({ "lamp.png": Buffer.from(PIXEL, "base64") });
     const models = [{ name: "lamp:7b", trained: 8_192, capabilities: ["completion", "vision"] }];
     const args = ["-m", "ollama/lamp:7b", "-f", "lamp.png", "what is it?"];
     const { bodies } = await ask([say("a lamp")], args, { where, models });
@@ -221,8 +217,7 @@ describe("Ollama", { concurrency: 3 }, () => {
       "ollama/rest:1b   32768 tokens",
     ];
     deepEqual((await ask([], ["--models", "-m", "ollama"], { models })).stdout.trimEnd().split("\n"), rows);
-    const where = place();
-    mkdirSync(where.home, { recursive: true });
+    const where = place({}, {}, { "kept/": null });
     const kept = await ask([], ["--models"], { models, where });
     ok(kept.stdout.includes(rows[0]!), kept.stdout);
     const file = readFileSync(join(where.home, "models.json"), "utf8"); // shown again for an hour

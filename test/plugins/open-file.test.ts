@@ -74,10 +74,8 @@ test("open_file: of what could run, nobody is even asked", async (t) => {
 
 test("open_file: where nobody is there it is off, whatever is allowed", async (t) => {
   const { open, opened } = await setting(t, { answer: "nobody", allow: { run: true } });
-  equal(
-    (await open("a.pdf")).text,
-    "Cannot open 'a.pdf': there is no terminal, so nobody can look at it. Read it, or tell the person where it is.",
-  );
+  const nobody = /^Cannot open 'a\.pdf': there is no terminal, so nobody can look at it\. Read it, or tell the person /;
+  match((await open("a.pdf")).text, nobody);
   equal(opened(), "");
 });
 
@@ -97,11 +95,8 @@ test("open_file tells what is wrong: no such file, one outside, no program for i
 
 test("open_file: does not wait for the program, which has a process group of its own, so that it stays when zz goes", async (t) => {
   const clock = standingClock();
-  const { bin, open } = await setting(
-    t,
-    { clock },
-    'echo $$ $(cut -d " " -f 5 /proc/$$/stat) >"$0.pid"; exec sleep 600',
-  );
+  const sleeps = 'echo $$ $(cut -d " " -f 5 /proc/$$/stat) >"$0.pid"; exec sleep 600';
+  const { bin, open } = await setting(t, { clock }, sleeps);
   const done = open("a.pdf");
   const ids = await waitFor("the program", () => {
     const file = ["xdg-open", "open"].map((name) => join(bin, `${name}.pid`)).find(existsSync);

@@ -36,10 +36,8 @@ describe("plan mode", () => {
     });
     match((await zz.command("/plan on"))[0]!, /^Plan mode is on/);
     const { results } = await zz.ask("change it");
-    deepEqual(
-      results.map(({ refused = false }) => refused),
-      [false, false, true, true, true, false],
-    );
+    const refusals = results.map(({ refused = false }) => refused);
+    deepEqual(refusals, [false, false, true, true, true, false]);
     equal(results[2]!.text, "Refused: plan mode is on, and this call would change files. Put it into the plan.");
     equal(zz.requests[2]!.messages.at(-1)!.text, results[2]!.text);
     match(zz.requests[0]!.system, /Plan mode is on\. Only look/);
@@ -87,10 +85,8 @@ describe("plan mode", () => {
   });
 
   test("the person may edit it", async (t) => {
-    const zz = await having(t, {
-      answer: saying("e", "y"),
-      script: [{ calls: [plan({ plan: "1. One\n   more of it\n2. Two" })] }, "Well."],
-    });
+    const script = [{ calls: [plan({ plan: "1. One\n   more of it\n2. Two" })] }, "Well."];
+    const zz = await having(t, { answer: saying("e", "y"), script });
     let shown = "";
     zz.core.edit = async (text) => {
       shown = text;
@@ -98,10 +94,8 @@ describe("plan mode", () => {
     };
     const { results } = await zz.ask("change it");
     equal(shown, "1. One more of it\n2. Two\n");
-    match(
-      results[0]!.text,
-      /approved the plan, as they edited it:\n1\. \[ \] Write a test\n2\. \[ \] Two, and three\n/,
-    );
+    const edited = /approved the plan, as they edited it:\n1\. \[ \] Write a test\n2\. \[ \] Two, and three\n/;
+    match(results[0]!.text, edited);
   });
 
   test("is of the conversation: it lasts over a restart, and /plan off ends it", async (t) => {

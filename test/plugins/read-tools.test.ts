@@ -286,11 +286,8 @@ const compiled = project({
   "lib/bundle.js": "export const a = (b) => (b ? 1 : 2);\n".repeat(20),
   "made.ts": `// @generated\n${"export const a = (b) => (b ? 1 : 2);\n".repeat(20)}`,
 });
-const large = project(
-  Object.fromEntries(
-    Array.from({ length: 90 }, (_, i) => [`${i < 60 ? "lib" : "app/ui"}/f${i}.ts`, `export const f${i} = 1;\n`]),
-  ),
-);
+const nth = (i: number) => [`${i < 60 ? "lib" : "app/ui"}/f${i}.ts`, `export const f${i} = 1;\n`];
+const large = project(Object.fromEntries(Array.from({ length: 90 }, (_, i) => nth(i))));
 // biome-ignore format: one case a row.
 const SHAPES: [where: Where, tool: string, args: object, says: string | RegExp][] = [
   [shaped, "get_structure", { path: "index.ts" }, 'index.ts · 3 lines of code\n3-3: export const own = 1\nexports {*} from ./a.ts\nexports {b, c as d} from ./b.ts'],

@@ -46,10 +46,8 @@ describe("lint", () => {
     await zz.ask("go");
     const told = zz.chat.messages.filter((message) => message.role === "user" && message.aside);
     equal(told.length, 1);
-    match(
-      told[0]!.text,
-      /^\[The linter ran after your change: sh lint\.sh 'it'\\''s a\.ts'\]\n[\s\S]*'s a\.ts:1:\/\/ TODO/,
-    );
+    const words = /^\[The linter ran after your change: sh lint\.sh 'it'\\''s a\.ts'\]\n[\s\S]*'s a\.ts:1:\/\/ TODO/;
+    match(told[0]!.text, words);
     match(zz.requests[1]!.messages.at(-1)!.text, /^\[The linter ran/);
   });
 

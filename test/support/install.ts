@@ -1,7 +1,7 @@
 // Plugins to install, and what is in a home before and after: for tests of --install, --update and --uninstall.
 import { doesNotMatch, equal, match } from "node:assert/strict";
-import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
-import { delimiter, dirname, join } from "node:path";
+import { existsSync, readdirSync, readFileSync, statSync, symlinkSync } from "node:fs";
+import { delimiter, join } from "node:path";
 import { after, before } from "node:test";
 import { fakeRegistry } from "./fake/registry.ts";
 import { type How, type Place, place, type Ran, zz } from "./run.ts";
@@ -12,19 +12,6 @@ export const tool = (name: string, says: string, more = "") =>
   `${more}\nexport default (zz) => zz.tool({ name: "${name}", description: "D", run: () => ${show(says)} });\n`;
 export const manifest = (name: string, more: object = {}) =>
   show({ name, version: "1.0.0", license: "MIT", type: "module", zz: "./plugin.js", ...more });
-
-export function put(at: string, files: Record<string, string | Buffer>): void {
-  for (const [name, content] of Object.entries(files)) {
-    mkdirSync(dirname(join(at, name)), { recursive: true });
-    writeFileSync(join(at, name), content);
-  }
-}
-/** A place with these files in its project. */
-export function having(files: Record<string, string | Buffer>): Place {
-  const where = place();
-  put(where.cwd, files);
-  return where;
-}
 
 export async function does(where: Place, args: string[], how: How = {}): Promise<Ran> {
   const done = await zz(where, args, how);

@@ -8,25 +8,28 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { type TestContext, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { harness, type Setup } from "zz/test";
 import { askable, say } from "../../support/fake/openai.ts";
-import { environment, place, ROOT, WAYS } from "../../support/run.ts";
+import { fake, started } from "../../support/mcp.ts";
+import { environment, type Place, place, WAYS } from "../../support/run.ts";
 import { runs } from "../../support/runs.ts";
-import { stripped } from "../../support/stripped.ts";
 import { waitFor } from "../../support/wait.ts";
 
 const REQUESTS = runs(100, 1_000);
 const AT_ONCE = 50;
 type Request = { method: string; params?: object };
 
+const params = { protocolVersion: "2025-06-18", capabilities: {}, clientInfo: { name: "t", version: "1" } };
+
+function begun(t: TestContext, args: string[], where: Place, more: NodeJS.ProcessEnv = {}) {
+  const how = { cwd: where.cwd, env: { ...environment(where, {}), ...more }, stdio: "pipe" as const };
+  const child = spawn(WAYS.dist[0], [WAYS.dist[1], ...args], how);
+  t.after(() => child.kill("SIGKILL"));
+  return child;
+}
+
 async function serving(t: TestContext, args: string[], hello: Request) {
   const where = place({ "a.txt": "first\n" });
-  const child = spawn(WAYS.dist[0], [WAYS.dist[1], ...args], {
-    cwd: where.cwd,
-    env: environment(where, {}),
-    stdio: "pipe",
-  });
-  t.after(() => child.kill("SIGKILL"));
+  const child = begun(t, args, where);
   const answers = new Map<unknown, any[]>();
   createInterface(child.stdout).on("line", (line) => {
     const { id, method, ...rest } = JSON.parse(line);
@@ -37,14 +40,8 @@ async function serving(t: TestContext, args: string[], hello: Request) {
   child.stdin.on("error", () => {}); // seen by what it no longer answers
   const raw = (text: string) => child.stdin.write(text);
   const send = (message: object) => raw(`${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`);
-  const answer = async (id: unknown) =>
-    (
-      await waitFor(
-        `an answer to ${id}`,
-        () => answers.get(id),
-        () => said,
-      )
-    )[0];
+  const heard = () => said;
+  const answer = async (id: unknown) => (await waitFor(`an answer to ${id}`, () => answers.get(id), heard))[0];
   const ask = (id: string, request: Request) => {
     send({ id, ...request });
     return answer(id);
@@ -55,7 +52,7 @@ async function serving(t: TestContext, args: string[], hello: Request) {
   await ask("hello", hello);
   return {
     ...{ where, child, raw, send, answer, answers, ask, held, children: () => childrenOf(child.pid!) },
-    said: () => said,
+    said: heard,
   };
 }
 type Served = Awaited<ReturnType<typeof serving>>;
@@ -78,20 +75,15 @@ async function load(
     send(cancel(i, ids[i]!));
   }
   await waitFor("all answers", () => !ids.some(isOpen));
-  deepEqual(
-    ids.filter((id) => (answers.get(id)?.length ?? 0) > 1),
-    [],
-    "answered twice",
-  );
+  const twice = ids.filter((id) => (answers.get(id)?.length ?? 0) > 1);
+  deepEqual(twice, [], "answered twice");
 }
 
 /** Open files of each process: a connection or two to a model's server may be kept for the next request. */
 function isNoMore(held: number[], before: number[]): void {
   equal(held.length, before.length);
-  ok(
-    held.every((count, i) => count <= before[i]! + 3),
-    `${before} became ${held}`,
-  );
+  const isHeld = held.every((count, i) => count <= before[i]! + 3);
+  ok(isHeld, `${before} became ${held}`);
 }
 
 /** What is none of the protocol, and the code of its answer; undefined: it gets none. `SESSION` is one that is open. */
@@ -125,8 +117,7 @@ async function isUnmoved(one: Served, ping: Request): Promise<void> {
 }
 
 test("zz --mcp answers each of a thousand requests once, ends a cancelled command, and says what it cannot read", async (t) => {
-  const about = { protocolVersion: "2025-06-18", capabilities: {}, clientInfo: { name: "t", version: "1" } };
-  const one = await serving(t, ["--mcp", "--allow-run"], { method: "initialize", params: about });
+  const one = await serving(t, ["--mcp", "--allow-run"], { method: "initialize", params });
   const tool = (name: string, args: object): Request => ({ method: "tools/call", params: { name, arguments: args } });
   const all = [
     tool("read_file", { path: "a.txt" }),
@@ -144,13 +135,7 @@ test("zz --mcp answers each of a thousand requests once, ends a cancelled comman
   await isUnmoved(one, { method: "ping" });
   const [a, b] = ["a", "b"].map((id) => ({ jsonrpc: "2.0", id, method: "ping" }));
   one.raw(`${JSON.stringify([a, b])}\n`); // as older versions of the protocol do
-  deepEqual(
-    [await one.answer("a"), await one.answer("b")],
-    [
-      { jsonrpc: "2.0", result: {} },
-      { jsonrpc: "2.0", result: {} },
-    ],
-  );
+  for (const id of ["a", "b"]) deepEqual(await one.answer(id), { jsonrpc: "2.0", result: {} });
   const big = await one.ask("big", tool("write_file", { path: "b", content: "x".repeat(12_000_000) }));
   match(big.error.message, /^Cannot read this message: it has 12\.0 MB, more than zz takes in\.$/);
   one.send({ id: "long", ...tool("run_command", { command: "sleep 1000" }) });
@@ -167,14 +152,11 @@ test("zz --mcp answers each of a thousand requests once, ends a cancelled comman
 
 test("zz --acp answers each of a thousand requests once, whatever else comes, and leaves no process behind", async (t) => {
   const server = await askable(() => say("Good."));
-  const one = await serving(t, ["--acp", ...server.args], {
-    method: "initialize",
-    params: { protocolVersion: 1, clientCapabilities: {} },
-  });
+  const params = { protocolVersion: 1, clientCapabilities: {} };
+  const one = await serving(t, ["--acp", ...server.args], { method: "initialize", params });
   const fresh: Request = { method: "session/new", params: { cwd: one.where.cwd, mcpServers: [] } };
-  const ids: string[] = (await Promise.all(["n0", "n1"].map((id) => one.ask(id, fresh)))).map(
-    ({ result }) => result.sessionId,
-  );
+  const opened = await Promise.all(["n0", "n1"].map((id) => one.ask(id, fresh)));
+  const ids: string[] = opened.map(({ result }) => result.sessionId);
   const of = (method: string, more: object) => (i: number) => ({ method, params: { sessionId: ids[i % 2], ...more } });
   const prompt = of("session/prompt", { prompt: [{ type: "text", text: "hi" }] });
   const all = [
@@ -192,30 +174,22 @@ test("zz --acp answers each of a thousand requests once, whatever else comes, an
   isNoMore(one.held(), before);
   await isUnmoved(one, { method: "session/list", params: {} });
   for (const i of [0, 1]) one.send({ id: "same", ...prompt(i) });
-  const same = await waitFor("both answers", () =>
-    one.answers.get("same")?.[1] ? one.answers.get("same") : undefined,
-  );
-  match(
-    same[0].error.message,
-    /^Cannot do 'session\/prompt': a request with the id 'same' is under way\. Give each its own\.$/,
-  );
-  deepEqual(same[1].result, { stopReason: "end_turn" });
+  const { result } = await waitFor("both answers", () => one.answers.get("same")?.[1]);
+  const refused = /^Cannot do 'session\/prompt': a request with the id 'same' is under way\. Give each its own\.$/;
+  match(one.answers.get("same")![0].error.message, refused);
+  deepEqual(result, { stopReason: "end_turn" });
   for (const id of ["late0", "late1"]) one.send({ id, ...fresh });
-  const begun = await waitFor("their processes", () => (one.children().length === 4 ? one.children() : undefined));
+  const running = await waitFor("their processes", () => (one.children().length === 4 ? one.children() : undefined));
   one.child.stdin.end();
   equal((await once(one.child, "exit"))[0], 0);
-  await waitFor("all processes to end", () => !begun.some(isAlive));
+  await waitFor("all processes to end", () => !running.some(isAlive));
 });
 
 test("zz --mcp=PORT goes on taking clients in, however many were cut off without a word", async (t) => {
   const token = "a-token-of-this-test";
-  const where = place();
-  const env = { ...environment(where, {}), ZZ_MCP_TOKEN: token };
-  const child = spawn(WAYS.dist[0], [WAYS.dist[1], "--mcp=0"], { cwd: where.cwd, env, stdio: "pipe" });
-  t.after(() => child.kill("SIGKILL"));
+  const child = begun(t, ["--mcp=0"], place(), { ZZ_MCP_TOKEN: token });
   const [said] = await once(child.stderr.setEncoding("utf8"), "data");
   const [url] = /http:\S+\/mcp/.exec(said)!;
-  const params = { protocolVersion: "2025-06-18", capabilities: {}, clientInfo: { name: "t", version: "1" } };
   const accept = "application/json, text/event-stream";
   const headers = { authorization: `Bearer ${token}`, "content-type": "application/json", accept };
   const post = async (method: string, session: object = {}) => {
@@ -236,16 +210,7 @@ test("zz --mcp=PORT goes on taking clients in, however many were cut off without
 
 test("an MCP server that answers late, twice, in any order, what nobody asked, and dies in between gets each call its own answer", async (t) => {
   const counter = join(place().cwd, "starts");
-  const server = {
-    command: process.execPath,
-    args: [stripped("test/support/fake/mcp.ts"), "muddle", counter],
-    sandbox: false,
-  };
-  const plugins = [join(ROOT, "plugins", "mcp", "index.ts")];
-  const zz = await harness(
-    { plugins, settings: { mcpServers: { it: server } } as Setup["settings"], allow: { run: true } },
-    t,
-  );
+  const zz = await started(t, { it: fake("muddle", counter) });
   let [answered, ended] = [0, 0];
   const ask = async (i: number) => {
     const args = { server: "it", tool: "one", arguments: { text: String(i) } };

@@ -111,29 +111,26 @@ describe("--acp", () => {
     ok(calls.some(({ locations }) => locations?.[0]?.path === join(one.where.cwd, "a.txt")));
   });
 
-  viewTest(
-    "a command's question says all that the prompt would: modes, links, what goes, what is ignored",
-    async () => {
-      const command =
-        "chmod 777 a.txt; ln -s /etc/passwd lnk; rm gone; mkdir -p out .husky; echo 1 > out/x; echo rm > .husky/pre-push";
-      const one = await editor({ script: [call(["run_command", { command }]), say("Done.")], say: "n" });
-      for (const name of ["a.txt", "gone"]) writeFileSync(join(one.where.cwd, name), "1\n");
-      writeFileSync(join(one.where.cwd, ".gitignore"), "out/\n.husky/\n");
-      await prompt(one.agent, await begin(one), "do it");
-      const [first, ...diffs] = one.asked.at(-1)!.toolCall.content as any[];
-      const { text } = first.content;
-      const parts = [
-        command,
-        "a.txt: changed, executable, another mode: 644 to 777",
-        "lnk: new, a link",
-        "gone: deleted",
-        ".husky/pre-push: new",
-        "out/x: new",
-      ];
-      deepEqual(parts.filter((part) => !text.includes(part)), [], text); // biome-ignore format: short
-      ok(diffs.some(({ path, newText }) => path.endsWith(".husky/pre-push") && newText === "rm\n"));
-    },
-  );
+  viewTest("a command's question says all that the prompt would: modes, links, what goes or is ignored", async () => {
+    const command =
+      "chmod 777 a.txt; ln -s /etc/passwd lnk; rm gone; mkdir -p out .husky; echo 1 > out/x; echo rm > .husky/pre-push";
+    const one = await editor({ script: [call(["run_command", { command }]), say("Done.")], say: "n" });
+    for (const name of ["a.txt", "gone"]) writeFileSync(join(one.where.cwd, name), "1\n");
+    writeFileSync(join(one.where.cwd, ".gitignore"), "out/\n.husky/\n");
+    await prompt(one.agent, await begin(one), "do it");
+    const [first, ...diffs] = one.asked.at(-1)!.toolCall.content as any[];
+    const { text } = first.content;
+    const parts = [
+      command,
+      "a.txt: changed, executable, another mode: 644 to 777",
+      "lnk: new, a link",
+      "gone: deleted",
+      ".husky/pre-push: new",
+      "out/x: new",
+    ];
+    deepEqual(parts.filter((part) => !text.includes(part)), [], text); // biome-ignore format: short
+    ok(diffs.some(({ path, newText }) => path.endsWith(".husky/pre-push") && newText === "rm\n"));
+  });
 
   test("no, or a question that is left, changes nothing; the model is told", async () => {
     for (const say of ["n", ""]) {

@@ -41,8 +41,7 @@ describe("a cassette", { concurrency: 3 }, () => {
   });
 
   test("round by round, with calls that really run", async () => {
-    const where = place();
-    writeFileSync(join(where.cwd, "a.txt"), "the needle\n");
+    const where = place({ "a.txt": "the needle\n" });
     const script = [call(["read_file", { path: "a.txt" }]), say("Found.")];
     const { first, again } = await twice(script, ["--json", "find it"], where);
     for (const { stdout } of [first, again])
@@ -89,10 +88,9 @@ describe("a cassette", { concurrency: 3 }, () => {
     test(`holds no key that was echoed ${what}, and is the person's alone`, async () => {
       echo.body!.push(delta({}, "stop"), DONE);
       const { where, first, again } = await twice([echo, say("Done.")], ["hi"]);
-      const kept = tape(where).replace(
-        /[^\w-]*(content|reasoning_content|arguments|delta|choices|data|index|function|tool_calls)[^\w-]*/g,
-        "",
-      );
+      const around =
+        /[^\w-]*(content|reasoning_content|arguments|delta|choices|data|index|function|tool_calls)[^\w-]*/g;
+      const kept = tape(where).replace(around, "");
       for (const part of parts(9)) ok(!kept.includes(part), `${part}: ${tape(where)}`);
       doesNotMatch(kept, /sk-c|canary/);
       equal(again.code, first.code);
@@ -122,8 +120,7 @@ describe("a cassette", { concurrency: 3 }, () => {
   ]; // biome-ignore format: one a row
   for (const [name, content, said] of wrong)
     test(`--replay of ${name}: a sentence`, async () => {
-      const where = place();
-      if (content !== undefined) writeFileSync(join(where.cwd, name), content);
+      const where = place(content === undefined ? {} : { [name]: content });
       const ran = await zz(where, ["-m", "openai/m", "--replay", name, "hi"]);
       deepEqual([ran.stdout, ran.code], ["", 2]);
       match(ran.stderr, said);

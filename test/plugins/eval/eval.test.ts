@@ -131,10 +131,8 @@ describe("/eval", () => {
     equal(tools, undefined);
     equal(model, "m");
     match(messages[0].content, /You check an answer/);
-    match(
-      messages[1].content,
-      /<question>\nquestion 1\n[\s\S]*<evidence>[\s\S]*\nnot found: `renderPage`: nowhere[\s\S]*\nfound: /,
-    );
+    const asked = /<question>\nquestion 1\n[\s\S]*<evidence>[\s\S]*\nnot found: `renderPage`: nowhere[\s\S]*\nfound: /;
+    match(messages[1].content, asked);
     const said = where.sessions()[0]!.flatMap(({ message }) => (message ? [message.text] : []));
     deepEqual(said, ["question 1", MADE_UP]);
     equal(ran.stdout, "");
@@ -184,11 +182,8 @@ describe("/eval", () => {
 });
 
 test("/eval at a terminal stops at Ctrl+C, and the prompt is there again", async (t) => {
-  const it = await repl(t, {
-    where: having(PROJECT),
-    rows: 50,
-    script: [say(MADE_UP), { ...stream(), ending: "hang" }],
-  });
+  const script = [say(MADE_UP), { ...stream(), ending: "hang" as const }];
+  const it = await repl(t, { where: having(PROJECT), rows: 50, script });
   await it.say("how is it drawn?", /0 calls[\s\S]*›/);
   it.type(`/eval${KEY.enter}`);
   await it.asked(2);

@@ -8,28 +8,27 @@ import { textOf } from "zz/text";
 import { sumOf } from "../../../plugins/install/files.ts";
 import { standingClock } from "../../../sdk/testing.ts";
 import { type Entries, tar } from "../../support/fake/registry.ts";
+import { put } from "../../support/files.ts";
 import {
   all,
   does,
-  having,
   leftovers,
   lockFile,
   lockOf,
   manifest,
   NOBODY,
-  put,
   refuses,
   says,
   show,
   tool,
   withRegistry,
 } from "../../support/install.ts";
-import { place } from "../../support/run.ts";
+import { place, withEnvironment } from "../../support/run.ts";
 import { harness } from "../../support/script.ts";
 import { waitFor } from "../../support/wait.ts";
 
 test("a file is shown, asked for, installed, called, and removed; the lock file is stable and private", async () => {
-  const where = having({ "b.ts": tool("b", "B", 'import "node:child_process";'), "a.ts": tool("a", "A") });
+  const where = place({ "b.ts": tool("b", "B", 'import "node:child_process";'), "a.ts": tool("a", "A") });
   const shown = await refuses(where, ["--install", "./b.ts"], /no terminal to ask on\. In a script -A says yes\./, 4);
   match(shown.stderr, /adds +tool b\n/);
   match(shown.stderr, /reaches +other programs/);
@@ -48,6 +47,7 @@ test("a file is shown, asked for, installed, called, and removed; the lock file 
   deepEqual(Object.keys(all(where.home)).sort(), ["plugins.lock.json", "plugins/b.ts"]);
   const other = place();
   put(other.home, { "plugins.lock.json": before });
+  await refuses(other, ["--install", "zz/todo"], /from +an example that zz brings\n/, 4);
   await refuses(other, ["--install"], /restore puts 'b'.*there is no terminal to ask on/s, 4);
   deepEqual(all(other.home), { "plugins.lock.json": before });
   deepEqual(leftovers(where), []);
@@ -55,7 +55,7 @@ test("a file is shown, asked for, installed, called, and removed; the lock file 
 
 const SCRIPTS = { prepare: "touch ran", prepack: "touch ran", install: "touch ran" };
 test("a folder is installed and updated; what the person changed or put beside it is not lost unasked", async () => {
-  const where = having({
+  const where = place({
     "w/package.json": manifest("weather", { zz: "./plugin.ts", description: "The \x1b[31mweather.", scripts: SCRIPTS }),
     "w/plugin.ts": `import { says } from "./lib/says.ts";\n${tool("weather", "x").replace('"x"', "says")}`,
     "w/lib/says.ts": 'export const says = "sun";',
@@ -105,34 +105,29 @@ test("an archive is read offline, and nothing in it lands outside or is a link",
     ["/etc/out", "x"],
     ["p/.npmrc", "git=evil"],
   ];
-  const where = having({ "t.tgz": gzipSync(tar(files)), "no.tgz": "no", "large.tgz": "" });
+  const where = place({ "t.tgz": gzipSync(tar(files)), "no.tgz": "no", "large.tgz": "" });
   fs.truncateSync(join(where.cwd, "large.tgz"), 201e6);
   await refuses(where, ["-A", "--install", "./large.tgz"], /larger than 200 MB/);
   await refuses(where, ["-A", "--install", "./no.tgz"], /the archive is damaged|npm failed/);
   const { stderr } = await refuses(where, ["--install", "./t.tgz"], NOBODY, 4);
-  match(
-    stderr,
-    /plugin +t 1\.0\.0\n.*integrity sha512-.*files +4, .*: etc\/out, package\.json, plugin\.js, up\/out\n/s,
-  );
+  const shown = /plugin +t 1\.0\.0\n.*integrity sha512-.*files +4, .*: etc\/out, package\.json, plugin\.js, up\/out\n/s;
+  match(stderr, shown);
   deepEqual(all(where.home), {});
 });
 
-test("an example that zz brings, and one that it does not", async () => {
-  const where = place();
-  await refuses(where, ["--install", "zz/none-such"], /'zz\/none-such': zz brings no example of that name/);
-  await refuses(where, ["--install", "zz/todo"], /from +an example that zz brings\n/, 4);
-});
-
+const LINK = { "d/index.ts": tool("x", "1"), secret: "s", "d/x.txt": "->../secret" };
 const LATE = "setTimeout(() => process.exit(0)); await new Promise(() => {}); export default () => {};";
 for (const [what, files, given, why, code] of [
   ["what does not load", { "x.js": "throw Error('no luck')" }, "--install=./x.js", /: no luck\. Nothing was changed/],
   ["an exit a moment later", { "x.js": LATE }, "--install=./x.js", /process\.exit\(0\)|zz did not start with it/],
   ["a name that zz has", { "git.ts": tool("x", "x") }, "--install=./git.ts", /zz has a plugin 'git' of its own/],
+  ["a link that leads out", LINK, "--install=./d", /'x\.txt' is a link to '.*secret', which leads out of it/],
+  ["no such example", {}, "--install=zz/none-such", /'zz\/none-such': zz brings no example of that name/],
   ["no such file", {}, "--install=./x.ts", /Cannot install '\.\/x\.ts': nothing is there\. Check/],
   ["a plugin never installed", {}, "--uninstall=x", /Cannot uninstall 'x': it was not installed by zz\. Nothing/, 2],
 ] as [string, Record<string, string>, string, RegExp, number?][])
   test(`refused: ${what}`, async () => {
-    const where = having(files);
+    const where = place(files);
     await refuses(where, ["-A", given], why, code);
     deepEqual([all(where.home), leftovers(where)], [{}, []]);
   });
@@ -148,17 +143,11 @@ test("refused: a plugin that hangs while it loads", async (t) => {
 });
 
 test("refused: an npm that hangs; it sees no secret but those that the person's .npmrc names", async (t) => {
-  const { PATH } = process.env;
   const clock = standingClock();
-  const { cwd } = having({ npmrc: "//h/:_authToken=${MY_TOKEN}", npm: '#!/bin/sh\nenv > "$0.env"; sleep 1000\n' });
+  const { cwd } = place({ npmrc: "//h/:_authToken=${MY_TOKEN}", npm: '#!/bin/sh\nenv > "$0.env"; sleep 1000\n' });
   fs.chmodSync(join(cwd, "npm"), 0o755);
-  t.after(() => Object.assign(process.env, { PATH }));
-  process.env.PATH = `${cwd}:${PATH}`;
   const own = { npm_config_userconfig: join(cwd, "npmrc"), OTHER_API_KEY: "hush", MY_TOKEN: "t", ALL_PROXY: "p" };
-  Object.assign(process.env, own);
-  t.after(() => {
-    for (const name of Object.keys(own)) delete process.env[name];
-  });
+  using _ = withEnvironment({ ...own, PATH: `${cwd}:${process.env.PATH}` });
   const run = await harness({ own: true, clock, answer: "yes" }, t);
   const done = run.command("/install rain").catch(({ message }) => [message]);
   const env = () => textOf(join(cwd, "npm.env"));
@@ -184,17 +173,11 @@ test("refused: a plugin that changes while the question stands", async (t) => {
 });
 
 test("refused: what stands there and was not installed, and a plugin that another keeps from loading", async () => {
-  const where = having({ "x.ts": tool("x", "1"), "y.js": tool("x", "2") });
+  const where = place({ "x.ts": tool("x", "1"), "y.js": tool("x", "2") });
   put(where.home, { "plugins/x.js": tool("x", "mine") });
   await refuses(where, ["-A", "--install", "./x.ts"], /x\.js' is there already, and was not installed so/);
   await refuses(where, ["-A", "--install", "./y.js"], /(does not load|conflicts with what is installed): .*tool 'x'/);
   deepEqual(Object.keys(all(where.home)), ["plugins/x.js"]);
-});
-
-test("refused: a link that leads out of a folder", async () => {
-  const where = having({ "d/index.ts": tool("x", "1"), secret: "s" });
-  fs.symlinkSync("../secret", join(where.cwd, "d", "x.txt"));
-  await refuses(where, ["-A", "--install", "./d"], /'x\.txt' is a link to '.*secret', which leads out of it/);
 });
 
 const OUT = { spec: "./x", source: "", integrity: "", top: "x/../../y", files: {} };
@@ -203,7 +186,7 @@ for (const [what, text, why] of [
   ["a file that leads out", show({ lockVersion: 1, plugins: { x: OUT } }), /what it says of 'x' is not whole/],
 ] as const)
   test(`refused: a lock file with ${what}`, async () => {
-    const where = having({ "a.ts": tool("a", "A") });
+    const where = place({ "a.ts": tool("a", "A") });
     put(where.home, { "plugins.lock.json": text });
     for (const args of [["--install"], ["--install", "./a.ts"], ["--update"], ["--uninstall", "x"]])
       await refuses(where, ["-A", ...args], why);
@@ -211,7 +194,7 @@ for (const [what, text, why] of [
   });
 
 test("refused: what the gate denies, before -A", async () => {
-  const where = having({ "a.ts": tool("a", "A") });
+  const where = place({ "a.ts": tool("a", "A") });
   for (const [deny, spec, why] of [
     ["--deny-write", "./a.ts", /write access to ".*plugins" is denied by --deny-write/],
     ["--deny-read=a.ts", "./a.ts", /read access to ".*a\.ts" is denied/],
@@ -227,16 +210,14 @@ describe("from npm", () => {
   const npm = withRegistry();
 
   test("a package comes with its own packages, whose scripts do not run", async () => {
-    npm.publish(
-      { name: "drop", version: "1.0.0", scripts: { install: "touch ran" }, hasInstallScript: true },
-      { "index.js": 'module.exports = "drop 1.0";' },
-    );
+    const drop = { name: "drop", version: "1.0.0", scripts: { install: "touch ran" }, hasInstallScript: true };
+    npm.publish(drop, { "index.js": 'module.exports = "drop 1.0";' });
     const rain = { name: "@sky/rain", version: "1.0.0", license: "MIT", type: "module", main: "index.js" };
     npm.publish(
       { ...rain, keywords: ["zz-plugin"], dependencies: { drop: "^1.0.0" }, peerDependencies: { zz: "*" } },
       { "index.js": `import drop from "drop";\n${tool("rain", "x").replace('"x"', `drop + " 1.0.0"`)}` },
     );
-    const where = having({ ".npmrc": "@sky:registry=http://127.0.0.1:49/" }); // a project's, which npm does not read
+    const where = place({ ".npmrc": "@sky:registry=http://127.0.0.1:49/" }); // a project's, which npm does not read
     const { stdout, stderr } = await does(where, ["-A", "--install", "@sky/rain"]);
     match(stderr, /plugin +rain 1\.0\.0\n.*from +npm package @sky\/rain\n.*integrity sha512-\S+\n.*license +MIT\n/);
     match(stderr, /needs +1 package: drop 1\.0\.0; none of their install scripts runs/);
@@ -247,10 +228,8 @@ describe("from npm", () => {
     ok(!names.includes("zz"), "a peer is zz's to lend");
   });
 
-  test("without npm it says so", async (t) => {
-    const { PATH } = process.env;
-    t.after(() => (process.env.PATH = PATH));
-    process.env.PATH = "/nowhere";
+  test("without npm it says so", async () => {
+    using _ = withEnvironment({ PATH: "/nowhere" });
     const where = place();
     await refuses(where, ["-A", "--install", "drop"], /there is no npm on the PATH\. Install it\./);
     deepEqual(all(where.home), {});
@@ -259,21 +238,16 @@ describe("from npm", () => {
 
 describe("what was agreed on is done by the next run, if one was killed", () => {
   const [older, newer] = [tool("w", "old"), tool("w", "new")];
-  const entry = (text: string) => ({
-    spec: "/w.js",
-    source: "/w.js",
-    integrity: "sha512-x",
-    top: "w.js",
-    files: { "w.js": sumOf(text) },
-  });
+  const about = { spec: "/w.js", source: "/w.js", integrity: "sha512-x", top: "w.js" };
+  const entry = (text: string) => ({ ...about, files: { "w.js": sumOf(text) } });
   const lock = (text: string) => `${JSON.stringify({ lockVersion: 1, plugins: { w: entry(text) } }, null, 2)}\n`;
   for (const isPlaced of [false, true])
     test(isPlaced ? "before the lock file" : "between the renames", async () => {
       const where = place();
       const stage = join(where.home, "plugins", ".install-999999-x");
       put(where.home, { "plugins.lock.json": lock(older), "plugins/w.js": older, "plugins/.install-999998-y/x": "" });
-      put(stage, { "home/plugins/w.js": newer });
-      put(stage, { "plan.json": show({ name: "w", entry: entry(newer), target: "w.js", old: "w.js" }) });
+      const plan = { name: "w", entry: entry(newer), target: "w.js", old: "w.js" };
+      put(stage, { "home/plugins/w.js": newer, "plan.json": plan });
       fs.renameSync(join(where.home, "plugins/w.js"), join(stage, "old"));
       if (isPlaced) fs.renameSync(join(stage, "home/plugins/w.js"), join(where.home, "plugins/w.js"));
       match((await does(where, ["--install"])).stdout, /Everything is as it was installed/);

@@ -4,7 +4,8 @@ import { test } from "node:test";
 import { lookAt } from "../../../plugins/install/look.ts";
 import { aboutOf } from "../../../plugins/install/package.ts";
 import { specOf } from "../../../plugins/install/spec.ts";
-import { having, show } from "../../support/install.ts";
+import { show } from "../../support/install.ts";
+import { place } from "../../support/run.ts";
 
 for (const [given, kind, text = given] of [
   ["weather", "npm"],
@@ -39,7 +40,7 @@ for (const [what, files, why] of [
   ["no JSON", { "package.json": "{" }, /not a JSON object/],
   ["a bad name", { "package.json": show({ name: "1x", zz: "a.ts" }) }, /'1x' cannot be a plugin's name/],
 ] as [string, Record<string, string>, RegExp][])
-  test(`a package is refused for ${what}`, () => throws(() => aboutOf(having({ "a.ts": "", ...files }).cwd, "x"), why));
+  test(`a package is refused for ${what}`, () => throws(() => aboutOf(place({ "a.ts": "", ...files }).cwd, "x"), why));
 
 for (const [text, adds, reaches] of [
   [`zz.tool({ name: "a" })`, ["tool a"], []],

@@ -1,17 +1,12 @@
 // /js: TypeScript at the prompt.
 import { equal, match } from "node:assert/strict";
-import { mkdirSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
 import { test } from "node:test";
 import { place, zz } from "../../support/run.ts";
 
 const ENDLESS = "for (;;);";
 /** Only what never ends may reach the limit. */
 async function js(code: string): Promise<string> {
-  const where = place();
-  mkdirSync(where.home);
-  const seconds = code === ENDLESS ? 0.1 : 150;
-  writeFileSync(join(where.home, "zz.config.json"), JSON.stringify({ js: { seconds } }));
+  const where = place({}, { js: { seconds: code === ENDLESS ? 0.1 : 150 } });
   return (await zz(where, ["--model", "offline", "--once", `/js ${code}`])).stderr.trimEnd();
 }
 

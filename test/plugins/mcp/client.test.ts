@@ -1,39 +1,23 @@
 // MCP servers of others, as the model and the person use them: real servers over their own stdin and stdout.
 import { deepEqual, doesNotMatch, equal, match, ok, rejects } from "node:assert/strict";
 import type { ChildProcess } from "node:child_process";
-import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
-import { describe, type TestContext, test } from "node:test";
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, test } from "node:test";
 import { type Harness, harness, type Setup, standingClock } from "zz/test";
 import { tryTo } from "../../../sdk/text.ts";
 import { listen } from "../../support/fake/http.ts";
-import { call, fakeOpenAI, say } from "../../support/fake/openai.ts";
+import { call, say } from "../../support/fake/openai.ts";
+import { asks } from "../../support/having.ts";
+import { command, FAKE, fake, PLUGIN, started } from "../../support/mcp.ts";
 import { impossible, needs } from "../../support/needs.ts";
-import { isHidden, type Place, place, ROOT, zz, zzProcess } from "../../support/run.ts";
-import { stripped } from "../../support/stripped.ts";
+import { isHidden, place, ROOT, withEnvironment, zz, zzProcess } from "../../support/run.ts";
 import { waitFor } from "../../support/wait.ts";
 
 const MODULES = join(ROOT, "node_modules", "@modelcontextprotocol");
 const { NODE_COMPILE_CACHE = "" } = process.env; // each start of such a server compiles a megabyte of code
-const [command, FAKE] = [process.execPath, stripped("test/support/fake/mcp.ts")];
 const args = [join(MODULES, "server-everything/dist/index.js")];
 const everything = { e: { command, args, env: { NODE_COMPILE_CACHE }, sandbox: false } };
-const fake = (...args: string[]) => ({ command, args: [FAKE, ...args], sandbox: false });
-
-function having(mcpServers: object, files: Record<string, string> = {}): Place {
-  const where = place();
-  const all = { "../home/zz.config.json": JSON.stringify({ mcpServers }), ...files };
-  for (const [name, content] of Object.entries(all)) {
-    mkdirSync(dirname(join(where.cwd, name)), { recursive: true });
-    writeFileSync(join(where.cwd, name), content);
-  }
-  return where;
-}
-
-const PLUGIN = join(ROOT, "plugins", "mcp", "index.ts");
-/** The plugin in this process, with servers that were never started. */
-const started = (t: TestContext, mcpServers: object, how: Setup = {}) =>
-  harness({ plugins: [PLUGIN], settings: { mcpServers } as Setup["settings"], allow: { run: true }, ...how }, t);
 
 /** What a tool says. */
 const said = async (zz: Harness, server: string, tool: string, args: object = {}) =>
@@ -43,15 +27,12 @@ const told = async (zz: Harness) => (await zz.ctx.about.offered()).filter(({ nam
 const names = async (zz: Harness) => (await told(zz)).map(({ name }) => name);
 
 describe("MCP servers", { concurrency: 2 }, () => {
-  test("a scripted model calls a tool of server-everything through zz --once", async (t) => {
-    const where = having(everything);
+  test("a scripted model calls a tool of server-everything through zz --once", async () => {
+    const where = place({}, { mcpServers: everything });
     const calls = [call(["mcp_tools", { servers: ["e"] }]), call(["e__echo", { message: "hello there" }])];
-    const first = await fakeOpenAI([...calls, say("Done.")]);
-    t.after(first.close);
-    const args = ["--once", "-m", "openai/m", "--key", "x", "--base-url"];
-    const ran = await zz(where, [...args, first.url, "--allow-run=mcp:e", "hi"]);
+    const ran = await asks(where, [...calls, say("Done.")], ["--once", "--allow-run=mcp:e", "hi"]);
     deepEqual([ran.code, ran.stdout, ran.stderr], [0, "Done.\n", ""]);
-    const [one, two, three] = first.requests.map(({ body }) => body);
+    const [one, two, three] = ran.sent;
     match(JSON.stringify(one.tools), /Get the tools of MCP servers.* e \(not started yet\)\./);
     doesNotMatch(JSON.stringify(one.tools), /e__|mcp_call|mcp_sampling/);
     match(two.messages.at(-1).content, /^Described from now on:\ne__echo: MCP server 'e' says: Echoes/);
@@ -59,10 +40,8 @@ describe("MCP servers", { concurrency: 2 }, () => {
     deepEqual(echo.parameters.required, ["message"]);
     equal(three.messages.at(-1).content, "Echo: hello there");
 
-    const second = await fakeOpenAI([say("Done.")]);
-    t.after(second.close);
-    await zz(where, [...args, second.url, "hi"]);
-    const names = second.requests[0]!.body.tools.map((tool: any) => tool.function.name);
+    const again = await asks(where, [say("Done.")], ["--once", "hi"]);
+    const names = again.sent[0].tools.map((tool: any) => tool.function.name);
     ok(names.includes("e__echo"), "what it has is known from the last time, without starting it");
     equal(statSync(join(where.home, "mcp-tools.json")).mode & 0o777, 0o600);
   });
@@ -123,7 +102,7 @@ describe("MCP servers", { concurrency: 2 }, () => {
 
   test("no server outlives a zz that is ended by a signal", { skip: process.platform !== "linux" }, async () => {
     const file = join(place().cwd, "starts");
-    const where = having({ it: fake("hang", file) });
+    const where = place({}, { mcpServers: { it: fake("hang", file) } });
     const begun = waitFor("the server", () => existsSync(file));
     const started = (child: ChildProcess) => void begun.then(() => child.kill("SIGHUP"));
     const call = ["--allow-run", "--call", "mcp_call", '{"server":"it","tool":"one"}'];
@@ -142,7 +121,7 @@ describe("MCP servers", { concurrency: 2 }, () => {
     const nobody = await started(t, servers, { answer: "nobody" });
     await nobody.call("mcp_tools", { servers: ["sly"] });
     match(nobody.notes.join(), /Tools of MCP server 'sly' are left out: bad \(its description would steer the model\)/);
-    const where = having(servers);
+    const where = place({}, { mcpServers: servers });
     const call = ["--allow-run", "--call", "mcp_call", '{"server":"sly","tool":"bad"}'];
     match((await zz(where, call)).stderr, /^Cannot call 'bad'/m);
     const agreed = await zz(where, ["--accept-tools", ...call]);
@@ -233,9 +212,7 @@ describe("MCP servers", { concurrency: 2 }, () => {
   });
 
   test("what a server gets of the environment", async (t) => {
-    process.env.SECRET_OF_MINE = "not for servers";
-    process.env.SSL_CERT_DIR = "/certs";
-    t.after(() => delete process.env.SECRET_OF_MINE && delete process.env.SSL_CERT_DIR);
+    using _ = withEnvironment({ SECRET_OF_MINE: "not for servers", SSL_CERT_DIR: "/certs" });
     const f = { ...fake("env"), env: { SECRET_OF_MINE: "${MY_TOKEN:-given}" } };
     const zz = await started(t, { f, g: fake("env") });
     deepEqual([await said(zz, "f", "one"), await said(zz, "g", "one")], ["one {} given/certs", "one {} /certs"]);
@@ -262,26 +239,21 @@ describe("MCP servers in the sandbox", { concurrency: 2 }, () => {
     deepEqual(open.questions, []);
   });
 
-  sandboxTest(
-    "what the sandbox keeps from a server is named, and at a prompt allowed and kept for it alone",
-    async (t) => {
-      const { port } = new URL(await listen(t, () => {}));
-      const it = { command, args: [FAKE, "reaches", `127.0.0.1:${port}`] };
-      const setup: Setup = { own: true, plugins: [] };
-      const nobody = await started(t, { it }, { ...setup, answer: "nobody" });
-      const words = `The sandbox did not let it reach 127.0.0.1:${port}: "sandbox": {"hosts":["127.0.0.1:${port}"]} in its settings does.`;
-      match(
-        await said(nobody, "it", "one"),
-        new RegExp(`^Cannot start .*ECONNREFUSED.* ${words.replace(/[[{}\].]/g, "\\$&")}$`),
-      );
-      const zz = await started(t, { it }, { ...setup, answer: "yes" });
-      match(await said(zz, "it", "one"), /^one /);
-      const question = `Let it reach 127.0.0.1:${port} (kept in your settings), and start it again?`;
-      ok(zz.questions.join().includes(question), zz.questions.join());
-      const kept = JSON.parse(readFileSync(join(zz.home, "zz.config.json"), "utf8"));
-      deepEqual(kept.mcpServers.it.sandbox, { hosts: [`127.0.0.1:${port}`] });
-    },
-  );
+  sandboxTest("what the sandbox keeps from a server is named, and at a prompt allowed for it alone", async (t) => {
+    const { port } = new URL(await listen(t, () => {}));
+    const it = { command, args: [FAKE, "reaches", `127.0.0.1:${port}`] };
+    const setup: Setup = { own: true, plugins: [] };
+    const nobody = await started(t, { it }, { ...setup, answer: "nobody" });
+    const words = `The sandbox did not let it reach 127.0.0.1:${port}: "sandbox": {"hosts":["127.0.0.1:${port}"]} in its settings does.`;
+    const refused = new RegExp(`^Cannot start .*ECONNREFUSED.* ${words.replace(/[[{}\].]/g, "\\$&")}$`);
+    match(await said(nobody, "it", "one"), refused);
+    const zz = await started(t, { it }, { ...setup, answer: "yes" });
+    match(await said(zz, "it", "one"), /^one /);
+    const question = `Let it reach 127.0.0.1:${port} (kept in your settings), and start it again?`;
+    ok(zz.questions.join().includes(question), zz.questions.join());
+    const kept = JSON.parse(readFileSync(join(zz.home, "zz.config.json"), "utf8"));
+    deepEqual(kept.mcpServers.it.sandbox, { hosts: [`127.0.0.1:${port}`] });
+  });
 
   test("without a sandbox it is asked for beforehand, unless the settings want none", async (t) => {
     const mcpServers = { f: { ...fake("env"), sandbox: true } };
@@ -301,7 +273,7 @@ describe("MCP: servers of a project, prompts, resources, and what servers ask", 
   const PROJECT = { ".mcp.json": JSON.stringify({ mcpServers: { theirs } }) };
 
   test("a project's .mcp.json is named and not started before it is trusted, and not after it changed", async () => {
-    const where = having({}, PROJECT);
+    const where = place(PROJECT);
     const args = ["-m", "openai/m", "--key", "x", "--once", "/mcp"];
     const before = await zz(where, args);
     match(before.stderr, /^Left out what .*: nobody has trusted \.mcp\.json\. Look at it, then: zz --trust$/m);

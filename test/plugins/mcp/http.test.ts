@@ -1,15 +1,10 @@
 // MCP servers at an address: streamable HTTP, and what is too long in it.
 import { deepEqual, doesNotMatch, equal, match } from "node:assert/strict";
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { join } from "node:path";
 import { describe, type TestContext, test } from "node:test";
-import { harness, type Setup } from "zz/test";
 import { listen } from "../../support/fake/http.ts";
-import { ROOT } from "../../support/run.ts";
-
-const PLUGIN = join(ROOT, "plugins", "mcp", "index.ts");
-const started = (t: TestContext, mcpServers: object, how: Setup = {}) =>
-  harness({ plugins: [PLUGIN], settings: { mcpServers } as Setup["settings"], allow: { run: true }, ...how }, t);
+import { isNoCall, replyTo, started } from "../../support/mcp.ts";
+import { withEnvironment } from "../../support/run.ts";
 
 /** A server of ours: each request in a list, answered by hand. */
 type Serve = (request: IncomingMessage, body: string, response: ServerResponse) => void;
@@ -19,29 +14,10 @@ const serving = (t: TestContext, answer: Serve) =>
     request.on("data", (bytes) => (body += bytes)).on("end", () => answer(request, body, response));
   });
 
-/** MCP without a library; undefined: it is no request. */
-function replyTo(body: string, call: (id: number) => object): object | undefined {
-  const { id, method, params } = JSON.parse(body || "{}");
-  const of = (result: object) => ({ jsonrpc: "2.0", id, result });
-  const serverInfo = { name: "hand", version: "1" };
-  if (method === "initialize")
-    return of({ protocolVersion: params.protocolVersion, capabilities: { tools: {} }, serverInfo });
-  if (method === "tools/list") return of({ tools: [{ name: "one", inputSchema: { type: "object" } }] });
-  if (method === "tools/call") return of(call(id));
-  return id === undefined ? undefined : { jsonrpc: "2.0", id, error: { code: -32_601, message: "Method not found" } };
-}
-/** Whether it is answered here, since no tool has to: the stream that stays open, which there is none of, or a notification. */
-function isNoCall(request: IncomingMessage, reply: object | undefined, response: ServerResponse): reply is undefined {
-  if (request.method !== "GET" && reply) return false;
-  response.writeHead(request.method === "GET" ? 405 : 202).end();
-  return true;
-}
-const text = (text: string) => ({ content: [{ type: "text", text }] });
-
 describe("MCP over HTTP", { concurrency: 2 }, () => {
   test("a call and its progress, as a stream of events, beside one that stays open", async (t) => {
     const url = await serving(t, (request, body, response) => {
-      const reply = replyTo(body, () => text("Done."));
+      const reply = replyTo(body, () => "Done.");
       if (request.method === "GET")
         return void response.writeHead(200, { "content-type": "text/event-stream" }).flushHeaders();
       if (!reply) return void response.writeHead(202).end();
@@ -61,7 +37,7 @@ describe("MCP over HTTP", { concurrency: 2 }, () => {
   for (const kind of ["application/json", "text/event-stream"])
     test(`an answer of 10 MB as ${kind} is cut`, async (t) => {
       const url = await serving(t, (request, body, response) => {
-        const reply = replyTo(body, () => text("@"));
+        const reply = replyTo(body, () => "@");
         if (isNoCall(request, reply, response)) return;
         response.writeHead(200, { "content-type": kind });
         const [before, after] = JSON.stringify(reply).split("@");
@@ -76,11 +52,10 @@ describe("MCP over HTTP", { concurrency: 2 }, () => {
     });
 
   test("headers go with each request and are shown nowhere; what is wrong is a sentence", async (t) => {
-    process.env.FAR_TOKEN = "tok-1234567890abcdef";
-    t.after(() => delete process.env.FAR_TOKEN);
+    using _ = withEnvironment({ FAR_TOKEN: "tok-1234567890abcdef" });
     const url = await serving(t, (request, body, response) => {
       const isMine = request.headers.authorization === "Bearer tok-1234567890abcdef";
-      const reply = replyTo(body, () => text(`You sent ${request.headers.authorization}`));
+      const reply = replyTo(body, () => `You sent ${request.headers.authorization}`);
       if (!isMine) return void response.writeHead(401).end();
       if (isNoCall(request, reply, response)) return;
       response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(reply));

@@ -9,12 +9,10 @@ import { join } from "node:path";
 import { after, before, describe, type TestContext, test } from "node:test";
 import type { Server } from "../../../plugins/mcp/hub.ts";
 import { guardOf } from "../../../plugins/mcp/oauth.ts";
-import { harness, type Setup } from "../../../sdk/testing.ts";
+import type { Setup } from "../../../sdk/testing.ts";
 import { listen } from "../../support/fake/http.ts";
-import { ROOT } from "../../support/run.ts";
+import { isNoCall, replyTo, started } from "../../support/mcp.ts";
 import { waitFor } from "../../support/wait.ts";
-
-const PLUGIN = join(ROOT, "plugins", "mcp", "index.ts");
 
 /** The parts of a login. Each is with the server itself ("own") or on another host ("far"). */
 const PARTS = ["resource", "issuer", "register", "authorize", "token"] as const;
@@ -64,24 +62,15 @@ async function world(t: TestContext, where: Where = {}, moves = "") {
       const metadata = `${at("resource")}/.well-known/oauth-protected-resource`;
       if (request.headers.authorization !== `Bearer ${valid}`)
         return void json({}, 401, { "www-authenticate": `Bearer resource_metadata="${metadata}"` });
-      const { id, method, params } = JSON.parse(body || "{}");
-      const results: Record<string, () => object> = {
-        initialize: () => ({ protocolVersion: params.protocolVersion, capabilities: { tools: {} }, serverInfo: { name: "hand", version: "1" } }),
-        "tools/list": () => ({ tools: [{ name: "one", inputSchema: { type: "object" } }] }),
-        "tools/call": () => ({ content: [{ type: "text", text: "You are in." }] }),
-      }; // biome-ignore format: short
-      const result = results[method]?.();
-      if (!result && id !== undefined) return void json({ jsonrpc: "2.0", id, error: { code: -32_601, message: "?" } });
-      if (!result) return void response.writeHead(request.method === "GET" ? 405 : 202).end();
-      json({ jsonrpc: "2.0", id, result });
+      const reply = replyTo(body, () => "You are in.");
+      if (!isNoCall(request, reply, response)) json(reply);
     });
   }
   return it;
 }
 
 async function zzFor(t: TestContext, { base }: Awaited<ReturnType<typeof world>>, how: Setup = {}) {
-  const settings = { mcpServers: { far: { url: `${base.own}/mcp` } } } as Setup["settings"];
-  const zz = await harness({ plugins: [PLUGIN], settings, allow: { run: true }, ...how }, t);
+  const zz = await started(t, { far: { url: `${base.own}/mcp` } }, how);
   const call = () => zz.call("mcp_call", { server: "far", tool: "one" }).then(({ text }) => text);
   const login = async () => {
     const said = zz.command("/mcp login far").catch((error: Error) => [error.message]);
@@ -154,11 +143,9 @@ describe("logins to MCP servers", () => {
     const { zz } = await zzFor(t, it, { answer: "no" });
     const server = { name: "far", config: {} } as Server;
     const go = (at: string, own = "https://a.example/mcp") => guardOf(zz.ctx, server, own, {})(new URL(at), undefined);
+    const why = /^Error: Refused: MCP server 'far' wants 'http:.*' for its login, which is not encrypted\.$/;
     for (const at of ["http://a.example/token", "http://a.example:443/token", "http://b.example/token"])
-      await rejects(
-        go(at),
-        /^Error: Refused: MCP server 'far' wants 'http:.*' for its login, which is not encrypted\.$/,
-      );
+      await rejects(go(at), why);
     await rejects(go("https://a.example:8443/token"), /Refused: .*net access to "a\.example:8443"/);
     equal(await go("https://a.example/token"), undefined);
     equal(await go("http://127.0.0.1:7/token", "http://127.0.0.1:7/mcp"), undefined);

@@ -2,7 +2,7 @@
 import { deepEqual, equal, match, ok, rejects } from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { request } from "node:http";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -17,12 +17,7 @@ import { viewTest } from "../../support/view.ts";
 const [node, program] = WAYS.dist;
 const text = (result: any): string => result.content[0].text;
 
-function project(): Place {
-  const where = place();
-  writeFileSync(join(where.cwd, "a.ts"), "export const first = 1;\n");
-  return where;
-}
-
+const project = () => place({ "a.ts": "export const first = 1;\n" });
 type Era = "2025" | "2026";
 async function client(t: TestContext, where: Place, asks?: (message: string) => string, era: Era = "2025") {
   const { run } = await import("../../../zz.ts");
@@ -52,10 +47,8 @@ describe("zz --mcp", { concurrency: 2 }, () => {
     const named = (name: string) => tools.find((tool) => tool.name === name)!;
     ok(tools.length > 30 && tools.every(({ name }) => !/^mcp_|^more_tools$/.test(name)));
     const hints = ["read_file", "run_command", "web_fetch"].map((name) => named(name).annotations!);
-    equal(
-      hints.map(({ readOnlyHint, openWorldHint = false }) => `${readOnlyHint} ${openWorldHint}`).join(),
-      "true false,false true,true true",
-    );
+    const hinted = hints.map(({ readOnlyHint, openWorldHint = false }) => `${readOnlyHint} ${openWorldHint}`).join();
+    equal(hinted, "true false,false true,true true");
     equal(named("find_definition").inputSchema.type, "object");
     match(text(await one.callTool({ name: "find_definition", arguments: { name: "first" } })), /a\.ts:1/);
     const refused = await one.callTool({ name: "write_file", arguments: { path: "b.ts", content: "x" } });
@@ -173,10 +166,7 @@ const page = readFileSync(join(ROOT, "docs", "mcp.md"), "utf8");
 const [own, other] = [...page.matchAll(/^```json\n(.*?)^```$/gms)].map(([, text]) => JSON.parse(text!));
 
 test("docs/mcp.md: the servers of the sample are known by the settings as printed", async () => {
-  const where = place();
-  mkdirSync(where.home);
-  writeFileSync(join(where.home, "zz.config.json"), JSON.stringify(own));
-  const ran = await zz(where, ["--once", "-m", "openai/m", "--key", "x", "/mcp"]);
+  const ran = await zz(place({}, own), ["--once", "-m", "openai/m", "--key", "x", "/mcp"]);
   const rows = ran.stderr.trim().split("\n");
   deepEqual(rows.map((row) => row.replace(/ {2}.*/, "")), ["notes", "search"]); // biome-ignore format: short
   ok(rows.every((row) => /not needed yet · not started yet/.test(row)));

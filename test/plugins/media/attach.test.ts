@@ -1,7 +1,6 @@
 // -a FILE|URL|-: what the model is sent, and what is refused before anything is.
 import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
-import { execFileSync } from "node:child_process";
-import { mkdirSync, truncateSync, writeFileSync } from "node:fs";
+import { truncateSync, writeFileSync } from "node:fs";
 import type { RequestListener } from "node:http";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
@@ -18,15 +17,12 @@ const image = (type: string, bytes: Buffer) => ({ type: "image_url", image_url: 
 const QUESTION = { type: "text", text: "what is it?" };
 
 function project(): Place {
-  const where = place();
-  const files = {
+  const where = place({
     ...{ "dot.png": PNG, photo: JPEG, "paper.pdf": PDF, "name.txt": PDF, "beep.wav": WAV, "song.mp3": MP3 },
     ...{ "notes.png": "only words\n", "none.pdf": "%PDF-1.7\nhello\n", "huge.png": PNG },
-  };
-  for (const [name, content] of Object.entries(files)) writeFileSync(join(where.cwd, name), content);
+    ...{ "folder.png/": null, "fifo.png": "|" },
+  });
   truncateSync(join(where.cwd, "huge.png"), 200 * 1024 * 1024);
-  mkdirSync(join(where.cwd, "folder.png"));
-  execFileSync("mkfifo", [join(where.cwd, "fifo.png")]);
   return where;
 }
 

@@ -86,8 +86,7 @@ test("/detach takes back the last one, one of several, or all", async () => {
 });
 
 test("What -a names waits for the first message of a conversation, and is told", async (t) => {
-  const where = place();
-  writeFileSync(join(where.cwd, "dot.png"), PNG);
+  const where = place({ "dot.png": PNG });
   const zz = await repl(t, { where, args: ["-a", "dot.png"], rows: 40 });
   await zz.sees(/With your next message: dot\.png \(image\/png, 40 × 30, 1 KB\)\./);
   await zz.say("what is it?");

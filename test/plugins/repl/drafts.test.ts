@@ -16,10 +16,8 @@ for (const [what, lines, messages] of [
   test(`addLine(): ${what}`, () => {
     const draft = newDraft();
     const made = lines.map((line) => addLine(draft, line));
-    deepEqual(
-      made.filter((message) => message !== undefined),
-      messages,
-    );
+    const whole = made.filter((message) => message !== undefined);
+    deepEqual(whole, messages);
   });
 
 test("discard() drops the lines of a message that is not complete, and its quotes", () => {

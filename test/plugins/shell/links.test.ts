@@ -44,8 +44,7 @@ for (const sandbox of ["bubblewrap", "off"] as const)
       .trimEnd()
       .split("\n")
       .map((line) => JSON.parse(line));
-    deepEqual(
-      said.map(({ command, way }) => [command, way === "unasked"]),
-      LINES.map((line) => [line, false]),
-    );
+    const ways = said.map(({ command, way }) => [command, way === "unasked"]);
+    const asked = LINES.map((line) => [line, false]);
+    deepEqual(ways, asked);
   });

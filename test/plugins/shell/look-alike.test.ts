@@ -66,10 +66,8 @@ describe("lines that look alike", () => {
       const lines = [...Object.values(TABLE).flat(), ...LIKE];
       const input = lines.map((line) => JSON.stringify(line)).join("\n");
       const { stdout } = await zz(where, ["--judge", "-"], { input });
-      const ways = Array.from(
-        stdout.trimEnd().split("\n"),
-        (line) => JSON.parse(line) as { command: string; way: string },
-      );
+      const lineOf = (text: string): { command: string; way: string } => JSON.parse(text);
+      const ways = stdout.trimEnd().split("\n").map(lineOf);
       equal(ways.length, lines.length);
       const go = (way: string) => ways.flatMap((one) => (one.way === way ? one.command : []));
       deepEqual(go("unasked"), LIKE);

@@ -142,11 +142,8 @@ const WRITES: [what: string, command: string, says?: RegExp][] = [
 ];
 sandboxTest("a sandboxed command cannot write, mount or move anything outside", () =>
   together(WRITES, async (rows) => {
-    const outcomes = await runEach(
-      rows.map(([, command]) => `set -e; ${command}`),
-      {},
-      "rm -f was out hard",
-    );
+    const commands = rows.map(([, command]) => `set -e; ${command}`);
+    const outcomes = await runEach(commands, {}, "rm -f was out hard");
     for (const [i, [what, , says = NO_WRITE]] of rows.entries()) match(outcomes[i]!.text, says, what);
     equal(fs.readFileSync(join(outside, "file"), "utf8"), "untouched");
     equal(fs.statSync(join(outside, "file")).mode & 0o777, 0o644);
@@ -310,10 +307,9 @@ for (const [net, ...asks] of NETS)
   });
 
 sandboxTest("some hosts are reached, however long the names of folders for temporary files are", async (t) => {
-  const { TMPDIR } = process.env;
-  t.after(() => (TMPDIR === undefined ? delete process.env.TMPDIR : Object.assign(process.env, { TMPDIR })));
-  process.env.TMPDIR = join(base, "long".repeat(40));
-  fs.mkdirSync(process.env.TMPDIR);
+  const TMPDIR = join(base, "long".repeat(40));
+  fs.mkdirSync(TMPDIR);
+  using _ = withEnvironment({ TMPDIR });
   const server = await serve();
   t.after(() => server.close());
   match((await run(get()(server.port), { net: ["127.0.0.1"] })).text, /^answered\n/);

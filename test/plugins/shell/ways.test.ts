@@ -60,24 +60,18 @@ test("what a copy cannot hold is asked for beforehand, and nothing else", async 
   deepEqual(asked, BEFOREHAND);
 });
 
-viewTest(
-  "what git that only looks would run of its repository's runs unasked on a copy, with no network and .git to read alone",
-  async (t) => {
-    const zz = await project(t);
-    fs.writeFileSync(join(zz.root, ".gitattributes"), "*.x filter=x\n");
-    fs.writeFileSync(join(zz.root, "b.x"), "b\n");
-    const clean = "sh -c 'echo x > .git/made; readlink /proc/self/ns/net >&2; cat'";
-    shell(
-      zz.root,
-      `git add b.x; git config core.hooksPath .husky; git config filter.x.clean "$1"; touch -d 2001-01-01 b.x`,
-      clean,
-    );
-    const { text } = await run(zz, "git status --short");
-    match(text, /net:\[\d+\]\n/, "it ran");
-    ok(!text.includes(fs.readlinkSync("/proc/self/ns/net")));
-    deepEqual([zz.questions, fs.existsSync(join(zz.root, ".git/made"))], [[], false]);
-  },
-);
+viewTest("what git that only looks runs of its repository runs unasked on a copy, with no network", async (t) => {
+  const zz = await project(t);
+  fs.writeFileSync(join(zz.root, ".gitattributes"), "*.x filter=x\n");
+  fs.writeFileSync(join(zz.root, "b.x"), "b\n");
+  const clean = "sh -c 'echo x > .git/made; readlink /proc/self/ns/net >&2; cat'";
+  const set = `git add b.x; git config core.hooksPath .husky; git config filter.x.clean "$1"; touch -d 2001-01-01 b.x`;
+  shell(zz.root, set, clean);
+  const { text } = await run(zz, "git status --short");
+  match(text, /net:\[\d+\]\n/, "it ran");
+  ok(!text.includes(fs.readlinkSync("/proc/self/ns/net")));
+  deepEqual([zz.questions, fs.existsSync(join(zz.root, ".git/made"))], [[], false]);
+});
 
 const FAILED: [output: string, command: string, lack: object | undefined, lookups?: string[]][] = [
   ["curl: (6) Could not resolve host: example.com", "x", { hosts: ["example.com"] }],
@@ -113,14 +107,11 @@ viewTest("a command that tried to reach a host is offered again with it, by one 
   const { text, refused } = await run(zz, command);
   equal(zz.questions.filter((one) => /net access/.test(one)).length, 1, zz.questions.join("\n"));
   match(zz.questions[0]!, /net access to "zz-nowhere\.example"/);
-  match(
-    zz.questions[0]!,
-    /It ran on a copy of the project, where it tried to reach 'zz-nowhere\.example'\. Run it again /,
-  );
-  match(
-    text,
-    /It tried to reach 'zz-nowhere\.example'\. The person was asked to let it run again with that\. Refused: /,
-  );
+  const question = /It ran on a copy of the project, where it tried to reach 'zz-nowhere\.example'\. Run it again /;
+  match(zz.questions[0]!, question);
+  const answer =
+    /It tried to reach 'zz-nowhere\.example'\. The person was asked to let it run again with that\. Refused/;
+  match(text, answer);
   deepEqual([refused, zz.read("half")], [true, undefined], "and what it had changed was asked for, and refused");
 });
 
@@ -141,10 +132,7 @@ viewTest("of one that says nothing of it the model is told what it looked up, an
   const zz = await project(t, { deny: { net: ["denied.example"] } });
   const { text } = await run(zz, lookUp("silent-nowhere.example", "3 of 4 failed"));
   ok(!zz.questions.some((one) => /net access/.test(one)), zz.questions.join("\n"));
-  match(
-    text,
-    /\[It looked up 'silent-nowhere\.example', and a copy has no network\. If it failed for that, call it again /,
-  );
+  match(text, /\[It looked up 'silent-nowhere\.example', and a copy has no network\. If it failed for that, call it /);
   match(text, / again with hosts: \["silent-nowhere\.example"\]\.\]/);
   for (const host of ["denied.example", "localhost", "127.0.0.1", "a..b"])
     doesNotMatch((await run(zz, lookUp(host, "3 of 4 failed"))).text, /looked up/, host);

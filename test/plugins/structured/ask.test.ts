@@ -1,11 +1,10 @@
 // --schema, with the whole program against a server: stdout holds exactly one JSON value, or nothing.
 import { deepEqual, doesNotMatch, equal, match } from "node:assert/strict";
-import { writeFileSync } from "node:fs";
-import { join } from "node:path";
 import { after, describe, test } from "node:test";
 import type { Script, Step } from "../../support/fake/http.ts";
 import * as ollama from "../../support/fake/ollama.ts";
-import { call, DONE, delta, fakeOpenAI, refuse, say, stream } from "../../support/fake/openai.ts";
+import { call, DONE, delta, refuse, say, stream } from "../../support/fake/openai.ts";
+import { asks } from "../../support/having.ts";
 import { place, zz } from "../../support/run.ts";
 
 const INVOICE = "ACME Ltd. Total: 12.50, due on the first of May";
@@ -14,14 +13,9 @@ const PLAIN = '{"vendor":"ACME","total":12.50,"due":"1 May"}\n';
 const BAD = '{"vendor": "ACME", "total": "a lot"}';
 
 async function asked(script: Script, args: string[] = [], input = INVOICE) {
-  const where = place();
-  const fake = await fakeOpenAI(script);
-  after(() => fake.close());
-  writeFileSync(join(where.cwd, "a.txt"), "content of a\n");
-  const asks = ["-m", "openai/m", "--base-url", fake.url, "--key", "x", "--once"];
-  const ran = await zz(where, [...asks, "--schema", "vendor, total float, due", ...args], { input });
-  const sent = fake.requests.map((request) => request.body);
-  return { ...ran, where, sent, said: sent.map(({ messages }) => messages.at(-1).content as string) };
+  const all = ["--once", "--schema", "vendor, total float, due", ...args];
+  const ran = await asks(place({ "a.txt": "content of a\n" }), script, all, { input });
+  return { ...ran, said: ran.sent.map(({ messages }) => messages.at(-1).content as string) };
 }
 
 describe("--schema", { concurrency: 2 }, () => {

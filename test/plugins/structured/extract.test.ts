@@ -1,16 +1,13 @@
 // -x and --xl: only a block of code of the answer, with the whole program.
 import { deepEqual, match } from "node:assert/strict";
-import { after, describe, test } from "node:test";
-import { fakeOpenAI, say } from "../../support/fake/openai.ts";
-import { place, zz } from "../../support/run.ts";
+import { describe, test } from "node:test";
+import { say } from "../../support/fake/openai.ts";
+import { asks } from "../../support/having.ts";
+import { place } from "../../support/run.ts";
 
 const TWO = "First:\n\n```js\na();\n```\n\nor, in a list:\n\n1. this\n   ~~~~sh\n   b | c\n   ```\n   ~~~~\n\nDone.";
 
-async function asked(text: string, args: string[]) {
-  const fake = await fakeOpenAI([say(text)]);
-  after(() => fake.close());
-  return zz(place(), ["-m", "openai/m", "--base-url", fake.url, "--key", "x", "--once", ...args, "hi"]);
-}
+const asked = (text: string, args: string[]) => asks(place(), [say(text)], ["--once", ...args, "hi"]);
 
 describe("-x and --xl", { concurrency: 2 }, () => {
   const ROWS: [name: string, text: string, flag: string, out: string][] = [

@@ -11,10 +11,7 @@ import { type Place, place, zz } from "../../support/run.ts";
 const TRANSLATE = `---\ndescription: translate\n---\nTranslate into $lang, \${tone:-plainly}. Prices in $$lang stay.\n`;
 
 function home(prompts: Record<string, string> = { "tr.md": TRANSLATE }): Place {
-  const where = place();
-  mkdirSync(join(where.home, "prompts"), { recursive: true });
-  for (const [name, text] of Object.entries(prompts)) writeFileSync(join(where.home, "prompts", name), text);
-  return where;
+  return place({}, {}, Object.fromEntries(Object.entries(prompts).map(([name, text]) => [`prompts/${name}`, text])));
 }
 const read = (where: Place, name: string) => readFileSync(join(where.home, "prompts", `${name}.md`), "utf8");
 

@@ -26,19 +26,11 @@ test("references: a place that cannot be located is told, and the others are ask
     return [{ symbol: `a of ${path}`, places: [{ path, line, ...place }] }];
   };
   const { found, unlocated } = await usesOf(all, ask, (file) => file !== "secret.ts");
-  deepEqual(
-    found.map(({ symbol }) => symbol),
-    ["a of a.ts", "a of c.ts"],
-  );
+  const symbols = found.map(({ symbol }) => symbol);
+  deepEqual(symbols, ["a of a.ts", "a of c.ts"]);
   deepEqual(unlocated, ["Cannot find 'a' at b.ts:1."]);
-  await rejects(
-    usesOf(
-      all,
-      () => Promise.reject(new Error("the thread ended")),
-      () => true,
-    ),
-    /the thread ended/,
-  );
+  const ends = () => Promise.reject(new Error("the thread ended"));
+  await rejects(usesOf(all, ends, Boolean), /the thread ended/);
 });
 
 const SPAWN = 'import { spawn } from "node:child_process";\nspawn("a");\n';
@@ -75,25 +67,22 @@ test("lines are counted as everywhere else: a lone carriage return or a line sep
   equal(await said("second"), "b.ts:2: export const second = 1;  [definition]\nb.ts:3: second;");
 });
 
-needs("git")(
-  "a repository in the middle of a rebase: the files as they are, each once, with the conflict in them",
-  async () => {
-    const it = await warm({ "a.ts": "export const first = 1;\n", "b.ts": "export const second = 1;\n" });
-    const cwd = it.root;
-    shell(
-      cwd,
-      `${INIT}; git config user.name a; git config user.email a@b.c; git add -A; git commit -qm one; git checkout -qb other
+needs("git")("in the middle of a rebase: the files as they are, each once, with the conflict in them", async () => {
+  const it = await warm({ "a.ts": "export const first = 1;\n", "b.ts": "export const second = 1;\n" });
+  const cwd = it.root;
+  shell(
+    cwd,
+    `${INIT}; git config user.name a; git config user.email a@b.c; git add -A; git commit -qm one; git checkout -qb other
        printf 'export const first = 2;\nexport const theirs = 1;\n' > a.ts; git commit -qam two; git checkout -q trunk
        printf 'export const first = 3;\nexport const ours = 1;\n' > a.ts; git commit -qam three
        ! git rebase -q other`, // it stops at the conflict
-    );
-    match(fs.readFileSync(join(cwd, "a.ts"), "utf8"), /^<<<<<<< /m);
-    equal(await find(it, "theirs"), "a.ts:3: export const theirs = 1");
-    match(await find(it, "ours"), /^a\.ts:6: /);
-    match(await ask(it, "find_references", { symbol: "first" }), /^a\.ts:2: (?:.*\n)+a\.ts:5: /m);
-    match(await ask(it, "get_structure", {}), /^a\.ts .*\nb\.ts \(1\) second:1$/);
-  },
-);
+  );
+  match(fs.readFileSync(join(cwd, "a.ts"), "utf8"), /^<<<<<<< /m);
+  equal(await find(it, "theirs"), "a.ts:3: export const theirs = 1");
+  match(await find(it, "ours"), /^a\.ts:6: /);
+  match(await ask(it, "find_references", { symbol: "first" }), /^a\.ts:2: (?:.*\n)+a\.ts:5: /m);
+  match(await ask(it, "get_structure", {}), /^a\.ts .*\nb\.ts \(1\) second:1$/);
+});
 
 test("types lead into a file in UTF-16, where nothing is renamed", async () => {
   const wide = 'import { base } from "./base.ts";\nexport const sixteen: number = base + 1;\n';

@@ -58,20 +58,15 @@ test("whatever happens to files, uses and problems of types are those that a new
 const sorted = (text: string): string => text.split("\n").sort().join("\n");
 
 test("what was asked before changes no answer: packages that are not built, files that come where none was indexed", async (t) => {
-  const zz = await harness(
-    {
-      ...{ own: true, live: true, settings: { symbols: { ignore: ["made"] } } },
-      files: {
-        "package.json": '{"workspaces":["packages/*"]}',
-        "tsconfig.json": "{}",
-        "packages/x/package.json": '{"name":"x","main":"dist/index.js"}',
-        "packages/x/src/index.ts": "export const bee = 3;\n",
-        "a.ts": 'import { bee } from "x";\nbee;\n',
-        "b.ts": 'import { made } from "./made/b";\nmade;\n',
-      },
-    },
-    t,
-  );
+  const files = {
+    "package.json": '{"workspaces":["packages/*"]}',
+    "tsconfig.json": "{}",
+    "packages/x/package.json": '{"name":"x","main":"dist/index.js"}',
+    "packages/x/src/index.ts": "export const bee = 3;\n",
+    "a.ts": 'import { bee } from "x";\nbee;\n',
+    "b.ts": 'import { made } from "./made/b";\nmade;\n',
+  };
+  const zz = await harness({ own: true, live: true, settings: { symbols: { ignore: ["made"] } }, files }, t);
   const ask = async (tool: string, args: object) => (await zz.call(tool, args)).text.split("\n[Of ")[0]!.split("\n");
   const check = async () => (await ask("check_types", { paths: ["a.ts", "b.ts"] })).map((row) => row.slice(0, 22));
   for (const _ of [1, 2]) {
@@ -88,16 +83,10 @@ test("what was asked before changes no answer: packages that are not built, file
 
 test("the map in the prompt is that of the conversation which goes on, and the same to the letter where no code changed", async (t) => {
   const words = ["alpha", "beta", "gamma", "delta", "kappa", "sigma"];
-  const zz = await harness(
-    {
-      ...{ own: true, live: true, settings: { symbols: { tokens: 60, wait: 60_000, waitAgain: 60_000 } } },
-      files: {
-        "package.json": "{}",
-        ...Object.fromEntries(words.map((word) => [`${word}.ts`, `export function ${word}() {\n  return 1;\n}\n`])),
-      },
-    },
-    t,
-  );
+  const code = words.map((word) => [`${word}.ts`, `export function ${word}() {\n  return 1;\n}\n`]);
+  const settings = { symbols: { tokens: 60, wait: 60_000, waitAgain: 60_000 } };
+  const files = { "package.json": "{}", ...Object.fromEntries(code) };
+  const zz = await harness({ own: true, live: true, settings, files }, t);
   /** Which function the map in the prompt begins with; and whether a map came with the message, as news. */
   const told = async (text: string): Promise<string> => {
     await zz.ask(text);

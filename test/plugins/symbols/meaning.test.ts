@@ -303,10 +303,8 @@ for (const { title, to, files, says } of REFUSED)
     const { text, failed } = await zz.call("rename_symbol", { ...at, to });
     equal(failed, true, text);
     match(text, says);
-    deepEqual(
-      Object.keys(files).map((path) => zz.read(path)),
-      before,
-    );
+    const now = Object.keys(files).map((path) => zz.read(path));
+    deepEqual(now, before);
   });
 
 // ── Checking ───────────────────────────────────────────────────────────────────────────────────────────────
@@ -333,13 +331,8 @@ a script only where it asks for it
 for (const { title, files, words } of CHECKS)
   test(`check_types reports ${title}`, async () => {
     const { zz } = await project(files);
-    deepEqual(
-      await lines(
-        zz,
-        Object.keys(files).filter((path) => /^\w+\.[jt]sx?$/.test(path)),
-      ),
-      words,
-    );
+    const paths = Object.keys(files).filter((path) => /^\w+\.[jt]sx?$/.test(path));
+    deepEqual(await lines(zz, paths), words);
   });
 
 test("check_types says that a project has an older TypeScript", async () => {

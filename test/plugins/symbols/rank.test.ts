@@ -18,12 +18,8 @@ const source = (path: string, text: string, imports: string[] = []): Source => (
 });
 
 /** Some of this repository: a real project, large enough to leave much out. */
-const OWN = globSync(
-  isAll
-    ? ["zz.ts", "plugins/**/*.ts", "test/{kernel,support}/*.ts"]
-    : ["zz.ts", "plugins/*.ts", "plugins/{shell,search}/*.ts"],
-  { cwd: ROOT },
-)
+const MUCH = isAll ? ["plugins/**/*.ts", "test/{kernel,support}/*.ts"] : ["plugins/{*,shell/*,search/*}.ts"];
+const OWN = globSync(["zz.ts", ...MUCH], { cwd: ROOT })
   .sort()
   .map((path) => source(path, readFileSync(join(ROOT, path), "utf8"), path === "zz.ts" ? [] : ["zz.ts"]));
 const OTHERS = ["CHANGELOG.md", "README.md", "prompts/base.md"];

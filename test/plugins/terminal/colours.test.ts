@@ -1,10 +1,9 @@
 // The person's own colours: display.colours, in chalk's words.
 import { deepEqual, equal, match, throws } from "node:assert/strict";
-import { mkdirSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
 import { test } from "node:test";
 import { themeOf } from "../../../plugins/terminal/theme.ts";
 import { say } from "../../support/fake/openai.ts";
+import { put } from "../../support/files.ts";
 import { ESC, repl } from "../../support/repl.ts";
 import { place } from "../../support/run.ts";
 import { KEY } from "../../support/terminal.ts";
@@ -33,15 +32,11 @@ test("they replace the theme's for their styles alone, and nothing where colours
 });
 
 test("at the prompt an answer has them, and what is wrong is said", async (t) => {
-  const where = place();
-  mkdirSync(where.home, { recursive: true });
-  const file = join(where.home, "zz.config.json");
-  const put = (colours: object) => writeFileSync(file, JSON.stringify({ display: { colours } }));
-  put({ heading: "magenta", heading1: "magenta" });
+  const where = place({}, { display: { colours: { heading: "magenta", heading1: "magenta" } } });
   const term = await repl(t, { where, script: [say("# Title\n\nWords.")] });
   await term.say("go", "Words.");
   match(term.raw(), new RegExp(`${ESC}\\[35m[^\\n]*Title`));
-  put({ heading1: "magneta" });
+  put(where.home, { "zz.config.json": { display: { colours: { heading1: "magneta" } } } });
   term.type(`/reload${KEY.enter}`);
   await term.sees(/display\.colours\.heading1.*no style 'magneta'/s);
 });

@@ -41,11 +41,9 @@ const COLOURS: [what: string, path: string, before: string, after: string, rows:
 const NAMES: Record<string, string> = { 32: "g", 31: "r", 35: "m", 33: "y", 39: "/", 7: "i", 27: "/i" };
 for (const [what, path, before, after, rows] of COLOURS)
   test(`the colours of a difference: ${what}`, () => {
-    const shown = renderDiff({ path, before, after }, COLOURED).replace(
-      /\x1b\[(\d+)m/g,
-      (_, one) => `<${NAMES[one] ?? one}>`,
-    );
-    deepEqual(shown.split("\n").slice(1), rows);
+    const shown = renderDiff({ path, before, after }, COLOURED);
+    const told = shown.replace(/\x1b\[(\d+)m/g, (_, one) => `<${NAMES[one] ?? one}>`);
+    deepEqual(told.split("\n").slice(1), rows);
   });
 
 test("colours change nothing of what is read, whatever the text", () => {

@@ -1,6 +1,6 @@
 // Images on the terminal, by the bytes that are written to it.
 import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
-import { mkdirSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import jpeg from "jpeg-js";
@@ -72,14 +72,10 @@ function red(width: number, height: number): Buffer {
 }
 const COMMANDS = Buffer.from("\x1b\\\x07\x1b]0;owned\x07");
 function project(settings: object = {}) {
-  const where = place();
-  mkdirSync(where.home, { recursive: true });
-  writeFileSync(join(where.home, "zz.config.json"), JSON.stringify(settings));
   const real = jpeg.encode({ data: Buffer.alloc(16 * 8 * 4, 200), width: 16, height: 8 }).data;
   const images = { "dot.png": PNG, "half.png": PNG.subarray(0, 40), "real.png": red(40, 30) };
   const files = { ...images, "photo.jpg": JPEG, "real.jpg": real, "bad.png": Buffer.concat([PNG, COMMANDS]) };
-  for (const [name, content] of Object.entries(files)) writeFileSync(join(where.cwd, name), content);
-  return where;
+  return place(files, settings);
 }
 const drawings = (raw: string): string[] => raw.match(/\x1b_G.*?\x1b\\|\x1b\]1337;.*?\x07/gs) ?? [];
 const BASE64 = PNG.toString("base64");
@@ -131,11 +127,8 @@ for (const [what, path, size] of [
     const zz = await start(t, NONE, path);
     answering(zz, "later\x1b[6;16;6t\x1b[?62;4;22c");
     await zz.say("show it", "Good.");
-    deepEqual(
-      Array.from(zz.raw().matchAll(SIXEL), (all) => all.slice(1).map(Number)),
-      [size],
-      zz.screen(),
-    );
+    const sizes = Array.from(zz.raw().matchAll(SIXEL), (all) => all.slice(1).map(Number));
+    deepEqual(sizes, [size], zz.screen());
     await zz.sees("› later");
     const count = zz.raw().split("\x1b[16t").length;
     zz.type("\x15and again\r");
@@ -160,10 +153,8 @@ test("What cannot be decoded is told to the model", async (t) => {
   const zz = await start(t, NONE, "photo.jpg");
   answering(zz, "\x1b[?62;4c");
   await zz.say("show it", "Good.");
-  match(
-    zz.fake.requests[1]!.body.messages.at(-1).content,
-    /^Cannot show 'photo\.jpg': it is damaged\. open_file opens it/,
-  );
+  const seen = zz.fake.requests[1]!.body.messages.at(-1).content;
+  match(seen, /^Cannot show 'photo\.jpg': it is damaged\. open_file opens it/);
 });
 
 test("Sixels are the image: decoded again, they have its colour", async () => {

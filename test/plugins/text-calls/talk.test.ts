@@ -51,17 +51,10 @@ for (const worded of [false, true])
     ] as const)
       test(what, async () => {
         for (const call of CALLS)
-          for (const row of rows)
-            deepEqual(
-              [
-                row,
-                await made(
-                  row.replace("CALL", () => call),
-                  worded,
-                ),
-              ],
-              [row, expected],
-            );
+          for (const row of rows) {
+            const text = row.replace("CALL", () => call);
+            deepEqual([text, await made(text, worded)], [text, expected]);
+          }
       });
 
     test("a whole call before one that was cut off", async () => {

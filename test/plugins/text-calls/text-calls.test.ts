@@ -1,12 +1,13 @@
 // The whole program with servers whose models write calls as text: what is sent, what runs, what the person sees.
 import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, describe, test } from "node:test";
 import type { Script } from "../../support/fake/http.ts";
 import { fakeOllama, say as sayOllama } from "../../support/fake/ollama.ts";
-import { call, delta, fakeOpenAI, refuse, say } from "../../support/fake/openai.ts";
-import { type Place, place, zz } from "../../support/run.ts";
+import { call, delta, refuse, say } from "../../support/fake/openai.ts";
+import { asks } from "../../support/having.ts";
+import { place, zz } from "../../support/run.ts";
 import { HURRIED, PIXEL } from "../../support/wires.ts";
 import { readReply, shown } from "./tools.ts";
 
@@ -18,20 +19,12 @@ const coder = (name: string, args: Record<string, string>): string =>
 const hermes = (name: string, args: object): string =>
   `<tool_call>\n${JSON.stringify({ name, arguments: args })}\n</tool_call>`;
 
-function project(config?: object): Place {
-  const where = place();
-  writeFileSync(join(where.cwd, "a.ts"), CODE);
-  mkdirSync(where.home);
-  if (config) writeFileSync(join(where.home, "zz.config.json"), JSON.stringify(config));
-  return where;
-}
+const project = (config?: object) => place({ "a.ts": CODE }, config);
 
+const HOW = { clock: HURRIED };
 async function ask(script: Script, { where = project(), model = "m", args = [] as string[] } = {}) {
-  const fake = await fakeOpenAI(script);
-  after(fake.close);
-  const flags = ["--once", "-m", `openai/${model}`, "--base-url", fake.url, "--key", "x", ...args, "fix a.ts"];
-  const ran = await zz(where, flags, { clock: HURRIED });
-  return { ...ran, where, bodies: fake.requests.map(({ body }) => body) };
+  const { sent, ...ran } = await asks(where, script, ["--once", "-m", `openai/${model}`, ...args, "fix a.ts"], HOW);
+  return { ...ran, bodies: sent };
 }
 
 const PLAIN = [{ name: "qwen2.5:7b", capabilities: ["completion"] }];
@@ -47,10 +40,9 @@ const words = (body: any): string => body.messages.map(({ content }: any) => con
 describe("Calls written as text", { concurrency: 3 }, () => {
   test("a model that writes Qwen3-Coder's XML edits a file", async () => {
     const edit = coder("edit_file", { path: "a.ts", old_string: "two();", new_string: "2(); // </parameter> stays" });
-    const { code, stdout, stderr, where, bodies } = await ask(
-      [say(`I will look first.\n\n${coder("read_file", { path: "a.ts" })}`), say(edit), say("Done.")],
-      { model: "qwen3-coder", args: ["--allow-write"] },
-    );
+    const script = [say(`I will look first.\n\n${coder("read_file", { path: "a.ts" })}`), say(edit), say("Done.")];
+    const how = { model: "qwen3-coder", args: ["--allow-write"] };
+    const { code, stdout, stderr, where, bodies } = await ask(script, how);
     deepEqual([code, stdout], [0, "Done.\n"], stderr);
     equal(readFileSync(join(where.cwd, "a.ts"), "utf8"), "one();\n2(); // </parameter> stays\n");
     doesNotMatch(stdout + stderr, /<tool_call>|<function/);
@@ -138,10 +130,8 @@ describe("Tools offered in words", { concurrency: 3 }, () => {
   });
 
   test("a call in words that does not fit is told to the model", async () => {
-    const { bodies } = await ask([say("[TOOL_CALLS]read_file[ARGS]{}"), say("Oh.")], {
-      where: project({ textCalls: { format: "text" } }),
-      model: "mistral-nemo",
-    });
+    const how = { where: project({ textCalls: { format: "text" } }), model: "mistral-nemo" };
+    const { bodies } = await ask([say("[TOOL_CALLS]read_file[ARGS]{}"), say("Oh.")], how);
     match(words(bodies[1]), /TOOL_RESULTS\]\{"content":"Cannot call 'read_file': .*path/);
   });
 

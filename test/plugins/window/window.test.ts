@@ -1,6 +1,6 @@
 // The window: what leaves it, what is kept, and what is said when nothing helps. The server is a strict one.
 import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, describe, test } from "node:test";
 import type { Call, Changed, ChatRequest, Message } from "../../../kernel/contract.ts";
@@ -12,6 +12,7 @@ import { newState } from "../../../plugins/window/state.ts";
 import { filesChanged } from "../../../plugins/window/summary.ts";
 import type { Fake, Script, Step } from "../../support/fake/http.ts";
 import { call, problems, refuse, say, strictOpenAI, tokensOf } from "../../support/fake/openai.ts";
+import { put } from "../../support/files.ts";
 import { type Place, place, zz } from "../../support/run.ts";
 import { KEY, terminal } from "../../support/terminal.ts";
 
@@ -20,9 +21,7 @@ const ID = "20260101-000000-aaaaaaaa";
 
 /** A session of so many turns, each of some 300 tokens. */
 function talked(turns: number, config: object = {}): Place {
-  const where = place();
-  mkdirSync(join(where.home, "sessions"), { recursive: true });
-  writeFileSync(join(where.home, "zz.config.json"), JSON.stringify({ symbols: { map: "never" }, ...config }));
+  const where = place({}, { symbols: { map: "never" }, ...config });
   const at = "2026-01-01T00:00:00.000Z";
   const header = { zz: 1, id: ID, at, root: where.cwd, model: "openai/m", title: "said 1" };
   const said = Array.from({ length: turns }, (_, i) => [
@@ -31,7 +30,7 @@ function talked(turns: number, config: object = {}): Place {
   ]).flat();
   const entries = said.map((message, i) => ({ id: i + 1, parent: i || null, at, type: "message", message }));
   const lines = [header, ...entries].map((line) => `${JSON.stringify(line)}\n`).join("");
-  writeFileSync(join(where.home, "sessions", `${ID}.jsonl`), lines);
+  put(where.home, { [`sessions/${ID}.jsonl`]: lines });
   return where;
 }
 const isSummary = (body: any): boolean => body.messages[0].content.startsWith("You keep the notes");

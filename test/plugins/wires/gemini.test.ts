@@ -88,16 +88,12 @@ describe("Gemini: a request", { concurrency: 16 }, () => {
   });
 
   test("takes over another model's calls, without their signatures", async () => {
+    const unsigned = { thoughtSignature: "no" };
     const before: Message[] = [
       { role: "user", text: "dim it" },
       {
-        ...{
-          role: "assistant",
-          text: "",
-          model: "gemini/gemini-2.5-pro",
-          extra: [{ thoughtSignature: "no", at: [0, 0] }],
-        },
-        calls: [{ id: "call_1", name: "lamp dim", args: { level: 1 }, extra: { thoughtSignature: "no" } }],
+        ...{ role: "assistant", text: "", model: "gemini/gemini-2.5-pro", extra: [{ ...unsigned, at: [0, 0] }] },
+        calls: [{ id: "call_1", name: "lamp dim", args: { level: 1 }, extra: unsigned }],
       },
       { role: "tool", id: "call_1", name: "lamp dim", text: "" },
     ];

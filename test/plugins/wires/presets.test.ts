@@ -1,7 +1,5 @@
 // Providers of the table, against a server that has its ways: what it refuses, how it calls and thinks, and how it counts.
 import { deepEqual, equal, match, ok } from "node:assert/strict";
-import { mkdirSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
 import { describe, test } from "node:test";
 import type { Options } from "../../../kernel/instance.ts";
 import { PRESETS } from "../../../plugins/wires/presets.ts";
@@ -117,10 +115,8 @@ describe("a turn with a call, at", { concurrency: 8 }, () => {
 
 async function asks(env: Record<string, string>, args: string[], settings: object = {}) {
   const fake = await fakeOpenAI([say("Hi")]);
-  const where = place();
   const filled = (text: string) => text.replaceAll("FAKE", fake.url).replaceAll("ROOT", new URL(fake.url).origin);
-  mkdirSync(where.home, { recursive: true });
-  writeFileSync(join(where.home, "zz.config.json"), filled(JSON.stringify(settings)));
+  const where = place({}, JSON.parse(filled(JSON.stringify(settings))));
   const ran = await zz(where, args.map(filled), { env: { ZZ_LOAD_LIMIT: "10", ...env } });
   await fake.close();
   return { out: ran.stdout + ran.stderr, fake, code: ran.code };

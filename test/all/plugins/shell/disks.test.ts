@@ -188,7 +188,7 @@ diskTest("bindfs")("a disk that goes away while a command runs", async (t) => {
 });
 
 diskTest("mount.exfat-fuse")(
-  "a disk that ignores case: asked for beforehand; one without hard links: sessions are kept",
+  "a disk that ignores case: asked for before; without hard links: sessions are kept",
   async (t) => {
     const at = fs.mkdtempSync(join(os.tmpdir(), "zz-disk-"));
     mounted.push(at);
@@ -209,10 +209,8 @@ diskTest("mount.exfat-fuse")(
       await zz.command("/undo");
       deepEqual([zz.read("other"), zz.read("NAME")], [undefined, "one\n"]);
       await run(zz, "mv name NAME");
-      match(
-        zz.questions.at(-1)!,
-        /no copy of the project to run it on: the project lies on a disk that takes a capital/,
-      );
+      const why = /no copy of the project to run it on: the project lies on a disk that takes a capital/;
+      match(zz.questions.at(-1)!, why);
       ok((await zz.ask("hi")).session);
       await zz.restart();
       equal(zz.chat.messages.length, 2);

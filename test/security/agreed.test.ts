@@ -13,7 +13,7 @@ import { viewTest } from "../support/view.ts";
 
 const OLD = "export const one = 1;\n";
 const THEIRS = "export const theirs = 3;\n";
-const FILES = { "a.ts": OLD, "b.ts": 'import { one } from "./a.ts";\nexport const two = one;\n' };
+const FILES = { "a.ts": OLD, "b.ts": 'import { one } from "./a.ts";\nexport const two = one;\n', "d.txt": "d\n" };
 const HOME = { "plugins/own.ts": "export default () => {};\n" };
 const PATCH =
   "*** Begin Patch\n*** Update File: a.ts\n@@\n-export const one = 1;\n+export const one = 2;\n*** End Patch";
@@ -31,7 +31,7 @@ const ROWS: Row[] = [
   ["edit_lines", tool("edit_lines", { path: "a.ts", start: 1, end: 1, content: "x" })],
   ["delete_file", tool("delete_file", { path: "a.ts" })],
   ["move_file, the file", tool("move_file", { from: "a.ts", to: "c.ts" })],
-  ["move_file, what comes to its new place", tool("move_file", { from: "a.ts", to: "c.ts" }), "c.ts"],
+  ["move_file, what comes to its new place", tool("move_file", { from: "d.txt", to: "c.txt" }), "c.txt"],
   ["apply_patch", tool("apply_patch", { patch: PATCH })],
   ["rename_symbol", tool("rename_symbol", { symbol: "one", to: "uno" })],
   ["rename_symbol, another file of it", tool("rename_symbol", { symbol: "one", to: "uno" }), "b.ts"],

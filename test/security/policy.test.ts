@@ -13,6 +13,7 @@ const nameOf = (need: Need) => (typeof need === "string" ? need : need.name);
 const FILES = {
   "prod/a.ts": "export const first = 1;\n",
   "b.ts": 'import { first } from "./prod/a.ts";\nexport const b = first;\n',
+  "c.txt": "c\n",
 };
 
 /** Calls whose changes reach prod/, and the tools that make them. */
@@ -24,7 +25,7 @@ const CALLS: [tool: string, args: object][] = [
   ["edit_lines", { path: "prod/a.ts", start: 1, end: 1, content: "x" }],
   ["delete_file", { path: "prod/a.ts" }],
   ["move_file", { from: "prod/a.ts", to: "c.ts" }],
-  ["move_file", { from: "b.ts", to: "prod/b.ts" }],
+  ["move_file", { from: "c.txt", to: "prod/c.txt" }],
   [
     "apply_patch",
     { patch: "*** Begin Patch\n*** Update File: prod/a.ts\n@@\n-export const first = 1;\n+x\n*** End Patch" },

@@ -92,16 +92,12 @@ describe("where there is no sandbox", () => {
       fs.writeFileSync(join(where.cwd, "node_modules/.bin", name), `#!/bin/sh\necho planted > '${where.cwd}/pwned'\n`, {
         mode: 0o755,
       });
-    const env = { PATH: `${where.cwd}/node_modules/.bin:${process.env.PATH}` };
-    await call(where, "cat a.ts", [], env);
-    const ran = await call(where, "cat 'c d'", [], { BASH_ENV: join(where.cwd, "a.ts") });
-    match(ran.stdout, /^hello\n/);
+    await call(where, "cat a.ts", [], { PATH: `${where.cwd}/node_modules/.bin:${process.env.PATH}` });
+    match((await call(where, "cat 'c d'")).stdout, /^hello\n/);
+    const env = { BASH_ENV: join(where.cwd, "a.ts"), ENV: join(where.cwd, "a.ts") };
     const line =
       "cd src && cat ../a.ts '../c d' ../*.ts nowhere 2>/dev/null | sort | sed 's/l/$(touch x)`;/g' ; echo 'it'\\''s'";
-    match(
-      (await call(where, line, [], { ENV: join(where.cwd, "a.ts") })).stdout,
-      /^(he\$\(touch x\)`;\$\(touch x\)`;o\n){3}it's\n/,
-    );
+    match((await call(where, line, [], env)).stdout, /^(he\$\(touch x\)`;\$\(touch x\)`;o\n){3}it's\n/);
     deepEqual(fs.readdirSync(where.cwd), ["a.ts", "c d", "node_modules", "src"]);
   });
   test("the rules decide of the rest, and the refusal names what would lift it", async () => {

@@ -16,6 +16,7 @@ const FILES = {
   "c.txt": "c\n",
 };
 
+const PATCH = "*** Begin Patch\n*** Update File: prod/a.ts\n@@\n-export const first = 1;\n+x\n*** End Patch";
 /** Calls whose changes reach prod/, and the tools that make them. */
 const CALLS: [tool: string, args: object][] = [
   ["write_file", { path: "prod/a.ts", content: "x\n" }],
@@ -26,10 +27,7 @@ const CALLS: [tool: string, args: object][] = [
   ["delete_file", { path: "prod/a.ts" }],
   ["move_file", { from: "prod/a.ts", to: "c.ts" }],
   ["move_file", { from: "c.txt", to: "prod/c.txt" }],
-  [
-    "apply_patch",
-    { patch: "*** Begin Patch\n*** Update File: prod/a.ts\n@@\n-export const first = 1;\n+x\n*** End Patch" },
-  ],
+  ["apply_patch", { patch: PATCH }],
   ["own_tool", {}],
 ];
 const COMMANDS: [tool: string, args: object][] = [

@@ -1,15 +1,13 @@
 // What the code tools show to a model in a conversation, to a person at the prompt, and in a pipe.
 import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
-import { execFileSync } from "node:child_process";
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { after, type TestContext, test } from "node:test";
 import { setImmediate } from "node:timers/promises";
 import { countTokens } from "../../plugins/symbols/rank.ts";
 import { type Harness, harness, type Step } from "../../sdk/testing.ts";
-import { has } from "../support/needs.ts";
 import { repl } from "../support/repl.ts";
-import { type Place, place } from "../support/run.ts";
+import { place } from "../support/run.ts";
 
 /** With little to check beside what the tests are about. */
 const LITTLE = '{"compilerOptions":{"lib":["es5"],"types":[],"module":"esnext","moduleResolution":"bundler"}}';
@@ -27,11 +25,6 @@ const PASSED_ON = {
   "lib/main.ts": 'const x = 1;\nexport { x as default };\nexport * as lamps from "../src/lamp.js";\n',
   "lib/far.ts": 'export { aliased as further } from "./made.js";\nexport { it as outside } from "elsewhere";\n',
 };
-function project(): Place {
-  const where = place(FILES);
-  if (has("git")) execFileSync("git", ["init", "-q"], { cwd: where.cwd });
-  return where;
-}
 /** The built zz in such a project; its compiler is warm after the first question. For tests that leave it unchanged. */
 let opened: Promise<Harness> | undefined;
 const warm = () => (opened ??= harness({ own: true, answer: "yes", files: { ...FILES, ...PASSED_ON } }));
@@ -156,7 +149,7 @@ test("one answer in a pipe is not told the map, unless the settings say so", asy
 });
 
 test("/map shows the map, /reindex makes the index anew and counts, at 40 columns as well", async (t) => {
-  const term = await repl(t, { where: project(), cols: 40, rows: 30 });
+  const term = await repl(t, { where: place(FILES), cols: 40, rows: 30 });
   await term.say("/map lamp", "src/lamp.ts:2: export class Lamp");
   await term.say("/reindex", /Indexed 5 files with \d+ symbols/);
   await term.leave();

@@ -241,7 +241,7 @@ test("every flag shows no key", async (t) => {
   const server = await echoing(t);
   const { where, base } = filled(LONG);
   const env = { ...envOf(LONG, base), SPY: base, OLLAMA_HOST: "http://127.0.0.1:49" };
-  const help = await zz(where, ["--help", "--json"], { env });
+  const help = await zz(where, ["--help", "--json"]);
   const names = [...new Set(Array.from(help.stdout.matchAll(/--([a-z][a-z-]+)/g), ([, name]) => name!))];
   ok(names.length > 60, String(names.length));
   const [config, run, audit] = [join(where.home, "zz.config.json"), join(base, "run.ts"), join(base, "audit.txt")];

@@ -147,14 +147,11 @@ describe("models", () => {
 describe("status", () => {
   test("/status counts turns, tokens, calls, edits applied and refused, and what failed", async (t) => {
     const usage = { input: 61, output: 9 };
-    const done = { text: "Done.", usage };
-    const script = [
-      { ...written("a.txt"), usage },
-      done,
-      { ...written("b.txt"), usage },
-      done,
-      { fail: "no such model" },
+    const writes = (name: string) => [
+      { ...written(name), usage },
+      { text: "Done.", usage },
     ];
+    const script = [...writes("a.txt"), ...writes("b.txt"), { fail: "no such model" }];
     const { it, say, tells } = await sit(t, { script, allow: { write: ["a.txt"] } });
     await say("write a", "write b");
     await it.ask("more").catch(() => {});

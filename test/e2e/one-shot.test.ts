@@ -269,6 +269,7 @@ describe("tools", () => {
 /** An error's last line, whatever the port. */
 const plain = (text: string) => text.trimEnd().split("\n").at(-1)!.replace(/:\d+/, "");
 
+const WRITE: [string, object] = ["write_file", { path: "b", content: "x" }];
 const EDIT = ["edit_file", { path: "missing", edits: [{ old: "a", new: "b" }] }] as [string, object];
 
 describe("exit codes are the same in text, --json and --json-lines", () => {
@@ -277,13 +278,7 @@ describe("exit codes are the same in text, --json and --json-lines", () => {
     [1, "an empty answer", [say("")], [], "stop"],
     [1, "a server that refuses", [refuse(400, { error: { message: "bad" } })], []],
     [1, "edits that all fail", [call(EDIT), say("Done!")], ["--allow-write"], "stop"],
-    [
-      0,
-      "an edit that works in the end",
-      [call(EDIT), call(["write_file", { path: "b", content: "x" }]), say("Done!")],
-      ["--allow-write"],
-      "stop",
-    ],
+    [0, "an edit that works in the end", [call(EDIT), call(WRITE), say("Done!")], ["--allow-write"], "stop"],
     [2, "an unknown flag", [say("x")], ["--onse"]],
     [3, "an answer cut by length three times", [say("x", "length")], [], "length"],
     [4, "a refused call", [call(["read_file", { path: "../x" }]), say("x")], [], "stop"],
@@ -305,10 +300,7 @@ describe("exit codes are the same in text, --json and --json-lines", () => {
         deepEqual({ ...end, message: plain(end.message) }, { ...whole, message: plain(whole.message) });
       }
       if (finish && code === 1)
-        match(
-          text.stderr,
-          /^(The model answered with nothing|None of the changes that the model tried could be made)\.$/m,
-        );
+        match(text.stderr, /^(The model answered with nothing|None of the changes .* could be made)\.$/m);
       noTrace(text.stderr + json.stderr + events.stderr + json.stdout);
     });
 });

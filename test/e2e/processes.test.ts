@@ -1,10 +1,10 @@
-// zz as a process of its own: each way to start it, signals, pipes that stay open or are closed early, a full disk, a folder that is gone.
+// zz as a process of its own (each way to start it: test/kernel/loader.test.ts): signals, pipes that stay open or are closed early, a full disk, a folder that is gone.
 import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { test } from "node:test";
 import type { Script } from "../support/fake/http.ts";
-import { askable, call, DONE, delta, problems, say, stream } from "../support/fake/openai.ts";
-import { environment, type Place, place, WAYS, type Way, zz } from "../support/run.ts";
+import { askable, DONE, delta, say, stream } from "../support/fake/openai.ts";
+import { environment, type Place, place, WAYS, zz } from "../support/run.ts";
 
 async function server(script: Script) {
   const model = await askable(script);
@@ -18,22 +18,6 @@ function shell(where: Place, line: string): Promise<{ stdout: string; stderr: st
   return new Promise((done) => execFile("sh", ["-c", script], how, (_, stdout, stderr) => done({ stdout, stderr })));
 }
 const quoted = (args: readonly string[]) => args.map((arg) => `'${arg}'`).join(" ");
-
-for (const way of Object.keys(WAYS) as Way[])
-  test(`By ${way} a tool call runs, and the second request carries call and result`, async () => {
-    const where = place({ "a.txt": "the needle\n" });
-    const { args, requests } = await server([call(["read_file", { path: "a.txt" }]), say("done")]);
-    const ran = await zz(where, args, { way, input: "hi" });
-    deepEqual([ran.stdout, ran.stderr, ran.code, requests.length], ["done\n", "", 0, 2]);
-    deepEqual(requests[0]!.body.messages.at(-1), { role: "user", content: "hi" });
-    match(requests[1]!.body.messages.at(-1).content, /the needle/);
-    deepEqual(problems(requests[1]!.body), []);
-  });
-
-test("A failure is a sentence and no trace", async () => {
-  const ran = await zz(place(), ["--onse"], { way: "node" });
-  deepEqual([ran.code, ran.stdout, ran.stderr], [2, "", "Unknown flag --onse. Did you mean --once?\n"]);
-});
 
 test("A pipe that stays open does not keep zz with --no-stdin, nor after its answer", async () => {
   const { args } = await server([say("x")]);

@@ -7,7 +7,7 @@ import { EVENTS, STEPS } from "../../kernel/contract.ts";
 import { type Script, serve } from "../support/fake/http.ts";
 import { askable, say } from "../support/fake/openai.ts";
 import { DOCS, inRoot, PAGES, page, snippet, snippets } from "../support/pages.ts";
-import { type How, place, ROOT, zz } from "../support/run.ts";
+import { type How, place, ROOT, withEnvironment, zz } from "../support/run.ts";
 
 test("README.md leads to every page, and links of all pages lead somewhere, to a heading too", () => {
   for (const name of DOCS) ok(page("README.md").includes(`](docs/${name})`), name);
@@ -186,7 +186,8 @@ test("README: the settings and the other projects work as printed", async () => 
   const where = place({ ...settings, "work/lib/src/a.ts": "x\n" });
   const [file] = /lib:src\/a\.ts/.exec(page("docs/permissions.md"))!;
   const args = ["--config", "zz.json", "--call", "read_file", JSON.stringify({ path: file })];
-  equal((await zz(where, args, { env: { HOME: where.cwd } })).stdout, "1\tx\n");
+  using _ = withEnvironment({ HOME: where.cwd });
+  equal((await zz(where, args)).stdout, "1\tx\n");
   const ran = await zz(where, ["--config", "2.json", "--once", "-m", "openai/m", "--dry-run", "hi"]);
   equal(JSON.parse(ran.stdout).temperature, 0);
 });

@@ -255,23 +255,6 @@ test("--keys names --key, and says which providers need no key", async () => {
   doesNotMatch(stdout, /sk-/);
 });
 
-test("Without pickers (TERM=dumb) it asks in plain lines, and the key is not echoed", async (t) => {
-  const server = await keyed(t);
-  const where = place();
-  const env = { TERM: "dumb", ...server.env };
-  const term = terminal(where, [], { env, process: true }); // stty of the key takes the terminal of the process
-  await term.sees(/ 1 {2}Enter a key for OpenAI[\s\S]* 4 {2}Continue offline, without a model/);
-  await at(term, "A number (Enter leaves):", "7\r");
-  await at(term, /the numbers go from 1 to 4\.[\s\S]*A number/, "1\r");
-  await at(term, "OpenAI key: (hidden)", `${SECRET}\r`);
-  await at(term, /2 {2}gpt-4o-mini[\s\S]*A number/, "2\r");
-  await at(term, "From now on openai/gpt-4o-mini answers", "hi\r");
-  await at(term, "From the server.", KEY.ctrlD);
-  await term.exited;
-  doesNotMatch(term.raw(), /sk-|\x1b/);
-  deepEqual(kept(where, "keys.json"), { openai: SECRET });
-});
-
 test("In a pipe /setup and /keys PROVIDER name the variables and flags", async () => {
   for (const words of ["/setup", "/keys openai"]) {
     const { code, stderr } = await zz(place(), ["--once", "-m", "offline/router", words]);

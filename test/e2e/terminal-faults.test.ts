@@ -149,12 +149,3 @@ test("An editor that removes the file changes nothing, and no system's words are
   await term.hit("draft", "draft");
   doesNotMatch(await term.hit("\x07", /› draft\s*\n.*› draft$/), /ENOENT/);
 });
-
-test("What a terminal says late of itself is typed nowhere: not in the line, nor at a question", async (t) => {
-  const run = `async (rest, ctx) => ctx.note("got " + JSON.stringify(await ctx.ask("Name? ")))`;
-  const term = await withPlugin(t, `zz.command({ name: "own", description: "asks", run: ${run} })`);
-  await term.hit(`/o${REPORTS}wn`, "› /own");
-  await term.hit(KEY.enter, "Name?");
-  await term.hit(`a${REPORTS}b`, "Name? ab");
-  await term.hit(KEY.enter, 'got "ab"');
-});

@@ -4,14 +4,8 @@ import { test } from "node:test";
 import { place, zz as run } from "../support/run.ts";
 
 test("Every parameter of zz's own tools says what it is", async () => {
-  const { stdout } = await run(place({}, { tools: { offer: "all" } }), [
-    "--dry-run",
-    "-m",
-    "openai/m",
-    "--key",
-    "x",
-    "hi",
-  ]);
+  const args = ["--dry-run", "-m", "openai/m", "--key", "x", "hi"];
+  const { stdout } = await run(place({}, { tools: { offer: "all" } }), args);
   const { tools } = JSON.parse(stdout.slice(stdout.indexOf("{")));
   const silent = tools.flatMap(({ function: { name, parameters } }: any) =>
     Object.entries<any>(parameters.properties).flatMap(([key, { description }]) =>

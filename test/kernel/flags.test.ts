@@ -44,6 +44,7 @@ for (const [argv, values, words = [], unknown = []] of parsed)
 const misused: [argv: string[], error: RegExp][] = [
   [["--model"], /^Flag --model needs a value: --model PROVIDER\/MODEL\.$/],
   [["--model", "--json"], /^Flag --model needs a value/],
+  [["--run"], /^Flag --run needs a value: --run SCRIPT \[ARGS\]\.$/],
   [["-o"], /^Flag -o needs a value: -o KEY VALUE\.$/],
   [["--once=yes"], /^Flag --once takes no value\. Leave out '=yes'\.$/],
 ];

@@ -55,7 +55,7 @@ test("Of processes that race for the lock of a dead one, again and again, one ho
   const file = join(place().cwd, "x.lock");
   const race = `const [lockFile, own] = [${JSON.stringify(file)}, ${JSON.stringify(file)} + process.pid + "own"];
     let held = 0;
-    for (let i = 0; i < 2000 && held < 50; i++) {
+    for (let i = 0; i < 2000 && held < 25; i++) {
       try { acquireLock(lockFile, "Cannot lock"); } catch { continue; }
       held++;
       fs.writeFileSync(lockFile + ".held", "", { flag: "wx" }); // throws where another holds it

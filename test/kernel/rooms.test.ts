@@ -155,13 +155,6 @@ function roomOf(file: string): string {
 const importsOf = (file: string): string[] =>
   specifiersOf(file).flatMap(({ specifier }) => (/^\.\.?\/.*\.ts$/.test(specifier) ? [resolved(file, specifier)] : []));
 
-const sources = new Map<string, ts.SourceFile>();
-function parsed(file: string): ts.SourceFile {
-  const source = sources.get(file) ?? ts.createSourceFile(file, text(file), ts.ScriptTarget.Latest);
-  sources.set(file, source);
-  return source;
-}
-
 const resolved = (file: string, specifier: string): string => posix.join(dirname(file), specifier);
 /** `plugins/undo.ts` is a plugin by itself, `plugins/shell/judge/words.ts` belongs to `plugins/shell`. */
 const rootOf = (file: string): string => file.split("/").slice(0, 2).join("/");
@@ -195,16 +188,5 @@ const valueImports = (file: string): string[] =>
     .filter(({ specifier, isType }) => !isType && specifier.startsWith(".") && !specifier.endsWith(".json"))
     .map(({ specifier }) => resolved(file, specifier));
 
-function dynamicImports(file: string): string[] {
-  const found: string[] = [];
-  visit(parsed(file), (node) => {
-    if (!ts.isCallExpression(node) || node.expression.kind !== ts.SyntaxKind.ImportKeyword) return;
-    const specifier = node.arguments[0] ? textOf(node.arguments[0]) : "";
-    if (specifier.startsWith(".")) found.push(resolved(file, specifier));
-  });
-  return found;
-}
-
-function visit(node: ts.Node, see: (node: ts.Node) => unknown): void {
-  if (see(node) !== false) node.forEachChild((child) => visit(child, see));
-}
+const dynamicImports = (file: string): string[] =>
+  Array.from(text(file).matchAll(/(?<!typeof )\bimport\("(\.[^"]*)"\)(?!\.[A-Z])/g), ([, to]) => resolved(file, to!));

@@ -49,16 +49,13 @@ test("A project's plugin does not run before a yes, runs after it, and not after
   equal((await zz("--call", "hello")).code, 2);
 });
 
-const CHANGES: [name: string, change: (put: (name: string, text: string) => void, cwd: string) => void][] = [
-  ["a new plugin", (put) => put(".zz/plugins/other.ts", HELLO)],
-  ["a file that is gone", (_, cwd) => rmSync(join(cwd, ".zz/plugins/words.ts"))],
-];
-for (const [name, change] of CHANGES)
+for (const name of ["a new plugin", "a file that is gone"])
   test(`A yes holds no longer after ${name}`, async () => {
     const { where, put, zz } = project({ ".zz/plugins/hello.ts": HELLO, ".zz/plugins/words.ts": "export {};" });
     await zz("--trust");
     equal((await zz("--call", "hello")).code, 0);
-    change(put, where.cwd);
+    if (name === "a new plugin") put(".zz/plugins/other.ts", HELLO);
+    else rmSync(join(where.cwd, ".zz/plugins/words.ts"));
     const after = await zz("--call", "hello");
     equal(after.code, 2);
     match(after.stderr, /changed since you trusted it/);
@@ -85,18 +82,12 @@ test("A yes is for one folder: a copy of it elsewhere is asked for again", async
   deepEqual(Object.keys(JSON.parse(readFileSync(join(where.home, "trust.json"), "utf8"))), [where.cwd]);
 });
 
-const OUTSIDE: [name: string, file: string][] = [
-  ["a package of the project", `import "far";\n${HELLO}`],
-  [
-    "a file, when it is called",
-    `export default (zz) => zz.tool({ name: "hello", description: "d", run: () => import("../../lib.ts").then(() => "got it") });`,
-  ],
-  [
-    "a file, by require",
-    `import { createRequire } from "node:module";\ncreateRequire(import.meta.url)("../../lib.ts");\n${HELLO}`,
-  ],
-];
-for (const [name, file] of OUTSIDE)
+const OUTSIDE = {
+  "a package of the project": `import "far";\n${HELLO}`,
+  "a file, when it is called": `export default (zz) => zz.tool({ name: "hello", description: "d", run: () => import("../../lib.ts").then(() => "got it") });`,
+  "a file, by require": `import { createRequire } from "node:module";\ncreateRequire(import.meta.url)("../../lib.ts");\n${HELLO}`,
+};
+for (const [name, file] of Object.entries(OUTSIDE))
   test(`A project's plugin that imports ${name} is refused: nobody said yes to that`, async () => {
     const { zz } = project({
       ".zz/plugins/hello.ts": file,
@@ -183,11 +174,16 @@ for (const [name, kept] of Object.entries({ "no JSON": "{", "other shapes": '{ "
   });
 
 test("Too much to look at is never loaded, and a sentence says why", async () => {
-  const { put, zz } = project({ ".zz/plugins/hello.ts": HELLO });
+  const { where, put, zz } = project({ ".zz/plugins/hello.ts": HELLO });
   for (let i = 0; i < 2_001; i++) put(`.zz/plugins/lib/${i}.ts`, ""); // beyond MAX_FILES
-  const { code, stderr } = await zz("--trust");
-  deepEqual([code, stderr], [2, "Cannot trust this folder: there is too much in .zz/ to look at.\n"]);
-  equal((await zz("--call", "hello")).code, 2);
+  const isRefused = async () => {
+    const { code, stderr } = await zz("--trust");
+    deepEqual([code, stderr], [2, "Cannot trust this folder: there is too much in .zz/ to look at.\n"]);
+  };
+  await isRefused();
+  rmSync(join(where.cwd, ".zz/plugins/lib"), { recursive: true });
+  put(".zz/plugins/large.ts", " ".repeat(20_000_000)); // beyond MAX_BYTES
+  await isRefused();
 });
 
 test("A file that cannot be read is not said yes to", {

@@ -9,6 +9,7 @@ import { type Media, mediaIn, mediaOf, readMedia } from "../../sdk/media.ts";
 import { FLAC, GIF, JPEG, OGG, PDF, png, TAGGED, WAV, WEBP } from "../support/media.ts";
 
 const text = (words: string): Buffer => Buffer.from(words, "latin1");
+const begun = (rest: string): Buffer => Buffer.concat([png().subarray(0, 33), text(rest)]);
 const cutOff = (type: string): Media => ({ type, broken: "is cut off" });
 
 const ROWS: [what: string, bytes: Buffer, is: Media | undefined][] = [
@@ -23,16 +24,8 @@ const ROWS: [what: string, bytes: Buffer, is: Media | undefined][] = [
   ["an Ogg", OGG, { type: "audio/ogg" }],
   ["a PNG and more after it", Buffer.concat([png(), text("PK\x03\x04")]), { type: "image/png", width: 3, height: 2 }],
   ["a PNG's first eight bytes", png().subarray(0, 8), cutOff("image/png")],
-  [
-    "a PNG without a picture",
-    Buffer.concat([png().subarray(0, 33), text("\0\0\0\0IEND\0\0\0\0")]),
-    { type: "image/png", broken: "holds no picture" },
-  ],
-  [
-    "a PNG whose chunk is longer than all",
-    Buffer.concat([png().subarray(0, 33), text("\xff\xff\xff\xffIDAT")]),
-    cutOff("image/png"),
-  ],
+  ["a PNG without a picture", begun("\0\0\0\0IEND\0\0\0\0"), { type: "image/png", broken: "holds no picture" }],
+  ["a PNG whose chunk is longer than all", begun("\xff\xff\xff\xffIDAT"), cutOff("image/png")],
   ["a JPEG without a frame", text("\xff\xd8\xff\xe0\0\x04abno mo"), { type: "image/jpeg", broken: "holds no picture" }],
   ["a PDF of two words", text("%PDF-1.7\n%%EOF\n"), { type: "application/pdf", broken: "holds no document" }],
   ["half a PDF", PDF.subarray(0, 30), cutOff("application/pdf")],

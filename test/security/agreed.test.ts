@@ -13,7 +13,7 @@ import { viewTest } from "../support/view.ts";
 
 const OLD = "export const one = 1;\n";
 const THEIRS = "export const theirs = 3;\n";
-const FILES = { "a.ts": OLD, "b.ts": 'import { one } from "./a.ts";\nexport const two = one;\n' };
+const FILES = { "a.ts": OLD, "b.ts": 'import { one } from "./a.ts";\nexport const two = one;\n', "d.txt": "d\n" };
 const HOME = { "plugins/own.ts": "export default () => {};\n" };
 const PATCH =
   "*** Begin Patch\n*** Update File: a.ts\n@@\n-export const one = 1;\n+export const one = 2;\n*** End Patch";
@@ -31,7 +31,7 @@ const ROWS: Row[] = [
   ["edit_lines", tool("edit_lines", { path: "a.ts", start: 1, end: 1, content: "x" })],
   ["delete_file", tool("delete_file", { path: "a.ts" })],
   ["move_file, the file", tool("move_file", { from: "a.ts", to: "c.ts" })],
-  ["move_file, what comes to its new place", tool("move_file", { from: "a.ts", to: "c.ts" }), "c.ts"],
+  ["move_file, what comes to its new place", tool("move_file", { from: "d.txt", to: "c.txt" }), "c.txt"],
   ["apply_patch", tool("apply_patch", { patch: PATCH })],
   ["rename_symbol", tool("rename_symbol", { symbol: "one", to: "uno" })],
   ["rename_symbol, another file of it", tool("rename_symbol", { symbol: "one", to: "uno" }), "b.ts"],
@@ -96,18 +96,17 @@ const COMMITS: [what: string, files: string[] | undefined, meanwhile: string, sa
   ["the content of what is staged", undefined, "echo 3 > a.ts; git add a.ts", /'a\.ts'/],
   ["the branch", ["a.ts"], "git switch -qc other", /what the question says/],
   ["the commit before it", undefined, "git commit -qm Late --allow-empty --only", /the commit before it/],
-  [
-    "a hook that comes",
-    ["a.ts"],
-    "echo '#!/bin/sh' > .git/hooks/pre-commit; chmod +x .git/hooks/*",
-    /what the question/,
-  ],
+  ["a hook that comes", ["a.ts"], "cp /bin/true .git/hooks/pre-commit", /what the question/],
 ];
+async function begun(t: TestContext, meanwhile: (root: string) => void) {
+  const zz = await saving(t, "", meanwhile);
+  shell(zz.root, `${INIT}; git config user.name n; git config user.email e@x; git add .; git commit -qm Begin`);
+  return zz;
+}
 describe("git_commit commits exactly what was shown", () => {
   for (const [what, files, meanwhile, said] of some(COMMITS, 5))
     needs("git")(`not where ${what} changes while the question stands`, async (t) => {
-      const zz = await saving(t, "", (root) => void shell(root, meanwhile));
-      shell(zz.root, `${INIT}; git config user.name n; git config user.email e@x; git add .; git commit -qm Begin`);
+      const zz = await begun(t, (root) => void shell(root, meanwhile));
       shell(zz.root, "echo 2 > a.ts; git add a.ts");
       const before = shell(zz.root, "git log --format=%s");
       const { text, failed } = await zz.call("git_commit", { message: "x", ...(files && { files }) });
@@ -119,8 +118,7 @@ describe("git_commit commits exactly what was shown", () => {
 
   for (const files of some([undefined, ["a.ts"]], 2))
     needs("git")(`and says what a hook made of ${files ?? "what is staged"}`, async (t) => {
-      const zz = await saving(t, "", () => {});
-      shell(zz.root, `${INIT}; git config user.name n; git config user.email e@x; git add .; git commit -qm Begin`);
+      const zz = await begun(t, () => {});
       shell(
         zz.root,
         "echo 2 > a.ts; git add a.ts; echo '#!/bin/sh\necho 3 > a.ts; git add a.ts' > .git/hooks/pre-commit",

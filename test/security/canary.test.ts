@@ -241,7 +241,7 @@ test("every flag shows no key", async (t) => {
   const server = await echoing(t);
   const { where, base } = filled(LONG);
   const env = { ...envOf(LONG, base), SPY: base, OLLAMA_HOST: "http://127.0.0.1:49" };
-  const help = await zz(where, ["--help", "--json"], { env });
+  const help = await zz(where, ["--help", "--json"]);
   const names = [...new Set(Array.from(help.stdout.matchAll(/--([a-z][a-z-]+)/g), ([, name]) => name!))];
   ok(names.length > 60, String(names.length));
   const [config, run, audit] = [join(where.home, "zz.config.json"), join(base, "run.ts"), join(base, "audit.txt")];
@@ -255,7 +255,7 @@ test("every flag shows no key", async (t) => {
   const isOwn = new Set(KERNEL_FLAGS.map(({ name }) => name)); // the plugins' run instead of a turn
   const LEFT_OUT = /^(install|update|key|base-url|home|help-.*|acp|mcp)$/; // the last two read stdin to its end
   const first = ["--no-stdin", "--base-url", addressOf(server.url, LONG), "--key", LONG.flag, "--home", where.home];
-  const lines = some(names, 4)
+  const lines = some(names, 6)
     .filter((name) => !LEFT_OUT.test(name))
     .map((name) => {
       const flag = VALUES[name] === undefined ? [`--${name}`] : [`--${name}`, VALUES[name]];
@@ -284,7 +284,7 @@ test("every flag shows no key", async (t) => {
   const leaked = written(base, LONG).filter((one) => !one.endsWith("mains.mjs"));
   deepEqual(leaked, []);
   const got = server.requests.filter(({ headers }) => headers.authorization === `Bearer ${LONG.flag}`);
-  ok(got.length > 8, String(got.length));
+  ok(got.length > 5, String(got.length));
 });
 
 test("--acp and --mcp show no key", async (t) => {

@@ -15,14 +15,8 @@ async function project(t: TestContext, setup: Setup) {
 const EVERYTHING = { allow: { read: true, write: true, run: true, net: true, env: true } } as const;
 const ONLY_FILES = ["rm -r build", "rm -rf build a", "chmod 755 a", "git clean -fdx", "rm -rf build && mkdir build"];
 const NO_COPY = ["git checkout -- . && rm -rf build", "chmod 777 a && git stash", "git add -A; rm -r build"];
-const LEAVE = [
-  "sudo rm -r build",
-  "git push --force",
-  "npm publish",
-  "rm -rf ../other",
-  "chmod 777 ~/.ssh",
-  "git reset --hard",
-];
+const ELSEWHERE = ["git push --force", "npm publish", "rm -rf ../other", "chmod 777 ~/.ssh"];
+const LEAVE = ["sudo rm -r build", ...ELSEWHERE, "git reset --hard"];
 
 describe("commands that only harm files", () => {
   viewTest("run on a copy where all edits may be done, and undo brings it back", async (t) => {

@@ -12,7 +12,7 @@ import { secretsInGit } from "../../plugins/shell/judge/git-history.ts";
 import { judgeLine } from "../../plugins/shell/judge/index.ts";
 import { has, needs } from "../support/needs.ts";
 import { configure, INIT, put, settingLines, shell } from "../support/repository.ts";
-import { asksBefore, type Place, place, zz } from "../support/run.ts";
+import { asksBefore, type Place, place, withEnvironment, zz } from "../support/run.ts";
 import { some } from "../support/runs.ts";
 
 const test = needs("git");
@@ -136,19 +136,26 @@ grep -ra --include='*.pack' K .`;
     shell(clean.cwd, "rm e");
     await judges(clean, "allow", ["grep -r x .", "rg x"]);
   });
-  for (const [key, value] of [["submodule.recurse", "true"], ["diff.submodule", "diff"]] as const) // biome-ignore format: a table
-    test(`a submodule is not entered, where ${key} is the person's or the repository's`, async () => {
-      const [inner, outer] = [repository(ENV), repository(A)];
-      shell(outer.cwd, `git ${WHO} submodule --quiet add "$1" sub; git ${WHO} commit -qm sub`, inner.cwd);
+  test("a submodule is not entered, where submodule.recurse or diff.submodule is the person's or the repository's", async () => {
+    const settings: [string, string][] = [["submodule.recurse", "true"], ["diff.submodule", "diff"]]; // biome-ignore format: short
+    const [inner, outer] = [repository(ENV), repository(A)];
+    shell(outer.cwd, `git ${WHO} submodule --quiet add "$1" sub; git ${WHO} commit -qm sub`, inner.cwd);
+    using _ = withEnvironment({ HOME: join(outer.cwd, "../p") });
+    for (const [key, value] of settings) {
       put(outer.cwd, { "sub/.env": `K=${TOKEN}2\n`, "../p/.gitconfig": settingLines(key, value) });
       for (const command of ["git grep --cached K", "git grep K HEAD", "git diff", "git show HEAD"]) {
         const args = ["--no-prompt", "--call", "run_command", JSON.stringify({ command })];
-        const { stdout } = await zz(outer, args, { env: { HOME: join(outer.cwd, "../p") } });
+        const { stdout } = await zz(outer, args);
         ok(!stdout.includes(TOKEN) && !/denied/.test(stdout), `${command}: ${stdout}`);
       }
-      configure(outer.cwd, [[key, value]]);
+    }
+    const file = join(outer.cwd, ".git/config");
+    const before = fs.readFileSync(file, "utf8");
+    for (const [key, value] of settings) {
+      fs.writeFileSync(file, before + settingLines(key, value));
       match((await zz(outer, ["--judge", "git diff", "--json"])).stdout, new RegExp(`beforehand.*${key}`));
-    });
+    }
+  });
 });
 
 describe("A password in git's settings is not shown by what goes unasked", () => {

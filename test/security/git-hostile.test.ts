@@ -164,6 +164,7 @@ const bare: Lay = ({ cwd, program }) => {
   fs.mkdirSync(join(cwd, ".git"));
   fs.appendFileSync(join(cwd, "config"), `[core]\n\tbare = false\n\tworktree = .\n\tfsmonitor = ${program}\n`);
 };
+const FOLDER = also(hook("hooks"), set("[core]\nhooksPath=hooks\n"));
 const EXTERNAL = set("[diff]\n\texternal = PROGRAM\n");
 const SHOWN = set("[diff]\n\tsubmodule = diff\n");
 const CONVERTED = also(attributes("*.txt diff=x"), set('[diff "x"]\n\ttextconv = PROGRAM\n'));
@@ -178,13 +179,7 @@ const ROWS: [what: string, lay: Lay, byGit: string, told: RegExp, tools?: "off"]
   ["a submodule's external diff", also(inner(EXTERNAL), SHOWN), "git diff", /diff\.submodule/, "off"],
   ["a text conversion", CONVERTED, "git diff", /diff\.x\.textconv/],
   ["a hook", hook(".git/hooks"), "git status", /post-index-change/, "off"],
-  [
-    "a folder of hooks",
-    also(hook("hooks"), set("[core]\nhooksPath=hooks\n")),
-    "git status",
-    /post-index-change/,
-    "off",
-  ],
+  ["a folder of hooks", FOLDER, "git status", /post-index-change/, "off"],
   ["an external diff", EXTERNAL, "git diff", /diff\.external/],
   ["a filter", FILTERED, "git diff", /filter\.x\.clean/, "off"],
   ["a signature check", also(signed, CHECKED), "git log", /gpg\.program|log\.showsignature/],
@@ -316,58 +311,43 @@ const head = ({ other }: { other: string }): string =>
   fs.readFileSync(join(other, ".git/refs/heads/trunk"), "utf8").trim();
 const borrow = (cwd: string, hash: string): void => put(cwd, { ".git/refs/heads/trunk": `${hash}\n` });
 
-const AWAY: [what: string, lay: Pointed][] = [
-  ["a file .git", file("gitdir: ../private/.git\n")],
-  ["a link .git", ({ cwd, other }) => fs.symlinkSync(join(other, ".git"), join(cwd, ".git"))],
-  [
-    "another's linked working tree",
-    ({ cwd, other }) => {
-      git(other, "worktree", "add", "-q", "../linked");
-      put(cwd, { ".git": `gitdir: ${other}/.git/worktrees/linked\n` });
-    },
-  ],
-  [
-    "alternates",
-    own((all) => {
-      put(all.cwd, { ".git/objects/info/alternates": `${all.other}/.git/objects\n` });
-      borrow(all.cwd, head(all));
-    }),
-  ],
-  [
-    "a folder in common",
-    own((all) => {
-      put(all.cwd, { ".git/commondir": `${all.other}/.git\n` });
-      put(all.cwd, { ".git/HEAD": "ref: refs/heads/trunk\n" });
-    }),
-  ],
-  [
-    "objects that are a link",
-    own((all) => {
-      const hash = head(all);
-      fs.rmSync(join(all.cwd, ".git/objects"), { recursive: true });
-      fs.symlinkSync(join(all.other, ".git/objects"), join(all.cwd, ".git/objects"));
-      borrow(all.cwd, hash);
-    }),
-  ],
-  [
-    "folders of objects that are links",
-    own((all) => {
-      for (const name of Array.from({ length: 256 }, (_, i) => i.toString(16).padStart(2, "0"))) {
-        fs.rmSync(join(all.cwd, ".git/objects", name), { recursive: true, force: true });
-        fs.symlinkSync(join(all.other, ".git/objects", name), join(all.cwd, ".git/objects", name));
-      }
-      borrow(all.cwd, head(all));
-    }),
-  ],
-  ["a working tree elsewhere", own(({ cwd, other }) => void git(cwd, "config", "core.worktree", other))],
-];
+const AWAY: Record<string, Pointed> = {
+  "a file .git": file("gitdir: ../private/.git\n"),
+  "a link .git": ({ cwd, other }) => fs.symlinkSync(join(other, ".git"), join(cwd, ".git")),
+  "another's linked working tree": ({ cwd, other }) => {
+    git(other, "worktree", "add", "-q", "../linked");
+    put(cwd, { ".git": `gitdir: ${other}/.git/worktrees/linked\n` });
+  },
+  alternates: own((all) => {
+    put(all.cwd, { ".git/objects/info/alternates": `${all.other}/.git/objects\n` });
+    borrow(all.cwd, head(all));
+  }),
+  "a folder in common": own((all) => {
+    put(all.cwd, { ".git/commondir": `${all.other}/.git\n` });
+    put(all.cwd, { ".git/HEAD": "ref: refs/heads/trunk\n" });
+  }),
+  "objects that are a link": own((all) => {
+    const hash = head(all);
+    fs.rmSync(join(all.cwd, ".git/objects"), { recursive: true });
+    fs.symlinkSync(join(all.other, ".git/objects"), join(all.cwd, ".git/objects"));
+    borrow(all.cwd, hash);
+  }),
+  "folders of objects that are links": own((all) => {
+    for (const name of Array.from({ length: 256 }, (_, i) => i.toString(16).padStart(2, "0"))) {
+      fs.rmSync(join(all.cwd, ".git/objects", name), { recursive: true, force: true });
+      fs.symlinkSync(join(all.other, ".git/objects", name), join(all.cwd, ".git/objects", name));
+    }
+    borrow(all.cwd, head(all));
+  }),
+  "a working tree elsewhere": own(({ cwd, other }) => void git(cwd, "config", "core.worktree", other)),
+};
 const SHOWS = [
   ...["git log -p", "git show HEAD", "git diff HEAD", "git reflog"],
   ...["git log --all --format=%B", "git cat-file -p HEAD"],
 ];
 
 describe("a .git that points elsewhere shows nothing of it unasked", () => {
-  for (const [row, [what, lay]] of some([...AWAY.entries()], 3))
+  for (const [row, [what, lay]] of some([...Object.entries(AWAY).entries()], 3))
     test(what, async () => {
       lay(pair());
       const { call, asked } = await session(shared);
@@ -386,31 +366,22 @@ describe("a .git that points elsewhere shows nothing of it unasked", () => {
       }
     });
 
-  const NEAR: [what: string, lay: (all: ReturnType<typeof pair>) => string | undefined][] = [
-    [
-      "what git itself and usual tools write",
-      ({ cwd }) => {
-        repository(cwd);
-        configure(cwd, USUAL);
-      },
-    ],
-    [
-      "a linked working tree",
-      ({ cwd, other }) => {
-        fs.rmSync(cwd, { recursive: true });
-        git(other, "worktree", "add", "-q", cwd);
-      },
-    ],
-    [
-      "a submodule",
-      ({ cwd, other }) => {
-        repository(cwd);
-        git(cwd, "submodule", "--quiet", "add", other, "sub");
-        return join(cwd, "sub");
-      },
-    ],
-  ];
-  for (const [row, [what, lay]] of some([...NEAR.entries()], 3))
+  const NEAR: Record<string, (all: ReturnType<typeof pair>) => string | undefined> = {
+    "what git itself and usual tools write": ({ cwd }) => {
+      repository(cwd);
+      configure(cwd, USUAL);
+    },
+    "a linked working tree": ({ cwd, other }) => {
+      fs.rmSync(cwd, { recursive: true });
+      git(other, "worktree", "add", "-q", cwd);
+    },
+    "a submodule": ({ cwd, other }) => {
+      repository(cwd);
+      git(cwd, "submodule", "--quiet", "add", other, "sub");
+      return join(cwd, "sub");
+    },
+  };
+  for (const [row, [what, lay]] of some([...Object.entries(NEAR).entries()], 3))
     test(`${what} goes unasked`, async () => {
       const root = lay(pair()) ?? cwd;
       const { call, asked } = await session(root === cwd ? shared : openZz(root, home));

@@ -198,46 +198,34 @@ test("another folder that may be written to is guarded as the project is", async
 
 // ── hard links ─────────────────────────────────────────────────────────────────────────────────────────
 
-const LINKS: [what: string, make: (root: string, outside: string) => string][] = [
-  [
-    "a file at the top",
-    (root, out) => {
-      fs.linkSync(out, join(root, "twin"));
-      return "echo gone > twin";
-    },
-  ],
-  [
-    "a file that was moved",
-    (root, out) => {
-      put(join(root, "a/c"), "");
-      fs.linkSync(out, join(root, "a/twin"));
-      return "mv a b; echo gone > b/twin";
-    },
-  ],
-  [
-    "one of many files",
-    (root, out) => {
-      for (let i = 0; i < 60; i++) {
-        put(join(dirname(out), `o${i}`), "theirs");
-        fs.mkdirSync(join(root, "many"), { recursive: true });
-        fs.linkSync(join(dirname(out), `o${i}`), join(root, `many/${i}`));
-      }
-      fs.linkSync(out, join(root, "many/twin"));
-      return "echo gone > many/twin";
-    },
-  ],
-  [
-    "a package of a store",
-    (root, out) => {
-      const at = join(root, "node_modules/.pnpm/left@1/node_modules/left");
-      fs.mkdirSync(at, { recursive: true });
-      fs.linkSync(out, join(at, "package.json"));
-      return "echo gone > node_modules/.pnpm/left@1/node_modules/left/package.json";
-    },
-  ],
-];
+const LINKS: Record<string, (root: string, outside: string) => string> = {
+  "a file at the top": (root, out) => {
+    fs.linkSync(out, join(root, "twin"));
+    return "echo gone > twin";
+  },
+  "a file that was moved": (root, out) => {
+    put(join(root, "a/c"), "");
+    fs.linkSync(out, join(root, "a/twin"));
+    return "mv a b; echo gone > b/twin";
+  },
+  "one of many files": (root, out) => {
+    for (let i = 0; i < 60; i++) {
+      put(join(dirname(out), `o${i}`), "theirs");
+      fs.mkdirSync(join(root, "many"), { recursive: true });
+      fs.linkSync(join(dirname(out), `o${i}`), join(root, `many/${i}`));
+    }
+    fs.linkSync(out, join(root, "many/twin"));
+    return "echo gone > many/twin";
+  },
+  "a package of a store": (root, out) => {
+    const at = join(root, "node_modules/.pnpm/left@1/node_modules/left");
+    fs.mkdirSync(at, { recursive: true });
+    fs.linkSync(out, join(at, "package.json"));
+    return "echo gone > node_modules/.pnpm/left@1/node_modules/left/package.json";
+  },
+};
 test("a sandboxed command does not change a file that has another name outside", () =>
-  together(LINKS, async (rows) => {
+  together(Object.entries(LINKS), async (rows) => {
     const root = project();
     const outsides = rows.map((_, i) => join(dirname(root), `outside${i}`, "file"));
     const commands = rows.map(([what, make], i) => {

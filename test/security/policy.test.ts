@@ -13,10 +13,13 @@ const nameOf = (need: Need) => (typeof need === "string" ? need : need.name);
 const FILES = {
   "prod/a.ts": "export const first = 1;\n",
   "b.ts": 'import { first } from "./prod/a.ts";\nexport const b = first;\n',
+  "c.txt": "c\n",
 };
 
+const PATCH = "*** Begin Patch\n*** Update File: prod/a.ts\n@@\n-export const first = 1;\n+x\n*** End Patch";
 /** Calls whose changes reach prod/, and the tools that make them. */
 const CALLS: [tool: string, args: object][] = [
+  ["own_tool", {}],
   ["write_file", { path: "prod/a.ts", content: "x\n" }],
   ["write_file", { path: "./b/../prod/new.ts", content: "x\n" }],
   ["create_file", { path: "prod/new.ts", content: "x\n" }],
@@ -24,14 +27,8 @@ const CALLS: [tool: string, args: object][] = [
   ["edit_lines", { path: "prod/a.ts", start: 1, end: 1, content: "x" }],
   ["delete_file", { path: "prod/a.ts" }],
   ["move_file", { from: "prod/a.ts", to: "c.ts" }],
-  ["move_file", { from: "b.ts", to: "prod/b.ts" }],
-  [
-    "apply_patch",
-    { patch: "*** Begin Patch\n*** Update File: prod/a.ts\n@@\n-export const first = 1;\n+x\n*** End Patch" },
-  ],
-  ["own_tool", {}],
-];
-const COMMANDS: [tool: string, args: object][] = [
+  ["move_file", { from: "c.txt", to: "prod/c.txt" }],
+  ["apply_patch", { patch: PATCH }],
   ["run_command", { command: "sed -i s/1/2/ prod/a.ts" }],
   ["run_command", { command: "rm -r prod" }],
   ["run_command", { command: "mv b.ts prod/" }],
@@ -67,21 +64,17 @@ const BEFORE = [FILES["prod/a.ts"], undefined, FILES["b.ts"], undefined];
 
 describe("a policy that denies a folder", () => {
   for (const allow of [{}, { write: true as const }])
-    for (const [tool, args] of allow.write ? [...CALLS.slice(0, 3), ...CALLS.slice(-1)] : CALLS)
-      test(`${tool} ${JSON.stringify(args)}${allow.write ? " under --allow-write" : ""}`, async (t) => {
-        const { zz } = await guarded(t, { verdict: "deny", why: "production is frozen" }, { allow });
-        const { text, refused } = await zz.call(tool, args);
-        deepEqual([text, refused], ["Refused: production is frozen.", true]);
-        deepEqual(state(zz), BEFORE);
-      });
-  for (const [tool, args] of COMMANDS)
-    viewTest(`${tool} ${JSON.stringify(args)}`, async (t) => {
-      const { zz } = await guarded(t, { verdict: "deny", why: "production is frozen" });
-      const { text, refused } = await zz.call(tool, args);
-      match(text, /production is frozen/);
-      ok(refused);
-      deepEqual(state(zz), BEFORE);
-    });
+    for (const [tool, args] of allow.write ? CALLS.slice(0, 4) : CALLS)
+      (tool === "run_command" ? viewTest : test)(
+        `${tool} ${JSON.stringify(args)}${allow.write ? " under --allow-write" : ""}`,
+        async (t) => {
+          const { zz } = await guarded(t, { verdict: "deny", why: "production is frozen" }, { allow });
+          const { text, refused } = await zz.call(tool, args);
+          match(text, tool === "run_command" ? /production is frozen/ : /^Refused: production is frozen\.$/);
+          ok(refused);
+          deepEqual(state(zz), BEFORE);
+        },
+      );
 });
 
 test("a policy that asks does so where all edits are allowed; it sees each change once, and others go on as ever", async (t) => {

@@ -10,7 +10,7 @@ import { credentials, holdsSecret } from "../../kernel/gate/secret-files.ts";
 import type { Options } from "../../kernel/instance.ts";
 import { createCtx } from "../../kernel/plugins/create-ctx.ts";
 import { createZz } from "../../zz.ts";
-import { place, zz } from "../support/run.ts";
+import { place, withEnvironment, zz } from "../support/run.ts";
 import { harness } from "../support/script.ts";
 import { viewTest } from "../support/view.ts";
 
@@ -148,8 +148,10 @@ describe("in a home", () => {
 
   describe("Started in a home", () => {
     const where = { ...place(), cwd: me };
-    const start = (tool: string, args: object, ...flags: string[]) =>
-      zz(where, ["--call", tool, JSON.stringify(args), ...flags], { env: { HOME: me } });
+    const start = async (tool: string, args: object, ...flags: string[]) => {
+      using _ = withEnvironment({ HOME: me });
+      return await zz(where, ["--call", tool, JSON.stringify(args), ...flags]);
+    };
 
     test("zz says so once, lists names and reads nothing", async () => {
       const listed = await start("list_dir", {});

@@ -11,7 +11,7 @@ import { findSandbox, openSandbox } from "../../plugins/shell/sandbox.ts";
 import { has, needs } from "../support/needs.ts";
 import { fc } from "../support/property.ts";
 import { INIT, shell } from "../support/repository.ts";
-import { type Place, place, ROOT, zz } from "../support/run.ts";
+import { type Place, place, ROOT, withEnvironment, zz } from "../support/run.ts";
 import { runs, some } from "../support/runs.ts";
 
 const sandboxTest = needs("bwrap");
@@ -41,7 +41,8 @@ function holed(): [where: Place, env: Record<string, string>] {
 
 sandboxTest("what slips past the judge unasked can write nothing", async () => {
   const [where, env] = holed();
-  const ran = await call(where, "rg hello a.ts", ["--allow-env=RIPGREP_CONFIG_PATH"], env);
+  using _ = withEnvironment(env);
+  const ran = await call(where, "rg hello a.ts", ["--allow-env=RIPGREP_CONFIG_PATH"]);
   match(ran.stdout, /hello, none\n.*hello, none/, "the hole is there, and holds");
   ok(!fs.existsSync(join(where.cwd, "pwned")));
   equal(fs.readFileSync(join(where.cwd, "a.ts"), "utf8"), "hello\n");
@@ -52,7 +53,8 @@ sandboxTest("an unasked command has no network, whatever is allowed", async () =
   fs.writeFileSync(join(where.cwd, "evil"), "#!/bin/bash\nreadlink /proc/self/ns/net; cat /proc/net/dev | wc -l\n", {
     mode: 0o755,
   });
-  const ran = await call(where, "rg . a.ts", ["--allow-net", "--allow-env=RIPGREP_CONFIG_PATH"], env);
+  using _ = withEnvironment(env);
+  const ran = await call(where, "rg . a.ts", ["--allow-net", "--allow-env=RIPGREP_CONFIG_PATH"]);
   doesNotMatch(ran.stdout, new RegExp(fs.readlinkSync("/proc/self/ns/net").replace(/[[\]]/g, "\\$&")));
 });
 
@@ -92,16 +94,12 @@ describe("where there is no sandbox", () => {
       fs.writeFileSync(join(where.cwd, "node_modules/.bin", name), `#!/bin/sh\necho planted > '${where.cwd}/pwned'\n`, {
         mode: 0o755,
       });
-    const env = { PATH: `${where.cwd}/node_modules/.bin:${process.env.PATH}` };
-    await call(where, "cat a.ts", [], env);
-    const ran = await call(where, "cat 'c d'", [], { BASH_ENV: join(where.cwd, "a.ts") });
-    match(ran.stdout, /^hello\n/);
+    await call(where, "cat a.ts", [], { PATH: `${where.cwd}/node_modules/.bin:${process.env.PATH}` });
+    match((await call(where, "cat 'c d'")).stdout, /^hello\n/);
+    using _ = withEnvironment({ BASH_ENV: join(where.cwd, "a.ts"), ENV: join(where.cwd, "a.ts") });
     const line =
       "cd src && cat ../a.ts '../c d' ../*.ts nowhere 2>/dev/null | sort | sed 's/l/$(touch x)`;/g' ; echo 'it'\\''s'";
-    match(
-      (await call(where, line, [], { ENV: join(where.cwd, "a.ts") })).stdout,
-      /^(he\$\(touch x\)`;\$\(touch x\)`;o\n){3}it's\n/,
-    );
+    match((await call(where, line)).stdout, /^(he\$\(touch x\)`;\$\(touch x\)`;o\n){3}it's\n/);
     deepEqual(fs.readdirSync(where.cwd), ["a.ts", "c d", "node_modules", "src"]);
   });
   test("the rules decide of the rest, and the refusal names what would lift it", async () => {

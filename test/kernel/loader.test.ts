@@ -51,56 +51,53 @@ const tellsOf = (name: string, gives: string, head = "") =>
   `${head}\nexport default (zz) => zz.tool({ name: "${name}", description: "d", run: () => ${gives} });\n`;
 
 for (const way of Object.keys(WAYS) as Way[])
-  (way === "tsx" ? rare : test)(
-    `${way} loads plugins of all kinds from outside the repository, and names the one that it cannot`,
-    async () => {
-      const where = place();
-      const module = (name: string, code: string) => {
-        const about = JSON.stringify({ name, type: "module", exports: "./index.js" });
-        plugin(where, `other/node_modules/${name}/package.json`, about);
-        plugin(where, `other/node_modules/${name}/index.js`, code);
-      };
-      module("zod", 'export const mine = "an older zod";');
-      module("dep", 'export { mine } from "zod";');
-      const imports = 'import { mine } from "dep"; import { z } from "zod";';
-      const both = tellsOf("both", 'mine + " and " + typeof z.object', imports);
-      const files = [
-        plugin(where, "own.ts", NOW),
-        plugin(where, "zodded.ts", ZODDED),
-        plugin(where, "typed.ts", TYPED),
-        plugin(where, "other/both.ts", both),
-        plugin(where, "enumed.ts", tellsOf("enumed", "Color.Blue", 'enum Color { Blue = "blue" }')),
-        plugin(where, "common.cjs", tellsOf("common", '"common"').replace("export default", "module.exports =")),
-      ];
-      const broken = plugin(where, "../home/plugins/broken.ts", "export default (zz: any) => {\n\n  const a = ;\n};\n");
-      const calls: [tool: string, args: unknown, gives: RegExp][] = [
-        ["now", {}, /^\d{4}-\d\d-\d\dT[\d:.]+Z$/],
-        ...["dim_zod", "dim_typebox"].flatMap((tool): [string, unknown, RegExp][] => [
-          [tool, { level: 40 }, /^dimmed hall to 40$/],
-          [tool, { level: 7, room: "den" }, /^dimmed den to 7$/],
-          [tool, { level: "x" }, new RegExp(`^Cannot call '${tool}': .*level.*Send the call again`)],
-          [tool, { level: 1, room: 2 }, new RegExp(`^Cannot call '${tool}': .*room.*Send the call again`)],
-        ]),
-        ["both", {}, /^an older zod and function$/], // zz's own for the plugin itself, their own for its packages
-        ["enumed", {}, /^blue$/],
-        ["common", {}, /^common$/],
-      ];
-      const script: Script = (_, turn) => (calls[turn] ? call([calls[turn][0], calls[turn][1]]) : say("done"));
-      const ran = await ask(where, script, [...files.flatMap((file) => ["--plugin", file]), "hi"], { way });
-      deepEqual([ran.stdout, ran.code], ["done\n", 0], ran.stderr);
-      ok(ran.stderr.startsWith(`Cannot load plugin 'broken' (${broken}:3): `), ran.stderr);
-      match(ran.stderr, /^[^\n]+\n$/);
-      for (const [i, gave] of results(ran.sent.at(-1)).entries()) match(gave, calls[i]![2]);
-      const told = (name: string) => ran.sent[0].tools.find((tool: any) => tool.function.name === name).function;
-      equal(told("now").description, "The current time, ISO 8601.");
-      for (const { parameters } of ["dim_zod", "dim_typebox"].map(told))
-        deepEqual(
-          [parameters.type, parameters.properties.level.type, parameters.properties.room.type, parameters.required],
-          ["object", "integer", "string", ["level"]],
-        );
-      deepEqual(problems(ran.sent.at(-1)), []);
-    },
-  );
+  test(`${way} loads plugins of all kinds from outside the repository, and names the one that it cannot`, async () => {
+    const where = place();
+    const module = (name: string, code: string) => {
+      const about = JSON.stringify({ name, type: "module", exports: "./index.js" });
+      plugin(where, `other/node_modules/${name}/package.json`, about);
+      plugin(where, `other/node_modules/${name}/index.js`, code);
+    };
+    module("zod", 'export const mine = "an older zod";');
+    module("dep", 'export { mine } from "zod";');
+    const imports = 'import { mine } from "dep"; import { z } from "zod";';
+    const both = tellsOf("both", 'mine + " and " + typeof z.object', imports);
+    const files = [
+      plugin(where, "own.ts", NOW),
+      plugin(where, "zodded.ts", ZODDED),
+      plugin(where, "typed.ts", TYPED),
+      plugin(where, "other/both.ts", both),
+      plugin(where, "enumed.ts", tellsOf("enumed", "Color.Blue", 'enum Color { Blue = "blue" }')),
+      plugin(where, "common.cjs", tellsOf("common", '"common"').replace("export default", "module.exports =")),
+    ];
+    const broken = plugin(where, "../home/plugins/broken.ts", "export default (zz: any) => {\n\n  const a = ;\n};\n");
+    const calls: [tool: string, args: unknown, gives: RegExp][] = [
+      ["now", {}, /^\d{4}-\d\d-\d\dT[\d:.]+Z$/],
+      ...["dim_zod", "dim_typebox"].flatMap((tool): [string, unknown, RegExp][] => [
+        [tool, { level: 40 }, /^dimmed hall to 40$/],
+        [tool, { level: 7, room: "den" }, /^dimmed den to 7$/],
+        [tool, { level: "x" }, new RegExp(`^Cannot call '${tool}': .*level.*Send the call again`)],
+        [tool, { level: 1, room: 2 }, new RegExp(`^Cannot call '${tool}': .*room.*Send the call again`)],
+      ]),
+      ["both", {}, /^an older zod and function$/], // zz's own for the plugin itself, their own for its packages
+      ["enumed", {}, /^blue$/],
+      ["common", {}, /^common$/],
+    ];
+    const script: Script = (_, turn) => (calls[turn] ? call([calls[turn][0], calls[turn][1]]) : say("done"));
+    const ran = await ask(where, script, [...files.flatMap((file) => ["--plugin", file]), "hi"], { way });
+    deepEqual([ran.stdout, ran.code], ["done\n", 0], ran.stderr);
+    ok(ran.stderr.startsWith(`Cannot load plugin 'broken' (${broken}:3): `), ran.stderr);
+    match(ran.stderr, /^[^\n]+\n$/);
+    for (const [i, gave] of results(ran.sent.at(-1)).entries()) match(gave, calls[i]![2]);
+    const told = (name: string) => ran.sent[0].tools.find((tool: any) => tool.function.name === name).function;
+    equal(told("now").description, "The current time, ISO 8601.");
+    for (const { parameters } of ["dim_zod", "dim_typebox"].map(told))
+      deepEqual(
+        [parameters.type, parameters.properties.level.type, parameters.properties.room.type, parameters.required],
+        ["object", "integer", "string", ["level"]],
+      );
+    deepEqual(problems(ran.sent.at(-1)), []);
+  });
 
 test("params are checked for --call, too: exit 2", async () => {
   const where = place();

@@ -6,7 +6,6 @@ import { after, describe, test } from "node:test";
 import type { Script } from "../support/fake/http.ts";
 import { call, fakeOpenAI, problems, say } from "../support/fake/openai.ts";
 import { type How, type Place, place, WAYS, type Way, zz } from "../support/run.ts";
-import { rare } from "../support/runs.ts";
 
 /** Writes a plugin into the project (or wherever a path leads from there) and returns its path. */
 function plugin(where: Place, name: string, source: string): string {

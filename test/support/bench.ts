@@ -82,6 +82,9 @@ async function measureAll(): Promise<void> {
 function chosen(figures: Figure[], words: string[]): Figure[] {
   const names = figures.map(({ name }) => name);
   const fits = (name: string, word: string) => (names.includes(word) ? name === word : name.includes(word));
+  const strange = words.filter((word) => !names.some((name) => fits(name, word)));
+  if (strange.length)
+    throw new Error(`Cannot measure '${strange.join("', '")}': no figure has it in its name. All: ${names.join(", ")}.`);
   return figures.filter(({ name }) => !words.length || words.some((word) => fits(name, word)));
 }
 

@@ -84,7 +84,9 @@ function chosen(figures: Figure[], words: string[]): Figure[] {
   const fits = (name: string, word: string) => (names.includes(word) ? name === word : name.includes(word));
   const strange = words.filter((word) => !names.some((name) => fits(name, word)));
   if (strange.length)
-    throw new Error(`Cannot measure '${strange.join("', '")}': no figure has it in its name. All: ${names.join(", ")}.`);
+    throw new Error(
+      `Cannot measure '${strange.join("', '")}': no figure has it in its name. All: ${names.join(", ")}.`,
+    );
   return figures.filter(({ name }) => !words.length || words.some((word) => fits(name, word)));
 }
 

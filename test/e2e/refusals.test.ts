@@ -37,7 +37,7 @@ test("--undo takes back the last change of the last session that changed anythin
   equal(await said("--undo"), "Nothing to undo.\n");
   ok(existsSync(at(where, "old")), "an older session's file was taken away");
   equal(await said("--redo"), "Redone: created new.\n");
-  const [{ id }] = where.sessions().find((lines) => JSON.stringify(lines).includes("old")) as any;
+  const [{ id }] = where.sessions().find((lines) => JSON.stringify(lines).includes('/old"')) as any;
   match(await said("--session", id, "--changes"), /created {2}old {2}\(create_file\)/);
   equal(await said("--session", id, "--undo"), "Undone: created old.\n");
   ok(existsSync(at(where, "new")));

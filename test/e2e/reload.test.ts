@@ -36,7 +36,7 @@ test("A plugin is written, called in the next turn, changed, broken and taken aw
   await say("three", "It is off.");
   save(tool("torn").replace("run:", "run"));
   const torn =
-    /Cannot load plugin 'lamp' \([^)]*lamp\.ts(:\d+)?\): [\s\S]*Its\s+previous\s+version\s+stays\s+in\s+use\./;
+    /Cannot load plugin 'lamp' \([^)]*lamp\.ts(:\d+)?\):\s[\s\S]*Its\s+previous\s+version\s+stays\s+in\s+use\./;
   const shown = await sees(torn);
   ok(!/^\s+at |node:internal/m.test(shown), "no trace");
   await say("four", /four[\s\S]*It is off\./);

@@ -146,8 +146,8 @@ test("A plugin is switched off and on by /plugins, and stays so", async () => {
   try {
     const types = async (line: string) =>
       (await run("--once", "-m", "openai/m", "--base-url", fake.url, "--key", "x", line)).stderr;
-    match(await types("/plugins"), /^lamp +home +[\d.]+ ms +\/.*lamp\.ts\n {4}tool lamp$/m);
-    match(await types("/plugins lamp"), /^lamp: from home, [\d.]+ ms;\s.*lamp\.ts\n {2}tool lamp$/m);
+    match(await types("/plugins"), /^lamp +home +[\d.]+ ms +\/.*\n {4}tool lamp$/m);
+    match(await types("/plugins lamp"), /^lamp: from home, [\d.]+ ms;\s[^ ]*lamp\.ts\n {2}tool lamp$/m);
     equal(await types("/plugins disable lamp"), "Plugin 'lamp' unloaded.\n");
     deepEqual(JSON.parse(readFileSync(join(where.home, "zz.config.json"), "utf8")), { disabled: ["lamp"] });
     equal((await run("--call", "lamp")).code, 2);

@@ -1,3 +1,4 @@
+// zz/text: functions that zz itself uses, for plugins.
 import type { PluginIo } from "../kernel/contract.ts";
 import { CHARS_PER_TOKEN, plural } from "../kernel/text/words.ts";
 import type { DecodeContext, Decoding } from "./decode.ts";

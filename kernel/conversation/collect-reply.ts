@@ -1,3 +1,4 @@
+// One whole reply of a model, made of the pieces of its stream, whatever servers do to them.
 import type { Call, CallDelta, Delta, Fault, Finish, HttpAnswer, HttpRequest, Reply, Usage } from "../contract.ts";
 import { type Core, newId } from "../instance.ts";
 import errors from "../text/errors.json" with { type: "json" };

@@ -1,3 +1,4 @@
+// Secrets: values that nothing shows. Texts are veiled, and requests alone fill in the placeholders.
 import fs from "node:fs";
 import path from "node:path";
 import type * as contract from "../contract.ts";

@@ -26,7 +26,7 @@ export async function takeNotes(state: State, ctx: Ctx, upTo: number, hint: stri
   const isCut = state.zz.config.method === "truncate"; // earlier notes stay
   const refuse = (why: string) =>
     new Error(
-      `Cannot ${isCut ? "shorten" : "summarise"} the conversation: ${why}. It stays as it is; /compact tries again.`,
+      `Cannot ${isCut ? "shorten" : "summarise"} the conversation: ${why.replace(/\.$/, "")}. It stays as it is; /compact tries again.`,
     );
   const before = notesIn(chat.messages[0]);
   const leaving = chat.messages.slice(before ? 2 : 0, upTo);

@@ -70,6 +70,12 @@ describe("The drawing of the rooms", () => {
     deepEqual(wrong, [], "imports that point up or out of the house");
   });
 
+  test("stands over files whose first line says what they do", () =>
+    deepEqual(
+      HOUSE.filter((file) => !/^\/[/*]/.test(text(file))),
+      [],
+    ));
+
   test("has a README in each room: its first line is its job, and what it keeps for itself nobody else imports", () => {
     const users = HOUSE.flatMap((file) => [...importsOf(file), ...dynamicImports(file)].map((to) => ({ file, to })));
     for (const room of rooms.filter((room) => /^kernel\/.*\/$/.test(room))) {

@@ -1,6 +1,6 @@
 // A piece of code as a function or a constant of its own, by TypeScript's own extraction.
-import { Node, type ts } from "ts-morph";
-import { applied, type Edit, editsOf, type Opened, type Plan, sourceOf, styleOf } from "./project.ts";
+import { Node, type SourceFile, ts } from "ts-morph";
+import { applied, editsOf, isPlain, type Opened, type Plan, sourceOf, styleOf } from "./project.ts";
 
 const REFACTOR = "Extract Symbol";
 
@@ -15,6 +15,8 @@ function extract(opened: Opened, what: "function" | "constant"): Plan {
   if (source.getDescendants().some((node) => Node.isIdentifier(node) && node.getText() === name))
     throw new Error(`'${name}' already means something in it. Choose another name.`);
   const range = rangeOf(source.getFullText(), opened.code ?? "", opened.line);
+  if (what === "constant" && isConditional(source, range))
+    throw new Error("it runs only at times, or again and again, and a constant would run it once. Extract a function.");
   const wishes = { provideRefactorNotApplicableReason: true };
   const kind = `refactor.extract.${what}`;
   const actions = service.getApplicableRefactors(file, range, wishes, undefined, kind).flatMap((one) => one.actions);
@@ -32,11 +34,51 @@ function extract(opened: Opened, what: "function" | "constant"): Plan {
   const made = applied(source.getFullText(), edits);
   const [given = ""] = /^[\w$]+/.exec(made.slice(found?.renameLocation ?? made.length)) ?? [];
   if (!given) throw new Error("TypeScript gave it no name. Choose other code.");
-  const named = new RegExp(`(?<![\\w$])${given.replaceAll("$", "\\$")}(?![\\w$])`, "g");
+  const text = renamed(made, file, given, name);
   return {
-    edits: edits.map((edit): Edit => ({ ...edit, text: edit.text.replace(named, name) })),
+    edits: [{ file, start: 0, end: source.getFullText().length, text }],
     said: `Extracted the ${what} '${name}' in '${paths[0]}'`,
   };
+}
+
+/** The name that TypeScript gave is replaced where it is one, not in texts. */
+function renamed(made: string, file: string, given: string, name: string): string {
+  const places: number[] = [];
+  const parsed = ts.createSourceFile(file, made, ts.ScriptTarget.Latest, true);
+  const visit = (node: ts.Node): void => {
+    if (ts.isIdentifier(node) && node.text === given) places.push(node.getStart());
+    ts.forEachChild(node, visit);
+  };
+  visit(parsed);
+  return places
+    .sort((a, b) => b - a)
+    .reduce((text, at) => text.slice(0, at) + name + text.slice(at + given.length), made);
+}
+
+/** Code that a condition decides on, or a loop repeats, unless it is a plain value. */
+function isConditional(source: SourceFile, range: ts.TextRange): boolean {
+  let node: Node | undefined = source.getDescendantAtPos(range.pos);
+  const fits = (one: Node | undefined) => !!one && one.getStart() >= range.pos && one.getEnd() <= range.end;
+  while (fits(node?.getParent())) node = node!.getParent();
+  if (isPlain(node)) return false;
+  for (let inner = node, outer = node?.getParent(); inner && outer; [inner, outer] = [outer, outer.getParent()]) {
+    if (
+      Node.isBinaryExpression(outer) &&
+      outer.getRight() === inner &&
+      /^(&&|\|\||\?\?)=?$/.test(outer.getOperatorToken().getText())
+    )
+      return true;
+    if (Node.isConditionalExpression(outer) && outer.getCondition() !== inner) return true;
+    if (Node.isParameterDeclaration(outer) || Node.isCaseClause(outer)) return true;
+    if (Node.isIterationStatement(outer))
+      return !(Node.isForOfStatement(outer) || Node.isForInStatement(outer)) && outer.getStatement() !== inner;
+    if (Node.isIfStatement(outer))
+      return (
+        outer.getParent() !== undefined && Node.isIfStatement(outer.getParent()) && outer.getExpression() === inner
+      );
+    if (Node.isStatement(outer) || ts.isFunctionLike(outer.compilerNode)) return false;
+  }
+  return false;
 }
 
 function rangeOf(text: string, given: string, line: number | undefined): ts.TextRange {

@@ -2,7 +2,7 @@
 // Nothing is written here: the changes are handed to zz, which shows them.
 import fs from "node:fs";
 import path from "node:path";
-import { InMemoryFileSystemHost, Project, type SourceFile, ts } from "ts-morph";
+import { InMemoryFileSystemHost, Node, Project, type SourceFile, ts } from "ts-morph";
 import type { CompilerGate } from "zz";
 import { isInside, tryTo } from "zz/text";
 
@@ -246,3 +246,31 @@ function sentenceOf({ file, start = 0, messageText }: ts.Diagnostic, root: strin
   const text = ts.flattenDiagnosticMessageText(messageText, " ").replace(/[.\s]*$/, ".");
   return `${path.relative(root, file?.fileName ?? "")}:${line}: ${text}`;
 }
+
+/** Whether it does nothing but give a value, whenever and however often that is. */
+export function isPlain(node: Node | undefined): boolean {
+  if (!node) return false;
+  const { compilerNode } = node;
+  if (ts.isFunctionLike(compilerNode) || Node.isIdentifier(node) || Node.isLiteralExpression(node)) return true;
+  if (PLAIN_WORDS.has(node.getKind())) return true;
+  if (Node.isBinaryExpression(node)) {
+    const operator = node.getOperatorToken().getKind();
+    const assigns = operator >= ts.SyntaxKind.FirstAssignment && operator <= ts.SyntaxKind.LastAssignment;
+    return !assigns && isPlain(node.getLeft()) && isPlain(node.getRight());
+  }
+  if (Node.isPrefixUnaryExpression(node)) return !STEPS.has(node.getOperatorToken()) && isPlain(node.getOperand());
+  if (Node.isPropertyAssignment(node))
+    return !Node.isComputedPropertyName(node.getNameNode()) && isPlain(node.getInitializer());
+  if (Node.isShorthandPropertyAssignment(node)) return true;
+  if (PARTS.some((is) => is(node)))
+    return node.forEachChildAsArray().every((part) => Node.isTypeNode(part) || isPlain(part));
+  return false;
+}
+const PLAIN_WORDS: ReadonlySet<ts.SyntaxKind> = new Set([
+  ...[ts.SyntaxKind.TrueKeyword, ts.SyntaxKind.FalseKeyword, ts.SyntaxKind.NullKeyword, ts.SyntaxKind.ThisKeyword],
+]);
+const STEPS: ReadonlySet<ts.SyntaxKind> = new Set([ts.SyntaxKind.PlusPlusToken, ts.SyntaxKind.MinusMinusToken]);
+const PARTS = [
+  ...[Node.isObjectLiteralExpression, Node.isArrayLiteralExpression, Node.isParenthesizedExpression],
+  ...[Node.isAsExpression, Node.isSatisfiesExpression, Node.isNonNullExpression, Node.isConditionalExpression],
+] as const;

@@ -1,6 +1,6 @@
 // Imports in order, missing ones added, and what nothing uses removed.
-import { Node, type SourceFile, ts } from "ts-morph";
-import { applied, type Edit, editsOf, type Opened, type Plan, sourceOf, styleOf } from "./project.ts";
+import { Node, type SourceFile, type ts } from "ts-morph";
+import { applied, type Edit, editsOf, isPlain, type Opened, type Plan, sourceOf, styleOf } from "./project.ts";
 
 const MAX_REMOVALS = 500;
 const UNUSED = new Set([6133, 6192, 6196, 6198, 6199]); // what TypeScript calls what nothing uses
@@ -50,17 +50,34 @@ function firstRemoval(service: ts.LanguageService, source: SourceFile): Edit[] |
   return undefined;
 }
 
-/** A parameter belongs to the signature; a call or an await does something, whoever uses its value. */
+/** Only what does nothing by being there goes: imports, types, functions, and constants of plain values. */
 function isNeeded(source: SourceFile, start: number, length: number): boolean {
   const node = source.getDescendantAtStartWithWidth(start, length) ?? source.getDescendantAtPos(start);
-  const own = [node, ...(node?.getAncestors() ?? [])].find(
-    (one) => Node.isParameterDeclaration(one) || Node.isVariableDeclaration(one) || Node.isStatement(one),
-  );
-  if (Node.isParameterDeclaration(own)) return true;
-  return (Node.isVariableDeclaration(own) || Node.isVariableStatement(own)) && hasEffect(own);
+  const own = [node, ...(node?.getAncestors() ?? [])].find((one) => OWNERS.some((is) => is(one)));
+  return !isRemovable(own);
 }
-const hasEffect = (node: Node): boolean =>
-  [Node.isCallExpression, Node.isNewExpression, Node.isAwaitExpression, Node.isYieldExpression].some((is) =>
-    is(node),
-  ) ||
-  (!ts.isFunctionLike(node.compilerNode) && node.forEachChildAsArray().some(hasEffect));
+const OWNERS = [
+  ...[Node.isParameterDeclaration, Node.isBindingElement, Node.isVariableDeclaration, Node.isStatement],
+  ...[
+    Node.isPropertyDeclaration,
+    Node.isMethodDeclaration,
+    Node.isGetAccessorDeclaration,
+    Node.isSetAccessorDeclaration,
+  ],
+] as const;
+const HARMLESS = [
+  ...[Node.isImportDeclaration, Node.isImportEqualsDeclaration, Node.isFunctionDeclaration],
+  ...[Node.isTypeAliasDeclaration, Node.isInterfaceDeclaration],
+] as const;
+
+function isRemovable(own: Node | undefined): boolean {
+  if (Node.isVariableStatement(own)) return own.getDeclarations().every(isRemovable);
+  if (Node.isVariableDeclaration(own))
+    return (
+      Node.isIdentifier(own.getNameNode()) &&
+      own.getVariableStatement()?.getDeclarationKind() === "const" &&
+      isPlain(own.getInitializer())
+    );
+  if (Node.isMethodDeclaration(own)) return own.getDecorators().length === 0;
+  return HARMLESS.some((is) => is(own));
+}

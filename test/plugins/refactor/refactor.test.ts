@@ -19,6 +19,14 @@ const code = (text: string) => ({ ...TS, "a.ts": text });
 const signature = (...parameters: string[]) => ({ action: "change_signature", path: "src/add.ts", name: "add", parameters });
 const extract = (what: string, code: string, more = {}) => ({ action: `extract_${what}`, path: "a.ts", code, name: "made", ...more });
 const move = (path: string, to: string) => ({ action: "move", path, to });
+const DOES = `declare function g(): number;
+let n = 0, last;
+last = g();
+const q = String.raw\`x\`, id = n++, z = (n = 5), m = delete process.env.A;
+class Stat { static x = g(); }
+for (const item of [null]) { n++; }
+export { n };
+`;
 const tidy = (action: string, path = "a.ts") => ({ action, path });
 
 /** What differs afterwards; undefined: it is gone. */
@@ -69,6 +77,8 @@ const MADE: Record<string, [title: string, files: Files, args: object, made: Rec
         ...BOTH,
         "src/a.ts": 'import { add } from "./add";\nfunction one() {}\nfunction two() {\n  one();\n}\nconst kept = add(1, 2);\nconst gone = () => add(1, 2);\nexport function f(a: number) {}\n',
       }, tidy("remove_unused", "src/a.ts"), { "src/a.ts": 'import { add } from "./add";\nconst kept = add(1, 2);\nexport function f(a: number) {}\n' }],
+    ["nothing that does something: calls, steps, assignments, tagged templates, classes, loops",
+      code(`${DOES}const plain = { a: [1, -2] };\n`), tidy("remove_unused"), { "a.ts": DOES }],
   ],
   change_signature: [
     ["one added, with calls within calls", BOTH, { ...signature("b", "a", "by: number"), value: "1" },
@@ -101,6 +111,7 @@ const MADE: Record<string, [title: string, files: Files, args: object, made: Rec
       { "a.ts": "export function f(a: number) {\n   const c = made(a);\n   return c;\n}\n\nfunction made(a: number) {\n   const b = a * 2;\n   const c = b + 1;\n   return c;\n}\n", }],
   ],
   extract_constant: [
+    ["with TypeScript's own name for it in a text", code('export const s = "newLocal stays " + 2;\n'), extract("constant", '"newLocal stays " + 2'), { "a.ts": 'const made = "newLocal stays " + 2;\nexport const s = made;\n' }],
     ["one of two, in CRLF and tabs, in JavaScript alone", { "a.js": "function f(a) {\r\n\tg(a * 2);\r\n\tg(a * 2);\r\n}\r\n" }, { ...extract("constant", "a * 2"), path: "a.js", line: 3 },
       { "a.js": "function f(a) {\r\n\tg(a * 2);\r\n\tconst made = a * 2;\r\n\tg(made);\r\n}\r\n" }],
   ],
@@ -137,6 +148,8 @@ const REFUSED: [title: string, files: Files, args: object, why: RegExp, spoil?: 
     /at src\/more\.ts:2 it is used in another way than by a call: '\[1\]\.reduce\(add\)'/] as never,
   ["a call that spreads", ...[{ ...HARD, "src/more.ts": `${HARD["src/more.ts"]}add(...([1, 2] as const));\n` }, signature("b", "a")], /the call at src\/more\.ts:2 spreads what it passes/] as never,
   ["half of an expression", code("export const f = (a: number) => a + 2 * a;\n"), extract("constant", "a + 2"), /Choose other code/],
+  ...["ok && g()", "while (g()) {}", "for (let i = 0; g(); i++) {}", "ok ? g() : 1"].map((line) =>
+    [`a constant out of '${line}'`, code(`declare const ok: boolean;\ndeclare function g(): boolean;\n${line};\n`), { ...extract("constant", "g()"), line: 3 }, /runs only at times/] as (typeof REFUSED)[number]),
   ["a name that stands there", code("const made = 1, f = 1 + 2;\n"), extract("constant", "1 + 2"), /'made' already means something/],
   ["code that is there twice", code("f(1 + 2);\ng(1 + 2);\n"), extract("constant", "1 + 2"), /2 times: at lines 1, 2\./],
   ["a link", { ...BOTH, "src/own.ts": "" }, move("l.ts", "m.ts"), /Name 'src\/add\.ts' itself/, (root) => fs.symlinkSync("src/add.ts", join(root, "l.ts"))],

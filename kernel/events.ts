@@ -75,7 +75,7 @@ export function pauseLimitWhileWaiting(ctx: contract.Ctx, { wait }: Deadline): c
 
 export function assertPhaseChange(from: Phase, to: Phase): void {
   const next: readonly Phase[] = [...PHASES[from], "error", "aborted"];
-  if (!next.includes(to)) throw fault(`Cannot go from '${from}' to '${to}': there is no such step. This is a bug in zz.`);
+  if (!next.includes(to)) throw fault(`Cannot go from '${from}' to '${to}': no step leads there. This is a bug in zz.`);
 }
 
 /** What may be shown or run only in that phase. */

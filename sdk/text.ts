@@ -12,6 +12,7 @@ export { removeTree, temporaryFolder } from "../kernel/system/temporary-files.ts
 export { codeOf, errnoSentence, fault, sentenceOf, usage } from "../kernel/text/faults.ts";
 export { joinHalves } from "../kernel/text/join-continuation.ts";
 export { wrongInSchema } from "../kernel/text/json-schema.ts";
+export { fitsStars } from "../kernel/text/name-patterns.ts";
 export {
   byName,
   CHARS_PER_TOKEN,

@@ -11,14 +11,14 @@ export function fitsText(pattern: string, text: string): boolean {
   if (!isPattern(pattern)) return pattern === text;
   return fitsLetters(lettersOf(pattern), text);
 }
-const fitsLetters = (letters: string[], text: string): boolean => fits(letters, [...text], (letter) => letter === "*", fitsLetter);
+const fitsLetters = (letters: string[], text: string): boolean => fitsStars(letters, [...text], (letter) => letter === "*", fitsLetter);
 const fitsLetter = (letter: string, other: string): boolean => letter === "?" || letter === other;
 const lettersOf = (pattern: string): string[] => [...pattern.replace(/\*+/g, "*")];
 
 /** Below where the pattern starts: `*` and `?` within a name, `**` for any folders. What is inside of a folder that matches, matches. */
 export function pathPattern(pattern: string): (file: string) => boolean {
   const segments: Segment[] = [...pattern.split("/").filter(Boolean).map(toSegment), undefined];
-  return (file) => fits(segments, file.split("/").filter(Boolean), isAny, fitsSegment);
+  return (file) => fitsStars(segments, file.split("/").filter(Boolean), isAny, fitsSegment);
 }
 
 type Segment = { letters: string[] } | { text: string } | undefined; // undefined: any number of folders
@@ -29,7 +29,7 @@ const fitsSegment = (part: Segment, name: string): boolean => ("text" in part! ?
 /** A command by its words: `*` is one word, `**` any number; further words are covered. */
 export function fitsWords(pattern: string, command: string): boolean {
   const [asked, words] = [pattern, command].map((text) => text.split(/\s+/).filter(Boolean)) as [string[], string[]];
-  return fits([...asked, "**"], words, (word) => word === "**", fitsText);
+  return fitsStars([...asked, "**"], words, (word) => word === "**", fitsText);
 }
 
 /** A host, with or without a port: `*` matches any characters, dots included; without a port it covers all ports. */
@@ -45,7 +45,7 @@ function hostOf(text: string): { name: string; port: string } {
 }
 
 /** Greedy from star to star: when a piece does not match, the last star takes one more character. Earlier stars never need to. */
-function fits<P, I>(pattern: P[], items: I[], isStar: (one: P) => boolean, one: (part: P, item: I) => boolean): boolean {
+export function fitsStars<P, I>(pattern: P[], items: I[], isStar: (one: P) => boolean, one: (part: P, item: I) => boolean): boolean {
   let [at, star, mark] = [0, -1, 0];
   for (let i = 0; i < items.length; ) {
     if (at < pattern.length && isStar(pattern[at]!)) [star, mark] = [at++, i];

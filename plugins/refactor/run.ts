@@ -39,7 +39,7 @@ export async function run(args: Args, ctx: Ctx): Promise<Result> {
 }
 
 async function orderOf({ action, path: given, ...more }: Args, { files, permissions, root }: Ctx): Promise<Order> {
-  if (!ACTIONS.includes(action)) throw new Error(`there is no action '${action}'. Choose from ${ACTIONS.join(", ")}.`);
+  if (!ACTIONS.includes(action)) throw new Error(`'${action}' is not an action. Choose from ${ACTIONS.join(", ")}.`);
   const real = files.path(given);
   const name = path.relative(root, real);
   if (!name || name.startsWith("..")) throw new Error("it is not a part of the project. Name a file in it.");

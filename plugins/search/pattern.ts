@@ -1,6 +1,7 @@
 // What a glob pattern means. Not a library, since those turn patterns into regular expressions, which can hang on a
 // long name (`*a*a*a*a*b`); here the work is at most stars times letters. Also, [slug] may be the literal name of a
 // folder.
+import { fitsStars } from "zz/text";
 
 const MAX_PATTERN_CHARS = 1_000;
 const MAX_EXPANSIONS = 1_000; // of the braces
@@ -21,25 +22,13 @@ export function matcher(pattern: string): (name: string) => boolean {
   return (name) => {
     if (name === plain) return true;
     const parts = name.split("/").map((part) => [...part]);
-    return ways.some((way) => fits(way, parts, (segment) => segment === undefined, fitsName));
+    return ways.some((way) => fitsStars(way, parts, (segment) => segment === undefined, fitsName));
   };
 }
 
 const fitsName = (segment: Token[] | undefined, name: string[]): boolean =>
-  fits(segment!, name, (token) => token === "*", fitsChar);
+  fitsStars(segment!, name, (token) => token === "*", fitsChar);
 const fitsChar = (token: Token, char: string): boolean => (typeof token === "string" ? token === char : token(char));
-
-/** Greedy from star to star: on a mismatch the last star takes one more item. Earlier ones never need to. */
-function fits<P, I>(pattern: P[], items: I[], isStar: (one: P) => boolean, one: (p: P, item: I) => boolean): boolean {
-  let [at, star, mark] = [0, -1, 0];
-  for (let i = 0; i < items.length; ) {
-    if (at < pattern.length && isStar(pattern[at]!)) [star, mark] = [at++, i];
-    else if (at < pattern.length && one(pattern[at]!, items[i]!)) [at, i] = [at + 1, i + 1];
-    else if (star < 0) return false;
-    else [at, i] = [star + 1, ++mark];
-  }
-  return pattern.slice(at).every(isStar);
-}
 
 /** One entry per folder, undefined for `**`. A final `**` needs a name: a/** matches what is in a, not a itself. */
 function segments(pattern: string, brackets: boolean): (Token[] | undefined)[] {

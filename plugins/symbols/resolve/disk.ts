@@ -120,7 +120,7 @@ function isKept(kept: Partial<Kept>): boolean {
   return [seen, ways, found].every((one) => !!one && typeof one === "object");
 }
 
-/** Nothing also where a file is in the place of its folder, which is no missing file to the system. */
+/** Also undefined where a file stands in place of the folder: the system reports that as another error than a missing file. */
 export const statOf = (file: string): fs.Stats | undefined => tryTo(() => fs.statSync(file, { throwIfNoEntry: false }));
 /** The modification time alone would miss a package that was unpacked, since unpacking sets it. */
 function stampOf(file: string): string {

@@ -131,7 +131,7 @@ for (const [action, rows] of Object.entries(MADE))
 const HARD = { ...BOTH, "src/more.ts": 'import { add } from "./add";\n' };
 const REFUSED: [title: string, files: Files, args: object, why: RegExp, spoil?: (root: string) => void][] = [
   ["broken syntax", code("export const = 1;\n"), tidy("remove_unused"), /syntax is broken at a\.ts:1: .*Correct that first\.$/],
-  ["an action that is not there", BOTH, tidy("inline", "src/add.ts"), /no action 'inline'\. Choose from move,/],
+  ["an action that is not there", BOTH, tidy("inline", "src/add.ts"), /'inline' is not an action\. Choose from move,/],
   ["a file that is not there", BOTH, tidy("fix_imports", "b.ts"), /^Cannot fix imports 'b\.ts': nothing is there\./],
   ["a file outside", BOTH, tidy("fix_imports", "../b.ts"), /not a part of the project/],
   ["what is no code", { "a.md": "" }, tidy("fix_imports", "a.md"), /no TypeScript or JavaScript is there/],

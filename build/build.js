@@ -7,7 +7,17 @@ import { join } from "node:path";
 
 process.chdir(join(import.meta.dirname, ".."));
 const STAMPS = "dist/built.json";
-const SOURCE = ["zz.ts", "kernel", "sdk", "plugins", "build", "package.json", "tsconfig.json", "node_modules/.package-lock.json"];
+const SOURCE = [
+  "zz.ts",
+  "kernel",
+  "sdk",
+  "plugins",
+  "packages",
+  "build",
+  "package.json",
+  "tsconfig.json",
+  "node_modules/.package-lock.json",
+];
 const TSC = ["node_modules/typescript/bin/tsc", "-p", "tsconfig.json"];
 
 /** `from` is what goes into a step, `gives` what comes of it: files, folders, or patterns of names in a folder. */

@@ -15,7 +15,7 @@ const ROOT = process.cwd();
 const loads = (filter, load) => ({ name: String(filter), setup: (build) => build.onLoad({ filter }, load) });
 
 /** An ES import has Node touch every export of node:fs or node:util, and load streams and workers with it: 1 MB of memory. */
-const builtins = loads(/(zz|kernel\/[\w-]+|sdk\/\w+|plugins[^.]*)\.ts$/, ({ path }) => ({
+const builtins = loads(/(zz|kernel\/[\w-]+|sdk\/\w+|(plugins|packages)[^.]*)\.ts$/, ({ path }) => ({
   loader: "ts",
   contents: readFileSync(path, "utf8").replace(
     /^import (?!.*\btype )(\w+|\{[\w, ]+\}) from ("node:[\w/]+");$/gm,
@@ -40,13 +40,14 @@ const quantizer = loads(/node_modules\/sixel\/upng\.js$/, ({ path }) => ({ conte
 
 /** What libraries import and zz never reaches: tables and emoji of marked-terminal, how chalk finds out whether there are colours. */
 const UNUSED = /^(whatwg-fetch|cli-highlight|cli-table3|node-emoji|supports-hyperlinks|#supports-color)$/;
-const plugins = readdirSync("plugins")
-  .filter((name) => name.endsWith(".ts") || existsSync(`plugins/${name}/index.ts`))
-  .map((name) => name.replace(/\.ts$/, ""))
-  .sort();
+const own = ["plugins", "packages"]
+  .flatMap((folder) => readdirSync(folder).map((name) => ({ name: name.replace(/\.ts$/, ""), file: `./${folder}/${name}` })))
+  .filter(({ file }) => file.endsWith(".ts") || existsSync(`${file}/index.ts`))
+  .sort((a, b) => (a.name < b.name ? -1 : 1));
+const plugins = own.map(({ name }) => name);
 const MADE = {
   unused: "export default {}; export const [highlight, get] = [];",
-  "own-plugins": `${plugins.map((name, i) => `import * as p${i} from "./plugins/${name}";`).join("\n")}
+  "own-plugins": `${own.map(({ file }, i) => `import * as p${i} from "${file}";`).join("\n")}
     export default { ${plugins.map((name, i) => `"${name}": p${i}`).join(", ")} };`,
 };
 const made = {
@@ -60,7 +61,7 @@ const made = {
 
 const OUTPUT = { bundle: true, format: "esm", platform: "node", target: "node22.18", minify: true, logLevel: "warning" };
 /** What runs in processes that decode strangers' bytes (sdk/decode.ts). */
-const DECODERS = ["sdk/decoder.ts", "plugins/web/decode-page.ts", "plugins/web/decode-pdf.ts", "plugins/terminal/decode-image.ts"];
+const DECODERS = ["sdk/decoder.ts", "packages/web/decode-page.ts", "packages/web/decode-pdf.ts", "plugins/terminal/decode-image.ts"];
 
 /**
  * Each chunk that a start loads takes it a third of a millisecond, and there are a dozen, since so many others share a part of them.
@@ -99,7 +100,7 @@ async function joinStart() {
 
 /** Grammars of other languages, compressed: 20 MB in their packages, 1.5 MB here. It takes ten seconds, so once for what is installed. */
 function packGrammars() {
-  const all = JSON.parse(readFileSync("plugins/symbols/languages/grammars.json", "utf8"));
+  const all = JSON.parse(readFileSync("packages/symbols/languages/grammars.json", "utf8"));
   const installed = statSync("node_modules/.package-lock.json", { throwIfNoEntry: false })?.mtimeMs ?? Date.now();
   mkdirSync("dist/grammars", { recursive: true });
   for (const name of readdirSync("dist/grammars")) if (!Object.hasOwn(all, name.split(".")[0])) rmSync(`dist/grammars/${name}`);
@@ -119,8 +120,8 @@ await build({
   outdir: "dist",
   entryPoints: {
     ...{ kernel: "zz.ts", plugins: "own-plugins", test: "sdk/testing.ts", text: "sdk/text.ts", compilers: "kernel/gate/compiler-gate.ts" },
-    ...{ "symbols-worker": "plugins/symbols/worker.ts", "writing-worker": "plugins/writing/worker.ts" },
-    "refactor-worker": "plugins/refactor/worker.ts",
+    ...{ "symbols-worker": "packages/symbols/worker.ts", "writing-worker": "packages/writing/worker.ts" },
+    "refactor-worker": "packages/refactor/worker.ts",
     ...Object.fromEntries(DECODERS.map((file) => [basename(file, ".ts"), file])),
   },
   plugins: [parser, clients, quantizer, builtins, made],

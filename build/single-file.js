@@ -8,7 +8,7 @@ const filesIn = (folder) =>
     .filter((entry) => entry.isFile())
     .map((entry) => `${entry.parentPath}/${entry.name}`);
 const names = [
-  ...filesIn("dist").filter((name) => !/^dist\/types\/(plugins|test)\/|^dist\/built\.json$|\.mjs$/.test(name)),
+  ...filesIn("dist").filter((name) => !/^dist\/types\/(plugins|packages|test)\/|^dist\/built\.json$|\.mjs$/.test(name)),
   ...[...filesIn("prompts"), ...filesIn("plugins/examples"), "package.json", "LICENSE"],
   ...["zod", "typebox"] // which plugins import
     .flatMap((name) => filesIn(`node_modules/${name}`))

@@ -7,7 +7,7 @@ import { basename } from "node:path";
 export const parser = {
   name: "parser",
   setup(build) {
-    build.onLoad({ filter: /plugins\/symbols\/(scan\/parser|resolve\/typescript)\.ts$/ }, ({ path }) => ({
+    build.onLoad({ filter: /packages\/symbols\/(scan\/parser|resolve\/typescript)\.ts$/ }, ({ path }) => ({
       loader: "ts",
       contents: readFileSync(path, "utf8")
         .replace('import { ts } from "ts-morph";', `import * as ts from "ts-parser/${basename(path, ".ts")}";`)

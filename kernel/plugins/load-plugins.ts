@@ -59,7 +59,8 @@ let inCheckout: LoadedPlugin[] | undefined;
 /** A checkout is its own home: plugins that were not part of the build are the person's. */
 function zzsIn(): LoadedPlugin[] {
   const built = tryTo(() => JSON.parse(textOf(path.join(PACKAGE_FOLDER, "dist", "plugins.json"))) as string[]);
-  return pluginsIn(path.join(ZZ_FOLDER, "plugins"), "zz").filter(({ name }) => built?.includes(name) ?? true);
+  const all = ["plugins", "packages"].flatMap((folder) => pluginsIn(path.join(ZZ_FOLDER, folder), "zz"));
+  return all.filter(({ name }) => built?.includes(name) ?? true).sort(byName);
 }
 
 /** The person's plugins: those of the home, of a trusted project, and those named by flags. */
@@ -98,7 +99,7 @@ function pluginIn(at: string, from: LoadedPlugin["from"]): LoadedPlugin[] {
   return file ? [{ ...newLoadedPlugin(file, from), name: path.basename(at) }] : [];
 }
 
-/** The file that "zz" in package.json names; with the keyword zz-plugin also the one that Node would find. plugins/install agrees. */
+/** The file that "zz" in package.json names; with the keyword zz-plugin also the one that Node would find. packages/install agrees. */
 function named(folder: string): string | undefined {
   const { zz, keywords, exports, main } = Object(tryTo(() => JSON.parse(textOf(path.join(folder, "package.json")))));
   const pick = (way: any): unknown => (Object(way) === way ? pick(way["."] ?? way.import ?? way.default) : way);

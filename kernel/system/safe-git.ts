@@ -54,7 +54,7 @@ const BY_VALUE: [key: RegExp, value: RegExp][] = [
   [/^extensions\.refstorage$/, /^(files|reftable)$/], // newer ones may name a folder elsewhere
   [/^core\.fsmonitor$/, /^(false|no|off|0|)$/i],
 ];
-/** Switched off by name in zz's own questions: see QUIET, and plugins/git for the filters. */
+/** Switched off by name in zz's own questions: see QUIET, and packages/git for the filters. */
 const OFF = new RegExp(
   `^(core\\.(fsmonitor|hookspath|pager)|log\\.showsignature|submodule\\.recurse|diff\\.submodule|status\\.submodulesummary
   |filter\\..*\\.(clean|smudge|process|required))$`.replace(/\s+/g, ""),

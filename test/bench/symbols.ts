@@ -1,9 +1,9 @@
 // What knowing a project's symbols costs, and how good its map is.
 import fs from "node:fs";
 import { join } from "node:path";
-import { mapFrom, type Source, surveyOf } from "../../plugins/symbols/rank.ts";
-import { bagOf, readBag } from "../../plugins/symbols/scan/words.ts";
-import { scan } from "../../plugins/symbols/scan.ts";
+import { mapFrom, type Source, surveyOf } from "../../packages/symbols/rank.ts";
+import { bagOf, readBag } from "../../packages/symbols/scan/words.ts";
+import { scan } from "../../packages/symbols/scan.ts";
 import { embed } from "../../zz.ts";
 import type { Bench, Figure, Measure } from "../support/bench.ts";
 import { CORPORA, corporaFolder, unpackCorpora } from "../support/corpora.ts";

@@ -4,7 +4,7 @@ import { existsSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { CLOCK } from "../../kernel/text/clock.ts";
-import { ollamaAt } from "../../plugins/setup/pull.ts";
+import { ollamaAt } from "../../packages/setup/pull.ts";
 import { json, refuse as refuseAnthropic, say as sayAnthropic } from "../support/fake/anthropic.ts";
 import { serve } from "../support/fake/http.ts";
 import { fakeOllama, notInRegistry, pulling, say } from "../support/fake/ollama.ts";

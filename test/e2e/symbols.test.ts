@@ -4,7 +4,7 @@ import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { after, type TestContext, test } from "node:test";
 import { setImmediate } from "node:timers/promises";
-import { countTokens } from "../../plugins/symbols/rank.ts";
+import { countTokens } from "../../packages/symbols/rank.ts";
 import { type Harness, harness, type Step } from "../../sdk/testing.ts";
 import { repl } from "../support/repl.ts";
 import { place } from "../support/run.ts";

@@ -103,7 +103,7 @@ test("where the system sets no limits, a job's process ends itself when it takes
 test("nothing else in zz loads what decodes", () => {
   const decoders =
     /["'](?:pngjs|jpeg-js|sixel\/.*|unpdf|@mozilla\/readability|turndown|@mixmark-io\/domino|(?:node:)?zlib)["']/;
-  const others = ["plugins/symbols/store.ts", "plugins/symbols/languages/grammar.ts"]; // checksums; grammars that zz brings
+  const others = ["packages/symbols/store.ts", "packages/symbols/languages/grammar.ts"]; // checksums; grammars that zz brings
   const streams = ["kernel/conversation/http-transport.ts"]; // unpacked piece by piece, off the main thread, as far as its reader asks
   const folders = ["kernel", "plugins", "sdk"].flatMap((at) =>
     readdirSync(join(ROOT, at), { recursive: true, encoding: "utf8" }).map((name) => join(at, name)),

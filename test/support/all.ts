@@ -1,6 +1,6 @@
 // `npm test` and `npm run test:all`: runs the test files, in a few processes at a time, and says what they cost. Runs only the files given, if
 // any. ZZ_ORDER=SEED shuffles them, which must change nothing.
-import { existsSync, globSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir, userInfo } from "node:os";
 import { delimiter, dirname, join, relative } from "node:path";
 import { Readable } from "node:stream";
@@ -10,7 +10,7 @@ import { parseArgs } from "node:util";
 import { cpuOfChildren } from "./machine.ts";
 import report from "./reporter.ts";
 import { random } from "./runs.ts";
-import { APART, SLICE } from "./suites.ts";
+import { APART, SLICE, testFiles } from "./suites.ts";
 
 const ROOT = join(import.meta.dirname, "..", "..");
 const AT_ONCE = 3; // on two cores: some tests wait more than they work
@@ -72,17 +72,17 @@ function files(): string[] {
   if (missing.length) throw new Error(`Cannot run '${missing.join("', '")}': no such file. Check the path.`);
   if (named.length) return named.map((file) => relative(ROOT, file));
   if (flags.slice) return SLICE;
-  const folders = flags.all ? "{kernel,sdk,plugins,security,e2e,all}" : "{kernel,sdk,plugins,security,e2e}";
-  return globSync(`test/${folders}/**/*.test.ts`, { cwd: ROOT }).sort();
+  return testFiles(Boolean(flags.all));
 }
 
 /** Files that share a process: loading zz takes as long as a dozen tests. Each passes alone, too, and in any order. */
 function groups(all: string[]): [name: string, files: string[]][] {
   const shared = new Map<string, string[]>();
   for (const file of all) {
-    const [, place] = /^test\/(.*)\.test\.ts$/.exec(file) ?? [];
-    const [top, inner, deeper] = dirname(place!).split("/");
-    const name = APART.includes(place!) || top === "all" ? place! : [top, inner, deeper].filter(Boolean).join("/");
+    const place = file.replace(/^test\/|\.test\.ts$/g, "");
+    const [top, inner, deeper] = dirname(place).split("/");
+    const isAlone = APART.includes(place) || top === "all" || place.includes("/test/all/");
+    const name = isAlone ? place : [top, inner, deeper].filter(Boolean).join("/");
     shared.set(name, [...(shared.get(name) ?? []), file]);
   }
   const rank = (name: string) => (APART.includes(name) ? APART.indexOf(name) : APART.length);

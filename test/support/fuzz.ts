@@ -6,9 +6,10 @@
 //   npm run fuzz -- --rounds N        ends after so many rounds
 //   ZZ_RUNS=5000 npm run fuzz         how many cases a property has; 1,000 without it
 import { spawn } from "node:child_process";
-import { globSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
+import { testFiles } from "./suites.ts";
 
 const ROOT = join(import.meta.dirname, "..", "..");
 /** What makes a file random, itself or by what of test/support it imports. */
@@ -18,9 +19,7 @@ const rounds = { type: "string", default: "Infinity" } as const;
 const { values: flags, positionals: named } = parseArgs({ options: { rounds }, allowPositionals: true });
 const files = named.length
   ? named
-  : globSync("test/**/*.test.ts", { cwd: ROOT })
-      .sort()
-      .filter((file) => SOURCES.test(readFileSync(join(ROOT, file), "utf8")));
+  : testFiles(true).filter((file) => SOURCES.test(readFileSync(join(ROOT, file), "utf8")));
 for (let round = 0; round < Number(flags.rounds); round++) for (const file of files) await run(file);
 
 async function run(file: string): Promise<void> {

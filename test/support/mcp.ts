@@ -6,7 +6,7 @@ import { harness, type Setup } from "../../sdk/testing.ts";
 import { ROOT } from "./run.ts";
 import { stripped } from "./stripped.ts";
 
-export const [PLUGIN, FAKE] = [join(ROOT, "plugins", "mcp", "index.ts"), stripped("test/support/fake/mcp.ts")];
+export const [PLUGIN, FAKE] = [join(ROOT, "packages", "mcp", "index.ts"), stripped("test/support/fake/mcp.ts")];
 export const command = process.execPath;
 export const fake = (...args: string[]) => ({ command, args: [FAKE, ...args], sandbox: false });
 

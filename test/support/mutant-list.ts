@@ -17,7 +17,7 @@ const PARTS: [patterns: string[], count: number][] = [
   [["plugins/{sessions,undo,conversation}.ts"], 8],
   [["plugins/edit-file/*.ts", "plugins/{edit-lines,write-file,move-file}.ts"], 14],
   [["plugins/wires/**/*.ts"], 18],
-  [["plugins/text-calls/**/*.ts"], 28],
+  [["packages/text-calls/**/*.ts"], 28],
 ];
 /** Apart from one another, in lines. */
 const APART = 4;

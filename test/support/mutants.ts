@@ -6,12 +6,13 @@
 //   --files GLOB    only mutants of these files
 //   --tests GLOB    only these test files
 //   --suite all     what `npm run test:all` runs, too
-import { globSync, readFileSync, writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { basename, dirname, join, matchesGlob } from "node:path";
 import { parseArgs } from "node:util";
 import { type Copy, copyOf } from "./copy.ts";
 import { type Covered, coverage } from "./coverage.ts";
 import { type Mutant, makeMutants, mutate } from "./mutant-list.ts";
+import { testFiles } from "./suites.ts";
 
 const ROOT = join(import.meta.dirname, "..", "..");
 const LIST = join(ROOT, "test", "support", "mutants.json");
@@ -51,7 +52,7 @@ async function runAll(): Promise<void> {
   process.on("exit", () => {
     for (const copy of copies) copy.remove();
   });
-  const all = await coverage(testFiles(), copies);
+  const all = await coverage(testsToRun(), copies);
   for (const [test, { passes }] of all) if (!passes) console.log(`Left out, since it fails without a mutant: ${test}`);
   const results = new Map<Mutant, Result>();
   const left = [...mutants];
@@ -67,10 +68,8 @@ async function runAll(): Promise<void> {
   tell(results);
 }
 
-function testFiles(): string[] {
-  const folders = flags.suite === "all" ? "{kernel,sdk,plugins,security,e2e,all}" : "{kernel,sdk,plugins,security,e2e}";
-  const files = globSync(`test/${folders}/**/*.test.ts`, { cwd: ROOT }).sort();
-  return files.filter((file) => file !== STYLE && matchesGlob(file, flags.tests));
+function testsToRun(): string[] {
+  return testFiles(flags.suite === "all").filter((file) => file !== STYLE && matchesGlob(file, flags.tests));
 }
 
 async function resultOf(mutant: Mutant, copy: Copy, all: Map<string, Covered>): Promise<Result> {
@@ -104,7 +103,7 @@ async function resultOf(mutant: Mutant, copy: Copy, all: Map<string, Covered>): 
 
 /** Which tests to run first: those of the same name, of the same folder, and all others. */
 function distance(test: string, file: string): number {
-  const place = test.replace(/^test\/(all\/)?/, "").replace(/\.test\.ts$/, "");
+  const place = test.replace(/^test\/(all\/)?/, "").replace(/\/test\/|\.test\.ts$/g, "");
   const parts = file.replace(/\.ts$/, "").split("/");
   if (parts.includes(basename(place)) && place.startsWith(parts[0]!)) return 0;
   const folder = parts.slice(0, 2).join("/");

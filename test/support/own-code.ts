@@ -1,6 +1,6 @@
 // What zz must know of its own code, asked of the whole folder or of a part of it.
 import { match, ok } from "node:assert/strict";
-import { countTokens } from "../../plugins/symbols/rank.ts";
+import { countTokens } from "../../packages/symbols/rank.ts";
 
 export async function knowsOwnCode(folders: { home: string; root: string }): Promise<void> {
   const { embed } = await import("../../zz.ts");

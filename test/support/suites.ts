@@ -1,9 +1,21 @@
-// Which test files have a process of their own, and which of `npm run test:all` the CI runs.
+// Which test files there are, which have a process of their own, and which of `npm run test:all` the CI runs.
+import { globSync } from "node:fs";
+import { join } from "node:path";
+
+const ROOT = join(import.meta.dirname, "..", "..");
+
+/** What `npm test` runs, and with `all` what `npm run test:all` adds. A package has its tests beside it. */
+export function testFiles(all: boolean): string[] {
+  const files = ["test/{kernel,sdk,plugins,security,e2e}/**/*.test.ts", "packages/*/test/**/*.test.ts"];
+  const isOfAll = (file: string) => /^packages\/[^/]+\/test\/all\//.test(file);
+  const found = globSync([...files, ...(all ? ["test/all/**/*.test.ts"] : [])], { cwd: ROOT });
+  return found.filter((file) => all || !isOfAll(file)).sort();
+}
 
 /** Long ones, and those that start many programs or change their process; the longest first, so that none runs alone at the end. */
 export const APART =
-  `plugins/symbols/indexing security/canary plugins/writing/writing e2e/symbols plugins/read-tools plugins/install/install plugins/search/search
-  plugins/git/git e2e/one-shot plugins/shell/effects security/permissions plugins/shell/exec kernel/undo security/compiler-reads plugins/shell/ways
+  `packages/symbols/indexing security/canary packages/writing/writing e2e/symbols plugins/read-tools packages/install/install plugins/search/search
+  packages/git/git e2e/one-shot plugins/shell/effects security/permissions plugins/shell/exec kernel/undo security/compiler-reads plugins/shell/ways
   kernel/plugin-lifecycle security/plugins-and-servers security/hangs security/git-hostile plugins/shell/sandbox plugins/window/window e2e/readme
   security/planted-files`.split(/\s+/);
 

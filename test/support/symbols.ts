@@ -1,12 +1,12 @@
 // The scanner as in dist/: with only the compiler's parser, where nodes have no methods and no `text`.
 import { readFileSync } from "node:fs";
 import { createRequire, registerHooks } from "node:module";
-import type { Facts } from "../../plugins/symbols/scan/facts.ts";
-import { eachUse } from "../../plugins/symbols/scan/uses.ts";
+import type { Facts } from "../../packages/symbols/scan/facts.ts";
+import { eachUse } from "../../packages/symbols/scan/uses.ts";
 
 const URL = "parser:only";
 
-export async function parserOnly(): Promise<typeof import("../../plugins/symbols/scan.ts")> {
+export async function parserOnly(): Promise<typeof import("../../packages/symbols/scan.ts")> {
   const hooks = registerHooks({
     resolve: (name, context, next) => {
       if (!context.parentURL?.endsWith("?parser")) return next(name, context);
@@ -16,7 +16,7 @@ export async function parserOnly(): Promise<typeof import("../../plugins/symbols
     load: (url, context, next) =>
       url === URL ? { format: "module", source: cut(), shortCircuit: true } : next(url, context),
   });
-  const { href } = new globalThis.URL("../../plugins/symbols/scan.ts?parser", import.meta.url);
+  const { href } = new globalThis.URL("../../packages/symbols/scan.ts?parser", import.meta.url);
   try {
     return await import(href);
   } finally {

@@ -1,0 +1,68 @@
+// Whatever is configured for a provider goes where the person meant it: keys to the address that they were given for, prompts to a server
+// whose settings are understood.
+import { deepEqual, equal, match } from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, test } from "node:test";
+import { serve } from "../../../test/support/fake/http.ts";
+import { refuse, say } from "../../../test/support/fake/openai.ts";
+import { place, zz } from "../../../test/support/run.ts";
+import { harness } from "../../../test/support/script.ts";
+
+const KEY = "sk-given-for-another-server";
+
+test("/setup makes another server's address a provider of its own, with its key, and leaves openai as it is", async (t) => {
+  const keys: string[] = [];
+  const fake = await serve([say("Good.")], {
+    "GET /v1/models": ({ headers }) => {
+      keys.push(String(headers.authorization));
+      return refuse(200, { object: "list", data: [{ id: "own-7b", object: "model" }] });
+    },
+  });
+  t.after(fake.close);
+  const url = `${fake.url}/v1`;
+  const answer = async (question: string) => {
+    if (/Which model should/.test(question)) return "Enter another server's address";
+    if (/Base URL/.test(question)) return url;
+    return /key/.test(question) ? KEY : "own-7b";
+  };
+  const it = await harness({ own: true, answer }, t);
+  await it.command("setup");
+  const name = `local-${fake.port}`;
+  const kept = (file: string) => JSON.parse(readFileSync(join(it.home, file), "utf8"));
+  const settings = { providers: { [name]: { like: "openai", url } }, model: `${name}/own-7b` };
+  deepEqual([kept("zz.config.json"), kept("keys.json")], [settings, { [name]: KEY }]);
+  deepEqual([...new Set(keys)], [`Bearer ${KEY}`]);
+});
+
+describe("What is configured for a provider, but not understood, is not used", () => {
+  const run = async (providers: object) => {
+    const env = { OPENAI_API_KEY: KEY, OPENAI_BASE_URL: "http://127.0.0.1:49/vendor" };
+    return zz(place({}, { providers }), ["--once", "-m", "openai/m", "hi"], { env });
+  };
+  const url = "http://127.0.0.1:49/v1";
+  for (const [providers, code, words] of [
+    [{ openai: { base_url: url } }, 2, /^Cannot use provider 'openai': .*'base_url'\. Did you mean 'url'\?/m],
+    [{ openai: { ur: url } }, 2, /^Cannot use provider 'openai': .*'ur'\. Did you mean 'url'\?/m],
+    [{ openai: { apiKey: url } }, 2, /^Cannot use provider 'openai': .*'apiKey'\. Did you mean 'key'\?/m],
+    [{ opneai: { url } }, 2, /^Cannot use provider 'openai': the settings describe 'opneai', which nobody has\./m],
+    [{ groq: { baseUrl: url } }, 1, /Cannot reach '127\.0\.0\.1:49'/],
+  ] as const)
+    test(JSON.stringify(providers), async () => {
+      const ran = await run(providers);
+      equal(ran.code, code, ran.stderr);
+      match(ran.stderr, words);
+    });
+});
+
+test("a server of MCP with a setting that zz does not know is not used, and fields of other programs are left alone", async (t) => {
+  const misspelt = "comand enviroment header arg urls cwdir timeOut oath sandBox read_only hosts".split(" ");
+  const servers = misspelt.map((field, i) => [`s${i}`, { command: "true", [field]: "x" }]);
+  const mcpServers = { ...Object.fromEntries(servers), fine: { command: "true", type: "stdio", alwaysAllow: [] } };
+  const zz = await harness({ own: true, settings: { mcpServers } }, t);
+  const said = (await zz.command("mcp")).join("\n");
+  const why = "which zz does not know\\. (Did you mean|Its fields are)";
+  for (const [i, field] of misspelt.entries())
+    match(said, new RegExp(`'s${i}' is left out: it has "${field}", ${why}`));
+  equal(/'fine' is left out/.test(said), false, said);
+});

@@ -46,7 +46,7 @@ test("The page of the house: the type or file of every word is there", () => {
 
 test("The page of the house: what to add and what to leave alone name their tests", () => {
   for (const row of [...tableUnder("Where to add").slice(0, -1), ...tableUnder("What to leave alone")])
-    ok(/`test\/[\w/-]+\.test\.ts`|`npm run bench`/.test(row[2]!), `a test for '${row[0]!.trim()}'`);
+    ok(/`(test|packages)\/[\w/-]+\.test\.ts`|`npm run bench`/.test(row[2]!), `a test for '${row[0]!.trim()}'`);
 });
 
 test("The page of the house is where README.md and CONTRIBUTING.md lead, and their links lead somewhere", () => {

@@ -18,7 +18,7 @@ const filesOf = (folder: string): string[] =>
     .sort();
 const HOUSE = ["zz.ts", ...filesOf("kernel"), ...filesOf("sdk")];
 const DATA = ["kernel/settings/flags.json"]; // what else holds names of flags
-const PLUGINS = ["plugins", "packages"].flatMap(filesOf);
+const PLUGINS = ["plugins", "packages"].flatMap(filesOf).filter((file) => !/^[^/]+\/[^/]+\/test\//.test(file));
 const rooms = roomsOf(page);
 
 /**

@@ -82,7 +82,9 @@ function groups(all: string[]): [name: string, files: string[]][] {
     const place = file.replace(/^test\/|\.test\.ts$/g, "");
     const [top, inner, deeper] = dirname(place).split("/");
     const isAlone = APART.includes(place) || top === "all" || place.includes("/test/all/");
-    const name = isAlone ? place : [top, inner, deeper].filter(Boolean).join("/");
+    // Packages of one test file share a process.
+    const isSmall = top === "packages" && all.filter((other) => other.startsWith(`packages/${inner}/`)).length === 1;
+    const name = isAlone ? place : isSmall ? top : [top, inner, deeper].filter(Boolean).join("/");
     shared.set(name, [...(shared.get(name) ?? []), file]);
   }
   const rank = (name: string) => (APART.includes(name) ? APART.indexOf(name) : APART.length);

@@ -14,8 +14,8 @@ export function testFiles(all: boolean): string[] {
 
 /** Long ones, and those that start many programs or change their process; the longest first, so that none runs alone at the end. */
 export const APART =
-  `packages/symbols/indexing security/canary packages/writing/writing e2e/symbols plugins/read-tools packages/install/install plugins/search/search
-  packages/git/git e2e/one-shot plugins/shell/effects security/permissions plugins/shell/exec kernel/undo security/compiler-reads plugins/shell/ways
+  `packages/symbols/test/indexing security/canary packages/writing/test/writing e2e/symbols plugins/read-tools packages/install/test/install plugins/search/search
+  packages/git/test/git e2e/one-shot plugins/shell/effects security/permissions plugins/shell/exec kernel/undo security/compiler-reads plugins/shell/ways
   kernel/plugin-lifecycle security/plugins-and-servers security/hangs security/git-hostile plugins/shell/sandbox plugins/window/window e2e/readme
   security/planted-files`.split(/\s+/);
 

@@ -103,6 +103,7 @@ export interface LiveChat extends Writable<contract.Chat> {
   past?: string | true; // of a flag: the session whose changes it is about; true: the last one with changes
   turn: number;
   seen: Map<string, Seen>; // by real path, what the model was last shown of the file or wrote to it
+  unsavedSeen: Set<string>; // files of `seen` whose news the next message is saved with
 }
 
 export const MAX_TRIES = 3;

@@ -313,8 +313,13 @@ async function remove(given: string, ctx: Ctx): Promise<void> {
 // Export
 
 const FORMATS: Record<string, string | undefined> = {
-  ...{ md: ".md", markdown: ".md", json: ".json", jsonl: ".jsonl" },
-  ...{ "--md": ".md", "--json": ".json", "--jsonl": ".jsonl" },
+  md: ".md",
+  markdown: ".md",
+  json: ".json",
+  jsonl: ".jsonl",
+  "--md": ".md",
+  "--json": ".json",
+  "--jsonl": ".jsonl",
 };
 
 async function write(rest: string, ctx: Ctx): Promise<void> {

@@ -37,8 +37,16 @@ const REASONS = {
 type Failure = keyof typeof REASONS;
 /** How a process ends that reached a limit: itself, and as the sandbox reports it. */
 const ENDS: Record<string, Failure> = {
-  ...{ SIGABRT: "memory", SIGTRAP: "memory", SIGILL: "memory", SIGKILL: "memory", SIGXCPU: "time" },
-  ...{ 134: "memory", 133: "memory", 132: "memory", 137: "memory", 152: "time" },
+  SIGABRT: "memory",
+  SIGTRAP: "memory",
+  SIGILL: "memory",
+  SIGKILL: "memory",
+  SIGXCPU: "time",
+  134: "memory",
+  133: "memory",
+  132: "memory",
+  137: "memory",
+  152: "time",
 };
 
 /** Throws why it cannot be decoded, as what follows the colon in "Cannot read 'x': …". */
@@ -145,8 +153,11 @@ function start({ argv, third }: Box, { megabytes = MEGABYTES, seconds = SECONDS 
   const isPosix = process.platform !== "win32";
   const [program = "", ...args] = isPosix ? ["/bin/sh", "-c", limits, "sh", ...argv] : argv;
   const child = programs.start(program, args, {
-    ...{ cwd: path.dirname(nodeFile()), env: {}, stdio: ["pipe", "pipe", "ignore", third ? "pipe" : "ignore"] },
-    ...{ detached: isPosix, windowsHide: true }, // out of reach of the terminal's Ctrl+C: zz ends it
+    cwd: path.dirname(nodeFile()),
+    env: {},
+    stdio: ["pipe", "pipe", "ignore", third ? "pipe" : "ignore"],
+    detached: isPosix,
+    windowsHide: true, // out of reach of the terminal's Ctrl+C: zz ends it
   });
   (child.stdio[3] as Writable | null)?.on("error", () => {}).end(third);
   return child;

@@ -59,9 +59,18 @@ export async function recordAndWrite(
     const told = earlier.at(-1)?.is === was && earlier.slice(-MAX_DELTA_CHAIN).some((change) => change.base || !change.was);
     const [place, end] = sharedEnds(old, next);
     const entry = {
-      ...{ change: first + i, group: first, turn: chat.turn, tool, path: file, was, is, modes: [from?.mode ?? 0, to?.mode ?? 0] },
+      change: first + i,
+      group: first,
+      turn: chat.turn,
+      tool,
+      path: file,
+      was,
+      is,
+      modes: [from?.mode ?? 0, to?.mode ?? 0],
       ...(from && !told && { base: toContent(old) }),
-      ...{ place, cut: old.length - place - end, put: toContent(next.subarray(place, next.length - end)) },
+      place,
+      cut: old.length - place - end,
+      put: toContent(next.subarray(place, next.length - end)),
       made: moves ? [] : missingFolders(path.dirname(file)),
       ...(moves && { moves: keepMoves(sessionsFolder(core.options.home), moves) }),
     };

@@ -27,7 +27,8 @@ const toRules = (verdict: Verdict | "only", from: Rule["from"], rules: Rules = {
 export function initialRules(where: PathScope): Rule[] {
   const { root, home, allow, deny, settings } = where;
   const said = [
-    ...[...toRules("deny", "flag", deny), ...toRules("allow", "flag", allow)],
+    ...toRules("deny", "flag", deny),
+    ...toRules("allow", "flag", allow),
     ...words<Verdict | "only">("only deny ask allow").flatMap((verb) => toRules(verb, "settings", settings.permissions?.[verb])),
   ];
   for (const rule of said) checkRule(where, rule);
@@ -236,8 +237,17 @@ const led = new Map<string, string>();
 
 /** What zz itself is controlled by: a tool that could write it could allow itself anything. A checkout's plugins are zz's code. */
 const OWN_STATE = [
-  ...["sessions", "permissions.json", "trust.json", "plugins.lock.json", "zz.config.json", "keys.json"],
-  ...["env.json", "history", "debug.log", "mcp-tools.json", "mcp-credentials.json"],
+  "sessions",
+  "permissions.json",
+  "trust.json",
+  "plugins.lock.json",
+  "zz.config.json",
+  "keys.json",
+  "env.json",
+  "history",
+  "debug.log",
+  "mcp-tools.json",
+  "mcp-credentials.json",
 ];
 const CODE = ["plugins", "prompts"];
 const TOLD_TO_MODEL = ["skills", "memory", "MEMORY.md", "IDENTITY.md", "SOUL.md", "RELATIONS.md"]; // the model would read it

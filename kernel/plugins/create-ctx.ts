@@ -39,7 +39,11 @@ export function createCtx(core: Core, chat: LiveChat, actor = ZZ): Ctx {
     about: () => createAbout(place),
   });
   const ctx: Ctx = Object.assign(made, {
-    ...{ root, chat, ...(edit && { edit }), ...(terminal && { terminal }), ...(pick && { pick }) },
+    root,
+    chat,
+    ...(edit && { edit }),
+    ...(terminal && { terminal }),
+    ...(pick && { pick }),
     io: ioOf(core),
     permissions: permissions(core),
     programs: programs(root, core.io.env),
@@ -105,7 +109,8 @@ function createAbout(place: TurnContext): About {
       }),
   });
   return Object.assign(made, {
-    ...{ home, version: version() },
+    home,
+    version: version(),
     models: (all = false) => listModels(core, all),
     offered: () => runStep(place, "offer", offeredTools(core)),
     async prompt() {

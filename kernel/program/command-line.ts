@@ -71,17 +71,30 @@ export async function optionsFromFlags(cli: CommandLine, io: Io): Promise<Option
   const config = lastValue(cli, "config") && path.resolve(io.cwd(), lastValue(cli, "config")!);
   const brought = root !== undefined && !has("no-plugins") && projectExtras({ root, home });
   return {
-    ...{ io, home, ...(root && { root }), ...(config && { config }) },
+    io,
+    home,
+    ...(root && { root }),
+    ...(config && { config }),
     ...(await readSettings({ home, root, config, brought })),
-    ...{ plugins: allValues(cli, "plugin"), own: !has("no-plugins"), given: cli.unknown },
-    ...{ model: modelOfFlags(cli), baseUrl: lastValue(cli, "base-url"), key: lastValue(cli, "key"), system: lastValue(cli, "system") },
+    plugins: allValues(cli, "plugin"),
+    own: !has("no-plugins"),
+    given: cli.unknown,
+    model: modelOfFlags(cli),
+    baseUrl: lastValue(cli, "base-url"),
+    key: lastValue(cli, "key"),
+    system: lastValue(cli, "system"),
     options: Object.fromEntries(allValues(cli, "option").map(parseOption)),
     tools: has("no-tools") ? false : allValues(cli, "tool"),
     rounds: lastValue(cli, "rounds") ? parseWholeNumber("rounds", lastValue(cli, "rounds")!) : undefined,
     save: !has("no-session") && !has("dry-run"),
-    ...{ raw: has("raw"), rendered: has("rendered"), usage: has("usage"), quiet: has("quiet") },
-    ...{ prompt: !has("no-prompt"), dry: has("dry-run") },
-    ...{ allow: rules("allow"), deny: rules("deny") },
+    raw: has("raw"),
+    rendered: has("rendered"),
+    usage: has("usage"),
+    quiet: has("quiet"),
+    prompt: !has("no-prompt"),
+    dry: has("dry-run"),
+    allow: rules("allow"),
+    deny: rules("deny"),
   };
 
   function rules(verb: "allow" | "deny"): Rules {

@@ -74,7 +74,8 @@ export function folderModes(modeOf: (folder: string) => number | undefined = mod
     (mode & own) === own ? late.delete(folder) : late.set(folder, mode);
   };
   return {
-    ...{ give, late },
+    give,
+    late,
     open(folders: Iterable<string>): void {
       for (const folder of [...folders].sort()) {
         const mode = tryTo(() => modeOf(folder));

@@ -16,16 +16,28 @@ const MAX_SUBMODULE_DEPTH = 10; // levels
 
 /** Switched off whatever the repository says: hooks, the file watcher, pagers, colours, signatures, entering submodules. */
 const QUIET = [
-  ...["safe.bareRepository=explicit", "core.fsmonitor=false", "core.hooksPath=/dev/null", "core.quotePath=false"],
-  ...["core.pager=cat", "log.showSignature=false", "color.ui=false", "color.status=false"],
-  ...["submodule.recurse=false", "status.submoduleSummary=false", "diff.submodule=short"],
+  "safe.bareRepository=explicit",
+  "core.fsmonitor=false",
+  "core.hooksPath=/dev/null",
+  "core.quotePath=false",
+  "core.pager=cat",
+  "log.showSignature=false",
+  "color.ui=false",
+  "color.status=false",
+  "submodule.recurse=false",
+  "status.submoduleSummary=false",
+  "diff.submodule=short",
 ];
 const settings = (all: string[]): string[] => ["--no-pager", ...all.flatMap((one) => ["-c", one])];
 
 /** Nothing is fetched, written or waited for, whichever helper a remote names. */
 const NO_HELPERS = {
-  ...{ GIT_NO_LAZY_FETCH: "1", GIT_ALLOW_PROTOCOL: "none", GIT_OPTIONAL_LOCKS: "0", GIT_TERMINAL_PROMPT: "0" },
-  ...{ GIT_ASKPASS: "true", SSH_ASKPASS: "true" },
+  GIT_NO_LAZY_FETCH: "1",
+  GIT_ALLOW_PROTOCOL: "none",
+  GIT_OPTIONAL_LOCKS: "0",
+  GIT_TERMINAL_PROMPT: "0",
+  GIT_ASKPASS: "true",
+  SSH_ASKPASS: "true",
 };
 const IN_ENGLISH = { LC_ALL: "C.UTF-8", LANGUAGE: "" };
 /** Variables that a surrounding git (a hook, say) sets: they point to another repository or to files to write. */

@@ -129,8 +129,15 @@ const NOT_KNOWN = "is not known";
 
 /** Each type in words. */
 const TYPES: Record<string, string> = {
-  ...{ string: "a string", number: "a number", int: "a whole number", integer: "a whole number", boolean: "true or false" },
-  ...{ object: "an object", record: "an object", array: "a list", function: "a function" },
+  string: "a string",
+  number: "a number",
+  int: "a whole number",
+  integer: "a whole number",
+  boolean: "true or false",
+  object: "an object",
+  record: "an object",
+  array: "a list",
+  function: "a function",
 };
 export const must = (types: string[]): string => `must be ${types.map((type) => TYPES[type] ?? type).join(" or ")}`;
 

@@ -230,7 +230,10 @@ function list({ ctx }: Relay, { cwd }: Record<string, any>): object {
   const editorNames = new Map(Object.entries(namesIn(ctx)).map(([name, own]) => [own, name]));
   return {
     sessions: all.map(({ id, root, title, used }) => ({
-      ...{ sessionId: editorNames.get(id) ?? id, cwd: root, title, updatedAt: used },
+      sessionId: editorNames.get(id) ?? id,
+      cwd: root,
+      title,
+      updatedAt: used,
     })),
   };
 }

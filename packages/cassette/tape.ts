@@ -134,7 +134,10 @@ export async function play(file: string, shown: string): Promise<Player> {
       );
       const text = async () => Buffer.concat(all).toString();
       return {
-        ...{ ok: status < 300, status, text, json: async () => JSON.parse(await text()) },
+        ok: status < 300,
+        status,
+        text,
+        json: async () => JSON.parse(await text()),
         headers: { get: (name) => headers[name.toLowerCase()] ?? null },
         body: (async function* () {
           for (const bytes of all) {

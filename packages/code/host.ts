@@ -143,7 +143,9 @@ export class LanguageServers implements Host {
 
   async warm(file: string, text: string, ctx: Ctx): Promise<void> {
     const question: Question = {
-      ...{ file, stamps: new Map(), textOf: async () => text },
+      file,
+      stamps: new Map(),
+      textOf: async () => text,
       ask: async (server) => {
         server.show(file, text);
         await server.symbols(file);

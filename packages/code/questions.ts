@@ -81,7 +81,9 @@ export function openServer(client: Client, about: About): LanguageServer {
   };
 
   return {
-    ...{ name, isSafe, uriOf },
+    name,
+    isSafe,
+    uriOf,
     references: async (point) =>
       spotsOf(await ask("references", { ...at(point), context: { includeDeclaration: true } })),
     definition: async (point) => {
@@ -159,8 +161,10 @@ function spotOf(root: string, uri: string, range: Range, isAnywhere = false): Sp
   if (!isOurs && !isAnywhere) return undefined;
   return {
     path: isOurs ? path.relative(root, file).split(path.sep).join("/") : file,
-    ...{ line: start.line, character: start.character },
-    ...{ endLine: end.line, endCharacter: end.character },
+    line: start.line,
+    character: start.character,
+    endLine: end.line,
+    endCharacter: end.character,
   };
 }
 

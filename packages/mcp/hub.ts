@@ -159,7 +159,12 @@ async function begin(hub: Hub, server: Server, config: ServerConfig, ctx: Ctx, e
   let isExpected = true; // until it runs, and once zz itself ends it
   const link = await openLink(
     {
-      ...{ name, version: ctx.about.version, transport, why, answers: hub.answers(name), era },
+      name,
+      version: ctx.about.version,
+      transport,
+      why,
+      answers: hub.answers(name),
+      era,
       seconds: { call: config.timeout ?? CALL_SECONDS, start: Math.max(config.timeout ?? 0, START_SECONDS) },
       changed: () => void (server.stale = true),
       ended: () => {

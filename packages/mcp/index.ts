@@ -50,7 +50,9 @@ export default (zz: Zz<Config>) => {
   const own: Own = { zz, state, names: new Map(), commands: new Set(), lent: {}, accepts: {} };
   for (const [what, description] of Object.entries(ACCEPTS))
     zz.flag({
-      ...{ name: `accept-${what}`, group: "other programs", description },
+      name: `accept-${what}`,
+      group: "other programs",
+      description,
       set: () => void (own.accepts[what as keyof Accepts] = true),
     });
   zz.on("started", async (_, ctx) => void (await ready(own, ctx)));
@@ -141,7 +143,9 @@ async function load({ zz, lent, names, commands, accepts }: Own): Promise<Loaded
       commands.add(name);
       const usage = use.usageOf(prompt);
       zz.command({
-        ...{ name, usage, group: "MCP" },
+        name,
+        usage,
+        group: "MCP",
         description: clip(`${prompt.description || prompt.name} (a prompt of MCP server ${server})`, 160),
         examples: { [`/${name}${usage && ` ${usage}`}`]: `send the prompt '${prompt.name}' of MCP server '${server}'` },
         run: (rest, ctx) => use.sendPrompt(hub, server, prompt.name, rest, ctx),
@@ -159,7 +163,8 @@ function register(own: Own): void {
   own.isRegistered = true;
   const how = { timeout: NO_TIMEOUT_MS, kind: "run" as const };
   zz.tool({
-    ...{ name: MORE, timeout: NO_TIMEOUT_MS },
+    name: MORE,
+    timeout: NO_TIMEOUT_MS,
     description: "Get the tools of MCP servers that are not described yet.",
     params: { servers: "string[] as listed" },
     needs: async ({ servers }, ctx) => must(own, ctx).then(({ hub, use }) => use.startNeedsOf(hub, servers, ctx)),
@@ -171,7 +176,8 @@ function register(own: Own): void {
     },
   });
   zz.tool({
-    ...{ ...how, name: "mcp_call" },
+    ...how,
+    name: "mcp_call",
     description: "Call a tool of an MCP server by its own name.",
     params: {
       type: "object",
@@ -188,21 +194,24 @@ function register(own: Own): void {
       must(own, ctx).then(({ hub, use }) => use.call(hub, given.server, given.tool, given.arguments ?? {}, ctx)),
   } as Tool);
   zz.tool({
-    ...{ ...how, name: "mcp_resource" },
+    ...how,
+    name: "mcp_resource",
     description: "Read a resource of an MCP server; without a URI: list them.",
     params: { server: "string its name", uri: "string? as listed" },
     needs: async ({ server }, ctx) => must(own, ctx).then(({ hub, use }) => use.resourceNeeds(hub, server, ctx)),
     run: async ({ server, uri }, ctx) => must(own, ctx).then(({ hub, use }) => use.resource(hub, server, uri, ctx)),
   });
   zz.tool({
-    ...{ ...how, name: "mcp_start" },
+    ...how,
+    name: "mcp_start",
     description: "Start an MCP server.",
     params: { server: "string its name" },
     needs: async ({ server }, ctx) => must(own, ctx).then(({ hub, use }) => use.startNeedsOf(hub, [server], ctx)),
     run: async ({ server }, ctx) => must(own, ctx).then(({ hub, use }) => use.start(hub, server, ctx)),
   });
   zz.tool({
-    ...{ ...how, name: "mcp_reach" },
+    ...how,
+    name: "mcp_reach",
     description: "Reach a host that an MCP server names for its login.",
     params: {
       type: "object",
@@ -220,7 +229,8 @@ function register(own: Own): void {
     run: () => "",
   } as Tool);
   zz.tool({
-    ...{ ...how, name: "mcp_sampling" },
+    ...how,
+    name: "mcp_sampling",
     description: "What an MCP server asks the model, once the person has agreed.",
     params: { id: "string of what it asks" },
     needs: async ({ id }, ctx) => must(own, ctx).then(({ use }) => use.samplingNeeds(id)),

@@ -79,12 +79,11 @@ async function asProgram(zz: Zz<any>, ctx: Ctx, { name, from }: Server, config: 
   const [file = program, ...rest] = box?.argv ?? [program, ...args];
   const transport = stdio(() =>
     ctx.programs.start(file, rest, {
-      ...{
-        cwd: folder,
-        env: { ...Object.fromEntries(own), ...box?.env, ...(cache && { [cache]: kept }), ...env },
-        stdio: ["pipe", "pipe", "pipe"],
-      },
-      ...{ detached: process.platform !== "win32", windowsHide: true },
+      cwd: folder,
+      env: { ...Object.fromEntries(own), ...box?.env, ...(cache && { [cache]: kept }), ...env },
+      stdio: ["pipe", "pipe", "pipe"],
+      detached: process.platform !== "win32",
+      windowsHide: true,
     }),
   );
   const missed = (said = "") =>

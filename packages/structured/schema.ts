@@ -75,8 +75,16 @@ const NO_KEYWORD = "none of its words is one of JSON Schema's, such as 'type' or
 // The short form
 
 const TYPES: Record<string, string> = {
-  ...{ str: "string", string: "string", text: "string", int: "integer", integer: "integer" },
-  ...{ float: "number", number: "number", bool: "boolean", boolean: "boolean", list: "array" },
+  str: "string",
+  string: "string",
+  text: "string",
+  int: "integer",
+  integer: "integer",
+  float: "number",
+  number: "number",
+  bool: "boolean",
+  boolean: "boolean",
+  list: "array",
 };
 const FIELD = /^([\p{L}_][\p{L}\p{N}_-]*)(?: (list of [^ :(?]+|[^ :(?]+))? ?(\?)? ?(?::(.*)|\((.*)\))?$/u;
 const TYPE_ALONE = /^ ?(list of \w+|\w+) ?(\?)?$/;

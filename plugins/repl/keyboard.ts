@@ -52,16 +52,28 @@ export function openKeyboard(zz: Zz, host: DialogHost, onLeave: (code: number) =
   const others = stdout.listeners("resize");
   const editor = openEditor(input, screen, isDumb, history);
   const keyboard: Keyboard = {
-    ...{ zz, host, editor, screen, isDumb, history, onLeave },
-    ...{ pastes: newPastes(), draft: newDraft(), question: { isPaged: false }, queue: [], held: [] },
-    ...{
-      onChange: () => {},
-      onInput: () => {},
-      onResized: () => {},
-      terminalUsers: 0,
-      lastInterrupt: Number.NEGATIVE_INFINITY,
-    },
-    ...{ prompt: DEFAULT_PROMPT, isPromptDue: false, isMuted: false, isClosed: false, isCutShort: false },
+    zz,
+    host,
+    editor,
+    screen,
+    isDumb,
+    history,
+    onLeave,
+    pastes: newPastes(),
+    draft: newDraft(),
+    question: { isPaged: false },
+    queue: [],
+    held: [],
+    onChange: () => {},
+    onInput: () => {},
+    onResized: () => {},
+    terminalUsers: 0,
+    lastInterrupt: Number.NEGATIVE_INFINITY,
+    prompt: DEFAULT_PROMPT,
+    isPromptDue: false,
+    isMuted: false,
+    isClosed: false,
+    isCutShort: false,
   };
   followSize(keyboard, others);
   takeInput(keyboard, input);

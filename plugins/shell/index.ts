@@ -299,8 +299,11 @@ function sandboxLine(sandbox: string | undefined, net: Net, strict = false): str
 const GIT = gitWith({ "core.fsmonitor": "false" });
 /** Nor does it show more than its plain form, whatever the person's own configuration says: it stays in this repository. */
 const GIT_UNASKED = gitWith({
-  ...{ "core.fsmonitor": "false", "submodule.recurse": "false", "diff.submodule": "short" },
-  ...{ "status.submoduleSummary": "false", "grep.fallbackToNoIndex": "false" },
+  "core.fsmonitor": "false",
+  "submodule.recurse": "false",
+  "diff.submodule": "short",
+  "status.submoduleSummary": "false",
+  "grep.fallbackToNoIndex": "false",
 });
 function gitWith(all: Record<string, string>): Record<string, string> {
   const pairs = Object.entries(all);
@@ -310,8 +313,12 @@ function gitWith(all: Record<string, string>): Record<string, string> {
 
 /** Without a network, package managers need not try again and again, for up to minutes. */
 const WITHOUT_RETRIES = {
-  ...{ npm_config_fetch_retries: "0", YARN_HTTP_RETRY: "0", PIP_RETRIES: "0", UV_HTTP_RETRIES: "0" },
-  ...{ CARGO_NET_RETRY: "0", BUNDLE_RETRY: "0" },
+  npm_config_fetch_retries: "0",
+  YARN_HTTP_RETRY: "0",
+  PIP_RETRIES: "0",
+  UV_HTTP_RETRIES: "0",
+  CARGO_NET_RETRY: "0",
+  BUNDLE_RETRY: "0",
 };
 
 function checkTime(ms: number, maxMs: number): void {
@@ -434,7 +441,8 @@ async function openedSandbox(ctx: Ctx, net: Net, readonly: boolean, view: View |
     ? { ...(await hiddenFromView(ctx, view, closed.hide)), tmp: await own.tmp() }
     : await hiddenHome(ctx, closed.hide);
   return {
-    ...{ keep: closed.keep, absent: closed.absent },
+    keep: closed.keep,
+    absent: closed.absent,
     ...(await openSandbox({ programs: ctx.programs, root: ctx.root, write, ...closed, net, readonly, ...more })),
   };
 }

@@ -29,11 +29,15 @@ export const settings = {
         description: "calls as they begin and end, as they end, only those that failed, or none",
       },
       resultLines: {
-        ...{ type: "integer", minimum: 0, maximum: 1_000 },
+        type: "integer",
+        minimum: 0,
+        maximum: 1_000,
         description: "lines of what a call gave, shown under its row",
       },
       diffRows: {
-        ...{ type: "integer", minimum: 1, maximum: 10_000 },
+        type: "integer",
+        minimum: 1,
+        maximum: 10_000,
         description: "rows of the diff of an edit that nobody was asked about",
       },
       stats: { type: "boolean", description: "time, tokens and calls after each answer" },

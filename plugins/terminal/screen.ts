@@ -49,8 +49,17 @@ export function openScreen(io: Screen["io"], config: Screen["config"]): Screen {
   const on = () => screen.live && Boolean(io.stderr.isTTY) && !screen.questions && !isPlain(screen);
   const where = { on, io, look: () => look(screen) };
   const screen: Screen = {
-    ...{ io, config, dumb: io.variable("TERM") === "dumb", line: liveLine(where) },
-    ...{ live: false, stays: false, idle: true, questions: 0, since: 0, calls: [], pictures: new Map() },
+    io,
+    config,
+    dumb: io.variable("TERM") === "dumb",
+    line: liveLine(where),
+    live: false,
+    stays: false,
+    idle: true,
+    questions: 0,
+    since: 0,
+    calls: [],
+    pictures: new Map(),
   };
   return screen;
 }

@@ -365,8 +365,13 @@ describe("tables", () => {
     const back = { id: 3, parent: null, at: "", type: "back" } as Entry;
     const aside = { role: "user" as const, text: "lint\n5", aside: true as const };
     const entries = [
-      ...[entry(1, null, "user"), entry(2, 1, "assistant", ""), back, entry(4, 3, "user")],
-      ...[{ ...entry(5, 4, "user"), message: aside }, entry(6, 5, "assistant"), entry(9, 7, "user")],
+      entry(1, null, "user"),
+      entry(2, 1, "assistant", ""),
+      back,
+      entry(4, 3, "user"),
+      { ...entry(5, 4, "user"), message: aside },
+      entry(6, 5, "assistant"),
+      entry(9, 7, "user"),
     ];
     const branch = entries.filter(({ id }) => id > 2);
     deepEqual(drawTree(entries, branch, 80), ["  ○ #1 m1", "● #4 m4 → m6", "    told: lint 5", "● #9 m9"]);

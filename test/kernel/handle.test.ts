@@ -122,7 +122,10 @@ describe("a tool that overrides another", () => {
 test("A tool's render() sees the arguments", async (t) => {
   const plugin = (zz: Zz) =>
     zz.tool({
-      ...{ name: "it", description: "d", params: { word: "string" }, run: () => "ran" },
+      name: "it",
+      description: "d",
+      params: { word: "string" },
+      run: () => "ran",
       render: ({ text }, width, { word }) => `${text} ${word} ${typeof width}`,
     });
   const zz = await harness({ plugins: [plugin] }, t);

@@ -342,8 +342,12 @@ const AWAY: Record<string, Pointed> = {
   "a working tree elsewhere": own(({ cwd, other }) => void git(cwd, "config", "core.worktree", other)),
 };
 const SHOWS = [
-  ...["git log -p", "git show HEAD", "git diff HEAD", "git reflog"],
-  ...["git log --all --format=%B", "git cat-file -p HEAD"],
+  "git log -p",
+  "git show HEAD",
+  "git diff HEAD",
+  "git reflog",
+  "git log --all --format=%B",
+  "git cat-file -p HEAD",
 ];
 
 describe("a .git that points elsewhere shows nothing of it unasked", () => {
@@ -403,8 +407,15 @@ describe("a .git that points elsewhere shows nothing of it unasked", () => {
 });
 
 const USUAL = Object.entries({
-  ...{ "core.autocrlf": "input", "remote.origin.url": "git@github.com:a/b.git", "branch.main.remote": "origin" },
-  ...{ "user.email": "a@b", "lfs.https://github.com/a/b.git/info/lfs.access": "basic", "fetch.prune": "true" },
-  ...{ "gc.auto": "0", "gitflow.prefix.feature": "feature/", "http.https://github.com/.extraHeader": "x" },
-  ...{ "url.git@github.com:.insteadOf": "https://github.com/", "submodule.x.url": "https://x/y" },
+  "core.autocrlf": "input",
+  "remote.origin.url": "git@github.com:a/b.git",
+  "branch.main.remote": "origin",
+  "user.email": "a@b",
+  "lfs.https://github.com/a/b.git/info/lfs.access": "basic",
+  "fetch.prune": "true",
+  "gc.auto": "0",
+  "gitflow.prefix.feature": "feature/",
+  "http.https://github.com/.extraHeader": "x",
+  "url.git@github.com:.insteadOf": "https://github.com/",
+  "submodule.x.url": "https://x/y",
 });

@@ -8,7 +8,10 @@ import { isImpossible, readSchema, shortForm } from "../schema.ts";
 
 const text = { type: "string" };
 const object = (properties: object, required = Object.keys(properties)) => ({
-  ...{ type: "object", properties, required, additionalProperties: false },
+  type: "object",
+  properties,
+  required,
+  additionalProperties: false,
 });
 
 describe("The short form", () => {

@@ -147,7 +147,11 @@ export async function placeAt(desk: Desk, file: string, start: number, end: numb
   const row = rows.findLastIndex((from) => from <= start);
   const line = text.slice(rows[row], rows[row + 1]);
   const made: Place = {
-    ...{ path: file, line: row + 1, column: start - rows[row]! + 1, start, end },
+    path: file,
+    line: row + 1,
+    column: start - rows[row]! + 1,
+    start,
+    end,
     text: line
       .replace(/[\r\u2028\u2029]/g, " ")
       .trim()

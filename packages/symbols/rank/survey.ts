@@ -100,8 +100,16 @@ function docOf(path: string, source: Source | undefined): Doc {
           : "other";
   const hashes = (text: string) => [...new Set(hashesIn(text))];
   return {
-    ...{ path, source, imports: [], place, shown: 0, pathWords: hashes(bare), ownWords: hashes(own) },
-    ...{ names: [], bag: undefined, length: 0 },
+    path,
+    source,
+    imports: [],
+    place,
+    shown: 0,
+    pathWords: hashes(bare),
+    ownWords: hashes(own),
+    names: [],
+    bag: undefined,
+    length: 0,
   };
 }
 const TEST = /(?:^|\/)(?:tests?|__tests__|specs?|e2e|[\w-]+-tests?)\/|[._-](?:test|spec|bench|test-d)\.\w+$/i;

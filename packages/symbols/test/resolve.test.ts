@@ -135,7 +135,8 @@ function optionsOf(root: string, folder: string): ts.CompilerOptions {
   }
   if (folder) return optionsOf(root, folderOf(folder));
   return {
-    ...{ module: 99, moduleResolution: 100 },
+    module: 99,
+    moduleResolution: 100,
     allowJs: true,
     resolveJsonModule: true,
     allowImportingTsExtensions: true,

@@ -16,7 +16,9 @@ import { waitFor } from "../../support/wait.ts";
 
 type Given = Pick<Decoding, "job" | "bytes" | "how"> & { in: string };
 const image = (type: string, bytes: Buffer): Given => ({
-  ...{ in: "terminal", job: "decode-image", bytes },
+  in: "terminal",
+  job: "decode-image",
+  bytes,
   how: { type: `image/${type}`, room: [600, 400], mostPixels: 16e6 },
 });
 const pdf = (bytes: Buffer): Given => ({ in: "web", job: "decode-pdf", bytes });

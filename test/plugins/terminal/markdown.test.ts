@@ -155,8 +155,22 @@ const named = (text: string): string =>
     .replace(/\x1b\[(\d+)m/g, (_, code) => `<${CODES[code] ?? code}>`)
     .replace(/\x1b\]8;;([^\x1b]*)\x1b\\/g, (_, href) => (href ? `<a ${href}>` : "</a>"));
 const CODES: Record<string, string> = {
-  ...{ 1: "b", 2: "dim", 3: "i", 4: "u", 9: "s", 22: "/b", 23: "/i", 24: "/u", 29: "/s", 39: "/c" },
-  ...{ 31: "red", 32: "green", 33: "yellow", 35: "magenta", 36: "cyan", 94: "blue" },
+  1: "b",
+  2: "dim",
+  3: "i",
+  4: "u",
+  9: "s",
+  22: "/b",
+  23: "/i",
+  24: "/u",
+  29: "/s",
+  39: "/c",
+  31: "red",
+  32: "green",
+  33: "yellow",
+  35: "magenta",
+  36: "cyan",
+  94: "blue",
 };
 
 // [what, Markdown, columns, links as such, what is shown]

@@ -16,7 +16,9 @@ process.env.PATH = "/nowhere"; // no browser: this is one
 const settings = { mcpServers: { it: { url: process.argv[2]!, ...oauth } } } as Setup["settings"];
 const zz = await harness({
   plugins: [join(ROOT, "packages", "mcp", "index.ts")],
-  ...{ settings, allow: { run: true, net: true }, answer: async (_: string, keys?: string) => (keys ? "y" : "") },
+  settings,
+  allow: { run: true, net: true },
+  answer: async (_: string, keys?: string) => (keys ? "y" : ""),
 });
 
 async function login(): Promise<string> {

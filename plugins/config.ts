@@ -74,7 +74,11 @@ function table(settings: Setting[], room: number): string {
   return [...lines, `* set by you${projectLegend}; /config NAME shows one.`].join("\n");
 }
 
-const signOf = (setting: Setting): string => (setting.from?.includes("project") ? "+" : isChanged(setting) ? "*" : " ");
+const signOf = (setting: Setting): string => {
+  if (setting.from?.includes("project")) return "+";
+  if (isChanged(setting)) return "*";
+  return " ";
+};
 
 /** One setting, or a part of one: providers.openai.url. */
 function one(ctx: Ctx, name: string): string {

@@ -276,8 +276,12 @@ function tool(given: string, { tools }: About, room: number): string {
 }
 
 type Plugin = About["plugins"][number];
-const stateOf = ({ ms, failure, outdated, disabled }: Plugin, failed: string): string =>
-  failure ? failed : disabled ? "disabled" : outdated ? "older" : `${ms} ms`;
+const stateOf = ({ ms, failure, outdated, disabled }: Plugin, failed: string): string => {
+  if (failure) return failed;
+  if (disabled) return "disabled";
+  if (outdated) return "older";
+  return `${ms} ms`;
+};
 
 function noteReloads(done: Reloaded[], note: Ctx["note"]): void {
   for (const { name, did, ms, why } of done)

@@ -246,7 +246,9 @@ function person(kit: Kit, answer: "yes" | "no" | Ask): Pick<Core, "ask" | "secre
   return {
     async ask(question, keys) {
       const said = await asked(question, keys);
-      return keys === undefined ? said : keys.includes(said.slice(0, 1)) ? said.slice(0, 1) : "";
+      if (keys === undefined) return said;
+      if (keys.includes(said.slice(0, 1))) return said.slice(0, 1);
+      return "";
     },
     secret: (question) => asked(question),
     async pick(question, choices) {

@@ -133,7 +133,11 @@ export function changeHistory({ session }: LiveChat): { changes: (Change & { und
   return { changes, redo };
 }
 
-export const changeEffect = ({ was, is }: Change): Changed["did"] => (was === null ? "created" : is === null ? "deleted" : "edited");
+export const changeEffect = ({ was, is }: Change): Changed["did"] => {
+  if (was === null) return "created";
+  if (is === null) return "deleted";
+  return "edited";
+};
 
 /** A file's bytes before and after a change: the nearest full copy, with the later changes applied to it. */
 export function bytesAround(changes: readonly Change[], change: Change): [before: Buffer, after: Buffer] {

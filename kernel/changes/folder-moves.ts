@@ -22,7 +22,9 @@ const isSame = (one: Look, two: Look): boolean =>
 
 function lookAt(file: Buffer): Look {
   const stat = fs.lstatSync(file, { throwIfNoEntry: false });
-  return stat ? (stat.isDirectory() ? [stat.mode, 0, 0, 0] : [stat.mode, stat.size, stat.mtimeMs, stat.ino]) : null;
+  if (!stat) return null;
+  if (stat.isDirectory()) return [stat.mode, 0, 0, 0];
+  return [stat.mode, stat.size, stat.mtimeMs, stat.ino];
 }
 
 /** What is in the project; in a folder that is missing, a file or a link, that is nothing. isStrict: a link is an error. */

@@ -295,7 +295,9 @@ export function exitCode(answer: Answer | undefined): number {
   if (!answer) return 0;
   if (answer.finish === "refusal" || (answer.finish === "stop" && !answer.text.trim())) return 1;
   if (answer.finish !== "stop") return 3;
-  return answer.calls.some((call) => call.refused) ? 4 : madeNoChange(answer) ? 1 : 0;
+  if (answer.calls.some((call) => call.refused)) return 4;
+  if (madeNoChange(answer)) return 1;
+  return 0;
 }
 
 /** Several lines are a message, as a paste would be, unless they are for a template. */

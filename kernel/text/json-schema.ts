@@ -164,7 +164,11 @@ export function withSwitches(shape: Shape | undefined, given: any): any {
   if (isSwitch && /^(on|off)$/.test(given)) return given === "on";
   if (!isObject(given)) return given;
   const { properties = {}, additionalProperties: others } = shape ?? {};
-  const inner = (key: string) => (Object.hasOwn(properties, key) ? properties[key] : isObject(others) ? others : undefined);
+  const inner = (key: string) => {
+    if (Object.hasOwn(properties, key)) return properties[key];
+    if (isObject(others)) return others;
+    return undefined;
+  };
   return Object.fromEntries(Object.entries(given).map(([key, value]) => [key, withSwitches(inner(key), value)]));
 }
 

@@ -4,7 +4,11 @@ import path from "node:path";
 import { distance } from "fastest-levenshtein";
 import type { Usage } from "../contract.ts";
 
-export const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
+export const compare = (a: string, b: string): number => {
+  if (a < b) return -1;
+  if (a > b) return 1;
+  return 0;
+};
 export const byName = (a: { name: string }, b: { name: string }): number => compare(a.name, b.name);
 
 export const isObject = (value: unknown): value is Record<string, unknown> =>

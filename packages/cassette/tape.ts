@@ -219,9 +219,11 @@ function saidIn(body: unknown): string[] | undefined {
 function textsIn(content: unknown): string[] {
   if (typeof content === "string") return [content];
   if (!Array.isArray(content)) return [];
-  return content.flatMap((part) =>
-    typeof part === "string" ? [part] : typeof part?.text === "string" ? [part.text] : [],
-  );
+  return content.flatMap((part) => {
+    if (typeof part === "string") return [part];
+    if (typeof part?.text === "string") return [part.text];
+    return [];
+  });
 }
 
 function lastWords(request: Request): string {

@@ -104,7 +104,9 @@ export function openServer(client: Client, about: About): LanguageServer {
     async hover(point) {
       const answer = await ask<Hover | null>("hover", at(point));
       const { contents = "" } = answer ?? {};
-      return typeof contents === "string" ? contents : "value" in contents ? String(contents.value) : "";
+      if (typeof contents === "string") return contents;
+      if ("value" in contents) return String(contents.value);
+      return "";
     },
     async problems(file) {
       if (!client.can("diagnosticProvider")) return [];

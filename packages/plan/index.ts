@@ -36,8 +36,11 @@ export default (zz: Zz) => {
   zz.layer({
     name: "plan",
     slot: "turn",
-    text: () =>
-      kept.on ? MODE : isOpen(kept) ? `The plan that the person approved:\n${list(kept.steps)}\n${TICK}` : undefined,
+    text: () => {
+      if (kept.on) return MODE;
+      if (isOpen(kept)) return `The plan that the person approved:\n${list(kept.steps)}\n${TICK}`;
+      return undefined;
+    },
   });
   zz.wrap("prompt", async (mark, next) => (kept.on ? `plan ${await next(mark)}` : next(mark)));
   // The tool is offered whenever it is useful, even if only the usual tools are offered.

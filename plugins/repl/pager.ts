@@ -122,7 +122,9 @@ function newView(text: string, keys: string | undefined) {
       const end = view.isPaged ? rows.slice(last()).map((row) => row.text) : [];
       const hasBar = view.unseen() > 0;
       screen.write([...page, ...(hasBar ? [bar()] : []), ...end].join("\n"));
-      return hasBar ? end.length : end.length ? end.length - 1 : undefined;
+      if (hasBar) return end.length;
+      if (end.length) return end.length - 1;
+      return undefined;
     },
 
     go(to: "on" | "back" | "end"): void {

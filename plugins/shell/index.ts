@@ -133,9 +133,11 @@ async function judgeCommand(command: string, ctx: Ctx, { except }: Pick<Config, 
   const { root, permissions } = ctx;
   const { rules } = permissions;
   const denied = (kind: Kind, all: string[] = []) =>
-    rules.flatMap(({ verdict, kind: one, name }) =>
-      isClosed(verdict, kind) && one === kind ? (name === undefined ? all : [name]) : [],
-    );
+    rules.flatMap(({ verdict, kind: one, name }) => {
+      if (!(isClosed(verdict, kind) && one === kind)) return [];
+      if (name === undefined) return all;
+      return [name];
+    });
   const isClosed = (verdict: Verdict, kind: Kind) => verdict === "deny" || (verdict === "ask" && kind === "read");
   const env = envOf(ownVariables(ctx));
   const lists = {

@@ -76,7 +76,11 @@ const LOG: Look = ["git_log", {}];
 const LIST: Look = ["list_dir", {}];
 const LISTS: Look[] = [["grep", { query: "one" }], LIST];
 /** The look that is most like what git itself is asked. */
-const likest = (command: string): Look => (/ (log|show)/.test(command) ? LOG : / diff/.test(command) ? DIFF : STATUS);
+const likest = (command: string): Look => {
+  if (/ (log|show)/.test(command)) return LOG;
+  if (/ diff/.test(command)) return DIFF;
+  return STATUS;
+};
 /** One of them for each row, by turns. */
 const turn = <T>(all: T[], row: number): T => all[row % all.length]!;
 

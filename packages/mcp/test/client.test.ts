@@ -317,8 +317,12 @@ describe("MCP: servers of a project, prompts, resources, and what servers ask", 
   });
 
   test("a server asks the model only when the person agrees, and the person at the prompt", async (t) => {
-    const ask = async (question: string, keys?: string) =>
-      keys ? "y" : question.includes("legal name") ? "Ada" : question.includes("Agree") ? "yes" : "";
+    const ask = async (question: string, keys?: string) => {
+      if (keys) return "y";
+      if (question.includes("legal name")) return "Ada";
+      if (question.includes("Agree")) return "yes";
+      return "";
+    };
     const zz = await started(t, everything, { allow: { run: ["mcp:e"] }, answer: ask, script: ["The model's word."] });
     const one = (tool: string, args: object) => zz.call("mcp_call", { server: "e", tool, arguments: args });
     match((await one("trigger-sampling-request", { prompt: "What is up?", maxTokens: 20 })).text, /The model's word\./);

@@ -144,7 +144,9 @@ function withWords(all: Unread[], wanted: Wanted, ctx: Ctx): Unread[] {
   let left = MAX_LOOK_BYTES;
   return all.flatMap((one) => {
     const has = clock.now() < until ? look(one.path) : undefined;
-    return has === undefined ? [{ ...one, why: `${one.why}, not searched` }] : has ? [one] : [];
+    if (has === undefined) return [{ ...one, why: `${one.why}, not searched` }];
+    if (has) return [one];
+    return [];
   });
 
   function look(name: string): boolean | undefined {

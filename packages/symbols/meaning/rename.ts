@@ -104,7 +104,11 @@ async function changesOf(desk: Desk, takings: Taking[], to: string): Promise<Cha
 
 function distinct(changes: Change[]): Change[] {
   const byPlace = new Map(changes.map((one) => [`${one.path}:${one.start}`, one]));
-  return [...byPlace.values()].sort((a, b) => (a.path < b.path ? -1 : a.path > b.path ? 1 : a.start - b.start));
+  return [...byPlace.values()].sort((a, b) => {
+    if (a.path < b.path) return -1;
+    if (a.path > b.path) return 1;
+    return a.start - b.start;
+  });
 }
 
 /** What would go wrong: the name is already taken there, or the types no longer match. */

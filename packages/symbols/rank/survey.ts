@@ -68,7 +68,11 @@ function docsOf(sources: Source[], others: Other[]): Doc[] {
     ...bare.map((path) => ({ path, source: undefined })),
   ]
     .map(({ path, source }) => docOf(path, source))
-    .sort((a, b) => (a.path < b.path ? -1 : a.path > b.path ? 1 : 0));
+    .sort((a, b) => {
+      if (a.path < b.path) return -1;
+      if (a.path > b.path) return 1;
+      return 0;
+    });
   const indexes = new Map(docs.map(({ path }, at) => [path, at]));
   for (const { path, imports } of sources) {
     const from = indexes.get(path)!;

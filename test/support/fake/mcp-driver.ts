@@ -49,8 +49,11 @@ async function call(tool: string, args: object): Promise<string> {
 
 /** Arguments of a server's tool by its schema. */
 function argumentsFor(schema: any): object {
-  const valueFor = ({ type }: any, i: number) =>
-    type === "number" || type === "integer" ? 5 + i : type === "boolean" ? true : "x";
+  const valueFor = ({ type }: any, i: number) => {
+    if (type === "number" || type === "integer") return 5 + i;
+    if (type === "boolean") return true;
+    return "x";
+  };
   return Object.fromEntries(
     Object.entries(schema?.properties ?? {}).map(([name, field], i) => [name, valueFor(field, i)]),
   );

@@ -99,6 +99,7 @@ export { openChat } from "./kernel/conversation/chat.ts";
 export type { Core, LiveChat, Options } from "./kernel/instance.ts";
 export type { Embedded, Embedding } from "./sdk/embed.ts";
 export type { How, Script, Talk } from "./sdk/script.ts";
+export type * from "./sdk/services.ts";
 
 /** Creates an instance and loads its plugins. Instances are independent. */
 export async function createZz(options: Options = {}, ready?: (core: Core) => void): Promise<Core> {
@@ -122,6 +123,7 @@ export async function createZz(options: Options = {}, ready?: (core: Core) => vo
     configs: [],
     observers: [],
     wraps: [],
+    services: new Map(),
     states: new Map(),
     rules: [],
     first: [],

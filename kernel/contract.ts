@@ -23,6 +23,7 @@ export interface Zz<C = {}> {
   on<K extends keyof Events>(event: K, see: (fact: Readonly<Events[K]>, ctx: Ctx) => Awaitable<void>, how?: { limit?: number }): void;
   /** Wraps a step and may change what goes in and out; a throw fails it, in gate it refuses. `limit` leaves out next() and ctx. */
   wrap<K extends keyof Steps>(step: K, around: Around<Steps[K]>, how?: Order | { order?: Order; limit?: number }): void;
+  service<K extends keyof Services>(name: K, offer: Services[K]): void; // for other plugins, which ask for it by ctx.service(); one per name
   defer(cleanup: () => Awaitable<void>): void; // runs on unload, the latest first
   readonly io: PluginIo;
   readonly programs: Programs;
@@ -48,6 +49,10 @@ export interface HttpAnswer extends Readonly<{ ok: boolean; status: number; head
   json(): Promise<unknown>;
 }
 
+/** What plugins offer one another, by name. Yours adds its own: declare module "zz" { interface Services { lamp: Lamp } } */
+// biome-ignore lint/suspicious/noEmptyInterface: sdk/services.ts and plugins fill it
+export interface Services {}
+
 /** What a running tool, command or layer can reach: the turn, not the kernel. */
 export interface Ctx extends Pick<Zz, "io" | "programs"> {
   readonly root: string; // the project
@@ -65,6 +70,7 @@ export interface Ctx extends Pick<Zz, "io" | "programs"> {
   edit?(text: string, name: string): Promise<string | undefined>; // in the person's editor; undefined: not saved
   terminal?<T>(act: () => Promise<T>): Promise<T>; // while `act` draws and reads keys itself
   call(tool: string, args: unknown, signal?: AbortSignal): Promise<Result>; // through the same gate as the model's calls
+  service<K extends keyof Services>(name: K): Services[K] | undefined; // undefined: the plugin that offers it is off
   command(name: string, rest?: string): Promise<void>; // as if the person had typed it
   request(what: SideRequest): Promise<Reply>; // asks a model outside of the conversation; its cost is kept as an entry "spent"
   note(text: string): void; // to the person, never to the model

@@ -52,6 +52,7 @@ export function createCtx(core: Core, chat: LiveChat, actor = ZZ): Ctx {
     request: (what: SideRequest) => core.side(place, what),
     call: (name: string, args: unknown, signal?: AbortSignal) =>
       runCall(signal ? stoppedBy(place, signal) : place, { id: newId("call_"), name, args: args as Call["args"] }, true),
+    service: (name: string) => core.services.get(name)?.value.offer as any,
     command: async (name: string, rest = "") => commandNamed(core, name).run(rest, createCtx(core, chat, `/${name}`)),
     note: (text: string) => emitNote(core, text),
     keep: (name: string, change: (text: string) => string) => updatePrivateFile(path.join(home, path.basename(name)), change),

@@ -189,6 +189,7 @@ function createHandle(own: Registrant, config: Awaited<ReturnType<typeof configO
       setUndoable(own, core.schemas, tool.name, schema);
     },
     command: (command) => registerUnique(own, "command", core.commands, command),
+    service: (name, offer) => registerUnique(own, "service", core.services, { name, offer }),
     provider: (provider) => registerUnique(own, "provider", core.providers, provider),
     flag: (flag) => {
       const others = () => [...core.flags.values()].flatMap((other) => (other.owner === owner ? [] : other.value));

@@ -2,7 +2,7 @@
 // needed; until then zz uses what it learned in an earlier run, or only the name of a server that never ran.
 import fs from "node:fs";
 import path from "node:path";
-import type { Call, ChatRequest, Ctx, Result, Tool, Zz } from "zz";
+import type { ChatRequest, Ctx, Tool, Zz } from "zz";
 import { clip, compare, fault, tokensOf } from "zz/text";
 import type { Accepts, Hub, Server } from "./hub.ts";
 import { lookUp, stop } from "./hub.ts";
@@ -58,7 +58,12 @@ export default (zz: Zz<Config>) => {
   zz.on("started", async (_, ctx) => void (await ready(own, ctx)));
   zz.wrap("offer", (tools, next, ctx) => offer(own, tools, next, ctx), { limit: NO_TIMEOUT_MS });
   zz.wrap("line", async (line, next, ctx) => next(await withResources(own, line, ctx)), { limit: NO_TIMEOUT_MS });
-  zz.wrap("call", (call, next, ctx) => (call.name === LEND ? addLentServers(own, call, next, ctx) : next(call)));
+  zz.service("mcpServers", {
+    async add(servers, ctx) {
+      Object.assign(own.lent, servers);
+      await ready(own, ctx);
+    },
+  });
   zz.command({
     name: "mcp",
     usage: "[tools|resources|restart|stop|accept|login|logout NAME]",
@@ -85,20 +90,6 @@ export default (zz: Zz<Config>) => {
   });
   if (Object.keys(zz.config).length || fs.existsSync(path.join(zz.io.cwd(), FILE))) register(own); // --call needs them now
 };
-
-/** Another plugin adds servers for this conversation, such as an editor's: ctx.call(LEND, { servers, taken }). No model
- * can send a function. Each is treated like a server that a project names: sandboxed, and its host asked for. */
-const LEND = "lend_mcp_servers";
-type Lending = { servers?: Config; taken?: () => void };
-
-async function addLentServers(own: Own, call: Call, next: (call: Call) => Promise<Result>, ctx: Ctx): Promise<Result> {
-  const { servers, taken } = call.args as Lending;
-  if (typeof taken !== "function") return next(call);
-  Object.assign(own.lent, servers);
-  await ready(own, ctx);
-  taken();
-  return { text: "" };
-}
 
 /** Loads the parts for servers and looks up the servers; undefined if there are none. */
 async function ready(own: Own, ctx: Ctx): Promise<Loaded | undefined> {

@@ -80,13 +80,12 @@ return { value: could };`;
 for (const [what, plugins] of [["in the sandbox", SHELL] as const, ["without one", []] as const])
   test(`a job reads its own code ${what}, writes nothing and starts nothing`, async (t) => {
     const { zz, run } = await having(t, REACH, { plugins: [...plugins], home: { secret: "s" } });
-    let box = "";
-    await zz.call("start_in_sandbox", { look: (name = "") => void (box = name) });
+    const sandbox = await zz.ctx.service("sandbox")?.name(zz.ctx);
     const server = createServer().listen(0, "127.0.0.1");
     await once(server, "listening");
     t.after(() => server.close());
     const how = { secret: join(zz.home, "secret"), port: (server.address() as { port: number }).port };
-    deepEqual((await run({ how })).value, box ? [] : ["net"]); // Node's own walls have none for the network
+    deepEqual((await run({ how })).value, sandbox ? [] : ["net"]); // Node's own walls have none for the network
     equal(zz.questions.length, 0);
   });
 

@@ -127,13 +127,8 @@ test("the sandbox of what decodes shows nothing but what is named, without Node'
       home: () => readdirSync(${JSON.stringify(zz.home)}), passwd: () => readFileSync("/etc/passwd"), proc: () => readFileSync("/proc/1/cmdline"),
       write: () => writeFileSync(${JSON.stringify(join(open, "b.txt"))}, ""), tmp: () => writeFileSync("/tmp/x", ""), root: () => writeFileSync("/x", "") };
     console.log(Object.keys(tries).filter((name) => { try { tries[name](); return true } catch { return false } }).join(), Object.keys(process.env).join());`;
-  let box: { argv: string[]; third?: Uint8Array } | undefined;
   const argv = [process.execPath, "-e", code];
-  await zz.call("start_in_sandbox", {
-    argv,
-    only: [process.execPath, open],
-    ready: (given: any) => void (box = given),
-  });
+  const box = await zz.ctx.service("sandbox")?.startDecoder(argv, [process.execPath, open], zz.ctx);
   if (!box) return t.skip("no sandbox here");
   const [program = "", ...args] = box.argv.filter((word, i, all) => word !== "--seccomp" && all[i - 1] !== "--seccomp");
   const { stdout } = spawnSync(program, args, { env: { TOKEN: "x" }, encoding: "utf8" });

@@ -87,10 +87,11 @@ import { finishUnfinished } from "./kernel/system/locks.ts";
 import { print, printAnswer, processIo, say } from "./kernel/system/streams.ts";
 import { clockOf } from "./kernel/text/clock.ts";
 import { orAbort } from "./kernel/text/deadlines.ts";
+import { unknown } from "./kernel/text/did-you-mean.ts";
 import { asFault, codeOf, fault, kindOf, usage } from "./kernel/text/faults.ts";
 import { joinHalves } from "./kernel/text/join-continuation.ts";
 import { errorMessage, learnData, learnEnvironment, learnHome, learnSecret, veiledJson } from "./kernel/text/secrets.ts";
-import { clean, plural, sumUsage, unknown } from "./kernel/text/words.ts";
+import { clean, plural, sumUsage } from "./kernel/text/words.ts";
 import type { Embedded, Embedding } from "./sdk/embed.ts";
 import type { Script } from "./sdk/script.ts";
 

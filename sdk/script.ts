@@ -9,9 +9,9 @@ import { createCtx } from "../kernel/plugins/create-ctx.ts";
 import { importTrees, isForCompiler, providePackages, readyCompiler } from "../kernel/plugins/import-plugin.ts";
 import { runCall } from "../kernel/plugins/run-call.ts";
 import { emitStarted, exitCode, readAllStdin, readAttachment } from "../kernel/program/command-line.ts";
+import { unknown } from "../kernel/text/did-you-mean.ts";
 import { fault, usage } from "../kernel/text/faults.ts";
 import { parametersOf, toJsonSchema } from "../kernel/text/json-schema.ts";
-import { unknown } from "../kernel/text/words.ts";
 import { readJson } from "./answer.ts";
 
 /** What scripts and programs get: `import { zz } from "zz"`. With `zz --run` it has the settings and permissions of the flags; a program of

@@ -7,6 +7,7 @@ export { deltasOf, type EventPiece, eventPieces } from "../kernel/conversation/s
 export { runsByItself } from "../kernel/gate/sensitive-paths.ts";
 export { updatePrivateFile } from "../kernel/system/locks.ts";
 export { removeTree, temporaryFolder } from "../kernel/system/temporary-files.ts";
+export { nearest, unknown } from "../kernel/text/did-you-mean.ts";
 /** `import { plural, clip } from "zz/text"`: functions that zz itself uses, for plugins. They need only Node, and string-width for
  * terminals. */
 export { codeOf, errnoSentence, fault, sentenceOf, usage } from "../kernel/text/faults.ts";
@@ -22,7 +23,6 @@ export {
   entriesOf,
   isInside,
   jsonOrText,
-  nearest,
   partsOf,
   plural,
   repositoryTop,
@@ -31,7 +31,6 @@ export {
   sumUsage,
   textOf,
   tryTo,
-  unknown,
   visible,
   wordsOf,
 } from "../kernel/text/words.ts";

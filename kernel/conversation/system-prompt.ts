@@ -6,9 +6,10 @@ import { isTrusted } from "../gate/trust.ts";
 import { type Core, IDENTIFIER, type Owned, type TurnContext, ZZ } from "../instance.ts";
 import { PACKAGE_FOLDER } from "../system/installation.ts";
 import { say } from "../system/streams.ts";
+import { unknown } from "../text/did-you-mean.ts";
 import { usage } from "../text/faults.ts";
 import { errorMessage } from "../text/secrets.ts";
-import { CHARS_PER_TOKEN, compare, entriesOf, shorten, stampOf, textOf, unknown } from "../text/words.ts";
+import { CHARS_PER_TOKEN, compare, entriesOf, shorten, stampOf, textOf } from "../text/words.ts";
 import { saveLayerUpdates, savePluginStates, saveSystemPrompt } from "./chat.ts";
 
 const LAYER_BUDGET = 2_000;

@@ -11,12 +11,13 @@ import { IS_BUILT, SELF_URL } from "../system/installation.ts";
 import { programs } from "../system/other-programs.ts";
 import { clockOf } from "../text/clock.ts";
 import { withTimeout } from "../text/deadlines.ts";
+import { unknown } from "../text/did-you-mean.ts";
 import { fault } from "../text/faults.ts";
 import { must, parametersOf, plainJson, wrongInSchema } from "../text/json-schema.ts";
 // Of what may be registered, with their types; "!" marks the required ones.
 import FIELDS from "../text/registered.json" with { type: "json" };
 import { errorMessage, makeSecret, veil } from "../text/secrets.ts";
-import { compare, lazily, unknown } from "../text/words.ts";
+import { compare, lazily } from "../text/words.ts";
 import { importTrees, locationOfError, noteImported, stampsOf, urlOf } from "./import-plugin.ts";
 import { endingLoops } from "./loop-watchdog.ts";
 

@@ -18,8 +18,9 @@ import { fileFault, MAX_READ_BYTES } from "../system/atomic-write.ts";
 import { homeFolder } from "../system/installation.ts";
 import { say } from "../system/streams.ts";
 import { clockOf } from "../text/clock.ts";
+import { nearest, unknown } from "../text/did-you-mean.ts";
 import { codeOf, usage } from "../text/faults.ts";
-import { jsonOrText, nearest, tryTo, unknown, visible } from "../text/words.ts";
+import { jsonOrText, tryTo, visible } from "../text/words.ts";
 import { allValues, type CommandLine, lastValue, parseFlags } from "./parse-flags.ts";
 
 export function resolveRoot({ root }: Options, io: Io): string {

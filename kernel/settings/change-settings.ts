@@ -7,10 +7,11 @@ import type { Config, Send } from "../instance.ts";
 import { type Core, isFlagGiven } from "../instance.ts";
 import { writePrivate } from "../system/atomic-write.ts";
 import { updatePrivateFile } from "../system/locks.ts";
+import { nearest, shortenName, unknown } from "../text/did-you-mean.ts";
 import { usage } from "../text/faults.ts";
 import { type Shape, withSwitches } from "../text/json-schema.ts";
 import { learnData, makeSecret, revealSecret, sealed, sealUrl } from "../text/secrets.ts";
-import { byName, compare, isObject, nearest, shortenName, someOf, tryTo, unknown } from "../text/words.ts";
+import { byName, compare, isObject, someOf, tryTo } from "../text/words.ts";
 import { allProviders } from "./providers.ts";
 import {
   configSchema,

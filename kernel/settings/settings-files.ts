@@ -8,10 +8,11 @@ import { initialRules, isSame, keptFile } from "../gate/rules.ts";
 import type { Config, Core, Options, Project, Send, Sources } from "../instance.ts";
 import { fileFault } from "../system/atomic-write.ts";
 import { say } from "../system/streams.ts";
+import { shortenName } from "../text/did-you-mean.ts";
 import { codeOf, usage } from "../text/faults.ts";
 import { inOneLine, type Misfit, type Shape, toJsonSchema, withSwitches } from "../text/json-schema.ts";
 import { errorMessage, learnData, learnSecret } from "../text/secrets.ts";
-import { isInside, isObject, shortenName, stampOf, textOf, tryTo } from "../text/words.ts";
+import { isInside, isObject, stampOf, textOf, tryTo } from "../text/words.ts";
 import { misfitsOf } from "./accepted-settings.ts";
 import { BY_PROJECT, isKnown, isOwn, OWN, only } from "./settings-table.ts";
 

@@ -8,7 +8,8 @@ import { findTool } from "../../kernel/plugins/run-call.ts";
 import { exitCode, parseCommand } from "../../kernel/program/command-line.ts";
 import { parseFlags } from "../../kernel/program/parse-flags.ts";
 import { KERNEL_FLAGS } from "../../kernel/settings/flag-table.ts";
-import { clean, nearest } from "../../kernel/text/words.ts";
+import { nearest } from "../../kernel/text/did-you-mean.ts";
+import { clean } from "../../kernel/text/words.ts";
 
 const show = (value: unknown) => JSON.stringify(value);
 

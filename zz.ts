@@ -91,7 +91,8 @@ import { unknown } from "./kernel/text/did-you-mean.ts";
 import { asFault, codeOf, fault, kindOf, usage } from "./kernel/text/faults.ts";
 import { joinHalves } from "./kernel/text/join-continuation.ts";
 import { errorMessage, learnData, learnEnvironment, learnHome, learnSecret, veiledJson } from "./kernel/text/secrets.ts";
-import { clean, plural, sumUsage } from "./kernel/text/words.ts";
+import { clean } from "./kernel/text/show-safely.ts";
+import { plural, sumUsage } from "./kernel/text/words.ts";
 import type { Embedded, Embedding } from "./sdk/embed.ts";
 import type { Script } from "./sdk/script.ts";
 

@@ -14,11 +14,10 @@ export { codeOf, errnoSentence, fault, sentenceOf, usage } from "../kernel/text/
 export { joinHalves } from "../kernel/text/join-continuation.ts";
 export { wrongInSchema } from "../kernel/text/json-schema.ts";
 export { fitsStars } from "../kernel/text/name-patterns.ts";
+export { clean, cleanRendered, visible } from "../kernel/text/show-safely.ts";
 export {
   byName,
   CHARS_PER_TOKEN,
-  clean,
-  cleanRendered,
   compare,
   entriesOf,
   isInside,
@@ -31,7 +30,6 @@ export {
   sumUsage,
   textOf,
   tryTo,
-  visible,
   wordsOf,
 } from "../kernel/text/words.ts";
 export { addressesOf, isNamed, isPlainlyLocal, lookupAmong, whyNotPublic } from "./address.ts";

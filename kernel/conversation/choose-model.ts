@@ -10,7 +10,8 @@ import { PROVIDER_TIMEOUT_MS } from "../text/deadlines.ts";
 import { nearest, shortenName, unknown } from "../text/did-you-mean.ts";
 import { codeOf, usage } from "../text/faults.ts";
 import { errorMessage, makeSecret, Secret, sealed, sealUrl } from "../text/secrets.ts";
-import { clean, tryTo } from "../text/words.ts";
+import { clean } from "../text/show-safely.ts";
+import { tryTo } from "../text/words.ts";
 
 export async function listModels(core: Core, all: boolean): Promise<{ models: Model[]; failures: string[] }> {
   const { model, baseUrl } = core.options;

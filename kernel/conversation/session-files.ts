@@ -11,7 +11,8 @@ import { acquireLock, updatePrivateFile } from "../system/locks.ts";
 import { sweepParts } from "../system/temporary-files.ts";
 import { codeOf, errnoSentence, fault, usage } from "../text/faults.ts";
 import { veilData, veiledJson } from "../text/secrets.ts";
-import { clean, compare, entriesOf, textOf, tryTo } from "../text/words.ts";
+import { clean } from "../text/show-safely.ts";
+import { compare, entriesOf, textOf, tryTo } from "../text/words.ts";
 
 /** The change of one file: from its old to its new state, each with a hash; null: it did not exist. */
 export interface Change extends Entry {

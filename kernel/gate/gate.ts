@@ -16,7 +16,8 @@ import { type Core, isTool, type TurnContext } from "../instance.ts";
 import { realPath } from "../system/real-paths.ts";
 import { orAbort } from "../text/deadlines.ts";
 import { errorMessage } from "../text/secrets.ts";
-import { clean, isInside, someOf, visible } from "../text/words.ts";
+import { clean, visible } from "../text/show-safely.ts";
+import { isInside, someOf } from "../text/words.ts";
 import { ASKED_FOR, flagOf, guardOf, needName, needTarget, PLUGIN, verdictFor } from "./rules.ts";
 import { whyNotProject } from "./sensitive-paths.ts";
 

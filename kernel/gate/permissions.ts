@@ -7,7 +7,7 @@ import { updatePrivateFile } from "../system/locks.ts";
 import { absolutePath } from "../system/real-paths.ts";
 import { fault } from "../text/faults.ts";
 import { anyCase } from "../text/name-patterns.ts";
-import { clean } from "../text/words.ts";
+import { clean } from "../text/show-safely.ts";
 import { compilerRules } from "./compiler-gate.ts";
 import { denialOf, fitsName, isSame, keptFile, keptRules, rulePath, verdictFor, whyRuleNeverMatches } from "./rules.ts";
 import { credentials, holdsSecret } from "./secret-files.ts";

@@ -20,7 +20,8 @@ import { say } from "../system/streams.ts";
 import { clockOf } from "../text/clock.ts";
 import { nearest, unknown } from "../text/did-you-mean.ts";
 import { codeOf, usage } from "../text/faults.ts";
-import { jsonOrText, tryTo, visible } from "../text/words.ts";
+import { visible } from "../text/show-safely.ts";
+import { jsonOrText, tryTo } from "../text/words.ts";
 import { allValues, type CommandLine, lastValue, parseFlags } from "./parse-flags.ts";
 
 export function resolveRoot({ root }: Options, io: Io): string {

@@ -15,7 +15,8 @@ import { printAnswer, say } from "../system/streams.ts";
 import { clockOf } from "../text/clock.ts";
 import { asFault, usage } from "../text/faults.ts";
 import { makeSecret as markSecret, veil } from "../text/secrets.ts";
-import { cleanRendered, textOf, tryTo } from "../text/words.ts";
+import { cleanRendered } from "../text/show-safely.ts";
+import { textOf, tryTo } from "../text/words.ts";
 import { askAboutTrust, commandFor, emitStarted, type FirstMessage, isUntrusted, noteUnusualFolder } from "./command-line.ts";
 import type { EarlyStop } from "./process-signals.ts";
 

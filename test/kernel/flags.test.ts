@@ -9,7 +9,7 @@ import { exitCode, parseCommand } from "../../kernel/program/command-line.ts";
 import { parseFlags } from "../../kernel/program/parse-flags.ts";
 import { KERNEL_FLAGS } from "../../kernel/settings/flag-table.ts";
 import { nearest } from "../../kernel/text/did-you-mean.ts";
-import { clean } from "../../kernel/text/words.ts";
+import { clean } from "../../kernel/text/show-safely.ts";
 
 const show = (value: unknown) => JSON.stringify(value);
 

@@ -9,7 +9,7 @@ import { CLOCK } from "../../kernel/text/clock.ts";
 import { shortenName, unknown } from "../../kernel/text/did-you-mean.ts";
 import { joinHalves } from "../../kernel/text/join-continuation.ts";
 import { veil } from "../../kernel/text/secrets.ts";
-import { clean, cleanRendered } from "../../kernel/text/words.ts";
+import { clean, cleanRendered } from "../../kernel/text/show-safely.ts";
 import { applyChange } from "../../packages/apply-patch/apply.ts";
 import { parsePatch } from "../../packages/apply-patch/parse.ts";
 import { redactor } from "../../packages/debug/redact.ts";

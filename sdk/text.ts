@@ -14,24 +14,9 @@ export { codeOf, errnoSentence, fault, sentenceOf, usage } from "../kernel/text/
 export { joinHalves } from "../kernel/text/join-continuation.ts";
 export { wrongInSchema } from "../kernel/text/json-schema.ts";
 export { fitsStars } from "../kernel/text/name-patterns.ts";
+export { entriesOf, isInside, repositoryTop, stampOf, textOf } from "../kernel/text/read-quietly.ts";
 export { clean, cleanRendered, visible } from "../kernel/text/show-safely.ts";
-export {
-  byName,
-  CHARS_PER_TOKEN,
-  compare,
-  entriesOf,
-  isInside,
-  jsonOrText,
-  partsOf,
-  plural,
-  repositoryTop,
-  shorten,
-  stampOf,
-  sumUsage,
-  textOf,
-  tryTo,
-  wordsOf,
-} from "../kernel/text/words.ts";
+export { byName, CHARS_PER_TOKEN, compare, jsonOrText, partsOf, plural, shorten, sumUsage, tryTo, wordsOf } from "../kernel/text/words.ts";
 export { addressesOf, isNamed, isPlainlyLocal, lookupAmong, whyNotPublic } from "./address.ts";
 export { codeBlocks, readJson } from "./answer.ts";
 export type { Decoded, Decoding, Job } from "./decode.ts";

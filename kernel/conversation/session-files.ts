@@ -10,9 +10,10 @@ import { makePrivate, missingFolders, NO_SYNC, syncFile, syncFolder } from "../s
 import { acquireLock, updatePrivateFile } from "../system/locks.ts";
 import { sweepParts } from "../system/temporary-files.ts";
 import { codeOf, errnoSentence, fault, usage } from "../text/faults.ts";
+import { entriesOf, textOf } from "../text/read-quietly.ts";
 import { veilData, veiledJson } from "../text/secrets.ts";
 import { clean } from "../text/show-safely.ts";
-import { compare, entriesOf, textOf, tryTo } from "../text/words.ts";
+import { compare, tryTo } from "../text/words.ts";
 
 /** The change of one file: from its old to its new state, each with a hash; null: it did not exist. */
 export interface Change extends Entry {

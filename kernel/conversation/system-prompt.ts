@@ -8,8 +8,9 @@ import { PACKAGE_FOLDER } from "../system/installation.ts";
 import { say } from "../system/streams.ts";
 import { unknown } from "../text/did-you-mean.ts";
 import { usage } from "../text/faults.ts";
+import { entriesOf, stampOf, textOf } from "../text/read-quietly.ts";
 import { errorMessage } from "../text/secrets.ts";
-import { CHARS_PER_TOKEN, compare, entriesOf, shorten, stampOf, textOf } from "../text/words.ts";
+import { CHARS_PER_TOKEN, compare, shorten } from "../text/words.ts";
 import { saveLayerUpdates, savePluginStates, saveSystemPrompt } from "./chat.ts";
 
 const LAYER_BUDGET = 2_000;

@@ -14,9 +14,10 @@ import { updatePrivateFile } from "../system/locks.ts";
 import { printAnswer, say } from "../system/streams.ts";
 import { clockOf } from "../text/clock.ts";
 import { asFault, usage } from "../text/faults.ts";
+import { textOf } from "../text/read-quietly.ts";
 import { makeSecret as markSecret, veil } from "../text/secrets.ts";
 import { cleanRendered } from "../text/show-safely.ts";
-import { textOf, tryTo } from "../text/words.ts";
+import { tryTo } from "../text/words.ts";
 import { askAboutTrust, commandFor, emitStarted, type FirstMessage, isUntrusted, noteUnusualFolder } from "./command-line.ts";
 import type { EarlyStop } from "./process-signals.ts";
 

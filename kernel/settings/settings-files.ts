@@ -11,8 +11,9 @@ import { say } from "../system/streams.ts";
 import { shortenName } from "../text/did-you-mean.ts";
 import { codeOf, usage } from "../text/faults.ts";
 import { inOneLine, type Misfit, type Shape, toJsonSchema, withSwitches } from "../text/json-schema.ts";
+import { isInside, stampOf, textOf } from "../text/read-quietly.ts";
 import { errorMessage, learnData, learnSecret } from "../text/secrets.ts";
-import { isInside, isObject, stampOf, textOf, tryTo } from "../text/words.ts";
+import { isObject, tryTo } from "../text/words.ts";
 import { misfitsOf } from "./accepted-settings.ts";
 import { BY_PROJECT, isKnown, isOwn, OWN, only } from "./settings-table.ts";
 

@@ -5,7 +5,8 @@ import path from "node:path";
 import type { Clock } from "../contract.ts";
 import { sleepWith } from "../text/clock.ts";
 import { codeOf, fault } from "../text/faults.ts";
-import { textOf, tryTo } from "../text/words.ts";
+import { textOf } from "../text/read-quietly.ts";
+import { tryTo } from "../text/words.ts";
 import { makePrivate, takeAway, type Unfinished, writePrivate } from "./atomic-write.ts";
 import { partIn, processStartTime, sweepParts } from "./temporary-files.ts";
 

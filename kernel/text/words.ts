@@ -1,6 +1,4 @@
-// Small functions about texts, names and files. Plugins get most of them as "zz/text".
-import fs from "node:fs";
-import path from "node:path";
+// Small functions about texts, names and values. Plugins get most of them as "zz/text".
 import type { Usage } from "../contract.ts";
 
 export const compare = (a: string, b: string): number => {
@@ -50,38 +48,6 @@ export function lazily<T extends object>(fields: { [K in keyof T]: () => T[K] })
 }
 
 export const jsonOrText = (text: string): unknown => (tryTo(() => [JSON.parse(text)]) ?? [text])[0];
-
-/** The text of a file, or "" if it cannot be read. */
-export const textOf = (file: string): string => tryTo(() => readRegular(file).toString()) ?? "";
-
-/** The bytes of a regular file. A FIFO never ends, nor does a link to a device. */
-export function readRegular(file: string): Buffer {
-  const fd = fs.openSync(file, WITHOUT_WAITING);
-  try {
-    if (!fs.fstatSync(fd).isFile()) throw Object.assign(new Error(`'${file}' is not a regular file`), { code: "EISDIR" });
-    return fs.readFileSync(fd);
-  } finally {
-    fs.closeSync(fd);
-  }
-}
-const WITHOUT_WAITING = fs.constants.O_RDONLY | (fs.constants.O_NONBLOCK ?? 0); // a FIFO does not block
-/** The nearest folder with a .git in it, from this one upwards. */
-export function repositoryTop(folder: string): string | undefined {
-  if (fs.existsSync(path.join(folder, ".git"))) return folder;
-  return folder === path.dirname(folder) ? undefined : repositoryTop(path.dirname(folder));
-}
-/** The names in a folder; none if it cannot be read. */
-export const entriesOf = (folder: string): string[] => tryTo(() => fs.readdirSync(folder)) ?? [];
-
-/** Changes whenever the file does; "" if it does not exist. */
-export function stampOf(file: string): string {
-  const stat = tryTo(() => fs.statSync(file, { throwIfNoEntry: false }));
-  return stat ? `${stat.mtimeMs} ${stat.ctimeMs} ${stat.size} ${stat.ino}` : "";
-}
-
-/** Whether a path is that folder or inside of it. Both are absolute and without links. */
-export const isInside = (folder: string, file: string): boolean =>
-  file === folder || file.startsWith(folder.endsWith(path.sep) ? folder : folder + path.sep);
 
 /** Equal parts that a pattern can hold, which finds some of them in a text that is cut. V8 takes about 30,000 characters in a row. */
 export function partsOf(text: string): string[] {

@@ -2,7 +2,7 @@
 
 import type { Awaitable, Clock, Flag, HttpRequest, Order, PluginIo, Tool, Zz } from "../contract.ts";
 import { EVENTS, SLOTS, STEPS, words } from "../contract.ts";
-import { fetchForPlugin } from "../conversation/collect-reply.ts";
+import { fetchForPlugin } from "../conversation/server-errors.ts";
 import { HOOK_LIMIT, runStep } from "../events.ts";
 import { assertKnown, type Core, IDENTIFIER, type LoadedPlugin, type Owned, showsTraces } from "../instance.ts";
 import { KERNEL_FLAGS, UNLISTED_FLAGS } from "../settings/flag-table.ts";

@@ -4,7 +4,7 @@ import { chmodSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, type TestContext, test } from "node:test";
 import type { Entry } from "../../kernel/contract.ts";
-import { fillTemplate, frontMatter } from "../../kernel/conversation/system-prompt.ts";
+import { fillTemplate, frontMatter } from "../../kernel/conversation/prompt-files.ts";
 import { drawTree } from "../../plugins/conversation.ts";
 import { page } from "../../plugins/lists.ts";
 import { aligned } from "../../plugins/status.ts";

@@ -2,7 +2,8 @@
 import { deepEqual, equal, throws } from "node:assert/strict";
 import { test } from "node:test";
 import type { Answer, Tool } from "../../kernel/contract.ts";
-import { frontMatter, shortenToTokens } from "../../kernel/conversation/system-prompt.ts";
+import { frontMatter } from "../../kernel/conversation/prompt-files.ts";
+import { shortenToTokens } from "../../kernel/conversation/system-prompt.ts";
 import { assertPhaseChange } from "../../kernel/events.ts";
 import { findTool } from "../../kernel/plugins/run-call.ts";
 import { exitCode, parseCommand } from "../../kernel/program/command-line.ts";

@@ -2,8 +2,8 @@
 // file, in a process that the parent may kill. `node test/support/linear-time.ts SIZE ENTRY...` prints which text it is at.
 
 import { collectReply } from "../../kernel/conversation/collect-reply.ts";
+import { fillTemplate, frontMatter } from "../../kernel/conversation/prompt-files.ts";
 import { repairHistory } from "../../kernel/conversation/send-request.ts";
-import { fillTemplate, frontMatter } from "../../kernel/conversation/system-prompt.ts";
 import { findTool } from "../../kernel/plugins/run-call.ts";
 import { CLOCK } from "../../kernel/text/clock.ts";
 import { shortenName, unknown } from "../../kernel/text/did-you-mean.ts";

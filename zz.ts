@@ -80,7 +80,7 @@ import { connectPersonAtTerminal, dialogOf, runDialog } from "./kernel/program/r
 import { callTool, printResult, runFlag } from "./kernel/program/single-run.ts";
 import { unknownSettings } from "./kernel/settings/change-settings.ts";
 import { allFlags, KERNEL_FLAGS } from "./kernel/settings/flag-table.ts";
-import { renewSettings } from "./kernel/settings/settings-files.ts";
+import { renewSettings } from "./kernel/settings/plugin-settings.ts";
 import { ROUNDS } from "./kernel/settings/settings-table.ts";
 import { homeFolder, IS_BUILT, version } from "./kernel/system/installation.ts";
 import { finishUnfinished } from "./kernel/system/locks.ts";

@@ -7,7 +7,7 @@ import { loadPrompts } from "../conversation/system-prompt.ts";
 import { emit, emitNote } from "../events.ts";
 import { isTrusted, projectExtras, trustChecker } from "../gate/trust.ts";
 import { type Core, isFlagGiven, type LoadedPlugin } from "../instance.ts";
-import { renewSettings } from "../settings/settings-files.ts";
+import { renewSettings } from "../settings/plugin-settings.ts";
 import { IS_BUILT, PACKAGE_FOLDER, SELF_URL, ZZ_FOLDER } from "../system/installation.ts";
 import { clockOf } from "../text/clock.ts";
 import { usage } from "../text/faults.ts";

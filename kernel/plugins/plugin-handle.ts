@@ -6,7 +6,7 @@ import { fetchForPlugin } from "../conversation/server-errors.ts";
 import { HOOK_LIMIT, runStep } from "../events.ts";
 import { assertKnown, type Core, IDENTIFIER, type LoadedPlugin, type Owned, showsTraces } from "../instance.ts";
 import { KERNEL_FLAGS, UNLISTED_FLAGS } from "../settings/flag-table.ts";
-import { configOf } from "../settings/settings-files.ts";
+import { configOf } from "../settings/plugin-settings.ts";
 import { IS_BUILT, SELF_URL } from "../system/installation.ts";
 import { programs } from "../system/other-programs.ts";
 import { clockOf } from "../text/clock.ts";

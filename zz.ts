@@ -61,14 +61,11 @@ import {
   commandIn,
   emitStarted,
   exitCode,
-  type FirstMessage,
   madeNoChange,
   noteUnusualFolder,
   openConversation,
   optionsFromFlags,
   parseAgainWith,
-  readPrompt,
-  readStdin,
   requireFolder,
   resolveRoot,
   takeForkId,
@@ -76,6 +73,7 @@ import {
 import { catchConsole, narrateTurns, usageLine } from "./kernel/program/narrate-turns.ts";
 import { type CommandLine, indexOfRunFlag, lastValue, parseFlags } from "./kernel/program/parse-flags.ts";
 import { type EarlyStop, errorLine, runAsProcess } from "./kernel/program/process-signals.ts";
+import { type FirstMessage, readPrompt, readStdin } from "./kernel/program/read-input.ts";
 import { connectPersonAtTerminal, dialogOf, runDialog } from "./kernel/program/run-dialog.ts";
 import { callTool, printResult, runFlag } from "./kernel/program/single-run.ts";
 import { unknownSettings } from "./kernel/settings/change-settings.ts";

@@ -8,7 +8,8 @@ import { type Core, IDENTIFIER, type LiveChat, NO_MODEL_ID, newId } from "../ker
 import { createCtx } from "../kernel/plugins/create-ctx.ts";
 import { importTrees, isForCompiler, providePackages, readyCompiler } from "../kernel/plugins/import-plugin.ts";
 import { runCall } from "../kernel/plugins/run-call.ts";
-import { emitStarted, exitCode, readAllStdin, readAttachment } from "../kernel/program/command-line.ts";
+import { emitStarted, exitCode } from "../kernel/program/command-line.ts";
+import { readAllStdin, readAttachment } from "../kernel/program/read-input.ts";
 import { unknown } from "../kernel/text/did-you-mean.ts";
 import { fault, usage } from "../kernel/text/faults.ts";
 import { parametersOf, toJsonSchema } from "../kernel/text/json-schema.ts";

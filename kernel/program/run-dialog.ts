@@ -18,8 +18,9 @@ import { textOf } from "../text/read-quietly.ts";
 import { makeSecret as markSecret, veil } from "../text/secrets.ts";
 import { cleanRendered } from "../text/show-safely.ts";
 import { tryTo } from "../text/words.ts";
-import { askAboutTrust, commandFor, emitStarted, type FirstMessage, isUntrusted, noteUnusualFolder } from "./command-line.ts";
+import { askAboutTrust, commandFor, emitStarted, isUntrusted, noteUnusualFolder } from "./command-line.ts";
 import type { EarlyStop } from "./process-signals.ts";
+import type { FirstMessage } from "./read-input.ts";
 
 type Opening = () => Promise<LiveChat | undefined>; // resolves once a model is chosen; undefined if there is none
 export const dialogOf = (core: Core): Dialog | undefined => core.dialogs.at(-1)?.value; // the last one registered

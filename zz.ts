@@ -64,13 +64,10 @@ import {
   madeNoChange,
   noteUnusualFolder,
   openConversation,
-  optionsFromFlags,
-  parseAgainWith,
-  requireFolder,
-  resolveRoot,
   takeForkId,
 } from "./kernel/program/command-line.ts";
 import { catchConsole, narrateTurns, usageLine } from "./kernel/program/narrate-turns.ts";
+import { optionsFromFlags, parseAgainWith, requireFolder, resolveRoot } from "./kernel/program/options-from-flags.ts";
 import { type CommandLine, indexOfRunFlag, lastValue, parseFlags } from "./kernel/program/parse-flags.ts";
 import { type EarlyStop, errorLine, runAsProcess } from "./kernel/program/process-signals.ts";
 import { type FirstMessage, readPrompt, readStdin } from "./kernel/program/read-input.ts";

@@ -1,7 +1,8 @@
 // The conversation at a prompt: line after line, until the person leaves.
 import type { Chat, Ctx, DialogHost, Fault, Message, Zz } from "zz";
 import { clean, clip, oneLine, plural, sentenceOf, terminalColumns, wordsOf } from "zz/text";
-import { askUnseen, canChoose, pickFromList } from "./choose.ts";
+import { askAtPrompt } from "./ask-at-prompt.ts";
+import { type Keyboard, muteEditor, showNote } from "./input-line.ts";
 import {
   closeKeyboard,
   holdQueue,
@@ -12,11 +13,10 @@ import {
   promptForMessage,
   sendMessage,
 } from "./keyboard.ts";
-import { type Keyboard, muteEditor, showNote } from "./line.ts";
-import { lastConversation } from "./offer.ts";
+import { lastConversation } from "./offer-last-conversation.ts";
 import { expandPastes } from "./pastes.ts";
-import { askAtPrompt } from "./questions.ts";
-import { say } from "./screen.ts";
+import { askUnseen, canChoose, pickFromList } from "./pick-from-list.ts";
+import { say } from "./prompt-rows.ts";
 
 export interface Talk {
   run(): Promise<number>;
@@ -49,7 +49,7 @@ export function openTalk(zz: Zz, host: DialogHost): Talk {
       }),
       terminal: (act) => lendTerminal(keyboard, act),
       edit: async (text, name) =>
-        lendTerminal(keyboard, async () => (await import("./editor.ts")).openEditor(zz, text, name)),
+        lendTerminal(keyboard, async () => (await import("./external-editor.ts")).openEditor(zz, text, name)),
       note: (text) => showNote(keyboard, text),
       tryAgain: async (failed, ctx) => {
         const key = await whatNow(zz, host, failed, ctx);

@@ -42,6 +42,12 @@ export function acquireLock(file: string, cannot: string, remedy = "Try again"):
   }
 }
 
+/** Whether another process that is alive has this lock. */
+export function isHeldByAnother(file: string): boolean {
+  const [pid, start] = textOf(file).split(" ");
+  return Boolean(start) && Number(pid) !== process.pid && processStartTime(Number(pid)) === start;
+}
+
 /** Where nothing can be removed just now, an empty lock is one that nobody holds. */
 function release(file: string): void {
   try {

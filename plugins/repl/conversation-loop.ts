@@ -64,8 +64,7 @@ export function openTalk(zz: Zz, host: DialogHost): Talk {
     opened.catch(() => closeKeyboard(keyboard)); // there is no model: zz says why
     if (!startsAtPrompt) {
       await opened.catch(() => {});
-      const command = host.begins();
-      if (command) await obey(`/${command}`);
+      for (const command of commandsToBegin(host)) await obey(command);
     }
     let message: string | undefined = startsAtPrompt ? await nextMessage(keyboard) : host.text;
     for (; message !== undefined; message = await nextMessage(keyboard)) {
@@ -84,10 +83,11 @@ export function openTalk(zz: Zz, host: DialogHost): Talk {
   async function open(keyboard: Keyboard, startsAtPrompt: boolean): Promise<void> {
     const { chat } = await host.open();
     if (!startsAtPrompt) return;
-    const command = host.begins();
+    const [command, ...others] = commandsToBegin(host);
     if (!host.quiet) showNote(keyboard, [greeting(host.ctx()!, chat), ...before(keyboard, command)].join("\n"));
-    if (command) sendMessage(keyboard, `/${command}`);
+    if (command) sendMessage(keyboard, command);
     else if (!keyboard.isMuted) await promptForMessage(keyboard);
+    keyboard.queue.push(...others);
   }
 
   async function obey(message: string): Promise<void> {
@@ -98,6 +98,13 @@ export function openTalk(zz: Zz, host: DialogHost): Talk {
     if (retracts) takeBack(zz, host);
     retracts = false;
   }
+}
+
+/** Those that zz begins with, such as /setup. */
+function commandsToBegin(host: DialogHost): string[] {
+  const commands: string[] = [];
+  for (let name = host.begins(); name; name = host.begins()) commands.push(`/${name}`);
+  return commands;
 }
 
 /** After a failed request: "r" or "m" to ask again, the same or another model; "a" to take the message back; "" to leave it. */

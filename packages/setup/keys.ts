@@ -128,7 +128,7 @@ async function whyUnknown(provider: string, ctx: Ctx): Promise<string | undefine
   const known = knownTo(ctx);
   const others = known.includes(provider) ? [] : await providers(ctx);
   if (known.includes(provider) || others.includes(provider)) return undefined;
-  return `Cannot keep a key: ${unknown("provider", provider, [...known, ...others])}`;
+  return `Cannot keep a key: ${unknown("provider", provider, new Set([...known, ...others]))}`;
 }
 
 async function keepKey(zz: Zz, provider: string, key: string, ctx: Ctx): Promise<string> {
@@ -167,8 +167,8 @@ function listed(zz: Zz, ctx: Ctx, enters: (name: string) => string): string {
   });
   return [
     ...lines,
-    ...(others.length ? [`No key, and so not asked: ${others.join(", ")}.`] : []),
-    ...(local.length ? [`No key needed, asked when named: ${local.join(", ")}.`] : []),
+    ...(others.length ? [`Without a key, and so not asked: ${others.join(", ")}.`] : []),
+    ...(local.length ? [`Asked by name alone, without a key: ${local.join(", ")}.`] : []),
   ].join("\n");
 
   function missing(name: string): string {

@@ -54,7 +54,7 @@ describe("the conversation", () => {
     await tells("/new", /A new conversation\. The other is kept: \/sessions load \d{8}-/);
     await say("two");
     deepEqual(sent(), ["two"]);
-    const [, id] = /This is a copy now: (\S+)\./.exec(await tells("/fork", "This is a copy now"))!;
+    const [, id] = /You are in a copy now: (\S+)\./.exec(await tells("/fork", "You are in a copy now"))!;
     await say("three");
     deepEqual(sent(), ["two", "ok", "three"]);
     const texts = (lines: any[]) => lines.flatMap(({ message }) => message?.text ?? []);

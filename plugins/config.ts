@@ -95,7 +95,7 @@ function one(ctx: Ctx, name: string): string {
   const names = ctx.settings.list().map((setting) => setting.name);
   const near = names.filter((known) => known.includes(name) || name.includes(known));
   throw new Error(
-    `Cannot show '${name}': there is no such setting. ${near.length ? `There are: ${near.join(", ")}.` : "/config lists them."}`,
+    `Cannot show '${name}': no such setting. ${near.length ? `There are: ${near.join(", ")}.` : "/config lists them."}`,
   );
 }
 

@@ -202,7 +202,7 @@ function coreWithOptions(core: Core, { model, system, tools }: How): Core {
   const kept = core.layers.filter(({ owner, value }) => system === undefined || owner || value.slot !== "identity");
   own.layers = [...said, ...kept];
   const shared = { get: () => core.asking, set: (asking: Core["asking"]) => void (core.asking = asking), enumerable: true };
-  return Object.defineProperty(own, "asking", shared); // one question at a time, whoever asks
+  return Object.defineProperty(own, "asking", shared); // one question at a time, from all of them
 }
 
 /** For a program that imports zz as a plugin does. */

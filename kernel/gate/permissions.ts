@@ -48,7 +48,7 @@ export function permissions({ rules, options }: Core): Permissions {
   }
 }
 
-/** What a denial would cover, for whoever cannot judge call by call, such as the sandbox. Links are not followed. */
+/** What a denial would cover, for what cannot judge call by call, such as the sandbox. Links are not followed. */
 function matcherOf(where: PathScope, kind: Kind, name: string): (asked: string) => boolean {
   if (kind !== "read" && kind !== "write") return (asked) => fitsName(kind, anyCase(name), anyCase(asked));
   const fits = denialOf(where, name);

@@ -16,7 +16,7 @@ export function resolveRoot({ root }: Options, io: Io): string {
   const real = tryTo(() => fs.realpathSync(root ?? io.cwd()));
   if (real && fs.statSync(real).isDirectory()) return real;
   const gone = "Cannot work here: the folder is gone. Change to another, or name one with --cwd.";
-  throw usage(root === undefined ? gone : `Cannot work in '${root}': there is no such folder. Check the path.`);
+  throw usage(root === undefined ? gone : `Cannot work in '${root}': no such folder. Check the path.`);
 }
 
 export async function optionsFromFlags(cli: CommandLine, io: Io): Promise<Options & { home: string; io: Io }> {
@@ -87,7 +87,7 @@ export async function parseAgainWith(core: Core, more: string[], argv: string[])
 
 export function requireFolder(name: string, flag: string, cwd: string): string {
   if (tryTo(() => fs.statSync(path.resolve(cwd, name)))?.isDirectory()) return path.resolve(cwd, name);
-  throw usage(`Cannot use --${flag} '${name}': there is no such folder, or none that you may enter.`);
+  throw usage(`Cannot use --${flag} '${name}': no such folder, or none that you may enter.`);
 }
 
 function parseWholeNumber(flag: string, text: string): number {

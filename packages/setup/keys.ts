@@ -95,7 +95,7 @@ const WAYS = "zz --keys set PROVIDER, with the key on stdin, or zz --keys remove
 export async function keysFlag(zz: Zz, words: string[], ctx: Ctx): Promise<Result> {
   const [verb, provider = "", ...more] = words;
   if (!verb) return { text: listed(zz, ctx, (name) => `zz --keys set ${name}`), data: places(ctx) };
-  if (!/^(set|remove|drop)$/.test(verb)) throw usage(`Cannot '${verb}' keys: there is no such word. Write ${WAYS}.`);
+  if (!/^(set|remove|drop)$/.test(verb)) throw usage(`Cannot '${verb}' keys: no such word. Write ${WAYS}.`);
   if (more.length) throw usage("Cannot take a key from the line, where others can see it. Give it on stdin.");
   if (!provider) throw usage(`Cannot ${verb} a key: no provider is named. Write ${WAYS}.`);
   const wrong = await whyUnknown(provider, ctx);

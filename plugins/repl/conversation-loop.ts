@@ -138,10 +138,14 @@ function stopInstead(keyboard: Keyboard): false {
 function sayHowToComeBack(zz: Zz, host: DialogHost): void {
   const { id, messages } = host.ctx()?.chat ?? {};
   if (id && messages?.length && !host.quiet) {
-    const line = `To come back: zz -c (the last one here), or zz --session ${id}`;
-    say(zz, line.length < terminalColumns(zz.io) ? line : line.replace(", or zz", ", or\nzz")); // a command in two rows cannot be copied
+    const columns = terminalColumns(zz.io);
+    const last = columns < NARROW_COLUMNS ? "zz -c" : "zz -c (the last one here)";
+    const line = `To come back: ${last}, or zz --session ${id}`;
+    say(zz, line.length < columns ? line : line.replace(", or zz", ", or\nzz")); // a command in two rows cannot be copied
   }
 }
+
+const NARROW_COLUMNS = 45;
 
 /** The last exchange; in a new conversation, an offer to continue the last one, unless a message was already typed. */
 function before(keyboard: Keyboard, command: string | undefined): string[] {

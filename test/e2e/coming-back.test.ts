@@ -29,6 +29,7 @@ test("The last conversation is offered once, and Tab on the empty line continues
   const zz = await repl(t, size);
   await zz.say("mend the typo in the long explanation of prices");
   await zz.leave();
+  match(zz.screen(), /^To come back: zz -c, or\nzz --session \S+$/m);
   const again = await repl(t, { where: zz.where, ...size });
   const shown = await again.sees(/^Tab continues “mend.*” \(just now\)$/m);
   for (const row of shown.split("\n")) ok(row.length < size.cols, row);

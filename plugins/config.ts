@@ -88,7 +88,7 @@ function one(ctx: Ctx, name: string): string {
     const among = values ? `\none of: ${oneOf(values)}` : "";
     const before = setting.default === undefined ? "" : `\ndefault: ${shown(setting.default)}`;
     const by = from ? `; set in ${from.map((whose) => FROM[whose]).join(" and ")}` : "";
-    return `${name} = ${inForce(setting)}${about ? `\n${about}` : ""}${among}${before}\n${owner === "zz" ? "zz's own" : `plugin: ${owner}`}${by}`;
+    return `${name} = ${inForce(setting)}${about ? `\n${about}` : ""}${among}${before}\n${owner === "zz" ? "a setting of zz itself" : `plugin: ${owner}`}${by}`;
   }
   const inner = within(ctx, name);
   if (inner !== undefined) return `${name} = ${shown(inner)}`;

@@ -579,7 +579,7 @@ export type Phase = keyof typeof PHASES;
 export const KINDS: Kind[] = ["read", "write", "run", "net", "env"];
 
 export type Header = { zz: 1; id: string; at: string; root: string; model: string; title: string }; // the first line of a session's file
-export type Listed = Header & { used: string; bytes: number; held?: true }; // for lists: the last use, the file's size, and whether another zz has it open
+export type Listed = Header & { used: string; bytes: number; held?: true }; // for lists: the last use, the file's size; held by another zz
 /** Every later line. `parent` makes them a tree: nothing is ever rewritten. Unknown types are kept. */
 export interface Entry {
   id: number;

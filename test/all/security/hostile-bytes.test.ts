@@ -72,7 +72,7 @@ test("a page and a PDF that break what decodes them, by the tools that fetch the
     response.writeHead(200, { "content-type": type }).end(body);
   });
   const clock = standingClock();
-  const plugins = ["web", "shell"].map((name) => join(ROOT, "plugins", name, "index.ts"));
+  const plugins = ["packages/web", "plugins/shell"].map((name) => join(ROOT, name, "index.ts"));
   const settings = { web: { seconds: 100 } };
   const zz = await harness({ plugins, clock, settings, allow: { net: [new URL(url).host] } }, t);
   const get = async (path: string) => (await zz.call("web_fetch", { url: `${url}${path}` })).text;

@@ -235,7 +235,7 @@ export interface DialogHost {
   meet(person: Person): void; // how to reach the person from now on
   open(): Promise<Ctx>; // chooses the model; rejects if there is none
   ctx(): Ctx | undefined; // once it is open
-  begins(): string | undefined; // then: the command to start with
+  begins(): string | undefined; // then: the next command to start with, until there is none
   ask: Ask; // through the person given to meet(); observers hear of it
   obey(line: string, expand?: (text: string) => string): Promise<void>; // a command or a turn; expand: gives the whole message
   stop(): boolean; // stops what is running; false: nothing was
@@ -585,7 +585,7 @@ export type Phase = keyof typeof PHASES;
 export const KINDS: Kind[] = ["read", "write", "run", "net", "env"];
 
 export type Header = { zz: 1; id: string; at: string; root: string; model: string; title: string }; // the first line of a session's file
-export type Listed = Header & { used: string; bytes: number }; // for lists: the last use, and the file's size
+export type Listed = Header & { used: string; bytes: number; held?: true }; // for lists: the last use, the file's size; held by another zz
 /** Every later line. `parent` makes them a tree: nothing is ever rewritten. Unknown types are kept. */
 export interface Entry {
   id: number;

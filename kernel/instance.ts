@@ -2,8 +2,8 @@
 
 import type * as contract from "./contract.ts";
 import type { Awaitable, Events, Steps } from "./contract.ts";
+import { unknown } from "./text/did-you-mean.ts";
 import { fault, usage } from "./text/faults.ts";
-import { unknown } from "./text/words.ts";
 
 /** What an embedding program passes to createZz(); main makes it from the flags. */
 export interface Options {

@@ -74,13 +74,7 @@ export function openServer(client: Client, about: About): OpenServer {
         return (error as Error).message;
       }
     },
-    async hover(point) {
-      const answer = await ask<Hover | null>("hover", at(point));
-      const { contents = "" } = answer ?? {};
-      if (typeof contents === "string") return contents;
-      if ("value" in contents) return String(contents.value);
-      return "";
-    },
+    hover: async (point) => textOfHover(await ask<Hover | null>("hover", at(point))),
     async problems(file) {
       if (!client.can("diagnosticProvider")) return [];
       const { items } = (await ask<{ items?: unknown }>("diagnostic", { textDocument: { uri: uriOf(file) } })) ?? {};
@@ -110,6 +104,12 @@ export function openServer(client: Client, about: About): OpenServer {
     },
     shows: (file) => shown.has(file),
   };
+}
+
+function textOfHover(answer: Hover | null): string {
+  const { contents = "" } = answer ?? {};
+  if (typeof contents === "string") return contents;
+  return "value" in contents ? String(contents.value) : "";
 }
 
 function listOf<T>(answer: unknown): T[] {

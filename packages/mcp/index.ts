@@ -149,23 +149,11 @@ const nameOf = (names: Own["names"], server: string, tool: string): string | und
 
 /** Registers the plugin's own tools, once. Each loads what it needs when it is called. */
 function register(own: Own): void {
-  const { zz, state, names } = own;
+  const { zz } = own;
   if (own.isRegistered) return;
   own.isRegistered = true;
+  registerMore(own);
   const how = { timeout: NO_TIMEOUT_MS, kind: "run" as const };
-  zz.tool({
-    name: MORE,
-    timeout: NO_TIMEOUT_MS,
-    description: "Get the tools of MCP servers that are not described yet.",
-    params: { servers: "string[] as listed" },
-    needs: async ({ servers }, ctx) => must(own, ctx).then(({ hub, use }) => use.startNeedsOf(hub, servers, ctx)),
-    async run({ servers }, ctx) {
-      const { hub, use } = await must(own, ctx);
-      const text = await use.describeAll(hub, servers, (server, tool) => nameOf(names, server, tool), ctx);
-      state.open = [...new Set([...state.open, ...servers])];
-      return text;
-    },
-  });
   zz.tool({
     ...how,
     name: "mcp_call",
@@ -227,6 +215,24 @@ function register(own: Own): void {
     needs: async ({ id }, ctx) => must(own, ctx).then(({ use }) => use.samplingNeeds(id)),
     preview: async ({ id }, ctx) => must(own, ctx).then(({ use }) => use.samplingPreview(id)),
     run: async ({ id }, ctx) => must(own, ctx).then(({ use }) => use.sample(id, ctx)),
+  });
+}
+
+/** The tool that describes what is not described yet. */
+function registerMore(own: Own): void {
+  const { zz, state, names } = own;
+  zz.tool({
+    name: MORE,
+    timeout: NO_TIMEOUT_MS,
+    description: "Get the tools of MCP servers that are not described yet.",
+    params: { servers: "string[] as listed" },
+    needs: async ({ servers }, ctx) => must(own, ctx).then(({ hub, use }) => use.startNeedsOf(hub, servers, ctx)),
+    async run({ servers }, ctx) {
+      const { hub, use } = await must(own, ctx);
+      const text = await use.describeAll(hub, servers, (server, tool) => nameOf(names, server, tool), ctx);
+      state.open = [...new Set([...state.open, ...servers])];
+      return text;
+    },
   });
 }
 

@@ -291,7 +291,7 @@ function sandboxLine(sandbox: string | undefined, net: Net, strict = false): str
       : net === "none"
         ? strict
           ? "no network"
-          : "no network, but a host that it tries is asked for"
+          : "no network, unless you allow a host that it tries"
         : `of the network ${net.join(", ")}`;
   return `Sandbox ${sandbox}: it writes ${strict ? "nothing, since nobody was asked" : "only in the project"}; ${reach}.`;
 }

@@ -104,10 +104,11 @@ test("nothing else in zz loads what decodes", () => {
     /["'](?:pngjs|jpeg-js|sixel\/.*|unpdf|@mozilla\/readability|turndown|@mixmark-io\/domino|(?:node:)?zlib)["']/;
   const others = ["packages/symbols/store.ts", "packages/symbols/languages/grammar.ts"]; // checksums; grammars that zz brings
   const streams = ["kernel/conversation/http-transport.ts"]; // unpacked piece by piece, off the main thread, as far as its reader asks
-  const folders = ["kernel", "plugins", "sdk"].flatMap((at) =>
+  const folders = ["kernel", "plugins", "packages", "sdk"].flatMap((at) =>
     readdirSync(join(ROOT, at), { recursive: true, encoding: "utf8" }).map((name) => join(at, name)),
   );
-  const isFree = (name: string) => name.endsWith(".ts") && !basename(name).startsWith("decode-");
+  const isFree = (name: string) =>
+    /^(?!packages\/[^/]+\/test\/).*\.ts$/.test(name) && !basename(name).startsWith("decode-");
   const found = ["zz.ts", ...folders.filter(isFree)].filter((name) =>
     decoders.test(readFileSync(join(ROOT, name), "utf8")),
   );

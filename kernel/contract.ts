@@ -23,7 +23,7 @@ export interface Zz<C = {}> {
   on<K extends keyof Events>(event: K, see: (fact: Readonly<Events[K]>, ctx: Ctx) => Awaitable<void>, how?: { limit?: number }): void;
   /** Wraps a step and may change what goes in and out; a throw fails it, in gate it refuses. `limit` leaves out next() and ctx. */
   wrap<K extends keyof Steps>(step: K, around: Around<Steps[K]>, how?: Order | { order?: Order; limit?: number }): void;
-  service<K extends keyof Services>(name: K, offer: Services[K]): void; // for other plugins, which ask for it by ctx.service(); one per name
+  service<K extends keyof Services>(name: K, offer: Services[K]): void; // for others to get by ctx.service(); one per name
   defer(cleanup: () => Awaitable<void>): void; // runs on unload, the latest first
   readonly io: PluginIo;
   readonly programs: Programs;

@@ -1,10 +1,8 @@
 // The two verbs by which plugins reach in: on() sees, wrap() changes. Each has what is around it, and a limit.
 import { deepEqual, equal, match, rejects } from "node:assert/strict";
-import { join } from "node:path";
 import { describe, test } from "node:test";
 import type { Zz } from "zz";
 import { harness, type Inline } from "zz/test";
-import { ROOT } from "../support/run.ts";
 
 const tool = (zz: Zz) => zz.tool({ name: "it", description: "d", run: () => "ran" });
 
@@ -50,11 +48,11 @@ describe("zz.service()", () => {
   const offers = (word: string) => (zz: any) => zz.service("word", { say: () => word });
   const said = (zz: { ctx: any }) => zz.ctx.service("word")?.say();
 
-  test("lends an object to all plugins until its plugin is gone, and no model can call it", async (t) => {
-    const zz = await harness({ plugins: [offers("hi"), join(ROOT, "plugins/lists.ts")] }, t);
+  test("lends an object to all plugins until its plugin is gone, and no model can call it", async () => {
+    const zz = await harness({ plugins: [offers("hi")] });
     equal(said(zz), "hi");
     match((await zz.call("word", {})).text, /^Cannot call 'word': there is no tool 'word'/);
-    await zz.command(`plugins off ${zz.plugin.name}`);
+    await zz.close();
     equal(said(zz), undefined);
   });
 

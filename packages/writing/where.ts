@@ -27,8 +27,8 @@ export function programFile(): string {
 /** The folder of a package that zz depends on, wherever npm has put it. */
 export function packageAt(name: string): string | undefined {
   for (let folder = packageFolder(); ; folder = path.dirname(folder)) {
-    const found = path.join(folder, "node_modules", name);
-    if (fs.existsSync(found)) return fs.realpathSync(found);
+    const candidate = path.join(folder, "node_modules", name);
+    if (fs.existsSync(candidate)) return fs.realpathSync(candidate);
     if (folder === path.dirname(folder)) return undefined;
   }
 }
@@ -45,7 +45,7 @@ const RESERVED =
 /** Throws when the name is not allowed. `cannot` is the beginning of the sentence. */
 export function checkName(cannot: string, name: string, { about }: Pick<Ctx, "about">): void {
   const shown = name.length > 80 ? `${name.slice(0, 80)}…` : name;
-  const refuse = (why: string) => usage(`${cannot} '${shown}': ${why}`);
+  const refuse = (reason: string) => usage(`${cannot} '${shown}': ${reason}`);
   if (!NAME.test(name))
     throw refuse("a name begins with a letter and has letters, digits, _ and -, at most 64. Choose another.");
   if (RESERVED.includes(name)) throw refuse("the name has a meaning of its own. Choose another.");

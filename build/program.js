@@ -121,7 +121,7 @@ await build({
   entryPoints: {
     ...{ kernel: "zz.ts", plugins: "own-plugins", test: "sdk/testing.ts", text: "sdk/text.ts", compilers: "kernel/gate/compiler-gate.ts" },
     ...{ "symbols-worker": "packages/symbols/worker.ts", "writing-worker": "packages/writing/worker.ts" },
-    "refactor-worker": "packages/refactor/worker.ts",
+    ...{ "refactor-worker": "packages/refactor/worker.ts", "redis-worker": "packages/redis/worker.ts" },
     ...Object.fromEntries(DECODERS.map((file) => [basename(file, ".ts"), file])),
   },
   plugins: [parser, clients, quantizer, builtins, made],

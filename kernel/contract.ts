@@ -478,7 +478,7 @@ export interface Rule extends Ruling {
 export interface Flag {
   name: string;
   short?: string;
-  value?: string; // its name in --help; absent: a switch. "KEY VALUE": two words; "NAME [WORDS]": run gets the line's words
+  value?: string; // its name in --help; absent: a switch. "KEY VALUE": two words; "NAME [WORDS]", "FROM TO": run gets the line's words
   optional?: boolean; // --flag or --flag=value
   many?: boolean; // can be repeated
   alone?: boolean; // loads only zz's own plugins

@@ -34,7 +34,7 @@ export default (zz: Zz<typeof defaults>) => {
   for (const name of ["redis", "rediss"]) zz.store({ name, open: (url) => openStore(zz, url) });
   zz.flag({
     name: "store-copy",
-    value: "FROM [TO]",
+    value: "FROM TO",
     group: "sessions and model",
     description: "copy sessions from one place to another: files, a home's folder, or the URL of a store",
     run: async (from, { sessions }, { words }) => {

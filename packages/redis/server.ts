@@ -15,15 +15,19 @@ export interface Server {
 
 export function openServer(options: Options): Server {
   let client: Redis | Cluster | undefined;
+  let nodes: Node[] = []; // of a cluster: one of them may answer when the one in the URL does not
   let isLost = false;
   let [told, logs]: [string[] | undefined, boolean] = [undefined, false];
 
   async function connected(): Promise<Redis | Cluster> {
     if (client?.status === "ready") return client;
     client?.disconnect();
-    client = connect(options);
-    client.on("error", () => {}); // the question that fails says it
-    await client.connect();
+    client = connect(options, nodes);
+    let reason: Error | undefined; // connect() itself only says that it failed
+    client.on("error", (error) => void (reason = error));
+    await client.connect().catch((error) => Promise.reject(reason ?? error));
+    if (client instanceof Cluster)
+      nodes = client.nodes().map(({ options: { host, port } }) => ({ host, port }) as Node);
     const facts = await factsOf(client);
     if (facts.major < OLDEST)
       throw new Refusal(`it is version ${facts.version}, and zz needs ${OLDEST} or newer. Update it`);
@@ -58,6 +62,9 @@ export function openServer(options: Options): Server {
 
   /** What is under way is not sent again later: zz has gone on without it. */
   function drop(): void {
+    const known =
+      client instanceof Cluster ? client.nodes().map(({ options: { host, port } }) => ({ host, port }) as Node) : [];
+    if (known.length) nodes = known;
     client?.disconnect();
     client = undefined;
   }
@@ -77,7 +84,8 @@ async function inTime<T>(promise: Promise<T>, ms: number): Promise<T> {
   }
 }
 
-function connect({ url, password, cluster, seconds }: Options): Redis | Cluster {
+type Node = { host: string; port: number };
+function connect({ url, password, cluster, seconds }: Options, nodes: Node[]): Redis | Cluster {
   const address = new URL(url);
   const common = {
     lazyConnect: true,
@@ -97,7 +105,7 @@ function connect({ url, password, cluster, seconds }: Options): Redis | Cluster 
     const db = Number(address.pathname.slice(1) || 0);
     return new Redis({ ...common, ...at, db, retryStrategy: () => null });
   }
-  return new Cluster([{ host, port }], {
+  return new Cluster([{ host, port }, ...nodes], {
     lazyConnect: true,
     enableOfflineQueue: true,
     clusterRetryStrategy: () => null,
@@ -151,11 +159,15 @@ function warningsOf({ isKnown, logs, saves, evicts }: Facts, { where }: Options)
 }
 
 /** Whether to try again, and what to say. Undefined: it is nothing that the server said. */
-function refusalOf(error: Error, { seconds }: Options): { why: string; again: boolean } | undefined {
+function refusalOf(error: Error, { seconds, cluster }: Options): { why: string; again: boolean } | undefined {
   const final = (why: string) => ({ why, again: false });
   const passing = (why: string) => ({ why, again: true });
   const said = `${error.message}\n${(error as { lastNodeError?: Error }).lastNodeError?.message ?? ""}`;
   if (error instanceof Refusal) return final(error.message);
+  if (error instanceof TooLate && cluster)
+    return passing(
+      `its cluster did not answer in ${seconds} s, as in a fail-over. Try again soon, or look at its nodes`,
+    );
   if (error instanceof TooLate)
     return passing(`it did not answer in ${seconds} s. Look at the server and the way there`);
   for (const [pattern, why, again] of SAID) if (pattern.test(said)) return { why, again };
@@ -176,7 +188,6 @@ const SAID: [RegExp, why: string, again: boolean][] = [
     false,
   ],
   [/NOAUTH/, "it wants a password. Put one into the setting `store`, or let key_command print it", false],
-  [/without any password configured/, "it has no password, and one was given. Leave it out", false],
   [/NOPERM/, "this user may not do that there. Give it the keys and commands that docs/many.md names", false],
   [/^OOM|OOM command/m, "its memory is full (maxmemory). Raise it, or delete old sessions", false],
   [/READONLY/, "it is a read-only replica. Name the primary in the setting `store`", false],

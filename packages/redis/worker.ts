@@ -7,6 +7,7 @@ import { APPEND, OPEN, RELEASE, REMOVE, RENEW } from "./scripts.ts";
 import { openServer } from "./server.ts";
 
 const { options, shared, port } = workerData as { options: Options; shared: Int32Array; port: MessagePort };
+console.warn = () => {}; // the package's own words; what matters is thrown
 const server = openServer(options);
 const opened = new Map<string, Writing>();
 interface Writing {
@@ -64,11 +65,12 @@ const answers: { [Q in keyof Questions]: (...given: Parameters<Questions[Q]>) =>
   async sync() {
     const { replicas, seconds } = options;
     if (replicas === 0 && !server.keepsByLog()) return "";
+    const ms = seconds * 800; // before the question itself is over
     const [isLogged, count] = await server.ask(async (client) => {
-      if (!server.keepsByLog()) return [1, await client.wait(replicas, seconds * 1_000)];
-      return client.call("WAITAOF", 1, replicas, seconds * 1_000) as Promise<number[]>;
+      if (!server.keepsByLog()) return [1, await client.wait(replicas, ms)];
+      return client.call("WAITAOF", 1, replicas, ms) as Promise<number[]>;
     });
-    if (isLogged! < 1) return `${options.where} has not written it to its disk in ${seconds} s`;
+    if (isLogged! < 1) return `${options.where} has not written it to its disk in time`;
     return count! < replicas ? `${count} of ${replicas} replicas have it` : "";
   },
   async release(id) {

@@ -29,13 +29,13 @@ function openStore(core: Core, url: string): SessionStore {
 export function storeNamed(core: Core, place?: string): SessionStore {
   const { home, settings } = core.options;
   if (place === "files") return sessionFiles(home);
-  if (place && place !== settings.store)
-    return /^[a-z][a-z+]+:/i.test(place) ? openStore(core, place) : sessionFiles(path.resolve(core.io.cwd(), place));
   const own = placeOf(core);
-  return typeof own === "string" ? sessionFiles(own) : own;
+  const isOwn = !place || place === settings.store || (typeof own !== "string" && place === own.where);
+  if (isOwn) return typeof own === "string" ? sessionFiles(own) : own;
+  return /^[a-z][a-z+]+:/i.test(place) ? openStore(core, place) : sessionFiles(path.resolve(core.io.cwd(), place));
 }
 
-/** Says what the person should know of the store. If it is out of reach, the person chooses what to do. */
+/** Says what the person should know of the store. If it is out of reach, the person chooses; with nobody to ask, it goes on in memory. */
 export async function reachStore(core: Core): Promise<void> {
   const place = placeOf(core);
   if (typeof place === "string" || core.options.save === false) return;
@@ -46,8 +46,8 @@ export async function reachStore(core: Core): Promise<void> {
     } catch (error) {
       const why = errorMessage(error);
       const choice = core.ask ? await core.ask(`${why} [r]etry, go on in [m]emory and save later, or [l]eave? `, "rml") : "m";
-      if (choice === "l" || choice === "") throw fault(why);
-      if (choice === "m") return core.ask ? undefined : emitNote(core, `${why} ${UNSAVED_YET}`);
+      if (choice === "m") return; // the first entry says why
+      if (choice !== "r") throw fault(why);
     }
 }
 const UNSAVED_YET = "It goes on in memory, and is saved once the store can be reached.";

@@ -49,7 +49,7 @@ export default (zz: Zz<typeof defaults>) => {
 /** The connection and its thread are made at the first question: a URL alone costs nothing. */
 function openStore(zz: Zz<typeof defaults>, url: string): SessionStore {
   const address = parseUrl(url);
-  const where = `${address.protocol}//${address.host}${address.pathname.replace(/^\/$/, "")}`;
+  const where = `${address.protocol}//${address.host}${address.pathname.replace(/^\/$/, "")}${address.search}`;
   if (address.password) zz.secret(decodeURIComponent(address.password));
   const { prefix, cluster, replicas, seconds, lock_seconds: lockSeconds } = zz.config;
   const password = zz.config.key_command && passwordBy(zz);
@@ -60,7 +60,8 @@ function openStore(zz: Zz<typeof defaults>, url: string): SessionStore {
 
 function parseUrl(url: string): URL {
   const parsed = URL.parse(url);
-  if (parsed && /^\/?\d*$/.test(parsed.pathname)) return parsed;
+  const isWhole = parsed && (parsed.hostname || parsed.searchParams.has("socket")) && /^\/?\d*$/.test(parsed.pathname);
+  if (isWhole) return parsed;
   throw usage(
     "Cannot use the setting `store`: it is no URL of a server. Write it like redis://USER:PASSWORD@HOST:6379/0.",
   );

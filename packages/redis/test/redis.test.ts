@@ -4,11 +4,12 @@ import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { describe, test } from "node:test";
 import type { KeptSession, SessionStore, Zz } from "../../../kernel/contract.ts";
+import { reachStore } from "../../../kernel/conversation/session-store.ts";
 import { having } from "../../../test/support/having.ts";
 import { place, TELLING_LOADS, zz, zzProcess } from "../../../test/support/run.ts";
 import { harness } from "../../../test/support/script.ts";
-import { KEY, terminal } from "../../../test/support/terminal.ts";
 
+const PLUGIN = new URL("../index.ts", import.meta.url);
 const NOWHERE = "redis://127.0.0.1:1"; // a port that nothing listens on
 const offline = ["-m", "offline", "--once", "hello"];
 
@@ -56,21 +57,28 @@ describe("a store that cannot be used", () => {
     );
   });
 
-  test("out of reach at a terminal: the person chooses to retry, to go on in memory, or to leave", async () => {
-    const where = place({}, { store: NOWHERE, redis: { seconds: 1 } });
-    const stays = terminal(where, ["-m", "offline"]);
-    const QUESTION = /\[r\]etry, go on in \[m\]emory and save later, or \[l\]eave\?/;
-    await stays.sees(QUESTION);
-    stays.type("m");
-    await stays.sees("/help lists the commands");
-    stays.type(KEY.ctrlD);
-    equal(await stays.exited, 0);
-    const leaves = terminal(where, ["-m", "offline"]);
-    await leaves.sees(QUESTION);
-    leaves.type("l");
-    equal(await leaves.exited, 1);
-    match(leaves.screen(), /it cannot be reached/);
-  });
+  for (const [key, ends] of [
+    ["m", "goes on"],
+    ["l", "leaves"],
+  ] as const)
+    test(`out of reach, with a person to ask: r tries again, ${key} ${ends}`, async () => {
+      const questions: string[] = [];
+      await using zz = await harness({ plugins: [PLUGIN], settings: { store: NOWHERE, redis: { seconds: 1 } } });
+      zz.core.ask = async (question) => {
+        questions.push(question);
+        return questions.length > 1 ? key : "r";
+      };
+      const end = await reachStore(zz.core).then(
+        () => "goes on",
+        () => "leaves",
+      );
+      equal(end, ends);
+      equal(questions.length, 2);
+      match(
+        questions[0]!,
+        /\(ECONNREFUSED\)\. Start it, .* \[r\]etry, go on in \[m\]emory and save later, or \[l\]eave\? /,
+      );
+    });
 
   test("a key_command that fails is said, without what it printed", async () => {
     const redis = { key_command: "echo hidden-word >&2; exit 3" };

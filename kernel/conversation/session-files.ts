@@ -7,11 +7,13 @@ import type { Call, Entry, Header, KeptSession, Listed, Message, Saved, SessionS
 import type { Session } from "../instance.ts";
 import { newId } from "../instance.ts";
 import { makePrivate, missingFolders, NO_SYNC, syncFile, syncFolder } from "../system/atomic-write.ts";
-import { acquireLock, updatePrivateFile } from "../system/locks.ts";
+import { acquireLock, isHeldByAnother, updatePrivateFile } from "../system/locks.ts";
 import { sweepParts } from "../system/temporary-files.ts";
 import { codeOf, errnoSentence, fault, usage } from "../text/faults.ts";
+import { entriesOf, textOf } from "../text/read-quietly.ts";
 import { veilData, veiledJson } from "../text/secrets.ts";
-import { clean, compare, entriesOf, textOf, tryTo } from "../text/words.ts";
+import { clean } from "../text/show-safely.ts";
+import { compare, tryTo } from "../text/words.ts";
 
 /** The change of one file: from its old to its new state, each with a hash; null: it did not exist. */
 export interface Change extends Entry {
@@ -148,6 +150,7 @@ export function isMessage(value: unknown): value is Message {
 }
 export const sessionsFolder = (home: string): string => path.join(home, "sessions");
 export const sessionFile = (home: string, id: string): string => path.join(sessionsFolder(home), `${id}.jsonl`);
+const lockFile = (file: string): string => file.replace(/jsonl$/, "lock");
 
 /** Where sessions are: in files of this home, or in what the setting `store` names. */
 export type Place = string | SessionStore;
@@ -184,8 +187,7 @@ export const sessionFiles = (home: string): SessionStore => ({
     const file = sessionFile(home, id);
     const made = missingFolders(sessionsFolder(home));
     if (isNew) makePrivate(sessionsFolder(home));
-    const lock = file.replace(/jsonl$/, "lock");
-    const release = acquireLock(lock, `Cannot open session '${id}'`, "Go on there, close it, or use a copy with --fork");
+    const release = acquireLock(lockFile(file), `Cannot open session '${id}'`, "Go on there, close it, or use a copy with --fork");
     const lines = fileLines(file, warn, made);
     const close = () => {
       lines.close();
@@ -258,13 +260,15 @@ export const listSessions = (place: Place): Listed[] =>
 function listFiles(home: string): Listed[] {
   const buffer = Buffer.allocUnsafe(8192);
   const titles = titlesOf(home);
+  const locks = new Set(entriesOf(sessionsFolder(home)).filter((name) => name.endsWith(".lock")));
   return sessionIds(home).flatMap((id): Listed | [] => {
     const header = headerOf(sessionFile(home, id), buffer);
     const { text, stat } = readPart(sessionFile(home, id), buffer, true);
     if (!header || /"type":"failed"\}\n$/.test(text)) return [];
     const used = stat ? { used: stat.mtime.toISOString(), bytes: stat.size } : { used: header.at, bytes: 0 };
     const model = Array.from(text.matchAll(/"model":"([^"\\]+)"(,"ms":\d+|\}\n)/g), ([, name]) => name).at(-1) ?? header.model;
-    return { ...header, ...used, model, title: clean(titles[id] || header.title) };
+    const isHeld = locks.has(`${id}.lock`) && isHeldByAnother(lockFile(sessionFile(home, id)));
+    return { ...header, ...used, model, title: clean(titles[id] || header.title), ...(isHeld && { held: true as const }) };
   });
 }
 

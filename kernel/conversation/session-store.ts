@@ -3,9 +3,9 @@ import path from "node:path";
 import type { SessionStore } from "../contract.ts";
 import { emitNote } from "../events.ts";
 import type { Core } from "../instance.ts";
+import { unknown } from "../text/did-you-mean.ts";
 import { fault, usage } from "../text/faults.ts";
 import { errorMessage } from "../text/secrets.ts";
-import { unknown } from "../text/words.ts";
 import { type Place, sessionFiles, UNSAVED } from "./session-files.ts";
 
 export function placeOf(core: Core): Place {

@@ -34,9 +34,14 @@ const answers: { [Q in keyof Questions]: (...given: Parameters<Questions[Q]>) =>
     const [sessions, titles] = await server.ask((client) =>
       Promise.all([client.hgetall(key("index")), client.hgetall(key("titles"))]),
     );
-    return Object.entries(sessions).flatMap(([id, text]) => {
-      const { failed, ...listed } = JSON.parse(text) as Writing["listed"];
-      return failed ? [] : { ...listed, title: titles[id] ?? listed.title };
+    const ids = Object.keys(sessions);
+    const locks = ids.length ? await server.ask((client) => client.mget(ids.map((id) => key(`lock:${id}`)))) : [];
+    return ids.flatMap((id, i) => {
+      const { failed, ...listed } = JSON.parse(sessions[id]!) as Writing["listed"];
+      if (failed) return [];
+      const owner = ownerOf(locks[i] ?? "");
+      const isHeld = owner !== "" && owner !== options.owner && !isGone(owner);
+      return { ...listed, title: titles[id] ?? listed.title, ...(isHeld && { held: true as const }) };
     });
   },
   async read(id) {

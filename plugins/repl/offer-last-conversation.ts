@@ -8,7 +8,7 @@ const COMMAND = "sessions"; // continues another conversation
 export function lastConversation({ about, chat, io, root, sessions }: Ctx): { row: string; line: string } | undefined {
   if (chat.messages.length || !about.commands.some(({ name }) => name === COMMAND)) return undefined;
   const saved = tryTo(() => sessions.list()) ?? []; // a store may be out of reach
-  const last = saved.find((one) => one.root === root && one.id !== chat.id && one.title);
+  const last = saved.find((one) => one.root === root && one.id !== chat.id && one.title && !one.held);
   if (!last) return undefined;
   const [head, tail] = ["Tab continues “", `” (${timeAgo(last.used)})`];
   const room = terminalColumns(io) - 1 - width(head + tail);

@@ -1,10 +1,11 @@
-// One of two who want the same session: opens it, adds a few entries, closes it, again and again. Says each that was acknowledged.
+// One of two who want the same session: opens it, adds a few entries, closes it, again and again. Says each that was
+// acknowledged. At some rounds it stops itself in their midst, as a machine does that is shut.
 import { writeSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { openSession } from "../../../kernel/conversation/session-files.ts";
 import { openRedis } from "../store.ts";
 
-const [url, id, name, rounds] = process.argv.slice(2) as [string, string, string, string];
+const [url, id, name, rounds, ...stops] = process.argv.slice(2) as [string, string, string, string, ...string[]];
 const plain = { password: "", prefix: "zz", cluster: false, replicas: 0, seconds: 5, lockSeconds: 2 };
 const store = openRedis({ url, where: url, ...plain });
 let count = 0;
@@ -15,6 +16,11 @@ for (let won = 0; won < Number(rounds); )
     for (let i = 0; i < 5; i++) {
       session.append("state", { plugin: name, value: ++count });
       writeSync(1, `${name} ${count} ${begun}\n`);
+      if (i === 2 && stops.includes(`${won}`)) {
+        stops.splice(stops.indexOf(`${won}`), 1);
+        writeSync(1, `${name} stops\n`);
+        process.kill(process.pid, "SIGSTOP");
+      }
       await sleep(1);
     }
     session.close();

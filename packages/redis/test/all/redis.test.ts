@@ -4,7 +4,6 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { after, describe } from "node:test";
-import { setTimeout as sleep } from "node:timers/promises";
 import { listSessions, openSession, readSession } from "../../../../kernel/conversation/session-files.ts";
 import { having } from "../../../../test/support/having.ts";
 import { has, needs } from "../../../../test/support/needs.ts";
@@ -80,16 +79,20 @@ describe("through kills", () => {
 describe("two at once", () => {
   test("one writes at a time; who was stopped and overtaken is refused, and no entry is lost", async () => {
     openSession(storeOf(server), head("fight"), silent).close();
-    const fighters = ["a", "b"].map((name) => child("fighter.ts", server.url, "fight", name, 60));
-    const [first] = fighters;
-    await waitFor("a start", () => fighters.every(({ said }) => said.length > 20));
-    for (let i = 0; i < 2; i++) {
-      first!.process.kill("SIGSTOP"); // longer than its lock lasts
-      await sleep(3_000);
-      first!.process.kill("SIGCONT");
-      await sleep(200);
+    const stopping = child("fighter.ts", server.url, "fight", "a", 40, 10, 20, 30);
+    const other = child("fighter.ts", server.url, "fight", "b", 1_000_000);
+    const count = (word: string) => stopping.said.filter((line) => line === `a ${word}`).length;
+    for (const stop of [1, 2, 3]) {
+      await waitFor("a stop", () => count("stops") === stop);
+      const seen = other.said.length;
+      await waitFor("the other to take over, once the lock has expired", () => other.said.length > seen + 5);
+      stopping.process.kill("SIGCONT");
+      await waitFor("the refusal", () => count("refused") === stop);
     }
-    deepEqual(await Promise.all(fighters.map(({ ended }) => ended)), [0, 0]);
+    equal(await stopping.ended, 0);
+    other.process.kill("SIGKILL");
+    await other.ended;
+    const fighters = [stopping, other];
     const { entries } = readSession(storeOf(server), "fight");
     deepEqual(
       entries.map(({ id }) => id),
@@ -97,7 +100,7 @@ describe("two at once", () => {
       "nobody wrote on what had gone on",
     );
     const kept = entries.map(({ plugin, value }) => `${plugin} ${value}`);
-    const acknowledged = fighters.flatMap(({ said }) => said.filter((line) => !line.endsWith("refused")));
+    const acknowledged = fighters.flatMap(({ said }) => said.filter((line) => /\d$/.test(line)));
     for (const line of acknowledged) {
       const [name, count, begun] = line.split(" ");
       const index = kept.indexOf(`${name} ${count}`);

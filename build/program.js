@@ -127,6 +127,7 @@ await build({
     "symbols-worker": "packages/symbols/worker.ts",
     "writing-worker": "packages/writing/worker.ts",
     "refactor-worker": "packages/refactor/worker.ts",
+    "redis-worker": "packages/redis/worker.ts",
     ...Object.fromEntries(DECODERS.map((file) => [basename(file, ".ts"), file])),
   },
   plugins: [parser, clients, quantizer, builtins, made],

@@ -54,6 +54,8 @@ export interface Core extends Omit<contract.Person, "note"> {
   schemas: Map<string, Record<string, unknown>>; // of the tools' parameters, by tool
   keys: Map<string, Owned<contract.Key>>;
   dialogs: Owned<contract.Dialog>[];
+  stores: Map<string, Owned<contract.Store>>;
+  store?: contract.SessionStore; // that the setting `store` names, once it was asked for
   layers: Owned<contract.Layer>[];
   configs: Owned<Config>[]; // the plugins' settings
   observers: Owned<{ event: keyof Events; see: (fact: any, ctx: contract.Ctx) => Awaitable<void>; limit: number }>[];

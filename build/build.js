@@ -22,7 +22,11 @@ const TSC = ["node_modules/typescript/bin/tsc", "-p", "tsconfig.json"];
 
 /** `from` is what goes into a step, `gives` what comes of it: files, folders, or patterns of names in a folder. */
 const STEPS = {
-  program: { run: ["build/program.js"], from: SOURCE, gives: ["dist/chunks", "dist/grammars", ["dist", /\.(js|wasm)$|^plugins\.json$/]] },
+  program: {
+    run: ["build/program.js", ...process.argv.filter((word) => word.startsWith("--without"))],
+    from: SOURCE,
+    gives: ["dist/chunks", "dist/grammars", ["dist", /\.(js|wasm)$|^plugins\.json$/]],
+  },
   types: {
     run: [...TSC, ..."--noEmit false --emitDeclarationOnly --declaration --outDir dist/types".split(" ")],
     from: [...SOURCE, "test"],

@@ -130,7 +130,11 @@ await build({
   ...OUTPUT,
   outdir: "dist",
   entryPoints: {
-    ...{ kernel: "zz.ts", plugins: "own-plugins", test: "sdk/testing.ts", text: "sdk/text.ts", compilers: "kernel/gate/compiler-gate.ts" },
+    kernel: "zz.ts",
+    plugins: "own-plugins",
+    test: "sdk/testing.ts",
+    text: "sdk/text.ts",
+    compilers: "kernel/gate/compiler-gate.ts",
     ...APART,
   },
   plugins: [parser, clients, quantizer, builtins, made],

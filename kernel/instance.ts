@@ -182,6 +182,8 @@ export interface LoadedPlugin extends PluginAt {
   version: number; // how often it was reloaded
   stamps: Map<string, string>; // its files, as they were when it was loaded
   trusts?: Within["trusts"]; // of a project's plugin
+  isPackage?: true; // one of zz's that the home may replace
+  forZz?: string; // the versions of zz that its package.json names
 }
 type PluginAt = Omit<contract.About["plugins"][number], "adds">;
 

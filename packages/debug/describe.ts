@@ -1,6 +1,5 @@
 // How the log describes requests, messages and calls.
 import fs from "node:fs";
-import path from "node:path";
 import type { Call, ChatRequest, Ctx, Message, Part } from "zz";
 import { tokensOf } from "zz/text";
 
@@ -54,11 +53,12 @@ export const describeCall = ({ name, id, args, broken }: Call): Record<string, u
   args,
 });
 
-/** The version of zz, from the package that this file belongs to. */
+/** The version of zz. */
 export function version(): string {
-  for (const up of ["..", "../.."])
+  for (const up of [".", ".."])
     try {
-      const { name, version } = JSON.parse(fs.readFileSync(path.join(import.meta.dirname, up, "package.json"), "utf8"));
+      const file = new URL(`${up}/package.json`, import.meta.resolve("zz"));
+      const { name, version } = JSON.parse(fs.readFileSync(file, "utf8"));
       if (name === "zz") return version;
     } catch {} // look further up
   return "unknown";

@@ -1,6 +1,7 @@
 // Checks whether a staged plugin loads, in another zz process, where a crash does no harm.
 import fs from "node:fs";
 import path from "node:path";
+import { fileURLToPath } from "node:url";
 import type { Ctx } from "zz";
 import { fault } from "zz/text";
 import { plain } from "./files.ts";
@@ -11,22 +12,21 @@ const TIMEOUT = 15_000; // ms
 
 type Listed = { name: string; from: string; file: string; failure?: string };
 
-/** The folder of zz: this file is one or two levels below it, depending on whether it was built. */
-export const PACKAGE_FOLDER = ["..", "../.."]
-  .map((up) => path.join(import.meta.dirname, up))
-  .find((folder) => fs.existsSync(path.join(folder, "package.json")))!;
+/** zz.ts in a checkout, a file in dist/ in a build. */
+const ZZ = fileURLToPath(import.meta.resolve("zz"));
+const IS_BUILT = ZZ.endsWith(".js");
+export const PACKAGE_FOLDER = path.join(ZZ, IS_BUILT ? "../.." : "..");
 
 /** Loads it together with the person's other plugins, since names may clash. */
 export async function checkLoads(name: string, stage: Stage, ctx: Ctx): Promise<void> {
   const { home, plugins } = ctx.about;
-  const isBuilt = path.relative(PACKAGE_FOLDER, import.meta.dirname).startsWith("dist");
   const usable = plugins.filter(
     (plugin) => !plugin.failure && !plugin.outdated && !plugin.disabled && fs.existsSync(plugin.file),
   );
   const others = usable.filter((plugin) => plugin.from !== "zz" && plugin.name !== name);
   const config = path.join(home, "zz.config.json");
   const args = [
-    path.join(PACKAGE_FOLDER, isBuilt ? "dist/zz.js" : "zz.ts"),
+    path.join(PACKAGE_FOLDER, IS_BUILT ? "dist/zz.js" : "zz.ts"),
     "--home",
     stage.home,
     ...(fs.existsSync(config) ? ["--config", config] : []),

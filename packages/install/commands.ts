@@ -131,10 +131,11 @@ async function fetchCandidate({ called, spec, locked, ...wanted }: Wanted, stage
   ctx.progress(`Fetching ${plain(spec.text)}`);
   const fetched = await fetchSpec(spec, { work: stage.work, zzFolder: PACKAGE_FOLDER }, ctx, locked);
   const about = aboutOf(fetched.pluginPath, fetched.base);
-  const { name = about.name } = wanted;
+  const { name = spec.kind === "example" ? spec.text.slice("zz/".length) : about.name } = wanted;
   assertAllowed(ctx, "write", path.join(pluginsOf(home), name));
   const old = readLock(home).get(name);
-  if (!old) checkName(name, ctx);
+  const replaced = ctx.about.plugins.find((one) => one.from === "zz" && one.name.toLowerCase() === name.toLowerCase());
+  if (!old) checkName(name, ctx, spec.kind === "example" ? undefined : replaced);
   const { version, license, description, typeless } = about;
   const isFile = fs.statSync(fetched.pluginPath).isFile();
   const top = isFile ? `${name}${path.extname(fetched.pluginPath)}` : name;
@@ -180,6 +181,7 @@ async function fetchCandidate({ called, spec, locked, ...wanted }: Wanted, stage
     ],
     ["adds", listed(look.adds, 20) || "nothing that its text names"],
     ["reaches", look.reaches.join("; ") || "nothing past zz that its text names"],
+    ["replaces", replaced ? `zz's own '${name}', until it is uninstalled` : ""],
     ["changes", old ? changes(name, lockEntry, old, home) : ""],
     [
       "note",
@@ -191,9 +193,8 @@ async function fetchCandidate({ called, spec, locked, ...wanted }: Wanted, stage
   return { called, name, rows, look, entry: locked ?? lockEntry, old, stage };
 }
 
-function checkName(name: string, { about: { plugins, home } }: Ctx): void {
-  if (plugins.some((plugin) => plugin.from === "zz" && plugin.name.toLowerCase() === name.toLowerCase()))
-    throw fault(`zz has a plugin '${name}' of its own. It must be renamed`);
+function checkName(name: string, { about: { home } }: Ctx, zzs: object | undefined): void {
+  if (zzs) throw fault(`zz has a plugin '${name}' of its own. It must be renamed`);
   const present = existingName(home, name);
   if (!present) return;
   const presentFile = path.join(pluginsOf(home), present);

@@ -41,7 +41,7 @@ export async function fetchSpec(
   const file = spec.kind === "path" ? spec.text : exampleAt(spec.text, zzFolder);
   const stat = fs.statSync(file, { throwIfNoEntry: false });
   if (!stat) throw fault("nothing is there. Check the path");
-  const source = spec.kind === "path" ? file : "an example that zz brings";
+  const source = spec.kind === "path" ? file : `${kindOf(file)} that zz brings`;
   const base = path.basename(file).replace(SOURCE_FILE, "").replace(ARCHIVE, "");
   if (stat.isDirectory()) return { ...(await fromFolder(fs.realpathSync(file), base)), source };
   if (!stat.isFile() || !(SOURCE_FILE.test(file) || ARCHIVE.test(file)))
@@ -104,16 +104,20 @@ function copyFolder(from: string, to: string): void {
   fs.cpSync(from, to, { recursive: true, dereference: true, filter });
 }
 
-/** The examples that come with zz, as zz/NAME, and their paths. */
+const kindOf = (file: string): string =>
+  path.basename(path.dirname(file)) === "packages" ? "a package" : "an example";
+
+/** The examples and packages that come with zz, as zz/NAME, and their paths. */
 export function examples(zzFolder: string): Map<string, string> {
-  const folder = path.join(zzFolder, "plugins", "examples");
-  const names = entriesOf(folder).filter((name) => !/^[._]|\.test\.|\.d\.ts$|\.md$/.test(name));
-  return new Map(names.map((name) => [`zz/${name.replace(SOURCE_FILE, "")}`, path.join(folder, name)]));
+  const folders = [path.join(zzFolder, "plugins", "examples"), path.join(zzFolder, "packages")];
+  const files = folders.flatMap((folder) => entriesOf(folder).map((name) => path.join(folder, name)));
+  const plugins = files.filter((file) => !/^[._]|\.test\.|\.d\.ts$|\.md$/.test(path.basename(file)));
+  return new Map(plugins.map((file) => [`zz/${path.basename(file).replace(SOURCE_FILE, "")}`, file]));
 }
 
 function exampleAt(name: string, zzFolder: string): string {
   const exampleFiles = examples(zzFolder);
   const file = exampleFiles.get(name);
   if (file) return file;
-  throw fault(`zz brings no example of that name. There are: ${[...exampleFiles.keys()].join(", ") || "none"}`);
+  throw fault(`zz brings nothing of that name. There are: ${[...exampleFiles.keys()].join(", ") || "none"}`);
 }

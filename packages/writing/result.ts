@@ -43,5 +43,6 @@ function whyUnloaded(file: string, unread: string[], { about }: Ctx): string | u
   if (/\.test\.\w+$/.test(file)) return "it is a test";
   if (isInside(path.join(packageFolder(), "plugins"), file)) return "it is one of zz's own";
   const folder = path.join(about.home, "plugins");
+  if (isInside(path.join(packageFolder(), "packages"), file)) return undefined;
   return isInside(folder, file) ? undefined : `that would run it, and it is not in ${folder}`;
 }

@@ -55,7 +55,7 @@ export async function tryOut(name: string, code: string, file: string, ctx: Ctx,
 export async function failureOf(file: string, ctx: Ctx, seconds: number): Promise<string | undefined> {
   const env = { ...process.env, ZZ_LOAD_LIMIT: String(seconds) };
   const { stdout, errors, ended } = await loadIn([file], ctx, seconds + START_SECONDS, env);
-  const loadedPlugin = pluginsIn(stdout)?.find((plugin) => path.resolve(plugin.file) === file);
+  const loadedPlugin = pluginsIn(stdout)?.find((plugin) => !plugin.disabled && path.resolve(plugin.file) === file);
   if (loadedPlugin) return loadedPlugin.failure;
   const last = lastOf(errors, ended);
   return `Cannot load '${file}': the process that tried it ended (${ended})${last ? `: ${last}` : "."}`;

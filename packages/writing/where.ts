@@ -1,15 +1,17 @@
 // Where zz itself is, and how plugins may be named.
 import fs from "node:fs";
 import path from "node:path";
+import { fileURLToPath } from "node:url";
 import type { Ctx } from "zz";
 import { sentenceOf, usage } from "zz/text";
 
-/** The folder of zz's package: above plugins/ in a checkout, above dist/ in a build. */
+/** zz.ts in a checkout, a file in dist/ in a build. */
+const zzFile = (): string => fileURLToPath(import.meta.resolve("zz"));
+
+/** The folder of zz's package. */
 export function packageFolder(): string {
-  let folder = import.meta.dirname;
-  while (!fs.existsSync(path.join(folder, "package.json")) && folder !== path.dirname(folder))
-    folder = path.dirname(folder);
-  return folder;
+  const folder = path.dirname(zzFile());
+  return path.basename(folder) === "dist" ? path.dirname(folder) : folder;
 }
 
 /** The files that declare the API of plugins. */
@@ -19,9 +21,7 @@ export function contractFiles(): string[] {
 
 /** The program that is running: built, or from source. */
 export function programFile(): string {
-  const folder = packageFolder();
-  const isBuilt = path.relative(folder, import.meta.dirname).split(path.sep)[0] === "dist";
-  return path.join(folder, isBuilt ? "dist/zz.js" : "zz.ts");
+  return zzFile().endsWith(".ts") ? zzFile() : path.join(packageFolder(), "dist", "zz.js");
 }
 
 /** The folder of a package that zz depends on, wherever npm has put it. */

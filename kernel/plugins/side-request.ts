@@ -4,7 +4,8 @@ import type { Call, Message, Reply, SideRequest } from "../contract.ts";
 import { saveEntry } from "../conversation/chat.ts";
 import { sendRequest } from "../conversation/send-request.ts";
 import type { Core, LiveChat, TurnContext } from "../instance.ts";
-import { sumUsage, unknown } from "../text/words.ts";
+import { unknown } from "../text/did-you-mean.ts";
+import { sumUsage } from "../text/words.ts";
 import { findTool, offeredTools, requireTool, runCall } from "./run-call.ts";
 
 const ROUNDS = 10;

@@ -173,8 +173,12 @@ function callOf(use: Node, isNew: boolean, place: string): Call | undefined {
   return parent as Call;
 }
 const PASSES_ON = [
-  ...[Node.isImportSpecifier, Node.isExportSpecifier, Node.isImportClause, Node.isNamespaceImport],
-  ...[Node.isExportAssignment, Node.isTypeQuery],
+  Node.isImportSpecifier,
+  Node.isExportSpecifier,
+  Node.isImportClause,
+  Node.isNamespaceImport,
+  Node.isExportAssignment,
+  Node.isTypeQuery,
 ] as ((node: Node) => boolean)[];
 
 /** A value, or a property of one. */

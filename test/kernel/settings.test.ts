@@ -385,9 +385,9 @@ describe("/config", { concurrency: 2 }, () => {
     );
     await gives(
       "/config rounds",
-      /rounds = 2\n.*\ndefault: 30\nzz's own; set in the project's .zz\/zz\.config\.json$/m,
+      /rounds = 2\n.*\ndefault: 30\na setting of zz itself; set in the project's .zz\/zz\.config\.json$/m,
     );
-    await gives("/config timeout", /zz's own; set in your own settings$/m);
+    await gives("/config timeout", /a setting of zz itself; set in your own settings$/m);
     const screen = await gives("/config display.theme none", 'Saved in your own settings: display.theme is "none".');
     match(screen, /What the project says goes before it: display\.theme is "light" in '.*\.zz\/zz\.config\.json'\./);
     deepEqual(JSON.parse(written(where)).display, { theme: "none" });

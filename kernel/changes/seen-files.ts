@@ -2,7 +2,7 @@
 
 import type { Message, Moved, Span } from "../contract.ts";
 import type { LiveChat, Seen } from "../instance.ts";
-import { type DiskState, hashOf, hashOfState } from "../system/atomic-write.ts";
+import { type DiskState, hashOf, hashOfState, isFolder } from "../system/atomic-write.ts";
 
 const ALL: Span = [1, Number.POSITIVE_INFINITY];
 const EVERYTHING: Moved = { from: 1, to: Number.POSITIVE_INFINITY, by: 0 };
@@ -31,6 +31,7 @@ export function followChanges(chat: LiveChat, held: Map<string, { before: DiskSt
   const round = roundOf(chat);
   const known = new Map([...held.keys()].map((file) => [file, chat.seen.get(file)]));
   for (const [file, { before, after }] of held) {
+    if (isFolder(after)) continue; // nobody reads it
     const from = [...held].find(([, one]) => !before && !one.after && one.before && after?.bytes.equals(one.before.bytes));
     const seen = known.get(from?.[0] ?? file);
     const isLost = !wrote && !from && seen?.hash !== hashOfState(before); // it has to be read again

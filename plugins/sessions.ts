@@ -120,18 +120,24 @@ export function shortIds(headers: readonly Pick<Header, "id">[]): Map<string, st
   return new Map(headers.map(({ id }, i) => [id, isUnique() ? tails[i]!.slice(0, length) : id]));
 }
 
-/** The session whose id, or whose id's tail, begins with what was given. */
-function idOf(name: string, headers: readonly Header[]): string | undefined {
+/** The sessions whose id, or whose id's tail, begins with what was given. */
+function sessionsLike<One extends Pick<Header, "id">>(given: string, headers: readonly One[]): One[] {
   const tail = (id: string) => id.slice(id.lastIndexOf("-") + 1);
-  const fits = headers.filter(({ id }) => id.startsWith(name) || (name.length > 3 && tail(id).startsWith(name)));
-  return fits.find(({ id }) => id === name)?.id ?? (fits.length === 1 ? fits[0]!.id : undefined);
+  const fits = headers.filter(({ id }) => id.startsWith(given) || (given.length > 3 && tail(id).startsWith(given)));
+  const exact = fits.find(({ id }) => id === given);
+  return exact ? [exact] : fits;
 }
 
-function sessionNamed(name: string, { sessions }: Ctx): Listed {
-  const headers = sessions.list();
-  const id = idOf(name, headers);
-  if (id !== undefined) return headers.find((header) => header.id === id)!;
-  throw new Error(`Cannot find a session '${name}': no id begins like that, or several do. /sessions all lists them.`);
+function idOf(given: string, headers: readonly Header[]): string | undefined {
+  const [header, ...others] = sessionsLike(given, headers);
+  return others.length ? undefined : header?.id;
+}
+
+function sessionNamed(given: string, { sessions }: Ctx): Listed {
+  const [header, ...others] = sessionsLike(given, sessions.list());
+  if (header && !others.length) return header;
+  const why = header ? `${others.length + 1} ids begin like that` : "no id begins like that";
+  throw new Error(`Cannot find the session '${given}': ${why}. /sessions all lists them.`);
 }
 
 // Lists

@@ -18,7 +18,7 @@ import {
 import { shortestName } from "../system/real-paths.ts";
 import { orAbort } from "../text/deadlines.ts";
 import { fault } from "../text/faults.ts";
-import { isInside } from "../text/words.ts";
+import { isInside } from "../text/read-quietly.ts";
 import type { PendingChanges } from "./commit-changes.ts";
 import { filesOf, goneIn, keepMoves, type Moves, markMoves, move } from "./folder-moves.ts";
 

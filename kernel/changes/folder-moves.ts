@@ -6,7 +6,8 @@ import { newId } from "../instance.ts";
 import { FOLDER, type FolderModes, folderModes, LINK, makePrivate, TYPE, writePrivate } from "../system/atomic-write.ts";
 import { partIn } from "../system/temporary-files.ts";
 import { codeOf, fault } from "../text/faults.ts";
-import { entriesOf, textOf, tryTo } from "../text/words.ts";
+import { entriesOf, textOf } from "../text/read-quietly.ts";
+import { tryTo } from "../text/words.ts";
 
 /** What a look at a file shows; null: it does not exist; a time that is not a number is any. */
 type Look = [mode: number, bytes: number, mtime: number, inode: number] | null;

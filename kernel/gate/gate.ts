@@ -15,8 +15,10 @@ import { emit, runStep } from "../events.ts";
 import { type Core, isTool, type TurnContext } from "../instance.ts";
 import { realPath } from "../system/real-paths.ts";
 import { orAbort } from "../text/deadlines.ts";
+import { isInside } from "../text/read-quietly.ts";
 import { errorMessage } from "../text/secrets.ts";
-import { clean, isInside, someOf, visible } from "../text/words.ts";
+import { clean, visible } from "../text/show-safely.ts";
+import { someOf } from "../text/words.ts";
 import { ASKED_FOR, flagOf, guardOf, needName, needTarget, PLUGIN, verdictFor } from "./rules.ts";
 import { whyNotProject } from "./sensitive-paths.ts";
 

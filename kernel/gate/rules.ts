@@ -11,7 +11,9 @@ import { hasNameIn, isInsideByIdentity } from "../system/other-names.ts";
 import { absolutePath, projectContaining, projectsOf, realPath } from "../system/real-paths.ts";
 import { usage } from "../text/faults.ts";
 import { anyCase, fitsHost, fitsText, fitsWords, isPattern, neverMatches, pathPattern } from "../text/name-patterns.ts";
-import { clean, isInside, textOf, tryTo } from "../text/words.ts";
+import { isInside, textOf } from "../text/read-quietly.ts";
+import { clean } from "../text/show-safely.ts";
+import { tryTo } from "../text/words.ts";
 import { credentials, holdsSecret } from "./secret-files.ts";
 import { behindDot, runsByItself, whyNotProject } from "./sensitive-paths.ts";
 

@@ -23,7 +23,8 @@ import { gitOf } from "../system/safe-git.ts";
 import { clockOf } from "../text/clock.ts";
 import { fault, usage } from "../text/faults.ts";
 import { errorMessage } from "../text/secrets.ts";
-import { byName, clean, lazily } from "../text/words.ts";
+import { clean } from "../text/show-safely.ts";
+import { byName, lazily } from "../text/words.ts";
 import { refreshPlugins } from "./load-plugins.ts";
 import { ioOf } from "./plugin-handle.ts";
 import { describeCall, offeredTools, requireTool, runCall } from "./run-call.ts";
@@ -52,6 +53,7 @@ export function createCtx(core: Core, chat: LiveChat, actor = ZZ): Ctx {
     request: (what: SideRequest) => core.side(place, what),
     call: (name: string, args: unknown, signal?: AbortSignal) =>
       runCall(signal ? stoppedBy(place, signal) : place, { id: newId("call_"), name, args: args as Call["args"] }, true),
+    service: (name: string) => core.services.get(name)?.value.offer as any,
     command: async (name: string, rest = "") => commandNamed(core, name).run(rest, createCtx(core, chat, `/${name}`)),
     note: (text: string) => emitNote(core, text),
     keep: (name: string, change: (text: string) => string) => updatePrivateFile(path.join(home, path.basename(name)), change),

@@ -1,8 +1,9 @@
 // Schemas: JSON Schema and its short form, and what of a value does not fit. typebox checks the arguments of tools, zod settings.
 import type { Schema, StandardSchema, Tool } from "../contract.ts";
+import { nearestAllowed } from "./did-you-mean.ts";
 import { fault } from "./faults.ts";
 import registered from "./registered.json" with { type: "json" };
-import { isObject, nearestAllowed, tryTo } from "./words.ts";
+import { isObject, tryTo } from "./words.ts";
 
 /** A JSON Schema, as far as zz reads it itself. */
 export interface Shape {

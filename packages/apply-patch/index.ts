@@ -75,7 +75,7 @@ async function refuseMissing({ action, path, hunks }: FileChange, files: Ctx["fi
   const base = `/${path.split("/").at(-1)}`;
   const similar = (await files.list().catch(() => [])).filter((file) => `/${file}`.endsWith(base)).slice(0, 3);
   const hint = similar.length ? `Did you mean ${similar.map((file) => `'${file}'`).join(" or ")}?` : "Check the path.";
-  throw new Error(`Cannot ${action} '${path}': there is no such file. Nothing was changed. ${hint}`);
+  throw new Error(`Cannot ${action} '${path}': no such file. Nothing was changed. ${hint}`);
 }
 
 async function textOf(path: string, files: Ctx["files"], mustBeRead: boolean): Promise<string> {

@@ -256,7 +256,7 @@ function callNeed({ name, config, catalog }: Server, target: string): Need {
 /** A server starts unasked in the sandbox; outside of it, only if the person's own settings turn the sandbox off. */
 async function startNeeds({ config, from }: Server, ctx: Ctx): Promise<Need[]> {
   if (config.sandbox === false && from === "home") return [];
-  if (config.sandbox !== false && (await import("./transport.ts").then(({ sandboxOf }) => sandboxOf(ctx)))) return [];
+  if (config.sandbox !== false && (await ctx.service("sandbox")?.name(ctx))) return [];
   const reason = `the MCP server would run ${config.sandbox === false ? "outside of the sandbox" : "without a sandbox, since there is none here"}`;
   return [{ name: commandLine(config), verdict: "ask", why: reason }];
 }

@@ -2,7 +2,7 @@
 // needed; until then zz uses what it learned in an earlier run, or only the name of a server that never ran.
 import fs from "node:fs";
 import path from "node:path";
-import type { Call, ChatRequest, Ctx, Result, Tool, Zz } from "zz";
+import type { ChatRequest, Ctx, Tool, Zz } from "zz";
 import { clip, compare, fault, tokensOf } from "zz/text";
 import type { Accepts, Hub, Server } from "./hub.ts";
 import { lookUp, stop } from "./hub.ts";
@@ -58,7 +58,12 @@ export default (zz: Zz<Config>) => {
   zz.on("started", async (_, ctx) => void (await ready(plugin, ctx)));
   zz.wrap("offer", (tools, next, ctx) => offer(plugin, tools, next, ctx), { limit: NO_TIMEOUT_MS });
   zz.wrap("line", async (line, next, ctx) => next(await withResources(plugin, line, ctx)), { limit: NO_TIMEOUT_MS });
-  zz.wrap("call", (call, next, ctx) => (call.name === LEND ? addLentServers(plugin, call, next, ctx) : next(call)));
+  zz.service("mcpServers", {
+    async add(servers, ctx) {
+      Object.assign(plugin.lent, servers);
+      await ready(plugin, ctx);
+    },
+  });
   zz.command({
     name: "mcp",
     usage: "[tools|resources|restart|stop|accept|login|logout NAME]",
@@ -85,25 +90,6 @@ export default (zz: Zz<Config>) => {
   });
   if (Object.keys(zz.config).length || fs.existsSync(path.join(zz.io.cwd(), FILE))) register(plugin); // --call needs them now
 };
-
-/** Another plugin adds servers for this conversation, such as an editor's: ctx.call(LEND, { servers, taken }). No model
- * can send a function. Each is treated like a server that a project names: sandboxed, and its host asked for. */
-const LEND = "lend_mcp_servers";
-type Lending = { servers?: Config; taken?: () => void };
-
-async function addLentServers(
-  plugin: PluginState,
-  call: Call,
-  next: (call: Call) => Promise<Result>,
-  ctx: Ctx,
-): Promise<Result> {
-  const { servers, taken } = call.args as Lending;
-  if (typeof taken !== "function") return next(call);
-  Object.assign(plugin.lent, servers);
-  await ready(plugin, ctx);
-  taken();
-  return { text: "" };
-}
 
 /** Loads the parts for servers and looks up the servers; undefined if there are none. */
 async function ready(plugin: PluginState, ctx: Ctx): Promise<Loaded | undefined> {
@@ -163,23 +149,11 @@ const nameOf = (names: PluginState["names"], server: string, tool: string): stri
 
 /** Registers the plugin's own tools, once. Each loads what it needs when it is called. */
 function register(plugin: PluginState): void {
-  const { zz, state, names } = plugin;
+  const { zz } = plugin;
   if (plugin.isRegistered) return;
   plugin.isRegistered = true;
+  registerMore(plugin);
   const common = { timeout: NO_TIMEOUT_MS, kind: "run" as const };
-  zz.tool({
-    name: MORE,
-    timeout: NO_TIMEOUT_MS,
-    description: "Get the tools of MCP servers that are not described yet.",
-    params: { servers: "string[] as listed" },
-    needs: async ({ servers }, ctx) => must(plugin, ctx).then(({ hub, use }) => use.startNeedsOf(hub, servers, ctx)),
-    async run({ servers }, ctx) {
-      const { hub, use } = await must(plugin, ctx);
-      const text = await use.describeAll(hub, servers, (server, tool) => nameOf(names, server, tool), ctx);
-      state.open = [...new Set([...state.open, ...servers])];
-      return text;
-    },
-  });
   zz.tool({
     ...common,
     name: "mcp_call",
@@ -241,6 +215,24 @@ function register(plugin: PluginState): void {
     needs: async ({ id }, ctx) => must(plugin, ctx).then(({ use }) => use.samplingNeeds(id)),
     preview: async ({ id }, ctx) => must(plugin, ctx).then(({ use }) => use.samplingPreview(id)),
     run: async ({ id }, ctx) => must(plugin, ctx).then(({ use }) => use.sample(id, ctx)),
+  });
+}
+
+/** The tool that describes what is not described yet. */
+function registerMore(plugin: PluginState): void {
+  const { zz, state, names } = plugin;
+  zz.tool({
+    name: MORE,
+    timeout: NO_TIMEOUT_MS,
+    description: "Get the tools of MCP servers that are not described yet.",
+    params: { servers: "string[] as listed" },
+    needs: async ({ servers }, ctx) => must(plugin, ctx).then(({ hub, use }) => use.startNeedsOf(hub, servers, ctx)),
+    async run({ servers }, ctx) {
+      const { hub, use } = await must(plugin, ctx);
+      const text = await use.describeAll(hub, servers, (server, tool) => nameOf(names, server, tool), ctx);
+      state.open = [...new Set([...state.open, ...servers])];
+      return text;
+    },
   });
 }
 

@@ -71,13 +71,17 @@ async function asProgram(zz: Zz<any>, ctx: Ctx, { name, from }: Server, config: 
   }
   const folder = cwd === undefined ? ctx.root : path.resolve(ctx.root, cwd);
   const allowed = typeof sandbox === "object" ? sandbox : {};
-  const cache = sandbox !== false && (await sandboxOf(ctx)) && CACHES[path.basename(program).replace(/\..*/, "")];
+  const cache =
+    sandbox !== false &&
+    (await ctx.service("sandbox")?.name(ctx)) &&
+    CACHES[path.basename(program).replace(/\..*/, "")];
   const kept = cache
     ? path.join(zz.io.variable("XDG_CACHE_HOME") ?? path.join(os.homedir(), ".cache"), "zz", name)
     : "";
   const write = [...(allowed.write ?? []).map(ctx.permissions.place), ...(kept ? [kept] : [])];
   if (sandbox !== false) for (const folder of write) makeFolder(name, folder, from === "home" || folder === kept);
-  const box = sandbox === false ? undefined : await boxed(ctx, [program, ...args], { ...allowed, write });
+  const box =
+    sandbox === false ? undefined : await ctx.service("sandbox")?.start([program, ...args], { ...allowed, write }, ctx);
   const [file = program, ...remainingArgs] = box?.argv ?? [program, ...args];
   const transport = stdio(() =>
     ctx.programs.start(file, remainingArgs, {
@@ -90,29 +94,7 @@ async function asProgram(zz: Zz<any>, ctx: Ctx, { name, from }: Server, config: 
   );
   const missed = (serverText = "") =>
     box
-      ? keptFrom(`${transport.errors()}\n${serverText}`, box.lookups?.() ?? [], ctx.root, { ...allowed, write })
+      ? keptFrom(`${transport.errors()}\n${serverText}`, box.failedLookups?.() ?? [], ctx.root, { ...allowed, write })
       : NOTHING;
   return { transport, endReason: transport.endReason, kept: missed, close: () => box?.close() };
-}
-
-/** How to start a program in the sandbox. plugins/shell returns this to a call of start_in_sandbox. */
-type Box = { name: string; argv: string[]; env: Record<string, string>; lookups?(): string[]; close(): void };
-const SERVICE = "start_in_sandbox";
-
-/** The name of the sandbox; undefined if there is none. */
-export async function sandboxOf(ctx: Ctx): Promise<string | undefined> {
-  let sandbox: string | undefined;
-  await ctx.call(SERVICE, { look: (name: string | undefined) => void (sandbox = name) });
-  return sandbox;
-}
-
-async function boxed(
-  ctx: Ctx,
-  argv: string[],
-  { hosts = [], write = [] }: { hosts?: string[]; write?: string[] },
-): Promise<Box | undefined> {
-  let box: Box | undefined;
-  const { failed, text } = await ctx.call(SERVICE, { argv, hosts, write, ready: (opened: Box) => void (box = opened) });
-  if (failed && !/^Cannot call/.test(text)) throw fault(text);
-  return box;
 }

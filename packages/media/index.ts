@@ -58,7 +58,7 @@ export default (zz: Zz) => {
       const gone =
         typed === "all" ? take() : Number.isInteger(number) && number > 0 ? waiting.splice(number - 1, 1) : [];
       if (!gone.length && waiting.length)
-        throw new Error(`Cannot detach '${typed}': there is no such one. ${attachedNote()}`);
+        throw new Error(`Cannot detach '${typed}': no such attachment. ${attachedNote()}`);
       note(gone.length ? `Taken back: ${listOf(gone)}. ${attachedNote()}` : attachedNote());
     },
   });

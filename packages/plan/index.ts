@@ -11,6 +11,8 @@ const MAX_STEPS = 50;
 const MODE = `Plan mode is on. Only look: nothing that changes files or does anything else will run. Find out what you need, then present a plan
 of numbered steps with the tool \`${PLAN}\`, and wait for the person's word.`;
 const GO = "The plan is agreed. Plan mode is off: carry it out.";
+const NOTHING_TO_APPROVE =
+  "Cannot carry out a plan: plan mode is off. /plan on turns it on, and then the model makes one.";
 const TICK = `Tick off what is done, as soon as it is: ${PLAN} { "done": [1] }.`;
 const NO_TERMINAL = "No terminal is there to approve it on. Give the plan as your answer, and change nothing.";
 
@@ -91,7 +93,7 @@ async function present(kept: Kept, proposed: string[], ctx: Ctx): Promise<Result
     }
     if (key !== "y") {
       const reason = key === "n" ? (await ctx.ask("Why not? (Enter: no reason) ")).trim() : "";
-      const answer = reason ? `The person said no to the plan: ${reason}` : "The person said no to the plan.";
+      const answer = reason ? `The person said no to the plan: “${reason}”.` : "The person said no to the plan.";
       return { text: `${answer}\nChange it, and present it again.`, failed: true, refused: true };
     }
     Object.assign(kept, { on: false, steps: steps.map((text) => ({ text, done: false })) });
@@ -131,6 +133,7 @@ function planCommand(zz: Zz, kept: Kept): void {
       if (verb === "clear") kept.steps = [];
       if (number) tick(kept, [Number(number)]);
       if (verb === "go" && was) return chat.send(GO);
+      if (verb === "go") throw usage(NOTHING_TO_APPROVE);
       const mode = `Plan mode is ${kept.on ? "on: the model only looks, until you have approved its plan" : "off"}.`;
       note([mode, ...(kept.steps.length ? [list(kept.steps)] : [])].join("\n"));
     },

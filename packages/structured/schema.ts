@@ -32,7 +32,7 @@ function contents(file: string, refused: string): string {
     if (size > MAX_FILE_BYTES) throw usage(`${refused}: it is larger than 1 MB. Name a file with a JSON Schema.`);
     return fs.readFileSync(file, "utf8");
   } catch (error) {
-    if (codeOf(error) === "ENOENT") throw usage(`${refused}: there is no such file. Check the path.`);
+    if (codeOf(error) === "ENOENT") throw usage(`${refused}: no such file. Check the path.`);
     throw codeOf(error) ? usage(`${refused}: ${errnoSentence(error) || (error as Error).message}`) : error;
   }
 }

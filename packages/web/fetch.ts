@@ -78,7 +78,7 @@ export function openPages(zz: Zz<Config>): Pages {
       if (!contentKind) throw cannot(`it is ${type || "something"} that holds no text.`);
       if (contentKind === "pdf" && isCut)
         throw cannot(`it is a PDF of more than ${Math.max(megabytes, MAX_PDF_BYTES / MB)} MB ("web.megabytes").`);
-      if (contentKind === "pdf" && isBroken) throw cannot("what came of it broke off. Try again.");
+      if (contentKind === "pdf" && isBroken) throw cannot("the reply broke off. Try again.");
       const read = await textFrom(
         { bytes, kind: contentKind, type, url: last.href },
         Object.create(ctx, { signal: { value: signal } }),

@@ -8,7 +8,7 @@ import type { Ctx, GitDoubt, Kind, Need, Needs, Result, Verdict, Zz } from "zz";
 import { clip, keptVariables, plural, removeTree, visible, withoutValues } from "zz/text";
 import { familyOf } from "./family.ts";
 import type { Judged } from "./judge/index.ts";
-import { lendSandbox } from "./service.ts";
+import { sandboxService } from "./service.ts";
 import { type Config, defaults, settings } from "./settings.ts";
 import type { View } from "./view.ts";
 
@@ -50,14 +50,13 @@ export default (zz: Zz<typeof defaults>) => {
     render: ({ data }) => inOneRow(data as Shown),
   });
 
-  lendSandbox(
-    zz,
-    (ctx) => sandboxName(zz.config, ctx),
-    openedForService,
-    async (ctx, reads) => {
-      const { openLook } = await import("./look.ts");
-      return openLook(ctx, reads);
-    },
+  zz.service(
+    "sandbox",
+    sandboxService({
+      find: (ctx) => sandboxName(zz.config, ctx),
+      open: openedForService,
+      openReader: async (ctx, folders) => (await import("./look.ts")).openLook(ctx, folders),
+    }),
   );
   zz.layer({
     name: "sandbox",
@@ -280,7 +279,7 @@ function commandIn(line: string): string {
   );
 }
 
-async function sandboxName({ sandbox }: Config, { programs }: Ctx): Promise<string | undefined> {
+async function sandboxName({ sandbox }: Config, { programs }: Pick<Ctx, "programs">): Promise<string | undefined> {
   return sandbox === "off" ? undefined : (await import("./sandbox.ts")).findSandbox(programs);
 }
 
@@ -292,7 +291,7 @@ function sandboxLine(sandbox: string | undefined, net: Net, strict = false): str
       : net === "none"
         ? strict
           ? "no network"
-          : "no network, but a host that it tries is asked for"
+          : "no network, unless you allow a host that it tries"
         : `of the network ${net.join(", ")}`;
   return `Sandbox ${sandbox}: it writes ${strict ? "nothing, since nobody was asked" : "only in the project"}; ${reach}.`;
 }

@@ -1,8 +1,8 @@
 // The screen: whether a person watches, which styles it has, and rows that are printed around the live line.
 import type { Zz } from "zz";
 import { terminalColumns, width } from "zz/text";
-import { shortenToColumns } from "./format.ts";
-import { liveLine } from "./live.ts";
+import { liveLine } from "./live-row.ts";
+import { shortenToColumns } from "./shorten-for-rows.ts";
 import type { Cell } from "./sixel.ts";
 import { PLAIN, type Theme, type ThemeName } from "./styles.ts";
 

@@ -182,7 +182,7 @@ describe("sql", () => {
   });
 
   const files: [file: string, content: string | undefined, answer: RegExp][] = [
-    ["gone.db", undefined, /^Cannot query 'gone\.db': there is no such file\. Check the path\.$/],
+    ["gone.db", undefined, /^Cannot query 'gone\.db': no such file\. Check the path\.$/],
     ["text.db", "This is no database, but it is long enough to be taken for one.".repeat(20), /^Cannot query 'text\.db': file is not a database\./],
     [".env", "A=1", /^Refused: the person said no to read access to "\.env"/],
   ]; // biome-ignore format: a table

@@ -111,11 +111,6 @@ describe("MCP servers", { concurrency: 2 }, () => {
     await waitFor("its end", () => !commands().some((command) => command?.includes(file)));
   });
 
-  test("only a plugin can ask for the sandbox: a model's call by that name is no tool", async (t) => {
-    const zz = await harness({ own: true }, t);
-    match((await zz.call("start_in_sandbox", { argv: ["ls"] })).text, /there is no tool 'start_in_sandbox'/);
-  });
-
   test("what would steer the model is shown first, and left out where nobody agrees", async (t) => {
     const servers = { sly: fake("steer") };
     const nobody = await started(t, servers, { answer: "nobody" });

@@ -58,7 +58,7 @@ describe("--schema", () => {
   });
 
   const WRONG: [given: string, message: RegExp][] = [["", /^Flag --schema has an empty value\./],
-    ["gone.json", /^Cannot use --schema 'gone\.json': there is no such file\. Check the path\.$/],
+    ["gone.json", /^Cannot use --schema 'gone\.json': no such file\. Check the path\.$/],
     ["folder.json", /^Cannot use --schema 'folder\.json': .*folder/i],
     ["list.json", /it is not a JSON Schema: it must be an object or true or false\.$/],
     ["package.json", /it is not a JSON Schema: none of its words is one of JSON Schema's/],

@@ -8,7 +8,7 @@ import { isMade } from "../scan/made.ts";
 import { relative, SCRIPT } from "./rows.ts";
 
 const MAX_NAMED = 3; // files in a sentence
-const MAX_LOOK_BYTES = 64_000_000; // of all files that are looked into for one answer
+const MAX_LOOK_BYTES = 64_000_000; // of all files that are searched for one answer
 const MAX_LOOK_MS = 400;
 const MAX_WORDS = 8;
 

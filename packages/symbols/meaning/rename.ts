@@ -3,11 +3,12 @@
 
 import { readFileSync } from "node:fs";
 import path from "node:path";
+import type { Point } from "zz";
 import { tryTo } from "zz/text";
 import { SCRIPT } from "../answers/rows.ts";
 import { isUtf16 } from "../encoding.ts";
 import { bothSides } from "../scan/conflict.ts";
-import type { At, Edit, Place, Point } from "./contract.ts";
+import type { At, Edit, Place } from "./contract.ts";
 import { type Desk, locate, NoAnswer, offsetOf, placeAt, pointAt, show, textAt, textOf } from "./desk.ts";
 import { boundAt, type Taking, usesOfWhole } from "./missed.ts";
 import { invalidName, refusalOf } from "./names.ts";

@@ -166,7 +166,7 @@ const someName = fc
   .map((parts) => parts.join(""));
 const someSpec = fc
   .tuple(
-    fc.constantFrom("../../../test/plugins/symbols/", "../../../test/plugins/", "./d/", "../d/b/"),
+    fc.constantFrom("./", "../", "./d/", "../d/b/"),
     fc.constantFrom("b", "b", "b.x", "b.d", "index", "", ".", "..", "d", "b/"),
     fc.constantFrom("", "", ".js", ...ENDS, ".css"),
   )

@@ -1,7 +1,7 @@
 // Questions shown page by page, if they are longer than the screen.
 import type { Zz } from "zz";
 import { plural, width as widthOf } from "zz/text";
-import { matchKey } from "./screen.ts";
+import { matchKey } from "./prompt-rows.ts";
 
 /** Where a question is shown. */
 export interface Screen {

@@ -70,8 +70,8 @@ export default (zz: Zz) => {
     examples: { "/tools": "list them", "/tools grep": "show what grep does and takes" },
     group: "settings",
     complete: (typed, { about }) => about.tools.filter(({ name }) => name.includes(typed)),
-    run: (rest, { about, io, note }) =>
-      note(rest ? tool(rest, about, availableColumns(io)) : narrow(toolRows(about), availableColumns(io))),
+    run: (typed, { about, io, note }) =>
+      note(typed ? tool(typed, about, availableColumns(io)) : narrow(toolRows(about), availableColumns(io))),
   });
   zz.command({
     name: "plugins",
@@ -85,13 +85,13 @@ export default (zz: Zz) => {
     },
     group: "settings",
     complete: (typed, { about }) => choices(typed, about),
-    async run(rest, ctx) {
-      const [, verb, name] = /^(enable|disable)(?:\s+(\S+))?$/.exec(rest) ?? [];
+    async run(typed, ctx) {
+      const [, verb, name] = /^(enable|disable)(?:\s+(\S+))?$/.exec(typed) ?? [];
       if (verb && !name) ctx.note(`Name a plugin: /plugins ${verb} NAME. /plugins lists them.`);
       else if (name) await switchPlugin(name, verb === "enable", ctx);
       else {
         const columns = availableColumns(ctx.io);
-        ctx.note(rest ? plugin(rest, ctx.about, columns) : plugins(ctx.about, columns));
+        ctx.note(typed ? plugin(typed, ctx.about, columns) : plugins(ctx.about, columns));
       }
     },
   });
@@ -120,7 +120,7 @@ export default (zz: Zz) => {
       ...about.commands.filter(({ name }) => name.startsWith(typed.replace(/^\//, ""))),
       ...[...sections(about).keys(), "all"].filter((name) => name.startsWith(typed)).map((name) => ({ name })),
     ],
-    run: (rest, ctx) => ctx.note(helpOn(rest.replace(/^\//, ""), ctx)),
+    run: (typed, ctx) => ctx.note(helpOn(typed.replace(/^\//, ""), ctx)),
   });
   zz.flag({
     name: "completion",
@@ -134,16 +134,18 @@ export default (zz: Zz) => {
 const availableColumns = (io: Ctx["io"]): number => terminalColumns(io) - 1;
 
 /** The help on a command or group; without an argument the whole page, if it fits the terminal. */
-function helpOn(given: string, { about, io }: Ctx): string {
+function helpOn(topic: string, { about, io }: Ctx): string {
   const columns = availableColumns(io);
-  const whole = page(about, columns);
-  const fits = whole.split("\n").length < (io.stderr.rows ?? Number.POSITIVE_INFINITY) - 1;
-  if (given === "all" || (!given && fits)) return whole;
-  if (!given) return overview(about, columns);
-  const all = sections(about);
-  const isCommand = about.commands.some(({ name }) => name === given);
-  const group = isCommand ? undefined : [...all.keys()].find((name) => [name, ...name.split(" ")].includes(given));
-  return group ? section(group, all.get(group)!, columns) : one(given, about, columns);
+  const wholePage = page(about, columns);
+  const fits = wholePage.split("\n").length < (io.stderr.rows ?? Number.POSITIVE_INFINITY) - 1;
+  if (topic === "all" || (!topic && fits)) return wholePage;
+  if (!topic) return overview(about, columns);
+  const allSections = sections(about);
+  const isCommand = about.commands.some(({ name }) => name === topic);
+  const group = isCommand
+    ? undefined
+    : [...allSections.keys()].find((name) => [name, ...name.split(" ")].includes(topic));
+  return group ? section(group, allSections.get(group)!, columns) : commandHelp(topic, about, columns);
 }
 
 type Known = Pick<About, "commands" | "keys"> & Partial<Pick<About, "plugins">>;
@@ -152,11 +154,11 @@ type Row = [name: string, text: string];
 /** The commands by group, then what else can be typed. */
 function sections({ commands, keys, plugins = [] }: Known): Map<string, Row[]> {
   const groups = Map.groupBy(commands, ({ group = OTHER }) => group);
-  const place = (group: string) => (GROUPS.indexOf(group) + 1 || GROUPS.length + 1) + (group === OTHER ? 1 : 0);
-  const names = [...groups.keys()].sort((a, b) => place(a) - place(b));
+  const rank = (group: string) => (GROUPS.indexOf(group) + 1 || GROUPS.length + 1) + (group === OTHER ? 1 : 0);
+  const names = [...groups.keys()].sort((a, b) => rank(a) - rank(b));
   const works = (plugin: string) => plugins.some(({ name, failure }) => name === plugin && !failure);
   const signs = SIGNS.filter(([plugin]) => works(plugin));
-  const own = works("repl") ? PROMPT_KEYS.filter(([key]) => !keys.some(({ name }) => name === key)) : [];
+  const promptKeys = works("repl") ? PROMPT_KEYS.filter(([key]) => !keys.some(({ name }) => name === key)) : [];
   return new Map<string, Row[]>([
     ...names.map((group): [string, Row[]] => [
       group,
@@ -171,7 +173,7 @@ function sections({ commands, keys, plugins = [] }: Known): Map<string, Row[]> {
         ["//TEXT", "send text that begins with a slash"],
         ...signs.map(([, sign, does]): Row => [sign, does]),
         ...keys.filter(({ name }) => name !== "typing").map(({ name, description }): Row => [name, description]),
-        ...own,
+        ...promptKeys,
       ],
     ],
   ]);
@@ -184,24 +186,24 @@ export const page = (about: Known, room: number): string =>
 
 /** The page with names only, without what they do. */
 export function overview(about: Known, room: number): string {
-  const all = [...sections(about)];
-  const left = room < 60 ? 2 : Math.max(...all.map(([group]) => group.length)) + 2;
-  const lines = all.flatMap(([group, rows]) => {
+  const allSections = [...sections(about)];
+  const indent = room < 60 ? 2 : Math.max(...allSections.map(([group]) => group.length)) + 2;
+  const lines = allSections.flatMap(([group, rows]) => {
     const names = rows.map(([name]) => name.split(" ")[0]!).join("  ");
-    const under = wrap(names, room - left).map((line) => " ".repeat(left) + line);
-    return room < 60 ? [`${group}:`, ...under] : [group.padEnd(left) + under[0]!.slice(left), ...under.slice(1)];
+    const under = wrap(names, room - indent).map((line) => " ".repeat(indent) + line);
+    return room < 60 ? [`${group}:`, ...under] : [group.padEnd(indent) + under[0]!.slice(indent), ...under.slice(1)];
   });
-  const more = "/help COMMAND, KEY or GROUP explains it, /help all lists it all; Tab completes.";
-  return [...lines, ...wrapped(more, room)].join("\n");
+  const hint = "/help COMMAND, KEY or GROUP explains it, /help all lists it all; Tab completes.";
+  return [...lines, ...wrapped(hint, room)].join("\n");
 }
 
 /** Names, with texts next to them if there is room, otherwise below. */
 function columns(rows: Row[], room: number, textColumn = 27): string[] {
-  const left = room < 60 ? 0 : textColumn;
+  const indent = room < 60 ? 0 : textColumn;
   return rows.flatMap(([name, text]) => {
-    const fits = left > 0 && name.length <= left - 4;
-    const lines = wrapped(text, room - Math.max(left, 4)).map((line) => " ".repeat(Math.max(left, 4)) + line);
-    if (fits) return [`  ${name}`.padEnd(left) + lines[0]!.slice(left), ...lines.slice(1)];
+    const fits = indent > 0 && name.length <= indent - 4;
+    const lines = wrapped(text, room - Math.max(indent, 4)).map((line) => " ".repeat(Math.max(indent, 4)) + line);
+    if (fits) return [`  ${name}`.padEnd(indent) + lines[0]!.slice(indent), ...lines.slice(1)];
     return [...wrapped(name, room - 6).map((line, i) => (i ? `      ${line}` : `  ${line}`)), ...lines];
   });
 }
@@ -215,32 +217,34 @@ const narrow = (text: string, room: number): string =>
     .join("\n");
 
 /** What is typed, by its whole name, its sign alone, or a name that keyboards show. */
-function keyRow(given: string, known: Known): Row | undefined {
+function keyRow(topic: string, knownKeys: Known): Row | undefined {
   const rows = [
-    ...sections(known).get(TYPING)!,
-    ...known.keys.map(({ name, description }): Row => [name, description]),
+    ...sections(knownKeys).get(TYPING)!,
+    ...knownKeys.keys.map(({ name, description }): Row => [name, description]),
   ];
-  const name = given
+  const name = topic
     .toLowerCase()
     .replace(/^(?:(?:ctrl|control)[-+ ]|\^)(?=.)/, "ctrl+")
     .replace(/\balt[-+ ]/, "meta+")
     .replace(/\benter$/, "return")
     .replace(/^esc$/, "escape");
   const isIt = ([row]: Row) =>
-    [row, row.replace(/^\//, "")].some((one) => one.toLowerCase() === name || one.replace(/[A-Z]+$/, "") === given);
-  return given ? rows.find(isIt) : undefined;
+    [row, row.replace(/^\//, "")].some(
+      (spelling) => spelling.toLowerCase() === name || spelling.replace(/[A-Z]+$/, "") === topic,
+    );
+  return topic ? rows.find(isIt) : undefined;
 }
 
-function one(given: string, { commands, plugins, keys }: About, room: number): string {
-  const command = commands.find(({ name }) => name === given);
-  const key = keyRow(given, { commands, plugins, keys });
+function commandHelp(topic: string, { commands, plugins, keys }: About, room: number): string {
+  const command = commands.find(({ name }) => name === topic);
+  const key = keyRow(topic, { commands, plugins, keys });
   if (!command && key) return columns([key], room).join("\n");
   if (!command) {
     const near = commands
-      .filter(({ name }) => name.includes(given) || given.includes(name))
+      .filter(({ name }) => name.includes(topic) || topic.includes(name))
       .map(({ name }) => `/${name}`);
     throw new Error(
-      `There is no command or key '${given}'. ${near.length ? `There is: ${near.join(", ")}.` : "/help lists them."}`,
+      `There is no command or key '${topic}'. ${near.length ? `There is: ${near.join(", ")}.` : "/help lists them."}`,
     );
   }
   const { name, usage = "", examples = {}, description, group = OTHER, owner } = command;
@@ -256,20 +260,20 @@ function one(given: string, { commands, plugins, keys }: About, room: number): s
 const toolRows = ({ tools }: About): string => table(tools.map(({ name, description }) => [name, description]));
 
 /** A tool's description and parameters. */
-function tool(given: string, { tools }: About, room: number): string {
-  const found = tools.find(({ name }) => name === given);
-  if (!found) {
-    const near = tools.filter(({ name }) => name.includes(given)).map(({ name }) => name);
+function tool(topic: string, { tools }: About, room: number): string {
+  const match = tools.find(({ name }) => name === topic);
+  if (!match) {
+    const near = tools.filter(({ name }) => name.includes(topic)).map(({ name }) => name);
     throw new Error(
-      `There is no tool '${given}'. ${near.length ? `There is: ${near.join(", ")}.` : "/tools lists them."}`,
+      `There is no tool '${topic}'. ${near.length ? `There is: ${near.join(", ")}.` : "/tools lists them."}`,
     );
   }
-  const { name, description, schema, owner } = found;
+  const { name, description, schema, owner } = match;
   const { properties = {}, required = [] } = schema as { properties?: Record<string, any>; required?: string[] };
   const rows = Object.entries(properties).map(([param, { type, enum: values, description: about = "" }]): Row => {
-    const kind = values ? values.join(" | ") : Array.isArray(type) ? type.join(" or ") : (type ?? "");
+    const typeName = values ? values.join(" | ") : Array.isArray(type) ? type.join(" or ") : (type ?? "");
     const optional = required.includes(param) ? "" : ", optional";
-    return [param, `${kind}${optional}${about ? `: ${about}` : ""}`];
+    return [param, `${typeName}${optional}${about ? `: ${about}` : ""}`];
   });
   const lines = wrapped(description, room - 2).map((line) => `  ${line}`);
   return [`${name} (${owner})`, ...lines, ...(rows.length ? ["takes:"] : []), ...columns(rows, room)].join("\n");
@@ -290,42 +294,44 @@ function noteReloads(done: Reloaded[], note: Ctx["note"]): void {
 
 /** The user's plugins and those that failed, with what each adds; zz's own only by name. */
 export function plugins({ plugins }: Pick<About, "plugins">, room: number): string {
-  const own = plugins.filter(({ from, failure, disabled }) => from === "zz" && !failure && !disabled);
-  const others = plugins.filter((plugin) => !own.includes(plugin));
-  const rows = table(others.map((one) => [one.name, one.from, stateOf(one, "failed"), one.file]));
-  const lines = others.flatMap((one, i) => [
+  const ownPlugins = plugins.filter(({ from, failure, disabled }) => from === "zz" && !failure && !disabled);
+  const others = plugins.filter((plugin) => !ownPlugins.includes(plugin));
+  const rows = table(others.map((plugin) => [plugin.name, plugin.from, stateOf(plugin, "failed"), plugin.file]));
+  const lines = others.flatMap((plugin, i) => [
     narrow(rows.split("\n")[i]!, room),
-    ...[whyOf(one), added(one)].flatMap((text) => (text ? wrapped(text, room - 4).map((line) => `    ${line}`) : [])),
+    ...[whyOf(plugin), added(plugin)].flatMap((text) =>
+      text ? wrapped(text, room - 4).map((line) => `    ${line}`) : [],
+    ),
   ]);
-  const ms = own.reduce((sum, plugin) => sum + plugin.ms, 0);
-  const names = own.map(({ name }) => name).join(", ");
+  const ms = ownPlugins.reduce((sum, plugin) => sum + plugin.ms, 0);
+  const names = ownPlugins.map(({ name }) => name).join(", ");
   return [
     ...lines,
-    ...wrapped(`zz's own, ${own.length} in ${ms.toFixed(1)} ms: ${names}.`, room),
+    ...wrapped(`zz's own, ${ownPlugins.length} in ${ms.toFixed(1)} ms: ${names}.`, room),
     ...wrapped("/plugins NAME shows what one adds; /plugins disable NAME leaves it out.", room),
   ].join("\n");
 }
 
 /** Why it failed, without its name and file, which are in the row above. */
 const whyOf = ({ name, file, outdated = "", failure = outdated }: Plugin): string => {
-  const [, line, why] =
+  const [, line, problem] =
     /^:?(\d*)\)?: (.*)$/s.exec(failure.split(`Cannot load plugin '${name}' (${file}`)[1] ?? "") ?? [];
-  return why ? `${line ? `line ${line}: ` : ""}${why}` : failure;
+  return problem ? `${line ? `line ${line}: ` : ""}${problem}` : failure;
 };
 
 /** What a plugin adds, such as `tool lamp; command /lamp, /lamps`. */
 const added = ({ adds }: Plugin): string =>
   [...Map.groupBy(adds, ({ kind }) => kind)]
     .map(
-      ([kind, all]) =>
-        `${kind} ${[...new Set(all.map(({ name }) => (kind === "command" ? `/${name}` : name)))].join(", ")}`,
+      ([additionKind, additions]) =>
+        `${additionKind} ${[...new Set(additions.map(({ name }) => (additionKind === "command" ? `/${name}` : name)))].join(", ")}`,
     )
     .join("; ");
 
 function plugin(name: string, { plugins }: About, room: number): string {
-  const found = plugins.filter((plugin) => plugin.name === name);
-  if (!found.length) return `There is no plugin '${name}'. /plugins lists them.`;
-  return found
+  const matches = plugins.filter((plugin) => plugin.name === name);
+  if (!matches.length) return `There is no plugin '${name}'. /plugins lists them.`;
+  return matches
     .flatMap((plugin) => [
       ...wrapped(`${name}: from ${plugin.from}, ${stateOf(plugin, "failed")}; ${plugin.file}`, room),
       ...wrapped(plugin.failure ?? plugin.outdated ?? "", room).filter(Boolean),
@@ -349,12 +355,12 @@ const choices = (typed: string, { plugins }: About): Choice[] => {
 
 /** Switches a plugin on or off in the settings, so that it lasts. */
 async function switchPlugin(name: string, on: boolean, { about, settings, plugins, note }: Ctx): Promise<void> {
-  const known = about.plugins.findLast((plugin) => plugin.name === name); // one that replaces zz's comes after it
-  if (!known) return note(`There is no plugin '${name}'. /plugins lists them.`);
-  if (Boolean(known.disabled) !== on) return note(`'${name}' is ${on ? "not disabled" : "disabled already"}.`);
-  const all = (settings.list().find((setting) => setting.name === "disabled")?.value ?? []) as string[];
-  const rest = all.filter((one) => one !== name);
-  await settings.set("disabled", on ? (rest.length ? rest : undefined) : [...rest, name]);
+  const present = about.plugins.findLast((plugin) => plugin.name === name); // one that replaces zz's comes after it
+  if (!present) return note(`There is no plugin '${name}'. /plugins lists them.`);
+  if (Boolean(present.disabled) !== on) return note(`'${name}' is ${on ? "not disabled" : "disabled already"}.`);
+  const disabledNames = (settings.list().find((setting) => setting.name === "disabled")?.value ?? []) as string[];
+  const remaining = disabledNames.filter((disabledName) => disabledName !== name);
+  await settings.set("disabled", on ? (remaining.length ? remaining : undefined) : [...remaining, name]);
   noteReloads(await plugins.refresh(), note);
 }
 
@@ -397,21 +403,23 @@ function table(rows: string[][]): string {
 }
 
 function completion(shell: string, flags: Flag[]): string {
-  const said = (text: string) => text.replace(/'/g, "’").replace(/[[\]:]/g, " ");
+  const quotable = (text: string) => text.replace(/'/g, "’").replace(/[[\]:]/g, " ");
   const wants = ({ value, optional }: Flag) => Boolean(value && !optional);
   if (shell === "bash") return `complete -o default -W "${flags.map(({ name }) => `--${name}`).join(" ")}" zz`;
   if (shell === "zsh")
     return [
       "#compdef zz",
       "_arguments \\",
-      ...flags.map((flag) => `  '*--${flag.name}[${said(flag.description)}]${wants(flag) ? ":value:_files" : ""}' \\`),
+      ...flags.map(
+        (flag) => `  '*--${flag.name}[${quotable(flag.description)}]${wants(flag) ? ":value:_files" : ""}' \\`,
+      ),
       "  '*:file:_files'",
     ].join("\n");
   if (shell === "fish")
     return flags
       .map(
         (flag) =>
-          `complete -c zz -l ${flag.name}${flag.short ? ` -s ${flag.short}` : ""}${wants(flag) ? " -r" : ""} -d '${said(flag.description)}'`,
+          `complete -c zz -l ${flag.name}${flag.short ? ` -s ${flag.short}` : ""}${wants(flag) ? " -r" : ""} -d '${quotable(flag.description)}'`,
       )
       .join("\n");
   throw usage(`Cannot complete for '${shell}': only for bash, zsh and fish. Name one of them.`);

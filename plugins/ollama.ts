@@ -27,7 +27,7 @@ interface Shown {
 }
 
 export default (zz: Zz<typeof defaults>) => {
-  const known: Known = new Map();
+  const cache: Known = new Map();
 
   zz.provider({
     name: "ollama",
@@ -36,35 +36,35 @@ export default (zz: Zz<typeof defaults>) => {
 
     async auto(signal, endpoint) {
       for (const id of await listModels(zz, signal, endpoint)) {
-        const { tools } = capabilities(await show(zz, known, id, zz.signal, endpoint)); // the server is there: no time limit
+        const { tools } = capabilities(await show(zz, cache, id, zz.signal, endpoint)); // the server is there: no time limit
         if (tools) return id;
       }
     },
 
-    model: (id, patience, endpoint) => describe(zz, known, id, patience(), endpoint),
+    model: (id, patience, endpoint) => describe(zz, cache, id, patience(), endpoint),
 
     async models(signal, endpoint) {
       const [ids, loaded] = await Promise.all([listModels(zz, signal, endpoint), loadedModels(zz, signal, endpoint)]);
       return Promise.all(
         ids.map(async (id) => {
-          const model = await describe(zz, known, id, signal, endpoint);
+          const model = await describe(zz, cache, id, signal, endpoint);
           const note = loaded.get(id);
           return note ? { ...model, note } : model;
         }),
       );
     },
 
-    chat: (request, signal) => deltasOf(answer(zz, known, request, signal)),
+    chat: (request, signal) => deltasOf(answer(zz, cache, request, signal)),
   });
 };
 
 async function* answer(
   zz: Zz<typeof defaults>,
-  known: Known,
+  cache: Known,
   request: ChatRequest,
   signal: AbortSignal,
 ): AsyncGenerator<Iterable<Delta>> {
-  const info = await show(zz, known, request.model, signal, request.endpoint).catch(
+  const info = await show(zz, cache, request.model, signal, request.endpoint).catch(
     (error: Error & { status?: number; exit?: number }): Shown => {
       if (error.exit) throw error;
       if (error.status !== 404 || !/model ['"]/.test(error.message)) return {}; // an old server without `show`, or a dry run: the chat will tell
@@ -84,12 +84,12 @@ type Known = Map<string, Promise<Shown>>;
 
 async function describe(
   zz: Zz<typeof defaults>,
-  known: Known,
+  cache: Known,
   id: string,
   signal: AbortSignal,
   endpoint: Endpoint,
 ): Promise<Model> {
-  const info = await show(zz, known, id, signal, endpoint).catch((): Shown => ({}));
+  const info = await show(zz, cache, id, signal, endpoint).catch((): Shown => ({}));
   const window = windowOf(info, zz.config.window);
   const { thinking, ...can } = capabilities(info);
   return { id, ...(window && { window }), ...can };
@@ -109,32 +109,32 @@ async function loadedModels(
   const asked = await ask(zz, endpoint, signal, (ollama) => ollama.ps()).catch(() => undefined);
   const models = asked?.given?.models;
   if (!Array.isArray(models)) return new Map();
-  return new Map(models.slice(0, MAX_MODELS).map((one) => [one?.name, stateOf(one ?? {})]));
+  return new Map(models.slice(0, MAX_MODELS).map((model) => [model?.name, stateOf(model ?? {})]));
 }
 
 function stateOf({ size, size_vram }: { size?: unknown; size_vram?: unknown }): string {
-  const all = typeof size === "number" && size > 0 ? size : 0;
-  if (!all) return "loaded";
-  const share = typeof size_vram === "number" && size_vram < all ? Math.max(0, size_vram) / all : 1;
+  const totalBytes = typeof size === "number" && size > 0 ? size : 0;
+  if (!totalBytes) return "loaded";
+  const share = typeof size_vram === "number" && size_vram < totalBytes ? Math.max(0, size_vram) / totalBytes : 1;
   const where = typeof size_vram !== "number" || share === 1 ? "" : `, ${Math.round(100 * share)} % in graphics memory`;
-  return `loaded, ${(all / 1e9).toFixed(1)} GB${where}`;
+  return `loaded, ${(totalBytes / 1e9).toFixed(1)} GB${where}`;
 }
 
 async function show(
   zz: Zz<typeof defaults>,
-  known: Known,
+  cache: Known,
   model: string,
   signal: AbortSignal,
   endpoint: Endpoint,
 ): Promise<Shown> {
-  const at = `${endpoint.url ?? ""} ${model}`;
-  const before = known.get(at);
+  const cacheKey = `${endpoint.url ?? ""} ${model}`;
+  const before = cache.get(cacheKey);
   if (before) return before;
   const asked = ask(zz, endpoint, signal, (ollama) => ollama.show({ model })).then(
     ({ given }) => Object(given) as Shown,
   );
-  known.set(at, asked);
-  asked.catch(() => known.delete(at));
+  cache.set(cacheKey, asked);
+  asked.catch(() => cache.delete(cacheKey));
   return asked;
 }
 
@@ -196,10 +196,10 @@ function bodyOf(
   if (can.vision === false && messages.some((message) => "images" in message && message.images?.length))
     throw usage(`Cannot send an image to '${model}': it does not take images. Choose a model that does.`);
   const asked = messages.at(-1);
-  const other = asked?.role === "user" && asked.images?.find(({ type }) => !isImage(type));
-  if (other)
+  const unusable = asked?.role === "user" && asked.images?.find(({ type }) => !isImage(type));
+  if (unusable)
     throw usage(
-      `Cannot send ${other.type} to '${model}': Ollama takes images alone. Attach those, or ask another provider.`,
+      `Cannot send ${unusable.type} to '${model}': Ollama takes images alone. Attach those, or ask another provider.`,
     );
   return {
     model,
@@ -220,23 +220,23 @@ function bodyOf(
 
 /** An address as the client takes it: 0.0.0.0 is where a server listens, and /v1 and /api are what others add. */
 export function hostOf({ url = "" }: Endpoint): string {
-  const given = url.trim().replace(/^["']|["']$/g, "");
-  const host = given
+  const address = url.trim().replace(/^["']|["']$/g, "");
+  const host = address
     .replace(/\/+$/, "")
     .replace(/\/(v1|api)$/, "")
     .replace(/^(https?:\/\/)?(0\.0\.0\.0|\[::\])(?=[:/]|$)/, (_, scheme = "", name) => scheme + HERE[name]);
   if (URL.canParse(host) || URL.canParse(`http://${host || "here"}`) || /^:\d+/.test(host)) return host;
   throw usage(
-    `Cannot reach Ollama at '${given}': not an address. Set OLLAMA_HOST or --base-url to host:port or a URL.`,
+    `Cannot reach Ollama at '${address}': not an address. Set OLLAMA_HOST or --base-url to host:port or a URL.`,
   );
 }
 const HERE: Record<string, string> = { "0.0.0.0": "127.0.0.1", "[::]": "[::1]" };
 
 /** The window to use: the model file's own setting, else the one it was trained for, up to the setting. */
-function windowOf(info: Shown, most: number): number | undefined {
-  const own = Number(/^num_ctx\s+(\d+)/m.exec(info.parameters ?? "")?.[1] ?? 0);
+function windowOf(info: Shown, maxTokens: number): number | undefined {
+  const ownWindow = Number(/^num_ctx\s+(\d+)/m.exec(info.parameters ?? "")?.[1] ?? 0);
   const window = trainedWindow(info);
-  return own || (window && Math.min(window, most));
+  return ownWindow || (window && Math.min(window, maxTokens));
 }
 
 /** The window that the model was trained for. */
@@ -246,9 +246,13 @@ function trainedWindow(info: Shown): number | undefined {
   return typeof length === "number" ? length : undefined;
 }
 
-function capabilities({ capabilities: all }: Shown): { tools?: boolean; vision?: boolean; thinking?: boolean } {
-  return Array.isArray(all)
-    ? { tools: all.includes("tools"), vision: all.includes("vision"), thinking: all.includes("thinking") }
+function capabilities({ capabilities: abilities }: Shown): { tools?: boolean; vision?: boolean; thinking?: boolean } {
+  return Array.isArray(abilities)
+    ? {
+        tools: abilities.includes("tools"),
+        vision: abilities.includes("vision"),
+        thinking: abilities.includes("thinking"),
+      }
     : {};
 }
 
@@ -285,22 +289,22 @@ const MAX_MODELS = 1_000;
 
 /** Lines of JSON, as they came together. The last has `done`; a failure midway is a line `{"error": …}` under status 200. */
 async function* read(response: HttpAnswer): AsyncGenerator<Iterable<Delta>> {
-  let rest: Uint8Array[] = []; // of a line; no letter ends in a line break
+  let unread: Uint8Array[] = []; // of a line; no letter ends in a line break
   let [size, restSize] = [0, 0];
-  const tooLong = (what: string, most: number) =>
-    new Error(`'ollama' sent ${what} of more than ${most / MB} MB, and was given up. Check --base-url.`);
+  const tooLong = (subject: string, limit: number) =>
+    new Error(`'ollama' sent ${subject} of more than ${limit / MB} MB, and was given up. Check --base-url.`);
   for await (const bytes of response.body) {
     const chunk = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
     const end = chunk.lastIndexOf(LF) + 1; // only in what is new, so that a long line is not searched repeatedly
-    const lines = end ? Buffer.concat([...rest, chunk.subarray(0, end)]).toString() : "";
-    if (end) [rest, restSize] = [[], 0];
-    if (end < chunk.length) restSize += rest.push(chunk.subarray(end)) && chunk.length - end;
+    const lines = end ? Buffer.concat([...unread, chunk.subarray(0, end)]).toString() : "";
+    if (end) [unread, restSize] = [[], 0];
+    if (end < chunk.length) restSize += unread.push(chunk.subarray(end)) && chunk.length - end;
     size += chunk.length;
     if (restSize > MAX_LINE_BYTES) throw tooLong("a line", MAX_LINE_BYTES);
     if (size > MAX_ANSWER_BYTES) throw tooLong("an answer", MAX_ANSWER_BYTES);
     if (lines) yield readAll(lines.slice(0, -1).split("\n"));
   }
-  const last = `${Buffer.concat(rest)}`;
+  const last = `${Buffer.concat(unread)}`;
   if (last.trim()) yield deltas(last);
 }
 
@@ -331,7 +335,7 @@ function* deltas(line: string): Generator<Delta> {
 
 /** The objects of a list; none if it is no list. */
 const objectsIn = (list: unknown): any[] =>
-  Array.isArray(list) ? list.filter((one) => typeof one === "object" && one) : [];
+  Array.isArray(list) ? list.filter((element) => typeof element === "object" && element) : [];
 const wordsOf = (value: unknown): string => (typeof value === "string" ? value : "");
 
 /** Calls arrive whole and, from older servers, without an id; two equal calls still need two ids. */

@@ -4,7 +4,7 @@ import path from "node:path";
 import type { Ctx, Entry, Header, Listed, Message, Result, Saved, Zz } from "zz";
 import { clip, oneLine, pickRow, plural, terminalColumns, width, wordsOf, writeWhole } from "zz/text";
 
-type Subcommand = { usage: string; about: string; run(rest: string, ctx: Ctx): unknown };
+type Subcommand = { usage: string; about: string; run(typed: string, ctx: Ctx): unknown };
 const SUBCOMMANDS: Record<string, Subcommand> = {
   new: { usage: "", about: "start a new one, as /new does", run: begin },
   all: { usage: "", about: "those of every folder", run: (_, ctx) => list(ctx, true) },
@@ -42,13 +42,13 @@ export default (zz: Zz) => {
     },
     group: "sessions and model",
     complete,
-    async run(rest, ctx) {
-      const [, word = "", more = ""] = /^(\S*)\s*(.*)$/s.exec(rest) ?? [];
+    async run(typed, ctx) {
+      const [, word = "", remaining = ""] = /^(\S*)\s*(.*)$/s.exec(typed) ?? [];
       if (!word || word === "list") return list(ctx);
       const subcommand = Object.hasOwn(SUBCOMMANDS, word) && SUBCOMMANDS[word];
       if (!subcommand)
         throw new Error(`Cannot run '/sessions ${word}': use one of ${Object.keys(SUBCOMMANDS).join(", ")}.`);
-      await subcommand.run(more.trim(), ctx);
+      await subcommand.run(remaining.trim(), ctx);
     },
   });
   const renames = { "/rename price fix": "call this conversation that" };
@@ -66,7 +66,7 @@ export default (zz: Zz) => {
       description,
       examples,
       group: "sessions and model",
-      run: async (rest, ctx) => void (await SUBCOMMANDS[name]!.run(rest, ctx)),
+      run: async (typed, ctx) => void (await SUBCOMMANDS[name]!.run(typed, ctx)),
     });
 };
 
@@ -93,8 +93,8 @@ function sizeOf(bytes: number): string {
 }
 
 function complete(typed: string, { sessions, chat }: Ctx) {
-  const [, word = "", given] = /^(\S*)(?:\s+(.*))?$/s.exec(typed) ?? [];
-  if (given === undefined)
+  const [, word = "", argument] = /^(\S*)(?:\s+(.*))?$/s.exec(typed) ?? [];
+  if (argument === undefined)
     return Object.entries(SUBCOMMANDS)
       .filter(([name]) => name.startsWith(word))
       .map(([name, { about, usage }]) => ({ name: usage ? `${name} ` : name, description: about }));
@@ -104,7 +104,7 @@ function complete(typed: string, { sessions, chat }: Ctx) {
   return headers
     .filter(({ id }) => id !== chat.id || word === "rename" || word === "export")
     .filter(({ id, title }) =>
-      [short.get(id)!, id, title.toLowerCase()].some((one) => one.includes(given.toLowerCase())),
+      [short.get(id)!, id, title.toLowerCase()].some((text) => text.includes(argument.toLowerCase())),
     )
     .map(({ id, title }) => ({ name: `${word} ${short.get(id)}`, description: title }));
 }
@@ -144,20 +144,22 @@ function sessionNamed(given: string, { sessions }: Ctx): Listed {
 
 function list({ sessions, chat, io, root, note }: Ctx, everywhere = false): void {
   const headers = sessions.list();
-  const here = headers.filter((header) => header.root === root);
+  const inFolder = headers.filter((header) => header.root === root);
   const away = headers.filter((header) => header.root !== root);
   const short = shortIds(headers);
   const columns = terminalColumns(io) - 1;
-  const lines = (everywhere ? here : here.slice(0, MAX_ROWS)).map((header) => lineOf(header, short, chat.id, columns));
+  const lines = (everywhere ? inFolder : inFolder.slice(0, MAX_ROWS)).map((header) =>
+    lineOf(header, short, chat.id, columns),
+  );
   if (lines.length) lines.unshift(`${root}:`);
   if (everywhere)
-    for (const [folder, some] of Map.groupBy(away, (header) => header.root))
-      lines.push(`${folder}:`, ...some.map((header) => lineOf(header, short, chat.id, columns)));
-  const older = everywhere ? 0 : Math.max(0, here.length - MAX_ROWS);
-  const rest = [older && `${older} older`, !everywhere && away.length && `${away.length} in other folders`];
+    for (const [folder, folderSessions] of Map.groupBy(away, (header) => header.root))
+      lines.push(`${folder}:`, ...folderSessions.map((header) => lineOf(header, short, chat.id, columns)));
+  const older = everywhere ? 0 : Math.max(0, inFolder.length - MAX_ROWS);
+  const omitted = [older && `${older} older`, !everywhere && away.length && `${away.length} in other folders`];
   if (!lines.length) lines.push("None in this folder.");
-  const more = rest.filter(Boolean).join(", ");
-  if (more) lines.push(`${more}: /sessions all`);
+  const omittedText = omitted.filter(Boolean).join(", ");
+  if (omittedText) lines.push(`${omittedText}: /sessions all`);
   note(headers.length ? lines.join("\n") : "No conversation was saved yet.");
 }
 
@@ -203,10 +205,10 @@ async function search(words: string, { sessions, io, note }: Ctx): Promise<void>
   if (!hits.length) return note(`Nothing like '${words}' was said in ${headers.length} conversations.`);
   const columns = terminalColumns(io) - 1;
   const bySession = [...Map.groupBy(hits, ({ header }) => header.id).values()];
-  const shown = bySession.slice(0, MAX_FOUND).flatMap((some) => {
-    const places = some.filter(({ id }) => id).slice(0, 2);
+  const shown = bySession.slice(0, MAX_FOUND).flatMap((sessionLines) => {
+    const places = sessionLines.filter(({ id }) => id).slice(0, 2);
     const quotes = places.map(({ id, text }) => clip(`     #${id} ${startingNear(text, words)}`, columns));
-    return [lineOf(some[0]!.header, short, null, columns), ...quotes];
+    return [lineOf(sessionLines[0]!.header, short, null, columns), ...quotes];
   });
   if (bySession.length > MAX_FOUND) shown.push(`${bySession.length - MAX_FOUND} more conversations; give more words.`);
   note(shown.join("\n"));
@@ -220,12 +222,12 @@ function linesOf(header: Listed, sessions: Ctx["sessions"]): Line[] {
   } catch {
     return []; // damaged: --sessions leaves it out as well
   }
-  const said = saved.entries.flatMap(({ id, message }) =>
+  const matches = saved.entries.flatMap(({ id, message }) =>
     message && message.role !== "tool"
       ? message.text.split("\n").flatMap((text) => (text.trim() ? [{ header, id, text: text.trim() }] : []))
       : [],
   );
-  return [{ header, id: 0, text: header.title }, ...said];
+  return [{ header, id: 0, text: header.title }, ...matches];
 }
 
 function holds(text: string, words: string): boolean {
@@ -245,8 +247,8 @@ async function similar(lines: Line[], words: string): Promise<Line[]> {
 
 /** The line, from a little before the first of the words. */
 function startingNear(text: string, words: string): string {
-  const at = text.toLowerCase().indexOf(words.toLowerCase().split(/\s+/)[0]!);
-  return at > 20 ? `…${text.slice(at - 15)}` : text;
+  const index = text.toLowerCase().indexOf(words.toLowerCase().split(/\s+/)[0]!);
+  return index > 20 ? `…${text.slice(index - 15)}` : text;
 }
 
 // New, load, rename, delete
@@ -257,27 +259,30 @@ function begin(_: string, { sessions, chat, note }: Ctx): void {
   note(`A new conversation.${id ? ` The other is kept: /sessions load ${id}` : ""}`);
 }
 
-async function load(given: string, ctx: Ctx): Promise<void> {
+async function load(name: string, ctx: Ctx): Promise<void> {
   const { sessions, chat, io, note } = ctx;
-  const header = given ? sessionNamed(given, ctx) : await pick(ctx);
+  const header = name ? sessionNamed(name, ctx) : await pick(ctx);
   if (!header) return;
   if (header.id === chat.id) return note("That is this conversation.");
   sessions.open(header.id);
-  const said = chat.messages.filter(({ role, ...more }) => role === "user" && !("aside" in more));
+  const userMessages = chat.messages.filter(({ role, ...more }) => role === "user" && !("aside" in more));
   const last = chat.messages.findLast(({ role, text }) => role === "assistant" && text);
-  const count = `${plural(said.length, "message")} of yours`;
+  const count = `${plural(userMessages.length, "message")} of yours`;
   note(
     `Now in “${header.title}”: ${count}, ${chat.model}.${header.root === ctx.root ? "" : ` It was begun in ${header.root}.`}`,
   );
   if (!last) return;
   const start = (text = "") => clip(oneLine(text.slice(0, MAX_QUOTED_CHARS)), (terminalColumns(io) - 1) * 2);
-  note(`You: ${start(said.at(-1)?.text)}\nzz: ${start(last.text)}`);
+  note(`You: ${start(userMessages.at(-1)?.text)}\nzz: ${start(last.text)}`);
 }
 const MAX_QUOTED_CHARS = 4_000; // of a message: measuring all of a long one takes time
 
 async function pick({ sessions, chat, io, root, terminal, signal, note }: Ctx): Promise<Listed | undefined> {
-  const all = sessions.list().filter(({ id }) => id !== chat.id);
-  const headers = [...all.filter((one) => one.root === root), ...all.filter((one) => one.root !== root)];
+  const allSessions = sessions.list().filter(({ id }) => id !== chat.id);
+  const headers = [
+    ...allSessions.filter((session) => session.root === root),
+    ...allSessions.filter((session) => session.root !== root),
+  ];
   if (!headers.length) return void note("There is no other conversation.");
   if (!terminal || io.variable("TERM") === "dumb")
     throw new Error("Cannot choose a conversation here: give its id, /sessions load ID. /sessions lists them.");
@@ -291,24 +296,24 @@ async function pick({ sessions, chat, io, root, terminal, signal, note }: Ctx): 
   return terminal(() => pickRow(io, { message: "Conversation", rows, signal }));
 }
 
-function rename(rest: string, ctx: Ctx): void {
+function rename(typed: string, ctx: Ctx): void {
   const { sessions, chat, note } = ctx;
   const headers = sessions.list();
-  const [, word = "", more = ""] = /^(\S+)\s+(.+)$/s.exec(rest) ?? [];
-  const other = word && idOf(word, headers);
-  const id = other || chat.id;
-  const title = oneLine(other ? more : rest);
+  const [, word = "", newTitle = ""] = /^(\S+)\s+(.+)$/s.exec(typed) ?? [];
+  const otherId = word && idOf(word, headers);
+  const id = otherId || chat.id;
+  const title = oneLine(otherId ? newTitle : typed);
   if (!title) throw new Error("Cannot rename to nothing: give a title, /rename TITLE.");
-  const why = chat.messages.length ? "it is not saved (--no-session)" : "nothing of it is saved yet";
-  if (!id) throw new Error(`Cannot rename this conversation: ${why}.`);
+  const reason = chat.messages.length ? "it is not saved (--no-session)" : "nothing of it is saved yet";
+  if (!id) throw new Error(`Cannot rename this conversation: ${reason}.`);
   sessions.rename(id, title);
   note(`${id === chat.id ? "This conversation" : shortIds(headers).get(id)} is called “${title}” now.`);
 }
 
-async function remove(given: string, ctx: Ctx): Promise<void> {
+async function remove(name: string, ctx: Ctx): Promise<void> {
   const { ask, sessions, note } = ctx;
-  if (!given) throw new Error("Cannot delete nothing: give an id, /sessions delete ID. /sessions lists them.");
-  const { id, title } = sessionNamed(given, ctx);
+  if (!name) throw new Error("Cannot delete nothing: give an id, /sessions delete ID. /sessions lists them.");
+  const { id, title } = sessionNamed(name, ctx);
   if (!ask) throw new Error(`Cannot delete '${title}': there is no terminal to ask on. Do it at a terminal.`);
   if ((await ask(`Delete “${title}” of ${timeOf(sessions.read(id).header.at)} for good? [y/N] `, "yn")) !== "y")
     return note("It stays.");
@@ -328,14 +333,14 @@ const FORMATS: Record<string, string | undefined> = {
   "--jsonl": ".jsonl",
 };
 
-async function write(rest: string, ctx: Ctx): Promise<void> {
+async function write(typed: string, ctx: Ctx): Promise<void> {
   const { sessions, chat, root, ask, note } = ctx;
-  const given = rest.split(/\s+/).filter(Boolean);
-  const kind = given.map((word) => FORMATS[word.toLowerCase()]).find(Boolean); // a file of that name is ./json
-  const words = given.filter((word) => !FORMATS[word.toLowerCase()]);
-  const other = words.length ? idOf(words[0]!, sessions.list()) : undefined;
-  const name = words.slice(other ? 1 : 0).join(" ");
-  const saved = savedOf(other);
+  const allWords = typed.split(/\s+/).filter(Boolean);
+  const kind = allWords.map((word) => FORMATS[word.toLowerCase()]).find(Boolean); // a file of that name is ./json
+  const words = allWords.filter((word) => !FORMATS[word.toLowerCase()]);
+  const otherId = words.length ? idOf(words[0]!, sessions.list()) : undefined;
+  const name = words.slice(otherId ? 1 : 0).join(" ");
+  const saved = savedOf(otherId);
   const file = path.resolve(root, expandHome(name) || `${nameOf(saved.header)}${kind ?? ".md"}`);
   const format = kind ?? (/\.(jsonl?|md)$/i.exec(name)?.[0].toLowerCase() || ".md");
   const lines = format === ".jsonl";
@@ -348,7 +353,7 @@ async function write(rest: string, ctx: Ctx): Promise<void> {
     if ((await ask(`${file} already exists. Overwrite it? [y/N] `, "yn")) !== "y") return note("Nothing was written.");
   }
   const text = lines
-    ? [saved.header, ...saved.entries].map((one) => `${JSON.stringify(one)}\n`).join("")
+    ? [saved.header, ...saved.entries].map((line) => `${JSON.stringify(line)}\n`).join("")
     : format === ".json"
       ? `${JSON.stringify({ ...saved.header, entries: saved.entries }, null, 2)}\n`
       : toMarkdown(saved);
@@ -356,21 +361,21 @@ async function write(rest: string, ctx: Ctx): Promise<void> {
   note(`Wrote ${file} (${lines ? `${saved.entries.length + 1} lines` : `${text.length} characters`}).`);
 
   function savedOf(id: string | undefined): Saved {
-    const listed = sessions.list().find((one) => one.id === (id ?? chat.id));
-    const known = listed && headerOf(listed);
-    if (id !== undefined) return { ...sessions.read(id), header: known! };
+    const listed = sessions.list().find((session) => session.id === (id ?? chat.id));
+    const header = listed && headerOf(listed);
+    if (id !== undefined) return { ...sessions.read(id), header: header! };
     const { entries, branch } = chat.tree();
     if (!chat.messages.length) throw new Error("Cannot export this conversation: nothing was said in it.");
-    const at = entries[0]?.at ?? new Date().toISOString();
+    const time = entries[0]?.at ?? new Date().toISOString();
     const unsaved: Header = {
       zz: 1,
       id: "unsaved",
-      at,
+      at: time,
       root,
       model: chat.model,
       title: oneLine(wordsOf(chat.messages[0]!.text)),
     };
-    return { header: known ?? unsaved, entries, branch: () => [...branch] };
+    return { header: header ?? unsaved, entries, branch: () => [...branch] };
   }
 }
 
@@ -396,12 +401,13 @@ const MAX_RESULT_CHARS = 4_000; // of a tool's result in Markdown; JSON lines ha
 
 /** The branch in force, as a person reads it. */
 export function toMarkdown({ header, branch }: Pick<Saved, "header" | "branch">): string {
-  const said = branch().flatMap((entry: Entry): Message[] => {
-    if (entry.type === "draft" && entry.text) return [{ role: "assistant", text: String(entry.text), cut: true }];
-    return entry.type === "message" && entry.message ? [entry.message] : [];
+  const spoken = branch().flatMap((sessionEntry: Entry): Message[] => {
+    if (sessionEntry.type === "draft" && sessionEntry.text)
+      return [{ role: "assistant", text: String(sessionEntry.text), cut: true }];
+    return sessionEntry.type === "message" && sessionEntry.message ? [sessionEntry.message] : [];
   });
   const head = `# ${oneLine(header.title)}\n\n${timeOf(header.at)} · ${header.model} · ${header.root}`;
-  return `${[head, ...said.map(partOf)].join("\n\n")}\n`;
+  return `${[head, ...spoken.map(partOf)].join("\n\n")}\n`;
 }
 
 function partOf(message: Message): string {
@@ -411,8 +417,8 @@ function partOf(message: Message): string {
   }
   if (message.role === "tool") {
     const { text } = message;
-    const rest = text.length - MAX_RESULT_CHARS;
-    const shown = rest > 0 ? `${text.slice(0, MAX_RESULT_CHARS)}\n… ${rest} more characters` : text;
+    const omittedChars = text.length - MAX_RESULT_CHARS;
+    const shown = omittedChars > 0 ? `${text.slice(0, MAX_RESULT_CHARS)}\n… ${omittedChars} more characters` : text;
     return `${message.failed ? "Failed: " : ""}\`${message.name}\` gave\n\n${fenced(shown)}`;
   }
   const calls = (message.calls ?? []).map(

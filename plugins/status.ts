@@ -37,7 +37,7 @@ export default (zz: Zz) => {
       (await about.prompt())
         .filter(({ name }) => name.includes(typed))
         .map(({ name, text }) => ({ name, description: plural(tokensOf(text), "token") })),
-    run: async (rest, ctx) => ctx.note((await prompt(ctx, rest)).text),
+    run: async (typed, ctx) => ctx.note((await prompt(ctx, typed)).text),
   });
   zz.flag({
     name: "prompt",
@@ -69,7 +69,9 @@ async function status(ctx: Ctx, since: number, refused: number, errors: string[]
   const title = chat.id ? sessions.list().find(({ id }) => id === chat.id)?.title : undefined;
   const broken = about.plugins.filter(({ failure }) => failure);
   const branch = await branchAt(ctx);
-  const own = settings.list().filter((one) => one.value !== undefined && !same(one.value, one.default ?? {})).length;
+  const changedCount = settings
+    .list()
+    .filter((setting) => setting.value !== undefined && !isSame(setting.value, setting.default ?? {})).length;
   return [
     ["session", chat.id ? `${chat.id}${title ? ` “${title}”` : ""}` : "not saved"],
     ["stored in", storeOf(ctx)],
@@ -86,11 +88,11 @@ async function status(ctx: Ctx, since: number, refused: number, errors: string[]
     ["edits", edits(files.changes(), refused)],
     ["plugins", `${about.plugins.length - broken.length} loaded, ${broken.length} failed${names(broken)}`],
     ["permissions", `${plural(permissions.rules.length, "rule")} besides zz's own (/permissions)`],
-    ["settings", `${path.join(about.home, "zz.config.json")}, ${own} changed (/config)`],
+    ["settings", `${path.join(about.home, "zz.config.json")}, ${changedCount} changed (/config)`],
   ];
 }
 
-const same = (one: unknown, two: unknown): boolean => JSON.stringify(one) === JSON.stringify(two);
+const isSame = (first: unknown, two: unknown): boolean => JSON.stringify(first) === JSON.stringify(two);
 const names = (broken: About["plugins"]): string => broken.map(({ name }) => `; ${name}`).join("");
 
 function storeOf({ chat, about }: Ctx): string {
@@ -102,8 +104,8 @@ function storeOf({ chat, about }: Ctx): string {
 }
 
 function urlOf({ settings }: Ctx, provider: string): string {
-  const all = settings.list().find(({ name }) => name === "providers")?.value as Record<string, { url?: string }>;
-  const url = all?.[provider]?.url;
+  const providers = settings.list().find(({ name }) => name === "providers")?.value as Record<string, { url?: string }>;
+  const url = providers?.[provider]?.url;
   return url ? ` at ${url.replace(/\/\/[^/@]*@/, "//")}` : "";
 }
 
@@ -130,8 +132,8 @@ async function knownWindow({ chat, about, io }: Ctx): Promise<number | undefined
   return (await Promise.race([asked, late]))?.models.find(({ id }) => id === chat.model)?.window;
 }
 
-const percent = (part: number, whole: number): string =>
-  `${((100 * part) / whole).toFixed(part * 10 < whole ? 1 : 0)} %`;
+const percent = (part: number, total: number): string =>
+  `${((100 * part) / total).toFixed(part * 10 < total ? 1 : 0)} %`;
 
 async function branchAt({ git }: Ctx): Promise<string> {
   return (await git.say(["symbolic-ref", "--quiet", "--short", "HEAD"]))?.trim() ?? "";
@@ -145,12 +147,12 @@ function minutes(ms: number): string {
 
 /** The tokens spent, including those of summaries and of messages that were taken back. */
 function spent(entries: readonly Entry[]): string {
-  const made = entries.flatMap((entry): { usage?: Usage | undefined }[] => {
-    if (entry.type === "spent") return [{ usage: entry.usage as Usage | undefined }];
-    return entry.message?.role === "assistant" ? [entry.message] : [];
+  const requests = entries.flatMap((sessionEntry): { usage?: Usage | undefined }[] => {
+    if (sessionEntry.type === "spent") return [{ usage: sessionEntry.usage as Usage | undefined }];
+    return sessionEntry.message?.role === "assistant" ? [sessionEntry.message] : [];
   });
-  const { input, output, cached } = sumUsage(made.map(({ usage }) => usage));
-  const silent = made.filter(({ usage }) => !usage).length;
+  const { input, output, cached } = sumUsage(requests.map(({ usage }) => usage));
+  const silent = requests.filter(({ usage }) => !usage).length;
   return `${input} in${cached ? ` (${cached} cached)` : ""}, ${output} out${silent ? `; ${plural(silent, "answer")} came without a count` : ""}`;
 }
 
@@ -171,18 +173,18 @@ async function contextOf(ctx: Ctx): Promise<string> {
   const described = await about.offered();
   const tools = described.map((tool) => ({ name: `tool: ${tool.name}`, tokens: tokensOf(JSON.stringify(tool)) }));
   const parts = [...layers, ...tools, ...groups(chat.messages)];
-  const all = parts.reduce((sum, { tokens }) => sum + tokens, 0);
+  const total = parts.reduce((sum, { tokens }) => sum + tokens, 0);
   const window = await knownWindow(ctx);
   const noWindow = window ? "" : " The provider does not say how many its model takes; percentages are of this total.";
   const real = chat.used === undefined ? "" : ` The last request and its answer took ${chat.used}.`;
-  const sum = `About ${all} tokens${window ? ` of ${window} (${percent(all, window)})` : ""}.${real}${noWindow}`;
+  const sum = `About ${total} tokens${window ? ` of ${window} (${percent(total, window)})` : ""}.${real}${noWindow}`;
   const files = filesRead(chat.messages);
   const columns = terminalColumns(ctx.io) - 1;
   const drawn = sent.flatMap(({ text }) => drawnIn(text));
-  const named = (what: string, all: string[]) =>
-    all.length ? wrap(`${what}: ${all.map(visible).join(", ")}.`, columns) : [];
+  const named = (label: string, names: string[]) =>
+    names.length ? wrap(`${label}: ${names.map(visible).join(", ")}.`, columns) : [];
   const lists = [...named("Drawn into the prompt", drawn), ...named("Files read", files)];
-  return [...chart(parts, window ?? all, columns), ...wrap(sum, columns), ...lists].join("\n");
+  return [...chart(parts, window ?? total, columns), ...wrap(sum, columns), ...lists].join("\n");
 }
 
 /** The files and the skills that a layer says it holds. */
@@ -194,8 +196,8 @@ const drawnIn = (layer: string): string[] =>
 
 /** The files whose text is still in the messages, latest first. */
 export function filesRead(messages: readonly Message[]): string[] {
-  const gone = new Set(messages.flatMap((one) => (one.role === "tool" && one.failed ? [one.id] : [])));
-  const calls = messages.flatMap((one) => (one.role === "assistant" ? (one.calls ?? []) : []));
+  const gone = new Set(messages.flatMap((message) => (message.role === "tool" && message.failed ? [message.id] : [])));
+  const calls = messages.flatMap((message) => (message.role === "assistant" ? (message.calls ?? []) : []));
   const paths = calls.flatMap(({ id, name, args: { path: file } }) =>
     name === "read_file" && typeof file === "string" && !gone.has(id) ? [file] : [],
   );
@@ -227,9 +229,9 @@ export function groups(messages: readonly Message[]): Part[] {
 }
 
 /** A row for each part, the biggest first. */
-export function chart(parts: Part[], whole: number, room: number): string[] {
-  const most = Math.max(1, ...parts.map(({ tokens }) => tokens));
-  const digits = String(most).length;
+export function chart(parts: Part[], total: number, room: number): string[] {
+  const largest = Math.max(1, ...parts.map(({ tokens }) => tokens));
+  const digits = String(largest).length;
   const bars = room >= 60;
   const widest = Math.max(...parts.map(({ name }) => width(name)));
   const first = Math.min(widest, room - digits - 10 - (bars ? BAR_COLUMNS + 2 : 0));
@@ -238,8 +240,8 @@ export function chart(parts: Part[], whole: number, room: number): string[] {
     .map(({ name, tokens }) => {
       const shown = clip(name, first);
       const label = shown + " ".repeat(Math.max(0, first - width(shown)));
-      const bar = bars ? `  ${"█".repeat(Math.ceil((BAR_COLUMNS * tokens) / most))}` : "";
-      return `${label}  ${String(tokens).padStart(digits)}  ${percent(tokens, whole || 1).padStart(6)}${bar}`;
+      const bar = bars ? `  ${"█".repeat(Math.ceil((BAR_COLUMNS * tokens) / largest))}` : "";
+      return `${label}  ${String(tokens).padStart(digits)}  ${percent(tokens, total || 1).padStart(6)}${bar}`;
     });
 }
 
@@ -256,8 +258,8 @@ async function prompt({ about }: Ctx, only = ""): Promise<Result> {
     ({ name, slot, owner, text, sent }) =>
       `[${name}: ${slot}, from ${owner}, about ${plural(tokensOf(text), "token")}${SENT[sent]}]\n${text}`,
   );
-  const all = parts.reduce((sum, { text }) => sum + tokensOf(text), 0);
+  const totalTokens = parts.reduce((sum, { text }) => sum + tokensOf(text), 0);
   const data = parts.map((part) => ({ ...part, tokens: tokensOf(part.text) }));
-  const sum = only ? [] : [`[about ${all} tokens in all]`];
+  const sum = only ? [] : [`[about ${totalTokens} tokens in all]`];
   return { text: [...shown, ...sum].join("\n\n"), data };
 }

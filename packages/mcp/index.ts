@@ -152,8 +152,8 @@ function register(plugin: PluginState): void {
   const { zz } = plugin;
   if (plugin.isRegistered) return;
   plugin.isRegistered = true;
-  const common = { timeout: NO_TIMEOUT_MS, kind: "run" as const };
   registerMore(plugin);
+  const common = { timeout: NO_TIMEOUT_MS, kind: "run" as const };
   zz.tool({
     ...common,
     name: "mcp_call",

@@ -40,9 +40,9 @@ export function applyEdits(text: string, edits: readonly Edit[]): { text: string
   const first = text.slice(bom.length);
   const spots: Spot[] = [];
   let body = first;
-  for (const [i, given] of edits.entries()) {
-    const { old_string, new_string } = given;
-    const edit = bom ? { ...given, old_string: withoutBom(old_string), new_string: withoutBom(new_string) } : given;
+  for (const [i, rawEdit] of edits.entries()) {
+    const { old_string, new_string } = rawEdit;
+    const edit = bom ? { ...rawEdit, old_string: withoutBom(old_string), new_string: withoutBom(new_string) } : rawEdit;
     try {
       body = applyChanges(body, changesOf(body, edit, first), spots, i + 1);
     } catch (error) {
@@ -57,7 +57,7 @@ export function applyEdits(text: string, edits: readonly Edit[]): { text: string
 const withoutBom = (text: string): string => (text.startsWith(BOM) ? text.slice(1) : text);
 
 function changesOf(body: string, edit: Edit, first: string): Change[] {
-  const { old_string: old, new_string: fresh, replace_all: all } = edit;
+  const { old_string: old, new_string: fresh, replace_all: isAll } = edit;
   if (old === fresh) throw new Error("nothing to change, since old_string and new_string are the same.");
   if (old === "" && body === "") return [{ from: 0, to: 0, text: fresh, how: "exact" }];
   if (old.length > MAX_OLD_STRING_CHARS)
@@ -69,9 +69,9 @@ function changesOf(body: string, edit: Edit, first: string): Change[] {
       "old_string is empty. Name the text to replace; write_file replaces a whole file, create_file makes a new one.",
     );
   const file = open(body);
-  for (const found of matchesByStrictness(file, edit)) {
-    if (found.length > 1 && !all) throw new Error(ambiguous(file, found));
-    const changes = found.map((match) => toChange(file, match, edit));
+  for (const matches of matchesByStrictness(file, edit)) {
+    if (matches.length > 1 && !isAll) throw new Error(ambiguous(file, matches));
+    const changes = matches.map((match) => toChange(file, match, edit));
     if (changes.length && changes.every((change) => change !== undefined)) return changes;
   }
   const there = findPresent(file, fresh);
@@ -90,25 +90,26 @@ function* matchesByStrictness(file: File, edit: Edit): Generator<Match[]> {
   const plain = unescaped(edit);
   if (plain) {
     const steps = [TRAILING, SHIFTED].map((step) => matchByLines(file, linesOf(plain), step));
-    for (const found of [matchAsIs(file, plain), ...steps]) yield found.map((match) => ({ ...match, how: "escapes" }));
+    for (const matches of [matchAsIs(file, plain), ...steps])
+      yield matches.map((match) => ({ ...match, how: "escapes" }));
   }
   for (const form of forms) yield matchByLines(file, form, FOLDED);
   yield matchByNumbers(file, lines);
 }
 
 /** Turns a match into a change. If the new text is already there, as after the same edit, the change keeps it. */
-function toChange(file: File, match: Match, { old_string: old, new_string: fresh, replace_all: all }: Edit) {
+function toChange(file: File, match: Match, { old_string: old, new_string: fresh, replace_all: isAll }: Edit) {
   const text = match.text();
   if (text === undefined) return undefined;
   const literal = match.how === "exact" || match.how === "line ends";
   const least = literal ? Math.max(MIN_CHARS_TO_RECOGNISE, countNonBlank(old) + 1) : countNonBlank(old);
   const there =
-    !all && countNonBlank(text) >= least
+    !isAll && countNonBlank(text) >= least
       ? (findPresent(file, text, match) ?? findPresent(file, fresh, match))
       : undefined;
   if (there) return unchanged(file, there);
-  const how = text === rawText(file, match) ? "already" : match.how;
-  return { ...rawSpan(file, match), text, how } satisfies Change;
+  const method = text === rawText(file, match) ? "already" : match.how;
+  return { ...rawSpan(file, match), text, how: method } satisfies Change;
 }
 
 const unchanged = (file: File, span: Span): Change => ({
@@ -121,50 +122,53 @@ const unchanged = (file: File, span: Span): Change => ({
 function findPresent(file: File, wanted: string, over?: Span): Span | undefined {
   const text = toLf(wanted);
   if (!over && countNonBlank(text) < MIN_CHARS_TO_RECOGNISE) return undefined;
-  const whole = file.text.endsWith("\n") ? file.text : `${file.text}\n`; // the last line may lack its newline
-  const found: number[] = [];
-  const near = over ? whole.slice(0, over.from + text.length) : whole;
-  let at = indexIn(near, text, over ? Math.max(0, over.to - text.length) : 0);
-  for (; at >= 0; at = indexIn(near, text, at + 1)) {
-    const [before, after] = [whole.slice(at - 1, at), whole.slice(at + text.length, at + text.length + 1)];
-    if (!splitsWord(before, text.slice(0, 1)) && !splitsWord(text.slice(-1), after)) found.push(at);
-    if (found.length > 1) return undefined;
+  const complete = file.text.endsWith("\n") ? file.text : `${file.text}\n`; // the last line may lack its newline
+  const starts: number[] = [];
+  const near = over ? complete.slice(0, over.from + text.length) : complete;
+  let index = indexIn(near, text, over ? Math.max(0, over.to - text.length) : 0);
+  for (; index >= 0; index = indexIn(near, text, index + 1)) {
+    const [before, after] = [
+      complete.slice(index - 1, index),
+      complete.slice(index + text.length, index + text.length + 1),
+    ];
+    if (!splitsWord(before, text.slice(0, 1)) && !splitsWord(text.slice(-1), after)) starts.push(index);
+    if (starts.length > 1) return undefined;
   }
-  return found.length ? { from: found[0]!, to: Math.min(found[0]! + text.length, file.text.length) } : undefined;
+  return starts.length ? { from: starts[0]!, to: Math.min(starts[0]! + text.length, file.text.length) } : undefined;
 }
 
 const countNonBlank = (text: string): number => text.replace(/\s+/g, "").length;
-const splitsWord = (left: string, right: string): boolean => /^[\p{L}\p{N}_]{2}$/u.test(left + right);
+const splitsWord = (before: string, right: string): boolean => /^[\p{L}\p{N}_]{2}$/u.test(before + right);
 
 function applyChanges(body: string, changes: Change[], spots: Spot[], edit: number): string {
   const parts: string[] = [];
-  let at = 0;
-  let more = 0;
+  let position = 0;
+  let growth = 0;
   const fresh = changes.map(({ from, to, text, how }): Spot => {
-    parts.push(body.slice(at, from), text);
-    const start = from + more;
+    parts.push(body.slice(position, from), text);
+    const start = from + growth;
     const ended = to === body.length || body[to - 1] === "\n";
     const gone = text === "" && ended && (from === 0 || body[from - 1] === "\n");
-    at = to;
-    more += text.length - (to - from);
+    position = to;
+    growth += text.length - (to - from);
     return { edit, how, from: start, to: start + text.length, gone, ended };
   });
   for (const change of changes.toReversed()) for (const spot of spots) shiftSpot(spot, change);
   spots.push(...fresh);
-  return parts.join("") + body.slice(at);
+  return parts.join("") + body.slice(position);
 }
 
 /** Moves an earlier edit's place to where a later change puts it. */
 function shiftSpot(spot: Spot, { from, to, text }: Change): void {
-  const more = text.length - (to - from);
+  const growth = text.length - (to - from);
   if (from >= spot.to) return;
-  spot.from = to <= spot.from ? spot.from + more : Math.min(spot.from, from);
-  spot.to = Math.max(spot.to, to) + more;
+  spot.from = to <= spot.from ? spot.from + growth : Math.min(spot.from, from);
+  spot.to = Math.max(spot.to, to) + growth;
 }
 
 function placesOf(body: string, spots: Spot[]): Place[] {
   const ends: number[] = [];
-  for (let at = body.indexOf("\n"); at >= 0; at = body.indexOf("\n", at + 1)) ends.push(at);
+  for (let index = body.indexOf("\n"); index >= 0; index = body.indexOf("\n", index + 1)) ends.push(index);
   return spots.map(({ edit, from, to, how, gone, ended }) => {
     const start = countBelow(ends, from) + 1;
     const end = countBelow(ends, ended && to > from ? to - 1 : to) + 1;

@@ -11,7 +11,7 @@ type Args = { path: string; edits: Edit[] };
 /** Validates by hand, since models give one edit or many: all of them become one list of edits. */
 const PARAMS = {
   "~standard": {
-    validate: (given: unknown) => argumentsOf(given as Record<string, unknown>),
+    validate: (input: unknown) => argumentsOf(input as Record<string, unknown>),
     jsonSchema: { input: () => SCHEMA },
   } as StandardSchema["~standard"] & { types?: { input: unknown; output: Args } },
 };
@@ -48,7 +48,7 @@ export default (zz: Zz) =>
     needs: ({ path }) => ({ read: [path] }),
     async run({ path, edits }, { files, chat }) {
       const { text, bytes, seen } = await files.read(path);
-      const cannot = (why: string) => new Error(`Cannot edit '${path}': ${why}`);
+      const cannot = (reason: string) => new Error(`Cannot edit '${path}': ${reason}`);
       if (!isUtf8(bytes) || bytes.subarray(0, 8_192).includes(0))
         throw cannot("it is not UTF-8 text. Leave it, or convert it first.");
       if (seen === undefined && chat.messages.length)
@@ -67,37 +67,41 @@ export default (zz: Zz) =>
 
 type Issue = { message: string; path: (string | number)[] };
 
-function argumentsOf(given: Record<string, unknown>): { value: Args } | { issues: Issue[] } {
+function argumentsOf(input: Record<string, unknown>): { value: Args } | { issues: Issue[] } {
   const issues: Issue[] = [];
   const wrong = (path: Issue["path"], message: string) => void issues.push({ path, message });
-  const { path } = given ?? {};
+  const { path } = input ?? {};
   if (typeof path !== "string") wrong(["path"], "must be a string");
-  const listed = listOf(given?.edits);
+  const listed = listOf(input?.edits);
   if (!listed) wrong(["edits"], "must be a list of { old_string, new_string }");
   const edits = (listed ?? []).flatMap((edit, i) => editOf(edit, ["edits", i], wrong));
-  const own = given ?? {};
-  const isFiller = edits.length > 0 && !own.old_string; // some models fill in every parameter there is
-  if (!isFiller && (own.old_string !== undefined || own.new_string !== undefined || !listed?.length))
-    edits.unshift(...editOf(own, [], wrong));
+  const fields = input ?? {};
+  const isFiller = edits.length > 0 && !fields.old_string; // some models fill in every parameter there is
+  if (!isFiller && (fields.old_string !== undefined || fields.new_string !== undefined || !listed?.length))
+    edits.unshift(...editOf(fields, [], wrong));
   return issues.length ? { issues } : { value: { path: path as string, edits } };
 }
 
-function editOf(given: unknown, at: Issue["path"], wrong: (path: Issue["path"], message: string) => void): Edit[] {
-  if (typeof given !== "object" || given === null) return wrong(at, "must be { old_string, new_string }") ?? [];
-  const { old_string, new_string, replace_all } = given as Record<string, unknown>;
-  if (typeof old_string !== "string") wrong([...at, "old_string"], "must be a string");
-  if (typeof new_string !== "string") wrong([...at, "new_string"], "must be a string, empty to delete");
+function editOf(
+  input: unknown,
+  location: Issue["path"],
+  wrong: (path: Issue["path"], message: string) => void,
+): Edit[] {
+  if (typeof input !== "object" || input === null) return wrong(location, "must be { old_string, new_string }") ?? [];
+  const { old_string, new_string, replace_all } = input as Record<string, unknown>;
+  if (typeof old_string !== "string") wrong([...location, "old_string"], "must be a string");
+  if (typeof new_string !== "string") wrong([...location, "new_string"], "must be a string, empty to delete");
   if (typeof old_string !== "string" || typeof new_string !== "string") return [];
   return [{ old_string, new_string, replace_all: replace_all === true || replace_all === "true" }];
 }
 
 /** The edits of a list, of a single edit, or of either as JSON text; undefined if it is none of these. */
-function listOf(given: unknown): unknown[] | undefined {
-  if (given === undefined || given === null || given === "") return [];
-  if (Array.isArray(given)) return given;
-  if (typeof given === "object") return [given];
+function listOf(input: unknown): unknown[] | undefined {
+  if (input === undefined || input === null || input === "") return [];
+  if (Array.isArray(input)) return input;
+  if (typeof input === "object") return [input];
   try {
-    const parsed = JSON.parse(String(given));
+    const parsed = JSON.parse(String(input));
     return typeof parsed === "object" && parsed !== null ? listOf(parsed) : undefined;
   } catch {
     return undefined;
@@ -109,15 +113,15 @@ function resultText(
   { text, places }: { text: string; places: Place[] },
   words: Record<How, string>,
 ): string {
-  const made = places.filter(({ how }) => how !== "already");
-  if (!made.length) return `Nothing to change: '${path}' has the new text already, at ${listPlaces(places)}.`;
-  const many = new Set(places.map(({ edit }) => edit)).size;
+  const applied = places.filter(({ how }) => how !== "already");
+  if (!applied.length) return `Nothing to change: '${path}' has the new text already, at ${listPlaces(places)}.`;
+  const editCount = new Set(places.map(({ edit }) => edit)).size;
   const lines = text.split(/\r?\n/);
-  const loose = made.filter(({ how, end, start }) => how !== "exact" && how !== "line ends" && end >= start);
+  const loose = applied.filter(({ how, end, start }) => how !== "exact" && how !== "line ends" && end >= start);
   return [
-    `Edited ${visible(path)}${many > 1 ? `, ${many} edits` : ""}: ${listPlaces(places, true)}.`,
+    `Edited ${visible(path)}${editCount > 1 ? `, ${editCount} edits` : ""}: ${listPlaces(places, true)}.`,
     ...loose.flatMap(({ edit, start, end, how }) => [
-      `old_string${many > 1 ? ` of edit ${edit}` : ""} was matched ${words[how]}; ${span(start, end)} now read${start === end ? "s" : ""}:`,
+      `old_string${editCount > 1 ? ` of edit ${edit}` : ""} was matched ${words[how]}; ${span(start, end)} now read${start === end ? "s" : ""}:`,
       ...lines.slice(start - 1, Math.min(end, start - 1 + MAX_LINES_SHOWN)).map((line, i) => `${start + i}\t${line}`),
       ...(end - start >= MAX_LINES_SHOWN ? [`[${plural(end - start + 1 - MAX_LINES_SHOWN, "more line")}]`] : []),
     ]),

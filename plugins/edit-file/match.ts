@@ -34,24 +34,24 @@ export const MAX_PLACES = 100; // further matches are not counted
 const MAX_LINES_COMPARED = 50_000_000; // for one edit; takes seconds
 
 /** Matches of the same characters, whatever the line ends are. Matches of the same bytes take precedence. */
-export function matchAsIs(file: File, { old_string: old, new_string: fresh, replace_all: all }: Edit): Match[] {
+export function matchAsIs(file: File, { old_string: old, new_string: fresh, replace_all: isAll }: Edit): Match[] {
   const wanted = toLf(old);
-  const found = occurrences(file.text, wanted, all).map((from): Match => {
+  const matches = occurrences(file.text, wanted, isAll).map((from): Match => {
     const span = { from, to: from + wanted.length };
-    const own = rawText(file, span);
-    return { ...span, how: own === old ? "exact" : "line ends", text: () => withLineEndsOf(own, old, fresh, file.end) };
+    const raw = rawText(file, span);
+    return { ...span, how: raw === old ? "exact" : "line ends", text: () => withLineEndsOf(raw, old, fresh, file.end) };
   });
-  const exact = found.filter(({ how }) => how === "exact");
-  return exact.length && (!all || old.includes("\r\n")) ? exact : found;
+  const exact = matches.filter(({ how }) => how === "exact");
+  return exact.length && (!isAll || old.includes("\r\n")) ? exact : matches;
 }
 
 /** The offsets of a text. Overlapping ones count separately, unless all are to be replaced (`apart`). */
-function occurrences(text: string, wanted: string, apart = false): number[] {
-  const found: number[] = [];
-  const step = apart ? wanted.length : 1;
-  for (let at = indexIn(text, wanted); at >= 0; at = indexIn(text, wanted, at + step))
-    if (found.push(at) === MAX_PLACES && !apart) break;
-  return found;
+function occurrences(text: string, wanted: string, areApart = false): number[] {
+  const starts: number[] = [];
+  const step = areApart ? wanted.length : 1;
+  for (let index = indexIn(text, wanted); index >= 0; index = indexIn(text, wanted, index + step))
+    if (starts.push(index) === MAX_PLACES && !areApart) break;
+  return starts;
 }
 
 /**
@@ -102,62 +102,67 @@ export const SPACED: Step = {
 export const FOLDED: Step = { how: "punctuation", key: (line) => trimEnd(folded(line)), least: WORDS };
 
 /** Runs of as many lines as old_string has, each with the same key as its line of old_string. */
-export function matchByLines(file: File, lines: Lines, step: Step, apart = false): Match[] {
+export function matchByLines(file: File, lines: Lines, step: Step, areApart = false): Match[] {
   const { old } = lines;
   if (!step.least.test(old.join("\n"))) return [];
   const wanted = old.map(step.key);
   const keys = file.lines.map(step.key);
-  const found: number[] = [];
+  const starts: number[] = [];
   let work = 0;
-  for (const at of candidates(keys, wanted)) {
-    if (apart && at < (found.at(-1) ?? -old.length) + old.length) continue;
+  for (const start of candidates(keys, wanted)) {
+    if (areApart && start < (starts.at(-1) ?? -old.length) + old.length) continue;
     let alike = 0;
-    while (alike < wanted.length && wanted[alike] === keys[at + alike]) alike++;
+    while (alike < wanted.length && wanted[alike] === keys[start + alike]) alike++;
     work += alike + 1;
     if (work > MAX_LINES_COMPARED)
       throw new Error("too many lines of the file are like those of old_string. Name fewer, that are there once.");
     if (alike < wanted.length) continue;
-    if (step.fits && !step.fits(indentPairs(file, old, at))) continue;
-    if (found.push(at) === MAX_PLACES && !apart) break;
+    if (step.fits && !step.fits(indentPairs(file, old, start))) continue;
+    if (starts.push(start) === MAX_PLACES && !areApart) break;
   }
-  return found.map((at) => wholeLines(file, at, lines, step.how, step.indents && (() => indented(file, lines, at))));
+  return starts.map((at) => wholeLines(file, at, lines, step.how, step.indents && (() => indented(file, lines, at))));
 }
 
 /** Where old_string might start, judging by its rarest line. */
 function candidates(keys: string[], wanted: string[]): number[] {
   const places = new Map(wanted.map((key): [string, number[]] => [key, []]));
   for (const [i, key] of keys.entries()) places.get(key)?.push(i);
-  const [rarest, at] = wanted.reduce<[number[], number]>(
+  const [rarest, offset] = wanted.reduce<[number[], number]>(
     (best, key, i) => (places.get(key)!.length < best[0].length ? [places.get(key)!, i] : best),
     [places.get(wanted[0]!)!, 0],
   );
-  return rarest.map((place) => place - at).filter((start) => start >= 0);
+  return rarest.map((row) => row - offset).filter((start) => start >= 0);
 }
 
 function wholeLines(
   file: File,
-  at: number,
+  start: number,
   lines: Lines,
-  how: How,
+  method: How,
   reindent: () => Reindent = () => (line) => line,
 ): Match {
-  const last = at + lines.old.length - 1;
-  const from = file.starts[at]!;
+  const last = start + lines.old.length - 1;
+  const from = file.starts[start]!;
   const to = file.starts[last]! + file.lines[last]!.length;
-  if (!lines.fresh.length) return { from, to: Math.min(to + 1, file.text.length), how, text: () => "" };
-  return { from, to, how, text: () => mergeLines(piecesOf(rawText(file, { from, to })), lines, file.end, reindent()) };
+  if (!lines.fresh.length) return { from, to: Math.min(to + 1, file.text.length), how: method, text: () => "" };
+  return {
+    from,
+    to,
+    how: method,
+    text: () => mergeLines(piecesOf(rawText(file, { from, to })), lines, file.end, reindent()),
+  };
 }
 
 /** Matches lines that were copied with the line numbers of read_file, and only at those numbers. */
 export function matchByNumbers(file: File, { old, fresh }: Lines): Match[] {
-  const at = Number(NUMBERED.exec(old[0]!)?.[1] ?? 0) - 1;
-  const inOrder = old.every((line, i) => Number(NUMBERED.exec(line)?.[1]) === at + i + 1);
+  const firstLine = Number(NUMBERED.exec(old[0]!)?.[1] ?? 0) - 1;
+  const inOrder = old.every((line, i) => Number(NUMBERED.exec(line)?.[1]) === firstLine + i + 1);
   const plain = old.map(withoutNumber);
-  if (!inOrder || plain.some((line, i) => trimEnd(line) !== trimEnd(file.lines[at + i] ?? "\0"))) return [];
+  if (!inOrder || plain.some((line, i) => trimEnd(line) !== trimEnd(file.lines[firstLine + i] ?? "\0"))) return [];
   const numbered = fresh.filter((line) => NUMBERED.test(line)).length;
   if (numbered && numbered < fresh.filter((line) => !isBlank(line)).length) return [];
   const lines = { old: plain, fresh: numbered ? fresh.map(withoutNumber) : fresh };
-  return [wholeLines(file, at, lines, "line numbers")];
+  return [wholeLines(file, firstLine, lines, "line numbers")];
 }
 export const NUMBERED = /^ *(\d+)(?:\t|$)/;
 const withoutNumber = (line: string): string => line.replace(NUMBERED, "");

@@ -16,19 +16,29 @@ export function piecesOf(text: string): Piece[] {
 }
 
 /** The new text with the line ends of the text it replaces, line by line if those are mixed. */
-export function withLineEndsOf(own: string, old: string, fresh: string, end: string): string {
-  if (own === old && toLf(old) === toLf(fresh)) return fresh; // only the line ends are to be changed
-  const ends = new Set(own.match(/\r?\n/g));
-  if (ends.size > 1) return mergeLines(piecesOf(own), { old: split(old), fresh: split(fresh) }, end, (line) => line)!;
+export function withLineEndsOf(ownText: string, old: string, fresh: string, end: string): string {
+  if (ownText === old && toLf(old) === toLf(fresh)) return fresh; // only the line ends are to be changed
+  const ends = new Set(ownText.match(/\r?\n/g));
+  if (ends.size > 1)
+    return mergeLines(piecesOf(ownText), { old: split(old), fresh: split(fresh) }, end, (line) => line)!;
   return toLf(fresh).replaceAll("\n", () => [...ends][0] ?? end);
 }
 
 /** The new lines; those that old_string also has keep the file's bytes. The last line end stays in the file. */
-export function mergeLines(own: Piece[], { old, fresh }: Lines, end: string, reindent: Reindent): string | undefined {
-  const ends = own.map((piece) => piece.end).filter(Boolean);
-  const usual = ends.length ? (ends.filter((one) => one === "\r\n").length * 2 > ends.length ? "\r\n" : "\n") : end;
-  const out: Piece[] = [];
-  let at = 0; // in old
+export function mergeLines(
+  ownLines: Piece[],
+  { old, fresh }: Lines,
+  end: string,
+  reindent: Reindent,
+): string | undefined {
+  const ends = ownLines.map((piece) => piece.end).filter(Boolean);
+  const usual = ends.length
+    ? ends.filter((lineEnd) => lineEnd === "\r\n").length * 2 > ends.length
+      ? "\r\n"
+      : "\n"
+    : end;
+  const merged: Piece[] = [];
+  let index = 0; // in old
   let gone = 0; // lines of old removed just before, which the next added ones replace
   const parts = diffArrays(old, fresh, { maxEditLength: 2_000 }) ?? [
     { value: old, removed: true },
@@ -37,13 +47,13 @@ export function mergeLines(own: Piece[], { old, fresh }: Lines, end: string, rei
   for (const { value, added, removed } of parts) {
     if (added)
       for (const [i, line] of value.entries()) {
-        const text = reindent(line, gone === value.length ? at - gone + i : undefined);
+        const text = reindent(line, gone === value.length ? index - gone + i : undefined);
         if (text === undefined) return undefined;
-        out.push({ text, end: own[gone ? Math.min(at - gone + i, at - 1) : at - 1]?.end || usual });
+        merged.push({ text, end: ownLines[gone ? Math.min(index - gone + i, index - 1) : index - 1]?.end || usual });
       }
-    else if (!removed) for (let i = at; i < at + value.length; i++) out.push(own[i]!);
-    if (!added) at += value.length;
+    else if (!removed) for (let i = index; i < index + value.length; i++) merged.push(ownLines[i]!);
+    if (!added) index += value.length;
     gone = removed ? value.length : 0;
   }
-  return out.map(({ text, end }, i) => (i < out.length - 1 ? text + (end || usual) : text)).join("");
+  return merged.map(({ text, end }, i) => (i < merged.length - 1 ? text + (end || usual) : text)).join("");
 }

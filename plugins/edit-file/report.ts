@@ -6,11 +6,11 @@ const MAX_SHOWN = 8; // nearest lines, or line numbers
 const MAX_WANTED_LINES = 20; // of old_string that are compared
 const MAX_LINE_CHARS = 400;
 
-export function ambiguous(file: File, found: Match[]): string {
-  const lines = [...new Set(found.map(({ from }) => countBelow(file.starts, from + 1)))];
+export function ambiguous(file: File, matches: Match[]): string {
+  const lines = [...new Set(matches.map(({ from }) => countBelow(file.starts, from + 1)))];
   const listed = lines.slice(0, MAX_SHOWN).join(", ") + (lines.length > MAX_SHOWN ? " …" : "");
-  const { how } = found[0]!;
-  const where = `${found.length === MAX_PLACES ? "at least " : ""}${found.length} places (${lines.length === 1 ? "line" : "lines"} ${listed})`;
+  const { how } = matches[0]!;
+  const where = `${matches.length === MAX_PLACES ? "at least " : ""}${matches.length} places (${lines.length === 1 ? "line" : "lines"} ${listed})`;
   if (how === "exact" || how === "line ends")
     return `old_string matches ${where}. Give more of the lines around the one that is meant, or set replace_all.`;
   return `old_string is not there as it stands, and ${HOW[how]} it matches ${where}. Copy the lines exactly, with more around them.`;
@@ -18,14 +18,14 @@ export function ambiguous(file: File, found: Match[]): string {
 
 export function notFound(file: File, { old_string }: Edit, wasThere: boolean): string {
   const { old } = linesOf({ old_string, new_string: "" });
-  const said = ["old_string was not found (0 places)."];
-  if (wasThere) said.push("An edit before it changed that text: each sees what the ones before it made.");
+  const sentences = ["old_string was not found (0 places)."];
+  if (wasThere) sentences.push("An edit before it changed that text: each sees what the ones before it made.");
   if (old.every((line) => NUMBERED.test(line)))
-    said.push("Its lines begin with line numbers, which the file does not hold: leave them out.");
+    sentences.push("Its lines begin with line numbers, which the file does not hold: leave them out.");
   const near = nearest(file, old);
-  if (near.length) said.push("Nearest lines:");
-  else said.push("No line is like it. Read the file again.");
-  return [said.join(" "), ...near].join("\n");
+  if (near.length) sentences.push("Nearest lines:");
+  else sentences.push("No line is like it. Read the file again.");
+  return [sentences.join(" "), ...near].join("\n");
 }
 
 /** The file's lines most similar to these, numbered. Compared by shared trigrams, which is fast and tolerates typos. */
@@ -35,14 +35,14 @@ function nearest({ lines }: File, old: string[]): string[] {
   for (const [i, pieces] of wanted.entries()) for (const piece of new Set(pieces)) (holders[piece] ??= []).push(i);
   const votes = new Float64Array(lines.length + wanted.length); // for each line at which old_string might start
   const shared = new Uint32Array(wanted.length);
-  for (let at = 0; at < lines.length; at++) {
+  for (let index = 0; index < lines.length; index++) {
     shared.fill(0);
-    const pieces = trigramsOf(lines[at]!);
+    const pieces = trigramsOf(lines[index]!);
     for (const piece of pieces) for (const i of holders[piece] ?? NONE) shared[i]!++;
     for (let i = 0; i < shared.length; i++) {
       const { length } = wanted[i]!;
       const alike = Math.min(1, shared[i]! / Math.max(pieces.length, length));
-      if (alike > 0.3) votes[at - i + wanted.length]! += alike * alike * length;
+      if (alike > 0.3) votes[index - i + wanted.length]! += alike * alike * length;
     }
   }
   const best = votes.reduce((best, vote, i) => (vote > votes[best]! ? i : best), 0);

@@ -28,14 +28,15 @@ export function open(raw: string): File {
   let start = 0;
   const starts = lines.map((line) => (start += line.length + 1) - line.length - 1);
   const returns: number[] = [];
-  for (let at = raw.indexOf("\r\n"); at >= 0; at = raw.indexOf("\r\n", at + 2)) returns.push(at - returns.length);
+  for (let index = raw.indexOf("\r\n"); index >= 0; index = raw.indexOf("\r\n", index + 2))
+    returns.push(index - returns.length);
   const end = returns.length * 2 > lines.length - 1 ? "\r\n" : "\n";
   if (lines.length > 1 && lines.at(-1) === "") lines.pop();
   return { raw, text, lines, starts, returns, end };
 }
 
 export const toLf = (text: string): string => text.replaceAll("\r\n", "\n");
-const toRaw = ({ returns }: File, at: number): number => at + countBelow(returns, at);
+const toRaw = ({ returns }: File, offset: number): number => offset + countBelow(returns, offset);
 export const rawSpan = (file: File, { from, to }: Span): Span => ({ from: toRaw(file, from), to: toRaw(file, to) });
 export const rawText = (file: File, span: Span): string => file.raw.slice(toRaw(file, span.from), toRaw(file, span.to));
 
@@ -56,15 +57,15 @@ export function countBelow(sorted: number[], n: number): number {
 export function indexIn(text: string, wanted: string, from = 0): number {
   if ((text.length - from) * wanted.length < MAX_INDEX_OF_STEPS) return text.indexOf(wanted, from);
   const fails = new Int32Array(wanted.length + 1); // for each prefix, the longest shorter prefix that it ends with
-  for (let i = 1, at = 0; i < wanted.length; i++) {
-    while (at > 0 && wanted[i] !== wanted[at]) at = fails[at]!;
-    if (wanted[i] === wanted[at]) at++;
-    fails[i + 1] = at;
+  for (let i = 1, index = 0; i < wanted.length; i++) {
+    while (index > 0 && wanted[i] !== wanted[index]) index = fails[index]!;
+    if (wanted[i] === wanted[index]) index++;
+    fails[i + 1] = index;
   }
-  for (let i = from, at = 0; i < text.length; i++) {
-    while (at > 0 && text[i] !== wanted[at]) at = fails[at]!;
-    if (text[i] === wanted[at]) at++;
-    if (at === wanted.length) return i - at + 1;
+  for (let i = from, matched = 0; i < text.length; i++) {
+    while (matched > 0 && text[i] !== wanted[matched]) matched = fails[matched]!;
+    if (text[i] === wanted[matched]) matched++;
+    if (matched === wanted.length) return i - matched + 1;
   }
   return -1;
 }

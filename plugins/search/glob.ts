@@ -24,14 +24,14 @@ export const glob = (zz: Zz<any>) =>
       const wanted = pattern.startsWith(`${root}/`) ? pattern.slice(root.length + 1) : pattern;
       const inside = above && wanted === pattern ? above + 1 : 0;
       const names = await files.list(path);
-      const found = await matching(wanted);
-      const rows = found.slice(0, MAX_PATHS).map(shownName);
-      if (found.length > MAX_PATHS) rows.push(`[${found.length - MAX_PATHS} more; narrow the pattern or the path]`);
-      rows.push(...notUtf8(root, found, "of these cannot be opened"));
-      return { text: rows.join("\n") || (await noMatchText()), data: found };
+      const paths = await matching(wanted);
+      const rows = paths.slice(0, MAX_PATHS).map(shownName);
+      if (paths.length > MAX_PATHS) rows.push(`[${paths.length - MAX_PATHS} more; narrow the pattern or the path]`);
+      rows.push(...notUtf8(root, paths, "of these cannot be opened"));
+      return { text: rows.join("\n") || (await noMatchText()), data: paths };
 
-      async function matching(one: string): Promise<string[]> {
-        const fits = matcher(one);
+      async function matching(pattern: string): Promise<string[]> {
+        const fits = matcher(pattern);
         const yieldIfDue = newYielder(signal);
         const matched: string[] = [];
         for (const name of names) {

@@ -187,17 +187,17 @@ async function addToBatch(search: Search, name: string, bytes: Buffer): Promise<
 
 async function searchBatch(search: Search): Promise<void> {
   const { hits, batch, most } = search;
-  const found = await search.finder.find(batch.map(({ text }) => text));
-  for (const [i, { count, hits: here, stuck }] of found.entries()) {
+  const results = await search.finder.find(batch.map(({ text }) => text));
+  for (const [i, { count, hits: fileHits, stuck }] of results.entries()) {
     const { name, text } = batch[i]!;
     search.stuck.push(...stuck.map((line) => `${shownName(name)}:${line}`));
     if (!count || !(await mayShow(search, name))) continue;
     search.found.push({ path: name, count });
-    const left = count - (most - hits.length);
-    const nearOf = left < count ? nearby(search, text) : () => [];
-    hits.push(...here.slice(0, most - hits.length).map((hit) => ({ path: name, ...hit, near: nearOf(hit) })));
-    search.more += Math.max(0, left);
-    if (left > 0) search.moreFiles++;
+    const remaining = count - (most - hits.length);
+    const nearOf = remaining < count ? nearby(search, text) : () => [];
+    hits.push(...fileHits.slice(0, most - hits.length).map((hit) => ({ path: name, ...hit, near: nearOf(hit) })));
+    search.more += Math.max(0, remaining);
+    if (remaining > 0) search.moreFiles++;
   }
   search.batch = [];
   search.batchChars = 0;
@@ -213,7 +213,7 @@ function nearby(search: Search, text: string): (hit: Hit) => Line[] {
     const from = Math.max(1, line - before);
     const near = lines.slice(from - 1, line + after).map((text, i) => ({ line: from + i, text }));
     search.near += near.length - 1;
-    return near.filter((one) => one.line !== line);
+    return near.filter((nearLine) => nearLine.line !== line);
   };
 }
 
@@ -245,12 +245,12 @@ function resultText(search: Search, args: Args, names: string[]): string {
 /** Hits among the lines around them, as grep shows them: a:3: is a hit, a-4- is not. */
 function rowsAround(hits: Search["hits"]): string[] {
   const rows: string[] = [];
-  for (const [path, here] of Map.groupBy(hits, ({ path }) => path)) {
+  for (const [path, fileHits] of Map.groupBy(hits, ({ path }) => path)) {
     const lines = new Map<number, string>();
     const row = (mark: string, { line, text }: Line) =>
       `${shownName(path)}${mark}${line}${mark} ${text.trimEnd().slice(0, MAX_LINE_CHARS)}`;
-    for (const hit of here) for (const one of hit.near) lines.set(one.line, row("-", one));
-    for (const hit of here) {
+    for (const hit of fileHits) for (const nearLine of hit.near) lines.set(nearLine.line, row("-", nearLine));
+    for (const hit of fileHits) {
       const isWhole = hit.text.trimEnd().length <= MAX_LINE_CHARS;
       lines.set(hit.line, row(":", isWhole ? hit : { line: hit.line, text: shownLine(hit.text, hit.at) }));
     }
@@ -287,9 +287,9 @@ function noHitText({ isFolder }: Search, { query, path = ".", regex, glob }: Arg
 }
 
 /** Cuts a long line so that the hit can be seen. */
-function shownLine(line: string, at: number): string {
+function shownLine(line: string, offset: number): string {
   const text = line.trim();
-  const begins = at - (line.length - line.trimStart().length);
+  const begins = offset - (line.length - line.trimStart().length);
   const from =
     begins + CHARS_BEFORE_HIT < MAX_LINE_CHARS
       ? 0

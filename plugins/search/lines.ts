@@ -75,45 +75,48 @@ export function finder({ query, regex, ignoreCase }: Query, signal: AbortSignal,
   const bytes = Buffer.from(query);
   const within = regex ? stopwatch() : undefined; // searching for a plain text never takes long
   const yieldIfDue = newYielder(signal);
-  let left = LINES_APART_MS;
+  let remainingMs = LINES_APART_MS;
   return isExact
-    ? { mayMatch: (all) => all.includes(bytes), find: async (texts) => texts.map((text) => findExact(text, query)) }
+    ? {
+        mayMatch: (fileBytes) => fileBytes.includes(bytes),
+        find: async (texts) => texts.map((text) => findExact(text, query)),
+      }
     : { mayMatch: () => true, find };
 
   /** Searches many lines at a time, since each use of the stopwatch costs 0.1 ms. */
   async function find(texts: string[]): Promise<Found[]> {
     const each = texts.map(linesOf);
     const lines = each.length === 1 ? each[0]! : each.flat();
-    const at = new Int32Array(lines.length); // offset in each line; -1: no match, -2: it took too long
+    const offsets = new Int32Array(lines.length); // offset in each line; -1: no match, -2: it took too long
     for (let i = 0; i < lines.length; ) {
       const work = () => {
         for (const stop = performance.now() + SLICE_MS; i < lines.length && performance.now() < stop; i++)
-          at[i] = lines[i]!.search(pattern);
+          offsets[i] = lines[i]!.search(pattern);
       };
       if (!within) work();
-      else if (!within(work) && i < lines.length) at[i] = await searchSlowLine(lines[i++]!); // all lines may be done
+      else if (!within(work) && i < lines.length) offsets[i] = await searchSlowLine(lines[i++]!); // all lines may be done
       await yieldIfDue();
     }
     let start = 0;
     return each.map(({ length }) => {
-      const found: Found = { count: 0, hits: [], stuck: [] };
+      const result: Found = { count: 0, hits: [], stuck: [] };
       for (let i = start; i < start + length; i++)
-        if (at[i] === -2) found.stuck.push(i - start + 1);
-        else if (at[i]! >= 0 && ++found.count <= MAX_HITS)
-          found.hits.push({ line: i - start + 1, text: lines[i]!, at: at[i]! });
+        if (offsets[i] === -2) result.stuck.push(i - start + 1);
+        else if (offsets[i]! >= 0 && ++result.count <= MAX_HITS)
+          result.hits.push({ line: i - start + 1, text: lines[i]!, at: offsets[i]! });
       start += length;
-      return found;
+      return result;
     });
   }
 
   async function searchSlowLine(line: string): Promise<number> {
     const started = clock.now();
-    const limit = { clock, ms: Math.min(left, LINE_APART_MS) };
-    const at = await searchApart(pattern, line, limit, signal);
-    left = Math.max(0, left - (clock.now() - started));
-    if (at === -2 && line.length <= LONG_LINE_CHARS)
+    const limit = { clock, ms: Math.min(remainingMs, LINE_APART_MS) };
+    const offset = await searchApart(pattern, line, limit, signal);
+    remainingMs = Math.max(0, remainingMs - (clock.now() - started));
+    if (offset === -2 && line.length <= LONG_LINE_CHARS)
       throw new Error(`Cannot search for '${query}': the regular expression takes too long. Make it simpler.`);
-    return at;
+    return offset;
   }
 }
 
@@ -144,17 +147,17 @@ async function searchApart(
 }
 
 /** Goes from hit to hit, which is ten times as fast as line by line. */
-function findExact(whole: string, query: string): Found {
-  const text = whole.replace(BOM, "");
-  const found: Found = { count: 0, hits: [], stuck: [] };
+function findExact(content: string, query: string): Found {
+  const text = content.replace(BOM, "");
+  const result: Found = { count: 0, hits: [], stuck: [] };
   let [line, begin] = [1, 0];
-  for (let at = text.indexOf(query); at >= 0; at = text.indexOf(query, nextLine(at))) {
-    if (++found.count > MAX_HITS) continue;
-    for (let next = nextLine(begin); next <= at; next = nextLine(begin)) [line, begin] = [line + 1, next];
-    const row = text.slice(begin, nextLine(at)).replace(/\r?\n$/, "");
-    found.hits.push({ line, text: row, at: at - begin });
+  for (let index = text.indexOf(query); index >= 0; index = text.indexOf(query, nextLine(index))) {
+    if (++result.count > MAX_HITS) continue;
+    for (let next = nextLine(begin); next <= index; next = nextLine(begin)) [line, begin] = [line + 1, next];
+    const row = text.slice(begin, nextLine(index)).replace(/\r?\n$/, "");
+    result.hits.push({ line, text: row, at: index - begin });
   }
-  return found;
+  return result;
 
   function nextLine(from: number): number {
     const end = text.indexOf("\n", from);
@@ -176,8 +179,10 @@ function toRegExp(source: string, ignoreCase: boolean): RegExp {
   try {
     return new RegExp(inline ? source.slice(4) : source, ignoreCase || inline ? "i" : "");
   } catch (error) {
-    const why = (error as Error).message;
-    throw new Error(`Cannot search for '${source}': ${why}. Correct it, or leave out regex to find it as it stands.`);
+    const reason = (error as Error).message;
+    throw new Error(
+      `Cannot search for '${source}': ${reason}. Correct it, or leave out regex to find it as it stands.`,
+    );
   }
 }
 

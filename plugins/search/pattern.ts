@@ -18,11 +18,11 @@ export function matcher(pattern: string): (name: string) => boolean {
     );
   const plain = pattern.replace(/^(\.?\/)+/, "").replace(/\/$/, "/**");
   const readings = [true, false].slice(plain.includes("[") ? 0 : 1);
-  const ways = expand(plain).flatMap((one) => readings.map((brackets) => segments(one, brackets)));
+  const ways = expand(plain).flatMap((pattern) => readings.map((brackets) => segments(pattern, brackets)));
   return (name) => {
     if (name === plain) return true;
     const parts = name.split("/").map((part) => [...part]);
-    return ways.some((way) => fitsStars(way, parts, (segment) => segment === undefined, fitsName));
+    return ways.some((segmentsOfWay) => fitsStars(segmentsOfWay, parts, (segment) => segment === undefined, fitsName));
   };
 }
 
@@ -49,7 +49,7 @@ function tokens(part: string, brackets: boolean): Token[] {
 }
 
 /** Matches one literal character; a star after a backslash is one too. */
-const only = (char: string): Token => (char === "*" ? (other) => other === "*" : char);
+const only = (char: string): Token => (char === "*" ? (otherChar) => otherChar === "*" : char);
 
 function oneOf(inner: string): Token {
   const not = /^[!^]/.test(inner);
@@ -69,7 +69,7 @@ function expand(pattern: string): string[] {
   if (!brace) return [pattern];
   const ends = expand(brace.after);
   const ways = brace.choices.flatMap(expand).flatMap((choice) => ends.map((end) => brace.before + choice + end));
-  if (ways.length > MAX_EXPANSIONS || ways.reduce((sum, way) => sum + way.length, 0) > MAX_EXPANDED_CHARS)
+  if (ways.length > MAX_EXPANSIONS || ways.reduce((sum, expanded) => sum + expanded.length, 0) > MAX_EXPANDED_CHARS)
     throw new Error("Cannot use that pattern: its braces have too many readings. Make it simpler.");
   return ways;
 }

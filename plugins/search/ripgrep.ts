@@ -29,22 +29,22 @@ export async function askRipgrep(
   where: string,
 ): Promise<Map<string, boolean>> {
   const program = rg && programs.find(rg);
-  const what = program && patternFor(asked);
-  if (!what) return new Map();
+  const rgPattern = program && patternFor(asked);
+  if (!rgPattern) return new Map();
   const globs = [...(asked.glob ? [asked.glob] : []), ...LEFT_OUT.map((name) => `!${name}`)].map(
     (glob) => `--glob=${glob}`,
   );
   const below = ["--", `./${relative(root, where)}`];
   const start = (args: string[], fd: number) =>
     programs.start(program, args, { cwd: root, signal, stdio: ["ignore", fd, "ignore"] });
-  const [matching, all] = await Promise.all([
-    output((fd) => start([...MATCHES, ...globs, ...what, ...below], fd)), // first, since it takes longest
+  const [matching, allFiles] = await Promise.all([
+    output((fd) => start([...MATCHES, ...globs, ...rgPattern, ...below], fd)), // first, since it takes longest
     once(`ripgrep ${JSON.stringify([program, globs, below])}`, () =>
       output((fd) => start([...FILES, ...globs, ...below], fd)),
     ),
   ]);
   const canMatch = new Map<string, boolean>();
-  if (matching?.code === 0 || matching?.code === 1) for (const name of all?.names ?? []) canMatch.set(name, false);
+  if (matching?.code === 0 || matching?.code === 1) for (const name of allFiles?.names ?? []) canMatch.set(name, false);
   for (const name of matching?.names ?? []) canMatch.set(name, true);
   return canMatch;
 }
@@ -113,17 +113,17 @@ const TOKEN = /\\(.)|\[(\^?)((?:\\.|[^\]\\])*)\]|([*+?]|\{\d+(?:,\d*)?\})\??|(\(
  * choice: that can take JavaScript forever where ripgrep has an answer, and both ways must give the same one.
  */
 function translate(source: string): string | undefined {
-  let [out, end] = ["", 0];
+  let [stdout, end] = ["", 0];
   const groups = [false]; // innermost last: whether it contains a choice
   let closed = false; // whether the group that just ended contains a choice
-  for (const { index, 0: whole, ...token } of source.matchAll(TOKEN)) {
+  for (const { index, 0: matched, ...token } of source.matchAll(TOKEN)) {
     const { 1: escaped, 2: not, 3: inner, 4: times, 5: group, 6: char = "" } = token;
     if (times && times !== "?" && closed) return undefined;
     if (group) groups.push(false);
     else if (times || char === "|") groups[groups.length - 1] = true;
     closed = char === ")" && groups.pop()!;
     if (closed) groups[groups.length - 1] = true;
-    end = index + whole.length;
+    end = index + matched.length;
 
     let part: string | undefined;
     if (escaped) part = ESCAPES[escaped] ?? (/\w/.test(escaped) ? undefined : literal(escaped));
@@ -135,9 +135,9 @@ function translate(source: string): string | undefined {
     else if (char === "$") part = end === source.length ? "\\r?$" : undefined;
     else part = ")|".includes(char) ? char : literal(char);
     if (part === undefined) return undefined;
-    out += part;
+    stdout += part;
   }
-  return end === source.length ? out : undefined;
+  return end === source.length ? stdout : undefined;
 }
 
 const literal = (char: string): string => (char === "\t" ? "\\t" : char.replace(/[\\.+*?()|[\]{}^$#&~-]/, "\\$&"));
@@ -145,15 +145,15 @@ const literal = (char: string): string => (char === "\t" ? "\\t" : char.replace(
 function classOf(inner: string): string | undefined {
   const atoms = inner.match(/\\.|./g) ?? [];
   const isSet = (atom: string) => /^\\[dws]$/.test(atom);
-  const one = (atom: string) => (atom[1] ? (IN_CLASS[atom[1]] ?? literal(atom[1])) : literal(atom));
+  const single = (atom: string) => (atom[1] ? (IN_CLASS[atom[1]] ?? literal(atom[1])) : literal(atom));
   if (atoms.some((atom) => /^\\[DWS]$/.test(atom))) return ANY;
   if (!atoms.length || atoms.some((atom) => /^\\\w$/.test(atom) && !IN_CLASS[atom[1]!])) return undefined;
-  let out = "";
+  let translated = "";
   for (let i = 0; i < atoms.length; i++) {
     const [from, dash, to] = [atoms[i]!, atoms[i + 1], atoms[i + 2]];
     const isRange = dash === "-" && to !== undefined && !isSet(from) && !isSet(to);
-    out += isRange ? `${one(from)}-${one(to)}` : one(from);
+    translated += isRange ? `${single(from)}-${single(to)}` : single(from);
     if (isRange) i += 2;
   }
-  return `[${out}]`;
+  return `[${translated}]`;
 }

@@ -34,23 +34,23 @@ export function weigh(text: string): number {
 
 /** Messages do not change, so the weight of each is computed once. */
 export function scales() {
-  const known = new WeakMap<Message, number>();
+  const weights = new WeakMap<Message, number>();
   const texts = new Map<string, number>(); // weights of what stays the same from request to request
   return { message, request };
 
-  function message(one: Message): number {
-    const had = known.get(one);
+  function message(target: Message): number {
+    const had = weights.get(target);
     if (had !== undefined) return had;
-    const calls = one.role === "assistant" && one.calls?.length ? JSON.stringify(one.calls) : "";
-    const updates = one.role === "user" ? Object.values(one.news ?? {}).join("\n") : "";
-    const images = ("images" in one && one.images?.length) || 0;
-    const weight = MESSAGE + weigh(one.text) + weigh(calls) + weigh(updates) + images * IMAGE;
-    known.set(one, weight);
+    const calls = target.role === "assistant" && target.calls?.length ? JSON.stringify(target.calls) : "";
+    const updates = target.role === "user" ? Object.values(target.news ?? {}).join("\n") : "";
+    const images = ("images" in target && target.images?.length) || 0;
+    const weight = MESSAGE + weigh(target.text) + weigh(calls) + weigh(updates) + images * IMAGE;
+    weights.set(target, weight);
     return weight;
   }
   function request({ system, tools, messages }: ChatRequest): number {
     const toolsText = tools.length ? JSON.stringify(tools) : "";
-    return steady(system) + steady(toolsText) + messages.reduce((sum, one) => sum + message(one), 0);
+    return steady(system) + steady(toolsText) + messages.reduce((sum, part) => sum + message(part), 0);
   }
   function steady(text: string): number {
     const weight = texts.get(text) ?? weigh(text);
@@ -83,30 +83,31 @@ export function counts(scale: Scales) {
   /** Remembers a count of the provider. The weight is computed only when needed, which is never in a one-shot. */
   function learn(request: ChatRequest, tokens: number): void {
     const before = ratio(request.model);
-    let known: { weight: number; ratio: number } | undefined;
+    let measured: { weight: number; ratio: number } | undefined;
     const measure = () => {
-      if (known) return known;
+      if (measured) return measured;
       const weight = scale.request(request);
       const ratio = tokens / weight;
       const isPlausible = ratio >= MIN_RATIO && ratio <= MAX_RATIO;
-      known = { weight, ratio: isPlausible ? ratio : before };
-      return known;
+      measured = { weight, ratio: isPlausible ? ratio : before };
+      return measured;
     };
     const isPlausible = () => tokens >= measure().weight * MIN_RATIO && tokens <= measure().weight * MAX_RATIO;
     const messages = new WeakSet(request.messages);
-    const isLike = (other: ChatRequest) => frameOf(other) === frameOf(request);
+    const isLike = (candidate: ChatRequest) => frameOf(candidate) === frameOf(request);
     last.set(request.model, { tokens, count: request.messages.length, measure, isPlausible, isLike, messages });
   }
   /** Messages that the provider counted keep that count; new ones have at least their weight, times `caution`. */
   function estimate(request: ChatRequest, caution = 1): number {
     const before = last.get(request.model);
-    const all = scale.request(request);
-    if (!before) return Math.ceil(all * UNKNOWN * caution);
+    const wholeWeight = scale.request(request);
+    if (!before) return Math.ceil(wholeWeight * UNKNOWN * caution);
     const { weight, ratio } = before.measure();
     const fresh = request.messages
-      .filter((one) => !before.messages.has(one))
-      .reduce((sum, one) => sum + scale.message(one), 0);
-    const known = all - fresh === weight && before.isPlausible() ? before.tokens : (all - fresh) * ratio;
-    return Math.ceil(known + fresh * Math.max(ratio, 1) * caution);
+      .filter((part) => !before.messages.has(part))
+      .reduce((sum, part) => sum + scale.message(part), 0);
+    const tokens =
+      wholeWeight - fresh === weight && before.isPlausible() ? before.tokens : (wholeWeight - fresh) * ratio;
+    return Math.ceil(tokens + fresh * Math.max(ratio, 1) * caution);
   }
 }

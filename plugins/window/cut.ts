@@ -5,12 +5,12 @@ import { CAUTION_FACTOR, estimate, type State, weightOf } from "./state.ts";
 import { notesIn } from "./summary.ts";
 
 /** Cuts the results of the last round if they alone are too much for the window. */
-export function cutLastResults(state: State, most: number, ctx: Ctx): void {
+export function cutLastResults(state: State, maxTokens: number, ctx: Ctx): void {
   const { chat, note } = ctx;
   const from = chat.messages.findLastIndex(({ role }) => role === "assistant") + 1;
   const tokens = weightOf(state, chat.messages.slice(from)) * state.count.ratio(chat.model);
-  const texts = tokens > most ? shorterLastResults(state, tokens - most, MIN_CHARS_LEFT, ctx) : {};
-  const names = Object.keys(texts).map((at) => (chat.messages[Number(at)] as { name: string }).name);
+  const texts = tokens > maxTokens ? shorterLastResults(state, tokens - maxTokens, MIN_CHARS_LEFT, ctx) : {};
+  const names = Object.keys(texts).map((index) => (chat.messages[Number(index)] as { name: string }).name);
   if (!names.length) return;
   chat.compact({ texts });
   note(`What ${[...new Set(names)].join(", ")} gave is too much for the window and was cut.`);
@@ -19,17 +19,21 @@ export function cutLastResults(state: State, most: number, ctx: Ctx): void {
 /**
  * Cuts earlier results, long arguments, the last results, long texts and then notes, until the request fits.
  */
-export function cutTexts(state: State, now: () => ChatRequest, most: number, ctx: Ctx): void {
+export function cutTexts(state: State, currentRequest: () => ChatRequest, maxTokens: number, ctx: Ctx): void {
   const { chat, note } = ctx;
-  const excess = () => estimate(state, now(), CAUTION_FACTOR) - most;
+  const excess = () => estimate(state, currentRequest(), CAUTION_FACTOR) - maxTokens;
   const measures: (() => Compaction["texts"])[] = [
     () => allResults(chat.messages),
     () =>
-      textsLongerThan(chat.messages, MIN_CHARS_LEFT * 2, ({ role }, place) => role === "assistant" && place !== "last"),
+      textsLongerThan(
+        chat.messages,
+        MIN_CHARS_LEFT * 2,
+        ({ role }, position) => role === "assistant" && position !== "last",
+      ),
     () => shorterLastResults(state, excess(), MIN_CHARS_LEFT * 4, ctx),
-    ...CHAR_LIMITS.map((size) => () => textsLongerThan(chat.messages, size, (_, place) => !place)),
+    ...CHAR_LIMITS.map((size) => () => textsLongerThan(chat.messages, size, (_, position) => !position)),
     () => shorterLastResults(state, excess(), MIN_CHARS_LEFT, ctx),
-    ...CHAR_LIMITS.map((size) => () => textsLongerThan(chat.messages, size, (_, place) => place !== "notes")),
+    ...CHAR_LIMITS.map((size) => () => textsLongerThan(chat.messages, size, (_, position) => position !== "notes")),
     ...CHAR_LIMITS.map((size) => () => textsLongerThan(chat.messages, size, () => true)),
   ];
   const cut = new Set<string>();
@@ -38,7 +42,7 @@ export function cutTexts(state: State, now: () => ChatRequest, most: number, ctx
     const texts = measure() ?? {};
     if (!Object.keys(texts).length) continue;
     chat.compact({ texts });
-    for (const at of Object.keys(texts)) cut.add(at);
+    for (const index of Object.keys(texts)) cut.add(index);
   }
   if (cut.size) note(`The window is full: ${cut.size === 1 ? "a long text was" : `${cut.size} long texts were`} cut.`);
 }
@@ -50,7 +54,7 @@ function shorterLastResults(state: State, excess: number, least: number, { chat 
   const tokens = weightOf(state, last) * state.count.ratio(chat.model);
   const each = Math.max(least, largestThatFits(last, (Math.max(0, tokens - excess) * charsOf(last)) / tokens));
   return Object.fromEntries(
-    last.flatMap((one, i) => (one.role === "tool" && one.text.length > each * 1.1 ? [[from + i, each]] : [])),
+    last.flatMap((part, i) => (part.role === "tool" && part.text.length > each * 1.1 ? [[from + i, each]] : [])),
   );
 }
 const MIN_CHARS_LEFT = 200; // of a text, if nothing else helps
@@ -59,17 +63,17 @@ const CHAR_LIMITS = [40_000, 10_000, 3_000, 1_000, MIN_CHARS_LEFT];
 /** The messages with texts or arguments of more than `most` characters, each with that limit. */
 function textsLongerThan(
   messages: readonly Message[],
-  most: number,
-  which: (message: Message, place?: "notes" | "last") => boolean,
+  maxChars: number,
+  which: (message: Message, position?: "notes" | "last") => boolean,
 ): Record<number, number> {
-  const found = messages.flatMap((message, at) => {
-    const place = notesIn(message) ? "notes" : at === messages.length - 1 ? "last" : undefined;
-    if (!which(message, place)) return [];
+  const indexes = messages.flatMap((message, index) => {
+    const position = notesIn(message) ? "notes" : index === messages.length - 1 ? "last" : undefined;
+    if (!which(message, position)) return [];
     const calls = message.role === "assistant" ? (message.calls ?? []) : [];
     const texts = [message.text, ...calls.flatMap(({ args }) => Object.values(args))];
-    return texts.some((text) => typeof text === "string" && text.length > most * 1.2) ? [at] : [];
+    return texts.some((text) => typeof text === "string" && text.length > maxChars * 1.2) ? [index] : [];
   });
-  return Object.fromEntries(found.map((at) => [at, most]));
+  return Object.fromEntries(indexes.map((index) => [index, maxChars]));
 }
 
 export const charsOf = (messages: readonly Message[]): number =>
@@ -79,9 +83,9 @@ export const charsOf = (messages: readonly Message[]): number =>
   );
 
 /** How many characters each message may keep so that all together have at most `most`. */
-function largestThatFits(messages: readonly Message[], most: number): number {
+function largestThatFits(messages: readonly Message[], maxTokens: number): number {
   const sizes = messages.map(({ text }) => text.length).sort((a, b) => a - b);
-  let room = most;
+  let room = maxTokens;
   for (const [i, size] of sizes.entries()) {
     const each = room / (sizes.length - i);
     if (size > each) return Math.floor(each);

@@ -24,17 +24,17 @@ export async function fitToWindow(state: State, request: ChatRequest, ctx: Ctx):
 async function compactToFit(state: State, { request, window, target, max }: Load, ctx: Ctx): Promise<ChatRequest> {
   const { chat } = ctx;
   const tail = request.messages.slice(chat.messages.length); // sent only now, not part of the conversation
-  const now = (): ChatRequest => ({ ...request, messages: [...chat.messages, ...tail] });
-  const over = (limit: number): boolean => estimate(state, now()) > limit;
-  const full = (): boolean => estimate(state, now(), CAUTION_FACTOR) > max;
+  const currentRequest = (): ChatRequest => ({ ...request, messages: [...chat.messages, ...tail] });
+  const over = (limit: number): boolean => estimate(state, currentRequest()) > limit;
+  const full = (): boolean => estimate(state, currentRequest(), CAUTION_FACTOR) > max;
   cutLastResults(state, window * MAX_RESULTS_SHARE, ctx);
   if (over(target)) leaveOut(staleResults(chat.messages, toolsThatChange(ctx)), ctx);
   const end = startOfRecentTurns(chat.messages, state.zz.config.turns);
   const leaving = weightOf(state, chat.messages.slice(0, end)) * state.count.ratio(request.model);
   if (end && (full() || (over(target * ENOUGH_ROOM) && leaving > window * MIN_SHARE_REPLACED)))
     await tryToTakeNotes(state, end, ctx);
-  if (full()) cutTexts(state, now, max, ctx);
-  return now();
+  if (full()) cutTexts(state, currentRequest, max, ctx);
+  return currentRequest();
 }
 
 function leaveOut(texts: Texts, { chat, note }: Ctx): void {
@@ -49,7 +49,7 @@ export function recordUsage(state: State, sent: ChatRequest, reply: Reply, ctx: 
   const tokens = reply.usage?.input;
   if (!tokens || reply.data !== undefined) return reply; // data may have taken several requests: that is their sum
   const last = state.count.last(sent.model);
-  const fresh = sent.messages.filter((one) => !last?.messages.has(one));
+  const fresh = sent.messages.filter((part) => !last?.messages.has(part));
   const kept = last && sent.messages.length - fresh.length === last.count;
   const grew = () =>
     last!.isPlausible() && weightOf(state, fresh) * state.count.ratio(sent.model) > last!.tokens * MIN_GROWTH;
@@ -77,26 +77,26 @@ export async function retryShorter(
 ): Promise<Reply> {
   const before = estimate(state, sent);
   if (window) state.windows.set(sent.model, window);
-  const known = window || Math.floor(before * 0.75);
-  const target = Math.min(inputLimit(known, sent, state.zz.config.compactAt), Math.floor(before * 0.8));
-  const why = oneLine(error.message).replace(/[.\s]+$/, "");
+  const limit = window || Math.floor(before * 0.75);
+  const target = Math.min(inputLimit(limit, sent, state.zz.config.compactAt), Math.floor(before * 0.8));
+  const reason = oneLine(error.message).replace(/[.\s]+$/, "");
   ctx.note(`The request was too long for '${sent.model}'; sending less.`);
-  const less = await compactToFit(state, { request: sent, window: known, target, max: target }, ctx);
+  const less = await compactToFit(state, { request: sent, window: limit, target, max: target }, ctx);
   if (window && estimate(state, less) > window) throw tooLargeError(state, less, window);
   if (estimate(state, less) >= before) throw error;
   try {
     return recordUsage(state, less, await next(less), ctx);
   } catch (again) {
     if (overflow(again as Error) === undefined) throw again;
-    const message = `Cannot send this: it is too long for '${sent.model}' even after what could be was left out (${why}). Start again (/new), or choose a model with a larger window.`;
+    const message = `Cannot send this: it is too long for '${sent.model}' even after what could be was left out (${reason}). Start again (/new), or choose a model with a larger window.`;
     throw Object.assign(again as Error, { message });
   }
 }
 
 function tooLargeError(state: State, request: ChatRequest, window: number): Error {
-  const all = estimate(state, request);
+  const total = estimate(state, request);
   return new Error(
-    `Cannot send this: about ${all} tokens are left after all that could be left out, and '${request.model}' takes in ${window}. Offer fewer tools (--tool NAME, --no-tools), start again (/new), or choose a model with a larger window.`,
+    `Cannot send this: about ${total} tokens are left after all that could be left out, and '${request.model}' takes in ${window}. Offer fewer tools (--tool NAME, --no-tools), start again (/new), or choose a model with a larger window.`,
   );
 }
 const MAX_CHARS_UNCHECKED = 28_000; // they fit nearly every window, so the provider is not asked for its models
@@ -112,14 +112,14 @@ type Load = { request: ChatRequest; window: number; target: number; max: number 
 /** The index at which the last `turns` turns begin; 0 if there is nothing before them but notes. */
 export function startOfRecentTurns(messages: readonly Message[], turns: number): number {
   const starts = turnStarts(messages);
-  const at = starts.length > turns ? starts[starts.length - turns]! : 0;
-  return at > (notesIn(messages[0]) ? 2 : 0) ? at : 0;
+  const cutIndex = starts.length > turns ? starts[starts.length - turns]! : 0;
+  return cutIndex > (notesIn(messages[0]) ? 2 : 0) ? cutIndex : 0;
 }
 
 export const toolsThatChange = ({ files }: Ctx): Set<string> => new Set(files.changes().map(({ tool }) => tool));
 
 const charsOfRequest = ({ system, tools, messages }: ChatRequest): number =>
-  [...messages.map(charsOfMessage), system.length, JSON.stringify(tools).length].reduce((sum, one) => sum + one, 0);
+  [...messages.map(charsOfMessage), system.length, JSON.stringify(tools).length].reduce((sum, chars) => sum + chars, 0);
 
 function charsOfMessage(message: Message): number {
   const calls = message.role === "assistant" && message.calls?.length ? JSON.stringify(message.calls).length : 0;

@@ -73,8 +73,10 @@ export default (zz: Zz<typeof defaults>) => {
       if (!upTo && !Object.keys(texts).length)
         return ctx.note(turns ? "There is nothing to compact yet." : "There is nothing to compact: nothing was said.");
       if (Object.keys(texts).length) ctx.chat.compact({ texts });
-      const what = upTo ? `${await takeNotes(state, ctx, upTo, hint.trim())}: about` : "About";
-      ctx.note(`${what} ${before} tokens of conversation became ${tokensOf(state, ctx)}. The session keeps all of it.`);
+      const subject = upTo ? `${await takeNotes(state, ctx, upTo, hint.trim())}: about` : "About";
+      ctx.note(
+        `${subject} ${before} tokens of conversation became ${tokensOf(state, ctx)}. The session keeps all of it.`,
+      );
     },
   });
 };

@@ -24,9 +24,9 @@ export async function tryToTakeNotes(state: State, upTo: number, ctx: Ctx): Prom
 export async function takeNotes(state: State, ctx: Ctx, upTo: number, hint: string): Promise<string> {
   const { chat } = ctx;
   const isCut = state.zz.config.method === "truncate"; // earlier notes stay
-  const refuse = (why: string) =>
+  const refuse = (reason: string) =>
     new Error(
-      `Cannot ${isCut ? "shorten" : "summarise"} the conversation: ${why.replace(/\.$/, "")}. It stays as it is; /compact tries again.`,
+      `Cannot ${isCut ? "shorten" : "summarise"} the conversation: ${reason.replace(/\.$/, "")}. It stays as it is; /compact tries again.`,
     );
   const before = notesIn(chat.messages[0]);
   const leaving = chat.messages.slice(before ? 2 : 0, upTo);
@@ -34,8 +34,8 @@ export async function takeNotes(state: State, ctx: Ctx, upTo: number, hint: stri
   const said = isCut ? (before?.notes ?? "") : await askForNotes(leaving, before?.notes ?? "");
   const gone = weightOf(state, chat.messages.slice(0, upTo));
   const files = filesChanged(ctx.files.changes(), before?.files ?? "");
-  const whole: Message = { role: "user", text: notesText(said, turns, files) };
-  if (state.scale.message(whole) > gone * MAX_NOTES_SHARE)
+  const notesMessage: Message = { role: "user", text: notesText(said, turns, files) };
+  if (state.scale.message(notesMessage) > gone * MAX_NOTES_SHARE)
     throw refuse(`the notes ${isCut ? "that stay " : ""}are no shorter than what they stand for`);
   const { words } = state.zz.config;
   const text = notesText(headAndTail(said, words * MAX_CHARS_PER_WORD), turns, files);

@@ -17,18 +17,18 @@ export function staleResults(messages: readonly Message[], changing: ReadonlySet
   for (const { at, call, subject } of results) {
     const { text } = messages[at]!;
     if (at > lastRound || text.length < MIN_RESULT_CHARS) continue;
-    const later = results.filter((one) => one.at > at && one.subject === subject && subject);
-    const again = later.some((one) => one.call.name === call.name && covers(one.call, call));
-    const changed = later.some((one) => changing.has(one.call.name));
+    const later = results.filter((seenResult) => seenResult.at > at && seenResult.subject === subject && subject);
+    const again = later.some((laterResult) => laterResult.call.name === call.name && covers(laterResult.call, call));
+    const changed = later.some((laterResult) => changing.has(laterResult.call.name));
     const old = messages.length - at > OLD_AFTER_MESSAGES && !mentioned(messages.slice(at + 1), subject);
-    const why = again
+    const reason = again
       ? "it was asked for again later"
       : changed
         ? "the file was changed since"
         : old
           ? "it is old"
           : "";
-    if (why) texts[at] = stub(call, subject, text, why);
+    if (reason) texts[at] = stub(call, subject, text, reason);
   }
   return texts;
 }
@@ -37,10 +37,10 @@ type Seen = { at: number; call: Call; subject: string };
 
 function resultsIn(messages: readonly Message[]): Seen[] {
   let calls: Call[] = [];
-  return messages.flatMap((message, at) => {
+  return messages.flatMap((message, index) => {
     if (message.role === "assistant") calls = message.calls ?? [];
     const call = message.role === "tool" && !message.failed && calls.find(({ id }) => id === message.id);
-    return call ? [{ at, call, subject: subjectOf(call) }] : [];
+    return call ? [{ at: index, call, subject: subjectOf(call) }] : [];
   });
 }
 
@@ -51,8 +51,8 @@ function subjectOf({ args }: Call): string {
 }
 
 /** Whether one call asked for the same as the other, or for the whole file. */
-const covers = (one: Call, other: Call): boolean =>
-  JSON.stringify(one.args) === JSON.stringify(other.args) || Object.keys(one.args).length === 1;
+const covers = (call: Call, otherCall: Call): boolean =>
+  JSON.stringify(call.args) === JSON.stringify(otherCall.args) || Object.keys(call.args).length === 1;
 
 function mentioned(messages: readonly Message[], subject: string): boolean {
   const name = path.posix.basename(subject);
@@ -64,10 +64,10 @@ function mentioned(messages: readonly Message[], subject: string): boolean {
   });
 }
 
-export function stub({ name }: Pick<Call, "name">, subject: string, text: string, why: string): string {
+export function stub({ name }: Pick<Call, "name">, subject: string, text: string, reason: string): string {
   const lines = plural(text.split("\n").length, "line");
-  const what = subject ? `${name} ${subject}` : name;
-  return `[${what}: ${lines} left out, since ${why}. Call it again if you need them.]`;
+  const label = subject ? `${name} ${subject}` : name;
+  return `[${label}: ${lines} left out, since ${reason}. Call it again if you need them.]`;
 }
 
 /** The replacements of all results before the last round, for when nothing else helps. */

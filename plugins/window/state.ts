@@ -21,12 +21,12 @@ export interface State {
 
 export function newState(zz: Zz<Config>): State {
   const scale = scales();
-  const known = { windows: new Map(), asked: new Map(), listed: new Set<string>(), cut: new Set<string>() };
-  return { zz, scale, count: counts(scale), ...known, failedAt: undefined };
+  const learned = { windows: new Map(), asked: new Map(), listed: new Set<string>(), cut: new Set<string>() };
+  return { zz, scale, count: counts(scale), ...learned, failedAt: undefined };
 }
 
 export function forgetModels({ asked, listed, windows, cut }: State): void {
-  for (const known of [asked, listed, windows, cut]) known.clear();
+  for (const collection of [asked, listed, windows, cut]) collection.clear();
 }
 
 const OUTPUT_OPTIONS = ["max_tokens", "max_completion_tokens", "num_predict", "max_output_tokens"];
@@ -36,7 +36,7 @@ export function tokensOf(state: State, { chat }: Ctx): number {
 }
 
 export function weightOf(state: State, messages: readonly Message[]): number {
-  return messages.reduce((sum, one) => sum + state.scale.message(one), 0);
+  return messages.reduce((sum, part) => sum + state.scale.message(part), 0);
 }
 
 /** The request as it is counted: without tools if the model cannot take any. */
@@ -70,5 +70,5 @@ export function inputLimit(window: number, { options }: ChatRequest, share: numb
 
 /** Where turns begin: at the person's messages. */
 export const turnStarts = (messages: readonly Message[]): number[] =>
-  messages.flatMap((message, at) => (message.role === "user" && !message.aside ? [at] : []));
+  messages.flatMap((message, index) => (message.role === "user" && !message.aside ? [index] : []));
 export const CAUTION_FACTOR = 1.6; // for new texts: some have this many times the tokens of others with the same weight

@@ -38,9 +38,9 @@ function line(message: Message, each: number): string {
   return [message.text && `ASSISTANT: ${headAndTail(message.text, each)}`, ...calls].filter(Boolean).join("\n");
 }
 
-export function headAndTail(text: string, most: number): string {
-  if (text.length <= most) return text;
-  const [head, tail] = [Math.floor(most * 0.7), Math.floor(most * 0.2)];
+export function headAndTail(text: string, maxChars: number): string {
+  if (text.length <= maxChars) return text;
+  const [head, tail] = [Math.floor(maxChars * 0.7), Math.floor(maxChars * 0.2)];
   return `${text.slice(0, head)} […] ${text.slice(text.length - tail)}`;
 }
 
@@ -62,10 +62,10 @@ export function notesText(notes: string, turns: number, files: string): string {
 export function notesIn(message: Message | undefined): { notes: string; files: string } | undefined {
   if (message?.role !== "user" || !message.text.startsWith(HEAD)) return undefined;
   const text = message.text.split("\n\n").slice(1, -1).join("\n\n");
-  const at = text.lastIndexOf(FILES);
-  return at < 0
+  const filesStart = text.lastIndexOf(FILES);
+  return filesStart < 0
     ? { notes: text, files: "" }
-    : { notes: text.slice(0, at).trim(), files: text.slice(at + FILES.length).trim() };
+    : { notes: text.slice(0, filesStart).trim(), files: text.slice(filesStart + FILES.length).trim() };
 }
 
 const STATES = { created: "created", edited: "edited", deleted: "deleted", undone: "changed and undone again" };
@@ -88,7 +88,10 @@ export function filesChanged(changes: readonly Changed[], before: string): strin
     earlier.delete(path);
   }
   return Object.entries(STATES)
-    .map(([state, words]) => [words, [...states].flatMap(([path, its]) => (its === state ? [path] : []))] as const)
+    .map(
+      ([state, words]) =>
+        [words, [...states].flatMap(([path, fileState]) => (fileState === state ? [path] : []))] as const,
+    )
     .flatMap(([words, paths]) => (paths.length ? [`- ${words}: ${paths.sort().join(", ")}`] : []))
     .join("\n");
 }

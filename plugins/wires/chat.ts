@@ -39,9 +39,9 @@ export const chat: Wire = {
 function modelOf(listed: any): Model {
   const window = listed.context_length ?? listed.context_window ?? listed.max_context_length ?? listed.max_model_len;
   const id = String(listed.id ?? listed.name);
-  const known = window ? Number(window) : knownWindow(id);
+  const windowSize = window ? Number(window) : knownWindow(id);
   const price = priceOf(listed.pricing);
-  return { id, ...(known && { window: known }), ...(price && { price }) };
+  return { id, ...(windowSize && { window: windowSize }), ...(price && { price }) };
 }
 
 /** OpenRouter and servers like it give dollars per token, as text. */
@@ -49,8 +49,8 @@ function priceOf(pricing: any): Price | undefined {
   const dollars = (text: unknown) => (typeof text === "string" && text !== "" ? Number(text) * 1e6 : Number.NaN);
   const [input, output] = [dollars(pricing?.prompt), dollars(pricing?.completion)];
   if (!(input >= 0 && output >= 0)) return undefined;
-  const more = { cached: dollars(pricing.input_cache_read), written: dollars(pricing.input_cache_write) };
-  return { input, output, ...Object.fromEntries(Object.entries(more).filter(([, one]) => one >= 0)) };
+  const cachePrices = { cached: dollars(pricing.input_cache_read), written: dollars(pricing.input_cache_write) };
+  return { input, output, ...Object.fromEntries(Object.entries(cachePrices).filter(([, price]) => price >= 0)) };
 }
 
 /** Fields that a strict server may refuse, and that an answer does not depend on. */
@@ -94,11 +94,11 @@ function bodyOf(request: ChatRequest, quirks: Quirks, without: Set<string>): Rec
     ...options,
   };
   // Every server knows one of the two: swap rather than lose the limit.
-  const [limits, known] = [["max_tokens", "max_completion_tokens"], quirks.max];
-  for (const [one = "", other = ""] of [limits, limits.toReversed()]) {
-    const isOther = known ? known !== one : without.has(one) && !without.has(other);
+  const [limits, maxField] = [["max_tokens", "max_completion_tokens"], quirks.max];
+  for (const [one = "", otherName = ""] of [limits, limits.toReversed()]) {
+    const isOther = maxField ? maxField !== one : without.has(one) && !without.has(otherName);
     if (body[one] === undefined || !isOther) continue;
-    body[other] ??= body[one];
+    body[otherName] ??= body[one];
     delete body[one];
   }
   for (const field of [...without, ...(quirks.without ?? [])]) delete body[field];
@@ -179,11 +179,11 @@ function* readAll(reading: Reading, batch: EventPiece[]): Generator<Delta> {
 
 /** Reads what is not a stream: a whole answer, an error, or a web page. */
 function* readWhole(reading: Reading, text: string): Generator<Delta> {
-  const whole = parse(text);
-  if (whole === undefined && !reading.seen) yield { error: noStream(text) };
-  if (whole === undefined) return;
-  yield* deltas(whole);
-  if (refuses(whole)) yield { finish: "refusal" };
+  const parsed = parse(text);
+  if (parsed === undefined && !reading.seen) yield { error: noStream(text) };
+  if (parsed === undefined) return;
+  yield* deltas(parsed);
+  if (refuses(parsed)) yield { finish: "refusal" };
   reading.finished = true;
 }
 
@@ -211,20 +211,20 @@ function finish(reading: Reading, reason: string): Delta[] {
 }
 
 /** Joins a gateway's pieces of thinking that have the same index; they must be sent back unchanged. */
-function gather(all: Map<unknown, any>, given: unknown): void {
-  for (const one of Array.isArray(given) ? given : []) {
-    if (typeof one !== "object" || !one) continue;
-    const before = all.get(one.index ?? all.size);
-    const joined = { ...before, ...one };
+function gather(calls: Map<unknown, any>, pieces: unknown): void {
+  for (const piece of Array.isArray(pieces) ? pieces : []) {
+    if (typeof piece !== "object" || !piece) continue;
+    const before = calls.get(piece.index ?? calls.size);
+    const joined = { ...before, ...piece };
     for (const field of ["text", "summary", "data"])
-      if (typeof before?.[field] === "string" && typeof one[field] === "string")
-        joined[field] = before[field] + one[field];
-    all.set(one.index ?? all.size, joined);
+      if (typeof before?.[field] === "string" && typeof piece[field] === "string")
+        joined[field] = before[field] + piece[field];
+    calls.set(piece.index ?? calls.size, joined);
   }
 }
 
 /** The first answer, if the server gives several. */
-const choiceOf = (chunk: any): any => objectsIn(chunk?.choices).find((one) => !one.index);
+const choiceOf = (chunk: any): any => objectsIn(chunk?.choices).find((choice) => !choice.index);
 
 const refuses = (chunk: any): boolean => Boolean((choiceOf(chunk)?.delta ?? choiceOf(chunk)?.message)?.refusal);
 
@@ -257,24 +257,24 @@ function* deltas(given: any): Generator<Delta> {
 }
 
 /** Servers use different names for what they read from their cache and wrote into it. */
-function usageOf(said: any): Usage {
-  const { prompt_tokens: input = 0, completion_tokens: output = 0, prompt_tokens_details: details } = said;
+function usageOf(usage: any): Usage {
+  const { prompt_tokens: input = 0, completion_tokens: output = 0, prompt_tokens_details: details } = usage;
   const cached =
-    details?.cached_tokens ?? said.prompt_cache_hit_tokens ?? said.cache_read_input_tokens ?? said.cached_tokens;
-  const written = details?.cache_write_tokens ?? said.cache_creation_input_tokens;
+    details?.cached_tokens ?? usage.prompt_cache_hit_tokens ?? usage.cache_read_input_tokens ?? usage.cached_tokens;
+  const written = details?.cache_write_tokens ?? usage.cache_creation_input_tokens;
   return { input, output, ...(cached && { cached }), ...(written && { written }) };
 }
 
 /** Text, or parts of text and thinking. */
-function* content(given: unknown): Generator<Delta> {
-  if (typeof given === "string") {
-    if (given) yield { text: given };
-  } else if (Array.isArray(given))
-    for (const part of given) {
+function* content(parts: unknown): Generator<Delta> {
+  if (typeof parts === "string") {
+    if (parts) yield { text: parts };
+  } else if (Array.isArray(parts))
+    for (const part of parts) {
       if (part?.type === "thinking") yield { thinking: textOf(part.thinking) };
       else if (part?.type === "text" || typeof part === "string") yield { text: textOf(part.text ?? part) };
     }
 }
 
 const textOf = (part: unknown): string =>
-  Array.isArray(part) ? part.map((one) => wordsOf(one?.text)).join("") : wordsOf(part);
+  Array.isArray(part) ? part.map((child) => wordsOf(child?.text)).join("") : wordsOf(part);

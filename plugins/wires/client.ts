@@ -16,10 +16,10 @@ function placeOf(zz: Zz<any>, preset: Preset, endpoint: Endpoint): { base: strin
       `Cannot ask '${preset.name}': no address is set. Set ${preset.address}, or pass --base-url URL or "providers": {"${preset.name}": {"url": …}}.`,
     );
   if (quirksOf(preset, endpoint).auth !== "api-key") return { base };
-  const at = tryTo(() => new URL(base));
-  const version = at?.searchParams.get("api-version") ?? zz.io.variable("OPENAI_API_VERSION");
+  const address = tryTo(() => new URL(base));
+  const version = address?.searchParams.get("api-version") ?? zz.io.variable("OPENAI_API_VERSION");
   const plain = base.replace(/[?#].*$/, "").replace(/\/+$/, "");
-  const isBare = at ? /^\/(openai\/?)?$/.test(at.pathname) : false;
+  const isBare = address ? /^\/(openai\/?)?$/.test(address.pathname) : false;
   if (!version || /\/v1$/.test(plain)) return { base: isBare ? `${plain.replace(/\/openai$/, "")}/openai/v1` : plain };
   return { base: isBare ? `${plain.replace(/\/openai$/, "")}/openai` : plain, version };
 }
@@ -43,7 +43,7 @@ export async function request(
 
 async function clientOf(zz: Zz<any>, preset: Preset, endpoint: Endpoint): Promise<OpenAI> {
   const { base, version } = placeOf(zz, preset, endpoint);
-  const own = headersOf(preset, endpoint, base);
+  const ownHeaders = headersOf(preset, endpoint, base);
   if (!URL.canParse(base)) await zz.fetch(base); // which says so
   const isOfficial = base === OFFICIAL;
   const { organization, project } = Object(endpoint.own);
@@ -64,10 +64,10 @@ async function clientOf(zz: Zz<any>, preset: Preset, endpoint: Endpoint): Promis
     maxRetries: 0,
     timeout: NO_LIMIT,
     logLevel: "off" as const,
-    defaultHeaders: own,
+    defaultHeaders: ownHeaders,
     fetch: ((url: string, init: ClientRequest) => {
       const sent = [...init.headers].filter(
-        ([name, value]) => SENT.test(name) || name in own || chosen[name] === value,
+        ([name, value]) => SENT.test(name) || name in ownHeaders || chosen[name] === value,
       );
       const body = init.body === undefined ? {} : { body: wellFormed(init.body) };
       const { method = "GET", signal } = init;
@@ -100,10 +100,13 @@ function headersOf(preset: Preset, endpoint: Endpoint, base: string): Record<str
     );
   const { auth } = quirksOf(preset, endpoint);
   const sent = `${key ?? "none"}`; // local servers need no key, but some refuse a request without one
-  const more = Object.entries(Object(own.headers)).map(([header, value]) => [header.toLowerCase(), String(value)]);
+  const extraHeaders = Object.entries(Object(own.headers)).map(([header, value]) => [
+    header.toLowerCase(),
+    String(value),
+  ]);
   return {
     ...(auth ? { [auth]: sent, authorization: null } : { authorization: `Bearer ${sent}` }),
-    ...Object.fromEntries(more),
+    ...Object.fromEntries(extraHeaders),
   };
 }
 

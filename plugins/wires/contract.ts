@@ -49,11 +49,11 @@ export const quirksOf = (preset: Preset, endpoint: Endpoint): Quirks =>
 
 /** Remembers by address and model what servers refused, so that it is not sent again. */
 export function memory<T>(empty: () => T): (url: string, model: string) => T {
-  const all = new Map<string, T>();
+  const registry = new Map<string, T>();
   return (url, model) => {
     const name = `${url} ${model}`;
-    const known = all.get(name) ?? empty();
-    all.set(name, known);
-    return known;
+    const current = registry.get(name) ?? empty();
+    registry.set(name, current);
+    return current;
   };
 }

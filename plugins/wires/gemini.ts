@@ -71,8 +71,8 @@ function base(preset: Preset, endpoint: Endpoint): string {
 
 const OTHER_VARIABLE = "GOOGLE_API_KEY";
 function headers(zz: Zz<any>, preset: Preset, endpoint: Endpoint): Record<string, string> {
-  const other = preset.name === "gemini" && zz.io.variable(OTHER_VARIABLE);
-  const key = endpoint.key ?? (other ? zz.secret(other) : undefined);
+  const otherKey = preset.name === "gemini" && zz.io.variable(OTHER_VARIABLE);
+  const key = endpoint.key ?? (otherKey ? zz.secret(otherKey) : undefined);
   needKey(preset, { ...endpoint, ...(key && { key }) }, OTHER_VARIABLE);
   return {
     "content-type": "application/json",
@@ -128,7 +128,7 @@ const TOP =
 
 function bodyOf(request: ChatRequest, without: Set<string>): Record<string, unknown> {
   const { system, messages, tools, options } = request;
-  const { generationConfig, tools: more = [], max_tokens, max_completion_tokens, stop, ...rest } = options as any;
+  const { generationConfig, tools: extraTools = [], max_tokens, max_completion_tokens, stop, ...rest } = options as any;
   const set = Object.entries(rest);
   const limit = max_tokens ?? max_completion_tokens;
   const generation = {
@@ -148,7 +148,7 @@ function bodyOf(request: ChatRequest, without: Set<string>): Record<string, unkn
     description,
     ...parametersOf(schema, without),
   }));
-  const offered = [...(declared.length ? [{ functionDeclarations: declared }] : []), ...more];
+  const offered = [...(declared.length ? [{ functionDeclarations: declared }] : []), ...extraTools];
   return {
     contents,
     ...(system.trim() && !isFirst && { systemInstruction: { parts: instruction } }),
@@ -196,25 +196,25 @@ function reduced(schema: any, root = schema, depth = 0): any {
   if (!schema || typeof schema !== "object" || depth > 30) return {};
   const named = /^#\/(\$defs|definitions)\/(.+)$/.exec(schema.$ref ?? "");
   if (named) return reduced({ ...root[named[1]!]?.[named[2]!], ...schema, $ref: undefined }, root, depth + 1);
-  const made: Record<string, unknown> = {};
-  const inner = (one: unknown) => reduced(one, root, depth + 1);
+  const schemaOut: Record<string, unknown> = {};
+  const inner = (child: unknown) => reduced(child, root, depth + 1);
   for (const [name, value] of Object.entries({ ...schema, anyOf: schema.anyOf ?? schema.oneOf }) as [string, any][]) {
     if (value === undefined || !KEPT.test(name)) continue;
     if (name === "properties")
-      made.properties = Object.fromEntries(Object.entries(value).map(([key, one]) => [key, inner(one)]));
-    else if (name === "items") made.items = inner(value);
-    else if (name === "anyOf") made.anyOf = value.map(inner);
-    else if (name === "enum") made.enum = value.filter((one: unknown) => one !== null).map(String);
+      schemaOut.properties = Object.fromEntries(Object.entries(value).map(([key, child]) => [key, inner(child)]));
+    else if (name === "items") schemaOut.items = inner(value);
+    else if (name === "anyOf") schemaOut.anyOf = value.map(inner);
+    else if (name === "enum") schemaOut.enum = value.filter((option: unknown) => option !== null).map(String);
     else if (name === "format") {
-      if (value === "date-time") made.format = value;
+      if (value === "date-time") schemaOut.format = value;
     } else if (name === "type" && Array.isArray(value)) {
-      made.type = value.find((one) => one !== "null");
-      if (value.includes("null")) made.nullable = true;
-    } else made[name] = value;
+      schemaOut.type = value.find((name) => name !== "null");
+      if (value.includes("null")) schemaOut.nullable = true;
+    } else schemaOut[name] = value;
   }
-  if (schema.const !== undefined) made.enum = [String(schema.const)];
-  if (made.enum) made.type = "string";
-  return made;
+  if (schema.const !== undefined) schemaOut.enum = [String(schema.const)];
+  if (schemaOut.enum) schemaOut.type = "string";
+  return schemaOut;
 }
 
 // ── Messages ──
@@ -245,13 +245,13 @@ function toWire(messages: Message[], model: string, without: Set<string>): Conte
     }
     results = undefined;
     if (message.role === "user") {
-      const parts = [...textPart(message.text), ...(message.images ?? []).map((one) => file(one))];
+      const parts = [...textPart(message.text), ...(message.images ?? []).map((image) => file(image))];
       if (parts.length) contents.push({ role: "user", parts });
       continue;
     }
     for (const { id, extra } of message.calls ?? []) {
-      const given = (extra as Extra)?.id;
-      if (given && !without.has("functionId")) ids.set(id, given);
+      const callId = (extra as Extra)?.id;
+      if (callId && !without.has("functionId")) ids.set(id, callId);
     }
     const isOwn = !without.has("ownSignatures") && (!message.model || message.model.endsWith(`/${model}`));
     const calls = (message.calls ?? []).map(({ extra, ...call }, i) =>
@@ -296,7 +296,7 @@ function callPart({ name, args, extra }: Call, id: string | undefined, isStrict:
 /** From 3 on, a result may hold files; before that, they follow it. */
 function resultParts(message: Message & { role: "tool" }, id: string | undefined, isNew: boolean): any[] {
   const { name, text, failed, images = [] } = message;
-  const files = images.map((one) => file(one));
+  const files = images.map((image) => file(image));
   const holds = isNew && files.length ? { parts: files } : {};
   const response = failed ? { error: text } : { output: text };
   return [
@@ -337,7 +337,7 @@ function* deltas(reading: Reading, value: any): Generator<Delta> {
   if (value === undefined) yield { text: "" };
   if (!value || typeof value !== "object") return;
   const { candidates, promptFeedback, usageMetadata } = value;
-  const first = objectsIn(candidates).find((one) => (one.index ?? 0) === 0);
+  const first = objectsIn(candidates).find((candidate) => (candidate.index ?? 0) === 0);
   for (const part of objectsIn(first?.content?.parts)) yield* partDeltas(reading, part);
   if (usageMetadata) reading.usage = usageMetadata;
   if (promptFeedback?.blockReason) reading.finish = "filter";
@@ -364,17 +364,17 @@ function* partDeltas(reading: Reading, part: any): Generator<Delta> {
     yield { call: { index, id: id || newCall(), name, args: args ?? {}, ...(Object.keys(extra).length && { extra }) } };
     return;
   }
-  const said =
+  const finished =
     text ??
     (executableCode
       ? fenced("python", executableCode.code)
       : codeExecutionResult && fenced("", codeExecutionResult.output));
   const from = reading.chars;
-  if (thought === true) yield { thinking: String(said ?? "") };
-  else if (said) {
-    reading.chars += String(said).length;
-    reading.text ||= String(said).trim() !== "";
-    yield { text: String(said) };
+  if (thought === true) yield { thinking: String(finished ?? "") };
+  else if (finished) {
+    reading.chars += String(finished).length;
+    reading.text ||= String(finished).trim() !== "";
+    yield { text: String(finished) };
   }
   if (thoughtSignature) yield { extra: { thoughtSignature, at: [from, reading.chars] } satisfies Extra };
 }
@@ -384,9 +384,9 @@ const fenced = (language: string, code: unknown): string =>
 const newCall = (): string => `call_${Math.random().toString(36).slice(2, 10)}`;
 
 /** Gemini counts what it read from the cache as input, but what it thought apart from the output; zz adds that. */
-function usageOf(said: any): Usage {
-  const { promptTokenCount = 0, toolUsePromptTokenCount = 0, candidatesTokenCount = 0, thoughtsTokenCount = 0 } = said;
-  const cached = said.cachedContentTokenCount;
+function usageOf(usage: any): Usage {
+  const { promptTokenCount = 0, toolUsePromptTokenCount = 0, candidatesTokenCount = 0, thoughtsTokenCount = 0 } = usage;
+  const cached = usage.cachedContentTokenCount;
   return {
     input: promptTokenCount + toolUsePromptTokenCount,
     output: candidatesTokenCount + thoughtsTokenCount,

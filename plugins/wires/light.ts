@@ -4,9 +4,8 @@
 /** Header fields by their lower-case names. */
 export class Headers {
   private readonly all = new Map<string, string>();
-  constructor(given?: Iterable<readonly [string, string]> | Record<string, string>) {
-    const pairs =
-      given && Symbol.iterator in given ? (given as Iterable<[string, string]>) : Object.entries(given ?? {});
+  constructor(init?: Iterable<readonly [string, string]> | Record<string, string>) {
+    const pairs = init && Symbol.iterator in init ? (init as Iterable<[string, string]>) : Object.entries(init ?? {});
     for (const [name, value] of pairs) this.append(name, value);
   }
   append(name: string, value: unknown): void {
@@ -42,8 +41,8 @@ export class Request {}
 export class ReadableStream {}
 
 /** What the clients take for globalThis. Assigning would call setters of the real one. */
-const own = Object.entries({ Headers, FormData, Blob, File, Response, Request, ReadableStream });
+const globals = Object.entries({ Headers, FormData, Blob, File, Response, Request, ReadableStream });
 export const surroundings = Object.create(
   globalThis,
-  Object.fromEntries(own.map(([name, value]) => [name, { value }])),
+  Object.fromEntries(globals.map(([name, value]) => [name, { value }])),
 );

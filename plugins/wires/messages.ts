@@ -5,8 +5,8 @@ import type { Quirks } from "./contract.ts";
 
 export function toMessages(messages: Message[], model: string, quirks: Quirks): unknown[] {
   const sendable = quirks.tools === false ? withoutCalls(messages) : messages;
-  return between(afterResults(acceptedIds(sendable, model, quirks.ids)), quirks).flatMap((one) =>
-    toWire(one, model, quirks),
+  return between(afterResults(acceptedIds(sendable, model, quirks.ids)), quirks).flatMap((message) =>
+    toWire(message, model, quirks),
   );
 }
 
@@ -16,16 +16,16 @@ export function toMessages(messages: Message[], model: string, quirks: Quirks): 
  */
 export function acceptedIds(messages: Message[], model: string, form?: RegExp): Message[] {
   const ids = new Map<string, string>();
-  const own = (id: string) => ids.get(id) ?? id;
+  const acceptedId = (id: string) => ids.get(id) ?? id;
   for (const message of messages)
     if (message.role === "assistant" && (form || !message.model?.endsWith(`/${model}`)))
       for (const { id } of message.calls ?? [])
         if (!(form ?? /^[\w-]{1,40}$/).test(id)) ids.set(id, `moved${String(ids.size).padStart(4, "0")}`);
   if (!ids.size) return messages;
   return messages.map((message) => {
-    if (message.role === "tool") return { ...message, id: own(message.id) };
+    if (message.role === "tool") return { ...message, id: acceptedId(message.id) };
     if (message.role !== "assistant" || !message.calls) return message;
-    return { ...message, calls: message.calls.map((call) => ({ ...call, id: own(call.id) })) };
+    return { ...message, calls: message.calls.map((call) => ({ ...call, id: acceptedId(call.id) })) };
   });
 }
 
@@ -38,8 +38,8 @@ function afterResults(messages: Message[]): Message[] {
   for (const [i, message] of messages.entries()) {
     if (message.role === "tool") images.push(...(message.images ?? []));
     if (message.role === "user" && images.length) {
-      const all = [...images, ...(message.images ?? [])];
-      moved.push({ role: "user", text: `${OF_RESULTS}\n\n${message.text}`, images: all });
+      const allImages = [...images, ...(message.images ?? [])];
+      moved.push({ role: "user", text: `${OF_RESULTS}\n\n${message.text}`, images: allImages });
       images = [];
       continue;
     }
@@ -56,13 +56,15 @@ function afterResults(messages: Message[]): Message[] {
 /** For a server that refuses a person's message right after a result: puts one of the model between them. */
 function between(messages: Message[], quirks: Quirks): Message[] {
   if (!quirks.between) return messages;
-  const said: Message = { role: "assistant", text: "I have the results." };
-  return messages.flatMap((one, i) => (one.role === "user" && messages[i - 1]?.role === "tool" ? [said, one] : [one]));
+  const filler: Message = { role: "assistant", text: "I have the results." };
+  return messages.flatMap((message, i) =>
+    message.role === "user" && messages[i - 1]?.role === "tool" ? [filler, message] : [message],
+  );
 }
 
 /** For a server without tools: earlier calls and results become text. Adjacent messages of the person are joined. */
 function withoutCalls(messages: Message[]): Message[] {
-  const out: Message[] = [];
+  const merged: Message[] = [];
   for (const message of messages) {
     const plain: Message =
       message.role === "tool"
@@ -71,13 +73,17 @@ function withoutCalls(messages: Message[]): Message[] {
           ? { ...message, text: message.text || `(called ${message.calls?.map(({ name }) => name).join(", ")})` }
           : message;
     if (plain.role === "assistant") delete plain.calls;
-    const last = out.at(-1);
+    const last = merged.at(-1);
     if (plain.role === "user" && last?.role === "user") {
       const images = [...(last.images ?? []), ...(plain.images ?? [])];
-      out[out.length - 1] = { role: "user", text: `${last.text}\n\n${plain.text}`, ...(images.length && { images }) };
-    } else out.push(plain);
+      merged[merged.length - 1] = {
+        role: "user",
+        text: `${last.text}\n\n${plain.text}`,
+        ...(images.length && { images }),
+      };
+    } else merged.push(plain);
   }
-  return out;
+  return merged;
 }
 
 function toWire(message: Message, model: string, { echo }: Quirks): unknown[] {
@@ -115,7 +121,7 @@ function thoughtOf(echo: Quirks["echo"], thinking: string): object {
 
 /** What a gateway said of the thinking, or Gemini's signature. */
 function extraOf(extra: unknown[] = []): object {
-  const details = extra.flatMap((one: any) => one?.reasoning_details ?? []);
+  const details = extra.flatMap((extraPart: any) => extraPart?.reasoning_details ?? []);
   if (details.length) return { reasoning_details: details };
   const last: any = extra.at(-1);
   return last ? { extra_content: last } : {};

@@ -37,9 +37,9 @@ export async function* valuesOf(answer: HttpAnswer, protocol: string, provider: 
       if ("alive" in piece) values.push({ value: undefined });
       if (!("data" in piece)) continue;
       const { event, data } = piece;
-      const whole = parse(data);
+      const parsed = parse(data);
       const others = event === "error" ? [data] : undefined;
-      for (const value of whole === undefined ? (others ?? valuesIn(data)) : [whole]) {
+      for (const value of parsed === undefined ? (others ?? valuesIn(data)) : [parsed]) {
         if (!isStream) refuseOther(value, protocol, provider);
         values.push(value instanceof NoJson ? { event: "error", value: value.words } : { event, value });
       }
@@ -58,11 +58,11 @@ export async function* valuesOf(answer: HttpAnswer, protocol: string, provider: 
   }
 }
 
-function refuseOther(value: any, own: string, provider: string): void {
+function refuseOther(value: any, ownWire: string, provider: string): void {
   const [spoken] = PROTOCOLS.find(([, signs]) => value && typeof value === "object" && signs(value)) ?? [];
-  if (spoken && spoken !== own)
+  if (spoken && spoken !== ownWire)
     throw fault(
-      `Cannot read the answer of '${provider}': the server speaks ${spoken}, not ${own}. ` +
+      `Cannot read the answer of '${provider}': the server speaks ${spoken}, not ${ownWire}. ` +
         "Check --base-url, or name the provider that speaks so in --model.",
     );
 }

@@ -47,7 +47,7 @@ function bodyOf({ model, system, messages, tools, options, effort, schema }: Cha
   const body: Record<string, unknown> = {
     model,
     ...(system && { instructions: system }),
-    input: acceptedIds(messages, model, /^[\w-]{1,64}$/).flatMap((one) => toItems(one, model)),
+    input: acceptedIds(messages, model, /^[\w-]{1,64}$/).flatMap((message) => toItems(message, model)),
     stream: true,
     store: false,
     include: ["reasoning.encrypted_content"],
@@ -81,15 +81,17 @@ function toItems(message: Message, model: string): object[] {
   }
   const isOwn = message.model?.endsWith(`/${model}`); // another model cannot read it
   const thoughts = isOwn ? (message.extra ?? []).filter(isThought) : [];
-  const at = (calls: number, text?: boolean) =>
-    thoughts.filter((one) => one.calls === calls && (text ?? one.text) === one.text).map(({ reasoning }) => reasoning);
+  const thoughtsAt = (calls: number, text?: boolean) =>
+    thoughts
+      .filter((thought) => thought.calls === calls && (text ?? thought.text) === thought.text)
+      .map(({ reasoning }) => reasoning);
   const calls = message.calls ?? [];
   return [
-    ...at(0, false),
+    ...thoughtsAt(0, false),
     ...(message.text ? [{ role: "assistant", content: message.text }] : []),
-    ...at(0, true),
+    ...thoughtsAt(0, true),
     ...calls.flatMap(({ id, name, args }, i) => [
-      ...(i ? at(i) : []),
+      ...(i ? thoughtsAt(i) : []),
       {
         type: "function_call",
         call_id: id,
@@ -132,9 +134,9 @@ function* readAll(open: Open, batch: EventPiece[]): Generator<Delta> {
   for (const piece of batch) {
     if ("alive" in piece) yield { text: "" };
     else if ("rest" in piece) {
-      const whole = parse(piece.rest);
-      if (whole === undefined) yield { error: noStream(piece.rest) };
-      else yield* ended(open, whole ?? {});
+      const parsed = parse(piece.rest);
+      if (parsed === undefined) yield { error: noStream(piece.rest) };
+      else yield* ended(open, parsed ?? {});
     } else
       for (const event of valuesIn(piece.data)) {
         if (event instanceof NoJson) yield { error: event.words };
@@ -146,9 +148,9 @@ function* readAll(open: Open, batch: EventPiece[]): Generator<Delta> {
 }
 
 function* deltas(open: Open, event: any, type: string): Generator<Delta> {
-  const at = event?.output_index ?? 0;
-  const item = open.items.get(at) ?? { text: "", args: "", named: false };
-  open.items.set(at, item);
+  const index = event?.output_index ?? 0;
+  const item = open.items.get(index) ?? { text: "", args: "", named: false };
+  open.items.set(index, item);
   if (type === "response.output_text.delta" || type === "response.refusal.delta") {
     open.isRefusal ||= type === "response.refusal.delta";
     yield say(open, item, wordsOf(event.delta));
@@ -158,13 +160,13 @@ function* deltas(open: Open, event: any, type: string): Generator<Delta> {
   } else if (type === "response.reasoning_summary_part.added") {
     if (open.thought) yield { thinking: "\n\n" };
   } else if (type === "response.output_item.added" && event.item?.type === "function_call") {
-    yield* call(open, item, at, event.item, event.item.arguments);
+    yield* call(open, item, index, event.item, event.item.arguments);
   } else if (type === "response.function_call_arguments.delta") {
     item.args += wordsOf(event.delta);
-    yield { call: { index: at, args: event.delta } };
+    yield { call: { index: index, args: event.delta } };
   } else if (type === "response.function_call_arguments.done") {
-    if (!item.args && event.arguments) yield { call: { index: at, args: (item.args = event.arguments) } };
-  } else if (type === "response.output_item.done") yield* whole(open, at, event.item);
+    if (!item.args && event.arguments) yield { call: { index: index, args: (item.args = event.arguments) } };
+  } else if (type === "response.output_item.done") yield* wholeItem(open, index, event.item);
   else if (/^response\.(completed|incomplete|failed|cancelled)$/.test(type)) yield* ended(open, event.response ?? {});
   else if (type === "error" || event?.error) yield { error: event?.error ? event : { error: event } };
   else if (event?.choices)
@@ -179,30 +181,37 @@ function say(open: Open, item: { text: string }, text: string): Delta {
 }
 
 /** Begins a call once; its arguments come with it, or follow. */
-function* call(open: Open, item: { args: string; named: boolean }, index: number, given: any, args: unknown) {
+function* call(open: Open, item: { args: string; named: boolean }, index: number, source: any, args: unknown) {
   if (!item.named) open.calls++;
   const isNew = !item.named;
   item.named = true;
-  const more = typeof args === "string" && args && !item.args ? args : undefined;
-  item.args += more ?? "";
-  if (isNew || more)
-    yield { call: { index, id: given.call_id ?? given.id, name: given.name, ...(more && { args: more }) } };
+  const remainingArgs = typeof args === "string" && args && !item.args ? args : undefined;
+  item.args += remainingArgs ?? "";
+  if (isNew || remainingArgs)
+    yield {
+      call: {
+        index,
+        id: source.call_id ?? source.id,
+        name: source.name,
+        ...(remainingArgs && { args: remainingArgs }),
+      },
+    };
 }
 
 /** Yields what did not come in pieces of an item that is finished. */
-function* whole(open: Open, at: number, given: any): Generator<Delta> {
-  const item = open.items.get(at) ?? { text: "", args: "", named: false };
-  open.items.set(at, item);
-  if (given?.type === "function_call") yield* call(open, item, at, given, given.arguments);
-  else if (given?.type === "reasoning") {
-    const { status: _, ...reasoning } = given;
-    if (!open.thought) for (const { text } of objectsIn(given.summary)) if (text) yield { thinking: `${text}\n` };
-    const isNew = !open.thoughts.has(given.id);
-    open.thoughts.add(given.id);
-    if (given.encrypted_content && isNew)
+function* wholeItem(open: Open, index: number, source: any): Generator<Delta> {
+  const item = open.items.get(index) ?? { text: "", args: "", named: false };
+  open.items.set(index, item);
+  if (source?.type === "function_call") yield* call(open, item, index, source, source.arguments);
+  else if (source?.type === "reasoning") {
+    const { status: _, ...reasoning } = source;
+    if (!open.thought) for (const { text } of objectsIn(source.summary)) if (text) yield { thinking: `${text}\n` };
+    const isNew = !open.thoughts.has(source.id);
+    open.thoughts.add(source.id);
+    if (source.encrypted_content && isNew)
       yield { extra: { reasoning, calls: open.calls, text: open.text } satisfies Thought };
-  } else if (given?.type === "message") {
-    const parts = objectsIn(given.content);
+  } else if (source?.type === "message") {
+    const parts = objectsIn(source.content);
     open.isRefusal ||= parts.some(({ type }) => type === "refusal");
     if (!item.text) for (const { text, refusal } of parts) yield say(open, item, wordsOf(text ?? refusal));
   }
@@ -215,7 +224,7 @@ function* ended(open: Open, answer: any): Generator<Delta> {
   if (!Array.isArray(output) && !status) return yield { error: answer };
   open.ended = true;
   const isNew = ![...open.items.values()].some(({ text, named }) => text || named);
-  if (isNew) for (const [at, item] of objectsIn(output).entries()) yield* whole(open, at, item);
+  if (isNew) for (const [index, item] of objectsIn(output).entries()) yield* wholeItem(open, index, item);
   if (usage) yield { usage: usageOf(usage) };
   if (status === "cancelled") return yield { error: { error: "the answer was cancelled" } };
   if (status === "incomplete" || cut) yield { finish: cut?.reason === "content_filter" ? "content_filter" : "length" };

@@ -17,8 +17,8 @@ export class NoJson {
 
 /** What an event holds. Some servers omit the blank line between events; then several lines come as one. */
 export function valuesIn(data: string): any[] {
-  const whole = parse(data);
-  if (whole !== undefined) return [whole];
+  const parsed = parse(data);
+  if (parsed !== undefined) return [parsed];
   const lines = data.split("\n").filter((line) => line.trim() && line.trim() !== DONE);
   return lines.map((line) => {
     const value = parse(line);

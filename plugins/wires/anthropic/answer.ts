@@ -29,13 +29,13 @@ export function* readAll(reading: Reading, batch: Value[]): Generator<Delta> {
     if (type === "content_block_delta" && delta) {
       if (!reading.open.has(index)) yield* begin(reading, index, { type: MADE[delta.type] ?? "unknown" });
       yield grow(reading, index, delta);
-    } else if (type === "message") for (const one of whole(value)) yield* deltas(reading, one);
+    } else if (type === "message") for (const one of wholeEvents(value)) yield* deltas(reading, one);
     else yield* deltas(reading, value);
   }
 }
 
 /** The events that would have streamed a whole message, which comes from a server that does not stream. */
-const whole = (value: any): any[] => [
+const wholeEvents = (value: any): any[] => [
   { type: "message_start", message: value },
   ...[value.content ?? []].flat().flatMap((block, index) => [
     {
@@ -58,7 +58,7 @@ function* deltas(reading: Reading, value: any): Generator<Delta> {
     yield* count(reading, value.usage);
     if (!delta?.stop_reason) return;
     reading.stop = String(delta.stop_reason);
-    for (const one of reading.open.keys()) yield* close(reading, one);
+    for (const blockIndex of reading.open.keys()) yield* close(reading, blockIndex);
     const { explanation } = delta.stop_details ?? {};
     if (reading.stop === "refusal" && explanation && !reading.text) yield { text: String(explanation) };
   } else if (type === "message_stop") {
@@ -77,11 +77,11 @@ function* begin(reading: Reading, index: unknown, given: any): Generator<Delta> 
   if (type === "text") yield { text: wordsOf(text) };
   else if (type === "thinking") yield { thinking: wordsOf(thinking) };
   else if (type === "tool_use" && name === ANSWER_TOOL) yield { text: args.args ? JSON.stringify(input) : "" };
-  else if (type === "tool_use") yield { call: { index: place(reading, index), id, name, ...args } };
+  else if (type === "tool_use") yield { call: { index: indexOf(reading, index), id, name, ...args } };
   else yield { text: "" };
 }
 
-const place = ({ first, blocks }: Reading, index: unknown): number =>
+const indexOf = ({ first, blocks }: Reading, index: unknown): number =>
   first + (typeof index === "number" ? index : blocks.length);
 
 /** The blocks that pieces belong to, for a server that did not begin them. */
@@ -105,7 +105,7 @@ function grow(reading: Reading, index: unknown, delta: any): Delta {
   const json = wordsOf(delta.partial_json);
   if (type === "input_json_delta" && block.name === ANSWER_TOOL) return { text: json };
   if (type === "input_json_delta" && block.type === "tool_use")
-    return { call: { index: place(reading, index), args: json } };
+    return { call: { index: indexOf(reading, index), args: json } };
   if (type === "input_json_delta") block.json = (block.json ?? "") + json; // the input of one of the server's own tools
   if (type === "signature_delta") block.signature = (block.signature ?? "") + wordsOf(delta.signature);
   if (type === "citations_delta") block.citations = [...(block.citations ?? []), delta.citation];

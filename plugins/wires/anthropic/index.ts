@@ -120,13 +120,13 @@ function headers(
   if (base(zz, preset, endpoint) === preset.url) needKey(preset, endpoint);
   const { key } = endpoint;
   const isToken = bearer || /^sk-ant-oat/.test(zz.io.variable(preset.key ?? "") ?? "");
-  const all = [betas, isToken && key ? OAUTH : []].flat().filter(Boolean).join(",");
+  const betaHeader = [betas, isToken && key ? OAUTH : []].flat().filter(Boolean).join(",");
   return {
     "content-type": "application/json",
     accept: "text/event-stream",
     "anthropic-version": "2023-06-01",
     ...(key && (isToken ? { authorization: `Bearer ${key}` } : { "x-api-key": `${key}` })),
-    ...(all && { "anthropic-beta": all }),
+    ...(betaHeader && { "anthropic-beta": betaHeader }),
   };
 }
 
@@ -194,8 +194,8 @@ function adapts(
   }
   delete once.refused;
   if (status !== 400 && status !== 422) return false;
-  const [, , most] = /max_tokens: (\d+) > (\d+)/.exec(message) ?? [];
-  if (most && body.max_tokens > Number(most)) return Boolean((learnt.output = Number(most)));
+  const [, , limit] = /max_tokens: (\d+) > (\d+)/.exec(message) ?? [];
+  if (limit && body.max_tokens > Number(limit)) return Boolean((learnt.output = Number(limit)));
   const [, input, , window] = /exceed context limit: (\d+) \+ (\d+) > (\d+)/.exec(message) ?? [];
   const room = Number(window) - Number(input);
   if (room >= LEAST_BUDGET && body.max_tokens > room) return Boolean((once.output = room));
@@ -204,17 +204,17 @@ function adapts(
   const isNew = /^(enabled|adaptive)$/.test(sent) && !without.has(sent);
   if (isNew && (isSent.test(message) || /not support.*thinking/.test(message))) {
     without.add(sent);
-    const other = sent === "enabled" ? "adaptive" : "enabled";
+    const otherMode = sent === "enabled" ? "adaptive" : "enabled";
     learnt.thinking =
-      without.has(other) || /not support \w*\s?thinking/.test(message)
+      without.has(otherMode) || /not support \w*\s?thinking/.test(message)
         ? "none"
-        : other === "enabled"
+        : otherMode === "enabled"
           ? "budget"
-          : other;
+          : otherMode;
     return true;
   }
   const thoughts = body.messages.flatMap(({ content }: any) => content.filter(isThought)).map(signatureOf);
-  if (/signature|thinking/.test(message) && thoughts.some((one: string) => !learnt.thoughts.has(one))) {
+  if (/signature|thinking/.test(message) && thoughts.some((thought: string) => !learnt.thoughts.has(thought))) {
     for (const one of thoughts) learnt.thoughts.add(one);
     return true;
   }

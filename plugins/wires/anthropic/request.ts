@@ -43,15 +43,15 @@ export function bodyOf(request: ChatRequest, learnt: Learnt, once: Once, pausedB
   const { without } = learnt;
   const {
     betas: _,
-    max_tokens: most,
+    max_tokens: maxTokens,
     max_completion_tokens,
     stop,
-    tools: more,
+    tools: extraTools,
     output_config,
     ...rest
   } = options as any;
   const mark = !without.has("cache_control") && (task === "chat" || tools.length) ? CACHE : {};
-  const max = Number(most ?? max_completion_tokens ?? knownOf(model).output);
+  const max = Number(maxTokens ?? max_completion_tokens ?? knownOf(model).output);
   const max_tokens = Math.min(max, learnt.output ?? max, once.output ?? max);
   const isForced = Boolean(schema && (without.has("format") || !strict(schema)));
   const { thinking = rest.thinking, ...effort } = rest.thinking
@@ -67,7 +67,7 @@ export function bodyOf(request: ChatRequest, learnt: Learnt, once: Once, pausedB
     ...(isForced ? [{ name: ANSWER_TOOL, description: "Gives the answer.", input_schema: schema }] : []),
   ];
   const conversation = toWire(messages, model, learnt);
-  const isSilent = !offered.length && !more; // earlier calls still need their tools listed
+  const isSilent = !offered.length && !extraTools; // earlier calls still need their tools listed
   if (isSilent) offered.push(...toolsIn(conversation));
   const choice = isForced
     ? { tool_choice: tools.length ? { type: "any" } : { type: "tool", name: ANSWER_TOOL } }
@@ -82,7 +82,7 @@ export function bodyOf(request: ChatRequest, learnt: Learnt, once: Once, pausedB
     ...(system.trim() && { system: [{ type: "text", text: system, ...mark }] }),
     messages: conversation,
     stream: true,
-    ...((offered.length || more) && { tools: [...offered, ...(more ?? [])] }),
+    ...((offered.length || extraTools) && { tools: [...offered, ...(extraTools ?? [])] }),
     ...choice,
     ...(stop && { stop_sequences: [stop].flat() }),
     ...rest,
@@ -131,14 +131,14 @@ function isSigned(messages: Message[], model: string, learnt: Learnt): boolean {
   const last = messages.findLastIndex(({ role }, i) => role === "user" && messages[i - 1]?.role !== "tool");
   const since = messages.slice(last + 1);
   return since.every(
-    (one) => one.role !== "assistant" || !one.calls?.length || thoughts(one, model, learnt).length > 0,
+    (message) => message.role !== "assistant" || !message.calls?.length || thoughts(message, model, learnt).length > 0,
   );
 }
 
 /** A message's thinking, unless another model wrote it, which this one cannot read, or the server has refused it. */
 const thoughts = (message: Message, model: string, learnt: Learnt): any[] =>
   message.role === "assistant" && (!message.model || message.model.endsWith(`/${model}`))
-    ? (message.extra ?? []).filter((one) => isThought(one) && !learnt.thoughts.has(signatureOf(one)))
+    ? (message.extra ?? []).filter((thought) => isThought(thought) && !learnt.thoughts.has(signatureOf(thought)))
     : [];
 export const isThought = (block: any): boolean => /^(redacted_)?thinking$/.test(block?.type);
 export const signatureOf = ({ signature, data }: any): string => String(signature ?? data).slice(-64);
@@ -162,11 +162,11 @@ const textBlock = (text: string): any[] => (text.trim() ? [{ type: "text", text 
 
 function blocksOf(message: Message, model: string, learnt: Learnt): any[] {
   if (message.role === "user")
-    return [...(message.images ?? []).map((one) => file(one, model)), ...textBlock(message.text)];
+    return [...(message.images ?? []).map((image) => file(image, model)), ...textBlock(message.text)];
   if (message.role === "tool") {
-    const content = [...textBlock(message.text), ...(message.images ?? []).map((one) => file(one, model))];
-    const more = { ...(content.length && { content }), ...(message.failed && { is_error: true }) };
-    return [{ type: "tool_result", tool_use_id: plainId(message.id), ...more }];
+    const content = [...textBlock(message.text), ...(message.images ?? []).map((image) => file(image, model))];
+    const extras = { ...(content.length && { content }), ...(message.failed && { is_error: true }) };
+    return [{ type: "tool_result", tool_use_id: plainId(message.id), ...extras }];
   }
   const calls = (message.calls ?? []).map(({ id, name, args }) => ({
     type: "tool_use",
@@ -174,8 +174,8 @@ function blocksOf(message: Message, model: string, learnt: Learnt): any[] {
     name: name.replace(/[^\w-]/g, "_").slice(0, 64) || "unknown",
     input: args,
   }));
-  const said = [...textBlock(message.text), ...calls];
-  return said.length ? [...thoughts(message, model, learnt), ...said] : said;
+  const blocks = [...textBlock(message.text), ...calls];
+  return blocks.length ? [...thoughts(message, model, learnt), ...blocks] : blocks;
 }
 
 /** Ids of other providers may have characters that Anthropic refuses. */
@@ -209,11 +209,11 @@ function strict(schema: any): any {
     if (/^(items|anyOf|allOf|oneOf)$/.test(name)) return strict(value);
     return value;
   });
-  const made = every(values) && Object.fromEntries(entries.map(([name], i) => [name, values[i]]));
-  return made && (schema.type === "object" ? { ...made, additionalProperties: false } : made);
+  const rebuilt = every(values) && Object.fromEntries(entries.map(([name], i) => [name, values[i]]));
+  return rebuilt && (schema.type === "object" ? { ...rebuilt, additionalProperties: false } : rebuilt);
 }
-function fields(given: object): object | undefined {
-  const values = every(Object.values(given).map(strict));
-  return values && Object.fromEntries(Object.keys(given).map((name, i) => [name, values[i]]));
+function fields(object: object): object | undefined {
+  const values = every(Object.values(object).map(strict));
+  return values && Object.fromEntries(Object.keys(object).map((name, i) => [name, values[i]]));
 }
 const every = (values: any[]): any[] | undefined => (values.includes(undefined) ? undefined : values);

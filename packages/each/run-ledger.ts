@@ -41,7 +41,6 @@ export interface Plan {
   tools?: string[] | false;
   unordered?: boolean;
   out?: string;
-  reduce?: string;
 }
 
 export interface RunLedger {

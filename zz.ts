@@ -61,36 +61,33 @@ import {
   commandIn,
   emitStarted,
   exitCode,
-  type FirstMessage,
   madeNoChange,
   noteUnusualFolder,
   openConversation,
-  optionsFromFlags,
-  parseAgainWith,
-  readPrompt,
-  readStdin,
-  requireFolder,
-  resolveRoot,
   takeForkId,
 } from "./kernel/program/command-line.ts";
 import { catchConsole, narrateTurns, usageLine } from "./kernel/program/narrate-turns.ts";
+import { optionsFromFlags, parseAgainWith, requireFolder, resolveRoot } from "./kernel/program/options-from-flags.ts";
 import { type CommandLine, indexOfRunFlag, lastValue, parseFlags } from "./kernel/program/parse-flags.ts";
 import { type EarlyStop, errorLine, runAsProcess } from "./kernel/program/process-signals.ts";
+import { type FirstMessage, readPrompt, readStdin } from "./kernel/program/read-input.ts";
 import { connectPersonAtTerminal, dialogOf, runDialog } from "./kernel/program/run-dialog.ts";
 import { callTool, printResult, runFlag } from "./kernel/program/single-run.ts";
 import { unknownSettings } from "./kernel/settings/change-settings.ts";
 import { allFlags, KERNEL_FLAGS } from "./kernel/settings/flag-table.ts";
-import { renewSettings } from "./kernel/settings/settings-files.ts";
+import { renewSettings } from "./kernel/settings/plugin-settings.ts";
 import { ROUNDS } from "./kernel/settings/settings-table.ts";
 import { homeFolder, IS_BUILT, version } from "./kernel/system/installation.ts";
 import { finishUnfinished } from "./kernel/system/locks.ts";
 import { print, printAnswer, processIo, say } from "./kernel/system/streams.ts";
 import { clockOf } from "./kernel/text/clock.ts";
 import { orAbort } from "./kernel/text/deadlines.ts";
+import { unknown } from "./kernel/text/did-you-mean.ts";
 import { asFault, codeOf, fault, kindOf, usage } from "./kernel/text/faults.ts";
 import { joinHalves } from "./kernel/text/join-continuation.ts";
 import { errorMessage, learnData, learnEnvironment, learnHome, learnSecret, veiledJson } from "./kernel/text/secrets.ts";
-import { clean, plural, sumUsage, unknown } from "./kernel/text/words.ts";
+import { clean } from "./kernel/text/show-safely.ts";
+import { plural, sumUsage } from "./kernel/text/words.ts";
 import type { Embedded, Embedding } from "./sdk/embed.ts";
 import type { Script } from "./sdk/script.ts";
 
@@ -99,6 +96,7 @@ export { openChat } from "./kernel/conversation/chat.ts";
 export type { Core, LiveChat, Options } from "./kernel/instance.ts";
 export type { Embedded, Embedding } from "./sdk/embed.ts";
 export type { How, Script, Talk } from "./sdk/script.ts";
+export type * from "./sdk/services.ts";
 
 /** Creates an instance and loads its plugins. Instances are independent. */
 export async function createZz(options: Options = {}, ready?: (core: Core) => void): Promise<Core> {
@@ -122,8 +120,10 @@ export async function createZz(options: Options = {}, ready?: (core: Core) => vo
     configs: [],
     observers: [],
     wraps: [],
+    services: new Map(),
     states: new Map(),
-    ...{ rules: [], first: [] },
+    rules: [],
+    first: [],
     events,
     side: sideRequest,
     apart: async (core, question) => (await import("./sdk/script.ts")).answerApart(core, { runTurn, sendQueued }, question),

@@ -9,7 +9,10 @@ const filesIn = (folder) =>
     .map((entry) => `${entry.parentPath}/${entry.name}`);
 const names = [
   ...filesIn("dist").filter((name) => !/^dist\/types\/(plugins|packages|test)\/|^dist\/built\.json$|\.mjs$/.test(name)),
-  ...[...filesIn("prompts"), ...filesIn("plugins/examples"), "package.json", "LICENSE"],
+  ...filesIn("prompts"),
+  ...filesIn("plugins/examples"),
+  "package.json",
+  "LICENSE",
   ...["zod", "typebox"] // which plugins import
     .flatMap((name) => filesIn(`node_modules/${name}`))
     .filter((name) => /(?<!\/src\/.*)(\.(d\.)?m?[jt]s|\/package\.json)$/.test(name)),

@@ -23,6 +23,7 @@ export interface Zz<C = {}> {
   on<K extends keyof Events>(event: K, see: (fact: Readonly<Events[K]>, ctx: Ctx) => Awaitable<void>, how?: { limit?: number }): void;
   /** Wraps a step and may change what goes in and out; a throw fails it, in gate it refuses. `limit` leaves out next() and ctx. */
   wrap<K extends keyof Steps>(step: K, around: Around<Steps[K]>, how?: Order | { order?: Order; limit?: number }): void;
+  service<K extends keyof Services>(name: K, offer: Services[K]): void; // for others to get by ctx.service(); one per name
   defer(cleanup: () => Awaitable<void>): void; // runs on unload, the latest first
   readonly io: PluginIo;
   readonly programs: Programs;
@@ -48,6 +49,10 @@ export interface HttpAnswer extends Readonly<{ ok: boolean; status: number; head
   json(): Promise<unknown>;
 }
 
+/** What plugins offer one another, by name. Yours adds its own: declare module "zz" { interface Services { lamp: Lamp } } */
+// biome-ignore lint/suspicious/noEmptyInterface: sdk/services.ts and plugins fill it
+export interface Services {}
+
 /** What a running tool, command or layer can reach: the turn, not the kernel. */
 export interface Ctx extends Pick<Zz, "io" | "programs"> {
   readonly root: string; // the project
@@ -65,6 +70,7 @@ export interface Ctx extends Pick<Zz, "io" | "programs"> {
   edit?(text: string, name: string): Promise<string | undefined>; // in the person's editor; undefined: not saved
   terminal?<T>(act: () => Promise<T>): Promise<T>; // while `act` draws and reads keys itself
   call(tool: string, args: unknown, signal?: AbortSignal): Promise<Result>; // through the same gate as the model's calls
+  service<K extends keyof Services>(name: K): Services[K] | undefined; // undefined: the plugin that offers it is off
   command(name: string, rest?: string): Promise<void>; // as if the person had typed it
   request(what: SideRequest): Promise<Reply>; // asks a model outside of the conversation; its cost is kept as an entry "spent"
   answer(question: Question): Promise<Answer & { exit: number }>; // a turn in a conversation of its own; exit: as a one-shot would end
@@ -232,7 +238,7 @@ export interface DialogHost {
   meet(person: Person): void; // how to reach the person from now on
   open(): Promise<Ctx>; // chooses the model; rejects if there is none
   ctx(): Ctx | undefined; // once it is open
-  begins(): string | undefined; // then: the command to start with
+  begins(): string | undefined; // then: the next command to start with, until there is none
   ask: Ask; // through the person given to meet(); observers hear of it
   obey(line: string, expand?: (text: string) => string): Promise<void>; // a command or a turn; expand: gives the whole message
   stop(): boolean; // stops what is running; false: nothing was
@@ -582,7 +588,7 @@ export type Phase = keyof typeof PHASES;
 export const KINDS: Kind[] = ["read", "write", "run", "net", "env"];
 
 export type Header = { zz: 1; id: string; at: string; root: string; model: string; title: string }; // the first line of a session's file
-export type Listed = Header & { used: string; bytes: number }; // for lists: the last use, and the file's size
+export type Listed = Header & { used: string; bytes: number; held?: true }; // for lists: the last use, the file's size; held by another zz
 /** Every later line. `parent` makes them a tree: nothing is ever rewritten. Unknown types are kept. */
 export interface Entry {
   id: number;

@@ -2,8 +2,8 @@
 
 import type * as contract from "./contract.ts";
 import type { Awaitable, Events, Steps } from "./contract.ts";
+import { unknown } from "./text/did-you-mean.ts";
 import { fault, usage } from "./text/faults.ts";
-import { unknown } from "./text/words.ts";
 
 /** What an embedding program passes to createZz(); main makes it from the flags. */
 export interface Options {
@@ -58,6 +58,7 @@ export interface Core extends Omit<contract.Person, "note"> {
   configs: Owned<Config>[]; // the plugins' settings
   observers: Owned<{ event: keyof Events; see: (fact: any, ctx: contract.Ctx) => Awaitable<void>; limit: number }>[];
   wraps: Owned<{ step: keyof Steps; around: contract.Around<[any, any]>; order: contract.Order; limit: number }>[];
+  services: Map<string, Owned<{ name: string; offer: object }>>;
   states: Map<string, { live: object; saved: string; initial: string }>;
   events: contract.Zz["events"];
   side(place: TurnContext, asked: contract.SideRequest): Promise<contract.Reply>; // asks a model outside of the conversation
@@ -104,6 +105,7 @@ export interface LiveChat extends Writable<contract.Chat> {
   past?: string | true; // of a flag: the session whose changes it is about; true: the last one with changes
   turn: number;
   seen: Map<string, Seen>; // by real path, what the model was last shown of the file or wrote to it
+  unsavedSeen: Set<string>; // files of `seen` whose news the next message is saved with
 }
 
 export const MAX_TRIES = 3;

@@ -74,7 +74,11 @@ function table(settings: Setting[], room: number): string {
   return [...lines, `* set by you${projectLegend}; /config NAME shows one.`].join("\n");
 }
 
-const signOf = (setting: Setting): string => (setting.from?.includes("project") ? "+" : isChanged(setting) ? "*" : " ");
+const signOf = (setting: Setting): string => {
+  if (setting.from?.includes("project")) return "+";
+  if (isChanged(setting)) return "*";
+  return " ";
+};
 
 /** One setting, or a part of one: providers.openai.url. */
 function one(ctx: Ctx, name: string): string {
@@ -84,14 +88,14 @@ function one(ctx: Ctx, name: string): string {
     const among = values ? `\none of: ${oneOf(values)}` : "";
     const before = setting.default === undefined ? "" : `\ndefault: ${shown(setting.default)}`;
     const by = from ? `; set in ${from.map((whose) => FROM[whose]).join(" and ")}` : "";
-    return `${name} = ${inForce(setting)}${about ? `\n${about}` : ""}${among}${before}\n${owner === "zz" ? "zz's own" : `plugin: ${owner}`}${by}`;
+    return `${name} = ${inForce(setting)}${about ? `\n${about}` : ""}${among}${before}\n${owner === "zz" ? "a setting of zz itself" : `plugin: ${owner}`}${by}`;
   }
   const inner = within(ctx, name);
   if (inner !== undefined) return `${name} = ${shown(inner)}`;
   const names = ctx.settings.list().map((setting) => setting.name);
   const near = names.filter((known) => known.includes(name) || name.includes(known));
   throw new Error(
-    `Cannot show '${name}': there is no such setting. ${near.length ? `There are: ${near.join(", ")}.` : "/config lists them."}`,
+    `Cannot show '${name}': no such setting. ${near.length ? `There are: ${near.join(", ")}.` : "/config lists them."}`,
   );
 }
 

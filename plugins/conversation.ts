@@ -70,8 +70,8 @@ function fork(_: string, { chat, sessions, note }: Ctx): void {
   if (!chat.messages.length) throw new Error("Cannot copy this conversation: nothing was said in it yet.");
   if (!id) throw new Error("Cannot copy this conversation: it is not saved. Start without --no-session.");
   sessions.open(id, true);
-  const where = chat.id ? `This is a copy now: ${chat.id}.` : "This is a copy now, which cannot be saved.";
-  note(`${where} The other stays as it is: ${id}. What it changed in files is undone there.`);
+  const copy = chat.id ? `You are in a copy now: ${chat.id}.` : "You are in a copy now, which cannot be saved.";
+  note(`${copy} To undo what the original changed in files, go back to it: /sessions load ${id}`);
 }
 
 function back(rest: string, { chat, files, note }: Ctx): void {

@@ -22,8 +22,16 @@ const GROUPS = ["conversation", "sessions and model", "files and undo", "code", 
 const [OTHER, TYPING] = ["other", "typing"];
 /** In the order of --help. */
 const FLAG_GROUPS = [
-  ...["asking", "model", "the conversation", "output", "the model's tools", "what tools may do", "files and undo"],
-  ...["your plugins", "folders and settings", "about zz"],
+  "asking",
+  "model",
+  "the conversation",
+  "output",
+  "the model's tools",
+  "what tools may do",
+  "files and undo",
+  "your plugins",
+  "folders and settings",
+  "about zz",
 ];
 const MAX_COLUMNS = 80; // of --help, however wide the terminal is
 /** Signs that mean something in a line, with the plugin that handles each. */
@@ -268,8 +276,12 @@ function tool(given: string, { tools }: About, room: number): string {
 }
 
 type Plugin = About["plugins"][number];
-const stateOf = ({ ms, failure, outdated, disabled }: Plugin, failed: string): string =>
-  failure ? failed : disabled ? "disabled" : outdated ? "older" : `${ms} ms`;
+const stateOf = ({ ms, failure, outdated, disabled }: Plugin, failed: string): string => {
+  if (failure) return failed;
+  if (disabled) return "disabled";
+  if (outdated) return "older";
+  return `${ms} ms`;
+};
 
 function noteReloads(done: Reloaded[], note: Ctx["note"]): void {
   for (const { name, did, ms, why } of done)
@@ -356,9 +368,11 @@ function help(flags: Flag[], room: number): string {
   ];
   return [
     ...wrapped("zz: a terminal agent whose story you can read in one sitting.", room),
-    ...["", ...columns(uses, room, FLAG_COLUMNS)],
+    "",
+    ...columns(uses, room, FLAG_COLUMNS),
     ...names.flatMap((name) => ["", `${name}:`, ...columns(groups.get(name)!.map(flagRow), room, FLAG_COLUMNS)]),
-    ...["", ...wrapped(EXIT_CODES, room)],
+    "",
+    ...wrapped(EXIT_CODES, room),
   ].join("\n");
 }
 const FLAG_COLUMNS = 30;

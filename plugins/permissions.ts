@@ -2,8 +2,7 @@
 import type { Choice, Ctx, Kind, Rule, Zz } from "zz";
 
 const KINDS: readonly string[] = ["read", "write", "run", "net", "env"];
-const USAGE =
-  "/permissions [allow|ask|deny KIND [WHAT] | only KIND WHAT | keep N | drop N], KIND being read, write, run, net or env";
+const VERBS = "It takes allow, ask, deny, only, keep or drop; /help permissions has examples";
 const WORDS = {
   allow: "do it without asking, in this session",
   deny: "never do it, in this session",
@@ -103,9 +102,11 @@ function obey(rest: string, { permissions }: Ctx): string {
   const [word = "", what = "", ...more] = rest.split(/\s+/);
   const name = more.join(" ").replace(/^(["'])(.*)\1$/, "$2"); // quoted as for a shell
   if (!word) return table(permissions.rules);
-  if (word === "only" && !name) return `Cannot run '/permissions only ${what}': say what may be done. Use ${USAGE}.`;
+  if (word === "only" && !name)
+    return `Cannot run '/permissions only ${what}': name what may be done. /help permissions has examples.`;
   if (word === "allow" || word === "ask" || word === "deny" || word === "only") {
-    if (!KINDS.includes(what)) return `Cannot ${word} '${what}': no such kind. ${USAGE}.`;
+    if (!KINDS.includes(what))
+      return `Cannot ${word} '${what}': the kinds are ${KINDS.join(", ")}. For example: /permissions ${word} run npm test`;
     const kind = what as Kind;
     permissions.add(
       word === "only" ? onlyRule(kind, more) : { verdict: word, kind, ...(name && { name }), from: "answer" },
@@ -113,7 +114,7 @@ function obey(rest: string, { permissions }: Ctx): string {
     return table(permissions.rules);
   }
   const rule = permissions.rules[Number(what) - 1];
-  if (word !== "keep" && word !== "drop") return `Cannot run '/permissions ${word}': use ${USAGE}.`;
+  if (word !== "keep" && word !== "drop") return `Cannot run '/permissions ${word}'. ${VERBS}.`;
   if (!what) return `Cannot ${word} a rule: give its number, /permissions ${word} N. /permissions lists them.`;
   if (!rule) return `Cannot ${word} '${what}': there is no rule with that number. /permissions lists them.`;
   if (word === "keep" && rule.from !== "answer") return `Cannot keep rule ${what}: it comes from ${FROM[rule.from]}.`;
@@ -148,6 +149,7 @@ function autoApply(rest: string, { permissions }: Ctx): string {
   const given = permissions.rules.filter(({ verdict, kind, name, from }) =>
     Object.entries({ verdict, kind, name, from }).every(([key, value]) => EDITS[key as keyof Rule] === value),
   );
+  if (!/^(on|off)?$/.test(rest)) return `Cannot set /auto-apply to '${rest}': it takes on or off.`;
   if (rest === "on" && !given.length) permissions.add({ ...EDITS });
   if (rest === "off") for (const rule of given) permissions.drop(rule);
   const { verdict, why } = permissions.judge("write", "."); // another rule may allow or deny it anyway
@@ -157,8 +159,10 @@ function autoApply(rest: string, { permissions }: Ctx): string {
     return "Edits in the project, and what commands change on a copy, are now kept without asking. /undo takes them back.";
   if (rest === "off")
     return verdict === "allow" ? `Edits are still made without asking${other}` : "Edits are asked for again.";
-  const on = given.length || verdict !== "allow" ? "" : other.slice(0, -1);
-  return `/auto-apply is ${verdict === "allow" ? "on" : "off"}${on}; use on or off.`;
+  const because = given.length || verdict !== "allow" ? "." : other;
+  return verdict === "allow"
+    ? `/auto-apply is on${because} /auto-apply off turns it off.`
+    : "/auto-apply is off. /auto-apply on turns it on.";
 }
 
 const nameOf = ({ name, but }: Rule): string => name ?? (but ? `(all but ${but.join(", ")})` : "(all)");
@@ -174,6 +178,7 @@ function table(rules: readonly Rule[]): string {
     "  ·  allow  read   the project, except files that hold secrets  (zz)",
     "  ·  allow  run    commands that only read: git status, ls, cat, grep …  (zz)",
     "  ·  deny   run    sudo, chown, git push --force, npm publish …  (zz)",
-    "  ·  ask           everything else, or what it changed; without a terminal: no  (zz)",
+    "  ·  ask           everything else, or what a command changed on a copy  (zz)",
+    "  ·  deny          what would be asked for, where no terminal is there  (zz)",
   ].join("\n");
 }

@@ -27,6 +27,6 @@ function line(id: string, { path, rights, about = "" }: Project, root: string): 
   const folder = isThere ? fs.realpathSync(named) : named;
   if (folder === root) return [];
   const more = oneLine(about);
-  const missing = isThere ? "" : "; missing: there is no such folder";
+  const missing = isThere ? "" : "; missing: no such folder";
   return [`- ${id}: ${folder} (${rights}${missing})${more ? `: ${more}` : ""}`];
 }

@@ -120,18 +120,24 @@ export function shortIds(headers: readonly Pick<Header, "id">[]): Map<string, st
   return new Map(headers.map(({ id }, i) => [id, isUnique() ? tails[i]!.slice(0, length) : id]));
 }
 
-/** The session whose id, or whose id's tail, begins with what was given. */
-function idOf(given: string, headers: readonly Header[]): string | undefined {
+/** The sessions whose id, or whose id's tail, begins with what was given. */
+function sessionsLike<One extends Pick<Header, "id">>(given: string, headers: readonly One[]): One[] {
   const tail = (id: string) => id.slice(id.lastIndexOf("-") + 1);
   const fits = headers.filter(({ id }) => id.startsWith(given) || (given.length > 3 && tail(id).startsWith(given)));
-  return fits.find(({ id }) => id === given)?.id ?? (fits.length === 1 ? fits[0]!.id : undefined);
+  const exact = fits.find(({ id }) => id === given);
+  return exact ? [exact] : fits;
+}
+
+function idOf(given: string, headers: readonly Header[]): string | undefined {
+  const [header, ...others] = sessionsLike(given, headers);
+  return others.length ? undefined : header?.id;
 }
 
 function sessionNamed(given: string, { sessions }: Ctx): Listed {
-  const headers = sessions.list();
-  const id = idOf(given, headers);
-  if (id !== undefined) return headers.find((header) => header.id === id)!;
-  throw new Error(`Cannot find a session '${given}': no id begins like that, or several do. /sessions all lists them.`);
+  const [header, ...others] = sessionsLike(given, sessions.list());
+  if (header && !others.length) return header;
+  const why = header ? `${others.length + 1} ids begin like that` : "no id begins like that";
+  throw new Error(`Cannot find the session '${given}': ${why}. /sessions all lists them.`);
 }
 
 // Lists
@@ -313,8 +319,13 @@ async function remove(given: string, ctx: Ctx): Promise<void> {
 // Export
 
 const FORMATS: Record<string, string | undefined> = {
-  ...{ md: ".md", markdown: ".md", json: ".json", jsonl: ".jsonl" },
-  ...{ "--md": ".md", "--json": ".json", "--jsonl": ".jsonl" },
+  md: ".md",
+  markdown: ".md",
+  json: ".json",
+  jsonl: ".jsonl",
+  "--md": ".md",
+  "--json": ".json",
+  "--jsonl": ".jsonl",
 };
 
 async function write(rest: string, ctx: Ctx): Promise<void> {

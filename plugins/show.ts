@@ -1,7 +1,7 @@
 // /show and Ctrl+O: what a tool gave, in full, page by page: the last result, or the Nth last.
 import fs from "node:fs";
 import type { Call, Choice, Ctx, Zz } from "zz";
-import { clip, oneLine, plural, sentenceOf, terminalColumns, wrap } from "zz/text";
+import { clip, oneLine, plural, sentenceOf, terminalColumns, width, wrap } from "zz/text";
 
 const MAX_FILE_BYTES = 4 * 1024 * 1024; // of an output that was kept in a file; nobody pages through more
 const MAX_CHOICES = 20;
@@ -58,7 +58,7 @@ async function show(rest: string, ctx: Ctx, files: ReadonlyMap<string, string>):
   const file = files.get(result.call.id);
   const whole = (file && beginningOf(file)) || result.text;
   const columns = terminalColumns(ctx.io);
-  const rows = wrap(whole.trimEnd(), columns - 1);
+  const rows = wrap(whole.trimEnd().split("\n").map(withoutTabs).join("\n"), columns - 1);
   const text = [clip(titleOf(result), columns - 1), ...rows].join("\n");
   const fits = rows.length < (ctx.io.stderr.rows || 24) - 3;
   if (fits || !ctx.ask) return ctx.note(text);
@@ -70,6 +70,18 @@ const titleOf = ({ call: { name, args = {} } }: Shown): string => {
   const what = typeof first === "string" ? first : JSON.stringify(first);
   return oneLine(`■ ${name} ${what.slice(0, 500)}`);
 };
+
+/** Tabs as the spaces that a terminal makes of them: otherwise it would wrap what was wrapped before. */
+function withoutTabs(line: string): string {
+  const [first = "", ...cells] = line.split("\t");
+  let columns = width(first);
+  return cells.reduce((row, cell) => {
+    const spaces = TAB_COLUMNS - (columns % TAB_COLUMNS);
+    columns += spaces + width(cell);
+    return row + " ".repeat(spaces) + cell;
+  }, first);
+}
+const TAB_COLUMNS = 8;
 
 /** As much as anybody reads; undefined when it is gone. */
 function beginningOf(file: string): string | undefined {

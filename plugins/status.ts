@@ -85,7 +85,7 @@ async function status(ctx: Ctx, since: number, refused: number, errors: string[]
       : []),
     ["edits", edits(files.changes(), refused)],
     ["plugins", `${about.plugins.length - broken.length} loaded, ${broken.length} failed${names(broken)}`],
-    ["permissions", `${plural(permissions.rules.length, "rule")} beside zz's own (/permissions)`],
+    ["permissions", `${plural(permissions.rules.length, "rule")} besides zz's own (/permissions)`],
     ["settings", `${path.join(about.home, "zz.config.json")}, ${own} changed (/config)`],
   ];
 }
@@ -251,9 +251,7 @@ async function prompt({ about }: Ctx, only = ""): Promise<Result> {
   const layers = await about.prompt();
   const parts = only ? layers.filter(({ name }) => name === only) : layers;
   if (!parts.length && only)
-    throw new Error(
-      `Cannot show '${only}': there is no such layer. There are: ${layers.map(({ name }) => name).join(", ")}.`,
-    );
+    throw new Error(`Cannot show '${only}': no such layer. There are: ${layers.map(({ name }) => name).join(", ")}.`);
   const shown = parts.map(
     ({ name, slot, owner, text, sent }) =>
       `[${name}: ${slot}, from ${owner}, about ${plural(tokensOf(text), "token")}${SENT[sent]}]\n${text}`,

@@ -8,6 +8,7 @@ import type { Ctx } from "../kernel/contract.ts";
 import { fault, usage } from "../kernel/text/faults.ts";
 import { tryTo } from "../kernel/text/words.ts";
 import type { Head } from "./decoder.ts";
+import type { SandboxedDecoder } from "./services.ts";
 
 export type { Decoded, Job } from "./decoder.ts";
 export interface Decoding {
@@ -19,7 +20,7 @@ export interface Decoding {
   seconds?: number;
   most?: number; // megabytes of what comes out
 }
-export type DecodeContext = Pick<Ctx, "programs" | "signal" | "call"> & { io: Pick<Ctx["io"], "clock"> };
+export type DecodeContext = Pick<Ctx, "programs" | "signal" | "service"> & { io: Pick<Ctx["io"], "clock"> };
 
 const [MEGABYTES, SECONDS, MOST] = [512, 15, 64];
 const MB = 2 ** 20;
@@ -37,8 +38,16 @@ const REASONS = {
 type Failure = keyof typeof REASONS;
 /** How a process ends that reached a limit: itself, and as the sandbox reports it. */
 const ENDS: Record<string, Failure> = {
-  ...{ SIGABRT: "memory", SIGTRAP: "memory", SIGILL: "memory", SIGKILL: "memory", SIGXCPU: "time" },
-  ...{ 134: "memory", 133: "memory", 132: "memory", 137: "memory", 152: "time" },
+  SIGABRT: "memory",
+  SIGTRAP: "memory",
+  SIGILL: "memory",
+  SIGKILL: "memory",
+  SIGXCPU: "time",
+  134: "memory",
+  133: "memory",
+  132: "memory",
+  137: "memory",
+  152: "time",
 };
 
 /** Throws why it cannot be decoded, as what follows the colon in "Cannot read 'x': …". */
@@ -46,7 +55,7 @@ export async function decode<Value>(decoding: Decoding, ctx: DecodeContext): Pro
   const { bytes, seconds = SECONDS, most = MOST } = decoding;
   const { signal, io } = ctx;
   signal.throwIfAborted();
-  const box = await boxed(decoding, ctx);
+  const box = await sandboxed(decoding, ctx);
   let failure: Failure | undefined;
   let kill = () => {};
   const fail = (why: Failure) => {
@@ -127,26 +136,28 @@ function packageAround(folder: string): string | undefined {
   return above === folder ? undefined : packageAround(above);
 }
 
-/** How to start a program in the sandbox: plugins/shell hands this to a call of start_in_sandbox. */
-type Box = { argv: string[]; third?: Uint8Array }; // third: what is written to its file 3
-async function boxed(decoding: Decoding, ctx: DecodeContext): Promise<Box | undefined> {
-  let box: Box | undefined;
-  const argv = commandOf(decoding, !OF_SYSTEM);
-  const only = [nodeFile(), ...readsOf(filesOf(decoding.job, decoding.near))];
-  await ctx.call("start_in_sandbox", { argv, only, ready: (given: Box) => void (box = given) });
-  return box;
+async function sandboxed(decoding: Decoding, ctx: DecodeContext): Promise<SandboxedDecoder | undefined> {
+  const files = [nodeFile(), ...readsOf(filesOf(decoding.job, decoding.near))];
+  return ctx.service("sandbox")?.startDecoder(commandOf(decoding, !OF_SYSTEM), files, ctx);
 }
 
 /** The limit on the processor's time holds if zz is killed, too. */
-function start({ argv, third }: Box, { megabytes = MEGABYTES, seconds = SECONDS }: Decoding, { programs }: DecodeContext): ChildProcess {
+function start(
+  { argv, third }: SandboxedDecoder,
+  { megabytes = MEGABYTES, seconds = SECONDS }: Decoding,
+  { programs }: DecodeContext,
+): ChildProcess {
   const threads = argv.includes("--allow-worker") ? 2 : 1;
   const memory = OF_SYSTEM ? `ulimit -d ${(megabytes + OWN_MB) * 1024 + threads * codeRangeKb()};` : "";
   const limits = `{ echo 1000 > /proc/self/oom_score_adj; ulimit -c 0; ulimit -t ${4 * seconds}; ${memory} } 2>/dev/null; exec "$@"`;
   const isPosix = process.platform !== "win32";
   const [program = "", ...args] = isPosix ? ["/bin/sh", "-c", limits, "sh", ...argv] : argv;
   const child = programs.start(program, args, {
-    ...{ cwd: path.dirname(nodeFile()), env: {}, stdio: ["pipe", "pipe", "ignore", third ? "pipe" : "ignore"] },
-    ...{ detached: isPosix, windowsHide: true }, // out of reach of the terminal's Ctrl+C: zz ends it
+    cwd: path.dirname(nodeFile()),
+    env: {},
+    stdio: ["pipe", "pipe", "ignore", third ? "pipe" : "ignore"],
+    detached: isPosix,
+    windowsHide: true, // out of reach of the terminal's Ctrl+C: zz ends it
   });
   (child.stdio[3] as Writable | null)?.on("error", () => {}).end(third);
   return child;

@@ -6,7 +6,7 @@ import { projectExtras } from "../kernel/gate/trust.ts";
 import { assertKnown, type Core, type Options } from "../kernel/instance.ts";
 import { newLoadedPlugin } from "../kernel/plugins/import-plugin.ts";
 import { closeInstance, setUpPlugin } from "../kernel/plugins/plugin-handle.ts";
-import { resolveRoot } from "../kernel/program/command-line.ts";
+import { resolveRoot } from "../kernel/program/options-from-flags.ts";
 import { connectPerson } from "../kernel/program/run-dialog.ts";
 import { readSettings } from "../kernel/settings/settings-files.ts";
 import { homeFolder } from "../kernel/system/installation.ts";

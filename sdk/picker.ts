@@ -84,7 +84,9 @@ async function draw<T>(io: PluginIo, picker: Picker<T>, state: State<T>): Promis
   const layout = layoutOf(io, picker, state.term);
   const { term, selected } = state;
   const config = {
-    ...{ message: layout.message.join("\n"), pageSize: layout.rows, ...listOf(narrow, state, layout, chalk) },
+    message: layout.message.join("\n"),
+    pageSize: layout.rows,
+    ...listOf(narrow, state, layout, chalk),
     ...(term && { initialValue: term }),
     ...(selected !== undefined && { default: selected }),
   };

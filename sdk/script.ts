@@ -8,10 +8,11 @@ import { type Core, IDENTIFIER, type LiveChat, NO_MODEL_ID, newId } from "../ker
 import { createCtx } from "../kernel/plugins/create-ctx.ts";
 import { importTrees, isForCompiler, providePackages, readyCompiler } from "../kernel/plugins/import-plugin.ts";
 import { runCall } from "../kernel/plugins/run-call.ts";
-import { emitStarted, exitCode, readAllStdin, readAttachment } from "../kernel/program/command-line.ts";
+import { emitStarted, exitCode } from "../kernel/program/command-line.ts";
+import { readAllStdin, readAttachment } from "../kernel/program/read-input.ts";
+import { unknown } from "../kernel/text/did-you-mean.ts";
 import { fault, usage } from "../kernel/text/faults.ts";
 import { parametersOf, toJsonSchema } from "../kernel/text/json-schema.ts";
-import { unknown } from "../kernel/text/words.ts";
 import { readJson } from "./answer.ts";
 
 /** What scripts and programs get: `import { zz } from "zz"`. With `zz --run` it has the settings and permissions of the flags; a program of
@@ -259,7 +260,7 @@ function coreWithOptions(core: Core, { model, system, tools }: How): Core {
   const kept = core.layers.filter(({ owner, value }) => system === undefined || owner || value.slot !== "identity");
   own.layers = [...said, ...kept];
   const shared = { get: () => core.asking, set: (asking: Core["asking"]) => void (core.asking = asking), enumerable: true };
-  return Object.defineProperty(own, "asking", shared); // one question at a time, whoever asks
+  return Object.defineProperty(own, "asking", shared); // one question at a time, from all of them
 }
 
 /** For a program that imports zz as a plugin does. */

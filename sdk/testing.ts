@@ -129,7 +129,14 @@ export async function harness(setup: Setup = {}, test?: { after(done: () => Prom
   }
   test?.after(end);
   return {
-    ...{ root, home, requests, questions, notes, events, close: end, [Symbol.asyncDispose]: end },
+    root,
+    home,
+    requests,
+    questions,
+    notes,
+    events,
+    close: end,
+    [Symbol.asyncDispose]: end,
     ask: (line) => ask(kit, line),
     command: async (line) => (await ask(kit, line.replace(/^\/?/, "/"))).notes,
     call: (tool, args = {}) => now().call(tool, args),
@@ -158,8 +165,17 @@ function newKit(setup: Setup): Kit {
   const inline: Kit["inline"] = new Map();
   const requests: ChatRequest[] = [];
   return {
-    ...{ setup, base, root: path.join(base, "project"), home: path.join(base, "home"), inline },
-    ...{ requests, questions: [], notes: [], events: [], open: true, underWay: Promise.resolve() },
+    setup,
+    base,
+    root: path.join(base, "project"),
+    home: path.join(base, "home"),
+    inline,
+    requests,
+    questions: [],
+    notes: [],
+    events: [],
+    open: true,
+    underWay: Promise.resolve(),
     files: (setup.plugins ?? []).map((given, i) => fileOf(given, i, base, inline)),
     provider: scripted(setup.script ?? [], requests),
     ...({} as Pick<Kit, "core" | "chat">), // set by start()
@@ -230,7 +246,9 @@ function person(kit: Kit, answer: "yes" | "no" | Ask): Pick<Core, "ask" | "secre
   return {
     async ask(question, keys) {
       const said = await asked(question, keys);
-      return keys === undefined ? said : keys.includes(said.slice(0, 1)) ? said.slice(0, 1) : "";
+      if (keys === undefined) return said;
+      if (keys.includes(said.slice(0, 1))) return said.slice(0, 1);
+      return "";
     },
     secret: (question) => asked(question),
     async pick(question, choices) {
@@ -286,8 +304,14 @@ async function end({ core, chat, underWay }: Kit): Promise<void> {
 }
 
 const NOTHING: Answer = {
-  ...{ text: "", model: MODEL, session: null, finish: "stop", rounds: 0 },
-  ...{ calls: [], usage: { input: 0, output: 0 }, ms: 0 },
+  text: "",
+  model: MODEL,
+  session: null,
+  finish: "stop",
+  rounds: 0,
+  calls: [],
+  usage: { input: 0, output: 0 },
+  ms: 0,
 };
 
 function put(file: string, content: string | Uint8Array): void {

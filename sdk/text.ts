@@ -7,34 +7,16 @@ export { deltasOf, type EventPiece, eventPieces } from "../kernel/conversation/s
 export { runsByItself } from "../kernel/gate/sensitive-paths.ts";
 export { acquireLock, updatePrivateFile } from "../kernel/system/locks.ts";
 export { removeTree, temporaryFolder } from "../kernel/system/temporary-files.ts";
+export { nearest, unknown } from "../kernel/text/did-you-mean.ts";
 /** `import { plural, clip } from "zz/text"`: functions that zz itself uses, for plugins. They need only Node, and string-width for
  * terminals. */
 export { codeOf, errnoSentence, fault, sentenceOf, usage } from "../kernel/text/faults.ts";
 export { joinHalves } from "../kernel/text/join-continuation.ts";
 export { wrongInSchema } from "../kernel/text/json-schema.ts";
 export { fitsStars } from "../kernel/text/name-patterns.ts";
-export {
-  byName,
-  CHARS_PER_TOKEN,
-  clean,
-  cleanRendered,
-  compare,
-  entriesOf,
-  isInside,
-  jsonOrText,
-  nearest,
-  partsOf,
-  plural,
-  repositoryTop,
-  shorten,
-  stampOf,
-  sumUsage,
-  textOf,
-  tryTo,
-  unknown,
-  visible,
-  wordsOf,
-} from "../kernel/text/words.ts";
+export { entriesOf, isInside, repositoryTop, stampOf, textOf } from "../kernel/text/read-quietly.ts";
+export { clean, cleanRendered, visible } from "../kernel/text/show-safely.ts";
+export { byName, CHARS_PER_TOKEN, compare, jsonOrText, partsOf, plural, shorten, sumUsage, tryTo, wordsOf } from "../kernel/text/words.ts";
 export { addressesOf, isNamed, isPlainlyLocal, lookupAmong, whyNotPublic } from "./address.ts";
 export { codeBlocks, readJson } from "./answer.ts";
 export type { Decoded, Decoding, Job } from "./decode.ts";

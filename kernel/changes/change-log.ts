@@ -18,7 +18,7 @@ import {
 import { shortestName } from "../system/real-paths.ts";
 import { orAbort } from "../text/deadlines.ts";
 import { fault } from "../text/faults.ts";
-import { isInside } from "../text/words.ts";
+import { isInside } from "../text/read-quietly.ts";
 import type { PendingChanges } from "./commit-changes.ts";
 import { filesOf, goneIn, keepMoves, type Moves, markMoves, move } from "./folder-moves.ts";
 
@@ -59,9 +59,18 @@ export async function recordAndWrite(
     const told = earlier.at(-1)?.is === was && earlier.slice(-MAX_DELTA_CHAIN).some((change) => change.base || !change.was);
     const [place, end] = sharedEnds(old, next);
     const entry = {
-      ...{ change: first + i, group: first, turn: chat.turn, tool, path: file, was, is, modes: [from?.mode ?? 0, to?.mode ?? 0] },
+      change: first + i,
+      group: first,
+      turn: chat.turn,
+      tool,
+      path: file,
+      was,
+      is,
+      modes: [from?.mode ?? 0, to?.mode ?? 0],
       ...(from && !told && { base: toContent(old) }),
-      ...{ place, cut: old.length - place - end, put: toContent(next.subarray(place, next.length - end)) },
+      place,
+      cut: old.length - place - end,
+      put: toContent(next.subarray(place, next.length - end)),
       made: moves ? [] : missingFolders(path.dirname(file)),
       ...(moves && { moves: keepMoves(sessionsFolder(core.options.home), moves) }),
     };
@@ -124,7 +133,11 @@ export function changeHistory({ session }: LiveChat): { changes: (Change & { und
   return { changes, redo };
 }
 
-export const changeEffect = ({ was, is }: Change): Changed["did"] => (was === null ? "created" : is === null ? "deleted" : "edited");
+export const changeEffect = ({ was, is }: Change): Changed["did"] => {
+  if (was === null) return "created";
+  if (is === null) return "deleted";
+  return "edited";
+};
 
 /** A file's bytes before and after a change: the nearest full copy, with the later changes applied to it. */
 export function bytesAround(changes: readonly Change[], change: Change): [before: Buffer, after: Buffer] {

@@ -6,7 +6,8 @@ import { newId } from "../instance.ts";
 import { FOLDER, type FolderModes, folderModes, LINK, makePrivate, TYPE, writePrivate } from "../system/atomic-write.ts";
 import { partIn } from "../system/temporary-files.ts";
 import { codeOf, fault } from "../text/faults.ts";
-import { entriesOf, textOf, tryTo } from "../text/words.ts";
+import { entriesOf, textOf } from "../text/read-quietly.ts";
+import { tryTo } from "../text/words.ts";
 
 /** What a look at a file shows; null: it does not exist; a time that is not a number is any. */
 type Look = [mode: number, bytes: number, mtime: number, inode: number] | null;
@@ -22,7 +23,9 @@ const isSame = (one: Look, two: Look): boolean =>
 
 function lookAt(file: Buffer): Look {
   const stat = fs.lstatSync(file, { throwIfNoEntry: false });
-  return stat ? (stat.isDirectory() ? [stat.mode, 0, 0, 0] : [stat.mode, stat.size, stat.mtimeMs, stat.ino]) : null;
+  if (!stat) return null;
+  if (stat.isDirectory()) return [stat.mode, 0, 0, 0];
+  return [stat.mode, stat.size, stat.mtimeMs, stat.ino];
 }
 
 /** What is in the project; in a folder that is missing, a file or a link, that is nothing. isStrict: a link is an error. */

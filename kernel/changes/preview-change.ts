@@ -6,7 +6,7 @@ import { MAX_QUESTION_CHARS, MAX_QUESTION_LINES } from "../gate/gate.ts";
 import type { TurnContext } from "../instance.ts";
 import { type DiskState, FILE, isFolder, LINK, sharedEnds, TYPE } from "../system/atomic-write.ts";
 import { shortestName } from "../system/real-paths.ts";
-import { clean, cleanVersions, visible } from "../text/words.ts";
+import { clean, cleanVersions, visible } from "../text/show-safely.ts";
 import type { PendingChanges } from "./commit-changes.ts";
 
 /** long: how much there is, where that is more than can be shown: then nobody can say yes to it. */

@@ -24,7 +24,8 @@ import { absolutePath, projectContaining, realPath, shortestName } from "../syst
 import { gitOf, mayBeInRepository } from "../system/safe-git.ts";
 import { clockOf } from "../text/clock.ts";
 import { codeOf, fault } from "../text/faults.ts";
-import { isInside, readRegular, repositoryTop, textOf, tryTo } from "../text/words.ts";
+import { isInside, readRegular, repositoryTop, textOf } from "../text/read-quietly.ts";
+import { tryTo } from "../text/words.ts";
 import { changeEffect, changeHistory, recordAndWrite } from "./change-log.ts";
 import { commitChanges, type PendingChanges, showChange } from "./commit-changes.ts";
 import { type Moves, plan } from "./folder-moves.ts";

@@ -1,9 +1,9 @@
 // A conversation: opening it, going back in it, saving it.
 import fs from "node:fs";
 import path from "node:path";
-import type { AnswerMeta, Compaction, Entry, Header, Message, Part, Saved, Sessions, UserMeta } from "../contract.ts";
+import type { AnswerMeta, Compaction, Entry, Header, Message, Part, Saved, Sessions, Span, UserMeta } from "../contract.ts";
 import { emit, emitNote } from "../events.ts";
-import type { Core, LiveChat, Session, TurnContext } from "../instance.ts";
+import type { Core, LiveChat, Seen, Session, TurnContext } from "../instance.ts";
 import { allProviders } from "../settings/providers.ts";
 import { fileFault } from "../system/atomic-write.ts";
 import { fault, usage } from "../text/faults.ts";
@@ -25,6 +25,7 @@ export function openChat(core: Core, model: string, from?: Session | Saved): Liv
     told: [],
     turn: 0,
     seen: new Map(),
+    unsavedSeen: new Set(),
     stop: new AbortController(),
     tree: () => ({ entries: chat.session?.entries ?? [], branch: chat.session?.branch() ?? [] }),
     back: (to, keep) => goBack(core, chat, to, keep),
@@ -66,6 +67,7 @@ const REPLAYED: Entry["type"][] = ["message", "prompt", "news", "compaction", "s
 function rebuildFromBranch(core: Core, chat: LiveChat, branch: Entry[]): void {
   chat.messages = [];
   delete chat.prompt;
+  restoreSeen(chat, branch);
   for (const state of core.states.values()) renew(state, JSON.parse(state.initial));
   for (const { type, message, plugin, value, ...entry } of branch) {
     const state = type === "state" ? core.states.get(String(plugin)) : undefined;
@@ -78,13 +80,30 @@ function rebuildFromBranch(core: Core, chat: LiveChat, branch: Entry[]): void {
   }
   const { usage } = (chat.messages.findLast((message) => "usage" in message && message.usage) ?? {}) as AnswerMeta;
   if (usage) chat.used = usage.input + usage.output;
-  for (const [file, { round }] of chat.seen) if (!round || !chat.messages.includes(round)) chat.seen.delete(file); // it has that no more
 
   function renew(state: { live: object; saved: string }, value: object): void {
     for (const key of Object.keys(state.live)) delete (state.live as Record<string, unknown>)[key];
     Object.assign(state.live, structuredClone(value));
     state.saved = JSON.stringify(state.live);
   }
+}
+
+/** What was shown of files is saved with the messages that showed it, so that each branch has its own. */
+function restoreSeen(chat: LiveChat, branch: Entry[]): void {
+  chat.seen.clear();
+  chat.unsavedSeen.clear();
+  for (const [file, saved] of branch.flatMap(({ seen }) => Object.entries((seen ?? {}) as SavedSeen))) {
+    const lines = saved?.lines.map(([first, last]): Span => [first, last ?? Number.POSITIVE_INFINITY]);
+    if (saved && lines) chat.seen.set(file, { hash: saved.hash, lines, round: undefined, moved: [] });
+    else chat.seen.delete(file);
+  }
+}
+
+type SavedSeen = Record<string, { hash: string; lines: [first: number, last: number | null][] } | null>; // a last of null: to the end
+
+function newlySeen(chat: LiveChat): Record<string, Pick<Seen, "hash" | "lines"> | null> {
+  const files = [...chat.unsavedSeen].map((file) => [file, chat.seen.get(file)] as const);
+  return Object.fromEntries(files.map(([file, seen]) => [file, seen ? { hash: seen.hash, lines: seen.lines } : null]));
 }
 
 /** Continues from an earlier entry. What came after that entry stays in the file, on a branch of its own. */
@@ -158,7 +177,8 @@ export function markFailed(core: Core, chat: LiveChat): void {
 /** Adds a message to the history and saves it, before anything acts on it. */
 export function addMessage(core: Core, chat: LiveChat, message: Message): void {
   chat.messages.push(message);
-  saveEntry(core, chat, "message", { message });
+  saveEntry(core, chat, "message", { message, ...(chat.unsavedSeen.size && { seen: newlySeen(chat) }) });
+  chat.unsavedSeen.clear();
 }
 
 export function addAsides(core: Core, chat: LiveChat): void {

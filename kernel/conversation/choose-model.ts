@@ -7,9 +7,11 @@ import { ENDPOINT } from "../settings/settings-table.ts";
 import { programs } from "../system/other-programs.ts";
 import { clockOf } from "../text/clock.ts";
 import { PROVIDER_TIMEOUT_MS } from "../text/deadlines.ts";
+import { nearest, shortenName, unknown } from "../text/did-you-mean.ts";
 import { codeOf, usage } from "../text/faults.ts";
 import { errorMessage, makeSecret, Secret, sealed, sealUrl } from "../text/secrets.ts";
-import { clean, nearest, shortenName, tryTo, unknown } from "../text/words.ts";
+import { clean } from "../text/show-safely.ts";
+import { tryTo } from "../text/words.ts";
 
 export async function listModels(core: Core, all: boolean): Promise<{ models: Model[]; failures: string[] }> {
   const { model, baseUrl } = core.options;

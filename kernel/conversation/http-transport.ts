@@ -5,7 +5,7 @@ import type { Readable } from "node:stream";
 import type { HttpAnswer, HttpRequest } from "../contract.ts";
 import { codeOf, usage } from "../text/faults.ts";
 import { fillPlaceholders, KEY, learnSecret, namesSecret, sealUrl, veil } from "../text/secrets.ts";
-import { visible } from "../text/words.ts";
+import { visible } from "../text/show-safely.ts";
 
 const SILENCE_LIMIT_MS = 300_000; // ms without a byte until a connection counts as dead
 const MAX_REDIRECTS = 5;

@@ -7,11 +7,13 @@ import type { Call, Entry, Header, Listed, Message, Saved } from "../contract.ts
 import type { Session } from "../instance.ts";
 import { newId } from "../instance.ts";
 import { makePrivate, missingFolders, NO_SYNC, syncFile, syncFolder } from "../system/atomic-write.ts";
-import { acquireLock, updatePrivateFile } from "../system/locks.ts";
+import { acquireLock, isHeldByAnother, updatePrivateFile } from "../system/locks.ts";
 import { sweepParts } from "../system/temporary-files.ts";
 import { codeOf, errnoSentence, fault, usage } from "../text/faults.ts";
+import { entriesOf, textOf } from "../text/read-quietly.ts";
 import { veilData, veiledJson } from "../text/secrets.ts";
-import { clean, compare, entriesOf, textOf, tryTo } from "../text/words.ts";
+import { clean } from "../text/show-safely.ts";
+import { compare, tryTo } from "../text/words.ts";
 
 /** The change of one file: from its old to its new state, each with a hash; null: it did not exist. */
 export interface Change extends Entry {
@@ -132,6 +134,7 @@ export function isMessage(value: unknown): value is Message {
 }
 export const sessionsFolder = (home: string): string => path.join(home, "sessions");
 export const sessionFile = (home: string, id: string): string => path.join(sessionsFolder(home), `${id}.jsonl`);
+const lockFile = (file: string): string => file.replace(/jsonl$/, "lock");
 
 /** Opens a session for writing; given a header, creates it. */
 export function openSession(home: string, which: string | Header, warn: (text: string) => void): Session {
@@ -139,11 +142,7 @@ export function openSession(home: string, which: string | Header, warn: (text: s
   const file = sessionFile(home, id);
   const made = missingFolders(sessionsFolder(home));
   if (typeof which !== "string") makePrivate(sessionsFolder(home));
-  const release = acquireLock(
-    file.replace(/jsonl$/, "lock"),
-    `Cannot open session '${id}'`,
-    "Go on there, close it, or use a copy with --fork",
-  );
+  const release = acquireLock(lockFile(file), `Cannot open session '${id}'`, "Go on there, close it, or use a copy with --fork");
   const adapter = jsonLines(file, warn, made);
   const db = new LowSync<Row[]>(adapter, []);
   const close = () => {
@@ -210,13 +209,15 @@ export const sessionIds = (home: string): string[] =>
 export function listSessions(home: string): Listed[] {
   const buffer = Buffer.allocUnsafe(8192);
   const titles = titlesOf(home);
+  const locks = new Set(entriesOf(sessionsFolder(home)).filter((name) => name.endsWith(".lock")));
   const sessions = sessionIds(home).flatMap((id): Listed | [] => {
     const header = headerOf(sessionFile(home, id), buffer);
     const { text, stat } = readPart(sessionFile(home, id), buffer, true);
     if (!header || /"type":"failed"\}\n$/.test(text)) return [];
     const used = stat ? { used: stat.mtime.toISOString(), bytes: stat.size } : { used: header.at, bytes: 0 };
     const model = Array.from(text.matchAll(/"model":"([^"\\]+)"(,"ms":\d+|\}\n)/g), ([, name]) => name).at(-1) ?? header.model;
-    return { ...header, ...used, model, title: clean(titles[id] || header.title) };
+    const isHeld = locks.has(`${id}.lock`) && isHeldByAnother(lockFile(sessionFile(home, id)));
+    return { ...header, ...used, model, title: clean(titles[id] || header.title), ...(isHeld && { held: true as const }) };
   });
   return sessions.sort((a, b) => compare(b.used, a.used) || compare(b.id, a.id));
 }

@@ -3,7 +3,7 @@ import path from "node:path";
 import type { CompilerGate, CompilerRules, MakeCompilerGate } from "../contract.ts";
 import type { Core } from "../instance.ts";
 import { followLinks } from "../system/atomic-write.ts";
-import { isInside } from "../text/words.ts";
+import { isInside } from "../text/read-quietly.ts";
 import { verdictFor } from "./rules.ts";
 import { holdsSecret } from "./secret-files.ts";
 

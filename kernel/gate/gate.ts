@@ -15,8 +15,10 @@ import { emit, runStep } from "../events.ts";
 import { type Core, isTool, type TurnContext } from "../instance.ts";
 import { realPath } from "../system/real-paths.ts";
 import { orAbort } from "../text/deadlines.ts";
+import { isInside } from "../text/read-quietly.ts";
 import { errorMessage } from "../text/secrets.ts";
-import { clean, isInside, someOf, visible } from "../text/words.ts";
+import { clean, visible } from "../text/show-safely.ts";
+import { someOf } from "../text/words.ts";
 import { ASKED_FOR, flagOf, guardOf, needName, needTarget, PLUGIN, verdictFor } from "./rules.ts";
 import { whyNotProject } from "./sensitive-paths.ts";
 
@@ -142,8 +144,11 @@ const shortenMiddle = (text: string): string =>
 
 export const [MAX_QUESTION_LINES, MAX_QUESTION_CHARS] = [20_000, 2_000_000]; // more than a person reads
 const MAX_NAMED = 6;
-const tooLongToShow = (text: string, most = MAX_QUESTION_CHARS, lines = text.split("\n").length): string | undefined =>
-  text.length > most ? `${text.length} characters` : lines > MAX_QUESTION_LINES ? `${lines} lines` : undefined;
+const tooLongToShow = (text: string, most = MAX_QUESTION_CHARS, lines = text.split("\n").length): string | undefined => {
+  if (text.length > most) return `${text.length} characters`;
+  if (lines > MAX_QUESTION_LINES) return `${lines} lines`;
+  return undefined;
+};
 
 type Keys = Record<string, string>; // what each key does
 type Confirmed = { key: string; refusal?: string };

@@ -7,7 +7,7 @@ import { updatePrivateFile } from "../system/locks.ts";
 import { absolutePath } from "../system/real-paths.ts";
 import { fault } from "../text/faults.ts";
 import { anyCase } from "../text/name-patterns.ts";
-import { clean } from "../text/words.ts";
+import { clean } from "../text/show-safely.ts";
 import { compilerRules } from "./compiler-gate.ts";
 import { denialOf, fitsName, isSame, keptFile, keptRules, rulePath, verdictFor, whyRuleNeverMatches } from "./rules.ts";
 import { credentials, holdsSecret } from "./secret-files.ts";
@@ -48,7 +48,7 @@ export function permissions({ rules, options }: Core): Permissions {
   }
 }
 
-/** What a denial would cover, for whoever cannot judge call by call, such as the sandbox. Links are not followed. */
+/** What a denial would cover, for what cannot judge call by call, such as the sandbox. Links are not followed. */
 function matcherOf(where: PathScope, kind: Kind, name: string): (asked: string) => boolean {
   if (kind !== "read" && kind !== "write") return (asked) => fitsName(kind, anyCase(name), anyCase(asked));
   const fits = denialOf(where, name);

@@ -11,7 +11,9 @@ import { hasNameIn, isInsideByIdentity } from "../system/other-names.ts";
 import { absolutePath, projectContaining, projectsOf, realPath } from "../system/real-paths.ts";
 import { usage } from "../text/faults.ts";
 import { anyCase, fitsHost, fitsText, fitsWords, isPattern, neverMatches, pathPattern } from "../text/name-patterns.ts";
-import { clean, isInside, textOf, tryTo } from "../text/words.ts";
+import { isInside, textOf } from "../text/read-quietly.ts";
+import { clean } from "../text/show-safely.ts";
+import { tryTo } from "../text/words.ts";
 import { credentials, holdsSecret } from "./secret-files.ts";
 import { behindDot, runsByItself, whyNotProject } from "./sensitive-paths.ts";
 
@@ -27,7 +29,8 @@ const toRules = (verdict: Verdict | "only", from: Rule["from"], rules: Rules = {
 export function initialRules(where: PathScope): Rule[] {
   const { root, home, allow, deny, settings } = where;
   const said = [
-    ...[...toRules("deny", "flag", deny), ...toRules("allow", "flag", allow)],
+    ...toRules("deny", "flag", deny),
+    ...toRules("allow", "flag", allow),
     ...words<Verdict | "only">("only deny ask allow").flatMap((verb) => toRules(verb, "settings", settings.permissions?.[verb])),
   ];
   for (const rule of said) checkRule(where, rule);
@@ -236,8 +239,17 @@ const led = new Map<string, string>();
 
 /** What zz itself is controlled by: a tool that could write it could allow itself anything. A checkout's plugins are zz's code. */
 const OWN_STATE = [
-  ...["sessions", "permissions.json", "trust.json", "plugins.lock.json", "zz.config.json", "keys.json"],
-  ...["env.json", "history", "debug.log", "mcp-tools.json", "mcp-credentials.json"],
+  "sessions",
+  "permissions.json",
+  "trust.json",
+  "plugins.lock.json",
+  "zz.config.json",
+  "keys.json",
+  "env.json",
+  "history",
+  "debug.log",
+  "mcp-tools.json",
+  "mcp-credentials.json",
 ];
 const CODE = ["plugins", "prompts"];
 const TOLD_TO_MODEL = ["skills", "memory", "MEMORY.md", "IDENTITY.md", "SOUL.md", "RELATIONS.md"]; // the model would read it

@@ -2,7 +2,8 @@
 import fs from "node:fs";
 import os from "node:os";
 import path from "node:path";
-import { isInside, tryTo } from "../text/words.ts";
+import { isInside } from "../text/read-quietly.ts";
+import { tryTo } from "../text/words.ts";
 import runs from "./run-by-themselves.json" with { type: "json" };
 import { folded } from "./secret-files.ts";
 

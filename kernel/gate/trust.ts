@@ -7,7 +7,8 @@ import type { Core, Hashes, ProjectExtras } from "../instance.ts";
 import { fileFault, hashOf } from "../system/atomic-write.ts";
 import { updatePrivateFile } from "../system/locks.ts";
 import { fault } from "../text/faults.ts";
-import { compare, entriesOf, textOf, tryTo } from "../text/words.ts";
+import { entriesOf, textOf } from "../text/read-quietly.ts";
+import { compare, tryTo } from "../text/words.ts";
 
 type Where = { root: string; home: string };
 

@@ -26,8 +26,11 @@ function compile(fileName: string): string {
   const text = fs.readFileSync(fileName, "utf8");
   const { CommonJS, ESNext } = ts.ModuleKind;
   const compilerOptions = {
-    ...{ module: COMMON.test(fileName) ? CommonJS : ESNext, target: ts.ScriptTarget.ES2022 },
-    ...{ jsx: ts.JsxEmit.ReactJSX, inlineSourceMap: true, inlineSources: true },
+    module: COMMON.test(fileName) ? CommonJS : ESNext,
+    target: ts.ScriptTarget.ES2022,
+    jsx: ts.JsxEmit.ReactJSX,
+    inlineSourceMap: true,
+    inlineSources: true,
   };
   const { outputText, diagnostics = [] } = ts.transpileModule(text, { fileName, reportDiagnostics: true, compilerOptions });
   const [wrong] = diagnostics;

@@ -23,7 +23,8 @@ import { gitOf } from "../system/safe-git.ts";
 import { clockOf } from "../text/clock.ts";
 import { fault, usage } from "../text/faults.ts";
 import { errorMessage } from "../text/secrets.ts";
-import { byName, clean, lazily } from "../text/words.ts";
+import { clean } from "../text/show-safely.ts";
+import { byName, lazily } from "../text/words.ts";
 import { refreshPlugins } from "./load-plugins.ts";
 import { ioOf } from "./plugin-handle.ts";
 import { describeCall, offeredTools, requireTool, runCall } from "./run-call.ts";
@@ -39,7 +40,11 @@ export function createCtx(core: Core, chat: LiveChat, actor = ZZ): Ctx {
     about: () => createAbout(place),
   });
   const ctx: Ctx = Object.assign(made, {
-    ...{ root, chat, ...(edit && { edit }), ...(terminal && { terminal }), ...(pick && { pick }) },
+    root,
+    chat,
+    ...(edit && { edit }),
+    ...(terminal && { terminal }),
+    ...(pick && { pick }),
     io: ioOf(core),
     permissions: permissions(core),
     programs: programs(root, core.io.env),
@@ -49,6 +54,7 @@ export function createCtx(core: Core, chat: LiveChat, actor = ZZ): Ctx {
     answer: (question: Question) => core.apart(core, question),
     call: (name: string, args: unknown, signal?: AbortSignal) =>
       runCall(signal ? stoppedBy(place, signal) : place, { id: newId("call_"), name, args: args as Call["args"] }, true),
+    service: (name: string) => core.services.get(name)?.value.offer as any,
     command: async (name: string, rest = "") => commandNamed(core, name).run(rest, createCtx(core, chat, `/${name}`)),
     note: (text: string) => emitNote(core, text),
     keep: (name: string, change: (text: string) => string) => updatePrivateFile(path.join(home, path.basename(name)), change),
@@ -106,7 +112,8 @@ function createAbout(place: TurnContext): About {
       }),
   });
   return Object.assign(made, {
-    ...{ home, version: version() },
+    home,
+    version: version(),
     models: (all = false) => listModels(core, all),
     offered: () => runStep(place, "offer", offeredTools(core)),
     async prompt() {

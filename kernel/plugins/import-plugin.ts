@@ -10,8 +10,8 @@ import type { LoadedPlugin, Within } from "../instance.ts";
 import { followLinks } from "../system/atomic-write.ts";
 import { IS_BUILT, SELF_URL } from "../system/installation.ts";
 import { codeOf, fault } from "../text/faults.ts";
+import { stampOf, textOf } from "../text/read-quietly.ts";
 import { errorMessage } from "../text/secrets.ts";
-import { stampOf, textOf } from "../text/words.ts";
 import { endingLoops } from "./loop-watchdog.ts";
 
 /** What `zz` and `zz/text` resolve to in a plugin. */

@@ -7,11 +7,12 @@ import { loadPrompts } from "../conversation/system-prompt.ts";
 import { emit, emitNote } from "../events.ts";
 import { isTrusted, projectExtras, trustChecker } from "../gate/trust.ts";
 import { type Core, isFlagGiven, type LoadedPlugin } from "../instance.ts";
-import { renewSettings } from "../settings/settings-files.ts";
+import { renewSettings } from "../settings/plugin-settings.ts";
 import { IS_BUILT, PACKAGE_FOLDER, SELF_URL, ZZ_FOLDER } from "../system/installation.ts";
 import { clockOf } from "../text/clock.ts";
 import { usage } from "../text/faults.ts";
-import { byName, entriesOf, stampOf, textOf, tryTo } from "../text/words.ts";
+import { entriesOf, stampOf, textOf } from "../text/read-quietly.ts";
+import { byName, tryTo } from "../text/words.ts";
 import { forbidExitDuring, newLoadedPlugin, newVersion, providePackages, stampsOf, startImport } from "./import-plugin.ts";
 import { loadLimit, setUpPlugin, unregisterPlugin } from "./plugin-handle.ts";
 

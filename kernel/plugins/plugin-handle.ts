@@ -2,21 +2,22 @@
 
 import type { Awaitable, Clock, Flag, HttpRequest, Order, PluginIo, Tool, Zz } from "../contract.ts";
 import { EVENTS, SLOTS, STEPS, words } from "../contract.ts";
-import { fetchForPlugin } from "../conversation/collect-reply.ts";
+import { fetchForPlugin } from "../conversation/server-errors.ts";
 import { HOOK_LIMIT, runStep } from "../events.ts";
 import { assertKnown, type Core, IDENTIFIER, type LoadedPlugin, type Owned, showsTraces } from "../instance.ts";
 import { KERNEL_FLAGS, UNLISTED_FLAGS } from "../settings/flag-table.ts";
-import { configOf } from "../settings/settings-files.ts";
+import { configOf } from "../settings/plugin-settings.ts";
 import { IS_BUILT, SELF_URL } from "../system/installation.ts";
 import { programs } from "../system/other-programs.ts";
 import { clockOf } from "../text/clock.ts";
 import { withTimeout } from "../text/deadlines.ts";
+import { unknown } from "../text/did-you-mean.ts";
 import { fault } from "../text/faults.ts";
 import { must, parametersOf, plainJson, wrongInSchema } from "../text/json-schema.ts";
 // Of what may be registered, with their types; "!" marks the required ones.
 import FIELDS from "../text/registered.json" with { type: "json" };
 import { errorMessage, makeSecret, veil } from "../text/secrets.ts";
-import { compare, lazily, unknown } from "../text/words.ts";
+import { compare, lazily } from "../text/words.ts";
 import { importTrees, locationOfError, noteImported, stampsOf, urlOf } from "./import-plugin.ts";
 import { endingLoops } from "./loop-watchdog.ts";
 
@@ -189,6 +190,7 @@ function createHandle(own: Registrant, config: Awaited<ReturnType<typeof configO
       setUndoable(own, core.schemas, tool.name, schema);
     },
     command: (command) => registerUnique(own, "command", core.commands, command),
+    service: (name, offer) => registerUnique(own, "service", core.services, { name, offer }),
     provider: (provider) => registerUnique(own, "provider", core.providers, provider),
     flag: (flag) => {
       const others = () => [...core.flags.values()].flatMap((other) => (other.owner === owner ? [] : other.value));

@@ -9,11 +9,11 @@ import { type Granted, judgeCall } from "../gate/gate.ts";
 import { type Core, registeredValues, showsTraces, type TurnContext } from "../instance.ts";
 import { clockOf } from "../text/clock.ts";
 import { deadline, orAbort } from "../text/deadlines.ts";
+import { unknown } from "../text/did-you-mean.ts";
 import { fault, usage } from "../text/faults.ts";
 import { checkValue, parametersOf, toJsonSchema } from "../text/json-schema.ts";
 import { errorMessage, veil, veilData } from "../text/secrets.ts";
-
-import { byName, isObject, tryTo, unknown } from "../text/words.ts";
+import { byName, isObject, tryTo } from "../text/words.ts";
 
 /** The arguments as the tool will see them. Throws a sentence that says what is wrong with them and what to do. */
 export async function validate({ name, params }: Tool, args: unknown, remedy: string): Promise<any> {

@@ -4,7 +4,8 @@ import type { Call, Message, Reply, SideRequest } from "../contract.ts";
 import { saveEntry } from "../conversation/chat.ts";
 import { sendRequest } from "../conversation/send-request.ts";
 import type { Core, LiveChat, TurnContext } from "../instance.ts";
-import { sumUsage, unknown } from "../text/words.ts";
+import { unknown } from "../text/did-you-mean.ts";
+import { sumUsage } from "../text/words.ts";
 import { findTool, offeredTools, requireTool, runCall } from "./run-call.ts";
 
 const ROUNDS = 10;
@@ -71,6 +72,6 @@ function toolsFor(core: Core, given: string[]): ReturnType<typeof offeredTools> 
 /** It has a record of its own of files that were read, and rounds of its own. */
 function chatForHelper(chat: LiveChat, messages: Message[]): LiveChat {
   if (!chat.session) return chat; // a new session would begin in the copy
-  const view = { seen: new Map(), messages, phase: "executing_tools" };
+  const view = { seen: new Map(), unsavedSeen: new Set(), messages, phase: "executing_tools" };
   return Object.create(chat, Object.fromEntries(Object.entries(view).map(([name, value]) => [name, { value }])));
 }

@@ -85,7 +85,11 @@ function isTooOld(io: Io): boolean {
 function hideKey(argv: string[]): void {
   const flags = argv.slice(0, argv.includes("--") ? argv.indexOf("--") : undefined);
   const given = (name: string) =>
-    flags.flatMap((arg, i) => (arg === name ? (flags[i + 1] ?? []) : arg.startsWith(`${name}=`) ? arg.slice(name.length + 1) : []));
+    flags.flatMap((arg, i) => {
+      if (arg === name) return flags[i + 1] ?? [];
+      if (arg.startsWith(`${name}=`)) return arg.slice(name.length + 1);
+      return [];
+    });
   const keys = given("--key").filter(Boolean);
   for (const key of keys) learnSecret(key);
   const shown = new Map(keys.map((key) => [key, KEY]));

@@ -14,10 +14,13 @@ import { updatePrivateFile } from "../system/locks.ts";
 import { printAnswer, say } from "../system/streams.ts";
 import { clockOf } from "../text/clock.ts";
 import { asFault, usage } from "../text/faults.ts";
+import { textOf } from "../text/read-quietly.ts";
 import { makeSecret as markSecret, veil } from "../text/secrets.ts";
-import { cleanRendered, textOf, tryTo } from "../text/words.ts";
-import { askAboutTrust, commandFor, emitStarted, type FirstMessage, isUntrusted, noteUnusualFolder } from "./command-line.ts";
+import { cleanRendered } from "../text/show-safely.ts";
+import { tryTo } from "../text/words.ts";
+import { askAboutTrust, commandFor, emitStarted, isUntrusted, noteUnusualFolder } from "./command-line.ts";
 import type { EarlyStop } from "./process-signals.ts";
+import type { FirstMessage } from "./read-input.ts";
 
 type Opening = () => Promise<LiveChat | undefined>; // resolves once a model is chosen; undefined if there is none
 export const dialogOf = (core: Core): Dialog | undefined => core.dialogs.at(-1)?.value; // the last one registered
@@ -71,7 +74,7 @@ interface Talk extends DialogOptions {
   chat?: LiveChat;
   opening?: Promise<Ctx>;
   person?: Person;
-  begins?: string | undefined; // the command to start with
+  begins: string[]; // the commands to start with
   busy: boolean;
   plugins: ReturnType<typeof watchPlugins>;
 }
@@ -82,7 +85,7 @@ type DialogOptions = { open: Opening; first: FirstMessage; stop: EarlyStop; obey
 /** Runs the dialog until the person leaves. The first prompt shows while the model is still being chosen. */
 export async function runDialog(core: Core, dialog: Dialog, setting: DialogOptions): Promise<number> {
   const plugins = watchPlugins(core, () => void (talk.busy || renewPlugins(talk)));
-  const talk: Talk = { ...setting, core, busy: false, plugins };
+  const talk: Talk = { ...setting, core, busy: false, begins: [], plugins };
   try {
     return await dialog.talk(hostOf(talk));
   } catch (error) {
@@ -109,7 +112,7 @@ function hostOf(talk: Talk): DialogHost {
     keys: core.keys,
     ctx: () => talk.chat && createCtx(core, talk.chat),
     open: () => openOnce(talk),
-    begins: () => talk.begins,
+    begins: () => talk.begins.shift(),
     obey: (line, expand) => obeyLine(talk, line, expand),
     ask: async (question, keys) => (talk.person?.ask ? askWhileQuiet(core, question, (shown) => talk.person!.ask!(shown, keys)) : ""),
     retract: () => talk.chat && retractLastMessage(core, talk.chat),
@@ -147,7 +150,7 @@ async function beginConversation(talk: Talk): Promise<Ctx> {
   void learnWindow(core, chat);
   if (!waits) await askAboutTrust(core, chat);
   const trust = core.ask && waits && isUntrusted(core) ? commandFor(core, "trust") : undefined;
-  talk.begins = (found ? trust : (setup ?? trust))?.name;
+  talk.begins = [found ? undefined : setup, trust].flatMap((command) => command?.name ?? []);
   return createCtx(core, chat);
 }
 

@@ -50,7 +50,9 @@ export async function callTool(core: Core, cli: CommandLine, stop: EarlyStop): P
   if (isJson(cli)) await print(core.io, veiledJson({ ok: !failed, text, data }));
   else if (!failed) await print(core.io, text);
   else if (!refused) say(core.io, text);
-  return refused ? 4 : failed ? 1 : 0;
+  if (refused) return 4;
+  if (failed) return 1;
+  return 0;
 
   function argumentsOf(text: string): Call["args"] {
     try {

@@ -3,8 +3,9 @@ import fs from "node:fs";
 import path from "node:path";
 import type { Awaitable, Schema } from "../contract.ts";
 import { asZod, fit, type Misfit } from "../text/json-schema.ts";
+import { textOf } from "../text/read-quietly.ts";
 import { unguessable } from "../text/secrets.ts";
-import { textOf, tryTo } from "../text/words.ts";
+import { tryTo } from "../text/words.ts";
 
 const MAX_HASHES = 500;
 /** The first line is random, and goes into each hash: no project can make settings that count as checked. */

@@ -7,22 +7,14 @@ import type { Config, Send } from "../instance.ts";
 import { type Core, isFlagGiven } from "../instance.ts";
 import { writePrivate } from "../system/atomic-write.ts";
 import { updatePrivateFile } from "../system/locks.ts";
+import { nearest, shortenName, unknown } from "../text/did-you-mean.ts";
 import { usage } from "../text/faults.ts";
 import { type Shape, withSwitches } from "../text/json-schema.ts";
 import { learnData, makeSecret, revealSecret, sealed, sealUrl } from "../text/secrets.ts";
-import { byName, compare, isObject, nearest, shortenName, someOf, tryTo, unknown } from "../text/words.ts";
+import { byName, compare, isObject, someOf, tryTo } from "../text/words.ts";
+import { configSchema, fillConfig, withChangeEvents, wrongSection } from "./plugin-settings.ts";
 import { allProviders } from "./providers.ts";
-import {
-  configSchema,
-  fillConfig,
-  keysFile,
-  mergeHomeAndProject,
-  SETTINGS_FILE_NAME,
-  sourcesOf,
-  withChangeEvents,
-  wrongOwn,
-  wrongSection,
-} from "./settings-files.ts";
+import { keysFile, mergeHomeAndProject, SETTINGS_FILE_NAME, sourcesOf, wrongOwn } from "./settings-files.ts";
 import { ENDPOINT, isOwn, OPEN, SETTINGS } from "./settings-table.ts";
 
 const [DRAFT, SCHEMA] = ["https://json-schema.org/draft/2020-12/schema", "zz.config.schema.json"];

@@ -1,17 +1,16 @@
 // Settings: read, checked and merged, from the home and from the project.
-
 import fs from "node:fs";
 import path from "node:path";
-import { type Awaitable, KINDS, type Rule, type Rules, type Schema, type Settings } from "../contract.ts";
-import { emit, emitNote } from "../events.ts";
-import { initialRules, isSame, keptFile } from "../gate/rules.ts";
-import type { Config, Core, Options, Project, Send, Sources } from "../instance.ts";
+import { KINDS, type Rules, type Settings } from "../contract.ts";
+import { initialRules } from "../gate/rules.ts";
+import type { Options, Project, Send, Sources } from "../instance.ts";
 import { fileFault } from "../system/atomic-write.ts";
-import { say } from "../system/streams.ts";
+import { shortenName } from "../text/did-you-mean.ts";
 import { codeOf, usage } from "../text/faults.ts";
-import { inOneLine, type Misfit, type Shape, toJsonSchema, withSwitches } from "../text/json-schema.ts";
+import type { Misfit } from "../text/json-schema.ts";
+import { isInside, textOf } from "../text/read-quietly.ts";
 import { errorMessage, learnData, learnSecret } from "../text/secrets.ts";
-import { isInside, isObject, shortenName, stampOf, textOf, tryTo } from "../text/words.ts";
+import { isObject, tryTo } from "../text/words.ts";
 import { misfitsOf } from "./accepted-settings.ts";
 import { BY_PROJECT, isKnown, isOwn, OWN, only } from "./settings-table.ts";
 
@@ -78,8 +77,8 @@ export async function wrongOwn(home: string, given: Settings): Promise<string | 
   return first && quoted(first);
 }
 const nameOf = ({ path }: Misfit): string => `"${path.map(shortenName).join(".")}"`;
-const quoted = (misfit: Misfit): string => `${nameOf(misfit)} ${misfit.words}`;
-const unusable = (misfit: Misfit, where: string) => `Cannot use the setting ${nameOf(misfit)}${where}: it ${misfit.words}.`;
+export const quoted = (misfit: Misfit): string => `${nameOf(misfit)} ${misfit.words}`;
+export const unusable = (misfit: Misfit, where: string) => `Cannot use the setting ${nameOf(misfit)}${where}: it ${misfit.words}.`;
 
 /** Looking at a folder needs no trust, so its settings never stop zz. Undefined: it has none, or they are the home's. */
 async function projectSettings(root: string, homes: string[], own: Settings, yes: Yes): Promise<Project | undefined> {
@@ -161,7 +160,7 @@ function mergeModes(mine: Rules, theirs: Rules): Rules {
 }
 
 /** Merges objects; everything else is replaced. */
-function merge(under: unknown, over: unknown): unknown {
+export function merge(under: unknown, over: unknown): unknown {
   if (over === undefined) return under;
   if (!isObject(under) || !isObject(over)) return over;
   const inBoth = Object.keys(over).filter((key) => Object.hasOwn(under, key));
@@ -183,148 +182,3 @@ function withKeys(home: string, given: Settings): Settings {
 }
 
 export const sourcesOf = ({ settings = {}, sources = { home: settings } }: Options): Sources => sources;
-
-/** A plugin's settings: the defaults, over them the person's, over those the project's, as far as it may and the schema accepts them. */
-export function configOf(core: Core, plugin: string, exports: any): Awaitable<Config> {
-  const { defaults = {}, settings: { name: section = plugin, schema, project } = {} } = exports;
-  const config: Config = { section, live: {}, defaults: { ...defaults }, ...(schema && { schema }), ...(project && { project }) };
-  return fillConfig(core, config, (fault) => say(core.io, fault));
-}
-
-type Tell = (fault: string) => unknown;
-export function fillConfig({ options }: Core, config: Config, tell?: Tell): Awaitable<Config> {
-  const { section, schema, defaults, project: may = [] } = config;
-  const { home, project } = sourcesOf(options);
-  const [mine, given] = [home, isObject(project?.settings[section]) ? project.settings : {}].map((all) => sectionOf(all, config));
-  const all = may === true || project?.trusted;
-  const both = merge(defaults, mine);
-  const counts = (key: string) => all || may.includes(key);
-  const theirs = given && (all || may.length) ? (lowered(only(given, counts)) as Record<string, unknown>) : undefined;
-  delete config.fault;
-  if (!schema || (!mine && !theirs)) return filled(config, mine, theirs);
-  const misfits = misfitsIn(options.home!, config, merge(both, theirs));
-  return Array.isArray(misfits) && !misfits.length ? filled(config, mine, theirs) : checked();
-
-  /** Until it is trusted, a project may only lower numbers, since they are limits. */
-  function lowered(value: unknown, under: unknown = both, at = section): unknown {
-    if (project!.trusted || !isObject(value)) return value;
-    const fit = (key: string, one: unknown) => {
-      const most = isObject(under) ? under[key] : undefined;
-      const isMore = typeof one === "number" && typeof most === "number" && one > most;
-      const name = `${at}.${key}`;
-      if (isMore && !project!.left.includes(name)) project!.left.push(name);
-      return !isMore;
-    };
-    const inner = ([key, one]: [string, unknown]) => [key, lowered(one, isObject(under) ? under[key] : undefined, `${at}.${key}`)] as const;
-    return Object.fromEntries(Object.entries(only(value, fit)).map(inner));
-  }
-
-  async function checked(): Promise<Config> {
-    const own = mine && (await fitting(options.home!, config, mine, defaults, tell));
-    const note = tell && ((fault: string) => project!.faults.push(fault));
-    return filled(
-      config,
-      own,
-      theirs && (await fitting(options.home!, config, theirs, merge(defaults, own), note, ` in '${project!.file}'`)),
-    );
-  }
-}
-
-/** The keys of a section that its schema accepts: one that is wrong does not affect the others. Unknown names are reported elsewhere. */
-async function fitting(home: string, config: Config, given: object, under: unknown, tell: Tell = () => {}, where = "") {
-  const { section } = config;
-  const remedy = (own: string, are: string) => (where ? `${are} ignored.` : own);
-  const misfits = await misfitsIn(home, config, merge(under, given));
-  const { properties = {}, additionalProperties: others } = configSchema(config);
-  for (const { path, words } of misfits) {
-    const [key = ""] = path;
-    const misfit = { path: [section, ...path], words };
-    if (Object.hasOwn(given, key)) config.fault ??= quoted(misfit);
-    if (Object.hasOwn(given, key) && (others || Object.hasOwn(properties, key)))
-      tell(`${unusable(misfit, where)} ${remedy("Its default is used; fix it.", "It is")}`);
-  }
-  const fit = only(given, (key) => !misfits.some(({ path }) => path[0] === key));
-  const left = misfits.length ? inOneLine(await misfitsIn(home, config, merge(under, fit))) : "";
-  if (!left) return fit;
-  config.fault ??= `"${section}" does not fit: ${left}`;
-  tell(`Cannot use the settings under "${section}"${where}: ${left}. ${remedy("Its defaults are used; fix them.", "They are")}`);
-  return undefined;
-}
-
-/** The types of defaults count too, and only what a schema itself forbids is forbidden. */
-function misfitsIn(home: string, config: Config, value: unknown): Awaitable<Misfit[]> {
-  const { schema = {} } = config;
-  const { additionalProperties = true } = "~standard" in schema ? {} : toJsonSchema(schema);
-  return misfitsOf(home, "~standard" in schema ? schema : ({ ...configSchema(config), additionalProperties } as Schema), value);
-}
-
-/** What a section would have wrong in one of its settings, or in all. */
-export async function wrongSection(home: string, config: Config, given: Settings, key: string | undefined): Promise<string> {
-  const misfits = await misfitsIn(home, config, merge(config.defaults, sectionOf(given, config)));
-  return inOneLine(misfits.filter(({ path }) => key === undefined || !path.length || path[0] === key));
-}
-
-/** Runs what may change settings, then tells plugins which ones changed. */
-export async function withChangeEvents(core: Core, act: () => Promise<void>): Promise<void> {
-  const all = ({ settings, sources }: Core["options"]) => Object.entries({ ...sources?.project?.settings, ...settings });
-  const told = () => new Map(all(core.options).map(([name, value]) => [name, JSON.stringify(value)]));
-  const before = told();
-  await act();
-  const names = [...new Set([...before.keys(), ...told().keys()])].filter((name) => before.get(name) !== told().get(name));
-  if (names.length) core.models = new Map(); // what providers say may depend on them
-  if (names.length) await emit(core, "configured", { names: names.sort() });
-}
-
-/** Reads everything again, after a change of trust or of a file. */
-export const reread = (core: Core): Promise<void> =>
-  withChangeEvents(core, async () => {
-    const { io, options, rules, configs, extras: brought } = core;
-    const next = { ...options, ...(await readSettings({ ...options, brought })) };
-    const [was, is] = [core.first, initialRules(next)]; // it throws if they cannot be used, and nothing is changed yet
-    Object.assign(options, next);
-    core.first = is;
-    for (const { value } of configs) await fillConfig(core, value, (fault) => say(io, fault));
-    const has = (all: Rule[], rule: Rule) => all.some((one) => isSame(one, rule));
-    const left = rules.filter((rule) => !has(was, rule) || has(is, rule)); // what this session added stays, what it dropped stays away
-    rules.splice(0, rules.length, ...left, ...is.filter((rule) => !has(was, rule) && !has(left, rule)));
-  });
-
-/** Reads the settings again if a file, the kept rules or the trust changed. What cannot be used is reported; the old ones stay. */
-export async function renewSettings(core: Core): Promise<void> {
-  const { home, root, config = path.join(home, SETTINGS_FILE_NAME), sources } = core.options;
-  const before = core.settingsStamps;
-  const stamps = [config, keysFile(home), path.join(root, ".zz", SETTINGS_FILE_NAME), keptFile(home)].map((file) =>
-    tryTo(() => stampOf(file)),
-  );
-  core.settingsStamps = [...stamps, core.extras?.given, core.extras?.agreed].join();
-  if (sources && before !== undefined && before !== core.settingsStamps)
-    await reread(core).catch((error) => emitNote(core, errorMessage(error)));
-}
-
-function filled(config: Config, home: Config["home"], theirs: Config["theirs"]): Config {
-  const { live, defaults } = config;
-  for (const key of Object.keys(live)) delete live[key];
-  Object.assign(live, merge(merge(defaults, home), theirs));
-  return Object.assign(config, { home, theirs });
-}
-
-/** Also merges what is not an object, so that the plugin's schema can refuse it. */
-function sectionOf(given: Settings, config: Config): Record<string, unknown> | undefined {
-  return Object.hasOwn(given, config.section) ? withSwitches(configSchema(config), { ...(given[config.section] as object) }) : undefined;
-}
-
-/** A plugin's settings as JSON Schema, completed from its defaults. */
-export function configSchema({ defaults, schema }: Config): Shape {
-  const { properties: own = {}, ...told }: Shape = (schema && tryTo(() => toJsonSchema(schema))) || {};
-  const typed = (value: unknown, { description, ...more }: Shape = {}) =>
-    value == null || Object.keys(more).length ? more : { type: Array.isArray(value) ? "array" : typeof value };
-  const known = Object.entries(defaults).map(([key, value]) => [key, { ...own[key], ...typed(value, own[key]), default: value }]);
-  const required = told.required?.filter((key) => !Object.hasOwn(defaults, key)) ?? [];
-  return {
-    type: "object",
-    ...told,
-    properties: { ...own, ...Object.fromEntries(known) },
-    additionalProperties: told.additionalProperties ?? !schema,
-    ...(told.required && { required }),
-  };
-}

@@ -15,7 +15,11 @@ export type DiskState = { bytes: Buffer; mode: number } | undefined;
 
 export const hashOf = (bytes: Uint8Array): string => process.getBuiltinModule("node:crypto").hash("sha256", bytes, "hex");
 export const isFolder = (state: DiskState): boolean => state !== undefined && (state.mode & TYPE) === FOLDER;
-export const hashOfState = (state: DiskState): string | null => (state ? (isFolder(state) ? "folder" : hashOf(state.bytes)) : null);
+export const hashOfState = (state: DiskState): string | null => {
+  if (!state) return null;
+  if (isFolder(state)) return "folder";
+  return hashOf(state.bytes);
+};
 export const isSameState = (one: DiskState, two: DiskState): boolean =>
   one && two ? one.bytes.equals(two.bytes) && one.mode === two.mode : one === two;
 
@@ -74,7 +78,8 @@ export function folderModes(modeOf: (folder: string) => number | undefined = mod
     (mode & own) === own ? late.delete(folder) : late.set(folder, mode);
   };
   return {
-    ...{ give, late },
+    give,
+    late,
     open(folders: Iterable<string>): void {
       for (const folder of [...folders].sort()) {
         const mode = tryTo(() => modeOf(folder));

@@ -3,7 +3,7 @@ import fs from "node:fs";
 import os from "node:os";
 import path from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
-import { textOf } from "../text/words.ts";
+import { textOf } from "../text/read-quietly.ts";
 
 /** The folder of zz.ts, or of the build: this file is in one of its rooms, one of its chunks, or the whole program. */
 const above = /\/kernel\/system\/[^/]*$/.test(import.meta.url) ? "../.." : /\/chunks\/[^/]*$/.test(import.meta.url) ? ".." : ".";

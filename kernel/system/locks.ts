@@ -5,7 +5,8 @@ import path from "node:path";
 import type { Clock } from "../contract.ts";
 import { sleepWith } from "../text/clock.ts";
 import { codeOf, fault } from "../text/faults.ts";
-import { textOf, tryTo } from "../text/words.ts";
+import { textOf } from "../text/read-quietly.ts";
+import { tryTo } from "../text/words.ts";
 import { makePrivate, takeAway, type Unfinished, writePrivate } from "./atomic-write.ts";
 import { partIn, processStartTime, sweepParts } from "./temporary-files.ts";
 
@@ -39,6 +40,12 @@ export function acquireLock(file: string, cannot: string, remedy = "Try again"):
   } finally {
     tryTo(() => fs.unlinkSync(temporary));
   }
+}
+
+/** Whether another process that is alive has this lock. */
+export function isHeldByAnother(file: string): boolean {
+  const [pid, start] = textOf(file).split(" ");
+  return Boolean(start) && Number(pid) !== process.pid && processStartTime(Number(pid)) === start;
 }
 
 /** Where nothing can be removed just now, an empty lock is one that nobody holds. */

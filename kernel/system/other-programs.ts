@@ -6,7 +6,8 @@ import path from "node:path";
 import { fileURLToPath } from "node:url";
 import type { OwnPath, Programs } from "../contract.ts";
 import { codeOf, fault } from "../text/faults.ts";
-import { isInside, tryTo } from "../text/words.ts";
+import { isInside } from "../text/read-quietly.ts";
+import { tryTo } from "../text/words.ts";
 import { fileFault, followLinks } from "./atomic-write.ts";
 
 const ENDINGS = process.platform === "win32" ? [".exe", ".cmd", ".bat", ""] : [""];

@@ -4,7 +4,9 @@ import os from "node:os";
 import path from "node:path";
 import type { PathScope } from "../instance.ts";
 import { fault, usage } from "../text/faults.ts";
-import { isInside, tryTo, visible } from "../text/words.ts";
+import { isInside } from "../text/read-quietly.ts";
+import { visible } from "../text/show-safely.ts";
+import { tryTo } from "../text/words.ts";
 import { followLinks } from "./atomic-write.ts";
 
 const MAX_PATH_DEPTH = 1_000;

@@ -4,8 +4,9 @@ import os from "node:os";
 import path from "node:path";
 import type { Clock, Git, GitDoubt } from "../contract.ts";
 import { CLOCK } from "../text/clock.ts";
+import { isInside, repositoryTop } from "../text/read-quietly.ts";
 import { learnData, learnSecret } from "../text/secrets.ts";
-import { isInside, repositoryTop, tryTo } from "../text/words.ts";
+import { tryTo } from "../text/words.ts";
 import { followLinks } from "./atomic-write.ts";
 import harmless from "./git-settings.json" with { type: "json" };
 import { programs } from "./other-programs.ts";
@@ -16,16 +17,28 @@ const MAX_SUBMODULE_DEPTH = 10; // levels
 
 /** Switched off whatever the repository says: hooks, the file watcher, pagers, colours, signatures, entering submodules. */
 const QUIET = [
-  ...["safe.bareRepository=explicit", "core.fsmonitor=false", "core.hooksPath=/dev/null", "core.quotePath=false"],
-  ...["core.pager=cat", "log.showSignature=false", "color.ui=false", "color.status=false"],
-  ...["submodule.recurse=false", "status.submoduleSummary=false", "diff.submodule=short"],
+  "safe.bareRepository=explicit",
+  "core.fsmonitor=false",
+  "core.hooksPath=/dev/null",
+  "core.quotePath=false",
+  "core.pager=cat",
+  "log.showSignature=false",
+  "color.ui=false",
+  "color.status=false",
+  "submodule.recurse=false",
+  "status.submoduleSummary=false",
+  "diff.submodule=short",
 ];
 const settings = (all: string[]): string[] => ["--no-pager", ...all.flatMap((one) => ["-c", one])];
 
 /** Nothing is fetched, written or waited for, whichever helper a remote names. */
 const NO_HELPERS = {
-  ...{ GIT_NO_LAZY_FETCH: "1", GIT_ALLOW_PROTOCOL: "none", GIT_OPTIONAL_LOCKS: "0", GIT_TERMINAL_PROMPT: "0" },
-  ...{ GIT_ASKPASS: "true", SSH_ASKPASS: "true" },
+  GIT_NO_LAZY_FETCH: "1",
+  GIT_ALLOW_PROTOCOL: "none",
+  GIT_OPTIONAL_LOCKS: "0",
+  GIT_TERMINAL_PROMPT: "0",
+  GIT_ASKPASS: "true",
+  SSH_ASKPASS: "true",
 };
 const IN_ENGLISH = { LC_ALL: "C.UTF-8", LANGUAGE: "" };
 /** Variables that a surrounding git (a hook, say) sets: they point to another repository or to files to write. */

@@ -2,7 +2,7 @@
 import type { Io } from "../contract.ts";
 import { codeOf } from "../text/faults.ts";
 import { veil } from "../text/secrets.ts";
-import { clean, cleanRendered } from "../text/words.ts";
+import { clean, cleanRendered } from "../text/show-safely.ts";
 import { fileFault } from "./atomic-write.ts";
 
 /** Those of this process. stdin opens at the first access, since that takes a while. */

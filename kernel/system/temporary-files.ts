@@ -3,7 +3,8 @@ import fs from "node:fs";
 import os from "node:os";
 import { join } from "node:path";
 import { codeOf } from "../text/faults.ts";
-import { entriesOf, textOf, tryTo } from "../text/words.ts";
+import { entriesOf, textOf } from "../text/read-quietly.ts";
+import { tryTo } from "../text/words.ts";
 
 /** When a process started ("" if it does not exist), to tell it from a later one with the same number. */
 export function processStartTime(pid: number): string {

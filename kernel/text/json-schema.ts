@@ -1,8 +1,9 @@
 // Schemas: JSON Schema and its short form, and what of a value does not fit. typebox checks the arguments of tools, zod settings.
 import type { Schema, StandardSchema, Tool } from "../contract.ts";
+import { nearestAllowed } from "./did-you-mean.ts";
 import { fault } from "./faults.ts";
 import registered from "./registered.json" with { type: "json" };
-import { isObject, nearestAllowed, tryTo } from "./words.ts";
+import { isObject, tryTo } from "./words.ts";
 
 /** A JSON Schema, as far as zz reads it itself. */
 export interface Shape {
@@ -129,8 +130,15 @@ const NOT_KNOWN = "is not known";
 
 /** Each type in words. */
 const TYPES: Record<string, string> = {
-  ...{ string: "a string", number: "a number", int: "a whole number", integer: "a whole number", boolean: "true or false" },
-  ...{ object: "an object", record: "an object", array: "a list", function: "a function" },
+  string: "a string",
+  number: "a number",
+  int: "a whole number",
+  integer: "a whole number",
+  boolean: "true or false",
+  object: "an object",
+  record: "an object",
+  array: "a list",
+  function: "a function",
 };
 export const must = (types: string[]): string => `must be ${types.map((type) => TYPES[type] ?? type).join(" or ")}`;
 
@@ -157,7 +165,11 @@ export function withSwitches(shape: Shape | undefined, given: any): any {
   if (isSwitch && /^(on|off)$/.test(given)) return given === "on";
   if (!isObject(given)) return given;
   const { properties = {}, additionalProperties: others } = shape ?? {};
-  const inner = (key: string) => (Object.hasOwn(properties, key) ? properties[key] : isObject(others) ? others : undefined);
+  const inner = (key: string) => {
+    if (Object.hasOwn(properties, key)) return properties[key];
+    if (isObject(others)) return others;
+    return undefined;
+  };
   return Object.fromEntries(Object.entries(given).map(([key, value]) => [key, withSwitches(inner(key), value)]));
 }
 

@@ -22,7 +22,11 @@ export function pathPattern(pattern: string): (file: string) => boolean {
 }
 
 type Segment = { letters: string[] } | { text: string } | undefined; // undefined: any number of folders
-const toSegment = (text: string): Segment => (text === "**" ? undefined : isPattern(text) ? { letters: lettersOf(text) } : { text });
+const toSegment = (text: string): Segment => {
+  if (text === "**") return undefined;
+  if (isPattern(text)) return { letters: lettersOf(text) };
+  return { text };
+};
 const isAny = (segment: Segment): boolean => segment === undefined;
 const fitsSegment = (part: Segment, name: string): boolean => ("text" in part! ? part.text === name : fitsLetters(part!.letters, name));
 

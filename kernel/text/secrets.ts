@@ -3,7 +3,8 @@ import fs from "node:fs";
 import path from "node:path";
 import type * as contract from "../contract.ts";
 import { sentenceOf } from "./faults.ts";
-import { partsOf, textOf, tryTo } from "./words.ts";
+import { textOf } from "./read-quietly.ts";
+import { partsOf, tryTo } from "./words.ts";
 
 /** The message of an error, without a stack, and without the lines that tsx puts around a syntax error. */
 export const errorMessage = (error: unknown): string =>

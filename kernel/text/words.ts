@@ -1,10 +1,11 @@
-// Small functions about texts, names and files. Plugins get most of them as "zz/text".
-import fs from "node:fs";
-import path from "node:path";
-import { distance } from "fastest-levenshtein";
+// Small functions about texts, names and values. Plugins get most of them as "zz/text".
 import type { Usage } from "../contract.ts";
 
-export const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
+export const compare = (a: string, b: string): number => {
+  if (a < b) return -1;
+  if (a > b) return 1;
+  return 0;
+};
 export const byName = (a: { name: string }, b: { name: string }): number => compare(a.name, b.name);
 
 export const isObject = (value: unknown): value is Record<string, unknown> =>
@@ -47,102 +48,6 @@ export function lazily<T extends object>(fields: { [K in keyof T]: () => T[K] })
 }
 
 export const jsonOrText = (text: string): unknown => (tryTo(() => [JSON.parse(text)]) ?? [text])[0];
-
-/** The text of a file, or "" if it cannot be read. */
-export const textOf = (file: string): string => tryTo(() => readRegular(file).toString()) ?? "";
-
-/** The bytes of a regular file. A FIFO never ends, nor does a link to a device. */
-export function readRegular(file: string): Buffer {
-  const fd = fs.openSync(file, WITHOUT_WAITING);
-  try {
-    if (!fs.fstatSync(fd).isFile()) throw Object.assign(new Error(`'${file}' is not a regular file`), { code: "EISDIR" });
-    return fs.readFileSync(fd);
-  } finally {
-    fs.closeSync(fd);
-  }
-}
-const WITHOUT_WAITING = fs.constants.O_RDONLY | (fs.constants.O_NONBLOCK ?? 0); // a FIFO does not block
-/** The nearest folder with a .git in it, from this one upwards. */
-export function repositoryTop(folder: string): string | undefined {
-  if (fs.existsSync(path.join(folder, ".git"))) return folder;
-  return folder === path.dirname(folder) ? undefined : repositoryTop(path.dirname(folder));
-}
-/** The names in a folder; none if it cannot be read. */
-export const entriesOf = (folder: string): string[] => tryTo(() => fs.readdirSync(folder)) ?? [];
-
-/** Changes whenever the file does; "" if it does not exist. */
-export function stampOf(file: string): string {
-  const stat = tryTo(() => fs.statSync(file, { throwIfNoEntry: false }));
-  return stat ? `${stat.mtimeMs} ${stat.ctimeMs} ${stat.size} ${stat.ino}` : "";
-}
-
-/** Whether a path is that folder or inside of it. Both are absolute and without links. */
-export const isInside = (folder: string, file: string): boolean =>
-  file === folder || file.startsWith(folder.endsWith(path.sep) ? folder : folder + path.sep);
-
-const UNSEEN = String.raw`\xad\u061c\u115f\u1160\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\u3164\ufeff\uffa0\u{e0000}-\u{e0fff}`;
-const UNSAFE = new RegExp(String.raw`[\x00-\x08\x0b-\x1f\x7f-\x9f${UNSEEN}]`, "gu");
-
-/** Text that a terminal shows and never obeys: control bytes become visible. */
-export function clean(text: string): string {
-  if (!/[^\n\x20-\x7e]/.test(text)) return text; // ten times as fast for most texts
-  return text.replace(/\r\n/g, "\n").replace(UNSAFE, (char) => (char < " " ? String.fromCharCode(0x2400 + char.charCodeAt(0)) : "\ufffd"));
-}
-/** A name, or a sentence with names, as one line in which every character shows: no name forges another line. */
-export const visible = (text: string): string => clean(text).replaceAll("\n", "␊");
-
-/** Two versions of a file, as `clean` shows them, but no line looks like another that differs from it. */
-export function cleanVersions(versions: Buffer[]): string[] {
-  const texts = versions.map((bytes) => bytes.toString("latin1"));
-  const isDos = texts.every((text) => !/(?<!\r)\n/.test(text)); // its line ends are no news
-  const shown = (char: string, kind: string) =>
-    char < " " ? clean(char) : `⟨${kind}${char.codePointAt(0)!.toString(16).toUpperCase().padStart(2, "0")}⟩`;
-  const line = (bytes: string) => {
-    if (!/[^\t\x20-\x7e]/.test(bytes)) return bytes;
-    const text = Buffer.from(bytes, "latin1").toString();
-    const isUtf8 = Buffer.from(text).toString("latin1") === bytes;
-    return isUtf8 ? text.replace(ALIKE, (char) => shown(char, "U+")) : bytes.replace(/[^\t\x20-\x7e]/g, (byte) => shown(byte, ""));
-  };
-  return texts.map((text) => (isDos ? text.replaceAll("\r\n", "\n") : text).split("\n").map(line).join("\n"));
-}
-const ALIKE = new RegExp(`${UNSAFE.source}|[\u2400-\u241f\ufffd⟨]`, "gu"); // and what stands for others
-
-/** The same for rendered text, whose colours and links stay. The model's own text was cleaned before. */
-export function cleanRendered(text: string): string {
-  if (!UNSAFE_BUT_PAINT.test(text)) return text; // ten times as fast for most texts
-  return text.replace(/\r\n/g, "\n").replace(PAINT_OR_UNSAFE, (found) => (/^\x1b./.test(found) ? found : clean(found)));
-}
-const PAINT = "\\x1b\\[[\\d;]*m|\\x1b\\]8;;[!-~]*\\x1b\\\\";
-const PAINT_OR_UNSAFE = new RegExp(`${PAINT}|${UNSAFE.source}`, "gu");
-/** The second half of a link's terminator is a sequence without an end by itself. */
-const UNSAFE_BUT_PAINT = new RegExp(`\r\n|(?!${PAINT}|\\x1b\\\\)${UNSAFE.source}`, "u");
-
-/** Why a name is unknown: the name that was probably meant, or all names. */
-export function unknown(what: string, name: string, all: Iterable<string>, instead?: string): string {
-  const names = [...all];
-  const near = name.length > MAX_NAME_CHARS ? undefined : nearest(name, names);
-  const shown = name.length > MAX_NAME_CHARS ? `${name.slice(0, MAX_NAME_CHARS)}…` : name;
-  return `there is no ${what} '${shown}'. ${near ? `Did you mean '${near}'?` : (instead ?? `There are: ${names.join(", ")}.`)}`;
-}
-const MAX_NAME_CHARS = 100; // longer ones are not typos
-
-/** The known name that a misspelt one most likely means, by edit distance; fuse.js takes too long to load at each start. */
-export function nearest(name: string, known: Iterable<string>): string | undefined {
-  const meant = name.toLowerCase();
-  const isPart = (word: string) => (word.startsWith(meant) && meant.length > 1) || (meant.endsWith(word) && word.length > 2);
-  const farFrom = (word: string) => (isPart(word) ? 1 : distance(meant, word));
-  const all = [...known].map((word) => ({ word, far: farFrom(word.toLowerCase()) }));
-  const [best] = all.sort((one, other) => one.far - other.far); // the first of equally near ones
-  return best && best.far <= Math.max(2, Math.ceil(name.length / 3)) ? best.word : undefined;
-}
-/** The one of several values that was probably meant, for the end of a sentence. */
-export function nearestAllowed(values: readonly unknown[] = [], value: unknown): string {
-  const near = typeof value === "string" ? nearest(shortenName(value), values.map(String)) : undefined;
-  return near === undefined || near === value ? "" : `; nearest to "${shortenName(value as string)}" is "${near}"`;
-}
-
-/** A name, shortened for messages: a file may contain very long ones. */
-export const shortenName = (name: string): string => name.slice(0, 60).replace(/\s+/g, " ");
 
 /** Equal parts that a pattern can hold, which finds some of them in a text that is cut. V8 takes about 30,000 characters in a row. */
 export function partsOf(text: string): string[] {

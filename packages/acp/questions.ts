@@ -75,7 +75,9 @@ async function askForText({ editor, id, can, turn }: Talk, question: string): Pr
     const answer = await editor.request(
       acp.methods.client.elicitation.create,
       {
-        ...{ mode: "form", sessionId: id, message: withoutFrame(question) },
+        mode: "form",
+        sessionId: id,
+        message: withoutFrame(question),
         requestedSchema: { type: "object", properties: { answer: { type: "string", title: "Answer" } } },
       } as acp.CreateElicitationRequest,
       { cancellationSignal: turn.signal, stopWaitingOnCancel: true },
@@ -90,7 +92,9 @@ async function askForText({ editor, id, can, turn }: Talk, question: string): Pr
 async function pick(talk: Talk, question: string, choices: readonly (string | Choice)[]): Promise<string | undefined> {
   const named = choices.map((one) => (typeof one === "string" ? { name: one } : one));
   const options = named.map(({ name, description }, i) => ({
-    ...{ optionId: String(i), name: description ? `${name}: ${description}` : name, kind: "allow_once" as const },
+    optionId: String(i),
+    name: description ? `${name}: ${description}` : name,
+    kind: "allow_once" as const,
   }));
   const content: acp.ToolCallContent[] = [{ type: "content", content: { type: "text", text: question } }];
   const none = { optionId: "none", name: "None of them", kind: "reject_once" as const };

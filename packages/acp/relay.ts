@@ -146,7 +146,7 @@ async function begin(state: Relay, message: Message, id?: string): Promise<undef
   if (typeof params.cwd !== "string" || !path.isAbsolute(params.cwd))
     throw refusal(CODES.params, `Cannot begin a session in '${params.cwd}': 'cwd' has to be an absolute path.`);
   if (!tryTo(() => fs.statSync(params.cwd))?.isDirectory())
-    throw refusal(CODES.params, `Cannot begin a session in '${params.cwd}': there is no such folder. Check 'cwd'.`);
+    throw refusal(CODES.params, `Cannot begin a session in '${params.cwd}': no such folder. Check 'cwd'.`);
   if (id && state.sessions.has(id)) await close(state, id);
   if (state.live.size >= MAX_SESSIONS)
     throw refusal(CODES.request, `Cannot begin a session: ${MAX_SESSIONS} are open. Close one with session/close.`);
@@ -230,7 +230,10 @@ function list({ ctx }: Relay, { cwd }: Record<string, any>): object {
   const editorNames = new Map(Object.entries(namesIn(ctx)).map(([name, own]) => [own, name]));
   return {
     sessions: all.map(({ id, root, title, used }) => ({
-      ...{ sessionId: editorNames.get(id) ?? id, cwd: root, title, updatedAt: used },
+      sessionId: editorNames.get(id) ?? id,
+      cwd: root,
+      title,
+      updatedAt: used,
     })),
   };
 }

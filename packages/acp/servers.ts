@@ -15,9 +15,9 @@ export async function lendServers(given: readonly McpServer[], ctx: Ctx): Promis
       );
     else servers[unused(plainName(one.name), servers)] = configOf(one);
   }
-  let isTaken = false;
-  await ctx.call("lend_mcp_servers", { servers, taken: () => void (isTaken = true) });
-  if (!isTaken) ctx.note("The editor's MCP servers are left out: zz's plugin for MCP is turned off.");
+  const mcpServers = ctx.service("mcpServers");
+  if (mcpServers) await mcpServers.add(servers, ctx);
+  else ctx.note("The editor's MCP servers are left out: the plugin 'mcp' is off. /plugins on mcp turns it on.");
 }
 
 const configOf = (one: McpServer): object =>

@@ -22,8 +22,13 @@ export const textUpdate = (
 
 export function startOf(ctx: Ctx, id: string, { name, args }: Pick<Call, "name" | "args">): Update {
   return {
-    ...{ sessionUpdate: "tool_call", toolCallId: id, title: titleOf(ctx, name, args), name, kind: kindOf(ctx, name) },
-    ...{ status: "in_progress", rawInput: args },
+    sessionUpdate: "tool_call",
+    toolCallId: id,
+    title: titleOf(ctx, name, args),
+    name,
+    kind: kindOf(ctx, name),
+    status: "in_progress",
+    rawInput: args,
   };
 }
 
@@ -66,8 +71,10 @@ export function answerOf(ctx: Ctx, { id, changes }: Running, { text, failed, ima
 }
 
 export const diffOf = ({ permissions }: Ctx, { path, before, after }: Difference): ToolCallContent => ({
-  ...{ type: "diff", path: permissions.place(path), newText: after ?? "" },
-  ...{ oldText: before ?? null },
+  type: "diff",
+  path: permissions.place(path),
+  newText: after ?? "",
+  oldText: before ?? null,
 });
 
 export function stopReasonOf(finish: Answer["finish"]): StopReason {
@@ -93,7 +100,11 @@ export function optionsWith({ chat }: Ctx, models: readonly Model[]): SessionCon
   const names = [...new Set([chat.model, ...models.map(({ id }) => id)])];
   return [
     {
-      ...{ id: "model", name: "Model", category: "model", type: "select", currentValue: chat.model },
+      id: "model",
+      name: "Model",
+      category: "model",
+      type: "select",
+      currentValue: chat.model,
       options: names.map((name) => ({ value: name, name })),
     },
   ];

@@ -38,7 +38,7 @@ export function applyChange(before: string | undefined, change: FileChange): str
     const rows = hunks.flatMap(({ lines }) => lines).map(toRow);
     return join(rows, "\n", rows.at(-1)?.eol !== "");
   }
-  if (before === undefined) throw refuse("there is no such file", "Check the path.");
+  if (before === undefined) throw refuse("no such file", "Check the path.");
   if (kind === "delete" && !hunks.length) return undefined;
   const after = patch(before, change);
   if (kind === "update") return after;

@@ -75,7 +75,7 @@ async function refuseMissing({ kind, path, hunks }: FileChange, files: Ctx["file
   const base = `/${path.split("/").at(-1)}`;
   const like = (await files.list().catch(() => [])).filter((file) => `/${file}`.endsWith(base)).slice(0, 3);
   const hint = like.length ? `Did you mean ${like.map((file) => `'${file}'`).join(" or ")}?` : "Check the path.";
-  throw new Error(`Cannot ${kind} '${path}': there is no such file. Nothing was changed. ${hint}`);
+  throw new Error(`Cannot ${kind} '${path}': no such file. Nothing was changed. ${hint}`);
 }
 
 async function textOf(path: string, files: Ctx["files"], mustBeRead: boolean): Promise<string> {

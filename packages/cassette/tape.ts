@@ -134,7 +134,10 @@ export async function play(file: string, shown: string): Promise<Player> {
       );
       const text = async () => Buffer.concat(all).toString();
       return {
-        ...{ ok: status < 300, status, text, json: async () => JSON.parse(await text()) },
+        ok: status < 300,
+        status,
+        text,
+        json: async () => JSON.parse(await text()),
         headers: { get: (name) => headers[name.toLowerCase()] ?? null },
         body: (async function* () {
           for (const bytes of all) {
@@ -216,9 +219,11 @@ function saidIn(body: unknown): string[] | undefined {
 function textsIn(content: unknown): string[] {
   if (typeof content === "string") return [content];
   if (!Array.isArray(content)) return [];
-  return content.flatMap((part) =>
-    typeof part === "string" ? [part] : typeof part?.text === "string" ? [part.text] : [],
-  );
+  return content.flatMap((part) => {
+    if (typeof part === "string") return [part];
+    if (typeof part?.text === "string") return [part.text];
+    return [];
+  });
 }
 
 function lastWords(request: Request): string {

@@ -3,38 +3,25 @@
 import fs from "node:fs";
 import path from "node:path";
 import { pathToFileURL } from "node:url";
-import type { Ctx, Zz } from "zz";
+import type { Ctx, LanguageQuestion, LanguageServers, SandboxedProgram, Zz } from "zz";
 import { type Client, openClient, ServerOver } from "./client.ts";
 import type { Config } from "./index.ts";
-import { type LanguageServer, openServer } from "./questions.ts";
+import { type OpenServer, openServer } from "./questions.ts";
 import { languageIdOf, ownTypescript, type ServerKind, serverFor, TYPESCRIPT } from "./servers.ts";
 
-/** What another plugin asks. It is asked again where the server fails, so it must not change anything. */
-export interface Question {
-  file: string; // whose server is asked; relative, like all paths
-  stamps: ReadonlyMap<string, string>; // of all files that a server may have read: changed ones are told
-  textOf(file: string): Promise<string>;
-  ask(server: LanguageServer): Promise<void>;
-}
 interface Running {
   client: Client;
-  server: LanguageServer;
+  server: OpenServer;
   key: string; // what it may see, and what it may have missed
   stamps: ReadonlyMap<string, string>;
   close(): void;
 }
-export interface Host {
-  /** Undefined: it was answered; else why not, as a part of a sentence. */
-  answer(question: Question, ctx: Ctx): Promise<string | undefined>;
+export interface Host extends LanguageServers {
   warm(file: string, text: string, ctx: Ctx): Promise<void>;
   forget(): void; // files may have changed that nobody lists
   close(): void;
 }
-/** How to start a program in the sandbox: see plugins/shell/service.ts. */
-type Box = { argv: string[]; env: Record<string, string>; close(): void };
-const SERVICE = "start_in_sandbox";
-
-export class LanguageServers implements Host {
+export class RunningServers implements Host {
   #running = new Map<string, Promise<Running>>();
   #failed = new Map<string, string>();
   #missed = 0;
@@ -44,7 +31,7 @@ export class LanguageServers implements Host {
     this.#zz = zz;
   }
 
-  async answer(question: Question, ctx: Ctx): Promise<string | undefined> {
+  async answer(question: LanguageQuestion, ctx: Ctx): Promise<string | undefined> {
     const kind = serverFor(question.file);
     if (!kind || (kind !== TYPESCRIPT && !this.#zz.config.others)) return "no language server is asked for it";
     const turn = this.#line.then(() => this.#answerNow(kind, question, ctx)); // one after the other
@@ -55,7 +42,7 @@ export class LanguageServers implements Host {
     return turn;
   }
 
-  async #answerNow(kind: ServerKind, question: Question, ctx: Ctx): Promise<string | undefined> {
+  async #answerNow(kind: ServerKind, question: LanguageQuestion, ctx: Ctx): Promise<string | undefined> {
     const known = this.#failed.get(kind.name);
     if (known) return known;
     const stop = Promise.withResolvers<never>();
@@ -69,7 +56,7 @@ export class LanguageServers implements Host {
     }
   }
 
-  async #tryTwice(kind: ServerKind, question: Question, ctx: Ctx, stopped: Promise<never>) {
+  async #tryTwice(kind: ServerKind, question: LanguageQuestion, ctx: Ctx, stopped: Promise<never>) {
     let why = "";
     for (let attempt = 0; attempt < 2; attempt++) {
       ctx.signal.throwIfAborted();
@@ -99,14 +86,17 @@ export class LanguageServers implements Host {
     this.#drop(kind.name);
     const program = programOf(kind, ctx);
     if (typeof program === "string") return program;
-    const box = await boxed(program.argv, kind === TYPESCRIPT ? program.reads : undefined, ctx);
+    const sandbox = ctx.service("sandbox");
+    const box = await (kind === TYPESCRIPT
+      ? sandbox?.startReader(program.argv, program.reads, ctx)
+      : sandbox?.start(program.argv, {}, ctx));
     if (!box && kind !== TYPESCRIPT) return `${kind.name} runs only in a sandbox, and there is none here`;
     const started = this.#start(kind, program, box, key, ctx);
     this.#running.set(kind.name, started);
     return started;
   }
 
-  async #start(kind: ServerKind, program: Program, box: Box | undefined, key: string, ctx: Ctx) {
+  async #start(kind: ServerKind, program: Program, box: SandboxedProgram | undefined, key: string, ctx: Ctx) {
     const [file, ...args] = box?.argv ?? program.bare;
     const own = Object.fromEntries(VARIABLES.map((name) => [name, this.#zz.io.variable(name)]));
     const child = ctx.programs.start(file!, args, {
@@ -142,8 +132,10 @@ export class LanguageServers implements Host {
   }
 
   async warm(file: string, text: string, ctx: Ctx): Promise<void> {
-    const question: Question = {
-      ...{ file, stamps: new Map(), textOf: async () => text },
+    const question: LanguageQuestion = {
+      file,
+      stamps: new Map(),
+      textOf: async () => text,
       ask: async (server) => {
         server.show(file, text);
         await server.symbols(file);
@@ -196,13 +188,6 @@ function modulesAbove(root: string): string[] {
   return above.map((_, i) => `/${above.slice(0, i + 1).join("/")}/node_modules`).concat("/node_modules");
 }
 
-async function boxed(argv: string[], reads: string[] | undefined, ctx: Ctx): Promise<Box | undefined> {
-  let box: Box | undefined;
-  const ready = (one: Box) => void (box = one);
-  await ctx.call(SERVICE, { argv, ready, ...(reads && { reads }) });
-  return box;
-}
-
 /** Changes when packages are installed, which no list of files has. */
 const installedIn = (root: string): string =>
   ["", ".package-lock.json", ".modules.yaml", ".yarn-state.yml"]
@@ -210,7 +195,7 @@ const installedIn = (root: string): string =>
     .join();
 
 /** What changed on the disk since it was asked last. */
-async function tellChanges(one: Running, { stamps, textOf }: Question): Promise<void> {
+async function tellChanges(one: Running, { stamps, textOf }: LanguageQuestion): Promise<void> {
   const { client, server, stamps: before } = one;
   if (!stamps.size || stamps === before) return;
   const changes: { uri: string; type: number }[] = [];

@@ -1,8 +1,7 @@
-// code: language servers, which know what a name means. Other plugins ask them by
-// ctx.call("ask_language_server", { file, stamps, textOf, ask }); the tools are in packages/symbols.
-// A model cannot make this call, since its arguments are functions.
-import type { Ctx, Result, Zz } from "zz";
-import type { Host, Question } from "./host.ts";
+// code: language servers, which know what a name means. Other plugins ask them by ctx.service("languageServers"); the tools
+// are in packages/symbols.
+import type { Ctx, Zz } from "zz";
+import type { Host } from "./host.ts";
 
 export interface Config {
   seconds: number; // that a server may take for one answer
@@ -25,24 +24,12 @@ export const settings = {
   },
 };
 
-const SERVICE = "ask_language_server";
-const CALL_LIMIT_MS = 300_000; // the server has limits of its own
-
 export default (zz: Zz<Config>) => {
   let opened: Promise<Host> | undefined;
-  const host = () => (opened ??= import("./host.ts").then(({ LanguageServers }) => new LanguageServers(zz)));
+  const host = () => (opened ??= import("./host.ts").then(({ RunningServers }) => new RunningServers(zz)));
   zz.defer(async () => (await opened)?.close());
 
-  zz.wrap(
-    "call",
-    async (call, next, ctx): Promise<Result> => {
-      const question = call.args as unknown as Question;
-      if (call.name !== SERVICE || typeof question.ask !== "function") return next(call);
-      const why = await (await host()).answer(question, ctx);
-      return why === undefined ? { text: "" } : { text: why, failed: true };
-    },
-    { limit: CALL_LIMIT_MS },
-  );
+  zz.service("languageServers", { answer: async (question, ctx) => (await host()).answer(question, ctx) });
 
   /** A command may change files that nobody lists, such as packages. */
   zz.on("called", ({ call: { name } }, { about }) => {

@@ -12,39 +12,12 @@ import type {
   SymbolInformation,
   WorkspaceEdit,
 } from "vscode-languageserver-protocol";
+import type { Called, LanguageServer, Point, Spot } from "zz";
 import { isInside } from "zz/text";
 import { type Client, ServerOver } from "./client.ts";
 
-/** A place as the protocol counts: lines and UTF-16 units, from 0. */
-export interface Point {
-  path: string;
-  line: number;
-  character: number;
-}
-export interface Spot extends Point {
-  endLine: number;
-  endCharacter: number;
-}
-export type SpotEdit = Spot & { text: string };
-export type SpotProblem = Spot & { message: string; code: string | number; severity: number };
-export type Called = Spot & { name: string; from: Spot[] }; // from: where the calls are
-export type Named = Spot & { name: string; begins: number; ends: number }; // the spot is that of the name
-
-export interface LanguageServer {
-  readonly name: string;
-  readonly isSafe: boolean; // it can read nothing that zz may not
-  references(at: Point): Promise<Spot[]>;
-  definition(at: Point): Promise<Spot[]>; // outside of the project: with an absolute path
-  rename(at: Point, to: string): Promise<SpotEdit[]>;
-  mayRename(at: Point): Promise<string | undefined>; // why not
-  hover(at: Point): Promise<string>;
-  problems(file: string): Promise<SpotProblem[]>;
-  callers(at: Point): Promise<Called[]>;
-  callees(at: Point): Promise<Called[]>;
-  symbols(file: string): Promise<Named[]>;
-  show(file: string, text: string): void; // goes by this text, whatever the disk has
-  hide(file: string): void;
-  shows(file: string): boolean;
+/** Also which URI a file has, for what is told to it. */
+export interface OpenServer extends LanguageServer {
   uriOf(file: string): string;
 }
 interface About {
@@ -57,7 +30,7 @@ interface About {
 const MAX_PLACES = 200_000;
 const UNKNOWN_METHOD = -32601;
 
-export function openServer(client: Client, about: About): LanguageServer {
+export function openServer(client: Client, about: About): OpenServer {
   const { name, root, isSafe } = about;
   const shown = new Map<string, { version: number; text: string }>();
   const uriOf = (file: string) => pathToFileURL(path.join(root, file)).href;
@@ -81,7 +54,9 @@ export function openServer(client: Client, about: About): LanguageServer {
   };
 
   return {
-    ...{ name, isSafe, uriOf },
+    name,
+    isSafe,
+    uriOf,
     references: async (point) =>
       spotsOf(await ask("references", { ...at(point), context: { includeDeclaration: true } })),
     definition: async (point) => {
@@ -99,11 +74,7 @@ export function openServer(client: Client, about: About): LanguageServer {
         return (error as Error).message;
       }
     },
-    async hover(point) {
-      const answer = await ask<Hover | null>("hover", at(point));
-      const { contents = "" } = answer ?? {};
-      return typeof contents === "string" ? contents : "value" in contents ? String(contents.value) : "";
-    },
+    hover: async (point) => textOfHover(await ask<Hover | null>("hover", at(point))),
     async problems(file) {
       if (!client.can("diagnosticProvider")) return [];
       const { items } = (await ask<{ items?: unknown }>("diagnostic", { textDocument: { uri: uriOf(file) } })) ?? {};
@@ -135,6 +106,12 @@ export function openServer(client: Client, about: About): LanguageServer {
   };
 }
 
+function textOfHover(answer: Hover | null): string {
+  const { contents = "" } = answer ?? {};
+  if (typeof contents === "string") return contents;
+  return "value" in contents ? String(contents.value) : "";
+}
+
 function listOf<T>(answer: unknown): T[] {
   if (answer === null || answer === undefined) return [];
   if (!Array.isArray(answer)) throw new ServerOver("it sent an answer that cannot be used");
@@ -159,13 +136,15 @@ function spotOf(root: string, uri: string, range: Range, isAnywhere = false): Sp
   if (!isOurs && !isAnywhere) return undefined;
   return {
     path: isOurs ? path.relative(root, file).split(path.sep).join("/") : file,
-    ...{ line: start.line, character: start.character },
-    ...{ endLine: end.line, endCharacter: end.character },
+    line: start.line,
+    character: start.character,
+    endLine: end.line,
+    endCharacter: end.character,
   };
 }
 
 /** Throws where it would also change what lies outside of the project. */
-function editsOf(root: string, answer: unknown): SpotEdit[] {
+function editsOf(root: string, answer: unknown): (Spot & { text: string })[] {
   const { changes = {}, documentChanges = [] } = (answer ?? {}) as WorkspaceEdit;
   const byFile = [
     ...Object.entries(changes),
@@ -198,7 +177,11 @@ async function callsOf(root: string, client: Client, items: CallHierarchyItem[],
   return found;
 }
 
-function namesIn(root: string, file: string, one: DocumentSymbol | SymbolInformation): Named[] {
+function namesIn(
+  root: string,
+  file: string,
+  one: DocumentSymbol | SymbolInformation,
+): Awaited<ReturnType<LanguageServer["symbols"]>> {
   if ("location" in one) {
     const spot = spotOf(root, one.location.uri, one.location.range);
     return spot ? [{ ...spot, name: one.name, begins: spot.line, ends: spot.endLine }] : [];

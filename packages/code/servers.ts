@@ -17,8 +17,14 @@ export interface ServerKind {
 }
 
 const SCRIPTS = {
-  ...{ ts: "typescript", mts: "typescript", cts: "typescript", tsx: "typescriptreact" },
-  ...{ js: "javascript", mjs: "javascript", cjs: "javascript", jsx: "javascriptreact" },
+  ts: "typescript",
+  mts: "typescript",
+  cts: "typescript",
+  tsx: "typescriptreact",
+  js: "javascript",
+  mjs: "javascript",
+  cjs: "javascript",
+  jsx: "javascriptreact",
 };
 const C = { c: "c", h: "cpp", cc: "cpp", cpp: "cpp", cxx: "cpp", hh: "cpp", hpp: "cpp", hxx: "cpp" };
 

@@ -48,7 +48,8 @@ export function describeMessage(message: Message): Record<string, unknown> {
 }
 
 export const describeCall = ({ name, id, args, broken }: Call): Record<string, unknown> => ({
-  ...{ name, id },
+  name,
+  id,
   ...(broken && { broken }),
   args,
 });

@@ -25,7 +25,12 @@ interface State {
 
 export default (zz: Zz) => {
   const state: State = {
-    ...{ zz, on: false, named: "", restart: undefined, place: undefined, waiting: [] },
+    zz,
+    on: false,
+    named: "",
+    restart: undefined,
+    place: undefined,
+    waiting: [],
     redact: redactor(zz),
   };
   const asked = zz.io.variable("ZZ_DEBUG");

@@ -35,9 +35,18 @@ interface Watch {
 export function startWatching(zz: Zz, log: Log): () => void {
   const watch: Watch = {
     log,
-    ...{ ctx: undefined, turn: 0, inTurn: false, titled: false, step: 0, open: undefined },
-    ...{ total: { input: 0, output: 0 }, attempts: new WeakMap(), sent: new Map() },
-    ...{ written: new Set(), announced: new Set(), models: new Set() },
+    ctx: undefined,
+    turn: 0,
+    inTurn: false,
+    titled: false,
+    step: 0,
+    open: undefined,
+    total: { input: 0, output: 0 },
+    attempts: new WeakMap(),
+    sent: new Map(),
+    written: new Set(),
+    announced: new Set(),
+    models: new Set(),
   };
   wrapSteps(zz, watch);
   observeEvents(zz, watch);
@@ -206,7 +215,9 @@ function putReply(
 function putResult(watch: Watch, { call: { id, name }, result, ms, inner }: Events["called"]): void {
   const { text, failed, refused, images } = result;
   put(watch, failed ? "TOOL-ERROR" : "TOOL-RESULT", {
-    ...{ name, id, ms },
+    name,
+    id,
+    ms,
     ...(inner && { inner }),
     ...(refused && { refused }),
     ...(images?.length && { images }),

@@ -13,8 +13,15 @@ const EXIT_GRACE_MS = 500; // ms in which processes that a hook left running may
  * programs of their own.
  */
 export const DIFF = [
-  ...["diff", "--no-ext-diff", "--no-textconv", "--no-color", "--ignore-submodules=dirty", "--submodule=short"],
-  ...["--src-prefix=a/", "--dst-prefix=b/", "--relative"],
+  "diff",
+  "--no-ext-diff",
+  "--no-textconv",
+  "--no-color",
+  "--ignore-submodules=dirty",
+  "--submodule=short",
+  "--src-prefix=a/",
+  "--dst-prefix=b/",
+  "--relative",
 ];
 
 export interface Answer {

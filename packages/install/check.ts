@@ -25,9 +25,15 @@ export async function checkLoads(name: string, stage: Stage, ctx: Ctx): Promise<
   const config = path.join(home, "zz.config.json");
   const args = [
     path.join(PACKAGE_FOLDER, isBuilt ? "dist/zz.js" : "zz.ts"),
-    ...["--home", stage.home, ...(fs.existsSync(config) ? ["--config", config] : [])],
+    "--home",
+    stage.home,
+    ...(fs.existsSync(config) ? ["--config", config] : []),
     ...others.flatMap(({ file }) => ["--plugin", file]),
-    ...["--plugins", "--json", "--quiet", "--no-stdin", "--no-prompt"],
+    "--plugins",
+    "--json",
+    "--quiet",
+    "--no-stdin",
+    "--no-prompt",
   ];
   const env = { ZZ_DEBUG: undefined, ZZ_HOME: undefined, NO_COLOR: "1" };
   const how = { cwd: stage.work, env, limit: TIMEOUT };

@@ -19,8 +19,11 @@ export const plain = (text: unknown, maxChars = 200): string => {
 
 export const sumOf = (bytes: Buffer | string, kind = "sha256"): string => `${kind}-${hash(kind, bytes, "base64")}`;
 
-export const inUnits = (bytes: number): string =>
-  bytes < 1e3 ? `${bytes} bytes` : bytes < 1e6 ? `${(bytes / 1e3).toFixed(1)} kB` : `${(bytes / 1e6).toFixed(1)} MB`;
+export const inUnits = (bytes: number): string => {
+  if (bytes < 1e3) return `${bytes} bytes`;
+  if (bytes < 1e6) return `${(bytes / 1e3).toFixed(1)} kB`;
+  return `${(bytes / 1e6).toFixed(1)} MB`;
+};
 
 /** Counts files and gives their size in all; throws where there are too many. */
 export function counter(most = OWN): (size: number) => number {

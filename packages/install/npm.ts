@@ -37,17 +37,29 @@ const LENT = "zz"; // a peer of most plugins, which the registry's package of th
  * prepares a package from git by a second npm that obeys the repository's .npmrc, which can name any program as git.
  */
 const optionsFor = (folder: string): string[] => [
-  ...[
-    "--json",
-    "--ignore-scripts",
-    `--script-shell=${folder}/no-shell-for-npm`,
-    `--git=${folder}/no-git-for-npm`,
-    "--allow-git=none",
-  ],
-  ...["--allow-file=root", "--allow-directory=root", "--omit=dev", "--no-bin-links", "--package-lock=true"],
-  ...["--install-strategy=shallow", "--install-links", "--no-audit", "--no-fund", "--no-update-notifier"],
-  ...["--no-progress", "--color=false", "--loglevel=error", "--logs-max=0", "--fetch-retries=1"],
-  ...["--fetch-retry-mintimeout=1000", "--prefix", folder],
+  "--json",
+  "--ignore-scripts",
+  `--script-shell=${folder}/no-shell-for-npm`,
+  `--git=${folder}/no-git-for-npm`,
+  "--allow-git=none",
+  "--allow-file=root",
+  "--allow-directory=root",
+  "--omit=dev",
+  "--no-bin-links",
+  "--package-lock=true",
+  "--install-strategy=shallow",
+  "--install-links",
+  "--no-audit",
+  "--no-fund",
+  "--no-update-notifier",
+  "--no-progress",
+  "--color=false",
+  "--loglevel=error",
+  "--logs-max=0",
+  "--fetch-retries=1",
+  "--fetch-retry-mintimeout=1000",
+  "--prefix",
+  folder,
 ];
 
 /** `spec` is a package of the registry, or a file or folder in `folder`. known: the lock of before, to get exactly the same. */

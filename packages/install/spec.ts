@@ -47,5 +47,8 @@ export function specOf(given: string, root: string): Spec {
   }
 }
 
-export const hostOf = (url: string): string =>
-  SCP.test(url) ? url.split(/[@:]/)[1]! : URL.canParse(url) ? new URL(url).hostname : "";
+export const hostOf = (url: string): string => {
+  if (SCP.test(url)) return url.split(/[@:]/)[1]!;
+  if (URL.canParse(url)) return new URL(url).hostname;
+  return "";
+};

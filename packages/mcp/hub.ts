@@ -159,7 +159,12 @@ async function begin(hub: Hub, server: Server, config: ServerConfig, ctx: Ctx, e
   let isExpected = true; // until it runs, and once zz itself ends it
   const link = await openLink(
     {
-      ...{ name, version: ctx.about.version, transport, why, answers: hub.answers(name), era },
+      name,
+      version: ctx.about.version,
+      transport,
+      why,
+      answers: hub.answers(name),
+      era,
       seconds: { call: config.timeout ?? CALL_SECONDS, start: Math.max(config.timeout ?? 0, START_SECONDS) },
       changed: () => void (server.stale = true),
       ended: () => {
@@ -249,7 +254,7 @@ function callNeed({ name, config, known }: Server, what: string): Need {
 /** A server starts unasked in the sandbox; outside of it, only if the person's own settings turn the sandbox off. */
 async function startNeeds({ config, from }: Server, ctx: Ctx): Promise<Need[]> {
   if (config.sandbox === false && from === "home") return [];
-  if (config.sandbox !== false && (await import("./transport.ts").then(({ sandboxOf }) => sandboxOf(ctx)))) return [];
+  if (config.sandbox !== false && (await ctx.service("sandbox")?.name(ctx))) return [];
   const why = `the MCP server would run ${config.sandbox === false ? "outside of the sandbox" : "without a sandbox, since there is none here"}`;
   return [{ name: commandLine(config), verdict: "ask", why }];
 }

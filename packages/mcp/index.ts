@@ -2,7 +2,7 @@
 // needed; until then zz uses what it learned in an earlier run, or only the name of a server that never ran.
 import fs from "node:fs";
 import path from "node:path";
-import type { Call, ChatRequest, Ctx, Result, Tool, Zz } from "zz";
+import type { ChatRequest, Ctx, Tool, Zz } from "zz";
 import { clip, compare, fault, tokensOf } from "zz/text";
 import type { Accepts, Hub, Server } from "./hub.ts";
 import { lookUp, stop } from "./hub.ts";
@@ -50,13 +50,20 @@ export default (zz: Zz<Config>) => {
   const own: Own = { zz, state, names: new Map(), commands: new Set(), lent: {}, accepts: {} };
   for (const [what, description] of Object.entries(ACCEPTS))
     zz.flag({
-      ...{ name: `accept-${what}`, group: "other programs", description },
+      name: `accept-${what}`,
+      group: "other programs",
+      description,
       set: () => void (own.accepts[what as keyof Accepts] = true),
     });
   zz.on("started", async (_, ctx) => void (await ready(own, ctx)));
   zz.wrap("offer", (tools, next, ctx) => offer(own, tools, next, ctx), { limit: NO_TIMEOUT_MS });
   zz.wrap("line", async (line, next, ctx) => next(await withResources(own, line, ctx)), { limit: NO_TIMEOUT_MS });
-  zz.wrap("call", (call, next, ctx) => (call.name === LEND ? addLentServers(own, call, next, ctx) : next(call)));
+  zz.service("mcpServers", {
+    async add(servers, ctx) {
+      Object.assign(own.lent, servers);
+      await ready(own, ctx);
+    },
+  });
   zz.command({
     name: "mcp",
     usage: "[tools|resources|restart|stop|accept|login|logout NAME]",
@@ -83,20 +90,6 @@ export default (zz: Zz<Config>) => {
   });
   if (Object.keys(zz.config).length || fs.existsSync(path.join(zz.io.cwd(), FILE))) register(own); // --call needs them now
 };
-
-/** Another plugin adds servers for this conversation, such as an editor's: ctx.call(LEND, { servers, taken }). No model
- * can send a function. Each is treated like a server that a project names: sandboxed, and its host asked for. */
-const LEND = "lend_mcp_servers";
-type Lending = { servers?: Config; taken?: () => void };
-
-async function addLentServers(own: Own, call: Call, next: (call: Call) => Promise<Result>, ctx: Ctx): Promise<Result> {
-  const { servers, taken } = call.args as Lending;
-  if (typeof taken !== "function") return next(call);
-  Object.assign(own.lent, servers);
-  await ready(own, ctx);
-  taken();
-  return { text: "" };
-}
 
 /** Loads the parts for servers and looks up the servers; undefined if there are none. */
 async function ready(own: Own, ctx: Ctx): Promise<Loaded | undefined> {
@@ -141,7 +134,9 @@ async function load({ zz, lent, names, commands, accepts }: Own): Promise<Loaded
       commands.add(name);
       const usage = use.usageOf(prompt);
       zz.command({
-        ...{ name, usage, group: "MCP" },
+        name,
+        usage,
+        group: "MCP",
         description: clip(`${prompt.description || prompt.name} (a prompt of MCP server ${server})`, 160),
         examples: { [`/${name}${usage && ` ${usage}`}`]: `send the prompt '${prompt.name}' of MCP server '${server}'` },
         run: (rest, ctx) => use.sendPrompt(hub, server, prompt.name, rest, ctx),
@@ -154,24 +149,14 @@ const nameOf = (names: Own["names"], server: string, tool: string): string | und
 
 /** Registers the plugin's own tools, once. Each loads what it needs when it is called. */
 function register(own: Own): void {
-  const { zz, state, names } = own;
+  const { zz } = own;
   if (own.isRegistered) return;
   own.isRegistered = true;
+  registerMore(own);
   const how = { timeout: NO_TIMEOUT_MS, kind: "run" as const };
   zz.tool({
-    ...{ name: MORE, timeout: NO_TIMEOUT_MS },
-    description: "Get the tools of MCP servers that are not described yet.",
-    params: { servers: "string[] as listed" },
-    needs: async ({ servers }, ctx) => must(own, ctx).then(({ hub, use }) => use.startNeedsOf(hub, servers, ctx)),
-    async run({ servers }, ctx) {
-      const { hub, use } = await must(own, ctx);
-      const text = await use.describeAll(hub, servers, (server, tool) => nameOf(names, server, tool), ctx);
-      state.open = [...new Set([...state.open, ...servers])];
-      return text;
-    },
-  });
-  zz.tool({
-    ...{ ...how, name: "mcp_call" },
+    ...how,
+    name: "mcp_call",
     description: "Call a tool of an MCP server by its own name.",
     params: {
       type: "object",
@@ -188,21 +173,24 @@ function register(own: Own): void {
       must(own, ctx).then(({ hub, use }) => use.call(hub, given.server, given.tool, given.arguments ?? {}, ctx)),
   } as Tool);
   zz.tool({
-    ...{ ...how, name: "mcp_resource" },
+    ...how,
+    name: "mcp_resource",
     description: "Read a resource of an MCP server; without a URI: list them.",
     params: { server: "string its name", uri: "string? as listed" },
     needs: async ({ server }, ctx) => must(own, ctx).then(({ hub, use }) => use.resourceNeeds(hub, server, ctx)),
     run: async ({ server, uri }, ctx) => must(own, ctx).then(({ hub, use }) => use.resource(hub, server, uri, ctx)),
   });
   zz.tool({
-    ...{ ...how, name: "mcp_start" },
+    ...how,
+    name: "mcp_start",
     description: "Start an MCP server.",
     params: { server: "string its name" },
     needs: async ({ server }, ctx) => must(own, ctx).then(({ hub, use }) => use.startNeedsOf(hub, [server], ctx)),
     run: async ({ server }, ctx) => must(own, ctx).then(({ hub, use }) => use.start(hub, server, ctx)),
   });
   zz.tool({
-    ...{ ...how, name: "mcp_reach" },
+    ...how,
+    name: "mcp_reach",
     description: "Reach a host that an MCP server names for its login.",
     params: {
       type: "object",
@@ -220,12 +208,31 @@ function register(own: Own): void {
     run: () => "",
   } as Tool);
   zz.tool({
-    ...{ ...how, name: "mcp_sampling" },
+    ...how,
+    name: "mcp_sampling",
     description: "What an MCP server asks the model, once the person has agreed.",
     params: { id: "string of what it asks" },
     needs: async ({ id }, ctx) => must(own, ctx).then(({ use }) => use.samplingNeeds(id)),
     preview: async ({ id }, ctx) => must(own, ctx).then(({ use }) => use.samplingPreview(id)),
     run: async ({ id }, ctx) => must(own, ctx).then(({ use }) => use.sample(id, ctx)),
+  });
+}
+
+/** The tool that describes what is not described yet. */
+function registerMore(own: Own): void {
+  const { zz, state, names } = own;
+  zz.tool({
+    name: MORE,
+    timeout: NO_TIMEOUT_MS,
+    description: "Get the tools of MCP servers that are not described yet.",
+    params: { servers: "string[] as listed" },
+    needs: async ({ servers }, ctx) => must(own, ctx).then(({ hub, use }) => use.startNeedsOf(hub, servers, ctx)),
+    async run({ servers }, ctx) {
+      const { hub, use } = await must(own, ctx);
+      const text = await use.describeAll(hub, servers, (server, tool) => nameOf(names, server, tool), ctx);
+      state.open = [...new Set([...state.open, ...servers])];
+      return text;
+    },
   });
 }
 

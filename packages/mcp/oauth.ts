@@ -63,8 +63,11 @@ function providerFor(zz: Zz<any>, ctx: Ctx, server: Server, how: How): OAuthClie
   return {
     redirectUrl,
     clientMetadata: {
-      ...{ redirect_uris: [redirectUrl], client_name: "zz", ...(scope && { scope }) },
-      ...{ grant_types: ["authorization_code", "refresh_token"], response_types: ["code"] },
+      redirect_uris: [redirectUrl],
+      client_name: "zz",
+      ...(scope && { scope }),
+      grant_types: ["authorization_code", "refresh_token"],
+      response_types: ["code"],
     },
     ...(state && { state: () => state }),
     clientInformation: () =>
@@ -165,7 +168,9 @@ export async function login({ zz }: Hub, server: Server, ctx: Ctx): Promise<stri
     const { scope: announced, resourceMetadataUrl } = await challengeOf(url, fetchFn);
     const scope = computeScopeUnion(config.oauth?.scope ?? announced, read(ctx, server).wanted);
     const how = {
-      ...{ serverUrl: url, fetchFn, ...(scope && { scope }) },
+      serverUrl: url,
+      fetchFn,
+      ...(scope && { scope }),
       ...(resourceMetadataUrl && { resourceMetadataUrl }),
     };
     if ((await auth(provider, how)) === "REDIRECT") {

@@ -152,9 +152,12 @@ async function askByRequest({ elicitInput }: Call, form: Form, signal: AbortSign
 function tools({ about }: Ctx) {
   const served = about.tools.filter(({ name, owner }) => !NOT_SERVED.has(name) && owner !== "mcp");
   return served.map(({ name, description, schema, kind }) => ({
-    ...{ name, description, inputSchema: { ...schema, type: "object" } },
+    name,
+    description,
+    inputSchema: { ...schema, type: "object" },
     annotations: {
-      ...{ readOnlyHint: kind === "read", destructiveHint: kind !== "read" },
+      readOnlyHint: kind === "read",
+      destructiveHint: kind !== "read",
       openWorldHint: kind === "run" || REACHES_OUT.test(name),
     },
   }));

@@ -2,7 +2,7 @@
 // those that an editor names for its conversation.
 import path from "node:path";
 import type { Ctx, Zz } from "zz";
-import { fault, nearest, textOf, tryTo } from "zz/text";
+import { fault, nearest, plural, textOf, tryTo } from "zz/text";
 import { SCHEMA, type ServerConfig } from "./schema.ts";
 
 export type { ServerConfig } from "./schema.ts";
@@ -110,7 +110,11 @@ function projectServers({ root, plugins }: Ctx, left: string[]): Record<string, 
   const { brought } = plugins;
   if (!brought?.files.includes(FILE)) return {};
   if (!brought.given) {
-    left.push(`The MCP servers of ${FILE} are left out: nobody has trusted it. /trust shows it.`);
+    const others = brought.files.length - 1;
+    const like = others
+      ? `, like ${plural(others, "other file")} of this folder: nobody has trusted them`
+      : ": nobody has trusted it";
+    left.push(`The MCP servers of ${FILE} are left out${like}. /trust shows ${others ? "them" : "it"}.`);
     return {};
   }
   const text = textOf(path.join(root, FILE));

@@ -33,7 +33,8 @@ export function stdio(start: () => ChildProcess): Stdio {
     },
   });
   const transport: Stdio & { stderr: null; pid: undefined } = {
-    ...{ stderr: null, pid: undefined }, // by which the client knows a program: one that is silent is of the older era
+    stderr: null,
+    pid: undefined, // by which the client knows a program: one that is silent is of the older era
     errors: () => errors,
     start: () => begin(),
     send,

@@ -69,47 +69,30 @@ async function asProgram(zz: Zz<any>, ctx: Ctx, { name, from }: Server, config: 
   }
   const folder = cwd === undefined ? ctx.root : path.resolve(ctx.root, cwd);
   const given = typeof sandbox === "object" ? sandbox : {};
-  const cache = sandbox !== false && (await sandboxOf(ctx)) && CACHES[path.basename(program).replace(/\..*/, "")];
+  const cache =
+    sandbox !== false &&
+    (await ctx.service("sandbox")?.name(ctx)) &&
+    CACHES[path.basename(program).replace(/\..*/, "")];
   const kept = cache
     ? path.join(zz.io.variable("XDG_CACHE_HOME") ?? path.join(os.homedir(), ".cache"), "zz", name)
     : "";
   const write = [...(given.write ?? []).map(ctx.permissions.place), ...(kept ? [kept] : [])];
   if (sandbox !== false) for (const folder of write) makeFolder(name, folder, from === "home" || folder === kept);
-  const box = sandbox === false ? undefined : await boxed(ctx, [program, ...args], { ...given, write });
+  const box =
+    sandbox === false ? undefined : await ctx.service("sandbox")?.start([program, ...args], { ...given, write }, ctx);
   const [file = program, ...rest] = box?.argv ?? [program, ...args];
   const transport = stdio(() =>
     ctx.programs.start(file, rest, {
-      ...{
-        cwd: folder,
-        env: { ...Object.fromEntries(own), ...box?.env, ...(cache && { [cache]: kept }), ...env },
-        stdio: ["pipe", "pipe", "pipe"],
-      },
-      ...{ detached: process.platform !== "win32", windowsHide: true },
+      cwd: folder,
+      env: { ...Object.fromEntries(own), ...box?.env, ...(cache && { [cache]: kept }), ...env },
+      stdio: ["pipe", "pipe", "pipe"],
+      detached: process.platform !== "win32",
+      windowsHide: true,
     }),
   );
   const missed = (said = "") =>
-    box ? keptFrom(`${transport.errors()}\n${said}`, box.lookups?.() ?? [], ctx.root, { ...given, write }) : NOTHING;
+    box
+      ? keptFrom(`${transport.errors()}\n${said}`, box.failedLookups?.() ?? [], ctx.root, { ...given, write })
+      : NOTHING;
   return { transport, why: transport.why, kept: missed, close: () => box?.close() };
-}
-
-/** How to start a program in the sandbox. plugins/shell returns this to a call of start_in_sandbox. */
-type Box = { name: string; argv: string[]; env: Record<string, string>; lookups?(): string[]; close(): void };
-const SERVICE = "start_in_sandbox";
-
-/** The name of the sandbox; undefined if there is none. */
-export async function sandboxOf(ctx: Ctx): Promise<string | undefined> {
-  let sandbox: string | undefined;
-  await ctx.call(SERVICE, { look: (name: string | undefined) => void (sandbox = name) });
-  return sandbox;
-}
-
-async function boxed(
-  ctx: Ctx,
-  argv: string[],
-  { hosts = [], write = [] }: { hosts?: string[]; write?: string[] },
-): Promise<Box | undefined> {
-  let box: Box | undefined;
-  const { failed, text } = await ctx.call(SERVICE, { argv, hosts, write, ready: (one: Box) => void (box = one) });
-  if (failed && !/^Cannot call/.test(text)) throw fault(text);
-  return box;
 }

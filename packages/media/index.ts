@@ -56,7 +56,7 @@ export default (zz: Zz) => {
     run(rest, { note }) {
       const at = rest === "" ? waiting.length : Number(rest);
       const gone = rest === "all" ? take() : Number.isInteger(at) && at > 0 ? waiting.splice(at - 1, 1) : [];
-      if (!gone.length && waiting.length) throw new Error(`Cannot detach '${rest}': there is no such one. ${told()}`);
+      if (!gone.length && waiting.length) throw new Error(`Cannot detach '${rest}': no such attachment. ${told()}`);
       note(gone.length ? `Taken back: ${listOf(gone)}. ${told()}` : told());
     },
   });

@@ -11,6 +11,8 @@ const MAX_STEPS = 50;
 const MODE = `Plan mode is on. Only look: nothing that changes files or does anything else will run. Find out what you need, then present a plan
 of numbered steps with the tool \`${PLAN}\`, and wait for the person's word.`;
 const GO = "The plan is agreed. Plan mode is off: carry it out.";
+const NOTHING_TO_APPROVE =
+  "Cannot carry out a plan: plan mode is off. /plan on turns it on, and then the model makes one.";
 const TICK = `Tick off what is done, as soon as it is: ${PLAN} { "done": [1] }.`;
 const NO_TERMINAL = "No terminal is there to approve it on. Give the plan as your answer, and change nothing.";
 
@@ -36,8 +38,11 @@ export default (zz: Zz) => {
   zz.layer({
     name: "plan",
     slot: "turn",
-    text: () =>
-      kept.on ? MODE : isOpen(kept) ? `The plan that the person approved:\n${list(kept.steps)}\n${TICK}` : undefined,
+    text: () => {
+      if (kept.on) return MODE;
+      if (isOpen(kept)) return `The plan that the person approved:\n${list(kept.steps)}\n${TICK}`;
+      return undefined;
+    },
   });
   zz.wrap("prompt", async (mark, next) => (kept.on ? `plan ${await next(mark)}` : next(mark)));
   // The tool is offered whenever it is useful, even if only the usual tools are offered.
@@ -88,7 +93,7 @@ async function present(kept: Kept, given: string[], ctx: Ctx): Promise<Result> {
     }
     if (key !== "y") {
       const why = key === "n" ? (await ctx.ask("Why not? (Enter: no reason) ")).trim() : "";
-      const said = why ? `The person said no to the plan: ${why}` : "The person said no to the plan.";
+      const said = why ? `The person said no to the plan: “${why}”.` : "The person said no to the plan.";
       return { text: `${said}\nChange it, and present it again.`, failed: true, refused: true };
     }
     Object.assign(kept, { on: false, steps: steps.map((text) => ({ text, done: false })) });
@@ -128,6 +133,7 @@ function planCommand(zz: Zz, kept: Kept): void {
       if (verb === "clear") kept.steps = [];
       if (number) tick(kept, [Number(number)]);
       if (verb === "go" && was) return chat.send(GO);
+      if (verb === "go") throw usage(NOTHING_TO_APPROVE);
       const mode = `Plan mode is ${kept.on ? "on: the model only looks, until you have approved its plan" : "off"}.`;
       note([mode, ...(kept.steps.length ? [list(kept.steps)] : [])].join("\n"));
     },

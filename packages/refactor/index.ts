@@ -10,7 +10,7 @@ export default (zz: Zz) =>
   zz.tool({
     name: "refactor",
     description:
-      "Change TypeScript or JavaScript in all files that are concerned: move a file or folder with all imports, organize or " +
+      "Change TypeScript or JavaScript in every affected file: move a file or folder with all imports, organize or " +
       "fix (add missing) imports, remove what is unused, change a function's parameters with its calls, extract code.",
     params: {
       action: `string ${ACTIONS}`,

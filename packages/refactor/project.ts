@@ -40,7 +40,11 @@ const DEFAULTS: ts.CompilerOptions = {
   strict: true,
 };
 const ALWAYS: ts.CompilerOptions = {
-  ...{ allowJs: true, checkJs: true, noEmit: true, skipLibCheck: true, resolveJsonModule: true },
+  allowJs: true,
+  checkJs: true,
+  noEmit: true,
+  skipLibCheck: true,
+  resolveJsonModule: true,
 };
 const CHECK_MS = 3_000; // that files which do not change are looked through for problems
 const MAX_TEXT = 1_000_000; // characters of a script; what is longer was made by a program
@@ -82,7 +86,9 @@ class Disk extends InMemoryFileSystemHost {
     const names = this.directoryExistsSync(folder) ? fs.readdirSync(this.#real(folder)!, { withFileTypes: true }) : [];
     return names.map((entry) => ({
       name: path.posix.join(folder, entry.name),
-      ...{ isFile: entry.isFile(), isDirectory: entry.isDirectory(), isSymlink: entry.isSymbolicLink() },
+      isFile: entry.isFile(),
+      isDirectory: entry.isDirectory(),
+      isSymlink: entry.isSymbolicLink(),
     }));
   }
   override realpathSync(file: string): string {
@@ -159,14 +165,20 @@ export function styleOf(source: SourceFile): ts.FormatCodeSettings {
     /;\r?$/m.test(text) || !/\n/.test(text) ? ts.SemicolonPreference.Ignore : ts.SemicolonPreference.Remove;
   return {
     ...ts.getDefaultFormatCodeSettings(/\r\n/.test(text) ? "\r\n" : "\n"),
-    ...{ indentSize, tabSize: indentSize, convertTabsToSpaces: !isTabbed, semicolons },
+    indentSize,
+    tabSize: indentSize,
+    convertTabsToSpaces: !isTabbed,
+    semicolons,
   };
 }
 
 export const editsOf = (changes: readonly ts.FileTextChanges[]): Edit[] =>
   changes.flatMap(({ fileName, textChanges }) =>
     textChanges.map(({ span: { start, length }, newText }) => ({
-      ...{ file: fileName, start, end: start + length, text: newText },
+      file: fileName,
+      start,
+      end: start + length,
+      text: newText,
     })),
   );
 
@@ -267,10 +279,18 @@ export function isPlain(node: Node | undefined): boolean {
   return false;
 }
 const PLAIN_WORDS: ReadonlySet<ts.SyntaxKind> = new Set([
-  ...[ts.SyntaxKind.TrueKeyword, ts.SyntaxKind.FalseKeyword, ts.SyntaxKind.NullKeyword, ts.SyntaxKind.ThisKeyword],
+  ts.SyntaxKind.TrueKeyword,
+  ts.SyntaxKind.FalseKeyword,
+  ts.SyntaxKind.NullKeyword,
+  ts.SyntaxKind.ThisKeyword,
 ]);
 const STEPS: ReadonlySet<ts.SyntaxKind> = new Set([ts.SyntaxKind.PlusPlusToken, ts.SyntaxKind.MinusMinusToken]);
 const PARTS = [
-  ...[Node.isObjectLiteralExpression, Node.isArrayLiteralExpression, Node.isParenthesizedExpression],
-  ...[Node.isAsExpression, Node.isSatisfiesExpression, Node.isNonNullExpression, Node.isConditionalExpression],
+  Node.isObjectLiteralExpression,
+  Node.isArrayLiteralExpression,
+  Node.isParenthesizedExpression,
+  Node.isAsExpression,
+  Node.isSatisfiesExpression,
+  Node.isNonNullExpression,
+  Node.isConditionalExpression,
 ] as const;

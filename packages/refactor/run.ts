@@ -8,8 +8,13 @@ import type { Planned } from "./worker.ts";
 
 const SCRIPT = /\.[cm]?[jt]sx?$/;
 const ACTIONS = [
-  ...["move", "organize_imports", "fix_imports", "remove_unused"],
-  ...["change_signature", "extract_function", "extract_constant"],
+  "move",
+  "organize_imports",
+  "fix_imports",
+  "remove_unused",
+  "change_signature",
+  "extract_function",
+  "extract_constant",
 ];
 const OF_ALL_FILES = new Set(["move", "fix_imports", "change_signature"]);
 const MAX_SCRIPTS = 10_000;

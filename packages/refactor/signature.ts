@@ -167,8 +167,12 @@ function callOf(use: Node, isNew: boolean, place: string): Call | undefined {
   return parent as Call;
 }
 const PASSES_ON = [
-  ...[Node.isImportSpecifier, Node.isExportSpecifier, Node.isImportClause, Node.isNamespaceImport],
-  ...[Node.isExportAssignment, Node.isTypeQuery],
+  Node.isImportSpecifier,
+  Node.isExportSpecifier,
+  Node.isImportClause,
+  Node.isNamespaceImport,
+  Node.isExportAssignment,
+  Node.isTypeQuery,
 ] as ((node: Node) => boolean)[];
 
 function argumentsOf(

@@ -57,17 +57,21 @@ function isNeeded(source: SourceFile, start: number, length: number): boolean {
   return !isRemovable(own);
 }
 const OWNERS = [
-  ...[Node.isParameterDeclaration, Node.isBindingElement, Node.isVariableDeclaration, Node.isStatement],
-  ...[
-    Node.isPropertyDeclaration,
-    Node.isMethodDeclaration,
-    Node.isGetAccessorDeclaration,
-    Node.isSetAccessorDeclaration,
-  ],
+  Node.isParameterDeclaration,
+  Node.isBindingElement,
+  Node.isVariableDeclaration,
+  Node.isStatement,
+  Node.isPropertyDeclaration,
+  Node.isMethodDeclaration,
+  Node.isGetAccessorDeclaration,
+  Node.isSetAccessorDeclaration,
 ] as const;
 const HARMLESS = [
-  ...[Node.isImportDeclaration, Node.isImportEqualsDeclaration, Node.isFunctionDeclaration],
-  ...[Node.isTypeAliasDeclaration, Node.isInterfaceDeclaration],
+  Node.isImportDeclaration,
+  Node.isImportEqualsDeclaration,
+  Node.isFunctionDeclaration,
+  Node.isTypeAliasDeclaration,
+  Node.isInterfaceDeclaration,
 ] as const;
 
 function isRemovable(own: Node | undefined): boolean {

@@ -9,8 +9,13 @@ import { fixImports, organizeImports, removeUnused } from "./tidy.ts";
 export type Planned = { changes: Change[]; said: string; seen?: string[]; unread: string[] };
 
 const ACTIONS: Record<string, (opened: Opened) => Plan> = {
-  ...{ move, organize_imports: organizeImports, fix_imports: fixImports, remove_unused: removeUnused },
-  ...{ change_signature: changeSignature, extract_function: extractFunction, extract_constant: extractConstant },
+  move,
+  organize_imports: organizeImports,
+  fix_imports: fixImports,
+  remove_unused: removeUnused,
+  change_signature: changeSignature,
+  extract_function: extractFunction,
+  extract_constant: extractConstant,
 };
 
 async function planned(order: Order, rules: CompilerRules): Promise<Planned> {

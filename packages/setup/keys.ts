@@ -95,7 +95,7 @@ const WAYS = "zz --keys set PROVIDER, with the key on stdin, or zz --keys remove
 export async function keysFlag(zz: Zz, words: string[], ctx: Ctx): Promise<Result> {
   const [verb, provider = "", ...more] = words;
   if (!verb) return { text: listed(zz, ctx, (name) => `zz --keys set ${name}`), data: places(ctx) };
-  if (!/^(set|remove|drop)$/.test(verb)) throw usage(`Cannot '${verb}' keys: there is no such word. Write ${WAYS}.`);
+  if (!/^(set|remove|drop)$/.test(verb)) throw usage(`Cannot '${verb}' keys: no such word. Write ${WAYS}.`);
   if (more.length) throw usage("Cannot take a key from the line, where others can see it. Give it on stdin.");
   if (!provider) throw usage(`Cannot ${verb} a key: no provider is named. Write ${WAYS}.`);
   const wrong = await whyUnknown(provider, ctx);
@@ -128,7 +128,7 @@ async function whyUnknown(provider: string, ctx: Ctx): Promise<string | undefine
   const known = knownTo(ctx);
   const others = known.includes(provider) ? [] : await providers(ctx);
   if (known.includes(provider) || others.includes(provider)) return undefined;
-  return `Cannot keep a key: ${unknown("provider", provider, [...known, ...others])}`;
+  return `Cannot keep a key: ${unknown("provider", provider, new Set([...known, ...others]))}`;
 }
 
 async function keepKey(zz: Zz, provider: string, key: string, ctx: Ctx): Promise<string> {
@@ -167,8 +167,8 @@ function listed(zz: Zz, ctx: Ctx, enters: (name: string) => string): string {
   });
   return [
     ...lines,
-    ...(others.length ? [`No key, and so not asked: ${others.join(", ")}.`] : []),
-    ...(local.length ? [`No key needed, asked when named: ${local.join(", ")}.`] : []),
+    ...(others.length ? [`Without a key, and so not asked: ${others.join(", ")}.`] : []),
+    ...(local.length ? [`Asked by name alone, without a key: ${local.join(", ")}.`] : []),
   ].join("\n");
 
   function missing(name: string): string {

@@ -76,7 +76,11 @@ async function list(all: Skills, ctx: Ctx): Promise<Result> {
   const { skills, broken } = usable(all, ctx);
   const active = new Map((await activeSkills(all, ctx)).map(({ skill, why }) => [skill.name, why]));
   const data = skills.map(({ name, description, triggers, from, folder }) => ({
-    ...{ name, description, triggers, from, folder },
+    name,
+    description,
+    triggers,
+    from,
+    folder,
     active: active.has(name),
   }));
   const lines = skills.map(({ name, description, from, folder }) => {

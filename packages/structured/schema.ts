@@ -32,7 +32,7 @@ function contents(file: string, refused: string): string {
     if (size > MAX_FILE_BYTES) throw usage(`${refused}: it is larger than 1 MB. Name a file with a JSON Schema.`);
     return fs.readFileSync(file, "utf8");
   } catch (error) {
-    if (codeOf(error) === "ENOENT") throw usage(`${refused}: there is no such file. Check the path.`);
+    if (codeOf(error) === "ENOENT") throw usage(`${refused}: no such file. Check the path.`);
     throw codeOf(error) ? usage(`${refused}: ${errnoSentence(error) || (error as Error).message}`) : error;
   }
 }
@@ -75,8 +75,16 @@ const NO_KEYWORD = "none of its words is one of JSON Schema's, such as 'type' or
 // The short form
 
 const TYPES: Record<string, string> = {
-  ...{ str: "string", string: "string", text: "string", int: "integer", integer: "integer" },
-  ...{ float: "number", number: "number", bool: "boolean", boolean: "boolean", list: "array" },
+  str: "string",
+  string: "string",
+  text: "string",
+  int: "integer",
+  integer: "integer",
+  float: "number",
+  number: "number",
+  bool: "boolean",
+  boolean: "boolean",
+  list: "array",
 };
 const FIELD = /^([\p{L}_][\p{L}\p{N}_-]*)(?: (list of [^ :(?]+|[^ :(?]+))? ?(\?)? ?(?::(.*)|\((.*)\))?$/u;
 const TYPE_ALONE = /^ ?(list of \w+|\w+) ?(\?)?$/;

@@ -15,8 +15,13 @@ export interface Config {
   waitAgain: number; // ms that a later one waits, when files were saved since the map was made
 }
 export const defaults: Config = {
-  ...{ map: "sessions", most: 10_000, folder: "", ignore: [], debounce: 500 },
-  ...{ wait: 2_000, waitAgain: 300 },
+  map: "sessions",
+  most: 10_000,
+  folder: "",
+  ignore: [],
+  debounce: 500,
+  wait: 2_000,
+  waitAgain: 300,
 };
 const count = { type: "integer", minimum: 0, maximum: 10_000_000 };
 const ms = { type: "number", minimum: 0, maximum: 60_000 };

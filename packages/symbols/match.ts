@@ -55,9 +55,11 @@ const pairs = (text: string): string[] => [...new Set(Array.from(text.slice(1), 
 /** How much of the query a symbol covers: a word in its name counts twice as much as one in its comment. */
 function overlap(words: string[], { name, doc = "" }: Found): number {
   const [own, said] = [split(name), split(doc)];
-  const hits = words.map((word) =>
-    own.some((one) => alike(one, word)) ? 2 : said.some((one) => alike(one, word)) ? 1 : 0,
-  );
+  const hits = words.map((word) => {
+    if (own.some((one) => alike(one, word))) return 2;
+    if (said.some((one) => alike(one, word))) return 1;
+    return 0;
+  });
   const share = hits.filter(Boolean).length / words.length;
   return share < 0.5 ? 0 : share * (hits as number[]).reduce((a, b) => a + b, 0) - own.length / 100;
 }

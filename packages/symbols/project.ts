@@ -312,8 +312,13 @@ function indexOf(data: Data, names: readonly string[], counts: Counts, keep: Ind
   const { files, resolved } = data; // as they are now: later updates replace them
   let row = Buffer.alloc(0);
   return {
-    ...{ ...counts, names, files: [...files.keys()].filter((name) => CODE.test(name)), version: files, entries: files },
-    ...{ resolved, keep },
+    ...counts,
+    names,
+    files: [...files.keys()].filter((name) => CODE.test(name)),
+    version: files,
+    entries: files,
+    resolved,
+    keep,
     having: (...texts) => memo(texts.join("\n"), () => having(texts.map((text) => Buffer.from(text)))), // Node 24 dies searching a buffer for a string with half a character
     passed: (name) => memo(`\n${name}`, () => (files.has(name) ? passedOf(read(name)) : { imports: [], exports: [] })),
     facts: (name) => (files.has(name) && CODE.test(name) ? unpack(read(name)) : undefined),

@@ -51,8 +51,10 @@ export function openResolver(root: string, list: readonly string[], kept?: Kept,
   const state: State = { names, parentConfig, disk, ways, found, places: new Map(), hasNewAnswers: false };
   const others = openOthers(list, (name) => disk.read(`${disk.root}/${name}`));
   const keep = () => ({
-    ...{ names: hash, seen: Object.fromEntries(seen) },
-    ...{ ways: Object.fromEntries(ways), found: Object.fromEntries(found) },
+    names: hash,
+    seen: Object.fromEntries(seen),
+    ways: Object.fromEntries(ways),
+    found: Object.fromEntries(found),
   });
   return {
     prepare: (files) => prepare(state, files),

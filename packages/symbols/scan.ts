@@ -40,8 +40,14 @@ function scanCode(path: string, text: string): Facts {
   }
   const source = parse(facts, () => createSourceFile(path, text, PARSE_OPTIONS, false));
   const file: Reading = {
-    ...{ text, starts, facts, uses: new Map(), exported: new Set(), texts: [] },
-    ...{ isScript: /\.[cm]?jsx?$/.test(path), isCommonJs: false },
+    text,
+    starts,
+    facts,
+    uses: new Map(),
+    exported: new Set(),
+    texts: [],
+    isScript: /\.[cm]?jsx?$/.test(path),
+    isCommonJs: false,
     ...START,
     visit: (node) => visit(node, file),
   };

@@ -80,7 +80,7 @@ function changePiece(data: Data, root: string, { rows, gone }: NonNullable<Data[
   return Buffer.concat([preamble(text.length, head.length, zlib.crc32(text), zlib.crc32(head)), text, head]);
 }
 
-/** Replaces the old file atomically; whoever has the old one open can go on reading it. */
+/** Replaces the old file atomically; a process that has the old one open can go on reading it. */
 function writeWhole(file: string, root: string, data: Data): void {
   const temporary = `${file}.${process.pid}.${crypto.randomBytes(4).toString("hex")}.tmp`;
   makeFolder(path.dirname(file), 0o700);

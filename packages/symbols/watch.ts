@@ -13,7 +13,7 @@ const MAX_EVENTS = 4_000; // between two looks; the system forgets some when the
 const NEVER = new Set(["node_modules", ".git"]);
 /** Where the system tells of every change, also of one by another program: not over a network, where another machine may write. */
 const LOCAL_DISKS = new Set([
-  ...[0xef53, 0x9123683e, 0x58465342, 0x01021994, 0x794c7630, 0x2fc12fc1, 0xf2f52010, 0xca451a4e],
+  0xef53, 0x9123683e, 0x58465342, 0x01021994, 0x794c7630, 0x2fc12fc1, 0xf2f52010, 0xca451a4e,
 ]);
 
 export interface Watch {
@@ -48,8 +48,20 @@ interface Watching {
 /** `debounce`: ms without a further change, before it tells of one. */
 export function openWatch(root: string, debounce: () => number, clock: Clock): Watch {
   const w: Watching = {
-    ...{ root, debounce, clock, watchers: new Map(), unlisted: new Set(), touched: new Set() },
-    ...{ generation: 0, events: 0, isLost: false, isWhole: false, run: 0, seen: 0, onChange() {}, cancel() {} },
+    root,
+    debounce,
+    clock,
+    watchers: new Map(),
+    unlisted: new Set(),
+    touched: new Set(),
+    generation: 0,
+    events: 0,
+    isLost: false,
+    isWhole: false,
+    run: 0,
+    seen: 0,
+    onChange() {},
+    cancel() {},
   };
   return {
     on: (names, git, onChange) => on(w, names, git, onChange),

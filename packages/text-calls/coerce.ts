@@ -208,8 +208,17 @@ export function typesOf(schema: Schema, root: Schema, depth = 0): Set<string> {
   return new Set(all.flatMap((one) => [...one]));
 }
 const ALIASES: Record<string, string> = {
-  ...{ str: "string", text: "string", int: "integer", int32: "integer", int64: "integer", long: "integer" },
-  ...{ float: "number", double: "number", bool: "boolean", dict: "object", list: "array" },
+  str: "string",
+  text: "string",
+  int: "integer",
+  int32: "integer",
+  int64: "integer",
+  long: "integer",
+  float: "number",
+  double: "number",
+  bool: "boolean",
+  dict: "object",
+  list: "array",
 };
 
 function enumOf(schema: Schema, root: Schema): unknown[] {

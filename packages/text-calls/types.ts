@@ -1,4 +1,4 @@
-// The types of readers, of which there is one per grammar.
+// The types of readers: one reader for each grammar.
 import type { ChatRequest } from "zz";
 import type { Work } from "./json.ts";
 

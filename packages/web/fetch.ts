@@ -78,7 +78,7 @@ export function openPages(zz: Zz<Config>): Pages {
       if (!kind) throw cannot(`it is ${type || "something"} that holds no text.`);
       if (kind === "pdf" && isCut)
         throw cannot(`it is a PDF of more than ${Math.max(megabytes, MAX_PDF_BYTES / MB)} MB ("web.megabytes").`);
-      if (kind === "pdf" && isBroken) throw cannot("what came of it broke off. Try again.");
+      if (kind === "pdf" && isBroken) throw cannot("the reply broke off. Try again.");
       const read = await textFrom(
         { bytes, kind, type, url: last.href },
         Object.create(ctx, { signal: { value: signal } }),

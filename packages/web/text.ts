@@ -144,9 +144,11 @@ const NESTS = /^<\/?(div|span|section|article|main|table|ul|ol|dl|blockquote|a|b
 
 /** The text between tags, without parsing a tree. */
 function bareText(html: string): string {
-  const pieces = Array.from(piecesOf(html), (piece) =>
-    !/^<[!/a-z]/i.test(piece) ? piece : BLOCK.test(piece) ? "\n" : " ",
-  );
+  const pieces = Array.from(piecesOf(html), (piece) => {
+    if (!/^<[!/a-z]/i.test(piece)) return piece;
+    if (BLOCK.test(piece)) return "\n";
+    return " ";
+  });
   const text = pieces.join("").replace(/&(nbsp|amp|lt|gt|quot|#39);/g, (whole, name) => ENTITIES[name] ?? whole);
   return text
     .replace(/[^\S\n]+/g, " ")

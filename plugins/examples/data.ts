@@ -137,7 +137,9 @@ function compare(a: unknown, b: unknown): number {
   const [one, two] = [numberOf(a), numberOf(b)];
   if (!Number.isNaN(one) && !Number.isNaN(two)) return one - two;
   const [left, right] = [cell(a, Number.POSITIVE_INFINITY), cell(b, Number.POSITIVE_INFINITY)];
-  return left < right ? -1 : left > right ? 1 : 0;
+  if (left < right) return -1;
+  if (left > right) return 1;
+  return 0;
 }
 
 /** Reads 1,5 as a number too, but not 1,500, which is ambiguous. */

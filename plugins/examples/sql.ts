@@ -40,7 +40,7 @@ export default (zz: Zz<typeof defaults>) => {
       checkReads(sql);
       const path = ctx.files.path(file);
       if (!fs.statSync(path, { throwIfNoEntry: false })?.isFile())
-        throw new Error(`Cannot query '${file}': there is no such file. Check the path.`);
+        throw new Error(`Cannot query '${file}': no such file. Check the path.`);
       const found = await ask({ url: urlOf(path), sql, params, ...zz.config }, ctx).catch((error) => {
         throw new Error(`Cannot query '${file}': ${error.message.replace(/\.$/, "")}. Change the query.`);
       });

@@ -1,6 +1,6 @@
 // The conversation at a prompt, and questions at a terminal: the dialog that comes with zz.
 import type { Zz } from "zz";
-import type { Talk } from "./talk.ts";
+import type { Talk } from "./conversation-loop.ts";
 
 export const defaults = { history: true, offer: true, readFirst: true };
 export const settings = {
@@ -19,15 +19,15 @@ export default (zz: Zz<typeof defaults>) => {
   zz.dialog({
     name: "prompt",
     person: () => ({
-      ask: async (question, keys) => (await import("./terminal.ts")).askInOneShot(zz, question, keys),
-      secret: async (question) => (await import("./choose.ts")).askUnseen(zz.io, question),
+      ask: async (question, keys) => (await import("./ask-in-one-shot.ts")).askInOneShot(zz, question, keys),
+      secret: async (question) => (await import("./pick-from-list.ts")).askUnseen(zz.io, question),
       ...(zz.io.variable("TERM") !== "dumb" && {
-        pick: async (question, choices) => (await import("./choose.ts")).pickFromList(zz.io, question, choices),
+        pick: async (question, choices) => (await import("./pick-from-list.ts")).pickFromList(zz.io, question, choices),
       }),
-      edit: async (text, name) => (await import("./editor.ts")).openEditor(zz, text, name),
+      edit: async (text, name) => (await import("./external-editor.ts")).openEditor(zz, text, name),
     }),
     async talk(host) {
-      const { openTalk } = await import("./talk.ts");
+      const { openTalk } = await import("./conversation-loop.ts");
       talk = openTalk(zz, host);
       return talk.run();
     },

@@ -7,9 +7,7 @@ import readline from "node:readline";
 import { PassThrough } from "node:stream";
 import type { DialogHost, Zz } from "zz";
 import { clean, ERASE_BELOW, plural } from "zz/text";
-import { addLine, discard, isStarted, newDraft } from "./drafts.ts";
-import { addEntry, type History, MAX_ENTRIES, MAX_ENTRY_CHARS, openHistory } from "./history.ts";
-import { openKeys, receivePaste } from "./keys.ts";
+import { answer, isTooEarly, keepWords } from "./ask-at-prompt.ts";
 import {
   currentPrompt,
   DEFAULT_PROMPT,
@@ -23,11 +21,13 @@ import {
   showPrompt,
   startNewLine,
   tell,
-} from "./line.ts";
+} from "./input-line.ts";
+import { addLine, discard, isStarted, newDraft } from "./multi-line-drafts.ts";
 import { expandPastes, keepReportsFrom, newPastes, normalizePaste, openPasteReader, readInput } from "./pastes.ts";
-import { answer, isTooEarly, keepWords } from "./questions.ts";
-import { followSize } from "./resize.ts";
-import { say } from "./screen.ts";
+import { openKeys, receivePaste } from "./plugin-keys.ts";
+import { say } from "./prompt-rows.ts";
+import { followSize } from "./redraw-on-resize.ts";
+import { addEntry, type History, MAX_ENTRIES, MAX_ENTRY_CHARS, openHistory } from "./typed-history.ts";
 
 const HIDE_PASTES = "\x1b[?2004l"; // pastes arrive as if they were typed
 const MARK_PASTES = "\x1b[?2004h";
@@ -52,16 +52,28 @@ export function openKeyboard(zz: Zz, host: DialogHost, onLeave: (code: number) =
   const others = stdout.listeners("resize");
   const editor = openEditor(input, screen, isDumb, history);
   const keyboard: Keyboard = {
-    ...{ zz, host, editor, screen, isDumb, history, onLeave },
-    ...{ pastes: newPastes(), draft: newDraft(), question: { isPaged: false }, queue: [], held: [] },
-    ...{
-      onChange: () => {},
-      onInput: () => {},
-      onResized: () => {},
-      terminalUsers: 0,
-      lastInterrupt: Number.NEGATIVE_INFINITY,
-    },
-    ...{ prompt: DEFAULT_PROMPT, isPromptDue: false, isMuted: false, isClosed: false, isCutShort: false },
+    zz,
+    host,
+    editor,
+    screen,
+    isDumb,
+    history,
+    onLeave,
+    pastes: newPastes(),
+    draft: newDraft(),
+    question: { isPaged: false },
+    queue: [],
+    held: [],
+    onChange: () => {},
+    onInput: () => {},
+    onResized: () => {},
+    terminalUsers: 0,
+    lastInterrupt: Number.NEGATIVE_INFINITY,
+    prompt: DEFAULT_PROMPT,
+    isPromptDue: false,
+    isMuted: false,
+    isClosed: false,
+    isCutShort: false,
   };
   followSize(keyboard, others);
   takeInput(keyboard, input);

@@ -75,9 +75,21 @@ async function searchFor(args: Args, ctx: Ctx, ripgrep: string, once: Once) {
   const matches = checkedArgs(args);
   const asked = { query, regex, ignoreCase };
   const search: Search = {
-    ...{ ctx, once, finder: finder(asked, ctx.signal, ctx.io.clock), isFolder: false, hits: [], stuck: [], found: [] },
-    ...{ most: Math.min(args.limit ?? MAX_HITS, MAX_HITS), around: [args.before ?? 0, args.after ?? 0], near: 0 },
-    ...{ more: 0, moreFiles: 0, batch: [], batchChars: 0, lost: [] },
+    ctx,
+    once,
+    finder: finder(asked, ctx.signal, ctx.io.clock),
+    isFolder: false,
+    hits: [],
+    stuck: [],
+    found: [],
+    most: Math.min(args.limit ?? MAX_HITS, MAX_HITS),
+    around: [args.before ?? 0, args.after ?? 0],
+    near: 0,
+    more: 0,
+    moreFiles: 0,
+    batch: [],
+    batchChars: 0,
+    lost: [],
   };
   const where = ctx.files.path(path);
   const stat: Stats | undefined = statSync(where, { throwIfNoEntry: false });

@@ -8,7 +8,7 @@ import type { Ctx, GitDoubt, Kind, Need, Needs, Result, Verdict, Zz } from "zz";
 import { clip, keptVariables, plural, removeTree, visible, withoutValues } from "zz/text";
 import { familyOf } from "./family.ts";
 import type { Judged } from "./judge/index.ts";
-import { lendSandbox } from "./service.ts";
+import { sandboxService } from "./service.ts";
 import { type Config, defaults, settings } from "./settings.ts";
 import type { View } from "./view.ts";
 
@@ -50,14 +50,13 @@ export default (zz: Zz<typeof defaults>) => {
     render: ({ data }) => inOneRow(data as Shown),
   });
 
-  lendSandbox(
-    zz,
-    (ctx) => sandboxName(zz.config, ctx),
-    openedForService,
-    async (ctx, reads) => {
-      const { openLook } = await import("./look.ts");
-      return openLook(ctx, reads);
-    },
+  zz.service(
+    "sandbox",
+    sandboxService({
+      find: (ctx) => sandboxName(zz.config, ctx),
+      open: openedForService,
+      openReader: async (ctx, folders) => (await import("./look.ts")).openLook(ctx, folders),
+    }),
   );
   zz.layer({
     name: "sandbox",
@@ -133,9 +132,11 @@ async function judgeCommand(command: string, ctx: Ctx, { except }: Pick<Config, 
   const { root, permissions } = ctx;
   const { rules } = permissions;
   const denied = (kind: Kind, all: string[] = []) =>
-    rules.flatMap(({ verdict, kind: one, name }) =>
-      isClosed(verdict, kind) && one === kind ? (name === undefined ? all : [name]) : [],
-    );
+    rules.flatMap(({ verdict, kind: one, name }) => {
+      if (!(isClosed(verdict, kind) && one === kind)) return [];
+      if (name === undefined) return all;
+      return [name];
+    });
   const isClosed = (verdict: Verdict, kind: Kind) => verdict === "deny" || (verdict === "ask" && kind === "read");
   const env = envOf(ownVariables(ctx));
   const lists = {
@@ -278,7 +279,7 @@ function commandIn(line: string): string {
   );
 }
 
-async function sandboxName({ sandbox }: Config, { programs }: Ctx): Promise<string | undefined> {
+async function sandboxName({ sandbox }: Config, { programs }: Pick<Ctx, "programs">): Promise<string | undefined> {
   return sandbox === "off" ? undefined : (await import("./sandbox.ts")).findSandbox(programs);
 }
 
@@ -290,7 +291,7 @@ function sandboxLine(sandbox: string | undefined, net: Net, strict = false): str
       : net === "none"
         ? strict
           ? "no network"
-          : "no network, but a host that it tries is asked for"
+          : "no network, unless you allow a host that it tries"
         : `of the network ${net.join(", ")}`;
   return `Sandbox ${sandbox}: it writes ${strict ? "nothing, since nobody was asked" : "only in the project"}; ${reach}.`;
 }
@@ -299,8 +300,11 @@ function sandboxLine(sandbox: string | undefined, net: Net, strict = false): str
 const GIT = gitWith({ "core.fsmonitor": "false" });
 /** Nor does it show more than its plain form, whatever the person's own configuration says: it stays in this repository. */
 const GIT_UNASKED = gitWith({
-  ...{ "core.fsmonitor": "false", "submodule.recurse": "false", "diff.submodule": "short" },
-  ...{ "status.submoduleSummary": "false", "grep.fallbackToNoIndex": "false" },
+  "core.fsmonitor": "false",
+  "submodule.recurse": "false",
+  "diff.submodule": "short",
+  "status.submoduleSummary": "false",
+  "grep.fallbackToNoIndex": "false",
 });
 function gitWith(all: Record<string, string>): Record<string, string> {
   const pairs = Object.entries(all);
@@ -310,8 +314,12 @@ function gitWith(all: Record<string, string>): Record<string, string> {
 
 /** Without a network, package managers need not try again and again, for up to minutes. */
 const WITHOUT_RETRIES = {
-  ...{ npm_config_fetch_retries: "0", YARN_HTTP_RETRY: "0", PIP_RETRIES: "0", UV_HTTP_RETRIES: "0" },
-  ...{ CARGO_NET_RETRY: "0", BUNDLE_RETRY: "0" },
+  npm_config_fetch_retries: "0",
+  YARN_HTTP_RETRY: "0",
+  PIP_RETRIES: "0",
+  UV_HTTP_RETRIES: "0",
+  CARGO_NET_RETRY: "0",
+  BUNDLE_RETRY: "0",
 };
 
 function checkTime(ms: number, maxMs: number): void {
@@ -434,7 +442,8 @@ async function openedSandbox(ctx: Ctx, net: Net, readonly: boolean, view: View |
     ? { ...(await hiddenFromView(ctx, view, closed.hide)), tmp: await own.tmp() }
     : await hiddenHome(ctx, closed.hide);
   return {
-    ...{ keep: closed.keep, absent: closed.absent },
+    keep: closed.keep,
+    absent: closed.absent,
     ...(await openSandbox({ programs: ctx.programs, root: ctx.root, write, ...closed, net, readonly, ...more })),
   };
 }

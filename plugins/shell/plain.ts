@@ -80,8 +80,11 @@ function partOf(reader: Reader): Part | undefined {
   }
 }
 
-const redirectOf = ([, to, both, err]: RegExpExecArray): string =>
-  both || err ? ` ${both ?? err}` : to === "&>" ? " >/dev/null 2>&1" : ` ${to}/dev/null`;
+const redirectOf = ([, to, both, err]: RegExpExecArray): string => {
+  if (both || err) return ` ${both ?? err}`;
+  if (to === "&>") return " >/dev/null 2>&1";
+  return ` ${to}/dev/null`;
+};
 
 function wordOf(reader: Reader): string | Glob | undefined {
   const bracket = reader.take(BRACKET)?.[0];

@@ -19,20 +19,29 @@ export const OUTSIDE = [
   "(deny lsopen)",
   "(deny job-creation)",
   `(deny mach-lookup ${[
-    ...["com.apple.coreservices.launchservicesd", "com.apple.lsd.open", "com.apple.coreservices.appleevents"],
+    "com.apple.coreservices.launchservicesd",
+    "com.apple.lsd.open",
+    "com.apple.coreservices.appleevents",
     // The keychain.
-    ...["com.apple.SecurityServer", "com.apple.securityd.xpc", "com.apple.secd", "com.apple.security.agent"],
-    ...["com.apple.security.authhost", "com.apple.ctkd.token-client", "com.apple.accountsd.accountmanager"],
+    "com.apple.SecurityServer",
+    "com.apple.securityd.xpc",
+    "com.apple.secd",
+    "com.apple.security.agent",
+    "com.apple.security.authhost",
+    "com.apple.ctkd.token-client",
+    "com.apple.accountsd.accountmanager",
     // The pasteboard, the screen, the person's own data.
-    ...["com.apple.pasteboard.1", "com.apple.pbs.fetch_services", "com.apple.windowserver.active"],
-    ...[
-      "com.apple.screencapture.interactive",
-      "com.apple.replayd",
-      "com.apple.tccd",
-      "com.apple.AddressBook.ContactsAccountsService",
-    ],
+    "com.apple.pasteboard.1",
+    "com.apple.pbs.fetch_services",
+    "com.apple.windowserver.active",
+    "com.apple.screencapture.interactive",
+    "com.apple.replayd",
+    "com.apple.tccd",
+    "com.apple.AddressBook.ContactsAccountsService",
     // Requests that another program makes.
-    ...["com.apple.nsurlsessiond", "com.apple.nsurlstorage-cache", "com.apple.CoreLocation.agent"],
+    "com.apple.nsurlsessiond",
+    "com.apple.nsurlstorage-cache",
+    "com.apple.CoreLocation.agent",
   ]
     .map((name) => `(global-name ${JSON.stringify(name)})`)
     .join(" ")})`,

@@ -34,7 +34,9 @@ export const settings = {
         description: "ask: unknown commands run on a copy, and zz asks about changes; before, off: it asks first",
       },
       maxCopyMB: {
-        ...{ type: "number", minimum: 1, maximum: 1_000_000 },
+        type: "number",
+        minimum: 1,
+        maximum: 1_000_000,
         description: "MB that a command may change on its copy of the project",
       },
     },

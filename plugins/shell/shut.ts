@@ -20,10 +20,24 @@ export function shutSandbox(programs: Programs, name: string, argv: string[], on
   const mounts = LIBRARIES.split(" ").flatMap((at) => ["--ro-bind-try", at, at]);
   const calls = seccompFilter({ unix: false });
   const args = [
-    ...["--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL", "--clearenv", "--chdir", "/"],
+    "--unshare-all",
+    "--die-with-parent",
+    "--new-session",
+    "--cap-drop",
+    "ALL",
+    "--clearenv",
+    "--chdir",
+    "/",
     ...(calls ? ["--seccomp", "3"] : []),
-    ...[...mounts, "--dev", "/dev", ...only.flatMap((at) => ["--ro-bind", at, at])],
-    ...["--remount-ro", "/dev", "--remount-ro", "/", "--"],
+    ...mounts,
+    "--dev",
+    "/dev",
+    ...only.flatMap((at) => ["--ro-bind", at, at]),
+    "--remount-ro",
+    "/dev",
+    "--remount-ro",
+    "/",
+    "--",
   ];
   return { name, argv: [locate(programs, "bwrap", [])!, ...args, ...argv], ...(calls && { third: calls }) };
 }

@@ -134,7 +134,17 @@ function make(programs: Programs, { unshare, mount }: Tools, root: string, base:
   const [lower, mounted] = isPlainName(root) ? [root, "-"] : [at("lower"), root];
   const layers = `lowerdir=${lower},upperdir=${at("upper")},workdir=${at("work")},userxattr`;
   const inside = (options: string, argv: string[]) => [
-    ...[unshare, "-Urm", "--", "/bin/sh", "-c", MOUNT, "sh", mount, own, mounted, options],
+    unshare,
+    "-Urm",
+    "--",
+    "/bin/sh",
+    "-c",
+    MOUNT,
+    "sh",
+    mount,
+    own,
+    mounted,
+    options,
     ...argv,
   ];
   return {

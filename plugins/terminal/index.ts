@@ -1,13 +1,13 @@
 // How things look on a terminal: a live line while something runs, calls as they are announced and as they end, the
 // rendered answer, one line of figures after it, and the prompt. Everything but the answer goes to stderr.
 import type { Zz } from "zz";
-import type { Look } from "./markdown.ts";
 import { isPlainLine } from "./plain-line.ts";
-import { promptOf } from "./prompt.ts";
+import { promptOf } from "./prompt-mark.ts";
+import type { Look } from "./render-markdown.ts";
 import { defaults, isRich, look, openScreen, readColours } from "./screen.ts";
 import { addShowImage } from "./show-image.ts";
+import { showTurns } from "./show-turn.ts";
 import { STYLES } from "./styles.ts";
-import { showTurns } from "./turn.ts";
 
 export { defaults };
 export const settings = {
@@ -29,11 +29,15 @@ export const settings = {
         description: "calls as they begin and end, as they end, only those that failed, or none",
       },
       resultLines: {
-        ...{ type: "integer", minimum: 0, maximum: 1_000 },
+        type: "integer",
+        minimum: 0,
+        maximum: 1_000,
         description: "lines of what a call gave, shown under its row",
       },
       diffRows: {
-        ...{ type: "integer", minimum: 1, maximum: 10_000 },
+        type: "integer",
+        minimum: 1,
+        maximum: 10_000,
         description: "rows of the diff of an edit that nobody was asked about",
       },
       stats: { type: "boolean", description: "time, tokens and calls after each answer" },
@@ -60,7 +64,7 @@ export default (zz: Zz<typeof defaults>) => {
   showTurns(zz, screen);
   addShowImage(zz, screen);
   zz.wrap("preview", async ({ about, changes }) => {
-    const { newRoom, renderDiff } = await import("./diff.ts");
+    const { newRoom, renderDiff } = await import("./draw-diff.ts");
     if (!screen.theme) await readColours(screen).catch(() => {});
     const [theme, room] = [look(screen), newRoom()];
     const { removed, added, changed: strong, dim, syntax } = theme;
@@ -93,7 +97,7 @@ const languageOf = (path: string): string => /[^./\\]+$/.exec(path)?.[0].toLower
 /** The answer as it is shown; what reads Markdown is heavy, and a plain line needs none of it. */
 async function rendered(answer: string, look: Look): Promise<string> {
   if (isPlainLine(answer, look.width)) return answer;
-  const { renderMarkdown } = await import("./markdown.ts");
+  const { renderMarkdown } = await import("./render-markdown.ts");
   const code = look.theme.syntax && CODE.test(answer) ? await import("./highlight.ts") : undefined;
   return renderMarkdown(answer, { ...look, highlight: code?.highlight });
 }

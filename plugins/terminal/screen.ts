@@ -1,8 +1,8 @@
 // The screen: whether a person watches, which styles it has, and rows that are printed around the live line.
 import type { Zz } from "zz";
 import { terminalColumns, width } from "zz/text";
-import { shortenToColumns } from "./format.ts";
-import { liveLine } from "./live.ts";
+import { liveLine } from "./live-row.ts";
+import { shortenToColumns } from "./shorten-for-rows.ts";
 import type { Cell } from "./sixel.ts";
 import { PLAIN, type Theme, type ThemeName } from "./styles.ts";
 
@@ -49,8 +49,17 @@ export function openScreen(io: Screen["io"], config: Screen["config"]): Screen {
   const on = () => screen.live && Boolean(io.stderr.isTTY) && !screen.questions && !isPlain(screen);
   const where = { on, io, look: () => look(screen) };
   const screen: Screen = {
-    ...{ io, config, dumb: io.variable("TERM") === "dumb", line: liveLine(where) },
-    ...{ live: false, stays: false, idle: true, questions: 0, since: 0, calls: [], pictures: new Map() },
+    io,
+    config,
+    dumb: io.variable("TERM") === "dumb",
+    line: liveLine(where),
+    live: false,
+    stays: false,
+    idle: true,
+    questions: 0,
+    since: 0,
+    calls: [],
+    pictures: new Map(),
   };
   return screen;
 }

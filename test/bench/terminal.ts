@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { TestContext } from "node:test";
 import { highlight } from "../../plugins/terminal/highlight.ts";
-import { renderMarkdown } from "../../plugins/terminal/markdown.ts";
+import { renderMarkdown } from "../../plugins/terminal/render-markdown.ts";
 import { themeOf } from "../../plugins/terminal/theme.ts";
 import type { Figure } from "../support/bench.ts";
 import { having } from "../support/having.ts";

@@ -1,8 +1,9 @@
 // Leaving a conversation and coming back to it: what zz says at the end, shows at the start, and lists of each session.
 import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
-import { appendFileSync } from "node:fs";
+import { appendFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
+import { processStartTime } from "../../kernel/system/temporary-files.ts";
 import { askable, DONE, delta, refuse, say, stream } from "../support/fake/openai.ts";
 import { repl, TAB } from "../support/repl.ts";
 import { place, zz } from "../support/run.ts";
@@ -28,6 +29,7 @@ test("The last conversation is offered once, and Tab on the empty line continues
   const zz = await repl(t, size);
   await zz.say("mend the typo in the long explanation of prices");
   await zz.leave();
+  match(zz.screen(), /^To come back: zz -c, or\nzz --session \S+$/m);
   const again = await repl(t, { where: zz.where, ...size });
   const shown = await again.sees(/^Tab continues “mend.*” \(just now\)$/m);
   for (const row of shown.split("\n")) ok(row.length < size.cols, row);
@@ -44,11 +46,13 @@ test("The last conversation is offered once, and Tab on the empty line continues
   equal(zz.where.sessions().length, 2);
 });
 
-test("The last conversation is not offered with -c, nor where the settings say so", async (t) => {
+test("The last conversation is not offered with -c, where the settings say so, or while another zz has it", async (t) => {
   const model = await askable([say("Good.")]);
-  for (const args of [["-c"], ["--config", "off.json"]]) {
+  for (const args of [["-c"], ["--config", "off.json"], []]) {
     const where = place({ "off.json": { repl: { offer: false } } });
     await zz(where, [...model.args, "--once", "hi"]);
+    const lock = join(where.home, "sessions", `${where.sessions()[0]![0].id}.lock`);
+    if (!args.length) writeFileSync(lock, `${process.ppid} ${processStartTime(process.ppid)}`);
     const talk = await repl(t, { where, args });
     await talk.say("again", /again[\s\S]*Good\./);
     doesNotMatch(talk.screen(), /Tab continues/);

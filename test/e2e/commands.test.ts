@@ -4,7 +4,7 @@ import { chmodSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, type TestContext, test } from "node:test";
 import type { Entry } from "../../kernel/contract.ts";
-import { fillTemplate, frontMatter } from "../../kernel/conversation/system-prompt.ts";
+import { fillTemplate, frontMatter } from "../../kernel/conversation/prompt-files.ts";
 import { drawTree } from "../../plugins/conversation.ts";
 import { page } from "../../plugins/lists.ts";
 import { aligned } from "../../plugins/status.ts";
@@ -54,7 +54,7 @@ describe("the conversation", () => {
     await tells("/new", /A new conversation\. The other is kept: \/sessions load \d{8}-/);
     await say("two");
     deepEqual(sent(), ["two"]);
-    const [, id] = /This is a copy now: (\S+)\./.exec(await tells("/fork", "This is a copy now"))!;
+    const [, id] = /You are in a copy now: (\S+)\./.exec(await tells("/fork", "You are in a copy now"))!;
     await say("three");
     deepEqual(sent(), ["two", "ok", "three"]);
     const texts = (lines: any[]) => lines.flatMap(({ message }) => message?.text ?? []);
@@ -163,7 +163,7 @@ describe("status", () => {
       /^model {9}script\/model$/m,
       /^since start {3}\d+ s; 3 turns in this conversation\ntokens {8}244 in, 36 out\ntools {9}2 calls, 1 of them failed$/m,
       /^errors +1, the last: .*no such model\nedits {9}1 applied, 0 undone, 1 refused\nplugins {7}\d+ loaded, 0 failed$/m,
-      /^permissions {3}1 rule beside zz's own/m,
+      /^permissions {3}1 rule besides zz's own/m,
     ])
       match(shown, row);
   });
@@ -230,7 +230,7 @@ describe("settings", () => {
     const { it, tells } = await sit(t);
     const file = () => JSON.parse(readFileSync(join(it.home, "zz.config.json"), "utf8"));
     await tells("/config timeout", "timeout = not set (300)\nseconds that a provider may be silent");
-    await tells("/config colour", "Cannot show 'colour': there is no such setting.");
+    await tells("/config colour", "Cannot show 'colour': no such setting.");
     await tells("/config rounds 5", "rounds is 5 now (was not set).");
     equal(file().rounds, 5);
     await tells("/config", /^\* rounds +5 +rounds of tools/m);
@@ -365,8 +365,13 @@ describe("tables", () => {
     const back = { id: 3, parent: null, at: "", type: "back" } as Entry;
     const aside = { role: "user" as const, text: "lint\n5", aside: true as const };
     const entries = [
-      ...[entry(1, null, "user"), entry(2, 1, "assistant", ""), back, entry(4, 3, "user")],
-      ...[{ ...entry(5, 4, "user"), message: aside }, entry(6, 5, "assistant"), entry(9, 7, "user")],
+      entry(1, null, "user"),
+      entry(2, 1, "assistant", ""),
+      back,
+      entry(4, 3, "user"),
+      { ...entry(5, 4, "user"), message: aside },
+      entry(6, 5, "assistant"),
+      entry(9, 7, "user"),
     ];
     const branch = entries.filter(({ id }) => id > 2);
     deepEqual(drawTree(entries, branch, 80), ["  ○ #1 m1", "● #4 m4 → m6", "    told: lint 5", "● #9 m9"]);

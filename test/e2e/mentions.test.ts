@@ -32,7 +32,8 @@ const NOTES = (name: string) => fileBlock(name, "1\tremember");
 async function talk(t: TestContext, home: Record<string, string> = {}) {
   const { it, tells } = await sit(t, { files: FILES, home });
   return {
-    ...{ it, tells },
+    it,
+    tells,
     async send(line: string) {
       const { notes } = await it.ask(line);
       return { told: notes.join("\n"), ...it.requests.at(-1)!.messages.findLast(({ role }) => role === "user")! };

@@ -449,7 +449,7 @@ describe("bad input is one sentence", () => {
     ["no model", ["hi"], 2, /^No model to ask: .*OPENAI_API_KEY.*Ollama.*--model.*offline/],
     ["a model of no provider", ["-m", "opnai/m", "hi"], 2, /no provider 'opnai'\. Did you mean 'openai'\?/],
     ["a base URL that is none", ["-m", "openai/m", "--key", "x", "--base-url", "nonsense", "hi"], 2, /not a URL.*--base-url/],
-    ["a folder that is not there", ["--cwd", "none", "hi"], 2, /--cwd 'none': there is no such folder/],
+    ["a folder that is not there", ["--cwd", "none", "hi"], 2, /--cwd 'none': no such folder/],
     ["settings that are not there", ["--config", "none.json", "hi"], 2, /settings '.*none\.json': no such file/],
   ]; // biome-ignore format: a table
   for (const [what, args, code, words] of rows)

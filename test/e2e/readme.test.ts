@@ -8,6 +8,7 @@ import { type Script, serve } from "../support/fake/http.ts";
 import { askable, say } from "../support/fake/openai.ts";
 import { DOCS, inRoot, PAGES, page, snippet, snippets } from "../support/pages.ts";
 import { type How, place, ROOT, withEnvironment, zz } from "../support/run.ts";
+import { testFiles } from "../support/suites.ts";
 
 test("README.md leads to every page, and links of all pages lead somewhere, to a heading too", () => {
   for (const name of DOCS) ok(page("README.md").includes(`](docs/${name})`), name);
@@ -39,10 +40,10 @@ test("README: the two commands are what .ci/run runs, and npm test runs everythi
   const commands = snippet("npm ci &&").trim();
   for (const command of commands.split(/\n| && /)) ok(ci.includes(command), command);
   equal(scripts.test, "npm run build && node test/support/all.ts");
-  const [, folders = ""] = /: "\{([\w,]+)\}"/.exec(inRoot("test/support/all.ts")) ?? [];
+  const folders = new Set(testFiles(false).flatMap((file) => /^test\/(\w+)\//.exec(file)?.[1] ?? []));
   const others = ["all", "bench", "slow", "support"]; // of `npm run test:all` and `npm run bench`
   const there = readdirSync(join(ROOT, "test")).filter((name) => !others.includes(name));
-  deepEqual(folders.split(",").sort(), there.sort());
+  deepEqual([...folders].sort(), there.sort());
   match(scripts.check, /tsc && biome check/);
   match(inRoot("build/build.js"), /tsc", "-p", "tsconfig\.json"/, "the build checks all types");
   ok(ci.includes("npm run check"), "the style is a step of its own");

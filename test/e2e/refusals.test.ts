@@ -159,6 +159,9 @@ test("How long a command may take is in the settings, told to the model and kept
 
 test("/auto-apply does not say that edits ask while a flag allows them", async (t) => {
   const { tells } = await sit(t, { allow: { write: ["."] } });
-  await tells("/auto-apply", "/auto-apply is on by --allow-write=.; /permissions lists it; use on or off.");
+  await tells(
+    "/auto-apply",
+    "/auto-apply is on by --allow-write=.; /permissions lists it. /auto-apply off turns it off.",
+  );
   await tells("/auto-apply off", "Edits are still made without asking by --allow-write=.");
 });

@@ -107,6 +107,14 @@ test("/show and Ctrl+O show all that a call gave, page by page", async (t) => {
   await zz.say("/show 9", /Cannot show '9': say a number from 1\s+\(the\s+last\)\s+to\s+2\./);
 });
 
+test("/show wraps a line with tabs once, at the columns where they end", async (t) => {
+  const where = place({ "a.ts": "\treturn items.reduce((sum, item) => sum);\n" });
+  const script = [call(["read_file", { path: "a.ts" }]), say("Done.")];
+  const zz = await repl(t, { where, rows: 15, cols: 40, script });
+  await zz.say("go", /Done\.[\s\S]*›\s*$/);
+  await zz.say("/show", /^1 {15}return\nitems\.reduce\(\(sum, item\) => sum\);\n/m);
+});
+
 test("/show has the whole of an output that was too long for the model, and Escape leaves it", async (t) => {
   const clock = standingClock();
   const script = [run("seq -f 'a rather long row %g' 5000"), say("Done.")];

@@ -78,8 +78,8 @@ describe("/sessions", () => {
     const { tells } = await among(t);
     for (const [line, says] of [
       ["/sessions laod", "Cannot run '/sessions laod': use one of new, all, search, load, rename, delete, export."],
-      ["/sessions load nope", "Cannot find a session 'nope': no id begins like that, or several do."],
-      ["/sessions load beta", "Cannot find a session 'beta': no id begins like that, or several do."],
+      ["/sessions load nope", "Cannot find the session 'nope': no id begins like that."],
+      ["/sessions load beta", "Cannot find the session 'beta': 2 ids begin like that."],
       ["/rename", "Cannot rename to nothing: give a title, /rename TITLE."],
       ["/sessions rename Fine", "Cannot rename this conversation: nothing of it is saved yet."],
       ["/sessions delete", "Cannot delete nothing: give an id"],

@@ -68,6 +68,16 @@ async function setUp(t: TestContext, rows: [question: string, ...answers: string
   return { it, notes, where: { ...place(), home: it.home } };
 }
 
+test("Without a model, a folder that brings something is asked about after /setup", async () => {
+  const term = terminal(place({ ".zz/plugins/hello.ts": "export default () => {};", ".mcp.json": "{}" }), []);
+  await at(term, SELECT, DOWN, DOWN, DOWN, ENTER);
+  await term.sees(/offline[\s\S]*› \/trust\n[\s\S]*\.zz\/plugins\/hello\.ts\n[\s\S]*Load it\?/);
+  match(term.screen(), /\.mcp\.json\s+are\s+left\s+out,\s+like\s+1\s+other\s+file\s+of\s+this\s+folder:/);
+  term.type("n");
+  await term.sees(/Left out\. \/trust asks again\.[\s\S]*›\s*$/);
+  await leave(term);
+});
+
 test("Going on offline is kept: the next start does not ask", async () => {
   const where = place();
   const term = terminal(where, []);
@@ -250,8 +260,8 @@ test("/keys tells where each key is and shows none; PROVIDER enters one hidden, 
 test("--keys names --key, and says which providers need no key", async () => {
   const { stdout } = await zz(place(), ["--keys", "--key", SECRET, "--base-url", "http://127.0.0.1:49/v1"]);
   match(stdout, /^openai +--key, goes to 127\.0\.0\.1:49$/m);
-  match(stdout, /^No key, and so not asked: (?!.*(llamacpp|lmstudio|sglang|vllm)).*groq/m);
-  match(stdout, /^No key needed, asked when named: llamacpp, lmstudio, sglang, vllm\.$/m);
+  match(stdout, /^Without a key, and so not asked: (?!.*(llamacpp|lmstudio|sglang|vllm)).*groq/m);
+  match(stdout, /^Asked by name alone, without a key: llamacpp, lmstudio, sglang, vllm\.$/m);
   doesNotMatch(stdout, /sk-/);
 });
 

@@ -2,13 +2,15 @@
 import { deepEqual, equal, throws } from "node:assert/strict";
 import { test } from "node:test";
 import type { Answer, Tool } from "../../kernel/contract.ts";
-import { frontMatter, shortenToTokens } from "../../kernel/conversation/system-prompt.ts";
+import { frontMatter } from "../../kernel/conversation/prompt-files.ts";
+import { shortenToTokens } from "../../kernel/conversation/system-prompt.ts";
 import { assertPhaseChange } from "../../kernel/events.ts";
 import { findTool } from "../../kernel/plugins/run-call.ts";
 import { exitCode, parseCommand } from "../../kernel/program/command-line.ts";
 import { parseFlags } from "../../kernel/program/parse-flags.ts";
 import { KERNEL_FLAGS } from "../../kernel/settings/flag-table.ts";
-import { clean, nearest } from "../../kernel/text/words.ts";
+import { nearest } from "../../kernel/text/did-you-mean.ts";
+import { clean } from "../../kernel/text/show-safely.ts";
 
 const show = (value: unknown) => JSON.stringify(value);
 

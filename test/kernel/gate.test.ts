@@ -29,8 +29,18 @@ fs.symlinkSync("/nowhere/at/all", join(root, "dangling"));
 const ALL: Options["allow"] = { read: true, write: true, run: true, net: true, env: true };
 /** What zz goes by in its home, and what the model is told from there. */
 const OWN = [
-  ...["zz.config.json", "permissions.json", "keys.json", "history", "sessions/s.jsonl", "plugins/x.ts", "prompts/x.md"],
-  ...["skills/x/SKILL.md", "memory/INDEX.md", "SOUL.md", ".zz/SOUL.md", "trust.json"],
+  "zz.config.json",
+  "permissions.json",
+  "keys.json",
+  "history",
+  "sessions/s.jsonl",
+  "plugins/x.ts",
+  "prompts/x.md",
+  "skills/x/SKILL.md",
+  "memory/INDEX.md",
+  "SOUL.md",
+  ".zz/SOUL.md",
+  "trust.json",
 ];
 const saying = (name: string, verdict: Verdict): Need => ({ name, verdict, why: "so it is" });
 const UNSURE = saying("echo $(x)", "ask");
@@ -517,7 +527,10 @@ test("What differs between two versions of a file is seen in the question", asyn
   let content: Uint8Array = Buffer.alloc(0);
   const tool = (zz: Zz) =>
     zz.tool({
-      ...{ name: "put", description: "d", params: {}, changes: true },
+      name: "put",
+      description: "d",
+      params: {},
+      changes: true,
       run: (_, { files }) => files.write("file", content).then(() => ""),
     });
   const zz = await harness({ plugins: [{ name: "put", default: tool }] }, t);

@@ -1,5 +1,5 @@
 // The two verbs by which plugins reach in: on() sees, wrap() changes. Each has what is around it, and a limit.
-import { deepEqual, equal, rejects } from "node:assert/strict";
+import { deepEqual, equal, match, rejects } from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { Zz } from "zz";
 import { harness, type Inline } from "zz/test";
@@ -42,6 +42,28 @@ describe("what is registered wrongly is refused when its plugin is loaded, in wo
   ]; // biome-ignore format: a table
   for (const [what, plugin] of FITTING)
     test(`but not ${what}`, (t) => harness({ plugins: [plugin] }, t).then(() => {}));
+});
+
+describe("zz.service()", () => {
+  const offers = (word: string) => (zz: any) => zz.service("word", { say: () => word });
+  const said = (zz: { ctx: any }) => zz.ctx.service("word")?.say();
+
+  test("lends an object to all plugins until its plugin is gone, and no model can call it", async () => {
+    const zz = await harness({ plugins: [offers("hi")] });
+    equal(said(zz), "hi");
+    match((await zz.call("word", {})).text, /^Cannot call 'word': there is no tool 'word'/);
+    await zz.close();
+    equal(said(zz), undefined);
+  });
+
+  test("has one offer for a name", () =>
+    rejects(harness({ plugins: [offers("a"), offers("b")] }), /: service 'word' is already there, from '.*'/));
+
+  test("takes an object", () =>
+    rejects(
+      harness({ plugins: [(zz: any) => zz.service("word", "hi")] }),
+      /in service 'word', "offer" must be an object/,
+    ));
 });
 
 describe("zz.on()", () => {
@@ -122,7 +144,10 @@ describe("a tool that overrides another", () => {
 test("A tool's render() sees the arguments", async (t) => {
   const plugin = (zz: Zz) =>
     zz.tool({
-      ...{ name: "it", description: "d", params: { word: "string" }, run: () => "ran" },
+      name: "it",
+      description: "d",
+      params: { word: "string" },
+      run: () => "ran",
       render: ({ text }, width, { word }) => `${text} ${word} ${typeof width}`,
     });
   const zz = await harness({ plugins: [plugin] }, t);

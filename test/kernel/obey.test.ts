@@ -148,7 +148,9 @@ describe("a tool whose needs() or preview()", () => {
       };
       const plugin = (zz: Zz) =>
         zz.tool({
-          ...{ name: "it", description: "d", run: () => "ran" },
+          name: "it",
+          description: "d",
+          run: () => "ran",
           needs: part === "needs" ? hangs : () => ({ net: ["x.example"] }),
           preview: hangs,
         });

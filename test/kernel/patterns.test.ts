@@ -16,12 +16,11 @@ import { put } from "../support/repository.ts";
 import { place, zz } from "../support/run.ts";
 import { runs } from "../support/runs.ts";
 
-const slowText = (pattern: string, text: string): boolean =>
-  pattern === ""
-    ? text === ""
-    : pattern[0] === "*"
-      ? slowText(pattern.slice(1), text) || (text !== "" && slowText(pattern, text.slice(1)))
-      : text !== "" && (pattern[0] === "?" || pattern[0] === text[0]) && slowText(pattern.slice(1), text.slice(1));
+const slowText = (pattern: string, text: string): boolean => {
+  if (pattern === "") return text === "";
+  if (pattern[0] === "*") return slowText(pattern.slice(1), text) || (text !== "" && slowText(pattern, text.slice(1)));
+  return text !== "" && (pattern[0] === "?" || pattern[0] === text[0]) && slowText(pattern.slice(1), text.slice(1));
+};
 /** Of a path's folders or a command's words: it covers what follows it. */
 const slowParts = (pattern: string[], parts: string[]): boolean => {
   const [first, ...rest] = pattern;

@@ -31,7 +31,9 @@ for (const [what, before, after, expected] of ROWS)
   test(`A question of a large file shows its differences, or is none: ${what}`, async (t) => {
     const put = (zz: Zz) =>
       zz.tool({
-        ...{ name: "put", description: "Puts it there.", changes: true },
+        name: "put",
+        description: "Puts it there.",
+        changes: true,
         async run(_, { files }) {
           if (before !== undefined) await files.read("f");
           await (after === undefined ? files.remove("f") : files.write("f", after));

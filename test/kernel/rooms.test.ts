@@ -26,7 +26,7 @@ const rooms = roomsOf(page);
  * others should go. No row may be added: what a plugin is to the kernel, it says itself, in the words of the contract.
  */
 const ALSO_PLUGINS: [file: string, names: string, why: string][] = [
-  ["kernel/program/command-line.ts", "config", "the flag"],
+  ["kernel/program/options-from-flags.ts", "config", "the flag"],
   ["kernel/program/command-line.ts", "trust", "what a command offers"],
   ["kernel/contract.ts", "env", "a kind of need"],
   ["kernel/contract.ts", "memory rules", "slots"],

@@ -218,6 +218,19 @@ describe("what is wrong is named with the nearest right one", { concurrency: 2 }
       });
   }
 
+  for (const [setting, value, near] of [
+    ["shell.sandbox", "on", "auto"], ["shell.sandbox", true, "auto"], ["shell.sandbox", "never", "off"], ["shell.sandbox", false, "off"],
+    ["shell.sandbox", "enabled", "auto"], ["shell.sandbox", "requierd", "required"], ["shell.sandbox", "no", "off"], ["shell.sandbox", 3, ""],
+    ["display.images", "on", "auto"], ["display.images", false, "off"], ["display.thinking", "on", ""], ["display.thinking", "none", "off"],
+    ["display.theme", "off", "none"], ["display.theme", true, ""], ["symbols.map", "on", "always"], ["symbols.map", "off", "never"],
+  ] as const) // biome-ignore format: a table
+    test(`${setting} of ${JSON.stringify(value)} ${near ? `suggests ${near}` : "suggests nothing"}`, async () => {
+      const [part, name] = setting.split(".") as [string, string];
+      const { notes } = await inForce(having({ [part]: { [name]: value } }));
+      equal(/nearest to ".*" is "(.*)"/.exec(notes.join("\n"))?.[1] ?? "", near, notes.join("\n"));
+      match(notes.join("\n"), /it must be one of/);
+    });
+
   for (const [given, words] of [
     [{ rounds: -1 }, `"rounds" must be at least 0`],
     [{ providers: { openai: "url" } }, `"providers.openai" must be an object`],
@@ -385,9 +398,9 @@ describe("/config", { concurrency: 2 }, () => {
     );
     await gives(
       "/config rounds",
-      /rounds = 2\n.*\ndefault: 30\nzz's own; set in the project's .zz\/zz\.config\.json$/m,
+      /rounds = 2\n.*\ndefault: 30\na setting of zz itself; set in the project's .zz\/zz\.config\.json$/m,
     );
-    await gives("/config timeout", /zz's own; set in your own settings$/m);
+    await gives("/config timeout", /a setting of zz itself; set in your own settings$/m);
     const screen = await gives("/config display.theme none", 'Saved in your own settings: display.theme is "none".');
     match(screen, /What the project says goes before it: display\.theme is "light" in '.*\.zz\/zz\.config\.json'\./);
     deepEqual(JSON.parse(written(where)).display, { theme: "none" });

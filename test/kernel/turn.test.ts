@@ -14,7 +14,10 @@ function naps() {
   const running = new Map<string, () => void>();
   const beside: string[] = [];
   const nap = (name: string, more: object) => ({
-    ...{ name, description: "Sleeps.", params: { id: "string" }, ...more },
+    name,
+    description: "Sleeps.",
+    params: { id: "string" },
+    ...more,
     run: ({ id }: any) =>
       new Promise<string>((done) => {
         running.set(id, () => void (running.delete(id) && done(id)));

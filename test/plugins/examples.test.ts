@@ -32,7 +32,12 @@ test("the examples are shipped, and none of them is loaded until it is asked for
 describe("weather", () => {
   const oslo = { name: "Oslo", latitude: 59.9, longitude: 10.7, country: "Norway", admin1: "Oslo" };
   const town = (name: string, admin1: string, country: string, population = 50_000) => ({
-    ...{ name, admin1, country, population, latitude: population / 1e5, longitude: admin1.length },
+    name,
+    admin1,
+    country,
+    population,
+    latitude: population / 1e5,
+    longitude: admin1.length,
   });
   const forecast = {
     current: { time: "2026-11-21T12:00", temperature_2m: 3.4, weather_code: 61, wind_speed_10m: 12 },
@@ -55,7 +60,8 @@ describe("weather", () => {
     t.after(server.close);
     const urls = { geocoding: `${server.url}/search`, forecast: `${server.url}/forecast` };
     const zz = await having(t, "weather", {
-      ...{ allow: { net: ["127.0.0.1"] }, clock },
+      allow: { net: ["127.0.0.1"] },
+      clock,
       settings: { weather: { ...urls, ...more } },
     });
     const get = async (city: string, days?: number) => zz.call("get_weather", { city, ...(days && { days }) });
@@ -176,7 +182,7 @@ describe("sql", () => {
   });
 
   const files: [file: string, content: string | undefined, answer: RegExp][] = [
-    ["gone.db", undefined, /^Cannot query 'gone\.db': there is no such file\. Check the path\.$/],
+    ["gone.db", undefined, /^Cannot query 'gone\.db': no such file\. Check the path\.$/],
     ["text.db", "This is no database, but it is long enough to be taken for one.".repeat(20), /^Cannot query 'text\.db': file is not a database\./],
     [".env", "A=1", /^Refused: the person said no to read access to "\.env"/],
   ]; // biome-ignore format: a table

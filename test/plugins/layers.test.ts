@@ -26,7 +26,9 @@ const has = (system: string, ...texts: string[]): void => {
 describe("persona", () => {
   test("identity and soul are told first, relations later; the project's file hides the home's", async () => {
     const where = having({
-      ...{ "~/IDENTITY.md": "I am Ada.", "~/SOUL.md": "Be dry.", "~/RELATIONS.md": "Bo reviews." },
+      "~/IDENTITY.md": "I am Ada.",
+      "~/SOUL.md": "Be dry.",
+      "~/RELATIONS.md": "Bo reviews.",
       ".zz/SOUL.md": "Be warm.",
     });
     const { system } = await told(where);

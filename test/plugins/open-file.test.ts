@@ -36,7 +36,9 @@ async function setting(t: TestContext, { answer = "yes", ...setup }: Setup = {},
   t.after(() => (process.env.PATH = PATH));
   process.env.PATH = `${bin}:${PATH}`;
   return {
-    ...{ run, bin, questions: run.questions },
+    run,
+    bin,
+    questions: run.questions,
     open: (path: string) => run.call("open_file", { path }),
     opened: () => (existsSync(log) ? readFileSync(log, "utf8") : ""),
   };

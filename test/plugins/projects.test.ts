@@ -205,8 +205,8 @@ describe("the layer", () => {
     const text = (await layer(where, { env: { HOME: where.base } })) ?? "";
     deepEqual(text.match(/^- .*/gm), [
       `- home: ${where.base}/lib (write)`,
-      `- gone: ${where.base}/gone (read; missing: there is no such folder): moved away`,
-      `- file: ${where.base}/ro/a.ts (read; missing: there is no such folder)`,
+      `- gone: ${where.base}/gone (read; missing: no such folder): moved away`,
+      `- file: ${where.base}/ro/a.ts (read; missing: no such folder)`,
       `- link: ${where.base}/lib/src (read)`,
     ]);
   });

@@ -40,7 +40,9 @@ describe("lint", () => {
 
   test("tells the model what it says of files that changed, and nothing where all is well", async (t) => {
     const zz = await having(t, "lint", {
-      ...{ files, allow, settings: { lint: { command: "sh lint.sh" } } },
+      files,
+      allow,
+      settings: { lint: { command: "sh lint.sh" } },
       script: [write("it's a.ts", "// TODO: all\n"), write("b.ts", "b\n"), write("c.md", "TODO\n"), "Done."],
     });
     await zz.ask("go");
@@ -53,7 +55,9 @@ describe("lint", () => {
 
   test("runs only what the person allows, and nothing where no command is set", async (t) => {
     const zz = await having(t, "lint", {
-      ...{ files, allow: { write: true }, settings: { lint: { command: "sh lint.sh" }, shell: { effects: "before" } } },
+      files,
+      allow: { write: true },
+      settings: { lint: { command: "sh lint.sh" }, shell: { effects: "before" } },
       script: [write("a.ts", "// TODO\n"), "Done."],
     });
     const { notes } = await zz.ask("go");

@@ -12,7 +12,8 @@ async function heard(t: TestContext, pieces: (string | Buffer)[]): Promise<unkno
   t.after(close);
   const plugin = (zz: Zz) =>
     zz.tool({
-      ...{ name: "it", description: "d" },
+      name: "it",
+      description: "d",
       async run() {
         const all: unknown[] = [];
         for await (const one of zz.events(await zz.fetch(url))) all.push(one);

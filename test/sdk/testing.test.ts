@@ -208,7 +208,8 @@ describe("a cassette", () => {
   const chunk = (delta: object, finish_reason: string | null = null) =>
     `data: ${JSON.stringify({ choices: [{ index: 0, delta, finish_reason }] })}\n\n`;
   const asked = (...messages: object[]) => ({
-    ...{ method: "POST", url: "https://api.openai.com/v1/chat/completions" },
+    method: "POST",
+    url: "https://api.openai.com/v1/chat/completions",
     body: { model: "gpt-4o-mini", messages: [{ role: "system", content: "whatever" }, ...messages] },
   });
   const user = { role: "user", content: "Say it" };
@@ -218,7 +219,8 @@ describe("a cassette", () => {
     { asked: asked(user), status: 200, pieces: [chunk({ tool_calls: [call] }), chunk({}, "tool_calls"), DONE] },
     {
       asked: asked(user, { role: "assistant", content: null }, { role: "tool", content: "of then" }),
-      ...{ status: 200, pieces: [chunk({ content: "Said." }, "stop"), DONE] },
+      status: 200,
+      pieces: [chunk({ content: "Said." }, "stop"), DONE],
     },
     { asked: { method: "GET", url: "https://example.com/weather" }, status: 200, pieces: ["Rain."] },
   ];

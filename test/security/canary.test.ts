@@ -17,13 +17,23 @@ const SPY = join(ROOT, "test", "support", "fake", "spy.ts");
 type Canaries = Record<"flag" | "environment" | "settings" | "kept" | "password" | "question" | "variable", string>;
 /** Known by their values, with what JSON, an address and a terminal write otherwise. */
 const LONG: Canaries = {
-  ...{ flag: 'canary-FLAG"1/a+b', environment: "canary-ENVI/2+b=", settings: "canary-SETT'3/c+d" },
-  ...{ kept: "canary-KEPT/4+e", password: "canary-PASS5~f", question: "canaryQUEST6g", variable: 'canary VARI "7" h' },
+  flag: 'canary-FLAG"1/a+b',
+  environment: "canary-ENVI/2+b=",
+  settings: "canary-SETT'3/c+d",
+  kept: "canary-KEPT/4+e",
+  password: "canary-PASS5~f",
+  question: "canaryQUEST6g",
+  variable: 'canary VARI "7" h',
 };
 /** Too short to be looked for in texts: what keeps them from being shown is that no object holds them. */
 const SHORT: Canaries = {
-  ...{ flag: "q~F1^", environment: "q~E2^", settings: "q~S3^", kept: "q~K4^" },
-  ...{ password: "q~P5~", question: "q~Q6~", variable: "q~V7^ no" },
+  flag: "q~F1^",
+  environment: "q~E2^",
+  settings: "q~S3^",
+  kept: "q~K4^",
+  password: "q~P5~",
+  question: "q~Q6~",
+  variable: "q~V7^ no",
 };
 
 /** Others for each run, since many runs share a process, which must not know them from an earlier one. */
@@ -84,7 +94,9 @@ const withoutKeys = (): NodeJS.ProcessEnv => {
   return env;
 };
 const envOf = ({ environment: key, password, question }: Canaries, base: string): Record<string, string> => ({
-  ...{ OPENAI_API_KEY: key, OLLAMA_API_KEY: key, GITHUB_TOKEN: key },
+  OPENAI_API_KEY: key,
+  OLLAMA_API_KEY: key,
+  GITHUB_TOKEN: key,
   DATABASE_URL: `postgres://me:${password}@db.example/x?sslmode=on&token=${question}`,
   TMPDIR: join(base, "tmp"),
 });
@@ -146,7 +158,9 @@ test("every command and every tool shows no key, long or short, to people and to
   const env = {
     ...withoutKeys(),
     ...envOf(LONG, base),
-    ...{ OLLAMA_API_KEY: SHORT.environment, OPENAI_BASE_URL: fake.url, OLLAMA_HOST: "http://127.0.0.1:49" },
+    OLLAMA_API_KEY: SHORT.environment,
+    OPENAI_BASE_URL: fake.url,
+    OLLAMA_HOST: "http://127.0.0.1:49",
   };
   const args = [join(ROOT, "test", "support", "fake", "walk.ts"), base, file];
   const ran = await promisify(execFile)(process.execPath, args, { env, cwd: base, maxBuffer: 1 << 30 });
@@ -246,10 +260,28 @@ test("every flag shows no key", async (t) => {
   ok(names.length > 60, String(names.length));
   const [config, run, audit] = [join(where.home, "zz.config.json"), join(base, "run.ts"), join(base, "audit.txt")];
   const VALUES: Record<string, string> = {
-    ...{ file: "a.txt", model: "openai/m", session: "2", cwd: where.cwd, home: where.home, tool: "read_file" },
-    ...{ rounds: "1", config, plugin: SPY, call: "list_dir", run, completion: "bash", judge: "env", audit },
-    ...{ option: "api_key=canary-SETT'3/c+d", "check-plugin": SPY, context: "x", debug: "d.log", functions: "x" },
-    ...{ "new-plugin": "mine", system: "s", uninstall: "x" },
+    file: "a.txt",
+    model: "openai/m",
+    session: "2",
+    cwd: where.cwd,
+    home: where.home,
+    tool: "read_file",
+    rounds: "1",
+    config,
+    plugin: SPY,
+    call: "list_dir",
+    run,
+    completion: "bash",
+    judge: "env",
+    audit,
+    option: "api_key=canary-SETT'3/c+d",
+    "check-plugin": SPY,
+    context: "x",
+    debug: "d.log",
+    functions: "x",
+    "new-plugin": "mine",
+    system: "s",
+    uninstall: "x",
   };
   writeFileSync(join(base, "run.ts"), 'import { zz } from "zz";\nthrow new Error(await zz.ask("hello"));\n');
   const isOwn = new Set(KERNEL_FLAGS.map(({ name }) => name)); // the plugins' run instead of a turn

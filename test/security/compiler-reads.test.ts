@@ -71,8 +71,14 @@ const WAYS: Record<string, Way> = {
 
 const CONFIG = JSON.stringify({
   compilerOptions: {
-    ...{ target: "esnext", module: "preserve", moduleResolution: "bundler", strict: true, allowJs: true },
-    ...{ resolveJsonModule: true, types: [], lib: ["es2018"] },
+    target: "esnext",
+    module: "preserve",
+    moduleResolution: "bundler",
+    strict: true,
+    allowJs: true,
+    resolveJsonModule: true,
+    types: [],
+    lib: ["es2018"],
   },
 });
 /** Where the canaries lie, as seen from the folder of what leads there: outside, and in the project where reading is denied. */

@@ -61,17 +61,38 @@ put(GONE.cwd, { "a.ts": "3\n" });
 
 test("After a committed and removed .env, what shows it asks", async () => {
   await judges(GONE, "ask", [
-    ...["git log -p", "git show HEAD~1", "git log -1 --patch", "git diff HEAD~1", "git log -S open", "git reflog -p"],
-    ...["git log --check", "git rev-list -p HEAD", "git stash show", "git diff --cached", "git status -v"],
-    ...["git log --cc", "git log -U1", "git log --word-diff", "git cat-file -p HEAD^{tree}", "git shortlog -p"],
+    "git log -p",
+    "git show HEAD~1",
+    "git log -1 --patch",
+    "git diff HEAD~1",
+    "git log -S open",
+    "git reflog -p",
+    "git log --check",
+    "git rev-list -p HEAD",
+    "git stash show",
+    "git diff --cached",
+    "git status -v",
+    "git log --cc",
+    "git log -U1",
+    "git log --word-diff",
+    "git cat-file -p HEAD^{tree}",
+    "git shortlog -p",
   ]);
   const { stdout } = await zz(asksBefore(GONE), ["--judge", "git log -p", "--json"]);
   match(JSON.parse(stdout).reason, /history holds files that may hold secrets/);
 });
 test("but not what only names files and commits", () =>
   judges(GONE, "allow", [
-    ...["git log --oneline -5", "git log --stat", "git status", "git diff", "git diff --stat HEAD~1", "git reflog"],
-    ...["git diff --name-only HEAD~2", "git shortlog -s", "git ls-files", "git rev-list HEAD"],
+    "git log --oneline -5",
+    "git log --stat",
+    "git status",
+    "git diff",
+    "git diff --stat HEAD~1",
+    "git reflog",
+    "git diff --name-only HEAD~2",
+    "git shortlog -s",
+    "git ls-files",
+    "git rev-list HEAD",
   ]));
 describe("A history that asks", () => {
   for (const [what, make] of some([
@@ -111,8 +132,12 @@ describe("A history that asks", () => {
     const hash = git(made, "hash-object", "-w", ".env");
     fs.rmSync(join(made.cwd, ".env"));
     await judges(made, "ask", [
-      ...[`git show ${hash}`, `git cat-file -p ${hash}`, `git cat-file blob ${hash.slice(0, 7)}`],
-      ...[`git diff ${hash}..HEAD`, `git diff HEAD..${hash}`, `git show v1-g${hash.slice(0, 7)}`],
+      `git show ${hash}`,
+      `git cat-file -p ${hash}`,
+      `git cat-file blob ${hash.slice(0, 7)}`,
+      `git diff ${hash}..HEAD`,
+      `git diff HEAD..${hash}`,
+      `git show v1-g${hash.slice(0, 7)}`,
     ]);
   });
 });
@@ -175,9 +200,14 @@ describe("A password in git's settings is not shown by what goes unasked", () =>
   if (has("git")) configure(where.cwd, settings);
   for (const command of some(
     [
-      ...["git remote -v", "git remote get-url --push d", "git remote show -n a", "git config --get-regexp http"],
-      ...["git for-each-ref --format='%(push:remotename) %(upstream:remotename)'", "git ls-remote --get-url e"],
-      ...["git branch -vv", "cat .git/config"],
+      "git remote -v",
+      "git remote get-url --push d",
+      "git remote show -n a",
+      "git config --get-regexp http",
+      "git for-each-ref --format='%(push:remotename) %(upstream:remotename)'",
+      "git ls-remote --get-url e",
+      "git branch -vv",
+      "cat .git/config",
     ],
     3,
   ))

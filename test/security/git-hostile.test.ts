@@ -76,7 +76,11 @@ const LOG: Look = ["git_log", {}];
 const LIST: Look = ["list_dir", {}];
 const LISTS: Look[] = [["grep", { query: "one" }], LIST];
 /** The look that is most like what git itself is asked. */
-const likest = (command: string): Look => (/ (log|show)/.test(command) ? LOG : / diff/.test(command) ? DIFF : STATUS);
+const likest = (command: string): Look => {
+  if (/ (log|show)/.test(command)) return LOG;
+  if (/ diff/.test(command)) return DIFF;
+  return STATUS;
+};
 /** One of them for each row, by turns. */
 const turn = <T>(all: T[], row: number): T => all[row % all.length]!;
 
@@ -342,8 +346,12 @@ const AWAY: Record<string, Pointed> = {
   "a working tree elsewhere": own(({ cwd, other }) => void git(cwd, "config", "core.worktree", other)),
 };
 const SHOWS = [
-  ...["git log -p", "git show HEAD", "git diff HEAD", "git reflog"],
-  ...["git log --all --format=%B", "git cat-file -p HEAD"],
+  "git log -p",
+  "git show HEAD",
+  "git diff HEAD",
+  "git reflog",
+  "git log --all --format=%B",
+  "git cat-file -p HEAD",
 ];
 
 describe("a .git that points elsewhere shows nothing of it unasked", () => {
@@ -403,8 +411,15 @@ describe("a .git that points elsewhere shows nothing of it unasked", () => {
 });
 
 const USUAL = Object.entries({
-  ...{ "core.autocrlf": "input", "remote.origin.url": "git@github.com:a/b.git", "branch.main.remote": "origin" },
-  ...{ "user.email": "a@b", "lfs.https://github.com/a/b.git/info/lfs.access": "basic", "fetch.prune": "true" },
-  ...{ "gc.auto": "0", "gitflow.prefix.feature": "feature/", "http.https://github.com/.extraHeader": "x" },
-  ...{ "url.git@github.com:.insteadOf": "https://github.com/", "submodule.x.url": "https://x/y" },
+  "core.autocrlf": "input",
+  "remote.origin.url": "git@github.com:a/b.git",
+  "branch.main.remote": "origin",
+  "user.email": "a@b",
+  "lfs.https://github.com/a/b.git/info/lfs.access": "basic",
+  "fetch.prune": "true",
+  "gc.auto": "0",
+  "gitflow.prefix.feature": "feature/",
+  "http.https://github.com/.extraHeader": "x",
+  "url.git@github.com:.insteadOf": "https://github.com/",
+  "submodule.x.url": "https://x/y",
 });

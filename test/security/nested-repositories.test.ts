@@ -44,8 +44,11 @@ describe("nested repositories", () => {
 
   test("are asked for when git is pointed at one, and the project's own is not", async () => {
     const lines = FOLDERS.slice(0, 2).flatMap((name) => [
-      ...[`git -C ./${name} status`, `git --git-dir=${name}/.git log -p`, `cd ${name}; git stash list -p`],
-      ...[`git --git-dir ${name}/.git --work-tree . show`, `env git -C ${name} log`],
+      `git -C ./${name} status`,
+      `git --git-dir=${name}/.git log -p`,
+      `cd ${name}; git stash list -p`,
+      `git --git-dir ${name}/.git --work-tree . show`,
+      `env git -C ${name} log`,
     ]);
     const own = ["git status", "git log"];
     const input = [...lines, ...own].map((line) => JSON.stringify(line)).join("\n");

@@ -140,7 +140,11 @@ test("without a sandbox, what names a denied file or a folder around it is asked
   const zz = await harness({ own: true, files: FILES, allow: ALL, deny, settings, answer: "nobody" }, t);
   fs.linkSync(join(zz.root, "keep/frozen/f.ts"), join(zz.root, "hard"));
   for (const command of [
-    ...["cp b.txt keep/frozen/f.ts", "rm keep/frozen/f.ts", "mv keep moved", "truncate -s0 hard", "dd of=hard"],
+    "cp b.txt keep/frozen/f.ts",
+    "rm keep/frozen/f.ts",
+    "mv keep moved",
+    "truncate -s0 hard",
+    "dd of=hard",
     "cd keep && rm frozen/f.ts",
     "dd if=b.txt of=keep/frozen/f.ts",
     "rm ./keep/../keep/frozen/in/g.txt",

@@ -99,7 +99,11 @@ function swapper(how: How, at: string, inside: string, outside: string): (isOut:
 }
 
 /** How many of the moments of a read, evenly; those of a search start programs and threads. */
-const most = (what: string): number => (isAll ? 400 : /^(grep|find)/.test(what) ? 8 : 30);
+const most = (what: string): number => {
+  if (isAll) return 400;
+  if (/^(grep|find)/.test(what)) return 8;
+  return 30;
+};
 for (const [what, how, name, read] of some(ROWS, 3))
   test(`${what} reads nothing beside the project while ${name} is swapped for a link (${how})`, async () => {
     const where = place();

@@ -6,7 +6,8 @@ import { test } from "node:test";
 import { openChat } from "../../kernel/conversation/chat.ts";
 import { keepTrust } from "../../kernel/gate/trust.ts";
 import { createCtx } from "../../kernel/plugins/create-ctx.ts";
-import { readSettings, reread } from "../../kernel/settings/settings-files.ts";
+import { reread } from "../../kernel/settings/plugin-settings.ts";
+import { readSettings } from "../../kernel/settings/settings-files.ts";
 import { createZz, embed } from "../../zz.ts";
 import { put } from "../support/repository.ts";
 import { place } from "../support/run.ts";
@@ -59,8 +60,8 @@ test("settings() and reread() elsewhere read the root's own settings", async () 
 
 test("Settings of a root that is gone, a root that is a file, and a root that is a link", async () => {
   const { b, home } = two({ rounds: 3 }, {}, { file: "x" });
-  await rejects(embed({ root: join(b, "gone"), home }), /Cannot work in '.*gone': there is no such folder/);
-  await rejects(embed({ root: join(b, "file"), home }), /Cannot work in '.*file': there is no such folder/);
+  await rejects(embed({ root: join(b, "gone"), home }), /Cannot work in '.*gone': no such folder/);
+  await rejects(embed({ root: join(b, "file"), home }), /Cannot work in '.*file': no such folder/);
   fs.symlinkSync(b, `${b}-link`);
   const script = await embed({ root: `${b}-link`, home, save: false, allow: { run: true } });
   match((await script.call("run_command", { command: "pwd" })).text, new RegExp(`${b}$`, "m"));

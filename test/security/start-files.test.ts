@@ -11,9 +11,17 @@ import { harness } from "../support/script.ts";
 import { viewTest } from "../support/view.ts";
 
 const FILES = [
-  ...[".husky/pre-commit", ".vscode/tasks.json", ".claude/settings.json", ".mcp.json", ".vimrc", "pkg/.envrc"],
-  ...["pkg/app/.zz/plugins/x.ts", "deep/er/.devcontainer/devcontainer.json", "pkg/.idea/runConfigurations/x.xml"],
-  ...["pkg/mise.toml", "a/.helix/config.toml"],
+  ".husky/pre-commit",
+  ".vscode/tasks.json",
+  ".claude/settings.json",
+  ".mcp.json",
+  ".vimrc",
+  "pkg/.envrc",
+  "pkg/app/.zz/plugins/x.ts",
+  "deep/er/.devcontainer/devcontainer.json",
+  "pkg/.idea/runConfigurations/x.xml",
+  "pkg/mise.toml",
+  "a/.helix/config.toml",
 ];
 const test = needs("bwrap", "git");
 const IGNORE = ".husky/\n.vscode/\n.claude/\n.mcp.json\n.vimrc\n.envrc\npkg/\ndeep/\na/\nsub/\n";

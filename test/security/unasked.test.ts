@@ -165,8 +165,16 @@ needs("git")("what shows many files is denied where all reading is", async () =>
   for (const flag of ["--deny-read", "--deny-read=.", "--deny-read=**"])
     for (const command of some(
       [
-        ...["git diff", "rg sesame", "cat < a.txt", "git show", "rg -l sesame | xargs", "grep -r sesame"],
-        ...["cd . && rg sesame", "git grep sesame", "git blame a.txt", "git show HEAD:a.txt"],
+        "git diff",
+        "rg sesame",
+        "cat < a.txt",
+        "git show",
+        "rg -l sesame | xargs",
+        "grep -r sesame",
+        "cd . && rg sesame",
+        "git grep sesame",
+        "git blame a.txt",
+        "git show HEAD:a.txt",
       ],
       5,
     )) {

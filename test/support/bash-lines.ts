@@ -101,8 +101,27 @@ const PIECES = [
   ...words(`
     '  "  \\  ;  &  |  (  )  {  }  #  $  \`  !  ~  *  [  ]  <  >  =  $(  \${  $((  ((  <<  $'  ''  ""  &&  ||  ;;  fi  esac
     1  -  é  $x  $'\\n'`),
-  ...["\\\n", "\n", " #", " ", "\t", "[[ ", " ]]", "<<E\n", "\nE\n", "if ", "; do ", "; done", "; then ", "case "],
-  ...[" in ", "time ", "coproc ", "function ", "{ ", "; }", "x=1 "],
+  "\\\n",
+  "\n",
+  " #",
+  " ",
+  "\t",
+  "[[ ",
+  " ]]",
+  "<<E\n",
+  "\nE\n",
+  "if ",
+  "; do ",
+  "; done",
+  "; then ",
+  "case ",
+  " in ",
+  "time ",
+  "coproc ",
+  "function ",
+  "{ ",
+  "; }",
+  "x=1 ",
 ];
 
 /** Makes lines from a seed. */

@@ -60,7 +60,11 @@ done < /log/lines
 exit 0`;
 
 const FILES: Record<string, string> = {
-  ...{ "a.ts": "hello\n1\n", "b.ts": "x\n", "c d": "", "src/x.ts": "hello\n", "app/[slug]/page.tsx": "" },
+  "a.ts": "hello\n1\n",
+  "b.ts": "x\n",
+  "c d": "",
+  "src/x.ts": "hello\n",
+  "app/[slug]/page.tsx": "",
   "evil.sh": "echo x > pwned\n",
 };
 

@@ -95,7 +95,10 @@ export function openMachine(): Machine {
   const [reached, servers]: [string[], net.Server[]] = [[], []];
   let other: ChildProcess | undefined;
   return {
-    ...{ home, env, reached, lines: (root, seed) => linesFrom({ root, home, base, shared, sockets, other }, seed) },
+    home,
+    env,
+    reached,
+    lines: (root, seed) => linesFrom({ root, home, base, shared, sockets, other }, seed),
     get secrets() {
       return secrets;
     },
@@ -210,7 +213,11 @@ function spellings({ root, home, base, shared }: World, at: string): string[] {
     ...words(
       `${at} ${up} ./${up} src/../${up} "$PWD"/${up} /proc/self/root${at} /proc/1/root${at} /proc/self/cwd/${up} //${at}`,
     ),
-    ...[`$(echo ${at})`, `"$(printf %s '${at}')"`, end("[$1]"), end("$1*"), end("{$1,}")],
+    `$(echo ${at})`,
+    `"$(printf %s '${at}')"`,
+    end("[$1]"),
+    end("$1*"),
+    end("{$1,}"),
     ...(ofHome && !ofRoot
       ? words(`~/${ofHome} $HOME/${ofHome} "\${HOME}"/${ofHome} $HOME/./${ofHome} ~/.config/../${ofHome}`)
       : []),

@@ -2,13 +2,14 @@
 // file, in a process that the parent may kill. `node test/support/linear-time.ts SIZE ENTRY...` prints which text it is at.
 
 import { collectReply } from "../../kernel/conversation/collect-reply.ts";
+import { fillTemplate, frontMatter } from "../../kernel/conversation/prompt-files.ts";
 import { repairHistory } from "../../kernel/conversation/send-request.ts";
-import { fillTemplate, frontMatter } from "../../kernel/conversation/system-prompt.ts";
 import { findTool } from "../../kernel/plugins/run-call.ts";
 import { CLOCK } from "../../kernel/text/clock.ts";
+import { shortenName, unknown } from "../../kernel/text/did-you-mean.ts";
 import { joinHalves } from "../../kernel/text/join-continuation.ts";
 import { veil } from "../../kernel/text/secrets.ts";
-import { clean, cleanRendered, shortenName, unknown } from "../../kernel/text/words.ts";
+import { clean, cleanRendered } from "../../kernel/text/show-safely.ts";
 import { applyChange } from "../../packages/apply-patch/apply.ts";
 import { parsePatch } from "../../packages/apply-patch/parse.ts";
 import { redactor } from "../../packages/debug/redact.ts";
@@ -24,10 +25,10 @@ import { applyEdits } from "../../plugins/edit-file/cascade.ts";
 import { finder } from "../../plugins/search/lines.ts";
 import { matcher } from "../../plugins/search/pattern.ts";
 import { patternFor } from "../../plugins/search/ripgrep.ts";
-import { renderDiff } from "../../plugins/terminal/diff.ts";
-import * as format from "../../plugins/terminal/format.ts";
+import { renderDiff } from "../../plugins/terminal/draw-diff.ts";
 import { highlight } from "../../plugins/terminal/highlight.ts";
-import { renderMarkdown } from "../../plugins/terminal/markdown.ts";
+import { renderMarkdown } from "../../plugins/terminal/render-markdown.ts";
+import * as format from "../../plugins/terminal/shorten-for-rows.ts";
 import { themeOf } from "../../plugins/terminal/theme.ts";
 import { weigh } from "../../plugins/window/count.ts";
 import { overflow } from "../../plugins/window/overflow.ts";

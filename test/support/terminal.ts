@@ -110,8 +110,14 @@ export function terminal(where: Place, args: string[], how: TerminalOptions = {}
     return seen;
   };
   return {
-    ...{ screen, view, exited, sees },
-    ...{ pty: line.pty!, type: line.type, onData: line.onData, hangUp: line.hangUp },
+    screen,
+    view,
+    exited,
+    sees,
+    pty: line.pty!,
+    type: line.type,
+    onData: line.onData,
+    hangUp: line.hangUp,
     hit(keys, text) {
       line.type(keys);
       return sees(text);

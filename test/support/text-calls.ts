@@ -7,9 +7,16 @@ import { fc } from "./property.ts";
 
 const [string, count] = [{ type: "string" }, { type: "integer" }];
 const properties = {
-  ...{ text: string, path: string, count, ratio: { type: "number" }, flag: { type: "boolean" } },
-  ...{ list: { type: "array", items: string }, numbers: { type: "array", items: count } },
-  ...{ nested: { type: "object" }, either: { type: ["string", "null"] }, any: {} },
+  text: string,
+  path: string,
+  count,
+  ratio: { type: "number" },
+  flag: { type: "boolean" },
+  list: { type: "array", items: string },
+  numbers: { type: "array", items: count },
+  nested: { type: "object" },
+  either: { type: ["string", "null"] },
+  any: {},
 };
 const schema: Record<string, unknown> = { type: "object", properties };
 const NAMES = ["write_file", "run", "a", "get-weather", "read_file2"];
@@ -41,8 +48,16 @@ const { any } = fc.letrec((tie) => ({
 const nested = fc.dictionary(key, any, { maxKeys: 3, noNullPrototype: true });
 const some = <T>(one: fc.Arbitrary<T>) => fc.array(one, { maxLength: 3 });
 const values = {
-  ...{ text, path: text, count: integer, ratio, flag: fc.boolean(), list: some(text), numbers: some(integer) },
-  ...{ nested, either: fc.oneof(text, fc.constant(null)), any: text },
+  text,
+  path: text,
+  count: integer,
+  ratio,
+  flag: fc.boolean(),
+  list: some(text),
+  numbers: some(integer),
+  nested,
+  either: fc.oneof(text, fc.constant(null)),
+  any: text,
 };
 const args = fc.record(values, { requiredKeys: [], noNullPrototype: true });
 const call = fc.record({ name: fc.constantFrom(...NAMES), args }, { noNullPrototype: true });

@@ -87,8 +87,15 @@ const free = new Map<string, Instance[]>();
 
 async function open(model: string, options?: Options): Promise<Instance> {
   const core = await kernel.createZz({
-    ...{ home: base, root: base, own: false, plugins: [lamps], tools: ["lamp_dim", "kiln_status", "look", "fail"] },
-    ...{ model, key: "k-12345678", save: false, baseUrl: "http://127.0.0.1:1" }, // each turn has its own
+    home: base,
+    root: base,
+    own: false,
+    plugins: [lamps],
+    tools: ["lamp_dim", "kiln_status", "look", "fail"],
+    model,
+    key: "k-12345678",
+    save: false,
+    baseUrl: "http://127.0.0.1:1", // each turn has its own
     io: Object.assign(processIo(), { clock: HURRIED }),
     ...options,
   });

@@ -225,7 +225,7 @@ describe("--acp", () => {
     const beginIn = (cwd: string) => one.agent.request(session.new, { cwd, mcpServers: [] });
     await rejects(beginIn("relative"), /absolute path/);
     const nowhere = join(one.where.cwd, "nowhere");
-    await rejects(beginIn(nowhere), /Cannot begin a session in '.*nowhere': there is no such folder/);
+    await rejects(beginIn(nowhere), /Cannot begin a session in '.*nowhere': no such folder/);
     await prompt(one.agent, await begin(one), "hello");
     equal(textIn(one.updates), "Fine.");
   });

@@ -59,7 +59,7 @@ const ROWS: Record<string, Row> = {
   "deletes and moves what is no text": { before: { "a.bin": Buffer.from([0, 255]), "b.bin": Buffer.from([0, 254]) }, patch: lines("*** Delete File: a.bin", "*** Update File: b.bin", "*** Move to: c.bin"), says: "Applied: deleted a.bin, moved b.bin to c.bin.", after: { "c.bin": Buffer.from([0, 254]) } },
   "edits no binary file": { before: { "a.bin": Buffer.from("a\nb\n\0") }, patch: edit("a.bin"), says: /Cannot patch 'a\.bin': it is binary\. Nothing was changed\./, code: 1 },
   "does not move over a file": { before: { "a.txt": AB, "b.txt": "b" }, patch: lines("*** Update File: a.txt", "*** Move to: b.txt"), says: /Cannot move 'a\.txt' to 'b\.txt': it exists already\. Nothing was changed\./, code: 1 },
-  "names the file that was meant": { before: { "src/deep/a.txt": AB }, patch: edit("a.txt"), says: /Cannot update 'a\.txt': there is no such file\. Nothing was changed\. Did you mean 'src\/deep\/a\.txt'\?/, code: 1 },
+  "names the file that was meant": { before: { "src/deep/a.txt": AB }, patch: edit("a.txt"), says: /Cannot update 'a\.txt': no such file\. Nothing was changed\. Did you mean 'src\/deep\/a\.txt'\?/, code: 1 },
   "writes nothing if it may write only one of two": { before: { "a.txt": AB, "b.txt": AB }, patch: edit("a.txt") + edit("b.txt"), flags: ["--allow-write=a.txt"], says: /write access to "b\.txt"/, code: 4 },
   "does not leave the project": { before: { "a.txt": AB }, patch: lines("*** Add File: ../home/x.txt", "+x"), says: /\.\.\/home\/x\.txt/, code: 1 },
 };

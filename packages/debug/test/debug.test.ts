@@ -106,8 +106,17 @@ describe("what happens is written in order", () => {
     const log = entries(where);
     deepEqual(types(log), [
       ...HEAD,
-      ...["TOOL-CALL", "TOOL-CALL", "GATE", "TOOL-RESULT", "GATE", "TOOL-ERROR", "STEP-FINISH"],
-      ...["TOOLS", "STEP-START", "TEXT-DELTA", ...END],
+      "TOOL-CALL",
+      "TOOL-CALL",
+      "GATE",
+      "TOOL-RESULT",
+      "GATE",
+      "TOOL-ERROR",
+      "STEP-FINISH",
+      "TOOLS",
+      "STEP-START",
+      "TEXT-DELTA",
+      ...END,
     ]);
     deepEqual(new Set(log.map(({ turn }) => turn)), new Set([1]));
     const steps = log.slice(HEAD.length - 1).map(({ step }) => step);

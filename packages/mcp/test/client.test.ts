@@ -111,11 +111,6 @@ describe("MCP servers", { concurrency: 2 }, () => {
     await waitFor("its end", () => !commands().some((command) => command?.includes(file)));
   });
 
-  test("only a plugin can ask for the sandbox: a model's call by that name is no tool", async (t) => {
-    const zz = await harness({ own: true }, t);
-    match((await zz.call("start_in_sandbox", { argv: ["ls"] })).text, /there is no tool 'start_in_sandbox'/);
-  });
-
   test("what would steer the model is shown first, and left out where nobody agrees", async (t) => {
     const servers = { sly: fake("steer") };
     const nobody = await started(t, servers, { answer: "nobody" });
@@ -317,8 +312,12 @@ describe("MCP: servers of a project, prompts, resources, and what servers ask", 
   });
 
   test("a server asks the model only when the person agrees, and the person at the prompt", async (t) => {
-    const ask = async (question: string, keys?: string) =>
-      keys ? "y" : question.includes("legal name") ? "Ada" : question.includes("Agree") ? "yes" : "";
+    const ask = async (question: string, keys?: string) => {
+      if (keys) return "y";
+      if (question.includes("legal name")) return "Ada";
+      if (question.includes("Agree")) return "yes";
+      return "";
+    };
     const zz = await started(t, everything, { allow: { run: ["mcp:e"] }, answer: ask, script: ["The model's word."] });
     const one = (tool: string, args: object) => zz.call("mcp_call", { server: "e", tool, arguments: args });
     match((await one("trigger-sampling-request", { prompt: "What is up?", maxTokens: 20 })).text, /The model's word\./);

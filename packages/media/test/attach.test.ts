@@ -18,9 +18,17 @@ const QUESTION = { type: "text", text: "what is it?" };
 
 function project(): Place {
   const where = place({
-    ...{ "dot.png": PNG, photo: JPEG, "paper.pdf": PDF, "name.txt": PDF, "beep.wav": WAV, "song.mp3": MP3 },
-    ...{ "notes.png": "only words\n", "none.pdf": "%PDF-1.7\nhello\n", "huge.png": PNG },
-    ...{ "folder.png/": null, "fifo.png": "|" },
+    "dot.png": PNG,
+    photo: JPEG,
+    "paper.pdf": PDF,
+    "name.txt": PDF,
+    "beep.wav": WAV,
+    "song.mp3": MP3,
+    "notes.png": "only words\n",
+    "none.pdf": "%PDF-1.7\nhello\n",
+    "huge.png": PNG,
+    "folder.png/": null,
+    "fifo.png": "|",
   });
   truncateSync(join(where.cwd, "huge.png"), 200 * 1024 * 1024);
   return where;

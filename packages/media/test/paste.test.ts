@@ -77,7 +77,7 @@ test("/detach takes back the last one, one of several, or all", async () => {
   await zz.say("/detach", /Nothing is attached\./);
   await zz.say("/paste", /With your next message: the clipboard/);
   await zz.say("/paste", /2 attachments \(1: the clipboard[^;]*; 2: the\s+clipboard/);
-  await zz.say("/detach 3", /Cannot detach '3': there is no such one\./);
+  await zz.say("/detach 3", /Cannot detach '3': no such attachment\./);
   await zz.say("/detach 1", says(`Taken back: ${CLIP}. With your next message: the clipboard`));
   await zz.say("/paste", /2 attachments[\s\S]*2 attachments/);
   await zz.say("/detach all", /Taken back: 2 attachments[\s\S]*Nothing is attached\./);

@@ -79,7 +79,7 @@ describe("plan mode", () => {
     const zz = await having(t, { answer: saying("n", "tests first"), script });
     await zz.command("/plan on");
     const { results } = await zz.ask("change it");
-    equal(results[0]!.text, "The person said no to the plan: tests first\nChange it, and present it again.");
+    equal(results[0]!.text, "The person said no to the plan: “tests first”.\nChange it, and present it again.");
     ok(results[1]!.refused);
     equal(zz.read("a.txt"), "one\n");
   });

@@ -8,7 +8,10 @@ import { isImpossible, readSchema, shortForm } from "../schema.ts";
 
 const text = { type: "string" };
 const object = (properties: object, required = Object.keys(properties)) => ({
-  ...{ type: "object", properties, required, additionalProperties: false },
+  type: "object",
+  properties,
+  required,
+  additionalProperties: false,
 });
 
 describe("The short form", () => {
@@ -55,7 +58,7 @@ describe("--schema", () => {
   });
 
   const WRONG: [given: string, message: RegExp][] = [["", /^Flag --schema has an empty value\./],
-    ["gone.json", /^Cannot use --schema 'gone\.json': there is no such file\. Check the path\.$/],
+    ["gone.json", /^Cannot use --schema 'gone\.json': no such file\. Check the path\.$/],
     ["folder.json", /^Cannot use --schema 'folder\.json': .*folder/i],
     ["list.json", /it is not a JSON Schema: it must be an object or true or false\.$/],
     ["package.json", /it is not a JSON Schema: none of its words is one of JSON Schema's/],

@@ -3,7 +3,7 @@ import { deepEqual, equal, match, ok, throws } from "node:assert/strict";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, describe, test } from "node:test";
-import { fillTemplate } from "../../../kernel/conversation/system-prompt.ts";
+import { fillTemplate } from "../../../kernel/conversation/prompt-files.ts";
 import type { Script } from "../../../test/support/fake/http.ts";
 import { fakeOpenAI, say } from "../../../test/support/fake/openai.ts";
 import { type Place, place, zz } from "../../../test/support/run.ts";

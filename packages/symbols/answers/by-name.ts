@@ -12,7 +12,7 @@ import type { Facts } from "../scan/facts.ts";
 import { lineAt, lineStarts } from "../scan/lines.ts";
 import { SCRIPT } from "./rows.ts";
 
-const MAX_FILES = 300; // that are looked into
+const MAX_FILES = 300; // that are searched
 const MAX_TEXT_CHARS = 120;
 /** Languages that use one another's things. */
 const TOGETHER = [

@@ -1,8 +1,8 @@
 // find_calls: who calls a function, and what it calls, from a language server.
 import path from "node:path";
-import type { Ctx, Result } from "zz";
+import type { Called, Ctx, Result } from "zz";
 import { plural } from "zz/text";
-import type { At, Called } from "../meaning/contract.ts";
+import type { At } from "../meaning/contract.ts";
 import { atDesk, type Desk, locate, placeOf, pointAt, textAt, wake } from "../meaning/desk.ts";
 import { isAt, showOthers } from "../meaning/references.ts";
 import { mayRead } from "../project.ts";

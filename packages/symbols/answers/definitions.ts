@@ -123,7 +123,7 @@ function reexports(exports: Facts["exports"]): [from: string, names: string[]][]
 /** Each folder right below, with how many files of code it has. */
 function foldersOf(files: string[], under: string): string[] {
   const below = files.map((file) => file.slice(under ? under.length + 1 : 0).split("/"));
-  const all = Map.groupBy(below, (parts) => (parts.length > 1 ? `${parts[0]}/` : "../../../plugins/symbols/answers/"));
+  const all = Map.groupBy(below, (parts) => (parts.length > 1 ? `${parts[0]}/` : "./"));
   const rows = [...all].map(([folder, { length }]) => ({ folder, length })).sort((a, b) => b.length - a.length);
   return [
     capped(

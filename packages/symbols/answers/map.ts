@@ -89,7 +89,8 @@ async function survey(state: State, index: Index, ctx: Ctx): Promise<{ made: Sur
         kind === "internal" && to ? [to, ...also] : [],
       );
       return {
-        ...{ path: file, imports: targets },
+        path: file,
+        imports: targets,
         get words() {
           return index.words(file);
         },

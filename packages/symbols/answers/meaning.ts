@@ -231,7 +231,8 @@ export function definitionsOf(index: Index, { symbol, path: at, line }: SymbolQu
     all: places.slice(0, MAX_DEFINITIONS),
     others,
     left: Math.max(places.length - MAX_DEFINITIONS, 0),
-    ...{ users, file }, // of a name that nothing of the project defines
+    users,
+    file, // of a name that nothing of the project defines
   };
 }
 
@@ -454,7 +455,9 @@ function foreignThing(
   };
   if (all.length > 1) throw cannot(`${all.length} things are: ${listed(all)}. Choose one by path and line.`);
   const files = [...Map.groupBy(groups[0] ?? [], ({ path }) => path)].map(([path, [first]]) => ({
-    ...{ path, line: first!.line, name },
+    path,
+    line: first!.line,
+    name,
   }));
   if (files.length > 1)
     throw cannot(`${files.length} files take it from elsewhere: ${listed(files)}. Choose one by path.`);

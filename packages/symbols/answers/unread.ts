@@ -8,7 +8,7 @@ import { isMade } from "../scan/made.ts";
 import { relative, SCRIPT } from "./rows.ts";
 
 const MAX_NAMED = 3; // files in a sentence
-const MAX_LOOK_BYTES = 64_000_000; // of all files that are looked into for one answer
+const MAX_LOOK_BYTES = 64_000_000; // of all files that are searched for one answer
 const MAX_LOOK_MS = 400;
 const MAX_WORDS = 8;
 
@@ -144,7 +144,9 @@ function withWords(all: Unread[], wanted: Wanted, ctx: Ctx): Unread[] {
   let left = MAX_LOOK_BYTES;
   return all.flatMap((one) => {
     const has = clock.now() < until ? look(one.path) : undefined;
-    return has === undefined ? [{ ...one, why: `${one.why}, not searched` }] : has ? [one] : [];
+    if (has === undefined) return [{ ...one, why: `${one.why}, not searched` }];
+    if (has) return [one];
+    return [];
   });
 
   function look(name: string): boolean | undefined {

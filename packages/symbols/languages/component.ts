@@ -54,12 +54,11 @@ const PAGE = /\.html?$/i;
 const HANDLER = /^on[a-z]+$/; // its value is code
 const NAMING = /^(?:class|id|for|form|list|headers|aria-(?:controls|describedby|labelledby|owns))$/;
 /** The classes and ids in an attribute. */
-const namesIn = (name: string, value: string): string[] =>
-  NAMING.test(name)
-    ? value.split(/\s+/).filter(Boolean)
-    : name === "href" && /^#[^/]/.test(value)
-      ? [value.slice(1)]
-      : [];
+const namesIn = (name: string, value: string): string[] => {
+  if (NAMING.test(name)) return value.split(/\s+/).filter(Boolean);
+  if (name === "href" && /^#[^/]/.test(value)) return [value.slice(1)];
+  return [];
+};
 
 function partsOf(text: string): Parts {
   const parts: Parts = { scripts: [], comments: [], styles: [], tags: [] };

@@ -73,7 +73,7 @@ export function renew(grammar: Grammar): void {
 
 /** Beside the bundle where zz is built, compressed; in node_modules where it runs from source. */
 function bytesOf(built: string, from: string): Uint8Array {
-  const places = ["../../../plugins/symbols/languages/", "../"].map((up) => new URL(up + built, import.meta.url));
+  const places = ["./", "../"].map((up) => new URL(up + built, import.meta.url));
   const found = places.find((file) => fs.existsSync(file));
   const bytes = fs.readFileSync(found ?? module.createRequire(import.meta.url).resolve(from));
   return found && built.endsWith(".br") ? zlib.brotliDecompressSync(bytes) : bytes;

@@ -96,7 +96,7 @@ const shell = (text: string): string =>
     .replace(/^\S+\s+/, "")
     .replace(/\$\((?:[^()]|\([^()]*\))*\)|\$\{[^}]*\}|\$\w+/g, ".")
     .replace(/["']/g, "")
-    .replace(/^\/?\.\//, "../../../plugins/symbols/languages/")
+    .replace(/^\/?\.\//, "./")
     .split(/\s/)[0]!;
 
 const READERS: Record<string, (text: string) => Taken[]> = {
@@ -125,13 +125,7 @@ const READERS: Record<string, (text: string) => Taken[]> = {
   },
   C: (text) => include(text),
   "C++": (text) => include(text),
-  Ruby: (text) => [
-    {
-      from: (/^require_relative\b/.test(text) ? "../../../plugins/symbols/languages/" : "") + quoted(text),
-      names: [],
-      how: "require",
-    },
-  ],
+  Ruby: (text) => [{ from: (/^require_relative\b/.test(text) ? "./" : "") + quoted(text), names: [], how: "require" }],
   Lua: (text) => [{ from: quoted(text) || (/\[\[(.*?)\]\]/.exec(text)?.[1] ?? ""), names: [], how: "require" }],
   Bash: (text) => [{ from: shell(text), names: [], how: "require" }],
   CSS: (text) => [{ from: quoted(text) || (/url\(\s*([^)\s]*)/.exec(text)?.[1] ?? ""), names: [] }],

@@ -174,7 +174,9 @@ function include(project: Project, file: string, { from }: Asked): string[] {
   if (beside.length) return beside;
   const found = ending(project, file, [path.replace(/^(?:\.\.?\/)+/, "")]);
   if (found.length && (!isSystem || path.includes("/"))) return found;
-  return isSystem ? (/[./]/.test(path) && !/^(?:sys|std)/.test(path) ? OUTSIDE : BUILT_IN) : [];
+  if (!isSystem) return [];
+  if (/[./]/.test(path) && !/^(?:sys|std)/.test(path)) return OUTSIDE;
+  return BUILT_IN;
 }
 
 const relative = (project: Project, file: string, from: string, ends: readonly string[]): string[] => {

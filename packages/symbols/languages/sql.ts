@@ -22,9 +22,20 @@ const CREATE = new RegExp(
 const COLUMN = new RegExp(`^\\s*(${PART})\\s+\\S`, "u");
 const NO_COLUMN = /^\s*(?:CONSTRAINT|PRIMARY|FOREIGN|UNIQUE|CHECK|KEY|INDEX|EXCLUDE|LIKE|FULLTEXT|SPATIAL|PERIOD)\b/i;
 const KINDS: Record<string, Sym["kind"]> = {
-  ...{ table: "class", view: "class", type: "type", domain: "type", enum: "enum", schema: "namespace" },
-  ...{ function: "function", procedure: "function", proc: "function", trigger: "function", aggregate: "function" },
-  ...{ macro: "function", sequence: "variable", index: "const" },
+  table: "class",
+  view: "class",
+  type: "type",
+  domain: "type",
+  enum: "enum",
+  schema: "namespace",
+  function: "function",
+  procedure: "function",
+  proc: "function",
+  trigger: "function",
+  aggregate: "function",
+  macro: "function",
+  sequence: "variable",
+  index: "const",
 };
 
 export function sqlSpans(text: string, isBody = false): { comment: Span[]; string: Span[]; ends: Span[] } {

@@ -74,12 +74,11 @@ function definedBy(file: Reading, kind: Kind, node: Node, of: Capture): (Definit
 }
 
 /** What `(a, *b), c = …` and its like in other languages give a value to; `a.b` and `a[b]` in it were there before. */
-const namedIn = (node: Node): Node[] =>
-  PATTERN.test(node.type)
-    ? node.namedChildren.flatMap((one) => (!one || isLabel(one) ? [] : namedIn(one)))
-    : /^(?:identifier|simple_identifier|name)$/.test(node.type)
-      ? [node]
-      : [];
+const namedIn = (node: Node): Node[] => {
+  if (PATTERN.test(node.type)) return node.namedChildren.flatMap((one) => (!one || isLabel(one) ? [] : namedIn(one)));
+  if (/^(?:identifier|simple_identifier|name)$/.test(node.type)) return [node];
+  return [];
+};
 /** `let (x: a, y: b)` of Swift. */
 const isLabel = ({ parent, nextSibling }: Node): boolean => parent?.type === "pattern" && nextSibling?.type === ":";
 const PATTERN =

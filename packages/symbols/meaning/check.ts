@@ -43,9 +43,7 @@ async function problemsOf(desk: Desk, file: string, gate: CompilerGate): Promise
   if (marks.length) {
     const places = await Promise.all(marks.map((start) => placeAt(desk, file, start, start)));
     const message = "Merge conflict marker encountered.";
-    return places.map(({ line, column }) => ({
-      ...{ path: file, line, column, code: 1185, message, category: "error" },
-    }));
+    return places.map(({ line, column }) => ({ path: file, line, column, code: 1185, message, category: "error" }));
   }
   const problems: Problem[] = [];
   for (const { message, code, severity, ...spot } of await desk.server.problems(file)) {
@@ -53,7 +51,7 @@ async function problemsOf(desk: Desk, file: string, gate: CompilerGate): Promise
     const { line, column } = await placeOf(desk, spot);
     noteWay(desk, file, message, Number(code), gate);
     const category = severity === ERROR ? "error" : "warning";
-    problems.push({ ...{ path: file, line, column, code: Number(code), message, category } });
+    problems.push({ path: file, line, column, code: Number(code), message, category });
   }
   return problems;
 }

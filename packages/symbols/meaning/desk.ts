@@ -2,19 +2,18 @@
 // them is for the server and for the tools.
 import fs from "node:fs";
 import path from "node:path";
-import type { Ctx } from "zz";
+import type { Ctx, LanguageServer, Point, Spot } from "zz";
 import type { State } from "../answers/state.ts";
 import { readText } from "../encoding.ts";
 import type { Index } from "../project.ts";
 import { bothSides } from "../scan/conflict.ts";
 import type { Facts } from "../scan/facts.ts";
 import { lineStarts } from "../scan/lines.ts";
-import type { At, LanguageServer, Place, Point, Spot } from "./contract.ts";
+import type { At, Place } from "./contract.ts";
 import { kindAt } from "./kinds.ts";
 
 const MAX_LINE_CHARS = 120; // of the text of a place
 const BOM = "\ufeff";
-const SERVICE = "ask_language_server";
 
 /** There is no server for the file, or none that works: why, as a part of a sentence. */
 export class NoServer extends Error {}
@@ -47,21 +46,25 @@ export async function atDesk<T>(
   instead?: (why: string) => T,
 ): Promise<T> {
   let answer: { value: T } | { error: unknown } | undefined;
-  const { failed, text } = await ctx.call(SERVICE, {
-    file,
-    stamps: stampsOf(state, index),
-    textOf: async (one: string) => shownText((await readText(ctx, one)).text),
-    ask: async (server: LanguageServer) => {
-      const desk: Desk = { state, index, ctx, server, texts: new Map() };
-      try {
-        answer = { value: await ask(desk) };
-      } catch (error) {
-        if (ctx.signal.aborted || (error as { isOver?: true }).isOver) throw error; // it is started again
-        answer = { error };
-      }
+  const why = await ctx.service("languageServers")?.answer(
+    {
+      file,
+      stamps: stampsOf(state, index),
+      textOf: async (name) => shownText((await readText(ctx, name)).text),
+      ask: async (server) => {
+        const desk: Desk = { state, index, ctx, server, texts: new Map() };
+        try {
+          answer = { value: await ask(desk) };
+        } catch (error) {
+          if (ctx.signal.aborted || (error as { isOver?: true }).isOver) throw error; // it is started again
+          answer = { error };
+        }
+      },
     },
-  });
-  if (failed) answer = { error: new NoServer(/^Cannot call/.test(text) ? "the plugin 'code' is turned off" : text) };
+    ctx,
+  );
+  if (why) answer = { error: new NoServer(why) };
+  else if (!answer) answer = { error: new NoServer("the plugin 'code' is turned off") };
   else state.hasServer = true;
   if (answer && "value" in answer) return answer.value;
   const { error } = answer!;
@@ -72,7 +75,11 @@ export async function atDesk<T>(
 /** Starts the server of such a file, while the index is brought up to date. */
 export function wake(file: string | undefined, ctx: Ctx): void {
   const question = { file: file ?? "index.ts", stamps: new Map(), textOf: async () => "", ask: async () => {} };
-  if (READ_TOO.test(question.file)) void ctx.call(SERVICE, question).catch(() => {});
+  if (READ_TOO.test(question.file))
+    void ctx
+      .service("languageServers")
+      ?.answer(question, ctx)
+      .catch(() => {});
 }
 
 /** What tells whether a file is still the one that a server has read. */
@@ -147,7 +154,11 @@ export async function placeAt(desk: Desk, file: string, start: number, end: numb
   const row = rows.findLastIndex((from) => from <= start);
   const line = text.slice(rows[row], rows[row + 1]);
   const made: Place = {
-    ...{ path: file, line: row + 1, column: start - rows[row]! + 1, start, end },
+    path: file,
+    line: row + 1,
+    column: start - rows[row]! + 1,
+    start,
+    end,
     text: line
       .replace(/[\r\u2028\u2029]/g, " ")
       .trim()

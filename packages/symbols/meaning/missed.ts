@@ -1,13 +1,14 @@
 // Uses that a server misses and the index knows of: what a script takes by require(), and what is
 // taken from a package of the project whose build is not there. The index knows which file takes
 // the name from which; what it means within that file the server tells.
+import type { Point } from "zz";
 import { importGraph } from "../answers/imports.ts";
 import { SCRIPT } from "../answers/rows.ts";
 import { mayRead } from "../project.ts";
 import type { Resolver } from "../resolve.ts";
 import { using } from "../rows.ts";
 import type { Import } from "../scan/facts.ts";
-import type { At, Place, Point } from "./contract.ts";
+import type { At, Place } from "./contract.ts";
 import { type Desk, placeAt, placeOf, pointAt, show, textAt, wordIn } from "./desk.ts";
 
 const MAX_ROUNDS = 5; // of files that pass it on to files that pass it on

@@ -1,9 +1,10 @@
 // All places of one thing: those that the server knows, once it was shown every file that may have
 // one, and those that only the index knows of, which knows who imports whom.
+import type { Point } from "zz";
 import { mayRead } from "../project.ts";
 import { folderOf, SCRIPT } from "../resolve/paths.ts";
 import { using } from "../rows.ts";
-import type { At, Group, Place, Point } from "./contract.ts";
+import type { At, Group, Place } from "./contract.ts";
 import { type Desk, locate, NoServer, placeOf, show, titleOf } from "./desk.ts";
 import { missedUses, type Taking, takingOf } from "./missed.ts";
 

@@ -3,11 +3,12 @@
 
 import { readFileSync } from "node:fs";
 import path from "node:path";
+import type { Point } from "zz";
 import { tryTo } from "zz/text";
 import { SCRIPT } from "../answers/rows.ts";
 import { isUtf16 } from "../encoding.ts";
 import { bothSides } from "../scan/conflict.ts";
-import type { At, Edit, Place, Point } from "./contract.ts";
+import type { At, Edit, Place } from "./contract.ts";
 import { type Desk, locate, NoAnswer, offsetOf, placeAt, pointAt, show, textAt, textOf } from "./desk.ts";
 import { boundAt, type Taking, usesOfWhole } from "./missed.ts";
 import { invalidName, refusalOf } from "./names.ts";
@@ -104,7 +105,11 @@ async function changesOf(desk: Desk, takings: Taking[], to: string): Promise<Cha
 
 function distinct(changes: Change[]): Change[] {
   const byPlace = new Map(changes.map((one) => [`${one.path}:${one.start}`, one]));
-  return [...byPlace.values()].sort((a, b) => (a.path < b.path ? -1 : a.path > b.path ? 1 : a.start - b.start));
+  return [...byPlace.values()].sort((a, b) => {
+    if (a.path < b.path) return -1;
+    if (a.path > b.path) return 1;
+    return a.start - b.start;
+  });
 }
 
 /** What would go wrong: the name is already taken there, or the types no longer match. */

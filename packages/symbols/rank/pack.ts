@@ -131,8 +131,18 @@ type Fitting = { doc: number; at: number; text: string; price: number };
 const isOverload = (sym: Sym, before?: Sym): boolean => sym.name === before?.name && sym.owner === before.owner;
 
 const KIND_WEIGHTS: Record<Sym["kind"], number> = {
-  ...{ function: 1, class: 1, interface: 0.9, type: 0.8, enum: 0.8, namespace: 0.7, const: 0.7, variable: 0.6 },
-  ...{ method: 0.5, property: 0.2, member: 0.2, key: 0 },
+  function: 1,
+  class: 1,
+  interface: 0.9,
+  type: 0.8,
+  enum: 0.8,
+  namespace: 0.7,
+  const: 0.7,
+  variable: 0.6,
+  method: 0.5,
+  property: 0.2,
+  member: 0.2,
+  key: 0,
 };
 const POSITION_OFFSET = 5; // the greater, the less the position matters
 const FILLED = 0.9; // of the budget

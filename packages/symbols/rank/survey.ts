@@ -68,7 +68,11 @@ function docsOf(sources: Source[], others: Other[]): Doc[] {
     ...bare.map((path) => ({ path, source: undefined })),
   ]
     .map(({ path, source }) => docOf(path, source))
-    .sort((a, b) => (a.path < b.path ? -1 : a.path > b.path ? 1 : 0));
+    .sort((a, b) => {
+      if (a.path < b.path) return -1;
+      if (a.path > b.path) return 1;
+      return 0;
+    });
   const indexes = new Map(docs.map(({ path }, at) => [path, at]));
   for (const { path, imports } of sources) {
     const from = indexes.get(path)!;
@@ -100,8 +104,16 @@ function docOf(path: string, source: Source | undefined): Doc {
           : "other";
   const hashes = (text: string) => [...new Set(hashesIn(text))];
   return {
-    ...{ path, source, imports: [], place, shown: 0, pathWords: hashes(bare), ownWords: hashes(own) },
-    ...{ names: [], bag: undefined, length: 0 },
+    path,
+    source,
+    imports: [],
+    place,
+    shown: 0,
+    pathWords: hashes(bare),
+    ownWords: hashes(own),
+    names: [],
+    bag: undefined,
+    length: 0,
   };
 }
 const TEST = /(?:^|\/)(?:tests?|__tests__|specs?|e2e|[\w-]+-tests?)\/|[._-](?:test|spec|bench|test-d)\.\w+$/i;

@@ -30,7 +30,9 @@ function costOf(piece: string): number {
   if (/^[\s\d]/.test(piece)) return 20;
   if (/^\p{L}/u.test(piece)) return 40;
   if (piece > "\x7e" || piece < " ") return 20 * new TextEncoder().encode(piece).length;
-  return length === 1 ? 18 : length === 2 ? 21 : 13 * length;
+  if (length === 1) return 18;
+  if (length === 2) return 21;
+  return 13 * length;
 }
 
 function costOfWord(word: string): number {

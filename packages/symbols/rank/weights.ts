@@ -21,14 +21,32 @@ export const SIGNALS = [
 export type Signal = (typeof SIGNALS)[number];
 
 export const WEIGHTS: Record<Signal, number> = {
-  ...{ bm25: 2.6, content: 1.5, own: 1.5, declared: 0.35, symbol: 0.85, named: 1.6, declares: 1.3 },
-  ...{ uses: 0.65, folder: 0.8, messages: 1.3, churn: 0.25 },
+  bm25: 2.6,
+  content: 1.5,
+  own: 1.5,
+  declared: 0.35,
+  symbol: 0.85,
+  named: 1.6,
+  declares: 1.3,
+  uses: 0.65,
+  folder: 0.8,
+  messages: 1.3,
+  churn: 0.25,
 };
 /** Tests stand behind what they test, examples behind the code, prose behind both, unless the query is about them. */
 export const PLACES: Record<Place, number> = { code: 0, test: -4.2, aside: -2.1, other: -3.5, made: -4.2 };
 
 /** Under what `why` tells of it. */
 export const REASONS: Record<Signal, Reason> = {
-  ...{ bm25: "words", content: "words", own: "path", folder: "path", declared: "symbols", symbol: "symbols" },
-  ...{ named: "words", declares: "symbols", uses: "uses", messages: "history", churn: "history" },
+  bm25: "words",
+  content: "words",
+  own: "path",
+  folder: "path",
+  declared: "symbols",
+  symbol: "symbols",
+  named: "words",
+  declares: "symbols",
+  uses: "uses",
+  messages: "history",
+  churn: "history",
 };

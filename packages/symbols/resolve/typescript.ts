@@ -28,8 +28,11 @@ interface View {
 
 const MAX_EXTENDED_CONFIGS = 500; // configs that one may extend
 const DEFAULTS: ts.CompilerOptions = {
-  ...{ module: ts.ModuleKind.ESNext, moduleResolution: ts.ModuleResolutionKind.Bundler },
-  ...{ allowJs: true, resolveJsonModule: true, allowImportingTsExtensions: true },
+  module: ts.ModuleKind.ESNext,
+  moduleResolution: ts.ModuleResolutionKind.Bundler,
+  allowJs: true,
+  resolveJsonModule: true,
+  allowImportingTsExtensions: true,
 };
 /** Missing from the types, though TypeScript's own tools use them. */
 const { getEmitModuleKind, getEmitModuleResolutionKind } = ts as unknown as {

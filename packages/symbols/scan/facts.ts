@@ -61,6 +61,12 @@ export const MAX_TEXT_CHARS = 120;
 export const listed = (unread: string): Facts => ({ ...empty(), unread });
 
 export const empty = (): Facts => ({
-  ...{ symbols: [], imports: [], exports: [], uses: NO_USES, todos: [] },
-  ...{ loc: 0, nesting: 0, decisions: 0 },
+  symbols: [],
+  imports: [],
+  exports: [],
+  uses: NO_USES,
+  todos: [],
+  loc: 0,
+  nesting: 0,
+  decisions: 0,
 });

@@ -70,8 +70,11 @@ export function nameOf(name: ts.Node): string | undefined {
   const path = dotted(expression);
   return path && `[${path}]`;
 }
-export const ownName = (node: ts.Node & { name?: ts.Node }): string | undefined =>
-  node.name ? nameOf(node.name) : modifiersOf(node) & ModifierFlags.Default ? "default" : undefined;
+export const ownName = (node: ts.Node & { name?: ts.Node }): string | undefined => {
+  if (node.name) return nameOf(node.name);
+  if (modifiersOf(node) & ModifierFlags.Default) return "default";
+  return undefined;
+};
 
 /** `a.b.c`, or undefined if it is not made of names alone. */
 export function dotted(node: ts.Node): string | undefined {

@@ -104,6 +104,10 @@ function visitBinary(node: ts.BinaryExpression, file: Reading): void {
   while (rights.length) file.visit(rights.pop()!);
 }
 const LOGICAL = new Set([
-  ...[K.AmpersandAmpersandToken, K.BarBarToken, K.QuestionQuestionToken],
-  ...[K.AmpersandAmpersandEqualsToken, K.BarBarEqualsToken, K.QuestionQuestionEqualsToken],
+  K.AmpersandAmpersandToken,
+  K.BarBarToken,
+  K.QuestionQuestionToken,
+  K.AmpersandAmpersandEqualsToken,
+  K.BarBarEqualsToken,
+  K.QuestionQuestionEqualsToken,
 ]);

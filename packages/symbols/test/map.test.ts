@@ -65,8 +65,12 @@ for (const [text, marked] of MARKED)
 test("What a program made is in no map, no search and no entry point, unless it is asked for by name", async () => {
   const lamp = "export function lampSwitch() {}\n";
   const where = project({
-    ...{ "src/lamp.ts": lamp, "dist/lamp.js": lamp, "src/made.ts": `// @generated\n${lamp}`, "a.min.js": lamp },
-    ...{ "package.json": '{"main":"dist/lamp.js"}', "package-lock.json": "{}" },
+    "src/lamp.ts": lamp,
+    "dist/lamp.js": lamp,
+    "src/made.ts": `// @generated\n${lamp}`,
+    "a.min.js": lamp,
+    "package.json": '{"main":"dist/lamp.js"}',
+    "package-lock.json": "{}",
   });
   const map = await open(where);
   for (const args of [{}, { query: "lamp switch" }, { query: "lampSwitch" }]) {

@@ -42,9 +42,7 @@ const textOf = (lines: string[]): string => (lines.length ? `${lines.join("\n")}
 function withoutHints(lines: string[]): string[] {
   let at = 0;
   while (HINT.test(lines[at] ?? "")) at++;
-  return at
-    ? lines.slice(/^-{5,9}\s*$/.test(lines[at] ?? "") ? at + 1 : at)
-    : /^-{7}$/.test(lines[0] ?? "")
-      ? lines.slice(1)
-      : lines;
+  if (at) return lines.slice(/^-{5,9}\s*$/.test(lines[at] ?? "") ? at + 1 : at);
+  if (/^-{7}$/.test(lines[0] ?? "")) return lines.slice(1);
+  return lines;
 }

@@ -99,7 +99,9 @@ const newCell = (kind: string, source: string, hasIds: boolean): Cell => ({
 function cellAt(all: Cell[], wanted: unknown): number {
   const at = all.findIndex(({ id }) => id !== undefined && id === wanted);
   const [, number] = /^cell-(\d+)$/.exec(String(wanted)) ?? [];
-  return at >= 0 ? at : number === undefined ? Number.NaN : Number(number);
+  if (at >= 0) return at;
+  if (number === undefined) return Number.NaN;
+  return Number(number);
 }
 
 /** Where each member of an object or list is in valid JSON; a member of an object begins with its key. */

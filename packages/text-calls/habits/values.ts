@@ -85,7 +85,9 @@ function isFolder(path: unknown, { files }: Ctx): boolean {
 /** A list from a single value, a list, or a list as JSON. */
 function listOf(given: unknown): unknown[] {
   const list = typeof given === "string" && /^\s*\[/.test(given) ? (tryTo(() => JSON.parse(given)) ?? given) : given;
-  return Array.isArray(list) ? list : list === undefined ? [] : [list];
+  if (Array.isArray(list)) return list;
+  if (list === undefined) return [];
+  return [list];
 }
 
 /** One read for each of [{ path, line_ranges: [[1, 50]] }] or { path }. */

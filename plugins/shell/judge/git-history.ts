@@ -18,8 +18,18 @@ export interface GitSecrets {
 const TIMEOUT_MS = 2_000; // to examine a history; after that it counts as one that may contain secrets
 /** Everything that a name can lead to: refs, their reflogs, and heads that are not refs. */
 const ALL_REFS = [
-  ...["--all", "--reflog", "--ignore-missing", "HEAD", "FETCH_HEAD", "ORIG_HEAD", "MERGE_HEAD", "CHERRY_PICK_HEAD"],
-  ...["REVERT_HEAD", "REBASE_HEAD", "BISECT_HEAD", "AUTO_MERGE"],
+  "--all",
+  "--reflog",
+  "--ignore-missing",
+  "HEAD",
+  "FETCH_HEAD",
+  "ORIG_HEAD",
+  "MERGE_HEAD",
+  "CHERRY_PICK_HEAD",
+  "REVERT_HEAD",
+  "REBASE_HEAD",
+  "BISECT_HEAD",
+  "AUTO_MERGE",
 ];
 const NAMES = ["-z", "-c", "--root", "--no-renames", "--name-only", "--no-ext-diff", "--no-textconv", "--no-notes"];
 

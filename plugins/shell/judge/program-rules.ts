@@ -99,12 +99,14 @@ const evaluates = (name: string, args: Arg[]): boolean =>
 const EVALUATES = /^(-[ce]["'$`]|--(eval|print)=)/;
 
 /** Whether it reads command lines, or a file that holds some, from stdin. */
-const runsInput = (name: string, rest: Words): boolean =>
-  name === "make" || name === "gmake"
-    ? rest.some((word, i) => IS_INPUT.test((word ?? "").replace(/^(-f|--(make)?file=)/, "")) && (i || word !== "-"))
-    : name === "crontab"
-      ? !rest.length || rest.some((word) => IS_INPUT.test(word ?? ""))
-      : /^(at|batch)$/.test(name) && !rest.some((word) => /^-[flqrcdV]/.test(word ?? ""));
+const runsInput = (name: string, rest: Words): boolean => {
+  if (name === "make" || name === "gmake")
+    return rest.some(
+      (word, i) => IS_INPUT.test((word ?? "").replace(/^(-f|--(make)?file=)/, "")) && (i || word !== "-"),
+    );
+  if (name === "crontab") return !rest.length || rest.some((word) => IS_INPUT.test(word ?? ""));
+  return /^(at|batch)$/.test(name) && !rest.some((word) => /^-[flqrcdV]/.test(word ?? ""));
+};
 
 /** Judges commands that are neither denied nor known to only read. */
 function ruleOnUnknown(name: string, rest: Words, lists: Lists): Ruling {

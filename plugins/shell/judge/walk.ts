@@ -80,8 +80,17 @@ const holdsUnknown = (root: Node): boolean =>
   root.descendantsOfType(UNKNOWN).length > 0 ||
   root.descendantsOfType("expansion").some((expansion) => !/^\$\{\w+\}$/.test(expansion?.text ?? ""));
 const UNKNOWN = [
-  ...["command_substitution", "process_substitution", "arithmetic_expansion", "((", "[[", "select", "subscript"],
-  ...["heredoc_redirect", "herestring_redirect", "case_statement", "function_definition"],
+  "command_substitution",
+  "process_substitution",
+  "arithmetic_expansion",
+  "((",
+  "[[",
+  "select",
+  "subscript",
+  "heredoc_redirect",
+  "herestring_redirect",
+  "case_statement",
+  "function_definition",
 ];
 
 /** Whether the grammar has dropped no word, and divided none at the end of a line. */

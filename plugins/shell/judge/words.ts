@@ -184,8 +184,11 @@ function readVariable(scan: Scan, inQuotes: boolean): boolean {
 
 const charAt = (text: string, at: number): string => String.fromCodePoint(text.codePointAt(at)!);
 
-const valueIn = (name: string, { home, dirs }: Known): string | undefined =>
-  name === "HOME" ? home : name === "PWD" && dirs.length === 1 ? dirs[0] : undefined;
+const valueIn = (name: string, { home, dirs }: Known): string | undefined => {
+  if (name === "HOME") return home;
+  if (name === "PWD" && dirs.length === 1) return dirs[0];
+  return undefined;
+};
 
 /** `$'…'` after its quote: where it ends, and its text if every escape is plain ASCII. */
 function ansi(source: string, at: number): [end?: number, text?: string] {

@@ -113,12 +113,11 @@ function thinkingOf(
   const mode = thinking ?? knownOf(model).thinking;
   if (mode === "none" || !effort) return {};
   if (mode === "adaptive") {
-    if (effort === "none" || isForced)
-      return !without.has("disabled")
-        ? { thinking: { type: "disabled" } }
-        : without.has("effort")
-          ? {}
-          : { effort: "low" };
+    if (effort === "none" || isForced) {
+      if (!without.has("disabled")) return { thinking: { type: "disabled" } };
+      if (without.has("effort")) return {};
+      return { effort: "low" };
+    }
     const display = without.has("display") ? {} : { display: "summarized" };
     return { thinking: { type: "adaptive", ...display }, ...(!without.has("effort") && { effort }) };
   }
@@ -205,13 +204,11 @@ function strict(schema: any): any {
   if (schema.type === "object" && (!schema.properties || typeof schema.additionalProperties === "object"))
     return undefined;
   const entries = Object.entries(schema).filter(([name]) => !UNCHECKED.test(name));
-  const values = entries.map(([name, value]) =>
-    name === "properties" || name === "$defs" || name === "definitions"
-      ? fields(value as object)
-      : /^(items|anyOf|allOf|oneOf)$/.test(name)
-        ? strict(value)
-        : value,
-  );
+  const values = entries.map(([name, value]) => {
+    if (name === "properties" || name === "$defs" || name === "definitions") return fields(value as object);
+    if (/^(items|anyOf|allOf|oneOf)$/.test(name)) return strict(value);
+    return value;
+  });
   const made = every(values) && Object.fromEntries(entries.map(([name], i) => [name, values[i]]));
   return made && (schema.type === "object" ? { ...made, additionalProperties: false } : made);
 }

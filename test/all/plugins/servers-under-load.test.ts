@@ -50,10 +50,7 @@ async function serving(t: TestContext, args: string[], hello: Request) {
     readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").split(" ").filter(Boolean).map(Number);
   const held = () => [child.pid!, ...childrenOf(child.pid!)].map((pid) => readdirSync(`/proc/${pid}/fd`).length);
   await ask("hello", hello);
-  return {
-    ...{ where, child, raw, send, answer, answers, ask, held, children: () => childrenOf(child.pid!) },
-    said: heard,
-  };
+  return { where, child, raw, send, answer, answers, ask, held, children: () => childrenOf(child.pid!), said: heard };
 }
 type Served = Awaited<ReturnType<typeof serving>>;
 

@@ -16,12 +16,14 @@ import { waitFor } from "../../support/wait.ts";
 
 type Given = Pick<Decoding, "job" | "bytes" | "how"> & { in: string };
 const image = (type: string, bytes: Buffer): Given => ({
-  ...{ in: "terminal", job: "decode-image", bytes },
+  in: "plugins/terminal",
+  job: "decode-image",
+  bytes,
   how: { type: `image/${type}`, room: [600, 400], mostPixels: 16e6 },
 });
-const pdf = (bytes: Buffer): Given => ({ in: "web", job: "decode-pdf", bytes });
+const pdf = (bytes: Buffer): Given => ({ in: "packages/web", job: "decode-pdf", bytes });
 const page = (html: string): Given => ({
-  in: "web",
+  in: "packages/web",
   job: "decode-page",
   bytes: Buffer.from(html),
   how: { url: "http://a/" },
@@ -48,11 +50,11 @@ const ROWS: [what: string, given: Given, why: string][] = [
 ];
 
 describe("what is made to break what decodes it comes to a sentence:", () => {
-  for (const [what, { in: plugin, ...given }, why] of ROWS)
+  for (const [what, { in: folder, ...given }, why] of ROWS)
     test(`${what}: ${why}`, async (t) => {
       const clock = standingClock();
       const zz = await harness({ plugins: [join(ROOT, "plugins/shell/index.ts")], clock }, t);
-      const near = pathToFileURL(join(ROOT, "plugins", plugin, "any.ts")).href;
+      const near = pathToFileURL(join(ROOT, folder, "any.ts")).href;
       const decoded = rejects(decode({ near, ...given }, zz.ctx), { message: why });
       if (why === LATE) await clock.waits(15_000).then(() => clock.pass(15_000));
       await decoded;
@@ -70,7 +72,7 @@ test("a page and a PDF that break what decodes them, by the tools that fetch the
     response.writeHead(200, { "content-type": type }).end(body);
   });
   const clock = standingClock();
-  const plugins = ["web", "shell"].map((name) => join(ROOT, "plugins", name, "index.ts"));
+  const plugins = ["packages/web", "plugins/shell"].map((name) => join(ROOT, name, "index.ts"));
   const settings = { web: { seconds: 100 } };
   const zz = await harness({ plugins, clock, settings, allow: { net: [new URL(url).host] } }, t);
   const get = async (path: string) => (await zz.call("web_fetch", { url: `${url}${path}` })).text;
@@ -125,13 +127,8 @@ test("the sandbox of what decodes shows nothing but what is named, without Node'
       home: () => readdirSync(${JSON.stringify(zz.home)}), passwd: () => readFileSync("/etc/passwd"), proc: () => readFileSync("/proc/1/cmdline"),
       write: () => writeFileSync(${JSON.stringify(join(open, "b.txt"))}, ""), tmp: () => writeFileSync("/tmp/x", ""), root: () => writeFileSync("/x", "") };
     console.log(Object.keys(tries).filter((name) => { try { tries[name](); return true } catch { return false } }).join(), Object.keys(process.env).join());`;
-  let box: { argv: string[]; third?: Uint8Array } | undefined;
   const argv = [process.execPath, "-e", code];
-  await zz.call("start_in_sandbox", {
-    argv,
-    only: [process.execPath, open],
-    ready: (given: any) => void (box = given),
-  });
+  const box = await zz.ctx.service("sandbox")?.startDecoder(argv, [process.execPath, open], zz.ctx);
   if (!box) return t.skip("no sandbox here");
   const [program = "", ...args] = box.argv.filter((word, i, all) => word !== "--seccomp" && all[i - 1] !== "--seccomp");
   const { stdout } = spawnSync(program, args, { env: { TOKEN: "x" }, encoding: "utf8" });

@@ -96,9 +96,17 @@ async function world(t: TestContext) {
 /** With a submodule, a worktree, a nested repository and a bare one, hooks, secrets, and a link that leads out. */
 function furnish(root: string, outside: string): void {
   put(root, {
-    ...{ "a.ts": "hello\n", "b.ts": "x\n", "src/x.ts": "hello\n", "sub/package.json": "{}", "git.inc": "" },
-    ...{ ".env": `KEY=${SECRET}\n`, "keys/server.pem": SECRET, ".gitignore": ".env\nkeys\n" },
-    ...{ "tools/status.sh": "true\n", ".husky/pre-commit": "#!/bin/sh\n", ".vscode/tasks.json": "{}" },
+    "a.ts": "hello\n",
+    "b.ts": "x\n",
+    "src/x.ts": "hello\n",
+    "sub/package.json": "{}",
+    "git.inc": "",
+    ".env": `KEY=${SECRET}\n`,
+    "keys/server.pem": SECRET,
+    ".gitignore": ".env\nkeys\n",
+    "tools/status.sh": "true\n",
+    ".husky/pre-commit": "#!/bin/sh\n",
+    ".vscode/tasks.json": "{}",
   });
   fs.symlinkSync(outside, join(root, "outside"));
   const git = "git -c user.name=n -c user.email=e@x -c protocol.file.allow=always";

@@ -413,7 +413,11 @@ describe("file by file", { concurrency: false }, () => {
 
 viewTest("the proposal of a command can be edited before it is kept", async (t) => {
   const zz = await project(t, {
-    answer: async (question, keys) => (keys && /Allow/.test(question) ? (zz.questions.length > 1 ? "y" : "e") : ""),
+    answer: async (question, keys) => {
+      if (!(keys && /Allow/.test(question))) return "";
+      if (zz.questions.length > 1) return "y";
+      return "e";
+    },
   });
   Object.assign(zz.core, { edit: async (text: string) => text.replace("three", "four") });
   const { text } = await run(zz, script("sed -i s/one/three/ a"));

@@ -98,8 +98,11 @@ const hide = (command: string): string =>
 /** Says yes to the questions that these fit, and no to the others. */
 const yesTo =
   (...fits: RegExp[]) =>
-  async (question: string, keys?: string) =>
-    keys ? (fits.some((one) => one.test(question)) ? "y" : "n") : "";
+  async (question: string, keys?: string) => {
+    if (!keys) return "";
+    if (fits.some((one) => one.test(question))) return "y";
+    return "n";
+  };
 
 viewTest("a command that tried to reach a host is offered again with it, by one question", async (t) => {
   const command = `sh -c 'echo half > half; node -e "fetch(process.argv[1]).catch((e) => { console.error(e); process.exit(1) })" http://zz-nowhere.example'`;

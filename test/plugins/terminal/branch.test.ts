@@ -4,7 +4,7 @@ import { execFileSync } from "node:child_process";
 import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { branchOf } from "../../../plugins/terminal/prompt.ts";
+import { branchOf } from "../../../plugins/terminal/prompt-mark.ts";
 import { place } from "../../support/run.ts";
 
 const HASH = "0123456789abcdef0123456789abcdef01234567";

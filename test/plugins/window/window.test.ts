@@ -49,7 +49,13 @@ async function goesOn(where: Place, window: number, script: Script, args: string
   return { ...ran, bodies, chats: bodies.filter((body) => !isSummary(body)), refusals: fake.refusals };
 }
 const asking = (messages: Message[]): ChatRequest => ({
-  ...{ task: "chat", model: "m", system: "", tools: [], options: {}, endpoint: {}, messages },
+  task: "chat",
+  model: "m",
+  system: "",
+  tools: [],
+  options: {},
+  endpoint: {},
+  messages,
 });
 const answers =
   (summary: Step, answer: Step = say("Good.")): Script =>
@@ -244,8 +250,13 @@ describe("what need not be seen again", () => {
     });
 
   const change = (path: string, did: Changed["did"], undone = false): Changed => ({
-    ...{ id: 1, turn: 1, at: "", tool: "t" },
-    ...{ path, did, undone },
+    id: 1,
+    turn: 1,
+    at: "",
+    tool: "t",
+    path,
+    did,
+    undone,
   });
   for (const [what, changes, before, lines] of [
     ["created and edited", [change("a", "created"), change("a", "edited")], "", "- created: a"],

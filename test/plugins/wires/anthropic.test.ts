@@ -84,7 +84,10 @@ describe("Anthropic: a request", { concurrency: 16 }, () => {
     const before: Message[] = [
       { role: "user", text: "dim it" },
       {
-        ...{ role: "assistant", text: " ", model: "openai/m", extra: [signed] },
+        role: "assistant",
+        text: " ",
+        model: "openai/m",
+        extra: [signed],
         calls: [{ id: "functions.lamp_dim:0|x", name: "lamp.dim", args: { level: 1 }, extra: { a: 1 } }],
       },
       { role: "tool", id: "functions.lamp_dim:0|x", name: "lamp.dim", text: "" },

@@ -92,7 +92,10 @@ describe("Gemini: a request", { concurrency: 16 }, () => {
     const before: Message[] = [
       { role: "user", text: "dim it" },
       {
-        ...{ role: "assistant", text: "", model: "gemini/gemini-2.5-pro", extra: [{ ...unsigned, at: [0, 0] }] },
+        role: "assistant",
+        text: "",
+        model: "gemini/gemini-2.5-pro",
+        extra: [{ ...unsigned, at: [0, 0] }],
         calls: [{ id: "call_1", name: "lamp dim", args: { level: 1 }, extra: unsigned }],
       },
       { role: "tool", id: "call_1", name: "lamp dim", text: "" },
@@ -190,7 +193,9 @@ describe("Gemini: what a server refuses by name is sent otherwise from then on:"
     const list = { type: "array", items: { enum: [1, 2] } };
     const more = { oneOf: [{ type: "string", format: "uri" }, list] };
     const odd = {
-      ...{ type: "object", additionalProperties: false, required: ["at"] },
+      type: "object",
+      additionalProperties: false,
+      required: ["at"],
       $defs: { at: { type: "object", properties: { x: { type: ["integer", "null"], default: 1 } } } },
       properties: { at: { $ref: "#/$defs/at" }, kind: { const: "a" }, more },
     };

@@ -19,7 +19,10 @@ async function* body(): AsyncGenerator<Uint8Array, void> {
   if (sent.ending === "hang") await new Promise(() => {});
 }
 const answer = (): HttpAnswer => ({
-  ...{ ok: true, status: 200, headers: { get: () => null }, body: body() },
+  ok: true,
+  status: 200,
+  headers: { get: () => null },
+  body: body(),
   text: async () => "{}",
   json: async () => list,
 });
@@ -172,7 +175,11 @@ describe("anthropic", () => {
   const thought = thinking(0, signed.thinking, signed.signature);
   const dim: Told["calls"] = [["lamp_dim", { level: 8 }, "toolu_lamp_dim_0"]];
   const message = (content: unknown, stop_reason = "end_turn") => ({
-    ...{ id: "msg_1", type: "message", role: "assistant", content, stop_reason },
+    id: "msg_1",
+    type: "message",
+    role: "assistant",
+    content,
+    stop_reason,
     usage: { input_tokens: 61, output_tokens: 9 },
   });
   const delta = (index: number, delta: object) => event("content_block_delta", { index, delta });

@@ -12,8 +12,14 @@ export const COUNTS = { input_tokens: 61, ...NOT_CACHED, output_tokens: 1 };
 export const start = (usage: object = COUNTS): string =>
   event("message_start", {
     message: {
-      ...{ id: "msg_01", type: "message", role: "assistant", model: "claude-sonnet-4-5-20250929", content: [] },
-      ...{ stop_reason: null, stop_sequence: null, usage },
+      id: "msg_01",
+      type: "message",
+      role: "assistant",
+      model: "claude-sonnet-4-5-20250929",
+      content: [],
+      stop_reason: null,
+      stop_sequence: null,
+      usage,
     },
   });
 /** The events of one block: its start, its deltas, its end. */

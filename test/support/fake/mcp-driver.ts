@@ -16,7 +16,9 @@ process.env.PATH = "/nowhere"; // no browser: this is one
 const settings = { mcpServers: { it: { url: process.argv[2]!, ...oauth } } } as Setup["settings"];
 const zz = await harness({
   plugins: [join(ROOT, "packages", "mcp", "index.ts")],
-  ...{ settings, allow: { run: true, net: true }, answer: async (_: string, keys?: string) => (keys ? "y" : "") },
+  settings,
+  allow: { run: true, net: true },
+  answer: async (_: string, keys?: string) => (keys ? "y" : ""),
 });
 
 async function login(): Promise<string> {
@@ -47,8 +49,11 @@ async function call(tool: string, args: object): Promise<string> {
 
 /** Arguments of a server's tool by its schema. */
 function argumentsFor(schema: any): object {
-  const valueFor = ({ type }: any, i: number) =>
-    type === "number" || type === "integer" ? 5 + i : type === "boolean" ? true : "x";
+  const valueFor = ({ type }: any, i: number) => {
+    if (type === "number" || type === "integer") return 5 + i;
+    if (type === "boolean") return true;
+    return "x";
+  };
   return Object.fromEntries(
     Object.entries(schema?.properties ?? {}).map(([name, field], i) => [name, valueFor(field, i)]),
   );

@@ -8,7 +8,10 @@ const send = (message: object) => process.stdout.write(`${JSON.stringify({ jsonr
 const text = (text: string) => ({ content: [{ type: "text", text }] });
 const takes = (more: object = {}) => ({ type: "object", properties: { text: { type: "string", ...more } } });
 const tool = (name: string, description = name, more: object = {}) => ({
-  ...{ name, description, inputSchema: takes(), ...more },
+  name,
+  description,
+  inputSchema: takes(),
+  ...more,
 });
 
 /** How often it was started, if a file counts that. */

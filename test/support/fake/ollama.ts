@@ -35,7 +35,8 @@ const wholeCall = ([name, args, id]: [name: string, args: object, id?: string], 
 export const broken = (text: string, ending: "cut" | "end"): Step => ({ ...stream(...texts(text)), ending });
 
 const json = (body: unknown, ready?: Promise<unknown>, status = 200): Step => ({
-  ...{ status, headers: JSON_TYPE },
+  status,
+  headers: JSON_TYPE,
   body: [...(ready ? [ready] : []), JSON.stringify(body)],
 });
 export const refuse = (status: number, error: string): Step => json({ error }, undefined, status);

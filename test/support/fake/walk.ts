@@ -18,7 +18,9 @@ const open = (given: Given) =>
     own: true,
     plugins: [path.join(import.meta.dirname, "spy.ts")],
     files: { "a.txt": "one\n", "b.ts": "export const one = 1;\n" },
-    ...{ ...given, allow: all, answer: "nobody" },
+    ...given,
+    allow: all,
+    answer: "nobody",
   });
 const h = await open(walking);
 const failed = (error: unknown) => console.log(String(error), inspect(error, { showHidden: true, depth: 9 }));
@@ -53,8 +55,19 @@ for (const line of lines.sort((a, b) => Number(LAST.test(a)) - Number(LAST.test(
   console.log(line, await h.command(`/${line}`).catch(failed));
 
 const ARGS: Record<string, unknown> = {
-  ...{ path: "a.txt", pattern: "o", query: "one", name: "one", command: "date", file: "b.ts", start: 1, end: 1 },
-  ...{ content: "x", text: "x", value: "plain", from: "a.txt", to: "c.txt" },
+  path: "a.txt",
+  pattern: "o",
+  query: "one",
+  name: "one",
+  command: "date",
+  file: "b.ts",
+  start: 1,
+  end: 1,
+  content: "x",
+  text: "x",
+  value: "plain",
+  from: "a.txt",
+  to: "c.txt",
 };
 for (const { name, schema } of h.ctx.about.tools) {
   const fields = Object.keys((schema as any).properties ?? {});

@@ -34,8 +34,14 @@ describe("from npm", () => {
   const rain = (version: string) =>
     npm.publish(
       {
-        ...{ name: "@sky/rain", version, license: "MIT", type: "module", keywords: ["zz-plugin"], main: "index.ts" },
-        ...{ dependencies: { drop: "^1.0.0" }, peerDependencies: { zz: "*" } },
+        name: "@sky/rain",
+        version,
+        license: "MIT",
+        type: "module",
+        keywords: ["zz-plugin"],
+        main: "index.ts",
+        dependencies: { drop: "^1.0.0" },
+        peerDependencies: { zz: "*" },
       },
       {
         "index.ts": `import drop from "drop";\n${tool("rain", "x").replace('"x"', `drop + " ${version}"`)}`,

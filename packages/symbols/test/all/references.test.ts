@@ -16,8 +16,16 @@ const PACKAGES = ["zod/src"];
 const DRAWN = 40;
 const MEMBERS = 6;
 const OPTIONS = {
-  ...{ target: "esnext", module: "esnext", moduleResolution: "bundler", strict: true, types: [] },
-  ...{ lib: ["esnext", "dom"], allowImportingTsExtensions: true, noEmit: true, skipLibCheck: true, allowJs: true },
+  target: "esnext",
+  module: "esnext",
+  moduleResolution: "bundler",
+  strict: true,
+  types: [],
+  lib: ["esnext", "dom"],
+  allowImportingTsExtensions: true,
+  noEmit: true,
+  skipLibCheck: true,
+  allowJs: true,
 };
 
 interface Project {

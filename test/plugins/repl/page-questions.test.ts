@@ -2,7 +2,7 @@
 import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
 import { test } from "node:test";
 import widthOf from "string-width";
-import { PASTED, putQuestion, rowsOf } from "../../../plugins/repl/pager.ts";
+import { PASTED, putQuestion, rowsOf } from "../../../plugins/repl/page-questions.ts";
 
 const bare = (text: string) => text.replace(/\x1b\[[\d;]*m|\x1b\]8;;[!-~]*\x1b\\/g, "");
 

@@ -12,7 +12,7 @@ import {
   showNote,
   showPrompt,
   startNewLine,
-} from "./line.ts";
+} from "./input-line.ts";
 
 /** Keys that arrive while a plugin's key is being handled wait for it. */
 export interface PluginKeys {

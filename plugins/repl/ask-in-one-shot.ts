@@ -1,8 +1,8 @@
 // Questions at a terminal in a one-shot, outside of a conversation.
 import type { Zz } from "zz";
-import { isPlain, putQuestion, RESIZED } from "./pager.ts";
-import { SETTLED_MS } from "./resize.ts";
-import { matchKey, timeAfter, waitForQuiet } from "./screen.ts";
+import { isPlain, putQuestion, RESIZED } from "./page-questions.ts";
+import { matchKey, timeAfter, waitForQuiet } from "./prompt-rows.ts";
+import { SETTLED_MS } from "./redraw-on-resize.ts";
 
 /** Asks for one of the keys, or without keys for a line. */
 export async function askInOneShot(zz: Zz, question: string, keys?: string): Promise<string> {

@@ -2,7 +2,6 @@
 // end.
 import type { Answer, Ctx, Events, Image, Zz } from "zz";
 import { plural, thousands, width, wrap } from "zz/text";
-import { argumentsOf, foldRows, shortenToColumns, subjectOf, summary } from "./format.ts";
 import {
   type Announced,
   columnsOf,
@@ -14,6 +13,7 @@ import {
   type Screen,
   signsOf,
 } from "./screen.ts";
+import { argumentsOf, foldRows, shortenToColumns, subjectOf, summary } from "./shorten-for-rows.ts";
 import { SHOW_IMAGE } from "./show-image.ts";
 
 const MAX_REFUSAL_COLUMNS = 1_000; // a refusal says what would allow the call, so it is not cut to a row
@@ -208,7 +208,7 @@ function whileThinking(screen: Screen): (fact: Events["phase"]) => void {
   return ({ to }) => {
     cancel();
     if (to !== "thinking" || !isRich(screen)) return;
-    const load = () => void import("./markdown.ts").catch(() => {});
+    const load = () => void import("./render-markdown.ts").catch(() => {});
     cancel = screen.io.clock.timer(HEAVY_AFTER, load, { background: true });
   };
 }

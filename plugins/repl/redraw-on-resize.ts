@@ -2,8 +2,8 @@
 // old width while the terminal may already be two changes ahead. Here it is drawn once, when the size has settled, from
 // the row in which it begins by then.
 import { rewrapsLines } from "zz/text";
-import type { Keyboard } from "./line.ts";
-import { RESIZED } from "./pager.ts";
+import type { Keyboard } from "./input-line.ts";
+import { RESIZED } from "./page-questions.ts";
 
 export const SETTLED_MS = 150; // a window that is dragged changes every 20 to 100 ms; each drawing in between can meet the next change
 

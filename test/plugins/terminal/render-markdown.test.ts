@@ -8,8 +8,8 @@ import { Marked } from "marked";
 import { markedTerminal } from "marked-terminal";
 import width from "string-width";
 import { highlight } from "../../../plugins/terminal/highlight.ts";
-import { renderMarkdown } from "../../../plugins/terminal/markdown.ts";
 import { isPlainLine } from "../../../plugins/terminal/plain-line.ts";
+import { renderMarkdown } from "../../../plugins/terminal/render-markdown.ts";
 import type { ThemeName } from "../../../plugins/terminal/styles.ts";
 import { themeOf } from "../../../plugins/terminal/theme.ts";
 import { fc } from "../../support/property.ts";
@@ -155,8 +155,22 @@ const named = (text: string): string =>
     .replace(/\x1b\[(\d+)m/g, (_, code) => `<${CODES[code] ?? code}>`)
     .replace(/\x1b\]8;;([^\x1b]*)\x1b\\/g, (_, href) => (href ? `<a ${href}>` : "</a>"));
 const CODES: Record<string, string> = {
-  ...{ 1: "b", 2: "dim", 3: "i", 4: "u", 9: "s", 22: "/b", 23: "/i", 24: "/u", 29: "/s", 39: "/c" },
-  ...{ 31: "red", 32: "green", 33: "yellow", 35: "magenta", 36: "cyan", 94: "blue" },
+  1: "b",
+  2: "dim",
+  3: "i",
+  4: "u",
+  9: "s",
+  22: "/b",
+  23: "/i",
+  24: "/u",
+  29: "/s",
+  39: "/c",
+  31: "red",
+  32: "green",
+  33: "yellow",
+  35: "magenta",
+  36: "cyan",
+  94: "blue",
 };
 
 // [what, Markdown, columns, links as such, what is shown]

@@ -1,9 +1,9 @@
 // Questions to the person in the middle of a conversation: for one key, or for a line.
 import { clean, width } from "zz/text";
-import { type Keyboard, muteEditor, redraw, setLine, showPrompt } from "./line.ts";
-import { isPlain, PASTED, putQuestion, RESIZED, rowsOf, type Screen } from "./pager.ts";
+import { type Keyboard, muteEditor, redraw, setLine, showPrompt } from "./input-line.ts";
+import { isPlain, PASTED, putQuestion, RESIZED, rowsOf, type Screen } from "./page-questions.ts";
 import { expandPastes } from "./pastes.ts";
-import { matchKey, timeAfter, waitForQuiet } from "./screen.ts";
+import { matchKey, timeAfter, waitForQuiet } from "./prompt-rows.ts";
 
 /** Returns one of the keys, or without keys a line; "" once the question is over. */
 export async function askAtPrompt(keyboard: Keyboard, question: string, keys?: string): Promise<string> {

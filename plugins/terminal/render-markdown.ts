@@ -148,8 +148,13 @@ function options(page: Page): Record<string, unknown> {
     });
   };
   return {
-    ...{ strong, em, del, emoji: false, unescape: false },
-    ...{ firstHeading: headed(heading1), heading: headed(heading) },
+    strong,
+    em,
+    del,
+    emoji: false,
+    unescape: false,
+    firstHeading: headed(heading1),
+    heading: headed(heading),
     hr: () => rule("─".repeat(page.room)),
     paragraph: (text: string) => wrap(text, page.room).join("\n"),
     text: (text: string) => clean(decode(text)).replace(/[ \t\n]+/g, " "),

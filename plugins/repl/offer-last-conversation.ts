@@ -7,7 +7,7 @@ const COMMAND = "sessions"; // continues another conversation
 /** The row that offers it, and the line that continues it; undefined if there is none. */
 export function lastConversation({ about, chat, io, root, sessions }: Ctx): { row: string; line: string } | undefined {
   if (chat.messages.length || !about.commands.some(({ name }) => name === COMMAND)) return undefined;
-  const last = sessions.list().find((one) => one.root === root && one.id !== chat.id && one.title);
+  const last = sessions.list().find((one) => one.root === root && one.id !== chat.id && one.title && !one.held);
   if (!last) return undefined;
   const [head, tail] = ["Tab continues “", `” (${timeAgo(last.used)})`];
   const room = terminalColumns(io) - 1 - width(head + tail);

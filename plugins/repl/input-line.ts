@@ -2,11 +2,11 @@
 import readline from "node:readline";
 import type { DialogHost, Zz } from "zz";
 import { ERASE_BELOW } from "zz/text";
-import { type Draft, isStarted } from "./drafts.ts";
-import type { History } from "./history.ts";
-import { PASTED } from "./pager.ts";
+import { type Draft, isStarted } from "./multi-line-drafts.ts";
+import { PASTED } from "./page-questions.ts";
 import { type Pastes, textInLine } from "./pastes.ts";
-import { say } from "./screen.ts";
+import { say } from "./prompt-rows.ts";
+import type { History } from "./typed-history.ts";
 
 export const DEFAULT_PROMPT = "› ";
 const CONTINUATION_PROMPT = "… ";

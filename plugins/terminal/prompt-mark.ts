@@ -4,7 +4,7 @@ import fs from "node:fs";
 import path from "node:path";
 import type { Ctx } from "zz";
 import { repositoryTop, terminalColumns } from "zz/text";
-import { shortenToColumns } from "./format.ts";
+import { shortenToColumns } from "./shorten-for-rows.ts";
 
 const [NARROW, VERY_NARROW] = [60, 40]; // columns below which it shows less, and nothing
 

@@ -3,7 +3,7 @@ import { deepEqual, equal, match } from "node:assert/strict";
 import { test } from "node:test";
 import { stripVTControlCharacters as strip } from "node:util";
 import type { Ctx, Difference, Zz } from "../../../kernel/contract.ts";
-import { type Paint, renderDiff } from "../../../plugins/terminal/diff.ts";
+import { type Paint, renderDiff } from "../../../plugins/terminal/draw-diff.ts";
 import { highlight } from "../../../plugins/terminal/highlight.ts";
 import { themeOf } from "../../../plugins/terminal/theme.ts";
 import { fc } from "../../support/property.ts";

@@ -1,7 +1,7 @@
 // Questions shown page by page, if they are longer than the screen.
 import type { Zz } from "zz";
 import { plural, width as widthOf } from "zz/text";
-import { matchKey } from "./screen.ts";
+import { matchKey } from "./prompt-rows.ts";
 
 /** Where a question is shown. */
 export interface Screen {
@@ -122,7 +122,9 @@ function newView(text: string, keys: string | undefined) {
       const end = view.isPaged ? rows.slice(last()).map((row) => row.text) : [];
       const hasBar = view.unseen() > 0;
       screen.write([...page, ...(hasBar ? [bar()] : []), ...end].join("\n"));
-      return hasBar ? end.length : end.length ? end.length - 1 : undefined;
+      if (hasBar) return end.length;
+      if (end.length) return end.length - 1;
+      return undefined;
     },
 
     go(to: "on" | "back" | "end"): void {

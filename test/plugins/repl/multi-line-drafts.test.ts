@@ -1,7 +1,7 @@
 // Messages of several lines, line by line.
 import { deepEqual, equal } from "node:assert/strict";
 import { test } from "node:test";
-import { addLine, discard, isStarted, newDraft } from "../../../plugins/repl/drafts.ts";
+import { addLine, discard, isStarted, newDraft } from "../../../plugins/repl/multi-line-drafts.ts";
 
 for (const [what, lines, messages] of [
   ["an empty line", [""], [""]],

@@ -2,7 +2,7 @@
 import { deepEqual, equal } from "node:assert/strict";
 import { test } from "node:test";
 import type { Zz } from "zz";
-import { addEntry, MAX_ENTRIES, MAX_ENTRY_CHARS, openHistory } from "../../../plugins/repl/history.ts";
+import { addEntry, MAX_ENTRIES, MAX_ENTRY_CHARS, openHistory } from "../../../plugins/repl/typed-history.ts";
 
 const zz = { veil: (text: string) => text.replaceAll("hidden", "[key]"), config: { history: true } } as unknown as Zz;
 

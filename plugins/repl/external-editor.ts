@@ -3,7 +3,7 @@ import fs from "node:fs";
 import path from "node:path";
 import type { Zz } from "zz";
 import { temporaryFolder, tryTo } from "zz/text";
-import { say } from "./screen.ts";
+import { say } from "./prompt-rows.ts";
 
 /** The text as it was saved; undefined when the editor failed or nothing was saved. */
 export async function openEditor(zz: Zz, text: string, name: string): Promise<string | undefined> {

@@ -13,7 +13,9 @@ export async function pickFromList(
 ): Promise<string | undefined> {
   const all = choices.map((one) => (typeof one === "string" ? { name: one, description: "" } : one));
   const rows = all.map(({ name, description = "" }) => ({
-    ...{ value: name, name: clean(name), short: clean(name) },
+    value: name,
+    name: clean(name),
+    short: clean(name),
     ...(description && { description: clean(description) }),
   }));
   const message = clean(question.trim());

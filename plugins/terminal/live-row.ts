@@ -5,7 +5,7 @@
 
 import type { Zz } from "zz";
 import { ERASE_BELOW, rewrapsLines, terminalColumns, width } from "zz/text";
-import { shortenToColumns, tail } from "./format.ts";
+import { shortenToColumns, tail } from "./shorten-for-rows.ts";
 import type { Theme } from "./styles.ts";
 
 const FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏";

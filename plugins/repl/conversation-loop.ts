@@ -1,7 +1,8 @@
 // The conversation at a prompt: line after line, until the person leaves.
 import type { Chat, Ctx, DialogHost, Fault, Message, Zz } from "zz";
 import { clean, clip, oneLine, plural, sentenceOf, terminalColumns, wordsOf } from "zz/text";
-import { askUnseen, canChoose, pickFromList } from "./choose.ts";
+import { askAtPrompt } from "./ask-at-prompt.ts";
+import { type Keyboard, muteEditor, showNote } from "./input-line.ts";
 import {
   closeKeyboard,
   holdQueue,
@@ -12,11 +13,10 @@ import {
   promptForMessage,
   sendMessage,
 } from "./keyboard.ts";
-import { type Keyboard, muteEditor, showNote } from "./line.ts";
-import { lastConversation } from "./offer.ts";
+import { lastConversation } from "./offer-last-conversation.ts";
 import { expandPastes } from "./pastes.ts";
-import { askAtPrompt } from "./questions.ts";
-import { say } from "./screen.ts";
+import { askUnseen, canChoose, pickFromList } from "./pick-from-list.ts";
+import { say } from "./prompt-rows.ts";
 
 export interface Talk {
   run(): Promise<number>;
@@ -49,7 +49,7 @@ export function openTalk(zz: Zz, host: DialogHost): Talk {
       }),
       terminal: (act) => lendTerminal(keyboard, act),
       edit: async (text, name) =>
-        lendTerminal(keyboard, async () => (await import("./editor.ts")).openEditor(zz, text, name)),
+        lendTerminal(keyboard, async () => (await import("./external-editor.ts")).openEditor(zz, text, name)),
       note: (text) => showNote(keyboard, text),
       tryAgain: async (failed, ctx) => {
         const key = await whatNow(zz, host, failed, ctx);
@@ -64,8 +64,7 @@ export function openTalk(zz: Zz, host: DialogHost): Talk {
     opened.catch(() => closeKeyboard(keyboard)); // there is no model: zz says why
     if (!startsAtPrompt) {
       await opened.catch(() => {});
-      const command = host.begins();
-      if (command) await obey(`/${command}`);
+      for (const command of commandsToBegin(host)) await obey(command);
     }
     let message: string | undefined = startsAtPrompt ? await nextMessage(keyboard) : host.text;
     for (; message !== undefined; message = await nextMessage(keyboard)) {
@@ -84,10 +83,11 @@ export function openTalk(zz: Zz, host: DialogHost): Talk {
   async function open(keyboard: Keyboard, startsAtPrompt: boolean): Promise<void> {
     const { chat } = await host.open();
     if (!startsAtPrompt) return;
-    const command = host.begins();
+    const [command, ...others] = commandsToBegin(host);
     if (!host.quiet) showNote(keyboard, [greeting(host.ctx()!, chat), ...before(keyboard, command)].join("\n"));
-    if (command) sendMessage(keyboard, `/${command}`);
+    if (command) sendMessage(keyboard, command);
     else if (!keyboard.isMuted) await promptForMessage(keyboard);
+    keyboard.queue.push(...others);
   }
 
   async function obey(message: string): Promise<void> {
@@ -98,6 +98,13 @@ export function openTalk(zz: Zz, host: DialogHost): Talk {
     if (retracts) takeBack(zz, host);
     retracts = false;
   }
+}
+
+/** Those that zz begins with, such as /setup. */
+function commandsToBegin(host: DialogHost): string[] {
+  const commands: string[] = [];
+  for (let name = host.begins(); name; name = host.begins()) commands.push(`/${name}`);
+  return commands;
 }
 
 /** After a failed request: "r" or "m" to ask again, the same or another model; "a" to take the message back; "" to leave it. */
@@ -131,10 +138,14 @@ function stopInstead(keyboard: Keyboard): false {
 function sayHowToComeBack(zz: Zz, host: DialogHost): void {
   const { id, messages } = host.ctx()?.chat ?? {};
   if (id && messages?.length && !host.quiet) {
-    const line = `To come back: zz -c (the last one here), or zz --session ${id}`;
-    say(zz, line.length < terminalColumns(zz.io) ? line : line.replace(", or zz", ", or\nzz")); // a command in two rows cannot be copied
+    const columns = terminalColumns(zz.io);
+    const last = columns < NARROW_COLUMNS ? "zz -c" : "zz -c (the last one here)";
+    const line = `To come back: ${last}, or zz --session ${id}`;
+    say(zz, line.length < columns ? line : line.replace(", or zz", ", or\nzz")); // a command in two rows cannot be copied
   }
 }
+
+const NARROW_COLUMNS = 45;
 
 /** The last exchange; in a new conversation, an offer to continue the last one, unless a message was already typed. */
 function before(keyboard: Keyboard, command: string | undefined): string[] {

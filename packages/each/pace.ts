@@ -1,6 +1,6 @@
 // How fast a provider may be asked, learnt from the headers of its answers, for all jobs together. A refusal with
 // retry-after holds all of them back, and the request that met it is sent again.
-import type { Around, Clock, HttpAnswer, Steps } from "zz";
+import type { Around, Clock, Fault, HttpAnswer, Steps } from "zz";
 import { CHARS_PER_TOKEN } from "zz/text";
 
 /** What is left of one limit until it is whole again. */
@@ -33,12 +33,14 @@ export function paceOf(clock: Clock): Around<Fetch> {
     for (let refusals = 1; ; refusals++) {
       await allowed(pace, tokens, clock, request.signal);
       const [sent, sentTokens] = [pace.sent, pace.sentTokens];
-      const answer = await next({ ...request, any: true });
-      learn(pace, answer, { since: pace.sent - sent, tokensSince: pace.sentTokens - sentTokens }, clock);
+      const answer = await next(request).catch((error: Fault) => error);
+      if (!(answer instanceof Error)) {
+        learn(pace, answer, { since: pace.sent - sent, tokensSince: pace.sentTokens - sentTokens }, clock);
+        return answer;
+      }
       const wait = pauseOf(answer, refusals);
-      if (wait === undefined || wait > MAX_PAUSE_MS || refusals === MAX_REFUSALS) return answer;
+      if (wait === undefined || wait > MAX_PAUSE_MS || refusals === MAX_REFUSALS) throw answer;
       pace.pausedUntil = Math.max(pace.pausedUntil, clock.now() + wait);
-      await answer.text().catch(() => {}); // lets the connection serve the next one
     }
   };
 }
@@ -116,9 +118,7 @@ export function spanOf(text: string | null): number | undefined {
 }
 
 /** How long a refusal asks to wait. One without a time is left to those who try again. */
-function pauseOf({ status, headers }: HttpAnswer, refusals: number): number | undefined {
-  if (status !== 429 && status !== 503 && status !== 529) return undefined;
-  const ms = headers.get("retry-after-ms");
-  const asked = ms ? Number(ms) : spanOf(headers.get("retry-after"));
-  return asked === undefined || Number.isNaN(asked) ? undefined : Math.max(asked, 10 * refusals);
+function pauseOf({ status, after }: Fault, refusals: number): number | undefined {
+  const isRefusal = status === 429 || status === 503 || status === 529;
+  return isRefusal && after !== undefined ? Math.max(after, 10 * refusals) : undefined;
 }

@@ -127,6 +127,7 @@ export async function createZz(options: Options = {}, ready?: (core: Core) => vo
     first: [],
     events,
     side: sideRequest,
+    apart: async (core, question) => (await import("./sdk/script.ts")).answerApart(core, { runTurn, sendQueued }, question),
     ctx: () => createCtx(core, core.chat ?? openChat(core, NO_MODEL_ID)),
   };
   core.rules.push(...(core.first = initialRules(core.options)));
@@ -591,6 +592,7 @@ export const zz: Script = {
   ask: async (text: string, how?: any): Promise<any> => (await processHandle()).ask(text, how),
   chat: async (how) => (await processHandle()).chat(how),
   call: async (tool, args) => (await processHandle()).call(tool, args),
+  each: async (items, ask, how) => (await processHandle()).each(items, ask, how),
 };
 
 const WAYS_TO_ASK = 'Give words (zz "…"), pipe text in, or open a terminal without --once.';

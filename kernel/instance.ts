@@ -64,6 +64,7 @@ export interface Core extends Omit<contract.Person, "note"> {
   states: Map<string, { live: object; saved: string; initial: string }>;
   events: contract.Zz["events"];
   side(place: TurnContext, asked: contract.SideRequest): Promise<contract.Reply>; // asks a model outside of the conversation
+  apart(core: Core, question: contract.Question): ReturnType<contract.Ctx["answer"]>; // a turn in a conversation of its own
   ctx(): contract.Ctx; // of the conversation opened last
   chat?: LiveChat; // the conversation opened last
   showNote?: (text: string) => void; // shows a note while a line is being typed

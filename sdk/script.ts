@@ -1,7 +1,7 @@
 // zz for scripts and programs: one handle, with the same turn loop and the same gate.
 
 import { pathToFileURL } from "node:url";
-import type { Answer, Image, Infer, Message, Result, Schema, Tool } from "../kernel/contract.ts";
+import type { Answer, Image, Infer, Message, Question, Result, Schema, Tool } from "../kernel/contract.ts";
 import { closeChat, openChat } from "../kernel/conversation/chat.ts";
 import { chooseModel, NO_MODEL_MESSAGE } from "../kernel/conversation/choose-model.ts";
 import { type Core, IDENTIFIER, type LiveChat, NO_MODEL_ID, newId } from "../kernel/instance.ts";
@@ -24,6 +24,7 @@ export interface Script {
   ask(text: string, how?: How): Promise<string>;
   chat(how?: How): Promise<Talk>; // several turns
   call(tool: string, args?: object): Promise<Result>; // through the same gate as a model's calls
+  each: typeof eachOf; // what `ask` makes of each item, in their order; `jobs` at a time, 4 if it does not say
 }
 export interface Talk {
   readonly id: string | null;
@@ -39,6 +40,38 @@ export interface How<S extends Schema = Schema> {
   files?: string[]; // attached
   images?: Image[];
   signal?: AbortSignal;
+}
+
+/** Asks about each item, so many at a time. The first that throws ends it, once those under way are done. */
+export async function eachOf<T, R>(
+  items: Iterable<T> | AsyncIterable<T>,
+  ask: (item: T, index: number) => Promise<R> | R,
+  { jobs = 4 }: { jobs?: number } = {},
+): Promise<R[]> {
+  if (!(Number.isInteger(jobs) && jobs > 0)) throw usage(`Cannot run ${jobs} jobs: it takes a whole number from 1.`);
+  const results: R[] = [];
+  const isAsync = Symbol.asyncIterator in items;
+  const source = isAsync ? items[Symbol.asyncIterator]() : items[Symbol.iterator]();
+  let [count, isOver] = [0, false];
+  let turn: Promise<unknown> = Promise.resolve(); // items are taken one after the other
+  const take = () => (turn = turn.catch(() => {}).then(() => source.next())) as Promise<IteratorResult<T>>;
+  const work = async () => {
+    while (!isOver) {
+      const { done, value } = await take();
+      if (done || isOver) return;
+      const index = count++;
+      results[index] = await ask(value, index);
+    }
+  };
+  const stopping = () =>
+    work().catch((error) => {
+      isOver = true;
+      throw error;
+    });
+  const ended = await Promise.allSettled(Array.from({ length: jobs }, stopping));
+  const failed = ended.find(({ status }) => status === "rejected");
+  if (failed) throw (failed as PromiseRejectedResult).reason;
+  return results;
 }
 
 const SIGNALS: Record<number, string> = { 129: "SIGHUP", 130: "SIGINT", 143: "SIGTERM" };
@@ -70,6 +103,7 @@ export function openScript(core: Core, args: string[], story: Story): OpenScript
   let read: Promise<string> | undefined;
   return {
     args,
+    each: eachOf,
     stdin: () => (read ??= core.io.stdin.isTTY ? Promise.resolve("") : readAllStdin(core.io)),
     async ask(text: string, how: How = {}) {
       const { talk, chat } = await open(script, how);
@@ -175,6 +209,30 @@ async function answer(script: Running, own: Core, chat: LiveChat, text: string, 
 }
 
 const JSON_ALONE = "Answer with JSON alone, without a word or a fence around it, that fits this JSON Schema:";
+
+/** ctx.answer(): one turn in a new conversation. Nobody is asked whether to try again or to go on. */
+export async function answerApart(core: Core, story: Story, question: Question): Promise<Answer & { exit: number }> {
+  const { text, images = [], model, tools, save, signal } = question;
+  const own = coreWithOptions(core, { ...(model && { model }), ...(tools !== undefined && { tools }) });
+  if (save !== undefined) own.options.save = save;
+  delete own.tryAgain;
+  delete own.goOn;
+  const chosen = await chooseModel(own);
+  if (!chosen) throw usage(NO_MODEL_MESSAGE);
+  own.namedProvider = chosen.split("/")[0]!;
+  const chat = openChat(own, chosen);
+  images.forEach(chat.attach);
+  const abort = () => chat.stop.abort(signal!.reason);
+  signal?.throwIfAborted();
+  signal?.addEventListener("abort", abort, { once: true });
+  try {
+    const answer = await story.runTurn(own, chat, text);
+    return { ...answer, exit: exitCode(answer) };
+  } finally {
+    signal?.removeEventListener("abort", abort);
+    closeChat(own, chat);
+  }
+}
 
 /** The instance, with what this conversation has differently. */
 function coreWithOptions(core: Core, { model, system, tools }: How): Core {

@@ -5,7 +5,7 @@ import type { DecodeContext, Decoding } from "./decode.ts";
 
 export { deltasOf, type EventPiece, eventPieces } from "../kernel/conversation/server-sent-events.ts";
 export { runsByItself } from "../kernel/gate/sensitive-paths.ts";
-export { updatePrivateFile } from "../kernel/system/locks.ts";
+export { acquireLock, updatePrivateFile } from "../kernel/system/locks.ts";
 export { removeTree, temporaryFolder } from "../kernel/system/temporary-files.ts";
 export { nearest, unknown } from "../kernel/text/did-you-mean.ts";
 /** `import { plural, clip } from "zz/text"`: functions that zz itself uses, for plugins. They need only Node, and string-width for

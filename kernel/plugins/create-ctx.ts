@@ -2,7 +2,7 @@
 
 import path from "node:path";
 import { filesForCall } from "../changes/tool-files.ts";
-import type { About, Added, Call, Ctx, Plugins, SideRequest } from "../contract.ts";
+import type { About, Added, Call, Ctx, Plugins, Question, SideRequest } from "../contract.ts";
 import { sessions } from "../conversation/chat.ts";
 import { describeModel, endpointOf, listModels } from "../conversation/choose-model.ts";
 import { composePrompt, partOf } from "../conversation/system-prompt.ts";
@@ -51,6 +51,7 @@ export function createCtx(core: Core, chat: LiveChat, actor = ZZ): Ctx {
     sessions: sessions({ core, chat }),
     settings: preferences(core),
     request: (what: SideRequest) => core.side(place, what),
+    answer: (question: Question) => core.apart(core, question),
     call: (name: string, args: unknown, signal?: AbortSignal) =>
       runCall(signal ? stoppedBy(place, signal) : place, { id: newId("call_"), name, args: args as Call["args"] }, true),
     service: (name: string) => core.services.get(name)?.value.offer as any,

@@ -5,6 +5,8 @@ import { UNLISTED_FLAGS } from "../settings/flag-table.ts";
 import { usage } from "../text/faults.ts";
 
 const asOf = ({ name, as }: Flag & { as?: string }): string => as ?? name;
+/** What a flag means without its value. */
+const UNVALUED: Record<string, string> = { resume: "continue" };
 /** The parsed command line; `unknown` holds the flags that no table has. */
 export type CommandLine = { values: Map<string, (string | true)[]>; words: string[]; unknown: string[] };
 
@@ -22,7 +24,9 @@ export function parseFlags(argv: string[], flags: Flag[]): CommandLine {
     if (token.kind !== "option") continue;
     const { name, rawName, value, inlineValue } = token;
     const flag = byName.get(name);
-    if (!flag) cli.unknown.push(rawName);
+    const meant = value === undefined && UNVALUED[name];
+    if (meant) cli.values.set(meant, [true]);
+    else if (!flag) cli.unknown.push(rawName);
     else if (flag.value && !flag.optional && (value === undefined || (!inlineValue && isFlag(value))))
       throw usage(`Flag ${rawName} needs a value: ${rawName} ${flag.value}.`);
     else if (!flag.value && value !== undefined) throw usage(`Flag ${rawName} takes no value. Leave out '=${value}'.`);

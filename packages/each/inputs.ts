@@ -1,0 +1,96 @@
+// What a run is asked about: files that globs name, lines or JSON rows on stdin. And what each says in the prompt.
+import fs from "node:fs";
+import path from "node:path";
+import { createInterface } from "node:readline";
+import type { Ctx, Image } from "zz";
+import { compare, fault, jsonOrText, mediaIn, tryTo, usage, visible } from "zz/text";
+import type { Input } from "./run-ledger.ts";
+
+const MAX_INPUT_BYTES = 20 * 1024 * 1024;
+const PLACE = /\{([\p{L}_][\p{L}\p{N}_.-]*)?\}/gu;
+
+/** The files, each once, in order; and those that may not be read. */
+export function filesOf(globs: readonly string[], ctx: Ctx): { files: Input[]; refused: string[] } {
+  const names = new Set<string>();
+  const folder = ctx.io.cwd();
+  for (const glob of globs) {
+    const isName = fs.existsSync(path.resolve(folder, glob));
+    const found = isName ? [glob] : fs.globSync(glob, { cwd: folder });
+    if (!found.length) throw usage(`Cannot ask about '${visible(glob)}': no file has such a name. Check the glob.`);
+    for (const name of found)
+      if (!/(^|[/\\])(\.git|node_modules)([/\\]|$)/.test(name) || isName) names.add(path.normalize(name));
+  }
+  const files: Input[] = [];
+  const refused: string[] = [];
+  for (const name of [...names].sort(compare)) {
+    const real = tryTo(() => fs.realpathSync(path.resolve(folder, name)));
+    if (!real || !tryTo(() => fs.statSync(real).isFile())) continue;
+    if (isReadable(real, ctx)) files.push({ name, kind: "file" });
+    else refused.push(name);
+  }
+  return { files, refused };
+}
+
+const isReadable = (file: string, { permissions }: Ctx): boolean => permissions.judge("read", file).verdict === "allow";
+
+export async function* linesOf({ io }: Ctx, kind: "line" | "row"): AsyncGenerator<Input> {
+  if (io.stdin.isTTY)
+    throw usage('Cannot ask about lines: nothing is piped in. Use it as in: cat urls | zz --each-line "…".');
+  let number = 0;
+  for await (const line of createInterface({ input: io.stdin, crlfDelay: Number.POSITIVE_INFINITY })) {
+    number++;
+    const name = line.replace(/^\ufeff/, "").trim();
+    if (!name) continue;
+    if (kind === "row" && typeof tryTo(() => JSON.parse(name)) !== "object")
+      throw usage(`Cannot ask about line ${number}: it is not a JSON object. --each-line takes any text.`);
+    yield { name, kind };
+  }
+}
+
+/** The words with the input in its place; without a place, the input follows, so that all share what goes before. */
+export async function messageOf(prompt: string, input: Input, ctx: Ctx): Promise<{ text: string; images?: Image[] }> {
+  const { kind, name } = input;
+  const body = kind === "file" ? contentOf(name, ctx) : { text: name };
+  const fields: unknown = kind === "row" ? jsonOrText(name) : undefined;
+  let isPlaced = false;
+  const text = prompt.replace(PLACE, (whole, field?: string) => {
+    if (kind === "row" && field && field !== "input") {
+      isPlaced = true;
+      return fieldOf(fields, field);
+    }
+    if (field === "name") return visible(name);
+    if (field !== undefined && field !== "input") return whole;
+    isPlaced = true;
+    return body.text;
+  });
+  const images = "image" in body && body.image ? { images: [body.image] } : {};
+  if (isPlaced || "image" in body) return { text, ...images };
+  const title = kind === "file" ? `FILE ${visible(name)}` : "INPUT";
+  return { text: `${text}\n\n--- ${title} ---\n${body.text}\n--- END ${title.split(" ")[0]} ---` };
+}
+
+function fieldOf(fields: unknown, field: string): string {
+  const value = field.split(".").reduce<any>((one, key) => Object(one)[key], fields);
+  if (value === undefined) throw fault(`It has no field '${field}', which the prompt names.`);
+  return typeof value === "string" ? value : JSON.stringify(value);
+}
+
+function contentOf(name: string, ctx: Ctx): { text: string; image?: Image } {
+  const file = tryTo(() => fs.realpathSync(path.resolve(ctx.io.cwd(), name)));
+  if (!file) throw fault(`Cannot read '${visible(name)}': it is gone.`);
+  if (!isReadable(file, ctx)) throw fault(`Cannot read '${visible(name)}': it may not be read.`, { exit: 4 });
+  const fd = ctx.files.open(file);
+  try {
+    const { size } = fs.fstatSync(fd);
+    if (size > MAX_INPUT_BYTES)
+      throw fault(`Cannot ask about '${visible(name)}': it is over 20 MB. Cut it down first.`);
+    const bytes = fs.readFileSync(fd);
+    const image = tryTo(() => mediaIn(bytes)) as Image | undefined;
+    if (image?.type) return { text: "", image };
+    if (bytes.subarray(0, 8192).includes(0))
+      throw fault(`Cannot ask about '${visible(name)}': it is neither text nor an image.`);
+    return { text: bytes.toString("utf8") };
+  } finally {
+    fs.closeSync(fd);
+  }
+}

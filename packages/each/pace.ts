@@ -1,0 +1,124 @@
+// How fast a provider may be asked, learnt from the headers of its answers, for all jobs together. A refusal with
+// retry-after holds all of them back, and the request that met it is sent again.
+import type { Around, Clock, Fault, HttpAnswer, Steps } from "zz";
+import { CHARS_PER_TOKEN } from "zz/text";
+
+/** What is left of one limit until it is whole again. */
+interface Allowance {
+  limit: number;
+  left: number;
+  whole: number; // when
+}
+interface Pace {
+  requests?: Allowance;
+  tokens?: Allowance;
+  pausedUntil: number;
+  sent: number;
+  sentTokens: number;
+}
+type Fetch = Steps["fetch"];
+
+const MAX_REFUSALS = 20;
+const MAX_PAUSE_MS = 600_000; // a longer one is a quota, and the run ends with it
+const UNIT_MS: Record<string, number> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+
+export function paceOf(clock: Clock): Around<Fetch> {
+  const paces = new Map<string, Pace>();
+  return async (request, next) => {
+    if (request.method !== "POST") return next(request);
+    const { origin } = new URL(request.url);
+    const pace: Pace = paces.get(origin) ?? { pausedUntil: 0, sent: 0, sentTokens: 0 };
+    paces.set(origin, pace);
+    const tokens = Math.ceil((request.body?.length ?? 0) / CHARS_PER_TOKEN);
+    for (let refusals = 1; ; refusals++) {
+      await allowed(pace, tokens, clock, request.signal);
+      const [sent, sentTokens] = [pace.sent, pace.sentTokens];
+      const answer = await next(request).catch((error: Fault) => error);
+      if (!(answer instanceof Error)) {
+        learn(pace, answer, { since: pace.sent - sent, tokensSince: pace.sentTokens - sentTokens }, clock);
+        return answer;
+      }
+      const wait = pauseOf(answer, refusals);
+      if (wait === undefined || wait > MAX_PAUSE_MS || refusals === MAX_REFUSALS) throw answer;
+      pace.pausedUntil = Math.max(pace.pausedUntil, clock.now() + wait);
+    }
+  };
+}
+
+/** Waits until one more request of that size may be sent, and counts it. */
+async function allowed(pace: Pace, tokens: number, clock: Clock, signal?: AbortSignal): Promise<void> {
+  for (;;) {
+    const wait = Math.max(
+      pace.pausedUntil - clock.now(),
+      waitOf(pace.requests, 1, clock),
+      waitOf(pace.tokens, tokens, clock),
+    );
+    if (wait <= 0) break;
+    await clock.sleep(Math.ceil(wait), signal);
+  }
+  pace.sent++;
+  pace.sentTokens += tokens;
+  if (pace.requests) pace.requests.left--;
+  if (pace.tokens) pace.tokens.left -= tokens;
+}
+
+function waitOf(allowance: Allowance | undefined, needed: number, clock: Clock): number {
+  if (!allowance) return 0;
+  const now = clock.now();
+  if (now >= allowance.whole) allowance.left = allowance.limit;
+  if (now >= allowance.whole) allowance.whole = Number.POSITIVE_INFINITY; // the next answer says when
+  const isEnough = allowance.left >= Math.min(needed, allowance.limit);
+  return isEnough || !Number.isFinite(allowance.whole) ? 0 : allowance.whole - now;
+}
+
+function learn(
+  pace: Pace,
+  answer: HttpAnswer,
+  { since, tokensSince }: { since: number; tokensSince: number },
+  clock: Clock,
+) {
+  for (const [kind, spent] of [
+    ["requests", since],
+    ["tokens", tokensSince],
+  ] as const) {
+    const told = allowanceIn(answer, kind, clock);
+    if (told) pace[kind] = { ...told, left: told.left - spent }; // what was sent since may not be counted in it
+  }
+}
+
+function allowanceIn({ headers }: HttpAnswer, kind: "requests" | "tokens", clock: Clock): Allowance | undefined {
+  const kinds = kind === "tokens" ? ["tokens", "input-tokens"] : [kind];
+  for (const name of kinds)
+    for (const [limit, left, reset] of [
+      [`x-ratelimit-limit-${name}`, `x-ratelimit-remaining-${name}`, `x-ratelimit-reset-${name}`],
+      [
+        `anthropic-ratelimit-${name}-limit`,
+        `anthropic-ratelimit-${name}-remaining`,
+        `anthropic-ratelimit-${name}-reset`,
+      ],
+    ] as const) {
+      const ms = spanOf(headers.get(reset));
+      const [most, rest] = [headers.get(limit), headers.get(left)].map((text) => Number(text ?? Number.NaN));
+      if (!(most! > 0 && rest! >= 0) || ms === undefined) continue;
+      return { limit: most!, left: rest!, whole: clock.now() + ms };
+    }
+  return undefined;
+}
+
+/** How long until then: "6m0s", "20ms", seconds, or a date. */
+export function spanOf(text: string | null): number | undefined {
+  if (!text) return undefined;
+  if (/^[\d.]+$/.test(text)) return Number(text) * 1_000;
+  if (/^([\d.]+(ms|[smhd]))+$/.test(text)) {
+    const parts = text.matchAll(/([\d.]+)(ms|[smhd])/g);
+    return [...parts].reduce((sum, [, count, unit]) => sum + Number(count) * UNIT_MS[unit!]!, 0);
+  }
+  const date = Date.parse(text);
+  return Number.isNaN(date) ? undefined : Math.max(0, date - Date.now());
+}
+
+/** How long a refusal asks to wait. One without a time is left to those who try again. */
+function pauseOf({ status, after }: Fault, refusals: number): number | undefined {
+  const isRefusal = status === 429 || status === 503 || status === 529;
+  return isRefusal && after !== undefined ? Math.max(after, 10 * refusals) : undefined;
+}

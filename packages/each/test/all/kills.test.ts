@@ -1,0 +1,44 @@
+import assert from "node:assert/strict";
+import type { ChildProcess } from "node:child_process";
+import { test } from "node:test";
+import { askable, refuse, say } from "../../../../test/support/fake/openai.ts";
+import { place, zzProcess } from "../../../../test/support/run.ts";
+import { waitFor } from "../../../../test/support/wait.ts";
+
+const INPUTS = 1_000;
+const KILLS = 10;
+
+test("1,000 inputs with three failures in ten and ten kill -9: each has one answer, in order", async () => {
+  const seen = new Map<string, number>(); // answers that were sent, by input
+  let count = 0;
+  const model = await askable(({ body }) => {
+    const input = /item \d+/.exec(body.messages.at(-1).content)![0];
+    if (count++ % 10 < 3) return refuse(500, { error: { message: "no" } }, { "retry-after": "0" });
+    seen.set(input, (seen.get(input) ?? 0) + 1);
+    return say(`about ${input}`);
+  });
+  const where = place();
+  const lines = Array.from({ length: INPUTS }, (_, n) => `item ${n}`);
+  for (let kills = 0; kills < KILLS; kills++) {
+    let child: ChildProcess | undefined;
+    const before = seen.size;
+    const how = { started: (one: ChildProcess) => void (child = one), ...(kills === 0 && { input: lines.join("\n") }) };
+    const args = kills === 0 ? ["--each-line", "Say."] : ["--each", "--resume"];
+    const ended = zzProcess(where, [...model.args, "--no-tools", "--jobs", "8", ...args], how);
+    await waitFor("answers", () => seen.size >= before + 60);
+    child!.kill("SIGKILL");
+    await ended;
+  }
+  const last = await zzProcess(where, [...model.args, "--no-tools", "--jobs", "8", "--each", "--resume"]);
+  assert.equal(last.code, 0, last.stderr.slice(-2000));
+  const rows = last.stdout
+    .trimEnd()
+    .split("\n")
+    .map((line) => JSON.parse(line));
+  assert.deepEqual(
+    rows.map(({ input, answer }) => [input, answer]),
+    lines.map((line) => [line, `about ${line}`]),
+  );
+  const twice = [...seen.values()].reduce((sum, times) => sum + times - 1, 0);
+  assert.ok(twice <= KILLS * 8, `${twice} were asked again, more than were under way at the kills`);
+});

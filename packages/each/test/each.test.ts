@@ -1,0 +1,154 @@
+import assert from "node:assert/strict";
+import { appendFileSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import { test } from "node:test";
+import { askable, refuse, say } from "../../../test/support/fake/openai.ts";
+import { place, type Ran, zz } from "../../../test/support/run.ts";
+
+const asked = (body: any): string => body.messages.at(-1).content;
+const echo = ({ body }: { body: any }) => say(`about ${/--- (?:FILE (.*?)|INPUT) ---\n(.*)/.exec(asked(body))?.[2]}`);
+const rows = ({ stdout }: Ran): any[] =>
+  stdout
+    .split("\n")
+    .filter(Boolean)
+    .map((line) => JSON.parse(line));
+const runFile = (home: string): string =>
+  path.join(home, "each", readdirSync(path.join(home, "each")).find((name) => name.endsWith(".jsonl"))!);
+
+test("files are asked about one by one, each once, in order; what may hold secrets is left out", async () => {
+  const model = await askable(echo);
+  const where = place({ "b.txt": "bee", "a.txt": "ay", ".env": "KEY=1", "sub/c.txt": "sea" });
+  const ran = await zz(where, [...model.args, "--each", "*.txt", "sub/*", "a.txt", ".env", "What is it?"]);
+  assert.deepEqual(
+    rows(ran).map(({ input, answer }) => [input, answer]),
+    [
+      ["a.txt", "about ay"],
+      ["b.txt", "about bee"],
+      ["sub/c.txt", "about sea"],
+    ],
+  );
+  assert.match(ran.stderr, /1 file may not be read .*\.env/);
+  assert.equal(ran.code, 4);
+  assert.equal(model.requests.length, 3);
+  assert.doesNotMatch(JSON.stringify(model.requests), /KEY=1/);
+});
+
+test("lines and rows are inputs, the same one twice too, and stand where the prompt names them", async (t) => {
+  const cases: [flag: string, input: string, prompt: string, asked: string[]][] = [
+    ["--each-line", "one\n\ntwo\none\n", "Say {}.", ["Say one.", "Say two.", "Say one."]],
+    ["--each-line", "one\n", "Say {input} and {other}.", ["Say one and {other}."]],
+    ["--each-line", "one\n", "Say.", ["Say.\n\n--- INPUT ---\none\n--- END INPUT ---"]],
+    ["--each-json", '{"who":{"name":"Ann"},"n":2}\n', "Greet {who.name} {n} times.", ["Greet Ann 2 times."]],
+  ];
+  for (const [flag, input, prompt, wanted] of cases)
+    await t.test(`${flag} ${prompt}`, async () => {
+      const model = await askable([say("fine")]);
+      const ran = await zz(place(), [...model.args, flag, prompt, "--jobs", "1"], { input });
+      assert.equal(ran.code, 0, ran.stderr);
+      assert.deepEqual(
+        model.requests.map(({ body }) => asked(body)),
+        wanted,
+      );
+      assert.equal(rows(ran).length, wanted.length);
+    });
+});
+
+test("what cannot be asked about fails alone, before anything is sent", async () => {
+  const model = await askable(echo);
+  const where = place({ "a.txt": "ay", "b.bin": new Uint8Array([1, 0, 2]), "new\nline.txt": "named so" });
+  const ran = await zz(where, [...model.args, "--each", "*", "What?"]);
+  assert.deepEqual(
+    rows(ran).map(({ input, answer, error }) => [input, answer ?? error]),
+    [
+      ["a.txt", "about ay"],
+      ["b.bin", "Cannot ask about 'b.bin': it is neither text nor an image."],
+      ["new\nline.txt", "about named so"],
+    ],
+  );
+  assert.equal(ran.code, 1);
+  assert.equal(model.requests.length, 2);
+});
+
+test("a failed input is asked again by --resume, an answered one never", async () => {
+  let isDown = true;
+  const model = await askable(({ body }) =>
+    isDown && asked(body).includes("two") ? refuse(400, { error: { message: "no" } }) : echo({ body }),
+  );
+  const where = place();
+  const first = await zz(where, [...model.args, "--each-line", "Say."], { input: "one\ntwo\nthree\n" });
+  assert.equal(first.code, 1);
+  assert.match(first.stderr, /1 input of 3 could not be answered\. Ask them again: zz --each --resume/);
+  isDown = false;
+  const before = model.requests.length;
+  const again = await zz(where, [...model.args, "--each", "--resume"]);
+  assert.equal(again.code, 0, again.stderr);
+  assert.deepEqual(
+    rows(again).map(({ answer }) => answer),
+    ["about one", "about two", "about three"],
+  );
+  assert.equal(model.requests.length - before, 1);
+  const status = await zz(where, ["--each", "--status"]);
+  assert.match(status.stdout, /3 of 3 answered/);
+});
+
+test("a run whose file was changed: a torn or spoilt answer is asked again, a changed input is refused", async () => {
+  const model = await askable(echo);
+  const where = place();
+  await zz(where, [...model.args, "--each-line", "Say."], { input: "one\ntwo\n" });
+  const file = runFile(where.home);
+  const whole = readFileSync(file, "utf8");
+  const lines = whole.trimEnd().split("\n");
+  writeFileSync(file, `${lines.slice(0, -1).join("\n")}\nrubbish\n{"n":1,"ans`);
+  const before = model.requests.length;
+  const again = await zz(where, [...model.args, "--each", "--resume"]);
+  assert.match(again.stderr, /1 lines? that cannot be read/);
+  assert.equal(model.requests.length - before, 1);
+  assert.deepEqual(
+    rows(again).map(({ answer }) => answer),
+    ["about one", "about two"],
+  );
+  writeFileSync(file, whole.replace('{"input":"two"}', "[]"));
+  const refused = await zz(where, [...model.args, "--each", "--resume"]);
+  assert.match(refused.stderr, /its file was changed: line 3 is no line of a run/);
+  assert.equal(refused.code, 2);
+  appendFileSync(file, "");
+});
+
+test("answers go to files, one each; a schema gives values; --dry-run and a spent budget send nothing more", async () => {
+  const model = await askable([say('{"n": 1}')]);
+  const where = place({ "x/a.ts": "1", "y/b.ts": "2" });
+  await zz(where, [...model.args, "--each", "*/*.ts", "--out", "notes/{name}.md", "--schema", "n int", "Count."]);
+  assert.deepEqual(readdirSync(path.join(where.cwd, "notes")), ["a.md", "b.md"]);
+  const values = await zz(where, [...model.args, "--each", "*/*.ts", "--schema", "n int", "Count."]);
+  assert.deepEqual(
+    rows(values).map(({ answer }) => answer),
+    [{ n: 1 }, { n: 1 }],
+  );
+  const before = model.requests.length;
+  const dry = await zz(where, [...model.args, "--dry-run", "--each", "*/*.ts", "Count."]);
+  assert.match(dry.stdout, /2 requests of about \d+ tokens together.*Nothing was sent/);
+  assert.equal(model.requests.length, before);
+  const poor = await zz(where, [...model.args, "--each", "*/*.ts", "--budget", "80t", "Count."]);
+  assert.equal(poor.code, 3);
+  assert.match(poor.stderr, /the budget is spent\. 1 of 2 are answered/);
+});
+
+test("wrong usage is said before anything is sent", async (t) => {
+  const cases: [args: string[], input: string, said: RegExp][] = [
+    [["--each", "none/*", "What?"], "", /no file has such a name/],
+    [["--each", "a.txt"], "", /no file is named/],
+    [["--each-line", "What?"], "", /there is no input/],
+    [["--each-line", "What?", "--jobs", "0"], "x", /--jobs '0': it takes a whole number/],
+    [["--each-json", "What?"], "not json", /line 1: it is not a JSON object/],
+    [["--each", "--resume", "nope"], "", /none was made yet/],
+  ];
+  for (const [args, input, said] of cases)
+    await t.test(args.join(" "), async () => {
+      const ran = await zz(place({ "a.txt": "a" }), ["-m", "openai/m", "--base-url", "http://127.0.0.1:9", ...args], {
+        input,
+      });
+      assert.match(ran.stderr, said);
+      assert.equal(ran.code, 2);
+      assert.equal(ran.stdout, "");
+    });
+});

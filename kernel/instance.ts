@@ -68,7 +68,7 @@ export interface Core extends Omit<contract.Person, "note"> {
   namedProvider?: string; // the provider that --base-url and --key are for
   asking?: Promise<unknown>; // one question at a time
   mostAsked?: number | undefined; // characters of the longest question that the person can be shown
-  waited?: number; // ms spent waiting for the person; they count for no call and no turn
+  waited: number; // ms spent waiting for the person; they count for no call and no turn
   unsavable?: true; // saving is wanted but impossible
   rules: contract.Rule[];
   first: contract.Rule[]; // those of flags, settings and the folder, as last read

@@ -123,6 +123,7 @@ export async function createZz(options: Options = {}, ready?: (core: Core) => vo
     wraps: [],
     services: new Map(),
     states: new Map(),
+    waited: 0,
     rules: [],
     first: [],
     events,
@@ -245,7 +246,7 @@ function newTurn(core: Core, chat: LiveChat): Turn {
   const counts = { rounds: 0, calls: [], usage: { input: 0, output: 0 }, ms: 0 };
   const answer: Answer = { text: "", model: chat.model, session: null, finish: "stop", ...counts };
   const ctx = createCtx(core, chat);
-  return { core, chat, ctx, answer, started: clockOf(core.io).now() - (core.waited ?? 0), system: "", limit, repeats: new Map() };
+  return { core, chat, ctx, answer, started: clockOf(core.io).now() - core.waited, system: "", limit, repeats: new Map() };
 }
 
 /** One request, or up to three if the output limit cuts the text. */
@@ -391,7 +392,7 @@ async function keepUnfinished(turn: Turn, { text, thinking }: NonNullable<Fault[
 /** After any turn: saves what plugins keep and makes room for the next one. */
 async function endTurn({ core, chat, answer, started }: Turn): Promise<void> {
   addAsides(core, chat);
-  answer.ms = Math.round(clockOf(core.io).now() - (core.waited ?? 0) - started);
+  answer.ms = Math.round(clockOf(core.io).now() - core.waited - started);
   savePluginStates(core, chat);
   await chat.session?.sync();
   enterPhase(core, chat, "idle");
@@ -408,7 +409,7 @@ function messageOf({ core, answer, started }: Turn, { text, thinking, calls, fin
     ...(usage && { usage }),
     ...(extra && { extra }),
   };
-  return { role: "assistant", text, ...more, model: answer.model, ms: Math.round(clockOf(core.io).now() - (core.waited ?? 0) - started) };
+  return { role: "assistant", text, ...more, model: answer.model, ms: Math.round(clockOf(core.io).now() - core.waited - started) };
 }
 
 /** One turn, its answer printed: the exit code. */

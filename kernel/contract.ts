@@ -74,7 +74,7 @@ export interface Ctx extends Pick<Zz, "io" | "programs"> {
   service<K extends keyof Services>(name: K): Services[K] | undefined; // undefined: the plugin that offers it is off
   command(name: string, rest?: string): Promise<void>; // as if the person had typed it
   request(what: SideRequest): Promise<Reply>; // asks a model outside of the conversation; its cost is kept as an entry "spent"
-  answer(question: Question): Promise<Answer & { exit: number }>; // a turn in a conversation of its own; exit: as a one-shot would end
+  answer(question: Question): Promise<ApartAnswer>; // a turn in a conversation of its own; exit: as a one-shot would end
   note(text: string): void; // to the person, never to the model
   keep(name: string, change: (text: string) => string): void; // changes a private file of the home; no other zz writes it meanwhile
   progress(text: string): void; // a live line while a tool runs
@@ -108,6 +108,7 @@ export type GitDoubt = { why?: string; settings?: string[]; reads: string[]; top
  * through the same gate, for so many rounds (10 by default), then it must answer. Tools that this run leaves out stay out. */
 export type SideRequest = { task: string; messages: Message[]; system?: string; model?: string; tools?: string[]; rounds?: number };
 /** A question in a new conversation, with the tools and through the gate of this run. `save: false`: no session is kept. */
+export type ApartAnswer = Answer & { exit: number };
 export type Question = { text: string; images?: Image[]; model?: string; tools?: string[] | false; save?: boolean; signal?: AbortSignal };
 export interface Plugins {
   refresh(again?: boolean): Promise<Reloaded[]>; // loads what is new or changed, unloads what is gone; again: retries failures
@@ -386,7 +387,7 @@ export interface Store {
   name: string; // the scheme of its URLs
   open(url: string): SessionStore; // at its first use; it connects when it is first asked something
 }
-/** Where sessions are kept. It answers at once: zz goes on when an entry is kept. What it throws is shown, and the session goes on unsaved. */
+/** Where sessions are kept. It answers at once: zz goes on when an entry is kept. What it throws is shown; the session goes on unsaved. */
 export interface SessionStore {
   readonly where: string; // as messages name it, without a password
   reach?(): string[]; // throws if it is out of reach; what the person should know of it, each a sentence

@@ -64,14 +64,14 @@ export interface Core extends Omit<contract.Person, "note"> {
   states: Map<string, { live: object; saved: string; initial: string }>;
   events: contract.Zz["events"];
   side(place: TurnContext, asked: contract.SideRequest): Promise<contract.Reply>; // asks a model outside of the conversation
-  apart(core: Core, question: contract.Question): ReturnType<contract.Ctx["answer"]>; // a turn in a conversation of its own
+  apart(core: Core, question: contract.Question): Promise<contract.ApartAnswer>; // a turn in a conversation of its own
   ctx(): contract.Ctx; // of the conversation opened last
   chat?: LiveChat; // the conversation opened last
   showNote?: (text: string) => void; // shows a note while a line is being typed
   namedProvider?: string; // the provider that --base-url and --key are for
   asking?: Promise<unknown>; // one question at a time
   mostAsked?: number | undefined; // characters of the longest question that the person can be shown
-  waited?: number; // ms spent waiting for the person; they count for no call and no turn
+  waited: number; // ms spent waiting for the person; they count for no call and no turn
   unsavable?: true; // saving is wanted but impossible
   rules: contract.Rule[];
   first: contract.Rule[]; // those of flags, settings and the folder, as last read

@@ -35,7 +35,7 @@ export async function onlyReads({ core, ctx }: TurnContext, call: Call): Promise
 /** Runs a call: through its wrappers, validation and the gate. Whatever goes wrong is a result. */
 export async function runCall(place: TurnContext, call: Call, inner = false): Promise<Result> {
   const { core, ctx } = place;
-  const now = () => clockOf(core.io).now() - (core.waited ?? 0); // without the person's time
+  const now = () => clockOf(core.io).now() - core.waited; // without the person's time
   const started = now();
   const run = async (call: Call) => withoutSecrets(await runTool(place, call));
   const given = await runStep(place, "call", call, run).catch((error): Result => {

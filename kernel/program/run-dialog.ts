@@ -63,7 +63,7 @@ async function askWhileQuiet<T>(core: Core, question: string, ask: (shown: strin
   const started = clock.now();
   return ask(cleanRendered(veil(question))).finally(() => {
     const ms = clock.now() - started;
-    core.waited = (core.waited ?? 0) + ms;
+    core.waited += ms;
     return emit(core, "resumed", { ms: Math.round(ms) });
   });
 }

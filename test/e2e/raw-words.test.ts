@@ -1,5 +1,5 @@
 // What the disk says reaches nobody in its own words: each way in that takes a path, with each path that cannot be used.
-import { doesNotMatch, notEqual } from "node:assert/strict";
+import { doesNotMatch, equal, notEqual } from "node:assert/strict";
 import { symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -54,5 +54,6 @@ test("Each fault of the disk has its sentence", () => {
     const error = Object.assign(new Error(`${code}: raw words, write`), { code, syscall: "write" });
     notEqual(errnoSentence(error), "", code);
     doesNotMatch(sentenceOf(error), RAW, code);
+    equal(sentenceOf(Object.assign(error, { syscall: "spawn" })), `Cannot start it: ${errnoSentence(error)}`);
   }
 });

@@ -10,7 +10,7 @@ import { exitCode, parseCommand } from "../../kernel/program/command-line.ts";
 import { parseFlags } from "../../kernel/program/parse-flags.ts";
 import { KERNEL_FLAGS } from "../../kernel/settings/flag-table.ts";
 import { nearest } from "../../kernel/text/did-you-mean.ts";
-import { clean } from "../../kernel/text/show-safely.ts";
+import { clean, cleanRendered } from "../../kernel/text/show-safely.ts";
 
 const show = (value: unknown) => JSON.stringify(value);
 
@@ -106,6 +106,14 @@ for (const [text, shown] of [
   ["\u202egpj.exe", "\ufffdgpj.exe"],
 ] as const)
   test(`clean() shows ${show(text)} and obeys nothing`, () => equal(clean(text), shown));
+
+for (const [text, shown] of [
+  ["\x1b[1mbold\x1b[0m\r\n", "\x1b[1mbold\x1b[0m\n"],
+  ["\x1b]8;;https://a.example\x1b\\a\x1b]8;;\x1b\\", "\x1b]8;;https://a.example\x1b\\a\x1b]8;;\x1b\\"],
+  ["\x1b[2J\x1b[1m", "␛[2J\x1b[1m"],
+  ["\x1b\\ of nothing", "␛\\ of nothing"],
+] as const)
+  test(`cleanRendered() leaves paint and links of ${show(text)}`, () => equal(cleanRendered(text), shown));
 
 for (const [finish, refused, code, text = "yes"] of [
   ["stop", false, 0],

@@ -4,8 +4,9 @@ import { execFileSync, spawnSync } from "node:child_process";
 import fs from "node:fs";
 import { dirname, join } from "node:path";
 import { test } from "node:test";
-import type { Ask, Kind, Need, Tool, Verdict, Zz } from "../../kernel/contract.ts";
+import type { Ask, Kind, Need, Rule, Tool, Verdict, Zz } from "../../kernel/contract.ts";
 import { openChat } from "../../kernel/conversation/chat.ts";
+import { compilerGate } from "../../kernel/gate/compiler-gate.ts";
 import { judgeCall } from "../../kernel/gate/gate.ts";
 import type { Core, Options } from "../../kernel/instance.ts";
 import { createCtx } from "../../kernel/plugins/create-ctx.ts";
@@ -223,6 +224,15 @@ async function doing(run: Tool["run"], options: Options & { ask?: Ask; setup?: (
 /** A tool that writes one file. */
 const writing = (name: string, text: string, options: Parameters<typeof doing>[1] = { allow: { write: true } }) =>
   doing(async (_, { files }) => files.write(name, text).then(() => "done"), options);
+
+test("A compiler may list what it checks outside of the project, unless that is denied, and nothing else there", () => {
+  const mayList = (folder: string, ...rules: Rule[]) =>
+    compilerGate({ module: "", rules, where: { root, home: where.home, settings: {} } }, { near: [evil] }).mayList(
+      folder,
+    );
+  deepEqual([mayList(root), mayList(evil), mayList(dirname(root))], [true, true, false]);
+  equal(mayList(evil, { verdict: "deny", kind: "read", from: "flag" }), false);
+});
 
 for (const [what, before, given, after] of [
   ["keeps CRLF", "a\r\nb\r\n", "a\nc\n", "a\r\nc\r\n"],

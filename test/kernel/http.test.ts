@@ -1,7 +1,8 @@
 // Requests of providers, against servers on loopback: what comes, what goes where, how it ends.
 import { deepEqual, equal, ok, rejects } from "node:assert/strict";
+import { subscribe } from "node:diagnostics_channel";
 import { writeFileSync } from "node:fs";
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { type ClientRequest, createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { createServer as createSecure } from "node:https";
 import { type AddressInfo, createServer as createSocket, type Server, type Socket } from "node:net";
 import { after, test } from "node:test";
@@ -85,6 +86,15 @@ test("What is packed in unknown ways, or too often, is said to be", async () => 
     const url = await serve((_, response) => response.setHeader("content-encoding", name).end(gzipSync("x")));
     await rejects(send(url), /^Error: Cannot read what '127\.0\.0\.1:\d+' sent: it is packed in a way/);
   }
+});
+
+test("A server that sends nothing at all is given up in words", async () => {
+  const url = await serve(() => {});
+  subscribe("http.client.request.start", (start) => {
+    const { request } = start as { request: ClientRequest };
+    if (url.endsWith(request.getHeader("host") as string)) request.emit("timeout"); // as Node does in its time
+  });
+  await rejects(send(url), { message: "no answer in time", code: "ETIMEDOUT" });
 });
 
 test("A request arrives as it was given: method, headers, body and its length", async () => {

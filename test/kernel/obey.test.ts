@@ -4,6 +4,7 @@ import { describe, test } from "node:test";
 import type { Zz } from "zz";
 import { harness, standingClock } from "zz/test";
 import { errorMessage } from "../../kernel/text/secrets.ts";
+import { place, zz as zzIn } from "../support/run.ts";
 import { waitFor } from "../support/wait.ts";
 
 const never = () => new Promise<never>(() => {});
@@ -161,4 +162,13 @@ describe("a tool whose needs() or preview()", () => {
       await rejects(asked, { message: "Stopped." });
       doesNotMatch(zz.events.map(({ type }) => type).join(" "), /answered/);
     });
+});
+
+test("a prompt file whose name no command can have is named, and makes none", async () => {
+  const where = place({}, {}, { "prompts/no good.md": "---\ndescription: d\n---\nx" });
+  const { stderr } = await zzIn(where, ["--tools"]);
+  equal(
+    stderr,
+    `Cannot make '/no good' of '${where.home}/prompts/no good.md': no command has such a name. Give it another name.\n`,
+  );
 });

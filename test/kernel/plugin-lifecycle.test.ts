@@ -219,6 +219,15 @@ test("A plugin rewritten in place is reloaded, also at the same size and with th
   }
 });
 
+test("An instance loads a plugin as it is now, also if another in this process loaded it before", async () => {
+  const { where, put } = home({});
+  for (const word of ["one", "two"]) {
+    put("lamp.ts", tool("lamp", `"${word}"`));
+    const core = await createZz({ home: where.home, root: where.cwd, save: false });
+    equal(await core.tools.get("lamp")?.value.run({}, {} as Ctx), word);
+  }
+});
+
 test("Loaded, reloaded ten times and unloaded: every registry, listener and timer is as before", async () => {
   const { where, put } = home({ "stays.ts": tool("stays") });
   const core = await createZz({ home: where.home, root: where.cwd, save: false });

@@ -2,11 +2,13 @@
 import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
 import { describe, test } from "node:test";
 import { inspect } from "node:util";
+import type { Zz } from "zz";
 import { fillSecrets } from "../../kernel/conversation/http-transport.ts";
 import {
   fillPlaceholders,
   isVeiled,
   learnData,
+  learnHome,
   learnSecret,
   makeSecret,
   namesSecret,
@@ -19,6 +21,8 @@ import {
   veilData,
   veiledJson,
 } from "../../kernel/text/secrets.ts";
+import { harness } from "../../sdk/testing.ts";
+import { place } from "../support/run.ts";
 
 describe("a secret", () => {
   const KEY = "sk-0123-abcd";
@@ -165,6 +169,18 @@ describe("a value that is known", () => {
     learnSecret("val-of-name", "[value of NAME]", 6);
     learnSecret("six666", "[value of SIX]", 6);
     equal(veil("val-of-name six666"), "[value of NAME] [value of SIX]");
+  });
+  test("is learnt from env.json in the home, if it is a text", () => {
+    learnHome(place({}, {}, { "env.json": { NUMBER: 123_456, MINE: "of-env-13" } }).home);
+    equal(veil("of-env-13 123456"), "[value of MINE] 123456");
+  });
+  test("goes from the thinking that is told of while it comes", async (t) => {
+    const told: unknown[] = [];
+    const plugin = (zz: Zz) => zz.on("received", ({ thinking }) => void told.push(thinking));
+    const zz = await harness({ plugins: [plugin], script: [{ thinking: "hm, in-think-14", text: "ok" }] }, t);
+    learnSecret("in-think-14");
+    await zz.ask("go");
+    deepEqual([...new Set(told)], ["hm, [key]"]);
   });
   test("goes from data and from JSON, and what holds none stays the same object", () => {
     learnSecret("in-data-11");

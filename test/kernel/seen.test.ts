@@ -1,9 +1,9 @@
 // What the model was shown of a file, in whatever way the conversation and the file go on.
-import { equal, match } from "node:assert/strict";
+import { deepEqual, equal, match } from "node:assert/strict";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
-import type { Message } from "../../kernel/contract.ts";
+import type { Ctx, Message, Zz } from "../../kernel/contract.ts";
 import { type Asked, harness, type Step } from "../../sdk/testing.ts";
 import { needs } from "../support/needs.ts";
 import { random, runs, SEED } from "../support/runs.ts";
@@ -127,3 +127,18 @@ for (const [what, moves, isKnown] of MOVES)
     equal(said.failed ?? false, !isKnown, said.text);
     equal(it.read("a.ts"), isKnown ? "three\n" : text);
   });
+
+test("a file that a plugin's tool read whole counts as shown", async (t) => {
+  const needs = () => ({ read: ["a.ts"] });
+  const run = async (_: unknown, { files }: Ctx) => (await files.read("a.ts")).text;
+  const plugin = (zz: Zz) => zz.tool({ name: "peek", description: "d", needs, run });
+  const edit: Step = { call: ["edit_file", { path: "a.ts", old_string: "0", new_string: "1" }] };
+  const script = [edit, "", { call: ["peek"] } as Step, "", edit, ""];
+  const it = await harness(
+    { own: true, allow: { write: true }, files: { "a.ts": "0\n" }, plugins: [plugin], script },
+    t,
+  );
+  const failed: unknown[] = [];
+  for (const _ of [1, 2, 3]) failed.push((await it.ask("go")).results[0]!.failed ?? false);
+  deepEqual(failed, [true, false, false]);
+});

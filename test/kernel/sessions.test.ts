@@ -272,6 +272,7 @@ test("a session that another zz has open is not renamed, and the list keeps its 
   open.close();
   sessions.rename(ID, "another");
   deepEqual(sessions.list()[0]?.title, "another");
+  openSession(home, ID, silent).close(); // it was let go
 });
 
 test("zz -c does not go on with a session of another folder", async () => {

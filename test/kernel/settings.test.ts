@@ -235,6 +235,7 @@ describe("what is wrong is named with the nearest right one", { concurrency: 2 }
     [{ rounds: -1 }, `"rounds" must be at least 0`],
     [{ providers: { openai: "url" } }, `"providers.openai" must be an object`],
     [{ permissions: { alow: {} } }, `"permissions.alow" is not known; nearest to "alow" is "allow"`],
+    [{ permissions: { deny: { raed: true } } }, `"permissions.deny.raed" is not known; nearest to "raed" is "read"`],
     [{ permissions: { allow: { run: [3] } } }, `"permissions.allow.run" must be true, or its entry 0 must be a string`],
     [{ window: 0 }, `"window" must be more than 0`],
     [{ disabled: [""] }, `"disabled.0" must not be empty`],

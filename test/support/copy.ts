@@ -21,12 +21,17 @@ export interface Copy {
 
 const LEAN = ["--max-semi-space-size=4", "--liftoff-only", "--no-wasm-dynamic-tiering", "--no-wasm-tier-up"];
 const LONGEST_MS = 600_000;
-/** The built program runs from the source here: a mutant needs no build, and what ran is known by its line. */
-const FROM_SOURCE = `#!/usr/bin/env node
+/** What is built of the kernel runs from the source here: a mutant needs no build, and what ran is known by its line. */
+const FROM_SOURCE = {
+  "zz.js": `#!/usr/bin/env node
 process.getBuiltinModule("node:module").enableCompileCache();
 const { main } = await import("../zz.ts");
 process.exit(await main(process.argv.slice(2)));
-`;
+`,
+  "kernel.js": 'export * from "../zz.ts";\n',
+  "test.js": 'export * from "../sdk/testing.ts";\n',
+  "text.js": 'export * from "../sdk/text.ts";\n',
+};
 
 export function copyOf(checkout: string): Copy {
   const root = mkdtempSync("/var/tmp/zz-mutants-"); // a sandbox has a /tmp of its own
@@ -41,14 +46,14 @@ export function copyOf(checkout: string): Copy {
   execFileSync("git", ["-C", root, "reset", "--quiet"]);
   // Not a link to the folder: what is decoded apart sees nothing outside of the checkout.
   execFileSync("cp", ["-a", "--link", join(checkout, "node_modules"), join(root, "node_modules")]);
-  // What of it is used, besides zz.js, no mutant changes.
+  // What of it is used, besides FROM_SOURCE, no mutant changes.
   if (existsSync(join(checkout, "dist"))) cpSync(join(checkout, "dist"), join(root, "dist"), { recursive: true });
   else execFileSync(process.execPath, ["build/build.js"], { cwd: root, stdio: "ignore" });
   return {
     root,
     tmp,
     run(test, { env, limitMs = LONGEST_MS, toTheEnd = false } = {}) {
-      writeFileSync(join(root, "dist", "zz.js"), FROM_SOURCE);
+      for (const [name, text] of Object.entries(FROM_SOURCE)) writeFileSync(join(root, "dist", name), text);
       // A test that was ended may leave something mounted there.
       try {
         rmSync(tmp, { recursive: true, force: true });

@@ -117,15 +117,15 @@ function checkShown(
   if (!showsUnnamed) return undefined;
   const past = operands.length > 0 || name !== "diff" || values.has("--cached") || values.has("--staged");
   if (!git) needsGit?.();
-  if (git?.index ?? true) return ask("the repository has files that may hold secrets");
-  if (name === "grep" && !values.has("--cached") && git?.linked)
+  if (!git || git.index) return ask("the repository has files that may hold secrets");
+  if (name === "grep" && !values.has("--cached") && git.linked)
     return ask("a folder of the repository's files is a link, which git grep follows");
-  if (past && (git?.history ?? true)) return ask("the repository's history holds files that may hold secrets");
+  if (past && git.history) return ask("the repository's history holds files that may hold secrets");
   const names = operands.flatMap(({ text = "" }) =>
     text.split(/\.{2,3}/).map((one) => one.replace(/^\^|[~^@:].*$/gs, "")),
   );
   const hashes = names.flatMap((one) => /^(?:.*-g)?([0-9a-f]{4,64})$/i.exec(one)?.[1] ?? []);
-  const unseen = hashes.find((hash) => !git!.knows(hash));
+  const unseen = hashes.find((hash) => !git.knows(hash));
   return unseen === undefined ? undefined : ask(`'${unseen}' may be what was never committed`);
 }
 

@@ -123,6 +123,8 @@ describe("the person's lists", () => {
     ["chmod +x a", { except: ["chmod"] }, "ask", /chmod/],
     ["git commit --amend -m push", { deny: ["git push"] }, "ask", /git commit/],
     ["npm() { ls; }; npm test", {}, "ask", /function/],
+    ["foo $X", { deny: ["foo bar"] }, "ask", /may be a command that is denied$/],
+    ["watch 'make; npm publish'", { deny: ["npm publish"] }, "deny", /npm publish/],
   ];
   table("deny, or keep from being denied, what they name", rows, async ([line, lists, , why]) => {
     const judged = await judgeLine(line, root, { ...NONE, ...lists });
@@ -228,6 +230,7 @@ describe("what a command is told as", () => {
     ["eval 'ls() { npm test; }'; ls", ["ask npm test", "ask ls"]],
     ["X=$(y) npm test", ["ask npm test", "ask y"]],
     ["[ -f a.ts ]", ["allow [ -f a.ts ]"]],
+    ["exec (ls)", ["ask exec", "ask ls"]],
   ];
   table("each with its own verdict", rows, async ([line]) => {
     const { simple } = await judgeLine(line, root, NONE);

@@ -484,7 +484,8 @@ async function obeyFlags(argv: string[], io: Io, stop: EarlyStop): Promise<numbe
 
   takeForkId(core, cli);
   const prompt = await readPrompt(cli, await (reading ?? readStdin(cli, io))(), io);
-  const format = cli.values.has("json-lines") ? "json-lines" : cli.values.has("json") ? "json" : "text";
+  const jsonOrText = cli.values.has("json") ? "json" : "text";
+  const format = cli.values.has("json-lines") ? "json-lines" : jsonOrText;
   const single = format !== "text" || cli.values.has("once") || cli.values.has("dry-run");
   const named = core.options.model || io.env.ZZ_MODEL;
   if (named && !core.options.baseUrl) {

@@ -129,8 +129,12 @@ function mediaAt(file: string, open: Ctx["files"]["open"]): MediaFile {
   } finally {
     closeSync(fd);
   }
-  const what = /\.(png|jpe?g|gif|webp)$/i.test(file) ? "image" : /\.pdf$/i.test(file) ? "PDF" : "sound";
-  throw new Error(`it holds no ${what} of that kind. Check its extension.`);
+  throw new Error(`it holds no ${mediaWord(file)} of that kind. Check its extension.`);
+}
+
+function mediaWord(file: string): string {
+  if (/\.(png|jpe?g|gif|webp)$/i.test(file)) return "image";
+  return /\.pdf$/i.test(file) ? "PDF" : "sound";
 }
 
 /** Notes that a file is missing, unless the word looks like a decorator, a package or a name, as most do. */

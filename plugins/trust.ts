@@ -81,8 +81,10 @@ async function confirmTrust({ root, ask }: Ctx, brought: Trust): Promise<boolean
 
 function list({ files, changed }: Trust): string {
   const gone = changed?.filter((name) => !files.includes(name)) ?? [];
-  const row = (name: string) =>
-    `  ${name}${changed?.includes(name) ? (gone.includes(name) ? "  (gone)" : "  (new or changed)") : ""}`;
+  const row = (name: string) => {
+    if (!changed?.includes(name)) return `  ${name}`;
+    return `  ${name}  ${gone.includes(name) ? "(gone)" : "(new or changed)"}`;
+  };
   return [...files, ...gone].map(row).join("\n");
 }
 

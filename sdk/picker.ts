@@ -166,7 +166,8 @@ function listOf<T>(
   };
   const keysHelpTip = () => {
     const choices = `${all.length} choices`;
-    const count = rows.length < all.length ? `${rows.length} of ${choices}` : all.length > room ? choices : "";
+    const total = all.length > room ? choices : "";
+    const count = rows.length < all.length ? `${rows.length} of ${choices}` : total;
     const keys = rows.length ? ["↑↓ navigate", "⏎ select"] : [];
     const helps = [
       [count, "type to search", ...keys, "esc leave"],

@@ -238,11 +238,14 @@ async function replay(core: Core, cassette: string | URL): Promise<void> {
 
 /** A person who answers as told: with a key, a line (hidden ones too), or the name of a choice; "yes" takes the first. */
 function person(kit: Kit, answer: "yes" | "no" | Ask): Pick<Core, "ask" | "secret" | "pick"> {
+  const reply = (question: string, keys?: string) => {
+    if (typeof answer === "function") return answer(question, keys);
+    return keys === undefined ? "" : answer;
+  };
   const asked = async (question: string, keys?: string) => {
     kit.questions.push(question);
     await emit(kit.core, "asked", { question });
-    const said = typeof answer === "function" ? answer(question, keys) : keys === undefined ? "" : answer;
-    return Promise.resolve(said).finally(() => emit(kit.core, "resumed", { ms: 0 }));
+    return Promise.resolve(reply(question, keys)).finally(() => emit(kit.core, "resumed", { ms: 0 }));
   };
   return {
     async ask(question, keys) {

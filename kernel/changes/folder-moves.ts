@@ -244,10 +244,15 @@ export function markMoves({ kept = "" }: Moves, session: string): void {
   for (const name of entriesOf(keptIn(sessions))) {
     const at = path.join(keptIn(sessions), name);
     const owner = textOf(path.join(at, "session")).trim();
-    const most = fs.existsSync(path.join(sessions, `${owner}.jsonl`)) ? KEPT_MS : owner === "none" || !owner ? KEPT_MS / 30 : 0;
+    const most = keptMsOf(sessions, owner);
     const age = Date.now() - (tryTo(() => fs.statSync(at).mtimeMs) ?? 0);
     if (at !== kept && age > most) tryTo(() => fs.rmSync(at, { recursive: true, force: true }));
   }
+}
+
+function keptMsOf(sessions: string, owner: string): number {
+  if (fs.existsSync(path.join(sessions, `${owner}.jsonl`))) return KEPT_MS;
+  return owner === "none" || !owner ? KEPT_MS / 30 : 0;
 }
 
 export function keptMoves(sessions: string, name: string): Moves | undefined {

@@ -167,10 +167,8 @@ async function recordMade(hand: FilesOfCall, states: FileState[]): Promise<void>
 /** Many files that are shown and recorded as one entry with their number. */
 function asOne({ rows }: Moves, about: NonNullable<DiskState>): { before: DiskState; after: DiskState } {
   const isGone = rows.every(([, , is]) => !is);
-  return {
-    before: isGone ? about : rows.some(([, was]) => was) ? { ...about, bytes: Buffer.alloc(0) } : undefined,
-    after: isGone ? undefined : about,
-  };
+  const emptied = rows.some(([, was]) => was) ? { ...about, bytes: Buffer.alloc(0) } : undefined;
+  return { before: isGone ? about : emptied, after: isGone ? undefined : about };
 }
 
 const callOf = ({ tool, args }: FilesOfCall) => ({ name: tool, args });

@@ -152,8 +152,9 @@ async function moveStepOf(way: UndoRequest, { path: file, moves: name = "" }: Ch
   const rows = new Map(moves.rows.map(([name]) => [`${raw(moves.root)}/${name}`, name]));
   for (const { path: at, was, is, moves: many } of way.changes) {
     const [row, last] = [many ? undefined : rows.get(raw(at)), before.findLast((one) => one.file === at)];
-    const state = row === undefined || known.has(row) ? undefined : last ? last.to : tryTo(() => stateInPlace(at));
-    if (state && [was, is].includes(hashOfState(state))) known.set(row!, [state.mode, state.bytes.length, Number.NaN, 0]); // zz wrote it
+    if (row === undefined || known.has(row)) continue;
+    const state = last ? last.to : tryTo(() => stateInPlace(at));
+    if (state && [was, is].includes(hashOfState(state))) known.set(row, [state.mode, state.bytes.length, Number.NaN, 0]); // zz wrote it
   }
   const { changed, missing } = changedSince(moves, back, known);
   if (missing.length) return `${cannot} the copy of ${some(missing)} is gone. Nothing was touched.`;

@@ -67,11 +67,13 @@ export function answerFault(what: string, body: unknown, response?: HttpAnswer, 
       : (status >= 500 || [408, 409, 425, 429].includes(status)) && !forGood;
   const isKey = isModels && (status === 401 || status === 403);
   const isPlace = isModels && !isKey && (status === 404 || (page && !(status >= 500)));
-  const hint = isKey ? CHECK_KEY : isPlace ? CHECK_PLACE : "";
+  const placeHint = isPlace ? CHECK_PLACE : "";
+  const hint = isKey ? CHECK_KEY : placeHint;
   const sentence = `${what}: ${words || "no reason given"}`;
   const stop = /[.!?]"?\)?$/.test(sentence) ? "" : ".";
   const after = delay >= 0 ? delay : retryAfter(response?.headers);
-  const kind = isKey ? "key" : forGood || status === 429 || status === 402 ? "quota" : "provider";
+  const otherKind = forGood || status === 429 || status === 402 ? "quota" : "provider";
+  const kind = isKey ? "key" : otherKind;
   return fault(sentence + stop + hint, { kind, transient, ...(status !== undefined && { status }), ...(after >= 0 && { after }) });
 
   function spoken(words: unknown): string {

@@ -130,9 +130,10 @@ function parseLines(bytes: Buffer, file: string): { lines: [Header, ...Entry[]];
     end = stop + 1;
   }
   if (lines.length) return { lines: lines as [Header, ...Entry[]], end, spoilt };
-  const why = newer ? "a newer zz made it" : bytes.length ? "it holds no readable header" : "it is empty";
-  const next = newer ? "Open it with that one" : "Move it away";
-  throw fault(`Cannot open session file '${file}': ${why}. It was left as it is. ${next}, or start without it.`);
+  const cannotOpen = (why: string, next: string) =>
+    fault(`Cannot open session file '${file}': ${why}. It was left as it is. ${next}, or start without it.`);
+  if (newer) throw cannotOpen("a newer zz made it", "Open it with that one");
+  throw cannotOpen(bytes.length ? "it holds no readable header" : "it is empty", "Move it away");
 }
 
 const isNewer = (line: unknown): boolean => Number((line as Header | undefined)?.zz) > 1; // written by a newer zz

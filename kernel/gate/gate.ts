@@ -78,7 +78,8 @@ export async function judgeCall(
 export function effectOf({ kind, changes, needs: asks }: Tool, needs?: Needs): Effect {
   if (kind === "run" || needs?.run?.some((need) => typeof need === "string" || need.verdict !== "allow" || need.exact)) return "run";
   if (changes || kind === "change" || needs?.write?.length) return "change";
-  return kind ?? ((needs ? needs.net?.length : asks) ? "run" : "read");
+  const mayRun = needs ? needs.net?.length : asks;
+  return kind ?? (mayRun ? "run" : "read");
 }
 
 /** What plugins' wrappers say. They can only tighten: the rules were applied before, and a wrapper that throws refuses. */

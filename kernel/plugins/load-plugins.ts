@@ -94,7 +94,8 @@ function pluginsOfPerson(core: Core, found: LoadedPlugin[]): LoadedPlugin[] {
   const named = (core.options.plugins ?? []).flatMap((file) => {
     const at = path.resolve(core.io.cwd(), file);
     const isFolder = tryTo(() => fs.statSync(at))?.isDirectory();
-    const found = isFolder ? pluginIn(at, "flag") : fs.existsSync(at) ? [newLoadedPlugin(at, "flag")] : [];
+    const ofFile = () => (fs.existsSync(at) ? [newLoadedPlugin(at, "flag")] : []);
+    const found = isFolder ? pluginIn(at, "flag") : ofFile();
     if (found.length || core.plugins.length) return found; // it existed
     const why = isFolder ? "the folder has no index.ts. Add one, or name a file in it." : "no such file. Check the path.";
     throw usage(`Cannot load plugin '${file}': ${why}`);

@@ -6,8 +6,11 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 import { textOf } from "../text/read-quietly.ts";
 
 /** The folder of zz.ts, or of the build: this file is in one of its rooms, one of its chunks, or the whole program. */
-const above = /\/kernel\/system\/[^/]*$/.test(import.meta.url) ? "../.." : /\/chunks\/[^/]*$/.test(import.meta.url) ? ".." : ".";
-export const ZZ_FOLDER = fileURLToPath(new URL(above, import.meta.url)).replace(/[/\\]$/, "");
+export const ZZ_FOLDER = fileURLToPath(new URL(wayUp(import.meta.url), import.meta.url)).replace(/[/\\]$/, "");
+function wayUp(url: string): string {
+  if (/\/kernel\/system\/[^/]*$/.test(url)) return "../..";
+  return /\/chunks\/[^/]*$/.test(url) ? ".." : ".";
+}
 export const SELF_URL = pathToFileURL(ZZ_FOLDER).href;
 export const IS_BUILT = path.basename(ZZ_FOLDER) === "dist";
 export const PACKAGE_FOLDER = IS_BUILT ? path.dirname(ZZ_FOLDER) : ZZ_FOLDER;

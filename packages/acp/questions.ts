@@ -46,12 +46,17 @@ const aboutOf = ({ about, changes }: Running): string =>
   [
     about,
     ...changes.map(({ path, before, after, note }) => {
-      const did = after === undefined ? "deleted" : before === undefined ? "new" : "changed";
+      const did = changeOf(before, after);
       return `${path}: ${[did, note].filter(Boolean).join(", ")}`;
     }),
   ]
     .filter(Boolean)
     .join("\n");
+
+function changeOf(before: unknown, after: unknown): string {
+  if (after === undefined) return "deleted";
+  return before === undefined ? "new" : "changed";
+}
 
 async function request(
   talk: Talk,

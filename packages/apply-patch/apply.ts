@@ -276,7 +276,7 @@ function endsInNewline(file: Row[], places: HunkMatch[]): boolean {
 
 function split(text: string): Row[] {
   return (text.match(/[^\n]*\n|[^\n]+$/g) ?? []).map((line) => {
-    const eol = line.endsWith("\r\n") ? "\r\n" : line.endsWith("\n") ? "\n" : "";
+    const [eol = ""] = /\r?\n$/.exec(line) ?? [];
     return toRow({ text: line.slice(0, line.length - eol.length), eol });
   });
 }

@@ -61,7 +61,7 @@ export function openServer(client: Client, about: About): OpenServer {
       spotsOf(await ask("references", { ...at(point), context: { includeDeclaration: true } })),
     definition: async (point) => {
       const answer = await ask<Location | Location[] | null>("definition", at(point));
-      return spotsOf(Array.isArray(answer) ? answer : answer ? [answer] : [], true);
+      return spotsOf([answer || []].flat(), true);
     },
     rename: async (point, newName) => editsOf(root, await ask("rename", { ...at(point), newName })),
     async mayRename(point) {

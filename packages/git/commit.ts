@@ -34,11 +34,12 @@ export async function plan({ message, files: asked = [] }: Args, repo: Repositor
     throw refuse(`nothing is staged${offer(files)}. Name the files to commit in 'files', or stage them.`);
   const only = names.map(literal);
   const unborn = /^No commits yet on (.*)$/.exec(branch);
+  const head = unborn ? undefined : ["HEAD"];
   return {
     branch: unborn?.[1] ?? (branch === "HEAD (no branch)" ? "no branch (a detached HEAD)" : branch.split("...")[0]!),
     ...chosen,
     only,
-    against: asked.length ? (unborn ? undefined : ["HEAD"]) : ["--cached"],
+    against: asked.length ? head : ["--cached"],
   };
 }
 

@@ -231,7 +231,8 @@ async function whyEmpty(repo: Repository, where: string, staged: boolean, ref?: 
   if (!staged && inIndex) others.push(`${plural(inIndex, "file")} staged: ask with staged`);
   if (staged && outside) others.push(`${plural(outside, "file")} changed and not staged: ask without staged`);
   if (fresh) others.push(`${plural(fresh, "path")} not tracked: git_status lists them`);
-  const which = staged ? "No staged changes" : inIndex ? "No unstaged changes" : "No changes";
+  const unstaged = inIndex ? "No unstaged changes" : "No changes";
+  const which = staged ? "No staged changes" : unstaged;
   return others.length ? `${which} (${others.join("; ")}).` : "No changes.";
 }
 

@@ -124,12 +124,17 @@ async function changesIn(
   for (const name of touched) {
     const entry = data.files.get(name);
     const stat = tryTo(() => fs.lstatSync(path.join(all.root, name)));
-    if (entry ? !stat?.isFile() : stat ? stat.isDirectory() || !told.unlisted.has(name) : told.names.has(name))
-      return undefined;
+    if (cameOrWent(name, Boolean(entry), stat, told)) return undefined;
     if (entry && entry.mtime !== -1 && isChanged(path.join(all.root, name), entry)) found.push(name);
   }
   const now = await all.limit(told.code, ctx, data);
   return now.scope === data.scope && now.most === data.most && fitsLocally(all.root, found) ? found : undefined;
+}
+
+function cameOrWent(name: string, isIndexed: boolean, stat: fs.Stats | undefined, { unlisted, names }: Last): boolean {
+  if (isIndexed) return !stat?.isFile();
+  if (stat) return stat.isDirectory() || !unlisted.has(name);
+  return names.has(name);
 }
 
 async function lookAtAll(

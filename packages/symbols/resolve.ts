@@ -98,8 +98,10 @@ function resolve(state: State, file: string, { from, how }: Asked): string | und
 /** The conditions of `exports` depend on whether the import is a require() and on the kind of its file. */
 function keyOf(file: string, spec: string, how: How): string {
   const [, kind = ""] = /\.([cm])[jt]s$/.exec(file) ?? [];
-  return `${how === "require" ? "r" : how === "dynamic" ? "d" : "i"}${kind}\n${folderOf(file)}\n${spec}`;
+  return `${KEY_LETTERS[how] ?? "i"}${kind}\n${folderOf(file)}\n${spec}`;
 }
+
+const KEY_LETTERS: Partial<Record<How, string>> = { require: "r", dynamic: "d" };
 
 function placeOf(state: State, folder: string): Place {
   const known = state.places.get(folder);
@@ -143,15 +145,14 @@ function findNearby(state: State, { folder, way = "t", near }: Place, spec: stri
   if (near.has(spec)) return near.get(spec);
   const isNodes = spec.startsWith("node:") || (isBuiltin(spec) && !way);
   const isRelative = /^\.\.?(?:$|[\\/])/.test(spec);
-  const to = isRelative
-    ? way.includes("t")
-      ? UNSURE
-      : relative(state, folder, spec.replaceAll("\\", "/"))
-    : isNodes
-      ? "node:"
-      : UNSURE;
+  const to = find();
   near.set(spec, to);
   return to;
+
+  function find() {
+    if (!isRelative) return isNodes ? "node:" : UNSURE;
+    return way.includes("t") ? UNSURE : relative(state, folder, spec.replaceAll("\\", "/"));
+  }
 }
 
 function relative(state: State, folder: string, spec: string): string | undefined {

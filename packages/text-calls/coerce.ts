@@ -203,10 +203,15 @@ export function typesOf(schema: Schema, root: Schema, depth = 0): Set<string> {
   if (Array.isArray(values)) return new Set(values.map(typeOf));
   const parts: Schema[] = own.anyOf ?? own.oneOf ?? own.allOf ?? [];
   const all = parts.map((one) => typesOf(one, root, depth + 1));
-  if (!all.length || (!own.allOf && all.some((one) => !one.size)))
-    return new Set(own.properties ? ["object"] : own.items ? ["array"] : []);
+  if (!all.length || (!own.allOf && all.some((one) => !one.size))) return containersOf(own);
   return new Set(all.flatMap((one) => [...one]));
 }
+
+function containersOf(schema: Schema): Set<string> {
+  if (schema.properties) return new Set(["object"]);
+  return new Set(schema.items ? ["array"] : []);
+}
+
 const ALIASES: Record<string, string> = {
   str: "string",
   text: "string",

@@ -197,10 +197,11 @@ async function take(source: Source, raw: Raw, own?: Translate): Promise<Taken | 
   const args = argumentsFor(tool, raw.args, raw.raw ?? false, source.work);
   const fit = !raw.wrong && !tool.foreign && (await fits(tool, args));
   if (own && !raw.wrong) {
+    const sentArgs = !fit && raw.raw ? decoded(raw.args) : raw.args;
     const meant = await translated(
       source,
       raw,
-      { name: tool.foreign ? name : raw.name, args: fit ? args : raw.raw ? decoded(raw.args) : raw.args },
+      { name: tool.foreign ? name : raw.name, args: fit ? args : sentArgs },
       own,
     );
     if (tool.foreign || meant.every(({ verdict }) => verdict === "fits")) return meant;

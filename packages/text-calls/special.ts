@@ -16,11 +16,8 @@ const list =
     const start = skipSpace(text, after);
     const code = skipFence(text, start); // MiniCPM writes Python in a fence
     const isCode = code > start && text[code] !== "[";
-    const python = isCode
-      ? readPythonic(source, code, { list: false, many: true })
-      : text[start] === "["
-        ? readPythonic(source, start, { list: true })
-        : undefined;
+    const readList = () => (text[start] === "[" ? readPythonic(source, start, { list: true }) : undefined);
+    const python = isCode ? readPythonic(source, code, { list: false, many: true }) : readList();
     if (!python) return undefined;
     const rest = isCode ? skipFence(text, python.end) : skipSpace(text, python.end);
     const closed = matchAt(closers, text, rest);

@@ -191,7 +191,8 @@ function sumOf(names: string[], text: string, grouped: boolean): Sum | undefined
     const numbers = values.map(numberOf).filter((number) => !Number.isNaN(number));
     const sum = numbers.reduce((sum, number) => sum + number, 0);
     const invalid = values.length - numbers.length;
-    const result = kind === "sum" ? sum : numbers.length ? sum / numbers.length : null;
+    const average = numbers.length ? sum / numbers.length : null;
+    const result = kind === "sum" ? sum : average;
     const rounded = result === null ? null : Number(result.toPrecision(12)); // hides the error of 0.1 + 0.2
     return invalid ? `${rounded} (${invalid} of ${values.length} are not numbers)` : rounded;
   }
@@ -215,6 +216,7 @@ function sortRows(rows: Row[], sort: string, names: string[]): Row[] {
 }
 
 function cell(value: unknown, most = defaults.characters): string {
-  const text = isEmpty(value) ? "" : typeof value === "object" ? JSON.stringify(value) : String(value);
+  const written = typeof value === "object" ? JSON.stringify(value) : String(value);
+  const text = isEmpty(value) ? "" : written;
   return (text.length > most ? `${text.slice(0, most)}…` : text).replaceAll("\n", "\\n");
 }

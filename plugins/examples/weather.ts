@@ -93,7 +93,8 @@ export default (zz: Zz<typeof defaults>) => {
     } catch (error) {
       if (stopped.aborted) throw error;
       const { status, message } = error as Error & { status?: number };
-      const reason = status ? `it answered ${status}` : error instanceof SyntaxError ? "it sent no JSON" : message;
+      const failure = error instanceof SyntaxError ? "it sent no JSON" : message;
+      const reason = status ? `it answered ${status}` : failure;
       const why = timeout.aborted ? `nothing came within ${config.seconds} s` : reason.replace(/\.$/, "");
       throw new Error(`Cannot get the weather from ${url.host}: ${why}. Try again later.`);
     }

@@ -23,7 +23,9 @@ export function addLine(draft: Draft, line: string): string | undefined {
     if (!line) return undefined;
   }
   const goesOn = draft.isQuoted ? !line.trimEnd().endsWith(QUOTES) : ENDS_WITH_BACKSLASH.test(line);
-  const markLength = draft.isQuoted ? (goesOn ? 0 : QUOTES.length) : goesOn ? 1 : 0; // the quotes, the backslash
+  const quotesLength = goesOn ? 0 : QUOTES.length;
+  const backslashLength = goesOn ? 1 : 0;
+  const markLength = draft.isQuoted ? quotesLength : backslashLength;
   draft.lines.push(markLength ? line.trimEnd().slice(0, -markLength) : line);
   if (goesOn) return undefined;
   const message = draft.lines.join("\n");

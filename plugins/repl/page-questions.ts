@@ -195,7 +195,7 @@ function breakLine(line: string, room: number, indent: number): string[] {
   let space = { end: 0, width: 0, styles: "" }; // the place after the last space in this row
   pieces: for (const [piece, style] of line.matchAll(PIECE)) {
     if (style) styles = /^\x1b\[0?m$/.test(style) ? "" : styles + style;
-    const columns = Math.min(style ? 0 : piece === "\t" ? 8 - (width % 8) : widthOfCharacter(piece), room);
+    const columns = Math.min(style ? 0 : columnsOf(piece, width), room);
     while (width + columns > room) {
       const at = piece !== " " && space.width > room / 3 ? space : { end: row.length, width, styles };
       const shown = row.slice(0, at.end);
@@ -211,6 +211,12 @@ function breakLine(line: string, room: number, indent: number): string[] {
   }
   return row || !rows.length ? [...rows, row] : rows;
 }
+
+/** How many columns a character takes after others of the given width. */
+function columnsOf(character: string, width: number): number {
+  return character === "\t" ? 8 - (width % 8) : widthOfCharacter(character);
+}
+
 const ASCII = /^[ -~]*$/;
 const PIECE = /(\x1b\[[\d;]*m|\x1b\]8;;[!-~]*\x1b\\)|./gsu;
 

@@ -103,7 +103,7 @@ function plan({
   const { nameCache, cacheAt } = nameCacheOf(denied.includes("/var"), service, lookups);
   const secret = (at: string) => denied.some((folder) => isInside(folder, at) && !isInside(folder, root));
   const within = (at: string, folders: string[]) => folders.some((folder) => isInside(folder, at));
-  const fixed = view ? [path.join(root, ".git")] : readonly ? [root] : [];
+  const fixed = fixedPlaces({ root, view, readonly });
   const kept = real(keep).filter((at) => at !== root);
   const others = (places: string[]) => otherNames(places, [root, ...real(write).filter((at) => !isInside(root, at))]);
   const locked = [
@@ -114,7 +114,7 @@ function plan({
     (at) => !readonly && !within(at, locked),
   );
   const writable = [
-    ...real(view ? [root] : readonly ? (service ? write : []) : [root, ...write]).filter(
+    ...real(writtenPlaces({ root, write, view, readonly, service })).filter(
       (at) => !secret(at) || shown.some((one) => isInside(one, at)),
     ),
     ...git.write,
@@ -156,6 +156,18 @@ function plan({
   ];
   const depth = ({ at }: Mount) => at.split("/").filter(Boolean).length;
   return mounts.sort((a, b) => depth(a) - depth(b));
+}
+
+function fixedPlaces({ root, view, readonly }: Pick<OpenLimits, "root" | "view" | "readonly">): string[] {
+  if (view) return [path.join(root, ".git")];
+  return readonly ? [root] : [];
+}
+
+type WriteLimits = Pick<OpenLimits, "root" | "write" | "view" | "readonly" | "service">;
+function writtenPlaces({ root, write, view, readonly, service }: WriteLimits): string[] {
+  if (view) return [root];
+  if (!readonly) return [root, ...write];
+  return service ? write : [];
 }
 
 function guardMounts({

@@ -357,10 +357,11 @@ function sum(changes: Change[]): string {
     return sum + (stat?.isFile() ? stat.size : 0);
   }, 0);
   const gone = files.filter(({ after }) => !after).length;
-  const removed = gone === 0 ? "" : gone === files.length ? " removed" : `, ${gone} of them removed`;
   if (!files.length)
     return `${plural(changes.length, "folder")}${changes.every(({ after }) => !after) ? " removed" : ""}`;
-  return `${plural(files.length, "file")}, ${sizeWords(bytes)}${removed}`;
+  const sized = `${plural(files.length, "file")}, ${sizeWords(bytes)}`;
+  if (gone === 0) return sized;
+  return gone === files.length ? `${sized} removed` : `${sized}, ${gone} of them removed`;
 }
 
 /** The contents of files whose names are not UTF-8, as raw lines for the question. */
@@ -374,14 +375,17 @@ function shownRaw({ upper }: View, root: string, changes: Change[]): string {
 }
 function linesOf(stat: fs.Stats | undefined, at: Buffer, sign: string): string[] {
   if (!stat || stat.isDirectory()) return [];
-  const what = stat.isSymbolicLink()
-    ? `link to ${visible(`${fs.readlinkSync(at)}`)}`
-    : stat.size < MAX_RAW_BYTES
-      ? `${readLocked(at, stat.mode)}`
-      : sizeWords(stat.size);
   return [
     `\n${sign}${sign}${sign} ${visible(`${at.subarray(at.lastIndexOf("/") + 1)}`)}`,
-    ...what.split("\n").map((line) => `\n${sign}${line}`),
+    ...contentOf(stat, at)
+      .split("\n")
+      .map((line) => `\n${sign}${line}`),
   ];
 }
+
+function contentOf(stat: fs.Stats, at: Buffer): string {
+  if (stat.isSymbolicLink()) return `link to ${visible(`${fs.readlinkSync(at)}`)}`;
+  return stat.size < MAX_RAW_BYTES ? `${readLocked(at, stat.mode)}` : sizeWords(stat.size);
+}
+
 const MAX_RAW_BYTES = 100_000;

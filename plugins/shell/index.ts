@@ -239,24 +239,19 @@ async function verdictOf(command: string, ctx: Ctx, config: Config, own: Own): P
     list.map((need, i) => {
       const name = typeof need === "string" ? need : need.name;
       const { verdict, why } = ctx.permissions.judge(kind, need);
-      return {
-        verdict,
-        why:
-          why ||
-          (kind !== "run"
-            ? `it needs ${kind} access to '${name}'`
-            : judgement.simple[i]?.why === NO_SANDBOX
-              ? NO_SANDBOX
-              : (beyond ?? `'${name}' is not on any list`)),
-      };
+      if (why) return { verdict, why };
+      if (kind !== "run") return { verdict, why: `it needs ${kind} access to '${name}'` };
+      if (judgement.simple[i]?.why === NO_SANDBOX) return { verdict, why: NO_SANDBOX };
+      return { verdict, why: beyond ?? `'${name}' is not on any list` };
     }),
   );
   const order: Verdict[] = ["deny", "ask", "allow"];
   const worst = order.map((verdict) => answers.find((one) => one.verdict === verdict)).find(Boolean);
   const { verdict, why: reason } = worst ?? judgement;
   const { runs } = judgement;
-  const way: keyof typeof WAYS =
-    verdict === "allow" ? (onView ? "copy" : "unasked") : verdict === "ask" ? "beforehand" : "never";
+  const allowedWay = onView ? "copy" : "unasked";
+  const otherWay = verdict === "ask" ? "beforehand" : "never";
+  const way: keyof typeof WAYS = verdict === "allow" ? allowedWay : otherWay;
   const text = `${verdict}: ${WAYS[way]}: ${reason}\nruns: ${runs.join(", ") || "nothing"}`;
   return { text, data: { command, verdict, way, runs, reason, sandbox: sandbox !== undefined } };
 }
@@ -285,15 +280,13 @@ async function sandboxName({ sandbox }: Config, { programs }: Pick<Ctx, "program
 
 function sandboxLine(sandbox: string | undefined, net: Net, strict = false): string {
   if (!sandbox) return "No sandbox here (bubblewrap is missing or switched off): it can do whatever you can.";
-  const reach =
-    net === "all"
-      ? "all of the network"
-      : net === "none"
-        ? strict
-          ? "no network"
-          : "no network, unless you allow a host that it tries"
-        : `of the network ${net.join(", ")}`;
-  return `Sandbox ${sandbox}: it writes ${strict ? "nothing, since nobody was asked" : "only in the project"}; ${reach}.`;
+  return `Sandbox ${sandbox}: it writes ${strict ? "nothing, since nobody was asked" : "only in the project"}; ${reachOf(net, strict)}.`;
+}
+
+function reachOf(net: Net, strict: boolean): string {
+  if (net === "all") return "all of the network";
+  if (net !== "none") return `of the network ${net.join(", ")}`;
+  return strict ? "no network" : "no network, unless you allow a host that it tries";
 }
 
 /** A git that runs unasked must not run anything that a repository's configuration names. */
@@ -426,7 +419,8 @@ function inOneRow({ exit, stdout, stderr, unkept }: Shown): string {
   const shown = [stdout, stderr].join("\n");
   const left = [...shown.matchAll(/^\[… (\d+) lines?, /gm)].reduce((sum, [, count]) => sum + Number(count) - 2, 0);
   const lines = shown.split("\n").filter((line) => line.trim()).length + left;
-  const end = exit === null ? "killed" : exit ? `exit ${exit}` : "";
+  const exitWords = exit ? `exit ${exit}` : "";
+  const end = exit === null ? "killed" : exitWords;
   return [end, lines ? plural(lines, "line") : "no output", unkept].filter(Boolean).join(" · ");
 }
 

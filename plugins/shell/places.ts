@@ -245,7 +245,12 @@ export function stores(root: string): string[] {
   const pnpm = path.join(modules, ".pnpm");
   const one = direntsOf(pnpm).find((entry) => entry.isDirectory() && entry.name.includes("@"));
   const inPnpm = one && path.join(pnpm, one.name, "node_modules");
-  return [...(isStored(modules) ? [modules] : inPnpm && isStored(inPnpm) ? [pnpm] : []), ...python()];
+  return [...node(), ...python()];
+
+  function node(): string[] {
+    if (isStored(modules)) return [modules];
+    return inPnpm && isStored(inPnpm) ? [pnpm] : [];
+  }
 
   function python(): string[] {
     return [".venv", "venv"].flatMap((name) => {

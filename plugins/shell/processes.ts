@@ -246,7 +246,8 @@ function namelessOf(pids: number[], folder = "/"): { onDisk: number; elsewhere: 
     if (!stat?.isFile() || stat.nlink || seen.has(file)) continue;
     seen.add(file);
     const isMemory = tryTo(() => fs.readlinkSync(at))?.startsWith("/memfd:");
-    held[isMemory ? "memory" : stat.dev === disk ? "onDisk" : "elsewhere"] += 512 * stat.blocks;
+    const storage = stat.dev === disk ? "onDisk" : "elsewhere";
+    held[isMemory ? "memory" : storage] += 512 * stat.blocks;
   }
   return held;
 }

@@ -54,7 +54,8 @@ const SHARED = ["/private/tmp", "/private/var/tmp", "/private/var/folders"];
 export function seatbeltProfile(limits: OpenLimits, outside: readonly string[] = OUTSIDE): string[] {
   const { root, write, hide, keep = [], pin = [], show = [], readonly, service, guard, tmp, net, proxy } = limits;
   const { write: own, guard: gits } = repository(root);
-  const writable = readonly ? (service ? real(write) : []) : [...real([root, ...write]), ...own];
+  const serviceFiles = readonly && service ? real(write) : [];
+  const writable = readonly ? serviceFiles : [...real([root, ...write]), ...own];
   const git = path.join(root, ".git");
   const inGit = ["hooks", "config", ...GUARDED_IF_THERE].map((name) => path.join(git, name));
   const never = [...new Set([...inGit, path.join(root, ".zz"), ...gits])];

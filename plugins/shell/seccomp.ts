@@ -57,7 +57,7 @@ export function seccompFilter({ machine = process.arch as string, unix = true } 
     ...(machine === "x64" ? [[AT_LEAST, 0x40000000, 0, 1] as Instruction, [RETURN, fails(ENOSYS)] as Instruction] : []),
     ...plain.flatMap(([name, number]): Instruction[] => [
       [EQUAL, number, 0, 1],
-      [RETURN, fails(NOT_IMPLEMENTED.includes(name) ? ENOSYS : name === "name_to_handle_at" ? EOPNOTSUPP : EPERM)],
+      [RETURN, fails(errorOf(name))],
     ]),
     ...callRule(numbers.clone!, 0, [[ANY_BIT, NAMESPACES, 0, 1]], fails(EPERM), ALLOW),
     ...callRule(numbers.unshare!, 0, [[ANY_BIT, NAMESPACES | NEWTIME, 0, 1]], fails(EPERM), ALLOW),
@@ -66,6 +66,11 @@ export function seccompFilter({ machine = process.arch as string, unix = true } 
     ...callRule(numbers.personality!, 0, anyOf(PERSONALITIES), ALLOW, fails(EPERM)),
     [RETURN, ALLOW],
   ]);
+}
+
+function errorOf(call: string): number {
+  if (NOT_IMPLEMENTED.includes(call)) return ENOSYS;
+  return call === "name_to_handle_at" ? EOPNOTSUPP : EPERM;
 }
 
 /** If an argument meets one of the tests, the first, otherwise the second. Other calls skip all of this. */

@@ -25,7 +25,8 @@ export function renderDiff(
   paint: Paint,
   room = newRoom(),
 ): string {
-  const did = before === undefined ? "create" : after === undefined ? "delete" : "edit";
+  const editOrDelete = after === undefined ? "delete" : "edit";
+  const did = before === undefined ? "create" : editOrDelete;
   const hunks = hunksOf(before ?? "", after ?? "", line);
   const lines = hunks.flatMap(({ lines }) => lines);
   const count = (sign: string) => lines.filter((line) => line.startsWith(sign)).length;

@@ -340,7 +340,7 @@ const sum = (numbers: number[]): number => numbers.reduce((total, number) => tot
 
 function align(line: string, size: number, side: "left" | "right" | "center"): string {
   const free = Math.max(0, size - width(line));
-  const before = side === "left" ? 0 : side === "right" ? free : Math.floor(free / 2);
+  const before = { left: 0, right: free, center: Math.floor(free / 2) }[side];
   return " ".repeat(before) + line + " ".repeat(free - before);
 }
 

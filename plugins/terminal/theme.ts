@@ -81,7 +81,7 @@ function words(style: string, names: string): Record<string, string> {
 
 /** `own`: the person's styles, in the same words; `depth`: the bits of colour that the terminal has. */
 export function themeOf(name: ThemeName, own: Record<string, string> = {}, depth = 4): Theme {
-  const chalk = new Chalk({ level: depth >= 24 ? 3 : depth >= 8 ? 2 : 1 });
+  const chalk = new Chalk({ level: levelOf(depth) });
   const painted = (all: object, setting = "") =>
     Object.entries(all).map(([style, words]) => [style, paintOf(chalk, words, setting + style)] as const);
   const mine = painted(own, "display.colours.");
@@ -92,6 +92,11 @@ export function themeOf(name: ThemeName, own: Record<string, string> = {}, depth
     ...Object.fromEntries([...painted(styles), ...mine]),
     syntax: Object.fromEntries(painted(syntax)),
   };
+}
+
+function levelOf(depth: number): 1 | 2 | 3 {
+  if (depth >= 24) return 3;
+  return depth >= 8 ? 2 : 1;
 }
 
 const NAMES: readonly string[] = [...modifierNames, ...foregroundColorNames, ...backgroundColorNames];

@@ -182,7 +182,8 @@ function thinkingOf({ model, effort, options }: ChatRequest, without: Set<string
   const isPro = /pro/.test(name);
   if (Number(major) >= 3) {
     const least = isPro ? "low" : "minimal";
-    const level = effort === "none" ? least : isPro && effort === "medium" && !minor ? "high" : effort;
+    const nearest = isPro && effort === "medium" && !minor ? "high" : effort;
+    const level = effort === "none" ? least : nearest;
     return { thinkingConfig: { includeThoughts, ...(!without.has("thinkingLevel") && { thinkingLevel: level }) } };
   }
   const thinkingBudget = isPro ? Math.max(BUDGETS[effort], LEAST_OF_PRO) : BUDGETS[effort];

@@ -66,12 +66,7 @@ function between(messages: Message[], quirks: Quirks): Message[] {
 function withoutCalls(messages: Message[]): Message[] {
   const merged: Message[] = [];
   for (const message of messages) {
-    const plain: Message =
-      message.role === "tool"
-        ? { role: "user", text: `The result of ${message.name}:\n${message.text}` }
-        : message.role === "assistant"
-          ? { ...message, text: message.text || `(called ${message.calls?.map(({ name }) => name).join(", ")})` }
-          : message;
+    const plain = plainOf(message);
     if (plain.role === "assistant") delete plain.calls;
     const last = merged.at(-1);
     if (plain.role === "user" && last?.role === "user") {
@@ -84,6 +79,12 @@ function withoutCalls(messages: Message[]): Message[] {
     } else merged.push(plain);
   }
   return merged;
+}
+
+function plainOf(message: Message): Message {
+  if (message.role === "tool") return { role: "user", text: `The result of ${message.name}:\n${message.text}` };
+  if (message.role !== "assistant") return message;
+  return { ...message, text: message.text || `(called ${message.calls?.map(({ name }) => name).join(", ")})` };
 }
 
 function toWire(message: Message, model: string, { echo }: Quirks): unknown[] {

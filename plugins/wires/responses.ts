@@ -227,8 +227,9 @@ function* ended(open: Open, answer: any): Generator<Delta> {
   if (isNew) for (const [index, item] of objectsIn(output).entries()) yield* wholeItem(open, index, item);
   if (usage) yield { usage: usageOf(usage) };
   if (status === "cancelled") return yield { error: { error: "the answer was cancelled" } };
+  const completed = open.calls ? "tool_calls" : "stop";
   if (status === "incomplete" || cut) yield { finish: cut?.reason === "content_filter" ? "content_filter" : "length" };
-  else yield { finish: open.isRefusal ? "refusal" : open.calls ? "tool_calls" : "stop" };
+  else yield { finish: open.isRefusal ? "refusal" : completed };
 }
 
 function usageOf({ input_tokens: input = 0, output_tokens: output = 0, input_tokens_details: details }: any): Usage {

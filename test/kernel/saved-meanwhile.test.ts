@@ -75,7 +75,8 @@ describe("whoever saves a file while zz changes it", () => {
           const isNew = said === "";
           for (const one of NAMES.filter((one) => one !== name)) {
             const stands = fs.existsSync(join(root, one)) && fs.readFileSync(join(root, one), "utf8");
-            equal(stands, isNew ? `new ${one}\n` : one === "made" ? false : "old\n", `${one}, call ${count}: ${said}`);
+            const before = one === "made" ? false : "old\n";
+            equal(stands, isNew ? `new ${one}\n` : before, `${one}, call ${count}: ${said}`);
           }
           if (!isNew) match(said, /changed meanwhile\. Read it again\.$/);
           ok(!fs.readdirSync(root).some((one) => one.endsWith(".tmp")));

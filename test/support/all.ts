@@ -84,7 +84,8 @@ function groups(all: string[]): [name: string, files: string[]][] {
     const isAlone = APART.includes(place) || top === "all" || place.includes("/test/all/");
     // Packages of one test file share a process.
     const isSmall = top === "packages" && all.filter((other) => other.startsWith(`packages/${inner}/`)).length === 1;
-    const name = isAlone ? place : isSmall ? top : [top, inner, deeper].filter(Boolean).join("/");
+    const folder = isSmall ? top : [top, inner, deeper].filter(Boolean).join("/");
+    const name = isAlone ? place : folder;
     shared.set(name, [...(shared.get(name) ?? []), file]);
   }
   const rank = (name: string) => (APART.includes(name) ? APART.indexOf(name) : APART.length);

@@ -30,7 +30,8 @@ export function record(root: string): Recorded {
         const at = join(folder, entry.name);
         const stat = real.lstatSync(at, { bigint: true, throwIfNoEntry: false });
         if (!stat) continue;
-        names.set(at, stat.isDirectory() ? "" : stat.isSymbolicLink() ? `->${real.readlinkSync(at)}` : fileOf(stat));
+        const linkOrFile = () => (stat.isSymbolicLink() ? `->${real.readlinkSync(at)}` : fileOf(stat));
+        names.set(at, stat.isDirectory() ? "" : linkOrFile());
         if (stat.isDirectory()) walk(at);
         else if (stat.isFile()) bytes.set(fileOf(stat), bytesOf(at, stat));
       }

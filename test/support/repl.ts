@@ -34,7 +34,8 @@ export async function ticks(clock: StandingClock, term: Terminal, text: RegExp |
   return waitFor(`${text} on the live line`, async () => {
     await clock.pass(TICK_MS);
     const shown = await term.drawn();
-    return (typeof text === "string" ? shown.includes(text) : text.test(shown)) ? shown : "";
+    const isShown = typeof text === "string" ? shown.includes(text) : text.test(shown);
+    return isShown ? shown : "";
   });
 }
 const TICK_MS = 100;

@@ -25,6 +25,7 @@ async function* withMissing(source: AsyncIterable<TestEvent>): AsyncGenerator<Te
 
 /** The reason that `needs()` gave for a test that was skipped, or that failed for it on CI. */
 function whyMissing({ type, data }: TestEvent): string | undefined {
-  const said = type === "test:pass" ? data.skip : type === "test:fail" ? data.details.error.cause : undefined;
+  const cause = type === "test:fail" ? data.details.error.cause : undefined;
+  const said = type === "test:pass" ? data.skip : cause;
   return MISSING.exec(said instanceof Error ? said.message : String(said))?.[0];
 }

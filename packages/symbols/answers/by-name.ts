@@ -107,7 +107,8 @@ function placesIn(path: string, text: string, found: At[], { symbols, imports }:
   const imported = new Set(imports.map(({ line }) => line));
   const rows = text.split("\n");
   return found.map(({ line, ...at }) => {
-    const kind = defined.has(line) ? "definition" : imported.has(line) ? "import" : "read";
+    const use = imported.has(line) ? "import" : "read";
+    const kind = defined.has(line) ? "definition" : use;
     return { path, line, ...at, text: rows[line - 1]!.trim().slice(0, MAX_TEXT_CHARS), kind };
   });
 }

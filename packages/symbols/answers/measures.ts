@@ -26,11 +26,8 @@ export async function complexity(
   const scripts = all.filter(isMapped); // data has no branches, but many lines
   const own = scripts.filter((file) => !isMade(file) && !index.facts(file)!.made);
   const made = own.length ? scripts.length - own.length : 0;
-  const files = own.length
-    ? own
-    : scripts.length
-      ? scripts
-      : all.filter((file) => all.length === 1 || !LOCK_FILE.test(file));
+  const listed = scripts.length ? scripts : all.filter((file) => all.length === 1 || !LOCK_FILE.test(file));
+  const files = own.length ? own : listed;
   const others = notLookedAt(index, under, files, ctx);
   if (made)
     others.push(`[Left out: ${plural(made, "file")} of build output or generated code. Give a path to measure it.]`);

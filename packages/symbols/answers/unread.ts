@@ -73,7 +73,8 @@ export function lackOf(index: Index, about: About, answer: { text: string; data?
     const importing = all.filter((one) => !isMade(one.path));
     return sentence(importing, "Not read, so that what these import is not counted");
   }
-  const families = new Set((users ? [file] : about.like ? pathsIn(answer.data) : []).flatMap(familiesOf));
+  const answered = !users && about.like ? pathsIn(answer.data) : [];
+  const families = new Set((users ? [file] : answered).flatMap(familiesOf));
   const fitting = all
     .filter((one) => !shown.has(one.path) && one.path !== file)
     .filter((one) => !families.size || familiesOf(one.path).some((family) => families.has(family)));

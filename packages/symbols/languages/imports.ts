@@ -19,11 +19,8 @@ const listOf = (text: string): string[] =>
 function lastOf(text: string, separator: string, as?: string): Taken {
   const at = text.lastIndexOf(separator);
   const [from, name] = at < 0 ? [text, ""] : [text.slice(0, at), text.slice(at + separator.length)];
-  return {
-    from: text,
-    names: as && name ? [`${name} as ${as}`] : name === "*" ? ["*"] : [],
-    ...(name === "*" && { from }),
-  };
+  const unnamed = name === "*" ? ["*"] : [];
+  return { from: text, names: as && name ? [`${name} as ${as}`] : unnamed, ...(name === "*" && { from }) };
 }
 
 function python(text: string): Taken[] {
@@ -67,7 +64,8 @@ function parts(text: string): string[] {
   const found = [""];
   let depth = 0;
   for (const letter of text) {
-    depth += letter === "{" ? 1 : letter === "}" ? -1 : 0;
+    if (letter === "{") depth++;
+    else if (letter === "}") depth--;
     if (letter === "," && !depth) found.push("");
     else found[found.length - 1] += letter;
   }

@@ -154,7 +154,8 @@ function oneLine(text: string): string {
     .slice(0, 4 * MAX_TEXT_CHARS)
     .replace(QUOTED_OR_BLANK, (all, quoted?: string, open?: string, comma?: string) => {
       if (quoted) return quoted.replace(/\s+/g, " ");
-      return open ?? (comma === undefined ? " " : all.includes("\n") ? "" : comma);
+      if (open !== undefined || comma === undefined) return open ?? " ";
+      return all.includes("\n") ? "" : comma;
     })
     .replace(/(?:\s|[{;:,=]|=>|\bdo$|\bend$|(?<=\)) ?\{\}?$)+$/, "")
     .trim()

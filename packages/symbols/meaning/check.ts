@@ -3,6 +3,7 @@ import fs from "node:fs";
 import path from "node:path";
 import type { CompilerGate } from "zz";
 import { gateOf } from "../answers/imports.ts";
+import { comparePaths } from "../resolve/paths.ts";
 import { conflictMarks } from "../scan/conflict.ts";
 import type { Problem } from "./contract.ts";
 import { type Desk, NoAnswer, placeAt, placeOf, show, textAt } from "./desk.ts";
@@ -30,8 +31,7 @@ export async function check(desk: Desk, files: string[]): Promise<{ problems: Pr
   }
   return {
     problems: problems.sort(
-      (a, b) =>
-        (a.path < b.path ? -1 : a.path > b.path ? 1 : 0) || a.line - b.line || a.column - b.column || a.code - b.code,
+      (a, b) => comparePaths(a.path, b.path) || a.line - b.line || a.column - b.column || a.code - b.code,
     ),
     unread: gate.unread(),
   };

@@ -92,7 +92,8 @@ async function changesOf(desk: Desk, takings: Taking[], to: string): Promise<Cha
     const bound = await boundAt(desk, taking);
     if (!bound) continue;
     const isKept = how === "export" || how === "require" || how === "dynamic"; // there it keeps its name
-    const text = !isKept || name !== local ? to : how === "export" ? `${to} as ${name}` : `${to}: ${name}`;
+    const aliased = how === "export" ? `${to} as ${name}` : `${to}: ${name}`;
+    const text = isKept && name === local ? aliased : to;
     const own = { path: file, start: bound.at, end: bound.at + name.length, text, before: 0 };
     changes.push(own);
     if (name !== local || isKept) continue;

@@ -44,11 +44,13 @@ export function orderOf(survey: Survey, request: MapRequest): Order {
     const most = general.reduce((a, b) => Math.max(a, b), 0) || 1;
     for (const [doc, { path, place, ownWords }] of docs.entries()) {
       const isOwn = ownWords.length > 0 && ownWords.every((word) => terms.has(word));
-      const isMeant = place === "test" ? isAboutTests : place === "aside" ? isAboutTests || isOwn : isOwn;
+      const isMeantAside = place === "aside" ? isAboutTests || isOwn : isOwn;
+      const isMeant = place === "test" ? isAboutTests : isMeantAside;
       const touch = touched.get(path);
+      const readBonus = touch ? NAMED.read : 0;
       score[doc]! += isMeant ? 0 : PLACES[place];
       score[doc]! += (paths.get(doc) ?? 0) * NAMED.path + (focused.has(doc) ? NAMED.focus : 0);
-      score[doc]! += (touch === 2 ? NAMED.edited : touch ? NAMED.read : 0) + (TIE * general[doc]!) / most;
+      score[doc]! += (touch === 2 ? NAMED.edited : readBonus) + (TIE * general[doc]!) / most;
     }
     return score;
   }

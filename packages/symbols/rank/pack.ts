@@ -34,7 +34,8 @@ export function pack(survey: Survey, order: Order, request: MapRequest): RepoMap
   const whole = fit(everything, budget + UNITS_PER_TOKEN, 0);
   const isWhole = whole.length === everything.length && everything.length >= shown.length;
   const room = budget - cost(footer(shown.length, symbols));
-  const chosen = isWhole ? whole : query.trim() ? fitQuery(room) : fit(rowsOf(), room, MAX_MISSES);
+  const fitting = () => (query.trim() ? fitQuery(room) : fit(rowsOf(), room, MAX_MISSES));
+  const chosen = isWhole ? whole : fitting();
   const first = ({ doc }: { doc: number }) => (query.trim() ? places.get(doc)! : doc);
   chosen.sort((a, b) => first(a) - first(b) || a.at - b.at || (a.text < b.text ? -1 : 1));
   const files = [...new Set(chosen.map(({ doc }) => docs[doc]!.path))];

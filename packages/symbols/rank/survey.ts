@@ -93,15 +93,7 @@ function docOf(path: string, source: Source | undefined): Doc {
   const parts = bare.split("/");
   const last = parts.at(-1)!;
   const own = /^(?:index|main|mod)$/.test(last) ? (parts.at(-2) ?? last) : last;
-  const place = isMade(path)
-    ? "made"
-    : TEST.test(path)
-      ? "test"
-      : ASIDE.test(path)
-        ? "aside"
-        : isCode(path)
-          ? "code"
-          : "other";
+  const place = roleOf(path);
   const hashes = (text: string) => [...new Set(hashesIn(text))];
   return {
     path,
@@ -116,6 +108,14 @@ function docOf(path: string, source: Source | undefined): Doc {
     length: 0,
   };
 }
+
+function roleOf(path: string): Doc["place"] {
+  if (isMade(path)) return "made";
+  if (TEST.test(path)) return "test";
+  if (ASIDE.test(path)) return "aside";
+  return isCode(path) ? "code" : "other";
+}
+
 const TEST = /(?:^|\/)(?:tests?|__tests__|specs?|e2e|[\w-]+-tests?)\/|[._-](?:test|spec|bench|test-d)\.\w+$/i;
 const ASIDE =
   /(?:^|\/)(?:examples?|fixtures?|__fixtures__|__mocks__|playgrounds?|benchmarks?|bench|demos?|samples?)\//i;

@@ -30,8 +30,14 @@ export async function graphOf(
 }
 
 function edgeOf({ from: spec, line, how }: Import, to?: string, ...also: string[]): Edge {
-  const kind = to === undefined ? "missing" : to === "" ? "external" : to === "node:" ? "builtin" : "internal";
+  const kind = kindOfTarget(to);
   return { to: kind === "internal" ? to : undefined, spec, line, kind, how, ...(also.length && { also }) };
+}
+
+function kindOfTarget(to?: string): Edge["kind"] {
+  if (to === undefined) return "missing";
+  if (to === "") return "external";
+  return to === "node:" ? "builtin" : "internal";
 }
 
 /** Where programs in other languages begin. */
@@ -47,21 +53,21 @@ export function hubs({ dependents }: Graph): { path: string; count: number }[] {
     .sort((a, b) => b.count - a.count || (a.path < b.path ? -1 : 1));
 }
 
+type EntryPoint = { path: string; why: "package" | "name" | "alone" };
+
 /** Where to start reading: what a package.json names, an index or main at the top, and what nothing imports. */
-export function entryPoints(
-  { imports, dependents }: Graph,
-  resolver: Resolver,
-): { path: string; why: "package" | "name" | "alone" }[] {
+export function entryPoints({ imports, dependents }: Graph, resolver: Resolver): EntryPoint[] {
   const packages = resolver.packages();
   const mains = new Set(packages.flatMap(({ mains }) => mains));
   const tops = new Set(["", ...packages.map(({ folder }) => folder)].flatMap((at) => [at, at ? `${at}/src` : "src"]));
   return [...imports.keys()]
     .filter((path) => (SCRIPT.test(path) || MAIN.test(path)) && !/\.d\.[cm]?ts$/.test(path) && !isMade(path))
-    .flatMap((path) => {
-      if (!SCRIPT.test(path)) return [{ path, why: "name" } as const];
+    .flatMap((path): EntryPoint[] => {
+      if (!SCRIPT.test(path)) return [{ path, why: "name" }];
       const isTop = /(?:^|\/)(?:index|main)\.\w+$/.test(path) && tops.has(folderOf(path));
-      const why = mains.has(path) ? "package" : isTop ? "name" : !dependents.has(path) ? "alone" : undefined;
-      return why ? [{ path, why } as const] : [];
+      if (mains.has(path)) return [{ path, why: "package" }];
+      if (isTop) return [{ path, why: "name" }];
+      return dependents.has(path) ? [] : [{ path, why: "alone" }];
     });
 }
 

@@ -34,3 +34,5 @@ export function foldersOf(names: Iterable<string>): Set<string> {
     for (let folder = folderOf(name); !folders.has(folder); folder = folderOf(folder)) folders.add(folder);
   return folders;
 }
+
+export const comparePaths = (a: string, b: string): number => Number(a > b) - Number(a < b);

@@ -308,15 +308,9 @@ function modeOf(state: State, file: string, how: How, options: ts.CompilerOption
   const kind = getEmitModuleKind(options);
   const isNode = Node16 <= kind && kind <= NodeNext;
   const [, named] = /\.([cm])[jt]s$/.exec(file) ?? [];
-  const format = named
-    ? named === "m"
-      ? ESNext
-      : CommonJS
-    : isNode
-      ? isModule(state, file)
-        ? ESNext
-        : CommonJS
-      : kind;
+  const isEsm = named ? named === "m" : isNode && isModule(state, file);
+  const moduleFormat = isEsm ? ESNext : CommonJS;
+  const format = named || isNode ? moduleFormat : kind;
   if (how === "dynamic") return isNode || kind === Preserve || format >= ES2015 ? ESNext : CommonJS;
   if (format === CommonJS) return CommonJS;
   return (ES2015 <= format && format <= ESNext) || format === Preserve ? ESNext : undefined;

@@ -70,13 +70,15 @@ export function visitAssignment(node: ts.BinaryExpression, file: Reading): boole
   if (whole) file.isCommonJs = true;
   const { owner } = file;
   file.owner = type;
-  const isDone = exported
-    ? exportNamed(node, exported, file)
-    : whole === "module.exports"
-      ? exportAll(node, file)
-      : type !== "" && declareOn(node, member, file);
+  const isDone = declare();
   file.owner = owner;
   return isDone;
+
+  function declare(): boolean {
+    if (exported) return exportNamed(node, exported, file);
+    if (whole === "module.exports") return exportAll(node, file);
+    return type !== "" && declareOn(node, member, file);
+  }
 }
 function declareOn(node: ts.BinaryExpression, member: string | undefined, file: Reading): boolean {
   const made = unwrapped(node.right);

@@ -42,7 +42,8 @@ function shortValue(value: ts.Node, text: string): string {
   if (isAwaitExpression(value)) return `await ${shortValue(unwrapped(value.expression), text)}`;
   if (isCallExpression(value) || isNewExpression(value)) {
     const first = value.arguments?.[0];
-    const given = first ? (isObjectLiteralExpression(first) ? "{…}" : "…") : "";
+    const shortened = first && isObjectLiteralExpression(first) ? "{…}" : "…";
+    const given = first ? shortened : "";
     return `${isNewExpression(value) ? "new " : ""}${dotted(value.expression) ?? "…"}(${given})`;
   }
   const start = startOf(value, text);

@@ -349,7 +349,8 @@ for (const [file, text, expected] of [
     const leads = openOthers(FILES, (name) => MODULES[name]);
     const [one] = scanLanguage(file, text).imports;
     const found = leads(file, one!);
-    equal(found[0] === "" ? "external" : found[0] === "node:" ? "builtin" : found.join(" ") || "missing", expected);
+    const names: Record<string, string> = { "": "external", "node:": "builtin" };
+    equal(names[found[0] ?? "?"] ?? (found.join(" ") || "missing"), expected);
   });
 
 test("a file that takes its own names in a module of tests is in no circle, and is not its own importer", async () => {

@@ -34,14 +34,9 @@ export async function notebookEdit(args: Args, { files }: Ctx): Promise<Asked[] 
   const all: Cell[] = JSON.parse(text).cells;
   const isInsert = edit_mode === "insert";
   const number = cell_number ?? cell_idx;
-  const at =
-    cell_id !== undefined
-      ? cellAt(all, cell_id)
-      : number === undefined
-        ? isInsert
-          ? -1
-          : Number.NaN
-        : Number(number) - (isInsert ? 1 : 0);
+  const unnumbered = isInsert ? -1 : Number.NaN;
+  const numbered = number === undefined ? unnumbered : Number(number) - (isInsert ? 1 : 0);
+  const at = cell_id === undefined ? numbered : cellAt(all, cell_id);
   if (!Number.isInteger(at) || at >= cells.length || at < (isInsert ? -1 : 0))
     return `'${path}' has no cell '${cell_id ?? number ?? ""}'; it has ${cells.length}. Read it again.`;
   const indent = /\n([ \t]+)"/.exec(text)?.[1] ?? "";

@@ -101,11 +101,9 @@ const isPattern = (query: string): boolean =>
 /** Makes one glob of a list, names separated by commas, or a file type. */
 function globOf(args: Args): void {
   const { glob, type } = args;
-  const list = Array.isArray(glob)
-    ? glob
-    : typeof glob === "string" && glob.length < MAX_PATTERN_CHARS && !/[{}]/.test(glob)
-      ? glob.split(/\s*,\s*/)
-      : [];
+  const isNames = typeof glob === "string" && glob.length < MAX_PATTERN_CHARS && !/[{}]/.test(glob);
+  const names = isNames ? glob.split(/\s*,\s*/) : [];
+  const list = Array.isArray(glob) ? glob : names;
   if (list.length && list.every((one) => typeof one === "string"))
     args.glob = list.length === 1 ? list[0] : `{${list.join(",")}}`;
   const ends = typeof type === "string" && args.glob === undefined && Object.hasOwn(TYPES, type) && TYPES[type];

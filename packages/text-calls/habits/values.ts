@@ -66,12 +66,9 @@ async function readCalls({ args, given, name, tools, ctx }: Given): Promise<Made
 /** Reads a range such as [1, 50], "1-50" or "1:50". */
 function rangeOf(range: unknown): [number, number] | undefined {
   if (String(range).length > MAX_RANGE_CHARS) return undefined;
+  const listed = Array.isArray(range) ? range : [];
   const parts =
-    typeof range === "string"
-      ? range.replace(/^\s*\[|\]\s*$/g, "").split(/\s*[-:,]\s*(?=-?\d+\s*$)/)
-      : Array.isArray(range)
-        ? range
-        : [];
+    typeof range === "string" ? range.replace(/^\s*\[|\]\s*$/g, "").split(/\s*[-:,]\s*(?=-?\d+\s*$)/) : listed;
   const [start, end] = parts.map((one) =>
     typeof one === "number" || /^-?\d+$/.test(String(one).trim()) ? Number(one) : Number.NaN,
   );
@@ -97,7 +94,8 @@ function listedReads(listed: unknown): Made {
     const { path, line_range, line_ranges, lineRanges, ...more }: Args = isArgs(file) ? file : { path: file };
     if (typeof path !== "string") return [["read_file", { path, ...more }]];
     const many = line_ranges ?? lineRanges;
-    const ranges = Array.isArray(many) ? many : line_range !== undefined ? [line_range].flat(0) : [];
+    const single = line_range === undefined ? [] : [line_range].flat(0);
+    const ranges = Array.isArray(many) ? many : single;
     if (!ranges.length) return [["read_file", { path, ...more }]];
     return ranges.map((range): Asked => {
       const [start, end] = rangeOf(range) ?? [];
@@ -164,7 +162,8 @@ async function editCalls({ args, given, name, ctx }: Given): Promise<Made> {
   const wrong = await unexpectedCount(args, ctx);
   if (wrong) return wrong;
   const parsed = typeof args.edits === "string" ? tryTo(() => JSON.parse(args.edits as string)) : args.edits;
-  const edits = isArgs(parsed) ? [parsed] : Array.isArray(parsed) ? parsed : undefined;
+  const listed = Array.isArray(parsed) ? parsed : undefined;
+  const edits = isArgs(parsed) ? [parsed] : listed;
   if (edits) return listedEdits(args, edits);
   return created(args) ? [["create_file", { path: args.path, content: args.new_string }]] : undefined;
 }
@@ -248,7 +247,8 @@ async function insertCall({ args, given, name, ctx }: Given): Promise<Made> {
   if (!Number.isInteger(at)) return "start must be the number of a line.";
   const isAfter = given.command === "insert"; // whether `at` is the line before it
   const last = Number(at) === 0 && !isAfter ? await lineCount(args.path, ctx) : undefined;
-  const start = last !== undefined ? last + 1 : isAfter ? Number(at) + 1 : Number(at);
+  const namedStart = isAfter ? Number(at) + 1 : Number(at);
+  const start = last === undefined ? namedStart : last + 1;
   Object.assign(args, { start, end: start - 1 });
 }
 
@@ -278,7 +278,8 @@ function globCall({ args, name }: Given): Made {
   if (typeof pattern !== "string") return undefined;
   const isFuzzy = name === "filesearch" && !/[*?{[]/.test(pattern);
   const isAnywhere = /^(find|findfile|filesearch|findbyname)$/.test(name) && !pattern.includes("/");
-  args.pattern = isFuzzy ? `**/*${pattern}*` : isAnywhere ? `**/${pattern}` : pattern;
+  if (isFuzzy) args.pattern = `**/*${pattern}*`;
+  else if (isAnywhere) args.pattern = `**/${pattern}`;
 }
 
 function onlyOne(args: Args, name: string): void {

@@ -89,7 +89,8 @@ export function judgeAssignment(run: Run, node: Node, scope: SourceScope): void 
   const { name, value, doubt } = settingOf(node, scope);
   const why = doubt ?? (isPlainName(name, run.env) ? undefined : `it sets ${name}`);
   const denial = denialInAssignment(name, value, run.lists);
-  addIdle(run, node.text, scope, denial ? unknown(denial) : why === undefined ? SETS_OWN : ask(why));
+  const ruling = why === undefined ? SETS_OWN : ask(why);
+  addIdle(run, node.text, scope, denial ? unknown(denial) : ruling);
 }
 const SETS_OWN: Ruling = { verdict: "allow", why: "it sets a variable of its own" };
 

@@ -68,7 +68,8 @@ function readBy(
   }
   const isGiven = ["-e", "--regexp", "--expression"].some((option) => parsed.values.get(option)?.length);
   const hasPattern = pattern && !isGiven && !["--files", "--type-list"].some((option) => parsed.values.has(option));
-  const files = operands === "text" ? [] : hasPattern ? parsed.operands.slice(1) : parsed.operands;
+  const named = hasPattern ? parsed.operands.slice(1) : parsed.operands;
+  const files = operands === "text" ? [] : named;
   const doubt = check?.(parsed, dirs, fileFacts);
   // A search looks through folders; a named file is judged by its name.
   const isSearch = check === checkRg || (check === checkGrep && isRecursive(parsed));

@@ -9,7 +9,7 @@ import { ROOT } from "../../support/run.ts";
 const text = (file: string): string => readFileSync(join(ROOT, file), "utf8");
 const sources = (folder: string): string[] =>
   readdirSync(join(ROOT, folder), { recursive: true, encoding: "utf8" })
-    .filter((name) => name.endsWith(".ts") && !/^[^/]+\/test\//.test(name)) // a package has its tests beside it
+    .filter((name) => /\.[jt]s$/.test(name) && !/^[^/]+\/test\//.test(name)) // a package has its tests beside it
     .map((name) => `${folder}/${name}`);
 const linesOf = (file: string): string[] => text(file).split("\n");
 
@@ -24,6 +24,26 @@ test("No function of kernel/, sdk/, plugins/, packages/ and zz.ts is longer than
   const all = ["kernel", "sdk", "plugins", "packages"].flatMap(sources);
   deepEqual([...all, "zz.ts"].flatMap(longFunctions), []);
 });
+
+test("No literal is spread into another: its fields are written where they are", () => {
+  const files = ["build", "kernel", "packages", "plugins", "sdk", "test"].flatMap(sources);
+  deepEqual([...files, "zz.ts"].flatMap(spreadLiterals), []);
+});
+
+function spreadLiterals(file: string): string[] {
+  const source = ts.createSourceFile(file, text(file), ts.ScriptTarget.Latest);
+  const spreads: string[] = [];
+  visit(source);
+  return spreads;
+
+  function visit(node: ts.Node): void {
+    const isLiteral =
+      (ts.isSpreadAssignment(node) && ts.isObjectLiteralExpression(node.expression)) ||
+      (ts.isSpreadElement(node) && ts.isArrayLiteralExpression(node.expression));
+    if (isLiteral) spreads.push(`${file}:${source.getLineAndCharacterOfPosition(node.getStart(source)).line + 1}`);
+    node.forEachChild(visit);
+  }
+}
 
 function longFunctions(file: string): string[] {
   const found: string[] = [];

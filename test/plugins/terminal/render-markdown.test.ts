@@ -271,7 +271,8 @@ function openAfter(line: string): string[] {
     const code = Number(codes);
     if (href !== undefined) href ? open.add("link") : open.delete("link");
     else if ((code > 20 && code < 30) || code === 39) open.delete(String(code));
-    else open.add(String(code < 3 ? 22 : code < 10 ? code + 20 : 39));
+    else if (code < 3) open.add("22");
+    else open.add(String(code < 10 ? code + 20 : 39));
   }
   return [...open];
 }

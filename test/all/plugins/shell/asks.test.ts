@@ -33,7 +33,8 @@ viewTest("of the commands that models run, few are asked for", { timeout: 30 * 6
     const { refused } = await zz.call("run_command", { command, timeout_ms: 20_000 });
     const asked = zz.questions.slice(before).join("\n");
     ok(asked || !refused, `${command} is denied`);
-    counts[!asked ? "unasked" : /It ran on a copy of the project/.test(asked) ? "afterwards" : "beforehand"]++;
+    const moment = /It ran on a copy of the project/.test(asked) ? "afterwards" : "beforehand";
+    counts[asked ? moment : "unasked"]++;
   }
   const told = `${all.length} commands: ${JSON.stringify(counts)}`;
   t.diagnostic(told);

@@ -271,7 +271,8 @@ function tool(topic: string, { tools }: About, room: number): string {
   const { name, description, schema, owner } = match;
   const { properties = {}, required = [] } = schema as { properties?: Record<string, any>; required?: string[] };
   const rows = Object.entries(properties).map(([param, { type, enum: values, description: about = "" }]): Row => {
-    const typeName = values ? values.join(" | ") : Array.isArray(type) ? type.join(" or ") : (type ?? "");
+    const types = Array.isArray(type) ? type.join(" or ") : (type ?? "");
+    const typeName = values ? values.join(" | ") : types;
     const optional = required.includes(param) ? "" : ", optional";
     return [param, `${typeName}${optional}${about ? `: ${about}` : ""}`];
   });
@@ -360,7 +361,8 @@ async function switchPlugin(name: string, on: boolean, { about, settings, plugin
   if (Boolean(present.disabled) !== on) return note(`'${name}' is ${on ? "not disabled" : "disabled already"}.`);
   const disabledNames = (settings.list().find((setting) => setting.name === "disabled")?.value ?? []) as string[];
   const remaining = disabledNames.filter((disabledName) => disabledName !== name);
-  await settings.set("disabled", on ? (remaining.length ? remaining : undefined) : [...remaining, name]);
+  const names = on ? remaining : [...remaining, name];
+  await settings.set("disabled", names.length ? names : undefined);
   noteReloads(await plugins.refresh(), note);
 }
 
@@ -386,7 +388,7 @@ const EXIT_CODES =
   "Exit codes: 0 answered, 1 the provider or zz failed, 2 wrong usage, 3 stopped by a limit, 4 answered but something was refused, 130 and 143 interrupted.";
 
 function flagRow({ name, short, value, optional, description }: Flag): Row {
-  const shown = value ? (optional ? `[=${value}]` : ` ${value}`) : "";
+  const shown = value && (optional ? `[=${value}]` : ` ${value}`);
   return [`${short ? `-${short}, ` : "    "}--${name}${shown}`, description];
 }
 

@@ -352,11 +352,7 @@ async function write(typed: string, ctx: Ctx): Promise<void> {
     if (!ask) throw new Error(`Cannot write '${file}': it already exists. Choose another name.`);
     if ((await ask(`${file} already exists. Overwrite it? [y/N] `, "yn")) !== "y") return note("Nothing was written.");
   }
-  const text = lines
-    ? [saved.header, ...saved.entries].map((line) => `${JSON.stringify(line)}\n`).join("")
-    : format === ".json"
-      ? `${JSON.stringify({ ...saved.header, entries: saved.entries }, null, 2)}\n`
-      : toMarkdown(saved);
+  const text = lines ? toLines(saved) : toText(saved, format);
   writeWhole(file, text);
   note(`Wrote ${file} (${lines ? `${saved.entries.length + 1} lines` : `${text.length} characters`}).`);
 
@@ -378,6 +374,12 @@ async function write(typed: string, ctx: Ctx): Promise<void> {
     return { header: header ?? unsaved, entries, branch: () => [...branch] };
   }
 }
+
+const toLines = ({ header, entries }: Saved): string =>
+  [header, ...entries].map((line) => `${JSON.stringify(line)}\n`).join("");
+
+const toText = (saved: Saved, format: string): string =>
+  format === ".json" ? `${JSON.stringify({ ...saved.header, entries: saved.entries }, null, 2)}\n` : toMarkdown(saved);
 
 /** The header without what a list adds about its file. */
 const headerOf = ({ used, bytes, ...header }: Listed): Header => header;

@@ -142,7 +142,8 @@ export function sessions({ core, chat }: Pick<TurnContext, "core" | "chat">): Se
       if (chat.phase !== "idle") throw fault("Cannot change the conversation while an answer is under way. Stop it first, with Ctrl+C.");
       const found = id === undefined ? undefined : saved.findSession(place, id);
       if (found === chat.id && found !== undefined && !copy) return;
-      const from = found === undefined ? undefined : copy ? saved.readSession(place, found) : saved.openSession(place, found, warn);
+      const load = (id: string) => (copy ? saved.readSession(place, id) : saved.openSession(place, id, warn));
+      const from = found === undefined ? undefined : load(found);
       closeChat(core, chat);
       continueSession(core, chat, from);
       const model = from && modelOfSession(from);

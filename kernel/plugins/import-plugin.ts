@@ -139,7 +139,7 @@ export function whyUnfit(range: string, own = version()): string | undefined {
   const differs = least.findIndex((part, i) => part !== have[i]); // the first part that does
   const isNewer = differs < 0 || have[differs]! > least[differs]!;
   const first = least.findIndex((part) => part > 0);
-  const fixed = sign === "^" ? (first < 0 ? least.length : first + 1) : least.length; // the parts that must be the same
+  const fixed = sign === "^" && first >= 0 ? first + 1 : least.length; // the parts that must be the same
   if (sign === ">=" ? isNewer : isNewer && (differs < 0 || differs >= fixed)) return undefined;
   return `it is for zz ${range}, and this is ${own}. Install the one for this version.`;
 }

@@ -78,7 +78,8 @@ export async function openConversation(core: Core, cli: CommandLine): Promise<Li
   const last = !named && (cli.values.has("continue") || cli.values.has("fork"));
   // --call saves sessions without a conversation.
   const isTalk = (id: string) => tryTo(() => readSession(place, id).header.model) !== NO_MODEL_ID;
-  const id = named ? findSession(place, named) : last ? lastSession(place, root, warn, isTalk) : undefined;
+  const latest = () => (last ? lastSession(place, root, warn, isTalk) : undefined);
+  const id = named ? findSession(place, named) : latest();
   if (last && !id) warn("There is no earlier session in this folder; this is a new one.");
   const session = id && !cli.values.has("fork") && !cli.values.has("no-session") ? openOr(id) : undefined;
   const from = session ?? (id ? readSession(place, id) : undefined);

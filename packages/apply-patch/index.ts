@@ -65,8 +65,14 @@ async function applyToFile(
   else if (after !== before) await files.write(to ?? path, Buffer.from(after));
   set(to ?? path, after !== undefined);
   const kept = before === after && !to;
-  const outcome = to ? "moved" : after === undefined ? "deleted" : before === undefined ? "created" : "edited";
-  return { path, did: kept ? "unchanged" : outcome, ...(to && { to }), hunks: before === after ? 0 : hunks.length };
+  const did = kept ? "unchanged" : outcomeOf(before, after, to);
+  return { path, did, ...(to && { to }), hunks: before === after ? 0 : hunks.length };
+}
+
+function outcomeOf(before: unknown, after: unknown, to?: string) {
+  if (to) return "moved";
+  if (after === undefined) return "deleted";
+  return before === undefined ? "created" : "edited";
 }
 
 /** Suggests files of the same name, since wrong paths are often wrong only in their folder. */

@@ -298,7 +298,7 @@ const shortName = (name: string, file: string): string =>
 function changes(name: string, lockEntry: LockEntry, old: LockEntry, home: string): string {
   const differ = [...new Set([...Object.keys(lockEntry.files), ...Object.keys(old.files)])].flatMap((file) => {
     const [before, after] = [old.files[file], lockEntry.files[file]];
-    return before === after ? [] : [`${!before ? "+" : !after ? "-" : "~"} ${shortName(name, file)}`];
+    return before === after ? [] : [`${signOf(before, after)} ${shortName(name, file)}`];
   });
   const [from, to] = [versionOf(old), versionOf(lockEntry)];
   const { changed } = changesOf(home, old);
@@ -310,6 +310,11 @@ function changes(name: string, lockEntry: LockEntry, old: LockEntry, home: strin
   ]
     .filter(Boolean)
     .join("; ");
+}
+
+function signOf(before: unknown, after: unknown): string {
+  if (!before) return "+";
+  return after ? "~" : "-";
 }
 
 const versionOf = ({ version, commit }: LockEntry): string =>

@@ -55,6 +55,8 @@ export function lookAt(names: string[], textOf: (name: string) => string): Look 
 /** Removes whole comment lines only: elsewhere, what looks like a comment may be part of a string. */
 const uncommented = (text: string): string => text.replace(/^[^\S\n]*\/\/[^\n$`]*$/gm, "");
 
+const SIGNS: Record<string, string> = { command: "/", flag: "--" };
+
 function addsOf(text: string): string[] {
   const additions: string[] = [];
   for (const [, method, argumentText] of text.matchAll(
@@ -63,7 +65,7 @@ function addsOf(text: string): string[] {
     const name = /[{,\s]name\s*:\s*(["'`])([^"'`$\n]{1,80})\1/.exec(
       argumentText!.split(/\.\s*(?:tool|command|layer|provider|flag|key)\s*\(/)[0]!,
     )?.[2];
-    const sign = method === "command" ? "/" : method === "flag" ? "--" : "";
+    const sign = SIGNS[method!] ?? "";
     additions.push(name ? `${method} ${sign}${plain(name)}` : `${method} ${UNNAMED}`);
   }
   for (const [, verb, , name] of text.matchAll(/\.\s*(on|wrap)\s*\(\s*(["'`])(\w+)\2/g)) {

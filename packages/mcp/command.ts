@@ -63,12 +63,8 @@ async function act(hub: Hub, server: Server, verb: string, ctx: Ctx): Promise<st
 
 function list({ servers, leftOut }: Hub): string {
   const rows = [...servers.values()].map((server) => {
-    const { name, running, reason, failures, config, from, held } = server;
-    const state = running
-      ? `runs${running.about.version && ` (version ${running.about.version})`}`
-      : failures
-        ? `failed: ${reason}`
-        : "not needed yet";
+    const { name, config, from, held } = server;
+    const state = stateOf(server);
     const heldCount = held.size ? `, ${held.size} left out` : "";
     const where = config.command ?? config.url?.replace(/\?.*$/, "");
     return `${name}  ${state} · ${countOf(server)}${heldCount} · ${clip(oneLine(where ?? ""), 60)}${ORIGINS[from]}`;
@@ -77,6 +73,11 @@ function list({ servers, leftOut }: Hub): string {
 }
 
 const ORIGINS = { home: "", project: " · of this project", editor: " · of the editor" };
+
+function stateOf({ running, failures, reason }: Server): string {
+  if (running) return `runs${running.about.version && ` (version ${running.about.version})`}`;
+  return failures ? `failed: ${reason}` : "not needed yet";
+}
 
 function tools({ name, catalog, held }: Server): string {
   const rows = catalog!.tools.map((tool) => {

@@ -61,11 +61,8 @@ async function answerFor(name: string, field: Field, required: boolean, ctx: Ctx
       if (picked !== undefined) return choices.find((choice) => String(choice) === picked);
       return required ? CANCELLED : field.default;
     }
-    const hint = choices
-      ? ` (${choices.map((choice) => words(choice, 40)).join(", ")})`
-      : field.type === "boolean"
-        ? " (yes or no)"
-        : "";
+    const yesOrNo = field.type === "boolean" ? " (yes or no)" : "";
+    const hint = choices ? ` (${choices.map((choice) => words(choice, 40)).join(", ")})` : yesOrNo;
     const typed = (await ctx.ask!(`${title}${about}${hint}${otherwise}: `)).trim();
     if (!typed && field.default !== undefined) return field.default;
     if (!typed && !required) return undefined;

@@ -68,7 +68,8 @@ export function salvage({ head, tail, bytes }: Cut, pending: ReadonlySet<string 
     /"id"\s*:\s*(\d+)\s*}[\s,\]]*$/.exec(tail) ??
     /^[\s[]*{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(\d+)/.exec(head) ??
     [];
-  const id = idText === undefined ? (pending.size === 1 ? [...pending][0]! : undefined) : Number(idText);
+  const onlyId = pending.size === 1 ? [...pending][0]! : undefined;
+  const id = idText === undefined ? onlyId : Number(idText);
   if (id === undefined || !pending.has(id)) return undefined;
   const textStart = head.search(/"text"\s*:\s*"/);
   const text = textStart < 0 ? "" : textFrom(head.slice(head.indexOf('"', head.indexOf(":", textStart)) + 1));

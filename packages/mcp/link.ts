@@ -198,8 +198,9 @@ function saidBy(name: string, error: unknown): Error {
 function answerOf({ status, text }: { status: number; text?: string }): string {
   const body = jsonOrText(text ?? "") as any;
   const words = body?.error?.message ?? body?.message ?? body?.error_description ?? body;
-  const isPage = typeof words === "string" && /^\s*<(!doctype|html|\?xml)/i.test(words);
-  return `HTTP ${status}: ${isPage ? "a web page" : typeof words === "string" ? words : JSON.stringify(words)}`;
+  if (typeof words !== "string") return `HTTP ${status}: ${JSON.stringify(words)}`;
+  const isPage = /^\s*<(!doctype|html|\?xml)/i.test(words);
+  return `HTTP ${status}: ${isPage ? "a web page" : words}`;
 }
 
 /** Registers handlers for a server's questions. The time that the person takes does not count against its limits. */

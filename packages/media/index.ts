@@ -55,8 +55,8 @@ export default (zz: Zz) => {
     complete: () => waiting.map(({ label }, i) => ({ name: String(i + 1), description: label })),
     run(typed, { note }) {
       const number = typed === "" ? waiting.length : Number(typed);
-      const gone =
-        typed === "all" ? take() : Number.isInteger(number) && number > 0 ? waiting.splice(number - 1, 1) : [];
+      const takeOne = () => (Number.isInteger(number) && number > 0 ? waiting.splice(number - 1, 1) : []);
+      const gone = typed === "all" ? take() : takeOne();
       if (!gone.length && waiting.length)
         throw new Error(`Cannot detach '${typed}': no such attachment. ${attachedNote()}`);
       note(gone.length ? `Taken back: ${listOf(gone)}. ${attachedNote()}` : attachedNote());

@@ -30,11 +30,12 @@ function takes(model: Model | undefined, type: string): boolean {
 }
 
 function refusal(named: string, type: string): Error {
-  const [singular, several] = type.startsWith("image/")
-    ? ["an image", "images"]
-    : type === "application/pdf"
-      ? ["a PDF", "PDFs"]
-      : ["a sound", "sound"];
+  const [singular, several] = wordsFor(type);
   const model = named.slice(named.indexOf("/") + 1);
   return usage(`Cannot send ${singular} to '${model}': it does not take ${several}. Choose a model that does.`);
+}
+
+function wordsFor(type: string): [singular: string, several: string] {
+  if (type.startsWith("image/")) return ["an image", "images"];
+  return type === "application/pdf" ? ["a PDF", "PDFs"] : ["a sound", "sound"];
 }

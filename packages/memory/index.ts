@@ -201,7 +201,8 @@ async function recall({ query }: { query: string }, ctx: Ctx): Promise<Result> {
   const shown = hits.slice(0, MAX_PLACES).map((hit) => around(hit, pages, root));
   const moreHits = hits.length - shown.length;
   const none = `Nothing like '${query}' in ${plural(pages.length, "file")} of memory.`;
-  const head = hits.length ? (exact.length ? [] : ["No exact match. The nearest:"]) : [none];
+  const caveat = exact.length ? [] : ["No exact match. The nearest:"];
+  const head = hits.length ? caveat : [none];
   const moreNote = moreHits > 0 ? [`[${exact.length ? moreHits : "There are"} more; use more words]`] : [];
   const data = hits
     .slice(0, MAX_PLACES)

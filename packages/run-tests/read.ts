@@ -68,10 +68,12 @@ export function summarise(
   const { passed, failed, skipped } = reader?.count(text) ?? { passed: 0, failed: 0, skipped: 0 };
   const idle = reader === READERS.node && filter ? emptyFiles(text) : 0;
   const failures = [...new Set(reader?.failures(text) ?? [])];
-  const end = timedOut ? "stopped: it took too long" : signal ? `stopped by ${signal}` : `exit code ${exit}`;
+  const ended = signal ? `stopped by ${signal}` : `exit code ${exit}`;
+  const end = timedOut ? "stopped: it took too long" : ended;
   const counts = `passed ${passed - idle}, failed ${failed}${skipped ? `, skipped ${skipped}` : ""}`;
   const index = reader ? text.search(reader.why) : -1;
-  const reasonText = exit === 0 ? "" : index < 0 ? tail(text) : middleCut(text.slice(index));
+  const failureText = () => (index < 0 ? tail(text) : middleCut(text.slice(index)));
+  const reasonText = exit === 0 ? "" : failureText();
   const lines = [
     reader ? `${counts} (${end})` : `Ended with ${end}.`,
     ...failures.slice(0, MAX_NAMES).map((name) => `failed: ${name}`),

@@ -15,10 +15,18 @@ export function ollamaAt(url?: string): string {
   const address = url?.trim() || "127.0.0.1:11434";
   const [, scheme, login = "", host = "", port, path = ""] =
     /^(https?:\/\/)?([^/?#@]*@)?(\[[^\]]*\]|[^:/?#]*)(?::(\d+))?([/?#].*)?$/.exec(address) ?? [];
-  const localHost = /^(|0\.0\.0\.0)$/.test(host) ? "127.0.0.1" : host === "[::]" ? "[::1]" : host;
+  const reachableHost = REACHABLE_HOSTS[host] ?? host;
+  const defaultPort = scheme ? "" : ":11434";
   const under = path.replace(/\/+$/, "").replace(/\/(v1|api)$/, "");
-  return `${scheme ?? "http://"}${login}${localHost}${port ? `:${port}` : scheme ? "" : ":11434"}${under}`;
+  return `${scheme ?? "http://"}${login}${reachableHost}${port ? `:${port}` : defaultPort}${under}`;
 }
+/** Where to reach a server on this machine that has no address, or listens on all of them. */
+const REACHABLE_HOSTS: Record<string, string> = { "": "127.0.0.1", "0.0.0.0": "127.0.0.1", "[::]": "[::1]" };
+const UNITS: [bytes: number, name: string][] = [
+  [1e9, "GB"],
+  [1e6, "MB"],
+  [1e3, "kB"],
+];
 
 type Line = { status?: string; error?: string; digest?: string; total?: number; completed?: number };
 
@@ -79,7 +87,7 @@ const sum = (numbers: number[]): number => numbers.reduce((total, number) => tot
 
 /** [====>    ] 45%  1.2 of 2.6 GB */
 export function bar(done: number, total: number, width: number): string {
-  const [size, unit] = total >= 1e9 ? [1e9, "GB"] : total >= 1e6 ? [1e6, "MB"] : [1e3, "kB"];
+  const [size, unit] = UNITS.find(([bytes]) => total >= bytes) ?? UNITS.at(-1)!;
   const part = Math.min(1, done / total);
   const words = `${String(Math.floor(part * 100)).padStart(3)}%  ${(done / size).toFixed(1)} of ${(total / size).toFixed(1)} ${unit}`;
   const room = Math.min(40, width - words.length - 4);

@@ -69,13 +69,7 @@ export async function textFrom({ kind, bytes, type, url }: Source, ctx: Ctx): Pr
 /** Decodes by byte order mark, the server's header or the page's own; else as UTF-8 if valid, or as windows-1252. */
 function decoded(bytes: Buffer, type: string, contentKind: Kind): string {
   const start = bytes.subarray(0, 2_048).toString("latin1");
-  const mark = start.startsWith("\xef\xbb\xbf")
-    ? "utf-8"
-    : start.startsWith("\xff\xfe")
-      ? "utf-16le"
-      : start.startsWith("\xfe\xff")
-        ? "utf-16be"
-        : "";
+  const mark = BYTE_ORDER_MARKS.find(([bytes]) => start.startsWith(bytes))?.[1] ?? "";
   const inHeader = /charset\s*=\s*["']?([\w.:-]+)/i.exec(type)?.[1];
   const inPage =
     contentKind === "page"
@@ -97,7 +91,7 @@ function lastWhole(bytes: Buffer): number {
   for (let index = bytes.length - 1; index >= Math.max(0, bytes.length - 4); index--) {
     const byte = bytes[index]!;
     if (byte < 0x80) return index + 1;
-    if (byte >= 0xc0) return index + (byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : 2) <= bytes.length ? bytes.length : index;
+    if (byte >= 0xc0) return index + sizeFrom(byte) <= bytes.length ? bytes.length : index;
   }
   return bytes.length;
 }
@@ -111,7 +105,8 @@ function* piecesOf(html: string): Generator<string> {
     if (tag < 0) return;
     const [, silent] = /^<(script|style|noscript|template|svg)\b/.exec(lower.slice(tag, tag + 10)) ?? [];
     const isComment = html.startsWith("<!--", tag);
-    const end = isComment ? html.indexOf("-->", tag) : silent ? lower.indexOf(`</${silent}`, tag) : tag;
+    const afterSilent = silent ? lower.indexOf(`</${silent}`, tag) : tag;
+    const end = isComment ? html.indexOf("-->", tag) : afterSilent;
     const close = end < 0 ? -1 : html.indexOf(">", end);
     if (close < 0) return;
     if (!silent && !isComment) yield html.slice(tag, close + 1);
@@ -158,3 +153,15 @@ function bareText(html: string): string {
 }
 const BLOCK = /^<\/?(p|div|br|li|tr|h\d|section|article|pre|table|ul|ol)\b/i;
 const ENTITIES: Record<string, string> = { nbsp: " ", amp: "&", lt: "<", gt: ">", quot: '"', "#39": "'" };
+
+const BYTE_ORDER_MARKS = [
+  ["\xef\xbb\xbf", "utf-8"],
+  ["\xff\xfe", "utf-16le"],
+  ["\xfe\xff", "utf-16be"],
+] as const;
+
+/** How many bytes a character of UTF-8 has, by its first one. */
+function sizeFrom(byte: number): number {
+  if (byte >= 0xf0) return 4;
+  return byte >= 0xe0 ? 3 : 2;
+}

@@ -20,7 +20,8 @@ export function indented(file: File, { old }: Lines, start: number): Reindent {
     const indent = indentOf(line);
     const owns = new Set(byIndent.get(indent)?.map(([, fileIndent]) => fileIndent));
     const alike = model !== undefined && !isBlank(old[model]!) && indentOf(old[model]!) === indent;
-    const own = owns.size === 1 ? [...owns][0] : alike ? indentOf(file.lines[start + model]!) : undefined;
+    const modelIndent = alike ? indentOf(file.lines[start + model]!) : undefined;
+    const own = owns.size === 1 ? [...owns][0] : modelIndent;
     const fresh = own ?? (owns.size ? undefined : rule?.(indent));
     return fresh === undefined ? undefined : fresh + line.slice(indent.length);
   };

@@ -32,11 +32,9 @@ export function mergeLines(
   reindent: Reindent,
 ): string | undefined {
   const ends = ownLines.map((piece) => piece.end).filter(Boolean);
-  const usual = ends.length
-    ? ends.filter((lineEnd) => lineEnd === "\r\n").length * 2 > ends.length
-      ? "\r\n"
-      : "\n"
-    : end;
+  const isWindows = ends.filter((lineEnd) => lineEnd === "\r\n").length * 2 > ends.length;
+  const mostUsed = isWindows ? "\r\n" : "\n";
+  const usual = ends.length ? mostUsed : end;
   const merged: Piece[] = [];
   let index = 0; // in old
   let gone = 0; // lines of old removed just before, which the next added ones replace

@@ -67,7 +67,8 @@ function textsLongerThan(
   which: (message: Message, position?: "notes" | "last") => boolean,
 ): Record<number, number> {
   const indexes = messages.flatMap((message, index) => {
-    const position = notesIn(message) ? "notes" : index === messages.length - 1 ? "last" : undefined;
+    const lastOrNone = index === messages.length - 1 ? "last" : undefined;
+    const position = notesIn(message) ? "notes" : lastOrNone;
     if (!which(message, position)) return [];
     const calls = message.role === "assistant" ? (message.calls ?? []) : [];
     const texts = [message.text, ...calls.flatMap(({ args }) => Object.values(args))];

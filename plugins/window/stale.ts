@@ -21,16 +21,16 @@ export function staleResults(messages: readonly Message[], changing: ReadonlySet
     const again = later.some((laterResult) => laterResult.call.name === call.name && covers(laterResult.call, call));
     const changed = later.some((laterResult) => changing.has(laterResult.call.name));
     const old = messages.length - at > OLD_AFTER_MESSAGES && !mentioned(messages.slice(at + 1), subject);
-    const reason = again
-      ? "it was asked for again later"
-      : changed
-        ? "the file was changed since"
-        : old
-          ? "it is old"
-          : "";
+    const reason = staleReason(again, changed, old);
     if (reason) texts[at] = stub(call, subject, text, reason);
   }
   return texts;
+}
+
+function staleReason(isAskedAgain: boolean, isChanged: boolean, isOld: boolean): string | undefined {
+  if (isAskedAgain) return "it was asked for again later";
+  if (isChanged) return "the file was changed since";
+  return isOld ? "it is old" : undefined;
 }
 
 type Seen = { at: number; call: Call; subject: string };

@@ -2,7 +2,7 @@
 // one, and those that only the index knows of, which knows who imports whom.
 import type { Point } from "zz";
 import { mayRead, readability } from "../project.ts";
-import { folderOf, SCRIPT } from "../resolve/paths.ts";
+import { comparePaths, folderOf, SCRIPT } from "../resolve/paths.ts";
 import { using } from "../rows.ts";
 import type { At, Group, Place } from "./contract.ts";
 import { type Desk, locate, NoServer, placeOf, show, titleOf } from "./desk.ts";
@@ -67,7 +67,5 @@ const CONFIG = /(?:^|\/)[jt]sconfig[\w.-]*\.json$/;
 /** The definition's file first, and each from its beginning. */
 export function inOrder(places: Place[], first: string): Place[] {
   const rank = (file: string) => (file === first ? 0 : 1);
-  return places.toSorted(
-    (a, b) => rank(a.path) - rank(b.path) || (a.path < b.path ? -1 : a.path > b.path ? 1 : a.start - b.start),
-  );
+  return places.toSorted((a, b) => rank(a.path) - rank(b.path) || comparePaths(a.path, b.path) || a.start - b.start);
 }

@@ -205,12 +205,9 @@ function adapts(
   if (isNew && (isSent.test(message) || /not support.*thinking/.test(message))) {
     without.add(sent);
     const otherMode = sent === "enabled" ? "adaptive" : "enabled";
-    learnt.thinking =
-      without.has(otherMode) || /not support \w*\s?thinking/.test(message)
-        ? "none"
-        : otherMode === "enabled"
-          ? "budget"
-          : otherMode;
+    const isRefused = without.has(otherMode) || /not support \w*\s?thinking/.test(message);
+    const supported = otherMode === "enabled" ? "budget" : otherMode;
+    learnt.thinking = isRefused ? "none" : supported;
     return true;
   }
   const thoughts = body.messages.flatMap(({ content }: any) => content.filter(isThought)).map(signatureOf);

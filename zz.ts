@@ -116,6 +116,7 @@ export async function createZz(options: Options = {}, ready?: (core: Core) => vo
     schemas: new Map(),
     keys: new Map(),
     dialogs: [],
+    stores: new Map(),
     layers: [],
     configs: [],
     observers: [],

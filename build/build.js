@@ -1,5 +1,6 @@
 // `npm run build`: the program, the types that plugins see (which checks all types), and the one file. A step is left out where
-// all that goes into it and all that came of it are as they were; `npm run build -- --all` leaves none out.
+// all that goes into it and all that came of it are as they were; `npm run build -- --all` leaves none out,
+// and `npm run build -- --without=mcp,acp` builds zz without these packages (`--without`: without any).
 import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
 import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
@@ -22,7 +23,11 @@ const TSC = ["node_modules/typescript/bin/tsc", "-p", "tsconfig.json"];
 
 /** `from` is what goes into a step, `gives` what comes of it: files, folders, or patterns of names in a folder. */
 const STEPS = {
-  program: { run: ["build/program.js"], from: SOURCE, gives: ["dist/chunks", "dist/grammars", ["dist", /\.(js|wasm)$|^plugins\.json$/]] },
+  program: {
+    run: ["build/program.js", ...process.argv.filter((word) => word.startsWith("--without"))],
+    from: SOURCE,
+    gives: ["dist/chunks", "dist/grammars", ["dist", /\.(js|wasm)$|^plugins\.json$/]],
+  },
   types: {
     run: [...TSC, ..."--noEmit false --emitDeclarationOnly --declaration --outDir dist/types".split(" ")],
     from: [...SOURCE, "test"],

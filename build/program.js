@@ -2,7 +2,7 @@
 // needs is loaded, and all of it comes from the compile cache. zz.js is a stub: the cache must be on before anything loads.
 import { chmodSync, copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
-import { basename, resolve } from "node:path";
+import { basename, dirname, resolve } from "node:path";
 import { brotliCompressSync, constants } from "node:zlib";
 import { build } from "esbuild";
 import { compileAtStart } from "./eager.js";
@@ -40,15 +40,21 @@ const quantizer = loads(/node_modules\/sixel\/upng\.js$/, ({ path }) => ({ conte
 
 /** What libraries import and zz never reaches: tables and emoji of marked-terminal, how chalk finds out whether there are colours. */
 const UNUSED = /^(whatwg-fetch|cli-highlight|cli-table3|node-emoji|supports-hyperlinks|#supports-color)$/;
-const own = ["plugins", "packages"]
-  .flatMap((folder) => readdirSync(folder).map((name) => ({ name: name.replace(/\.ts$/, ""), file: `./${folder}/${name}` })))
-  .filter(({ file }) => file.endsWith(".ts") || existsSync(`${file}/index.ts`))
+/** `npm run build -- --without=mcp,acp` leaves these packages out, `--without` all of them. */
+const without = process.argv.find((word) => /^--without(=|$)/.test(word))?.split("=");
+const isLeftOut = (name) => without && (without.length === 1 || without[1].split(",").includes(name));
+const namesIn = (folder) => (existsSync(folder) ? readdirSync(folder) : []);
+const packages = namesIn("packages").filter((name) => existsSync(`packages/${name}/index.ts`) && !isLeftOut(name));
+const own = [...namesIn("plugins").map((name) => `plugins/${name}`), ...packages.map((name) => `packages/${name}`)]
+  .filter((file) => file.endsWith(".ts") || existsSync(`${file}/index.ts`))
+  .map((file) => ({ name: basename(file, ".ts"), file: `./${file}` }))
   .sort((a, b) => (a.name < b.name ? -1 : 1));
 const plugins = own.map(({ name }) => name);
 const MADE = {
   unused: "export default {}; export const [highlight, get] = [];",
   "own-plugins": `${own.map(({ file }, i) => `import * as p${i} from "${file}";`).join("\n")}
-    export default { ${plugins.map((name, i) => `"${name}": p${i}`).join(", ")} };`,
+    export default { ${plugins.map((name, i) => `"${name}": p${i}`).join(", ")} };
+    export const packages = ${JSON.stringify(packages)};`,
 };
 const made = {
   name: "made",
@@ -60,8 +66,13 @@ const made = {
 };
 
 const OUTPUT = { bundle: true, format: "esm", platform: "node", target: "node22.18", minify: true, logLevel: "warning" };
-/** What runs in processes that decode strangers' bytes (sdk/decode.ts). */
-const DECODERS = ["sdk/decoder.ts", "packages/web/decode-page.ts", "packages/web/decode-pdf.ts", "plugins/terminal/decode-image.ts"];
+/** What runs in processes of its own: a plugin's worker.ts, and what decodes strangers' bytes (sdk/decode.ts). */
+const ofOwn = (names) =>
+  own.flatMap(({ file }) => (file.endsWith(".ts") ? [] : readdirSync(file).flatMap((name) => (names.test(name) ? `${file}/${name}` : []))));
+const APART = Object.fromEntries([
+  ...ofOwn(/^worker\.ts$/).map((file) => [`${basename(dirname(file))}-worker`, file]),
+  ...["./sdk/decoder.ts", ...ofOwn(/^decode-[\w-]+\.ts$/)].map((file) => [basename(file, ".ts"), file]),
+]);
 
 /**
  * Each chunk that a start loads takes it a third of a millisecond, and there are a dozen, since so many others share a part of them.
@@ -124,10 +135,7 @@ await build({
     test: "sdk/testing.ts",
     text: "sdk/text.ts",
     compilers: "kernel/gate/compiler-gate.ts",
-    "symbols-worker": "packages/symbols/worker.ts",
-    "writing-worker": "packages/writing/worker.ts",
-    "refactor-worker": "packages/refactor/worker.ts",
-    ...Object.fromEntries(DECODERS.map((file) => [basename(file, ".ts"), file])),
+    ...APART,
   },
   plugins: [parser, clients, quantizer, builtins, made],
   alias: { chalk: `${ROOT}/node_modules/chalk/source/index.js` }, // one of the two that there are
@@ -140,10 +148,11 @@ await build({
   banner: { js: 'const require = process.getBuiltinModule("node:module").createRequire(import.meta.url);' },
 });
 await joinStart();
-writeFileSync("dist/plugins.json", JSON.stringify(plugins)); // what is zz's own, for a checkout that runs from source
+// What is zz's own, for a checkout that runs from source.
+writeFileSync("dist/plugins.json", JSON.stringify({ plugins: plugins.filter((name) => !packages.includes(name)), packages }));
 // The shell's grammar and what runs it: an installed zz has neither package.
 for (const name of ["web-tree-sitter", "tree-sitter-bash"]) copyFileSync(fileOf(`${name}/${name}.wasm`), `dist/${name}.wasm`);
-packGrammars();
+if (packages.includes("symbols")) packGrammars();
 copyFileSync("build/start.js", "dist/zz.js");
 chmodSync("dist/zz.js", 0o755);
 await compileAtStart("dist");

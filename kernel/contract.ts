@@ -19,6 +19,7 @@ export interface Zz<C = {}> {
   flag(flag: Flag): void; // appears in --help
   key(key: Key): void; // one per key; while a line is typed
   dialog(dialog: Dialog): void; // the last one is used
+  store(store: Store): void; // one per scheme; used only if the setting `store` names a URL of it
   /** Observes an event and cannot change it. `limit`: ms that it may take, 5,000 by default. */
   on<K extends keyof Events>(event: K, see: (fact: Readonly<Events[K]>, ctx: Ctx) => Awaitable<void>, how?: { limit?: number }): void;
   /** Wraps a step and may change what goes in and out; a throw fails it, in gate it refuses. `limit` leaves out next() and ctx. */
@@ -374,6 +375,35 @@ export interface Sessions {
   open(id?: string, copy?: boolean): void; // continues with that session, with a copy of it, or (no id) with a new one
   rename(id: string, title: string): void;
   remove(id: string): void;
+  store(place?: string): SessionStore; // "files", a home's folder or a URL; without one, where this zz keeps its sessions
+}
+
+/** A kind of place for sessions beside files, by the scheme of its URLs. */
+export interface Store {
+  name: string; // the scheme of its URLs
+  open(url: string): SessionStore; // at its first use; it connects when it is first asked something
+}
+/** Where sessions are kept. It answers at once: zz goes on when an entry is kept. What it throws is shown, and the session goes on unsaved. */
+export interface SessionStore {
+  readonly where: string; // as messages name it, without a password
+  reach?(): string[]; // throws if it is out of reach; what the person should know of it, each a sentence
+  ids(): string[];
+  list(): Listed[]; // in any order, without those whose last entry is of type "failed"
+  recent(root: string, warn: (text: string) => void): Iterable<string>; // ids of this folder's sessions, last used first
+  read(id: string): Buffer; // its lines, each with a newline at its end
+  open(id: string, isNew: boolean, warn: (text: string) => void): KeptSession; // locks it; throws if another zz has it open
+  rename(id: string, title: string): void; // "": as its header says
+  remove(id: string): void;
+  close?(): void;
+}
+/** A session that this zz alone writes to. Its first line is a header as JSON, every other an entry. */
+export interface KeptSession {
+  read(): Buffer;
+  append(lines: readonly string[]): void; // all or none; kept when it returns
+  cut?(bytes: number): void; // keeps only the first so many: what follows is torn
+  sync(): Promise<void>; // safe from a power cut, too
+  syncNow(): void; // the same at once; throws if it cannot
+  close(): void;
 }
 
 export interface Preferences {
@@ -454,7 +484,7 @@ export interface Rule extends Ruling {
 export interface Flag {
   name: string;
   short?: string;
-  value?: string; // its name in --help; absent: a switch. "KEY VALUE": two words; "NAME [WORDS]": run gets the line's words
+  value?: string; // its name in --help; absent: a switch. "KEY VALUE": two words; "NAME [WORDS]", "FROM TO": run gets the line's words
   optional?: boolean; // --flag or --flag=value
   many?: boolean; // can be repeated
   alone?: boolean; // loads only zz's own plugins
@@ -546,6 +576,7 @@ export interface Settings {
   rounds?: number;
   disabled?: string[]; // plugins, by name
   timeout?: number; // seconds without a byte from the provider
+  store?: string; // where sessions are kept, if not in files
   options?: Record<string, unknown>;
   providers?: Record<
     string,

@@ -54,6 +54,8 @@ export interface Core extends Omit<contract.Person, "note"> {
   schemas: Map<string, Record<string, unknown>>; // of the tools' parameters, by tool
   keys: Map<string, Owned<contract.Key>>;
   dialogs: Owned<contract.Dialog>[];
+  stores: Map<string, Owned<contract.Store>>;
+  store?: contract.SessionStore; // that the setting `store` names, once it was asked for
   layers: Owned<contract.Layer>[];
   configs: Owned<Config>[]; // the plugins' settings
   observers: Owned<{ event: keyof Events; see: (fact: any, ctx: contract.Ctx) => Awaitable<void>; limit: number }>[];
@@ -104,6 +106,7 @@ export interface LiveChat extends Writable<contract.Chat> {
   past?: string | true; // of a flag: the session whose changes it is about; true: the last one with changes
   turn: number;
   seen: Map<string, Seen>; // by real path, what the model was last shown of the file or wrote to it
+  unsavedSeen: Set<string>; // files of `seen` whose news the next message is saved with
 }
 
 export const MAX_TRIES = 3;
@@ -179,6 +182,8 @@ export interface LoadedPlugin extends PluginAt {
   version: number; // how often it was reloaded
   stamps: Map<string, string>; // its files, as they were when it was loaded
   trusts?: Within["trusts"]; // of a project's plugin
+  isPackage?: true; // one of zz's that the home may replace
+  forZz?: string; // the versions of zz that its package.json names
 }
 type PluginAt = Omit<contract.About["plugins"][number], "adds">;
 

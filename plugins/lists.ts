@@ -349,7 +349,7 @@ const choices = (typed: string, { plugins }: About): Choice[] => {
 
 /** Switches a plugin on or off in the settings, so that it lasts. */
 async function switchPlugin(name: string, on: boolean, { about, settings, plugins, note }: Ctx): Promise<void> {
-  const known = about.plugins.find((plugin) => plugin.name === name);
+  const known = about.plugins.findLast((plugin) => plugin.name === name); // one that replaces zz's comes after it
   if (!known) return note(`There is no plugin '${name}'. /plugins lists them.`);
   if (Boolean(known.disabled) !== on) return note(`'${name}' is ${on ? "not disabled" : "disabled already"}.`);
   const all = (settings.list().find((setting) => setting.name === "disabled")?.value ?? []) as string[];

@@ -6,6 +6,7 @@ import type { Writable } from "node:stream";
 import { fileURLToPath } from "node:url";
 import type { Ctx } from "../kernel/contract.ts";
 import { fault, usage } from "../kernel/text/faults.ts";
+import { textOf } from "../kernel/text/read-quietly.ts";
 import { tryTo } from "../kernel/text/words.ts";
 import type { Head } from "./decoder.ts";
 import type { SandboxedDecoder } from "./services.ts";
@@ -125,15 +126,23 @@ function filesOf(job: string, near: string): [decoder: string, job: string] {
 /** The folders of these files, and the packages around them. */
 function readsOf(files: string[]): string[] {
   const folders = [...new Set(files.map((file) => path.dirname(file)))];
-  const tops = folders.flatMap((folder) => packageAround(folder) ?? []);
+  const tops = folders.flatMap(packagesAround);
   const more = [...new Set(tops)].flatMap((top) => ["package.json", "node_modules"].map((name) => path.join(top, name)));
   return [...folders, ...more.filter((at) => fs().existsSync(at))];
 }
 
-function packageAround(folder: string): string | undefined {
-  if (fs().existsSync(path.join(folder, "package.json"))) return folder;
+/** A workspace has its packages in the package around it. */
+function packagesAround(folder: string): string[] {
+  const nearest = folderAbove(folder, (at) => fs().existsSync(path.join(at, "package.json")));
+  if (!nearest || fs().existsSync(path.join(nearest, "node_modules"))) return nearest ? [nearest] : [];
+  const top = folderAbove(nearest, (at) => /"workspaces"/.test(textOf(path.join(at, "package.json"))));
+  return top ? [nearest, top] : [nearest];
+}
+
+function folderAbove(folder: string, fits: (folder: string) => boolean): string | undefined {
+  if (fits(folder)) return folder;
   const above = path.dirname(folder);
-  return above === folder ? undefined : packageAround(above);
+  return above === folder ? undefined : folderAbove(above, fits);
 }
 
 async function sandboxed(decoding: Decoding, ctx: DecodeContext): Promise<SandboxedDecoder | undefined> {

@@ -25,6 +25,7 @@ import {
 } from "../kernel/contract.ts";
 import { closeChat, openChat } from "../kernel/conversation/chat.ts";
 import { openSession } from "../kernel/conversation/session-files.ts";
+import { placeOf } from "../kernel/conversation/session-store.ts";
 import { emit, observeEvent } from "../kernel/events.ts";
 import type { Core, LiveChat, Options } from "../kernel/instance.ts";
 import { createCtx } from "../kernel/plugins/create-ctx.ts";
@@ -222,7 +223,7 @@ async function start(kit: Kit, session?: string): Promise<void> {
   observeEvent(core, "noted", ({ text }) => void notes.push(text));
   if (answer !== "nobody") Object.assign(core, person(kit, answer));
   if (cassette !== undefined) await replay(core, cassette);
-  const chat = openChat(core, model, session ? openSession(home, session, (text) => notes.push(text)) : undefined);
+  const chat = openChat(core, model, session ? openSession(placeOf(core), session, (text) => notes.push(text)) : undefined);
   kit.chat = chat;
   await emit(core, "started", { session: chat.id, model, root, live, stays: live });
 }

@@ -2,11 +2,11 @@
 import { isUtf8 } from "node:buffer";
 import path from "node:path";
 import type { Changed } from "../contract.ts";
-import { saveChangeEntry, saveEntry } from "../conversation/chat.ts";
+import { saveChangeEntry, saveEntry, saveFault } from "../conversation/chat.ts";
 import { type Change, type Content, isChange, sessionsFolder } from "../conversation/session-files.ts";
+import { placeOf } from "../conversation/session-store.ts";
 import type { LiveChat, TurnContext } from "../instance.ts";
 import {
-  fileFault,
   hashOfState,
   missingFolders,
   removeEmptyFolders,
@@ -100,7 +100,7 @@ export async function recordAndWrite(
     try {
       chat.session?.syncNow();
     } catch (error) {
-      await mayGoWithout(fileFault("save the session in", sessionsFolder(core.options.home), error), steps.length);
+      await mayGoWithout(saveFault(placeOf(core), error), steps.length);
     }
   }
 

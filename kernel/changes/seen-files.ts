@@ -2,7 +2,7 @@
 
 import type { Message, Moved, Span } from "../contract.ts";
 import type { LiveChat, Seen } from "../instance.ts";
-import { type DiskState, hashOf, hashOfState } from "../system/atomic-write.ts";
+import { type DiskState, hashOf, hashOfState, isFolder } from "../system/atomic-write.ts";
 
 const ALL: Span = [1, Number.POSITIVE_INFINITY];
 const EVERYTHING: Moved = { from: 1, to: Number.POSITIVE_INFINITY, by: 0 };
@@ -17,7 +17,13 @@ export const movedNow = (chat: LiveChat, seen: Seen | undefined): Moved[] =>
 export function markLinesSeen(chat: LiveChat, file: string, hash: string, lines: Span[] = [ALL]): void {
   const [seen, round] = [chat.seen.get(file), roundOf(chat)];
   const known = seen?.hash === hash ? { lines: seen.lines, moved: movedNow(chat, seen) } : { lines: [], moved: round ? [EVERYTHING] : [] };
-  if (lines.length) chat.seen.set(file, { ...known, hash, round, lines: [...known.lines, ...lines] });
+  if (lines.length) keepSeen(chat, file, { ...known, hash, round, lines: mergeSpans([...known.lines, ...lines]) });
+}
+
+function keepSeen(chat: LiveChat, file: string, seen?: Seen): void {
+  if (seen) chat.seen.set(file, seen);
+  else if (!chat.seen.delete(file)) return;
+  chat.unsavedSeen.add(file);
 }
 
 /** After zz changed files: what the model still knows of each, and where its lines are now. wrote: whether it knows what is new. */
@@ -25,15 +31,16 @@ export function followChanges(chat: LiveChat, held: Map<string, { before: DiskSt
   const round = roundOf(chat);
   const known = new Map([...held.keys()].map((file) => [file, chat.seen.get(file)]));
   for (const [file, { before, after }] of held) {
+    if (isFolder(after)) continue; // nobody reads it
     const from = [...held].find(([, one]) => !before && !one.after && one.before && after?.bytes.equals(one.before.bytes));
     const seen = known.get(from?.[0] ?? file);
     const isLost = !wrote && !from && seen?.hash !== hashOfState(before); // it has to be read again
-    if (!isLost) chat.seen.delete(file);
+    if (!isLost) keepSeen(chat, file);
     if (!after || isLost) continue;
     const hash = hashOf(after.bytes);
-    if (from && seen?.hash === hash) chat.seen.set(file, seen);
-    else if (!before && !from) chat.seen.set(file, { hash, lines: [ALL], round, moved: round ? [EVERYTHING] : [] });
-    else if (before && !from) chat.seen.set(file, { hash, round, ...withChange(seen, before, after) });
+    if (from && seen?.hash === hash) keepSeen(chat, file, seen);
+    else if (!before && !from) keepSeen(chat, file, { hash, lines: [ALL], round, moved: round ? [EVERYTHING] : [] });
+    else if (before && !from) keepSeen(chat, file, { hash, round, ...withChange(seen, before, after) });
   }
 
   function withChange(seen: Seen | undefined, before: NonNullable<DiskState>, after: NonNullable<DiskState>) {

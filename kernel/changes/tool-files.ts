@@ -70,10 +70,9 @@ export function filesForCall(place: TurnContext, reach: CallReach): Files {
     },
     async move(from, to) {
       const [file, target] = [pathOfLinkItself(hand, from), pathOfLinkItself(hand, to)];
-      const moved = now(hand, file);
-      if (!moved) throw fileFault("move", from, { code: "ENOENT" });
-      if (now(hand, target)) throw fault(`Cannot move '${from}' to '${to}': there is a file already. Delete it first.`);
-      await change(hand, "move", from, Object.entries({ [target]: () => moved, [file]: () => undefined }));
+      if (!heldOrOnDisk(hand, file)) throw fileFault("move", from, { code: "ENOENT" });
+      if (heldOrOnDisk(hand, target)) throw fault(`Cannot move '${from}' to '${to}': there is a file already. Delete it first.`);
+      await change(hand, "move", from, moveSteps(hand, file, target));
     },
     apply: (states, about) => applyCopyEffects(hand, states, about),
     made: (before) => recordMade(hand, before),
@@ -113,8 +112,18 @@ function pathOfLinkItself({ core }: FilesOfCall, name: string): string {
   return path.join(realPath(core.options, path.dirname(whole)), path.basename(whole));
 }
 
-function now({ held }: FilesOfCall, file: string): DiskState {
-  const state = held?.has(file) ? held.get(file)!.after : stateOf(file);
+const heldOrOnDisk = ({ held }: FilesOfCall, file: string): DiskState => (held?.has(file) ? held.get(file)!.after : stateOf(file));
+
+/** A folder is made before what is in it, and goes after that; undone in reverse, this holds too. */
+function moveSteps(hand: FilesOfCall, file: string, target: string): Becoming[] {
+  const state = heldOrOnDisk(hand, file);
+  const names = isFolder(state) ? fs.readdirSync(file) : [];
+  const inner = names.flatMap((name) => moveSteps(hand, path.join(file, name), path.join(target, name)));
+  return [[target, () => state], ...inner, [file, () => undefined]];
+}
+
+function now(hand: FilesOfCall, file: string): DiskState {
+  const state = heldOrOnDisk(hand, file);
   if (isFolder(state)) throw fault(`Cannot change '${file}': it is a folder. Name a file, or use a command.`);
   return state;
 }
@@ -174,7 +183,7 @@ async function change(hand: FilesOfCall, verb: string, name: string, steps: Beco
   const into: PendingChanges = held ?? new Map();
   try {
     for (const [file, become] of steps) {
-      const present = now(hand, file);
+      const present = verb === "move" ? heldOrOnDisk(hand, file) : now(hand, file);
       if (present && !(present.mode & 0o222) && (present.mode & TYPE) === FILE)
         throw fault(`Cannot ${verb} '${name}': it is read-only. Leave it, or have its mode changed first.`);
       into.set(file, { before: into.has(file) ? into.get(file)!.before : present, after: become(present) });

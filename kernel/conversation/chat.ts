@@ -1,17 +1,17 @@
 // A conversation: opening it, going back in it, saving it.
-import fs from "node:fs";
 import path from "node:path";
-import type { AnswerMeta, Compaction, Entry, Header, Message, Part, Saved, Sessions, UserMeta } from "../contract.ts";
+import type { AnswerMeta, Compaction, Entry, Fault, Header, Message, Part, Saved, Sessions, Span, UserMeta } from "../contract.ts";
 import { emit, emitNote } from "../events.ts";
-import type { Core, LiveChat, Session, TurnContext } from "../instance.ts";
+import type { Core, LiveChat, Seen, Session, TurnContext } from "../instance.ts";
 import { allProviders } from "../settings/providers.ts";
 import { fileFault } from "../system/atomic-write.ts";
-import { fault, usage } from "../text/faults.ts";
+import { codeOf, fault, usage } from "../text/faults.ts";
 import { plainJson } from "../text/json-schema.ts";
 import { errorMessage, veil } from "../text/secrets.ts";
 import { shorten, tryTo, wordsOf } from "../text/words.ts";
 import { completeModelName, firstModel, learnWindow, modelOfSession, providerNamed } from "./choose-model.ts";
 import * as saved from "./session-files.ts";
+import { placeOf, storeNamed, unsavedIn } from "./session-store.ts";
 
 /** Opens a conversation: a new one, a saved session, or a copy of one. A new one is saved from its first message on. */
 export function openChat(core: Core, model: string, from?: Session | Saved): LiveChat {
@@ -25,6 +25,7 @@ export function openChat(core: Core, model: string, from?: Session | Saved): Liv
     told: [],
     turn: 0,
     seen: new Map(),
+    unsavedSeen: new Set(),
     stop: new AbortController(),
     tree: () => ({ entries: chat.session?.entries ?? [], branch: chat.session?.branch() ?? [] }),
     back: (to, keep) => goBack(core, chat, to, keep),
@@ -66,6 +67,7 @@ const REPLAYED: Entry["type"][] = ["message", "prompt", "news", "compaction", "s
 function rebuildFromBranch(core: Core, chat: LiveChat, branch: Entry[]): void {
   chat.messages = [];
   delete chat.prompt;
+  restoreSeen(chat, branch);
   for (const state of core.states.values()) renew(state, JSON.parse(state.initial));
   for (const { type, message, plugin, value, ...entry } of branch) {
     const state = type === "state" ? core.states.get(String(plugin)) : undefined;
@@ -78,13 +80,30 @@ function rebuildFromBranch(core: Core, chat: LiveChat, branch: Entry[]): void {
   }
   const { usage } = (chat.messages.findLast((message) => "usage" in message && message.usage) ?? {}) as AnswerMeta;
   if (usage) chat.used = usage.input + usage.output;
-  for (const [file, { round }] of chat.seen) if (!round || !chat.messages.includes(round)) chat.seen.delete(file); // it has that no more
 
   function renew(state: { live: object; saved: string }, value: object): void {
     for (const key of Object.keys(state.live)) delete (state.live as Record<string, unknown>)[key];
     Object.assign(state.live, structuredClone(value));
     state.saved = JSON.stringify(state.live);
   }
+}
+
+/** What was shown of files is saved with the messages that showed it, so that each branch has its own. */
+function restoreSeen(chat: LiveChat, branch: Entry[]): void {
+  chat.seen.clear();
+  chat.unsavedSeen.clear();
+  for (const [file, saved] of branch.flatMap(({ seen }) => Object.entries((seen ?? {}) as SavedSeen))) {
+    const lines = saved?.lines.map(([first, last]): Span => [first, last ?? Number.POSITIVE_INFINITY]);
+    if (saved && lines) chat.seen.set(file, { hash: saved.hash, lines, round: undefined, moved: [] });
+    else chat.seen.delete(file);
+  }
+}
+
+type SavedSeen = Record<string, { hash: string; lines: [first: number, last: number | null][] } | null>; // a last of null: to the end
+
+function newlySeen(chat: LiveChat): Record<string, Pick<Seen, "hash" | "lines"> | null> {
+  const files = [...chat.unsavedSeen].map((file) => [file, chat.seen.get(file)] as const);
+  return Object.fromEntries(files.map(([file, seen]) => [file, seen ? { hash: seen.hash, lines: seen.lines } : null]));
 }
 
 /** Continues from an earlier entry. What came after that entry stays in the file, on a branch of its own. */
@@ -113,16 +132,17 @@ async function useModel(core: Core, chat: LiveChat, named: string): Promise<void
 }
 
 export function sessions({ core, chat }: Pick<TurnContext, "core" | "chat">): Sessions {
-  const { home } = core.options;
   const warn = (text: string) => emitNote(core, text);
   return {
-    list: () => saved.listSessions(home),
-    read: (id) => saved.readSession(home, saved.findSession(home, id)),
+    list: () => saved.listSessions(placeOf(core)),
+    read: (id) => saved.readSession(placeOf(core), saved.findSession(placeOf(core), id)),
+    store: (place) => storeNamed(core, place),
     open(id, copy = false) {
+      const place = placeOf(core);
       if (chat.phase !== "idle") throw fault("Cannot change the conversation while an answer is under way. Stop it first, with Ctrl+C.");
-      const found = id === undefined ? undefined : saved.findSession(home, id);
+      const found = id === undefined ? undefined : saved.findSession(place, id);
       if (found === chat.id && found !== undefined && !copy) return;
-      const from = found === undefined ? undefined : copy ? saved.readSession(home, found) : saved.openSession(home, found, warn);
+      const from = found === undefined ? undefined : copy ? saved.readSession(place, found) : saved.openSession(place, found, warn);
       closeChat(core, chat);
       continueSession(core, chat, from);
       const model = from && modelOfSession(from);
@@ -132,18 +152,19 @@ export function sessions({ core, chat }: Pick<TurnContext, "core" | "chat">): Se
       void learnWindow(core, chat);
     },
     rename(id, title) {
-      const found = saved.findSession(home, id);
-      const session = found === chat.id ? chat.session : saved.openSession(home, found, warn); // throws if another zz has it open
+      const place = placeOf(core);
+      const found = saved.findSession(place, id);
+      const session = found === chat.id ? chat.session : saved.openSession(place, found, warn); // throws if another zz has it open
       session?.append("title", { title });
       if (session !== chat.session) session?.close();
-      saved.keepTitle(home, found, title);
+      storeNamed(core).rename(found, title);
     },
     remove(id) {
-      const found = saved.findSession(home, id);
+      const place = placeOf(core);
+      const found = saved.findSession(place, id);
       if (found === chat.id) throw fault("Cannot delete the current conversation. Start another with /new, then delete this one.");
-      saved.openSession(home, found, warn).close(); // throws if another zz has it open
-      fs.unlinkSync(saved.sessionFile(home, found));
-      saved.keepTitle(home, found, "");
+      saved.openSession(place, found, warn).close(); // throws if another zz has it open
+      storeNamed(core).remove(found);
     },
   };
 }
@@ -158,7 +179,8 @@ export function markFailed(core: Core, chat: LiveChat): void {
 /** Adds a message to the history and saves it, before anything acts on it. */
 export function addMessage(core: Core, chat: LiveChat, message: Message): void {
   chat.messages.push(message);
-  saveEntry(core, chat, "message", { message });
+  saveEntry(core, chat, "message", { message, ...(chat.unsavedSeen.size && { seen: newlySeen(chat) }) });
+  chat.unsavedSeen.clear();
 }
 
 export function addAsides(core: Core, chat: LiveChat): void {
@@ -232,21 +254,44 @@ export function savePluginStates(core: Core, chat: LiveChat): void {
 
 export function closeChat(core: Core, chat: LiveChat): void {
   savePluginStates(core, chat);
+  if (chat.id === "") saveAtLast(core, chat);
   chat.session?.close();
+}
+
+/** What a store out of reach could not take stays in a file of the home. */
+function saveAtLast(core: Core, chat: LiveChat): void {
+  saveAgain(core, chat);
+  const place = placeOf(core);
+  if (chat.id !== "" || typeof place === "string" || core.options.save === false) return;
+  const { header, entries } = chat.session!;
+  const { home } = core.options;
+  const id = chat.lost && !saved.hasSession(home, chat.lost) ? chat.lost : header.id;
+  const file = tryTo(() => saved.openSession(home, { ...header, id }, () => {}));
+  if (!file) return;
+  for (const { id: _, type, parent, ...fields } of entries) file.append(type, fields, parent);
+  file.close();
+  emitNote(
+    core,
+    `What ${place.where} could not take is in '${saved.nameOf(home, id)}'. zz --store-copy files ${place.where} puts it there.`,
+  );
 }
 
 /** Saves what undoing a change takes, before the change is made. Throws a sentence if it cannot. */
 export function saveChangeEntry(core: Core, chat: LiveChat, fields: Record<string, unknown>): void {
-  const { home, save: saves } = core.options;
-  if (core.unsavable || (saves !== false && chat.id === ""))
-    throw fault(`The session in '${saved.sessionsFolder(home)}' is not saved any more.`);
+  const place = placeOf(core);
+  if (core.unsavable || (core.options.save !== false && chat.id === ""))
+    throw fault(`The session in '${saved.nameOf(place)}' is not saved any more.`);
   try {
     appendEntry(core, chat, "change", fields);
   } catch (error) {
     if (!chat.session?.entries.length) dropUnsaved(chat);
-    throw fileFault("save the session in", saved.sessionsFolder(home), error);
+    throw saveFault(place, error);
   }
 }
+
+/** What kept a session from being saved. A store says it in a sentence. */
+export const saveFault = (place: saved.Place, error: unknown): Fault =>
+  typeof place === "string" || codeOf(error) ? fileFault("save the session in", saved.nameOf(place), error) : fault(errorMessage(error));
 
 /** Drops a session whose first entry could not be saved. */
 function dropUnsaved(chat: LiveChat): void {
@@ -259,15 +304,16 @@ function dropUnsaved(chat: LiveChat): void {
 export function saveEntry(core: Core, chat: LiveChat, type: Entry["type"], fields: Record<string, unknown>): void {
   if (!chat.session && type !== "message" && type !== "change") return;
   if (chat.id === "" && (fields.message as Message | undefined)?.role === "user") saveAgain(core, chat);
+  const stamped = { at: new Date().toISOString(), ...fields }; // a store that answers too late may have kept it: it is the same entry then
   try {
-    appendEntry(core, chat, type, fields);
+    appendEntry(core, chat, type, stamped);
   } catch (error) {
-    const { message } = fileFault("save the session in", saved.sessionsFolder(core.options.home), error);
-    emitNote(core, `${message} ${saved.UNSAVED}`);
+    const place = placeOf(core);
+    emitNote(core, `${saveFault(place, error).message} ${unsavedIn(place)}`);
     const entries = chat.session?.entries ?? [];
     chat.session?.close();
     chat.session = saved.unsavedSession(newSessionHeader(core, chat, fields), entries);
-    chat.session.append(type, fields);
+    chat.session.append(type, stamped);
     chat.lost ??= chat.id;
     chat.id = "";
   }
@@ -275,18 +321,18 @@ export function saveEntry(core: Core, chat: LiveChat, type: Entry["type"], field
 
 /** Once there is room again, a session that could not be saved goes on in its file, with all that was said meanwhile. */
 export function saveAgain(core: Core, chat: LiveChat): void {
-  const { home, save: saves } = core.options;
   const { entries, header } = chat.session!;
-  if (saves === false) return;
+  if (core.options.save === false) return;
+  const place = placeOf(core);
   const warn = (text: string) => emitNote(core, text);
-  const reopened = chat.lost ? tryTo(() => saved.openSession(home, chat.lost!, warn)) : undefined;
+  const reopened = chat.lost ? tryTo(() => saved.openSession(place, chat.lost!, warn)) : undefined;
   const known = reopened?.entries ?? [];
   const isOurs = known.every(({ id, at }, i) => entries[i]?.id === id && entries[i]?.at === at);
   if (!isOurs) reopened?.close(); // another zz went on with it
-  const session = (isOurs && reopened) || tryTo(() => saved.openSession(home, header, warn));
+  const session = (isOurs && reopened) || tryTo(() => saved.openSession(place, header, warn));
   if (!session) return;
   try {
-    for (const { id: _, at: __, type, parent, ...fields } of entries.slice(session.entries.length)) session.append(type, fields, parent);
+    for (const { id: _, type, parent, ...fields } of entries.slice(session.entries.length)) session.append(type, fields, parent);
   } catch {
     session.close();
     return;
@@ -298,7 +344,7 @@ export function saveAgain(core: Core, chat: LiveChat): void {
 function appendEntry(core: Core, chat: LiveChat, type: Entry["type"], fields: Record<string, unknown>): void {
   if (!chat.session && core.options.save !== false) {
     const header = newSessionHeader(core, chat, fields);
-    chat.session = saved.openSession(core.options.home, header, (text) => emitNote(core, text));
+    chat.session = saved.openSession(placeOf(core), header, (text) => emitNote(core, text));
     chat.id = header.id;
   }
   chat.session ??= saved.unsavedSession(newSessionHeader(core, chat, fields));

@@ -3,7 +3,7 @@
 import fs from "node:fs";
 import path from "node:path";
 import { LowSync } from "lowdb";
-import type { Call, Entry, Header, Listed, Message, Saved } from "../contract.ts";
+import type { Call, Entry, Header, KeptSession, Listed, Message, Saved, SessionStore } from "../contract.ts";
 import type { Session } from "../instance.ts";
 import { newId } from "../instance.ts";
 import { makePrivate, missingFolders, NO_SYNC, syncFile, syncFolder } from "../system/atomic-write.ts";
@@ -40,42 +40,58 @@ export const isChange = (entry: Entry): entry is Change =>
 
 type Row = Header | Entry;
 /** A lowdb adapter that appends: `write` adds only new lines. `read` drops a torn last line (after a crash) and reports it. */
-function jsonLines(file: string, warn: (text: string) => void, made: string[]) {
-  let fd = -1;
+function appending(kept: KeptSession, file: string, warn: (text: string) => void) {
   let written = 0;
-  let [isSynced, isTold] = [true, false];
-  let names: string[] = []; // that are new on the disk: its own, and those of the folders that were made for it
-  const syncNames = (): void => names.splice(0).forEach((at) => void syncFolder(path.dirname(at)));
   return {
     read(): Row[] {
-      fd = fs.openSync(file, "a+");
-      const bytes = fs.readFileSync(fd);
+      const bytes = kept.read();
       const { lines, end, spoilt } = parseLines(bytes, file);
       const torn = bytes.length - end;
       if (spoilt)
         warn(`Session file '${file}' has ${spoilt} unreadable ${spoilt === 1 ? "line, which was" : "lines, which were"} ignored.`);
       if (torn)
         warn(`Session file '${file}' ended in the middle of a line; its last ${torn} bytes, never confirmed as saved, were cut off.`);
-      if (torn) fs.ftruncateSync(fd, end);
+      if (torn) kept.cut?.(end);
       written = lines.length;
       return lines;
     },
     write(lines: Row[]): void {
+      try {
+        kept.append(lines.slice(written).map(serializeLine));
+      } catch (error) {
+        lines.length = written;
+        throw error;
+      }
+      written = lines.length;
+    },
+  };
+}
+
+/** The lines of one file, without a lock. */
+function fileLines(file: string, warn: (text: string) => void, made: string[]): KeptSession {
+  let fd = -1;
+  let [isSynced, isTold] = [true, false];
+  let names: string[] = []; // that are new on the disk: its own, and those of the folders that were made for it
+  const syncNames = (): void => names.splice(0).forEach((at) => void syncFolder(path.dirname(at)));
+  return {
+    read() {
+      fd = fs.openSync(file, "a+");
+      return fs.readFileSync(fd);
+    },
+    cut: (end) => fs.ftruncateSync(fd, end),
+    append(lines) {
       if (fd < 0) {
         fd = fs.openSync(file, "ax+", 0o600);
         names = [file, ...made];
       }
       isSynced = false;
       const end = fs.fstatSync(fd).size;
-      const added = lines.slice(written).map((line) => `${serializeLine(line)}\n`);
       try {
-        fs.writeFileSync(fd, Buffer.from(added.join("")));
+        fs.writeFileSync(fd, Buffer.from(lines.map((line) => `${line}\n`).join("")));
       } catch (error) {
         tryTo(() => (end === 0 ? fs.unlinkSync(file) : fs.ftruncateSync(fd, end))); // a full disk must not leave half a line
-        lines.length = written;
         throw error;
       }
-      written = lines.length;
     },
     async sync(): Promise<void> {
       if (isSynced) return;
@@ -136,28 +152,55 @@ export const sessionsFolder = (home: string): string => path.join(home, "session
 export const sessionFile = (home: string, id: string): string => path.join(sessionsFolder(home), `${id}.jsonl`);
 const lockFile = (file: string): string => file.replace(/jsonl$/, "lock");
 
+/** Where sessions are: in files of this home, or in what the setting `store` names. */
+export type Place = string | SessionStore;
+const storeAt = (place: Place): SessionStore => (typeof place === "string" ? sessionFiles(place) : place);
+export function nameOf(place: Place, id?: string): string {
+  if (typeof place !== "string") return id === undefined ? place.where : `${place.where} ${id}`;
+  return id === undefined ? sessionsFolder(place) : sessionFile(place, id);
+}
+
 /** Opens a session for writing; given a header, creates it. */
-export function openSession(home: string, which: string | Header, warn: (text: string) => void): Session {
+export function openSession(place: Place, which: string | Header, warn: (text: string) => void): Session {
   const id = typeof which === "string" ? which : which.id;
-  const file = sessionFile(home, id);
-  const made = missingFolders(sessionsFolder(home));
-  if (typeof which !== "string") makePrivate(sessionsFolder(home));
-  const release = acquireLock(lockFile(file), `Cannot open session '${id}'`, "Go on there, close it, or use a copy with --fork");
-  const adapter = jsonLines(file, warn, made);
-  const db = new LowSync<Row[]>(adapter, []);
-  const close = () => {
-    adapter.close();
-    release();
-  };
+  const kept = storeAt(place).open(id, typeof which !== "string", warn);
+  const db = new LowSync<Row[]>(appending(kept, nameOf(place, id), warn), []);
   try {
     if (typeof which === "string") db.read();
     else db.update((lines) => void lines.push(which));
   } catch (error) {
-    close();
+    kept.close();
     throw error;
   }
-  return sessionOf({ ...(db.data[0] as Header), id }, db, { sync: adapter.sync, syncNow: adapter.syncNow, close });
+  const { sync, syncNow, close } = kept;
+  return sessionOf({ ...(db.data[0] as Header), id }, db, { sync, syncNow, close });
 }
+
+/** The sessions of a home, one file each. */
+export const sessionFiles = (home: string): SessionStore => ({
+  where: sessionsFolder(home),
+  ids: () => sessionIds(home),
+  list: () => listFiles(home),
+  read: (id) => fs.readFileSync(sessionFile(home, id)),
+  recent: (root, warn) => recentFiles(home, root, warn),
+  open(id, isNew, warn) {
+    const file = sessionFile(home, id);
+    const made = missingFolders(sessionsFolder(home));
+    if (isNew) makePrivate(sessionsFolder(home));
+    const release = acquireLock(lockFile(file), `Cannot open session '${id}'`, "Go on there, close it, or use a copy with --fork");
+    const lines = fileLines(file, warn, made);
+    const close = () => {
+      lines.close();
+      release();
+    };
+    return { ...lines, close };
+  },
+  rename: (id, title) => keepTitle(home, id, title),
+  remove(id) {
+    fs.unlinkSync(sessionFile(home, id));
+    keepTitle(home, id, "");
+  },
+});
 
 /** A session in memory, where nothing is saved. */
 export function unsavedSession(header: Header, entries: readonly Entry[] = []): Session {
@@ -184,9 +227,9 @@ function sessionOf(header: Header, db: LowSync<Row[]>, ends: Pick<Session, "sync
 }
 
 /** Reads a session without a lock or repairs. */
-export function readSession(home: string, id: string): Saved {
-  const file = sessionFile(home, id);
-  const [header, ...entries] = parseLines(fs.readFileSync(file), file).lines;
+export function readSession(place: Place, id: string): Saved {
+  const file = nameOf(place, id);
+  const [header, ...entries] = parseLines(storeAt(place).read(id), file).lines;
   return { header, entries, branch: () => branchOf(entries) };
 }
 
@@ -202,15 +245,23 @@ function branchOf(entries: Entry[]): Entry[] {
   return branch.reverse();
 }
 
-export const sessionIds = (home: string): string[] =>
+const sessionIds = (home: string): string[] =>
   entriesOf(sessionsFolder(home)).flatMap((name) => (name.endsWith(".jsonl") ? [name.slice(0, -".jsonl".length)] : []));
 
-/** All sessions' headers, last used first, by the beginning and the end of each file; without failed one-shots that nobody continued. */
-export function listSessions(home: string): Listed[] {
+export const hasSession = (place: Place, id: string): boolean => storeAt(place).ids().includes(id);
+
+/** All sessions' headers, last used first; without failed one-shots that nobody continued. */
+export const listSessions = (place: Place): Listed[] =>
+  storeAt(place)
+    .list()
+    .sort((a, b) => compare(b.used, a.used) || compare(b.id, a.id));
+
+/** By the beginning and the end of each file. */
+function listFiles(home: string): Listed[] {
   const buffer = Buffer.allocUnsafe(8192);
   const titles = titlesOf(home);
   const locks = new Set(entriesOf(sessionsFolder(home)).filter((name) => name.endsWith(".lock")));
-  const sessions = sessionIds(home).flatMap((id): Listed | [] => {
+  return sessionIds(home).flatMap((id): Listed | [] => {
     const header = headerOf(sessionFile(home, id), buffer);
     const { text, stat } = readPart(sessionFile(home, id), buffer, true);
     if (!header || /"type":"failed"\}\n$/.test(text)) return [];
@@ -219,7 +270,6 @@ export function listSessions(home: string): Listed[] {
     const isHeld = locks.has(`${id}.lock`) && isHeldByAnother(lockFile(sessionFile(home, id)));
     return { ...header, ...used, model, title: clean(titles[id] || header.title), ...(isHeld && { held: true as const }) };
   });
-  return sessions.sort((a, b) => compare(b.used, a.used) || compare(b.id, a.id));
 }
 
 /** The beginning of a file, or its end. */
@@ -240,7 +290,7 @@ function titlesOf(home: string): Record<string, string> {
   const titles = Object.entries((tryTo(() => JSON.parse(textOf(titlesFile(home)))) as object) ?? {});
   return Object.fromEntries(titles.filter(([, title]) => typeof title === "string"));
 }
-export function keepTitle(home: string, id: string, title: string): void {
+function keepTitle(home: string, id: string, title: string): void {
   if (!titlesOf(home)[id] && !title) return;
   updatePrivateFile(titlesFile(home), () => {
     const { [id]: _, ...titles } = titlesOf(home);
@@ -256,8 +306,14 @@ function headerOf(file: string, buffer?: Buffer): Header | undefined {
 const readFirstLine = (file: string, buffer: Buffer = Buffer.allocUnsafe(8192)): unknown =>
   tryTo(() => JSON.parse(readPart(file, buffer).text.split("\n", 1)[0]!));
 
-/** The session of this folder that was used last and fits. Unreadable files are reported and skipped. */
-export function lastSession(home: string, root: string, warn: (text: string) => void, fits = (_: string) => true) {
+/** The session of this folder that was used last and fits. */
+export function lastSession(place: Place, root: string, warn: (text: string) => void, fits = (_: string) => true) {
+  for (const id of storeAt(place).recent(root, warn)) if (fits(id)) return id;
+  return undefined;
+}
+
+/** The sessions of this folder, last used first. Unreadable files are reported and skipped. */
+function* recentFiles(home: string, root: string, warn: (text: string) => void): Generator<string> {
   const files = sessionIds(home).map((id) => sessionFile(home, id));
   const locks = entriesOf(sessionsFolder(home)).filter(
     (name) => name.endsWith(".lock") && !readFirstLine(sessionFile(home, name.slice(0, -5))),
@@ -268,11 +324,10 @@ export function lastSession(home: string, root: string, warn: (text: string) => 
   for (const { file } of used.sort((a, b) => b.at - a.at)) {
     const start = readFirstLine(file);
     const id = path.basename(file, ".jsonl");
-    if (isHeader(start) && start.root === root && fits(id)) return id;
+    if (isHeader(start) && start.root === root) yield id;
     const why = isNewer(start) ? "is of a newer zz" : (unreadable(file) ?? "holds no readable header");
     if (!isHeader(start)) warn(`Session file '${file}' ${why}; it was ignored and left as it is.`);
   }
-  return undefined;
 }
 
 /** What the disk says against reading a file. */
@@ -292,11 +347,12 @@ function unreadable(file: string): string | undefined {
 }
 
 /** The one session whose id, or a later part of it, starts like that. */
-export function findSession(home: string, start: string): string {
-  const ids = sessionIds(home);
+export function findSession(place: Place, start: string): string {
+  const ids = storeAt(place).ids();
   const isMeant = (id: string) => id.startsWith(start) || (start.length > 3 && id.includes(`-${start}`));
   const fits = ids.includes(start) ? [start] : ids.filter(isMeant);
-  if (fits.length === 1 && fs.statSync(sessionFile(home, fits[0]!)).isFile()) return fits[0]!;
+  const isUsable = (id: string) => typeof place !== "string" || fs.statSync(sessionFile(place, id)).isFile();
+  if (fits.length === 1 && isUsable(fits[0]!)) return fits[0]!;
   const why = fits.length ? `${fits.length} begin like that. Give more of it` : "there is none. `zz --sessions` lists them";
   throw usage(`Cannot open session '${start}': ${why}.`);
 }

@@ -99,7 +99,7 @@ function createAbout(place: TurnContext): About {
     commands: () => [...core.commands.values()].map(({ owner, value: { run, complete, ...rest } }) => ({ ...rest, owner })).sort(byName),
     keys: () => [...core.keys.values()].map(({ owner, value: { name, description } }) => ({ name, description, owner })),
     plugins: () =>
-      core.plugins.map(({ undo, ms, version, stamps, ...plugin }) => {
+      core.plugins.map(({ undo, ms, version, stamps, isPackage, forZz, ...plugin }) => {
         const adds = () => addedBy(core, plugin.name); // slow, and seldom asked for
         return Object.assign(lazily({ adds }), plugin, { ms: Math.round(ms * 10) / 10 });
       }),

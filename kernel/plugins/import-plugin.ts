@@ -8,17 +8,12 @@ import { getCallSites } from "node:util";
 import type { Awaitable } from "../contract.ts";
 import type { LoadedPlugin, Within } from "../instance.ts";
 import { followLinks } from "../system/atomic-write.ts";
-import { IS_BUILT, SELF_URL } from "../system/installation.ts";
+import { IS_BUILT, lentModules, version } from "../system/installation.ts";
 import { codeOf, fault } from "../text/faults.ts";
 import { stampOf, textOf } from "../text/read-quietly.ts";
 import { errorMessage } from "../text/secrets.ts";
 import { endingLoops } from "./loop-watchdog.ts";
 
-/** What `zz` and `zz/text` resolve to in a plugin. */
-const provided = (): Record<string, string> => ({
-  zz: `${SELF_URL}/${IS_BUILT ? "kernel.js" : "zz.ts"}`,
-  "zz/text": `${SELF_URL}/${IS_BUILT ? "text.js" : "sdk/text.ts"}`,
-});
 const PROVIDED = /^(zod|typebox|zz)(\/|$)/;
 
 export function newLoadedPlugin(file: string, from: LoadedPlugin["from"]): LoadedPlugin {
@@ -46,7 +41,7 @@ export function providePackages(): void {
       if (specifier.startsWith(AT_ONCE)) return { url: specifier, format: "module", shortCircuit: true };
       const { parentURL = "" } = context;
       const lent = PROVIDED.test(specifier) && !parentURL.includes("/node_modules/") && parentURL !== import.meta.url;
-      if (lent) return { url: provided()[specifier] ?? import.meta.resolve(specifier), shortCircuit: true };
+      if (lent) return { url: lentModules()[specifier] ?? import.meta.resolve(specifier), shortCircuit: true };
       const itself = trees.get(specifier);
       const typed = itself && TYPED.test(specifier); // tsx would take it for CommonJS, and its place is known
       const found = typed ? { url: realUrl(specifier), shortCircuit: true } : next(specifier, context);
@@ -114,6 +109,8 @@ export const urlOf = ({ file, version }: LoadedPlugin): string => pathToFileURL(
 /** Imports a plugin's file. */
 export function startImport(plugin: LoadedPlugin, bundled: Record<string, unknown>, seconds: number): Awaitable<any> {
   if (IS_BUILT && plugin.from === "zz") return bundled[plugin.name];
+  const unfit = plugin.forZz === undefined ? undefined : whyUnfit(plugin.forZz);
+  if (unfit) return rejected(unfit);
   const start = performance.now();
   if (plugin.from !== "zz" && !plugin.version) plugin.version = versionNow(plugin);
   const plain = () =>
@@ -126,6 +123,25 @@ export function startImport(plugin: LoadedPlugin, bundled: Record<string, unknow
   });
   imported.catch(() => {}); // loadPlugins() reports it later
   return imported;
+}
+
+function rejected(why: string): Promise<never> {
+  const imported = Promise.reject(fault(why));
+  imported.catch(() => {}); // loadPlugins() reports it later
+  return imported;
+}
+
+/** Why a plugin for these versions of zz is not loaded: `0.1.2`, `>=0.1` or `^0.1.2`, as npm means them. */
+export function whyUnfit(range: string, own = version()): string | undefined {
+  const [, sign, wanted = ""] = /^(\^|>=|)(\d+(?:\.\d+){0,2})$/.exec(range) ?? [];
+  if (!wanted) return `its package.json says that it is for zz '${range}', which is no version. Write it as "^${own}" under engines.`;
+  const [least, have] = [wanted, own].map((text) => text.split(".").map(Number)) as [number[], number[]];
+  const differs = least.findIndex((part, i) => part !== have[i]); // the first part that does
+  const isNewer = differs < 0 || have[differs]! > least[differs]!;
+  const first = least.findIndex((part) => part > 0);
+  const fixed = sign === "^" ? (first < 0 ? least.length : first + 1) : least.length; // the parts that must be the same
+  if (sign === ">=" ? isNewer : isNewer && (differs < 0 || differs >= fixed)) return undefined;
+  return `it is for zz ${range}, and this is ${own}. Install the one for this version.`;
 }
 
 /** Also of an import that never ends: once its files have changed, the next one needs a version of its own. */

@@ -24,7 +24,7 @@ export async function loadPlugins(core: Core): Promise<void> {
   const wanted = found.filter(({ disabled }) => !disabled);
   if (!IS_BUILT || wanted.some(({ from }) => from !== "zz")) providePackages(); // from source, zz's own plugins import "zz/text" too
   const limit = loadLimit(core);
-  const imports = new Map(wanted.map((plugin) => [plugin, startImport(plugin, own, limit)]));
+  const imports = new Map(wanted.map((plugin) => [plugin, startImport(plugin, own.default, limit)]));
   for (const plugin of found) {
     core.plugins.push(plugin);
     if (!plugin.disabled) await load(core, plugin, imports.get(plugin));
@@ -32,43 +32,64 @@ export async function loadPlugins(core: Core): Promise<void> {
 }
 
 /** Loads zz's own first: one of their flags may exclude all others before any of them runs. Returns those left to load. */
-async function loadOwn(core: Core, all: LoadedPlugin[], bundled: Record<string, unknown>): Promise<LoadedPlugin[]> {
+async function loadOwn(core: Core, all: LoadedPlugin[], bundled: Bundle): Promise<LoadedPlugin[]> {
   if (!IS_BUILT) providePackages();
   for (const plugin of all) {
     if (plugin.from !== "zz") continue;
     core.plugins.push(plugin);
-    if (!plugin.disabled) await load(core, plugin, startImport(plugin, bundled, loadLimit(core)));
+    if (!plugin.disabled) await load(core, plugin, startImport(plugin, bundled.default, loadLimit(core)));
   }
   return isFlagGiven(core, "alone") ? [] : all.filter(({ from }) => from !== "zz");
 }
 
 /** The built zz has its plugins in one file: importing each by itself takes a tenth of a start. */
-const bundle = async ({ options }: Core): Promise<Record<string, unknown>> =>
-  IS_BUILT && !options.bare ? (await import(`${SELF_URL}/plugins.js`)).default : {};
+const bundle = async ({ options }: Core): Promise<Bundle> =>
+  IS_BUILT && !options.bare ? await import(`${SELF_URL}/plugins.js`) : { default: {}, packages: [] };
+type Bundle = { default: Record<string, unknown>; packages: string[] };
 
 /** All plugins; the settings say which are disabled. */
-function findPlugins(core: Core, bundled: object): LoadedPlugin[] {
-  const packageEntryFile = Object.keys(bundled).map((name) => ({ ...newLoadedPlugin(path.join(ZZ_FOLDER, "plugins.js"), "zz"), name }));
-  const own =
-    core.options.bare || IS_BUILT ? packageEntryFile : (inCheckout ??= zzsIn()).map((one) => ({ ...one, undo: [], stamps: new Map() }));
+function findPlugins(core: Core, bundled: Bundle): LoadedPlugin[] {
+  const fromBundle = Object.keys(bundled.default).map((name) => ({
+    ...newLoadedPlugin(path.join(ZZ_FOLDER, "plugins.js"), "zz"),
+    name,
+    ...(bundled.packages.includes(name) && { isPackage: true as const }),
+  }));
+  const isBundled = core.options.bare || IS_BUILT;
+  const own = isBundled ? fromBundle : (inCheckout ??= zzsIn()).map((one) => ({ ...one, undo: [], stamps: new Map() }));
   const found = [...own, ...pluginsOfPerson(core, own)];
-  for (const plugin of found) if (core.options.settings.disabled?.includes(plugin.name)) plugin.disabled = true;
+  for (const plugin of found) if (isLeftOut(core, plugin, found)) plugin.disabled = true;
   return found;
+}
+
+/** The settings leave it out, or the person has one of that name in place of a package of zz. A project cannot replace one. */
+function isLeftOut({ options }: Core, { name, isPackage }: LoadedPlugin, all: LoadedPlugin[]): boolean {
+  const replaces = (other: LoadedPlugin) => other.name === name && (other.from === "home" || other.from === "flag");
+  return Boolean(options.settings.disabled?.includes(name)) || (isPackage === true && all.some(replaces));
 }
 
 let inCheckout: LoadedPlugin[] | undefined;
 /** A checkout is its own home: plugins that were not part of the build are the person's. */
 function zzsIn(): LoadedPlugin[] {
-  const built = tryTo(() => JSON.parse(textOf(path.join(PACKAGE_FOLDER, "dist", "plugins.json"))) as string[]);
-  const all = ["plugins", "packages"].flatMap((folder) => pluginsIn(path.join(ZZ_FOLDER, folder), "zz"));
-  return all.filter(({ name }) => built?.includes(name) ?? true).sort(byName);
+  const built = tryTo(
+    () => JSON.parse(textOf(path.join(PACKAGE_FOLDER, "dist", "plugins.json"))) as Record<"plugins" | "packages", string[]>,
+  );
+  const plugins = pluginsIn(path.join(ZZ_FOLDER, "plugins"), "zz").filter(({ name }) => built?.plugins?.includes(name) ?? true);
+  const packages = packagesIn(path.join(ZZ_FOLDER, "packages"), built?.packages);
+  return [...plugins, ...packages.map((one) => ({ ...one, isPackage: true as const }))].sort(byName);
+}
+
+/** One that was part of the build and is not whole any more fails by its name; without the folder, zz does without all of them. */
+function packagesIn(folder: string, built: string[] = []): LoadedPlugin[] {
+  const found = pluginsIn(folder, "zz");
+  const gone = built.filter((name) => fs.existsSync(folder) && !found.some((one) => one.name === name));
+  return [...found, ...gone.map((name) => newLoadedPlugin(path.join(folder, name, "index.ts"), "zz"))];
 }
 
 /** The person's plugins: those of the home, of a trusted project, and those named by flags. */
 function pluginsOfPerson(core: Core, found: LoadedPlugin[]): LoadedPlugin[] {
   const { root } = core.options;
   const home = path.join(core.options.home, "plugins");
-  const seen = path.dirname(home) === PACKAGE_FOLDER ? found.map(({ name }) => name) : [];
+  const seen = path.dirname(home) === PACKAGE_FOLDER ? found.flatMap(({ name, isPackage }) => (isPackage ? [] : name)) : [];
   const others = core.options.own === false ? [] : pluginsIn(home, "home").filter(({ name }) => !seen.includes(name));
   const named = (core.options.plugins ?? []).flatMap((file) => {
     const at = path.resolve(core.io.cwd(), file);
@@ -95,14 +116,15 @@ const pluginsIn = (folder: string, from: LoadedPlugin["from"]): LoadedPlugin[] =
 /** A plugin is a file, or a folder with an index, or one whose package.json names its file. */
 function pluginIn(at: string, from: LoadedPlugin["from"]): LoadedPlugin[] {
   if (/\.[cm]?[jt]sx?$/.test(at)) return [newLoadedPlugin(at, from)];
-  const names = [named(at) ?? [], "index.ts", "index.js", "index.tsx"].flat();
+  const manifest = Object(tryTo(() => JSON.parse(textOf(path.join(at, "package.json")))));
+  const names = [named(manifest) ?? [], "index.ts", "index.js", "index.tsx"].flat();
   const file = names.map((name) => path.join(at, name)).find((file) => fs.existsSync(file));
-  return file ? [{ ...newLoadedPlugin(file, from), name: path.basename(at) }] : [];
+  const forZz = manifest.engines?.zz;
+  return file ? [{ ...newLoadedPlugin(file, from), name: path.basename(at), ...(typeof forZz === "string" && { forZz }) }] : [];
 }
 
 /** The file that "zz" in package.json names; with the keyword zz-plugin also the one that Node would find. packages/install agrees. */
-function named(folder: string): string | undefined {
-  const { zz, keywords, exports, main } = Object(tryTo(() => JSON.parse(textOf(path.join(folder, "package.json")))));
+function named({ zz, keywords, exports, main }: any): string | undefined {
   const pick = (way: any): unknown => (Object(way) === way ? pick(way["."] ?? way.import ?? way.default) : way);
   const found = zz ?? (keywords?.includes?.("zz-plugin") ? (pick(exports) ?? main) : undefined);
   return typeof found === "string" ? found : undefined;
@@ -125,7 +147,7 @@ export function refreshPlugins(core: Core, again = false): Promise<Reloaded[]> {
 async function refresh(core: Core, again: boolean): Promise<Reloaded[]> {
   if (rescan(core)) loadPrompts(core);
   await renewSettings(core);
-  const done: Reloaded[] = await applyDisabledSetting(core);
+  const done: Reloaded[] = [];
   const own = core.plugins.filter(({ from }) => from === "zz" || from === "program");
   const present = pluginsOfPerson(core, own);
   if (present.length) providePackages();
@@ -134,8 +156,9 @@ async function refresh(core: Core, again: boolean): Promise<Reloaded[]> {
     core.plugins.splice(core.plugins.indexOf(plugin), 1);
     if (!plugin.disabled) done.push(await unload(core, plugin));
   }
+  done.push(...(await leaveOut(core, present)));
   for (const found of present) {
-    const old = core.plugins.find(({ file }) => file === found.file);
+    const old = core.plugins.find((one) => one.file === found.file && !own.includes(one));
     if (old && !old.stamps.size) old.stamps = stampsOf(old);
     if (old?.disabled || (old && !(again && old.failure) && [...old.stamps].every(([file, stamp]) => stampOf(file) === stamp))) continue;
     done.push(await reloadPlugin(core, found, old));
@@ -155,16 +178,17 @@ function rescan(core: Core): boolean {
 const isFrozen = ({ extras: brought }: Core, { from }: LoadedPlugin): boolean =>
   from === "project" && brought?.given === false && brought.changed !== undefined;
 
-/** Enables or disables plugins as the settings say. */
-async function applyDisabledSetting(core: Core): Promise<Reloaded[]> {
-  const { disabled = [] } = core.options.settings;
+/** Enables or disables plugins as the settings say, and as those that are there now replace zz's packages. */
+async function leaveOut(core: Core, present: LoadedPlugin[]): Promise<Reloaded[]> {
   const done: Reloaded[] = [];
-  for (const plugin of [...core.plugins])
-    if (!plugin.disabled && disabled.includes(plugin.name)) {
+  for (const plugin of [...core.plugins]) {
+    const isOut = isLeftOut(core, plugin, present);
+    if (!plugin.disabled && isOut) {
       done.push(await unload(core, plugin));
       plugin.disabled = true;
       delete plugin.failure;
-    } else if (plugin.disabled && !disabled.includes(plugin.name)) done.push(await reloadPlugin(core, plugin, plugin));
+    } else if (plugin.disabled && !isOut) done.push(await reloadPlugin(core, plugin, plugin));
+  }
   return done;
 }
 
@@ -178,7 +202,7 @@ async function reloadPlugin(core: Core, found: LoadedPlugin, old?: LoadedPlugin)
   const version = found.from === "zz" ? 0 : newVersion();
   const next: LoadedPlugin = { ...rest, undo: [], stamps: new Map(), version, ms: 0 };
   const own = await bundle(core);
-  const stage = await forbidExitDuring(() => setUpPlugin(core, next, startImport(next, own, loadLimit(core))));
+  const stage = await forbidExitDuring(() => setUpPlugin(core, next, startImport(next, own.default, loadLimit(core))));
   const ms = Math.round(next.ms * 10) / 10;
   const was = old?.disabled ? undefined : old;
   if (!stage) {

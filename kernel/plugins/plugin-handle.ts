@@ -215,6 +215,7 @@ function createHandle(own: Registrant, config: Awaited<ReturnType<typeof configO
       assertFields(own, "dialog", dialog);
       registerInList(own, core.dialogs, dialog);
     },
+    store: (store) => registerUnique(own, "store", core.stores, store),
     wrap: (step, around, how) => {
       assertKnown("step", step, STEPS);
       const { order = "last", limit = HOOK_LIMIT } = hookOptions("wrap", around, how);

@@ -72,6 +72,6 @@ function toolsFor(core: Core, given: string[]): ReturnType<typeof offeredTools> 
 /** It has a record of its own of files that were read, and rounds of its own. */
 function chatForHelper(chat: LiveChat, messages: Message[]): LiveChat {
   if (!chat.session) return chat; // a new session would begin in the copy
-  const view = { seen: new Map(), messages, phase: "executing_tools" };
+  const view = { seen: new Map(), unsavedSeen: new Set(), messages, phase: "executing_tools" };
   return Object.create(chat, Object.fromEntries(Object.entries(view).map(([name, value]) => [name, { value }])));
 }

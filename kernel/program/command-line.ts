@@ -3,7 +3,8 @@ import type { Answer, Command } from "../contract.ts";
 import { openChat } from "../conversation/chat.ts";
 import { chooseModel, modelOfSession } from "../conversation/choose-model.ts";
 import { TEMPLATES } from "../conversation/prompt-files.ts";
-import { findSession, lastSession, openSession, readSession, sessionFile, sessionIds, UNSAVED } from "../conversation/session-files.ts";
+import { findSession, hasSession, lastSession, nameOf, openSession, readSession, UNSAVED } from "../conversation/session-files.ts";
+import { placeOf, reachStore } from "../conversation/session-store.ts";
 import { emit, emitNote } from "../events.ts";
 import { whyNotProject } from "../gate/sensitive-paths.ts";
 import { type Core, type LiveChat, NO_MODEL_ID, registeredValues, type Session } from "../instance.ts";
@@ -60,25 +61,27 @@ export function checkTools(core: Core, cli: CommandLine): void {
 }
 
 /** `--fork ID words`: the ID may also be a word of its own, if a session has that name. */
-export function takeForkId({ options: { home } }: Core, cli: CommandLine): void {
+export function takeForkId(core: Core, cli: CommandLine): void {
   const [word = ""] = cli.words;
-  if (cli.values.get("fork")?.at(-1) !== true || cli.values.has("session") || !sessionIds(home).includes(word)) return;
+  if (cli.values.get("fork")?.at(-1) !== true || cli.values.has("session") || !hasSession(placeOf(core), word)) return;
   cli.values.set("fork", [word]);
   cli.words.shift();
 }
 
 /** Opens the conversation that the flags ask for; undefined when there is no model. */
 export async function openConversation(core: Core, cli: CommandLine): Promise<LiveChat | undefined> {
-  const { home, root } = core.options;
+  await reachStore(core);
+  const place = placeOf(core);
+  const { root } = core.options;
   const warn = (text: string) => emitNote(core, text);
   const named = lastValue(cli, "fork") ?? lastValue(cli, "session");
   const last = !named && (cli.values.has("continue") || cli.values.has("fork"));
   // --call saves sessions without a conversation.
-  const isTalk = (id: string) => tryTo(() => readSession(home, id).header.model) !== NO_MODEL_ID;
-  const id = named ? findSession(home, named) : last ? lastSession(home, root, warn, isTalk) : undefined;
+  const isTalk = (id: string) => tryTo(() => readSession(place, id).header.model) !== NO_MODEL_ID;
+  const id = named ? findSession(place, named) : last ? lastSession(place, root, warn, isTalk) : undefined;
   if (last && !id) warn("There is no earlier session in this folder; this is a new one.");
   const session = id && !cli.values.has("fork") && !cli.values.has("no-session") ? openOr(id) : undefined;
-  const from = session ?? (id ? readSession(home, id) : undefined);
+  const from = session ?? (id ? readSession(place, id) : undefined);
   try {
     const model = await chooseModel(core, (from && modelOfSession(from)) || undefined);
     if (model === undefined) return undefined;
@@ -92,10 +95,10 @@ export async function openConversation(core: Core, cli: CommandLine): Promise<Li
   /** Where nothing can be written, the conversation continues unsaved. */
   function openOr(id: string): Session | undefined {
     try {
-      return openSession(home, id, warn);
+      return openSession(place, id, warn);
     } catch (error) {
       if (!/^(EROFS|ENOSPC|EDQUOT|EACCES|EPERM)$/.test(codeOf(error))) throw error;
-      warn(`${fileFault("save to", sessionFile(home, id), error).message} ${UNSAVED}`);
+      warn(`${fileFault("save to", nameOf(place, id), error).message} ${UNSAVED}`);
       core.options.save = false;
       core.unsavable = true;
       return undefined;

@@ -27,8 +27,7 @@ export async function runFlag(core: Core, cli: CommandLine, flag: Flag): Promise
   chat.past = lastValue(cli, "session") ?? true;
   const apart = value === true && flag.optional && cli.words.shift(); // --undo 2 works like --undo=2
   const wants = flag.value ? "one value. Quote it" : "no value. Leave it out";
-  if (cli.words.length && !flag.value?.endsWith(" [WORDS]"))
-    throw usage(`Cannot use '${cli.words.join(" ")}': --${flag.name} takes ${wants}.`);
+  if (cli.words.length && !flag.value?.includes(" ")) throw usage(`Cannot use '${cli.words.join(" ")}': --${flag.name} takes ${wants}.`);
   const result = await flag.run!(apart || value, createCtx(core, chat), cli);
   closeChat(core, chat);
   return printResult(io, cli, result);

@@ -12,6 +12,12 @@ export const SELF_URL = pathToFileURL(ZZ_FOLDER).href;
 export const IS_BUILT = path.basename(ZZ_FOLDER) === "dist";
 export const PACKAGE_FOLDER = IS_BUILT ? path.dirname(ZZ_FOLDER) : ZZ_FOLDER;
 
+/** What plugins import by these names, wherever they lie. */
+export const lentModules = (): Record<string, string> => ({
+  zz: `${SELF_URL}/${IS_BUILT ? "kernel.js" : "zz.ts"}`,
+  "zz/text": `${SELF_URL}/${IS_BUILT ? "text.js" : "sdk/text.ts"}`,
+});
+
 /** A checkout is its own home; an installed zz uses ~/.zz. */
 export function homeFolder(env: NodeJS.ProcessEnv): string {
   if (env.ZZ_HOME) return path.resolve(env.ZZ_HOME);

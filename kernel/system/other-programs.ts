@@ -9,6 +9,7 @@ import { codeOf, fault } from "../text/faults.ts";
 import { isInside } from "../text/read-quietly.ts";
 import { tryTo } from "../text/words.ts";
 import { fileFault, followLinks } from "./atomic-write.ts";
+import { lentModules, SELF_URL } from "./installation.ts";
 
 const ENDINGS = process.platform === "win32" ? [".exe", ".cmd", ".bat", ""] : [""];
 /** Where the system keeps its programs, and where links there lead. */
@@ -82,6 +83,16 @@ function started<P extends ChildProcess>(name: string, start: () => P): P {
   throw cannot({ code: "EMFILE" });
 }
 
+/** Makes zz's own modules those of a plugin's process, too. */
+function lending(): string {
+  const code = `import { registerHooks } from "node:module";
+    const own = ${JSON.stringify(lentModules())};
+    const isLent = (name, { parentURL = "" }) => /^(zod|typebox)(\\/|$)/.test(name) && !parentURL.includes("/node_modules/");
+    registerHooks({ resolve: (name, from, next) => Object.hasOwn(own, name) ? { url: own[name], shortCircuit: true }
+      : next(name, isLent(name, from) ? { ...from, parentURL: "${SELF_URL}/zz.ts" } : from) });`;
+  return `data:text/javascript,${encodeURIComponent(code)}`;
+}
+
 /** Programs, as a project's plugins and tools may start them. */
 export function programs(root: string, own: NodeJS.ProcessEnv = process.env): Programs {
   const clean = (env: NodeJS.ProcessEnv, judge = judgeOf(root)) => ({ ...env, PATH: safePath(root, env.PATH ?? own.PATH, judge) });
@@ -102,8 +113,11 @@ export function programs(root: string, own: NodeJS.ProcessEnv = process.env): Pr
       return starters().spawnSync(program, args, { cwd: root, ...how, shell: false, encoding: "buffer", env });
     },
     fork(file, how: ForkOptions = {}): ChildProcess {
-      const all = { cwd: root, ...how, execPath: process.execPath, env: clean(how.env ?? own) };
-      return started("node", () => starters().fork(file instanceof URL ? fileURLToPath(file) : file, [], all));
+      const name = file instanceof URL ? fileURLToPath(file) : file;
+      const flags = how.execArgv ?? process.execArgv;
+      const execArgv = name.endsWith(".ts") ? [...flags, `--import=${lending()}`] : flags; // what was built has all in it
+      const all = { cwd: root, ...how, execArgv, execPath: process.execPath, env: clean(how.env ?? own) };
+      return started("node", () => starters().fork(name, [], all));
     },
   };
 }

@@ -21,9 +21,21 @@ export function nearest(name: string, known: Iterable<string>): string | undefin
 }
 /** The one of several values that was probably meant, for the end of a sentence. */
 export function nearestAllowed(values: readonly unknown[] = [], value: unknown): string {
-  const near = typeof value === "string" ? nearest(shortenName(value), values.map(String)) : undefined;
-  return near === undefined || near === value ? "" : `; nearest to "${shortenName(value as string)}" is "${near}"`;
+  const names = values.map(String);
+  const near = meantBySwitch(names, value) ?? (typeof value === "string" ? nearest(shortenName(value), names) : "");
+  return !near || near === value ? "" : `; nearest to "${shortenName(String(value))}" is "${near}"`;
 }
+
+/** Of words that switch something on or off, the allowed one that does the same, and never one that does the opposite. "": none does. */
+function meantBySwitch(values: string[], value: unknown): string | undefined {
+  const word = String(value).toLowerCase();
+  const side = SWITCHES.find((words) => words.includes(word));
+  return side && (side.find((other) => values.includes(other)) ?? "");
+}
+const SWITCHES = [
+  ["on", "true", "yes", "1", "enable", "enabled", "auto", "always"],
+  ["off", "false", "no", "0", "disable", "disabled", "none", "never"],
+];
 
 /** A name, shortened for messages: a file may contain very long ones. */
 export const shortenName = (name: string): string => name.slice(0, 60).replace(/\s+/g, " ");

@@ -15,17 +15,17 @@ export function namesIn(ctx: Ctx): Names {
   return names;
 }
 
-export function keepName(ctx: Ctx, editorName: string, own: string): void {
+export function keepName(ctx: Ctx, editorName: string, name: string): void {
   ctx.keep(FILE, (text) => {
-    const all = { ...parsed(text), [editorName]: own };
-    return `${JSON.stringify(Object.fromEntries(Object.entries(all).slice(-MAX_NAMES)), null, 2)}\n`;
+    const allNames = { ...parsed(text), [editorName]: name };
+    return `${JSON.stringify(Object.fromEntries(Object.entries(allNames).slice(-MAX_NAMES)), null, 2)}\n`;
   });
 }
 
 function parsed(text: string): Names {
   try {
     const names = JSON.parse(text);
-    return Object.fromEntries(Object.entries(names).filter(([, own]) => typeof own === "string")) as Names;
+    return Object.fromEntries(Object.entries(names).filter(([, name]) => typeof name === "string")) as Names;
   } catch {
     return {};
   }

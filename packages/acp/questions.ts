@@ -17,7 +17,7 @@ export function askThrough(talk: Talk): Person {
     ask: (question, keys) => (keys ? choose(talk, question, keys) : askForText(talk, question)),
     note: (text) => void tell(talk, textUpdate("agent_message_chunk", `${text}\n\n`)),
     pick: (question, choices) => pick(talk, question, choices),
-    goOn: async (why) => (await choose(talk, `Stopped: ${why}. Go on?`, "yn")) === "y",
+    goOn: async (reason) => (await choose(talk, `Stopped: ${reason}. Go on?`, "yn")) === "y",
   };
 }
 
@@ -59,9 +59,9 @@ async function request(
 ): Promise<string | undefined> {
   const params = { sessionId: talk.id, ...what };
   try {
-    const how = { cancellationSignal: talk.turn.signal, stopWaitingOnCancel: true };
+    const options = { cancellationSignal: talk.turn.signal, stopWaitingOnCancel: true };
     const method = acp.methods.client.session.requestPermission;
-    const { outcome } = await talk.editor.request<acp.RequestPermissionResponse>(method, params, how);
+    const { outcome } = await talk.editor.request<acp.RequestPermissionResponse>(method, params, options);
     return outcome.outcome === "selected" ? outcome.optionId : undefined;
   } catch {
     return undefined; // the editor is gone, or cancelled the turn
@@ -90,7 +90,7 @@ async function askForText({ editor, id, can, turn }: Talk, question: string): Pr
 }
 
 async function pick(talk: Talk, question: string, choices: readonly (string | Choice)[]): Promise<string | undefined> {
-  const named = choices.map((one) => (typeof one === "string" ? { name: one } : one));
+  const named = choices.map((choice) => (typeof choice === "string" ? { name: choice } : choice));
   const options = named.map(({ name, description }, i) => ({
     optionId: String(i),
     name: description ? `${name}: ${description}` : name,

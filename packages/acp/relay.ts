@@ -87,8 +87,8 @@ async function obey(state: Relay, line: string): Promise<void> {
     const result = await handle(state, message);
     if (id !== undefined && result !== undefined) send(state, { id, result });
   } catch (thrown) {
-    const { code = CODES.internal, message: why } = thrown as Error & { code?: number };
-    if (id !== undefined) send(state, { id, error: { code, message: state.zz.veil(why) } });
+    const { code = CODES.internal, message: reason } = thrown as Error & { code?: number };
+    if (id !== undefined) send(state, { id, error: { code, message: state.zz.veil(reason) } });
   }
 }
 
@@ -150,7 +150,7 @@ async function begin(state: Relay, message: Message, id?: string): Promise<undef
   if (id && state.sessions.has(id)) await close(state, id);
   if (state.live.size >= MAX_SESSIONS)
     throw refusal(CODES.request, `Cannot begin a session: ${MAX_SESSIONS} are open. Close one with session/close.`);
-  const flags = process.argv.slice(2).filter((one) => one !== "--acp");
+  const flags = process.argv.slice(2).filter((flag) => flag !== "--acp");
   const args = [process.argv[1]!, ...flags, "--acp-session", "--no-stdin", "--cwd", params.cwd];
   const child = state.zz.programs.start(
     process.execPath,
@@ -192,15 +192,15 @@ function receive(state: Relay, session: Session, message: Message): void {
 /** Passes the editor's answer to the session that asked. */
 function answer(state: Relay, message: Message): void {
   const [, number, id] = /^(\d+) (.*)$/s.exec(String(message.id)) ?? [];
-  const session = [...state.live].find((one) => one.number === Number(number));
-  const own: unknown = tryTo(() => JSON.parse(id ?? "")); // an editor may answer what nobody asked
-  if (session && own !== undefined) session.process.send({ ...message, id: own } as Message, () => {});
+  const session = [...state.live].find((candidate) => candidate.number === Number(number));
+  const ownId: unknown = tryTo(() => JSON.parse(id ?? "")); // an editor may answer what nobody asked
+  if (session && ownId !== undefined) session.process.send({ ...message, id: ownId } as Message, () => {});
 }
 
 /** Answers the editor's open requests to a session whose process ended. */
 function ended(state: Relay, session: Session): void {
   state.live.delete(session);
-  for (const [id, one] of state.sessions) if (one === session) state.sessions.delete(id);
+  for (const [id, other] of state.sessions) if (other === session) state.sessions.delete(id);
   const error = {
     code: CODES.internal,
     message: "The process of this session ended. Load it again, or begin a new one.",
@@ -226,10 +226,10 @@ async function close(state: Relay, id: string): Promise<object> {
 }
 
 function list({ ctx }: Relay, { cwd }: Record<string, any>): object {
-  const all = ctx.sessions.list().filter(({ root }) => !cwd || root === cwd);
+  const listedSessions = ctx.sessions.list().filter(({ root }) => !cwd || root === cwd);
   const editorNames = new Map(Object.entries(namesIn(ctx)).map(([name, own]) => [own, name]));
   return {
-    sessions: all.map(({ id, root, title, used }) => ({
+    sessions: listedSessions.map(({ id, root, title, used }) => ({
       sessionId: editorNames.get(id) ?? id,
       cwd: root,
       title,
@@ -241,8 +241,8 @@ function list({ ctx }: Relay, { cwd }: Record<string, any>): object {
 async function remove(state: Relay, id: string): Promise<object> {
   await close(state, id);
   const { sessions } = state.ctx;
-  const own = namesIn(state.ctx)[id] ?? id;
-  if (sessions.list().some((one) => one.id === own)) sessions.remove(own);
+  const ownName = namesIn(state.ctx)[id] ?? id;
+  if (sessions.list().some((session) => session.id === ownName)) sessions.remove(ownName);
   return {};
 }
 

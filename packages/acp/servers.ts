@@ -8,25 +8,25 @@ const MAX_NAME = 28;
 export async function lendServers(given: readonly McpServer[], ctx: Ctx): Promise<void> {
   if (!given.length) return;
   const servers: Record<string, object> = {};
-  for (const one of given) {
-    if ("type" in one && one.type !== "http")
+  for (const server of given) {
+    if ("type" in server && server.type !== "http")
       ctx.note(
-        `The editor's MCP server '${one.name}' is left out: zz speaks MCP over stdio and HTTP, not over '${one.type}'.`,
+        `The editor's MCP server '${server.name}' is left out: zz speaks MCP over stdio and HTTP, not over '${server.type}'.`,
       );
-    else servers[unused(plainName(one.name), servers)] = configOf(one);
+    else servers[unused(plainName(server.name), servers)] = configOf(server);
   }
   const mcpServers = ctx.service("mcpServers");
   if (mcpServers) await mcpServers.add(servers, ctx);
-  else ctx.note("The editor's MCP servers are left out: the plugin 'mcp' is off. /plugins on mcp turns it on.");
+  else ctx.note("The editor's MCP servers are left out: the plugin 'mcp' is off. /plugins enable mcp turns it on.");
 }
 
-const configOf = (one: McpServer): object =>
-  "url" in one
-    ? { url: one.url, headers: valuesOf(one.headers) }
-    : { command: one.command, args: one.args, env: valuesOf(one.env) };
+const configOf = (server: McpServer): object =>
+  "url" in server
+    ? { url: server.url, headers: valuesOf(server.headers) }
+    : { command: server.command, args: server.args, env: valuesOf(server.env) };
 
-const valuesOf = (all: { name: string; value: string }[]): Record<string, string> =>
-  Object.fromEntries(all.map(({ name, value }) => [name, value]));
+const valuesOf = (variables: { name: string; value: string }[]): Record<string, string> =>
+  Object.fromEntries(variables.map(({ name, value }) => [name, value]));
 
 /** An editor's name for a server, as zz can use it: at the start of tool names. */
 function plainName(name: string): string {

@@ -193,27 +193,27 @@ function watch(talk: Talk): void {
   });
   zz.wrap(
     "call",
-    async (call, next, its) => {
-      if (Object.values(call.args).some((one) => typeof one === "function")) return next(call); // between plugins
+    async (call, next, callCtx) => {
+      if (Object.values(call.args).some((arg) => typeof arg === "function")) return next(call); // between plugins
       const state: Running = { id: call.id || randomUUID(), changes: [], unsaved: [] };
-      await tell(talk, startOf(its, state.id, call));
+      await tell(talk, startOf(callCtx, state.id, call));
       const result = await running
         .run(state, () => next(call))
         .catch(async (error: Error) => {
-          await tell(talk, answerOf(its, state, { text: sentenceOf(error), failed: true }));
+          await tell(talk, answerOf(callCtx, state, { text: sentenceOf(error), failed: true }));
           throw error;
         });
-      await tell(talk, answerOf(its, state, result));
+      await tell(talk, answerOf(callCtx, state, result));
       return state.unsaved.length ? { ...result, text: [result.text, ...state.unsaved].join("\n") } : result;
     },
     "first",
   );
-  zz.wrap("gate", async (judged, next, its) => {
+  zz.wrap("gate", async (judged, next, gateCtx) => {
     const state = running.getStore();
-    const names = [...(judged.needs.write ?? []), ...(judged.needs.read ?? [])].map((one) =>
-      typeof one === "string" ? one : one.name,
+    const names = [...(judged.needs.write ?? []), ...(judged.needs.read ?? [])].map((need) =>
+      typeof need === "string" ? need : need.name,
     );
-    const files = [...new Set(names)].slice(0, 20).map((name) => its.permissions.place(name));
+    const files = [...new Set(names)].slice(0, 20).map((name) => gateCtx.permissions.place(name));
     if (state && files.length)
       await tell(talk, {
         sessionUpdate: "tool_call_update",
@@ -252,9 +252,9 @@ async function unsavedText({ can, ctx, editor, id }: Talk, file: string): Promis
   try {
     if (!fs.statSync(file).isFile()) return undefined;
     const saved = fs.readFileSync(file, "utf8");
-    const how = { cancellationSignal: ctx.io.clock.limit(PATIENCE_MS), stopWaitingOnCancel: true };
+    const options = { cancellationSignal: ctx.io.clock.limit(PATIENCE_MS), stopWaitingOnCancel: true };
     const method = acp.methods.client.fs.readTextFile;
-    const { content } = await editor.request<acp.ReadTextFileResponse>(method, { sessionId: id, path: file }, how);
+    const { content } = await editor.request<acp.ReadTextFileResponse>(method, { sessionId: id, path: file }, options);
     return content === saved ? undefined : content;
   } catch {
     return undefined; // the editor does not know the file

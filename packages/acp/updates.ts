@@ -36,7 +36,7 @@ export function titleOf({ about }: Ctx, name: string, args: Call["args"]): strin
   const words =
     about.line({ name, args }) ??
     Object.values(args)
-      .filter((one) => typeof one === "string")
+      .filter((text) => typeof text === "string")
       .join(" ");
   return clip(oneLine(words ? `${name} ${words}` : name), TITLE_CHARS);
 }
@@ -48,7 +48,7 @@ const KINDS: [RegExp, ToolKind][] = [
   [/fetch|^web_/, "fetch"],
 ];
 export function kindOf({ about }: Ctx, name: string): ToolKind {
-  const tool = about.tools.find((one) => one.name === name);
+  const tool = about.tools.find((candidate) => candidate.name === name);
   const named = KINDS.find(([pattern]) => pattern.test(name))?.[1];
   return named ?? ({ read: "read", change: "edit", run: "execute" } as const)[tool?.kind ?? "run"];
 }
@@ -113,7 +113,9 @@ export function optionsWith({ chat }: Ctx, models: readonly Model[]): SessionCon
 /** The messages of a conversation that is loaded again. */
 export function historyOf(ctx: Ctx): Update[] {
   const { messages } = ctx.chat;
-  const results = new Map(messages.flatMap((one) => (one.role === "tool" ? [[one.id, one] as const] : [])));
+  const results = new Map(
+    messages.flatMap((message) => (message.role === "tool" ? [[message.id, message] as const] : [])),
+  );
   return messages.flatMap((message): Update[] => {
     if (message.role === "user") return message.aside ? [] : [textUpdate("user_message_chunk", message.text)];
     if (message.role === "tool") return [];

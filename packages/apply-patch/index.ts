@@ -35,7 +35,7 @@ export default (zz: Zz) =>
 /** The files that the patch reads. None if the patch is unreadable, since run() reports what is wrong with it. */
 function pathsRead(patch: string): string[] {
   try {
-    return [...new Set(parsePatch(patch).flatMap(({ kind, path }) => (kind === "add" ? [] : [path])))];
+    return [...new Set(parsePatch(patch).flatMap(({ action, path }) => (action === "add" ? [] : [path])))];
   } catch {
     return [];
   }
@@ -47,13 +47,13 @@ async function applyToFile(
   existing: Map<string, boolean>,
   inConversation: boolean,
 ): Promise<Applied> {
-  const { kind, path, to, hunks } = change;
+  const { action, path, to, hunks } = change;
   const exists = (name: string) => existing.get(files.path(name)) ?? existsSync(files.path(name));
   const set = (name: string, is: boolean) => existing.set(files.path(name), is);
   const mustBeRead = inConversation && !existing.has(files.path(path)); // unless this patch wrote it
-  const text = async () => (hunks.length && kind !== "add" ? await textOf(path, files, mustBeRead) : "");
+  const text = async () => (hunks.length && action !== "add" ? await textOf(path, files, mustBeRead) : "");
   const before = exists(path) ? await text() : undefined;
-  if (before === undefined && kind !== "add") await refuseMissing(change, files);
+  if (before === undefined && action !== "add") await refuseMissing(change, files);
   const after = applyChange(before, change);
   if (to && exists(to))
     throw new Error(`Cannot move '${path}' to '${to}': it exists already. Nothing was changed. Choose another name.`);
@@ -65,17 +65,17 @@ async function applyToFile(
   else if (after !== before) await files.write(to ?? path, Buffer.from(after));
   set(to ?? path, after !== undefined);
   const kept = before === after && !to;
-  const what = to ? "moved" : after === undefined ? "deleted" : before === undefined ? "created" : "edited";
-  return { path, did: kept ? "unchanged" : what, ...(to && { to }), hunks: before === after ? 0 : hunks.length };
+  const outcome = to ? "moved" : after === undefined ? "deleted" : before === undefined ? "created" : "edited";
+  return { path, did: kept ? "unchanged" : outcome, ...(to && { to }), hunks: before === after ? 0 : hunks.length };
 }
 
 /** Suggests files of the same name, since wrong paths are often wrong only in their folder. */
-async function refuseMissing({ kind, path, hunks }: FileChange, files: Ctx["files"]): Promise<void> {
+async function refuseMissing({ action, path, hunks }: FileChange, files: Ctx["files"]): Promise<void> {
   if (hunks.length && hunks.every(({ fresh }) => fresh)) return;
   const base = `/${path.split("/").at(-1)}`;
-  const like = (await files.list().catch(() => [])).filter((file) => `/${file}`.endsWith(base)).slice(0, 3);
-  const hint = like.length ? `Did you mean ${like.map((file) => `'${file}'`).join(" or ")}?` : "Check the path.";
-  throw new Error(`Cannot ${kind} '${path}': no such file. Nothing was changed. ${hint}`);
+  const similar = (await files.list().catch(() => [])).filter((file) => `/${file}`.endsWith(base)).slice(0, 3);
+  const hint = similar.length ? `Did you mean ${similar.map((file) => `'${file}'`).join(" or ")}?` : "Check the path.";
+  throw new Error(`Cannot ${action} '${path}': no such file. Nothing was changed. ${hint}`);
 }
 
 async function textOf(path: string, files: Ctx["files"], mustBeRead: boolean): Promise<string> {
@@ -84,8 +84,8 @@ async function textOf(path: string, files: Ctx["files"], mustBeRead: boolean): P
     throw new Error(
       `Cannot patch '${path}': it was not read in this conversation. Nothing was changed. Read it first.`,
     );
-  const refuse = (why: string) =>
-    new Error(`Cannot patch '${path}': ${why}. Nothing was changed. Leave this file out of the patch.`);
+  const refuse = (reason: string) =>
+    new Error(`Cannot patch '${path}': ${reason}. Nothing was changed. Leave this file out of the patch.`);
   if (bytes.includes(0)) throw refuse("it is binary");
   try {
     return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
@@ -95,13 +95,13 @@ async function textOf(path: string, files: Ctx["files"], mustBeRead: boolean): P
 }
 
 function resultText(did: Applied[], changes: FileChange[]): string {
-  const made = did.filter((one) => one.did !== "unchanged");
-  const kept = did.filter((one) => one.did === "unchanged").map(({ path }) => visible(path));
+  const applied = did.filter((file) => file.did !== "unchanged");
+  const kept = did.filter((file) => file.did === "unchanged").map(({ path }) => visible(path));
   const modes = changes.flatMap(({ path, to, mode }) => (mode ? [`${visible(to ?? path)} (${mode})`] : []));
   return [
-    made.length && `Applied: ${listed(made.map(phrase))}.`,
+    applied.length && `Applied: ${listed(applied.map(phrase))}.`,
     kept.length &&
-      `${made.length ? "Unchanged, since it was there already" : "Nothing to change: it is there already"}: ${listed(kept)}.`,
+      `${applied.length ? "Unchanged, since it was there already" : "Nothing to change: it is there already"}: ${listed(kept)}.`,
     modes.length && `Modes were not set: ${listed(modes)}.`,
   ]
     .filter(Boolean)

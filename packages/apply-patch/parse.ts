@@ -3,7 +3,7 @@
 // the nearest of several places, and neither can say what did not match.
 
 export interface FileChange {
-  kind: "add" | "update" | "delete";
+  action: "add" | "update" | "delete";
   path: string;
   to?: string; // moved there
   mode?: string; // requested, but a tool cannot set it
@@ -55,8 +55,8 @@ export function parsePatch(text: string): FileChange[] {
   return changes;
 }
 
-export const unusable = (why: string, next: string): Error =>
-  new Error(`Cannot use the patch: ${why}. Nothing was changed. ${next}`);
+export const unusable = (reason: string, next: string): Error =>
+  new Error(`Cannot use the patch: ${reason}. Nothing was changed. ${next}`);
 
 /** A line of the patch, quoted in an error. */
 const quote = (line: string): string => `'${line.length > 120 ? `${line.slice(0, 120)}…` : line.trimEnd()}'`;
@@ -77,29 +77,29 @@ function unfence(lines: string[]): string[] {
   if (fence < 0) return lines;
   const start = lines.findIndex((line) => START.test(line));
   let inside = start >= 0 && start < fence;
-  const [kept, left]: [string[], string[]] = [[], []];
+  const [kept, outside]: [string[], string[]] = [[], []];
   for (const line of lines)
     if (isFence(line)) inside = !inside;
-    else (inside ? kept : left).push(line);
-  return left.some((line) => START.test(line)) ? lines.filter((line) => !isFence(line)) : kept;
+    else (inside ? kept : outside).push(line);
+  return outside.some((line) => START.test(line)) ? lines.filter((line) => !isFence(line)) : kept;
 }
 
 /** `apply_patch <<'EOF'` … `EOF` */
 function unheredoc(lines: string[]): string[] {
-  const at = lines.findIndex((line) => line.trim());
-  const first = lines[at] ?? "";
+  const index = lines.findIndex((line) => line.trim());
+  const first = lines[index] ?? "";
   const tag = START.test(first) ? undefined : HEREDOC.exec(first)?.[2];
   if (!tag) return lines;
   if (/\bcd\s/.test(first))
     throw unusable(`${quote(first)} changes the folder`, "Send the patch alone, with paths relative to the project.");
   const close = new RegExp(`^\\s*${tag}["')\\s]*$`);
-  const end = lines.findIndex((line, i) => i > at && close.test(line));
+  const end = lines.findIndex((line, i) => i > index && close.test(line));
   if (end >= 0 && lines.slice(end).some((line) => START.test(line)))
     throw unusable(
       `there is more of it after the line ${quote(lines[end]!)}`,
       "Send the patch alone, without a command.",
     );
-  return lines.slice(at + 1, end < 0 ? undefined : end);
+  return lines.slice(index + 1, end < 0 ? undefined : end);
 }
 
 // ── *** Begin Patch ──
@@ -113,17 +113,17 @@ function parseSections(lines: string[]): FileChange[] {
   const changes: FileChange[] = [];
   let change: FileChange | undefined;
   let inPatch = false;
-  for (let at = 0; at < lines.length; ) {
-    const line = lines[at]!;
+  for (let index = 0; index < lines.length; ) {
+    const line = lines[index]!;
     const section = SECTION.exec(line);
     const move = MOVE.exec(line);
     if (section) {
-      const kind = section[1]!.toLowerCase() as FileChange["kind"];
-      changes.push((change = { kind, path: nameIn(section[2]!), hunks: [] }));
+      const action = section[1]!.toLowerCase() as FileChange["action"];
+      changes.push((change = { action, path: nameIn(section[2]!), hunks: [] }));
     } else if (PATCH_MARKER.test(line)) {
       change = undefined;
       inPatch = /begin/i.test(line);
-    } else if (move && change?.kind === "update" && !change.hunks.length) change.to = nameIn(move[1]!);
+    } else if (move && change?.action === "update" && !change.hunks.length) change.to = nameIn(move[1]!);
     else if (LAST.test(line) && change) markEndOfFile(change);
     else if (line.startsWith("***") || (!change && (inPatch ? /^([+-]|@@)/ : /^@@/).test(line)))
       throw unusable(
@@ -131,13 +131,13 @@ function parseSections(lines: string[]): FileChange[] {
         "Begin each file with *** Add File:, *** Update File: or *** Delete File:.",
       );
     else if (change && line.trim()) {
-      if (!change.hunks.length && isPair(lines, at)) at += 2; // the headers of a diff, repeated
-      const [hunk, next] = readHunk(lines, at, false);
+      if (!change.hunks.length && isPair(lines, index)) index += 2; // the headers of a diff, repeated
+      const [hunk, next] = readHunk(lines, index, false);
       change.hunks.push(hunk);
-      at = next;
+      index = next;
       continue;
     }
-    at++;
+    index++;
   }
   return changes.map(assertValid);
 }
@@ -165,11 +165,11 @@ const HEADERS: Header[] = [
 const OTHER = /^(diff |Index: |index [0-9a-f]+\.\.|(dis)?similarity index |={20,}|Only in )/;
 /** How a mail of git format-patch begins; it ends with `-- ` and a version. */
 const MAIL = /^From [0-9a-f]{7,} /;
-const isSignature = (lines: string[], at: number): boolean =>
-  /^-- ?$/.test(lines[at] ?? "") && /^\d+\.\d/.test(lines[at + 1] ?? "");
+const isSignature = (lines: string[], index: number): boolean =>
+  /^-- ?$/.test(lines[index] ?? "") && /^\d+\.\d/.test(lines[index + 1] ?? "");
 
-const refuse = (why: string, next: string): never => {
-  throw unusable(why, next);
+const refuse = (reason: string, next: string): never => {
+  throw unusable(reason, next);
 };
 function textOnly(mode: string): true {
   if (mode === "160000") refuse("it changes a submodule", "Update the submodule by git.");
@@ -189,14 +189,14 @@ function parseDiff(lines: string[]): FileChange[] {
     sections.push({ ...names, hunks: [] });
     return sections.at(-1)!;
   };
-  for (let at = 0; at < lines.length; at++) {
-    const line = lines[at]!;
+  for (let index = 0; index < lines.length; index++) {
+    const line = lines[index]!;
     const section = sections.at(-1);
     const header = HEADERS.find(([pattern]) => pattern.test(line));
     if (line.startsWith("diff --git ")) open(nameOfBoth(line.slice("diff --git ".length).trimEnd()));
     else if (line.startsWith("Index: ")) open();
-    else if (isPair(lines, at)) {
-      const [old, newName] = [nameIn(line.slice(4)), nameIn(lines[++at]!.slice(4))];
+    else if (isPair(lines, index)) {
+      const [old, newName] = [nameIn(line.slice(4)), nameIn(lines[++index]!.slice(4))];
       const next = !section || section.hunks.length || section.old ? open() : section;
       Object.assign(next, { old, new: newName });
     } else if (header) {
@@ -204,11 +204,11 @@ function parseDiff(lines: string[]): FileChange[] {
       header[1](next, header[0].exec(line)![1]!);
     } else if (line.startsWith("@@")) {
       if (!section) throw unusable("it does not name the file", "Put --- a/FILE and +++ b/FILE before the first @@.");
-      const [hunk, next] = readHunk(lines, at, true);
+      const [hunk, next] = readHunk(lines, index, true);
       section.hunks.push(hunk);
-      at = next - 1;
+      index = next - 1;
     } else if (MAIL.test(line)) inMail = true;
-    else if (section && !inMail && /^[+-]/.test(line) && !isSignature(lines, at))
+    else if (section && !inMail && /^[+-]/.test(line) && !isSignature(lines, index))
       throw unusable(`${quote(line)} stands outside of a hunk`, "Put a line of @@ before it.");
   }
   return sections
@@ -217,8 +217,8 @@ function parseDiff(lines: string[]): FileChange[] {
     .map(assertValid);
 }
 
-const isPair = (lines: string[], at: number): boolean =>
-  /^--- \S/.test(lines[at] ?? "") && /^\+\+\+ \S/.test(lines[at + 1] ?? "");
+const isPair = (lines: string[], index: number): boolean =>
+  /^--- \S/.test(lines[index] ?? "") && /^\+\+\+ \S/.test(lines[index + 1] ?? "");
 
 function toChange(section: Section): FileChange {
   const { from, to, mode, hunks } = section;
@@ -227,11 +227,11 @@ function toChange(section: Section): FileChange {
   const path = old ?? newName;
   if (!path) throw unusable("it does not name the file", "Put --- a/FILE and +++ b/FILE before the first @@.");
   const common = { hunks, ...(mode && { mode }) };
-  if (section.added || !old) return { kind: "add", path: newName ?? path, ...common };
-  if (section.deleted || !newName) return { kind: "delete", path, ...common };
-  if (old === newName) return { kind: "update", path, ...common };
-  if (from || to) return { kind: "update", path, to: newName, ...common };
-  if (old === `${newName}.orig`) return { kind: "update", path: newName, ...common };
+  if (section.added || !old) return { action: "add", path: newName ?? path, ...common };
+  if (section.deleted || !newName) return { action: "delete", path, ...common };
+  if (old === newName) return { action: "update", path, ...common };
+  if (from || to) return { action: "update", path, to: newName, ...common };
+  if (old === `${newName}.orig`) return { action: "update", path: newName, ...common };
   throw unusable(
     `it names two files for one change, '${old}' and '${newName}'`,
     `To move the file, write "rename from ${old}" and "rename to ${newName}" before it.`,
@@ -242,8 +242,8 @@ function namesOf({ name, old, new: newName }: Section): [string | undefined, str
   if (!old || !newName) return [name, name];
   const [a, b] = withoutPrefixes(old, newName);
   // The first line, `diff --git`, tells a folder from a prefix when the other name is /dev/null.
-  const known = name && `/${a ? old : newName}`.endsWith(`/${name}`) ? name : undefined;
-  return a && b ? [a, b] : [a && (known ?? a), b && (known ?? b)];
+  const gitName = name && `/${a ? old : newName}`.endsWith(`/${name}`) ? name : undefined;
+  return a && b ? [a, b] : [a && (gitName ?? a), b && (gitName ?? b)];
 }
 
 /** Names without the a/ and b/ of diffs, and without /dev/null. */
@@ -259,10 +259,10 @@ function withoutPrefixes(old: string, newName: string): [string | undefined, str
 }
 
 /** The name in `a/x b/x`; none if the two differ, since other headers name them then. */
-function nameOfBoth(both: string): { name?: string } {
-  const middle = (both.length - 1) / 2;
-  if (both[middle] !== " ") return {};
-  const [a, b] = withoutPrefixes(nameIn(both.slice(0, middle)), nameIn(both.slice(middle + 1)));
+function nameOfBoth(names: string): { name?: string } {
+  const middle = (names.length - 1) / 2;
+  if (names[middle] !== " ") return {};
+  const [a, b] = withoutPrefixes(nameIn(names.slice(0, middle)), nameIn(names.slice(middle + 1)));
   return a && a === b ? { name: a } : {};
 }
 
@@ -295,12 +295,12 @@ function unescapeName(quoted: string): string {
 const WITHOUT_PLACE = /^(\.\.\.|…|@@(\s|$)|[-+,.\d\s]+$)/;
 
 /** The hunk that starts at lines[at], and where it ends. */
-function readHunk(lines: string[], at: number, inDiff: boolean): [Hunk, number] {
+function readHunk(lines: string[], index: number, inDiff: boolean): [Hunk, number] {
   const hunk: Hunk = { header: "", anchors: [], atEnd: false, lines: [] };
   let counts: Counts | undefined;
   let start: number | undefined;
-  for (; lines[at]?.startsWith("@@"); at++) {
-    hunk.header = lines[at]!.trim();
+  for (; lines[index]?.startsWith("@@"); index++) {
+    hunk.header = lines[index]!.trim();
     const text = hunk.header
       .replace(/^@@\s*/, "")
       .replace(/@@$/, "")
@@ -309,7 +309,7 @@ function readHunk(lines: string[], at: number, inDiff: boolean): [Hunk, number] 
     if (from) [start, counts] = [Number(from), { old: Number(old ?? 1), new: Number(newName ?? 1) }];
     else if (text && !WITHOUT_PLACE.test(text)) hunk.anchors.push(text);
   }
-  const [body, next] = (counts && byCount(lines, at, counts)) ?? byContent(lines, at, inDiff);
+  const [body, next] = (counts && byCount(lines, index, counts)) ?? byContent(lines, index, inDiff);
   for (const line of body) addLine(hunk, line);
   hunk.atEnd = hunk.lines.some(({ eol }) => !eol);
   const hasOldLines = hunk.lines.some(({ sign }) => sign !== "+");
@@ -319,22 +319,23 @@ function readHunk(lines: string[], at: number, inDiff: boolean): [Hunk, number] 
 }
 
 /** Reads as many lines as the header says, if what follows agrees; this alone tells a removed `-- x` from a header. */
-function byCount(lines: string[], from: number, { ...left }: Counts): [string[], number] | undefined {
-  let at = from;
-  for (; left.old > 0 || left.new > 0; at++) {
-    const line = lines[at];
-    if (line === undefined || !/^[ +\\-]|^\r?$/.test(line) || (isNextFile(lines, at) && isSameName(lines, at))) return;
+function byCount(lines: string[], from: number, { ...remaining }: Counts): [string[], number] | undefined {
+  let index = from;
+  for (; remaining.old > 0 || remaining.new > 0; index++) {
+    const line = lines[index];
+    if (line === undefined || !/^[ +\\-]|^\r?$/.test(line) || (isNextFile(lines, index) && isSameName(lines, index)))
+      return;
     if (line.startsWith("\\ ")) continue;
-    if (!line.startsWith("+")) left.old--;
-    if (!line.startsWith("-")) left.new--;
+    if (!line.startsWith("+")) remaining.old--;
+    if (!line.startsWith("-")) remaining.new--;
   }
-  if (left.old || left.new) return;
-  if (lines[at]?.startsWith("\\ ")) at++;
-  let next = at;
+  if (remaining.old || remaining.new) return;
+  if (lines[index]?.startsWith("\\ ")) index++;
+  let next = index;
   while (next < lines.length && !lines[next]!.trim()) next++;
   const after = lines[next] ?? "";
   if (/^[ +-]/.test(after) && !isPair(lines, next)) return;
-  return [lines.slice(from, at), at];
+  return [lines.slice(from, index), index];
 }
 
 /** Reads up to the first line that cannot belong to a hunk, without the empty lines before that line. */
@@ -345,24 +346,24 @@ function byContent(lines: string[], from: number, inDiff: boolean): [string[], n
   while (end > from && /^\r?$/.test(lines[end - 1]!)) end--;
   return [lines.slice(from, end), next];
 
-  function ends(at: number): boolean {
-    const line = lines[at]!;
+  function ends(index: number): boolean {
+    const line = lines[index]!;
     if (line.startsWith("@@") || line.startsWith("***")) return true;
     if (!inDiff) return false;
     return (
-      isNextFile(lines, at) ||
-      isSignature(lines, at) ||
+      isNextFile(lines, index) ||
+      isSignature(lines, index) ||
       OTHER.test(line) ||
       HEADERS.some(([pattern]) => pattern.test(line))
     );
   }
 }
 
-const isNextFile = (lines: string[], at: number): boolean =>
-  isPair(lines, at) && Boolean(lines[at + 2]?.startsWith("@@"));
+const isNextFile = (lines: string[], index: number): boolean =>
+  isPair(lines, index) && Boolean(lines[index + 2]?.startsWith("@@"));
 
-function isSameName(lines: string[], at: number): boolean {
-  const [old, newName] = [nameIn(lines[at]!.slice(4)), nameIn(lines[at + 1]!.slice(4))];
+function isSameName(lines: string[], index: number): boolean {
+  const [old, newName] = [nameIn(lines[index]!.slice(4)), nameIn(lines[index + 1]!.slice(4))];
   const [a, b] = withoutPrefixes(old, newName);
   return a === b || a === undefined || b === undefined;
 }
@@ -387,15 +388,16 @@ function addLine({ lines, header }: Hunk, line: string): void {
 // ── checks ──
 
 function assertValid(change: FileChange): FileChange {
-  const { kind, path, to, mode, hunks } = change;
+  const { action, path, to, mode, hunks } = change;
   const lines = hunks.flatMap((hunk) => hunk.lines);
   if (to === path) delete change.to;
-  if (kind === "add") {
+  if (action === "add") {
     for (const line of lines) if (line.sign === " " && !line.text.trim()) line.sign = "+"; // its sign is missing
-    const other = lines.find(({ sign }) => sign !== "+");
-    if (other) throw unusable(`in the new file '${path}', ${quote(other.sign + other.text)} is not added`, ONLY_ADD);
+    const notAdded = lines.find(({ sign }) => sign !== "+");
+    if (notAdded)
+      throw unusable(`in the new file '${path}', ${quote(notAdded.sign + notAdded.text)} is not added`, ONLY_ADD);
   }
-  if (kind !== "update" || change.to) return change;
+  if (action !== "update" || change.to) return change;
   if (!hunks.length && mode) throw unusable(`it changes only the mode of '${path}'`, "Run chmod for that.");
   if (!lines.some(({ sign }) => sign !== " "))
     throw unusable(`it adds and removes no line in '${path}'`, "Mark the lines with '+' and '-'.");

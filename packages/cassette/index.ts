@@ -7,21 +7,21 @@ import type { Player, Recorder } from "./tape.ts";
 export default (zz: Zz) => {
   let recorder: Recorder | undefined;
   let player: Player | undefined;
-  const at = (value: unknown) => path.resolve(zz.io.cwd(), String(value));
+  const pathTo = (value: unknown) => path.resolve(zz.io.cwd(), String(value));
   const group = "asking";
   zz.flag({
     name: "record",
     value: "FILE",
     group,
     description: "keep in it what the model is sent and answers, without keys",
-    set: async (value) => void (recorder = (await import("./tape.ts")).record(at(value), zz.veil)),
+    set: async (value) => void (recorder = (await import("./tape.ts")).record(pathTo(value), zz.veil)),
   });
   zz.flag({
     name: "replay",
     value: "FILE",
     group,
     description: "answer from what was recorded in it, without a model",
-    set: async (value) => void (player = await (await import("./tape.ts")).play(at(value), String(value))),
+    set: async (value) => void (player = await (await import("./tape.ts")).play(pathTo(value), String(value))),
   });
   zz.wrap("fetch", (request, next) => {
     if (player) return player.answer(request);

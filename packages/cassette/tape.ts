@@ -20,7 +20,7 @@ const SHOWN = 60; // characters of a request, quoted in an error
 
 /** Records into a file. An earlier cassette is replaced; any other file is not. */
 export function record(file: string, veil: (text: string) => string): Recorder {
-  const cannot = (why: string) => usage(`Cannot record into '${file}': ${why}`);
+  const cannot = (reason: string) => usage(`Cannot record into '${file}': ${reason}`);
   if (existsSync(file) && !isCassette(file)) throw cannot("it exists and is not a cassette. Name another file.");
   try {
     writeWhole(file, `${JSON.stringify(FIRST)}\n`, 0o600);
@@ -50,12 +50,17 @@ export function record(file: string, veil: (text: string) => string): Recorder {
         return value === null ? [] : [[name, value] as const];
       });
       const kept: Exchange = { asked, status: answer.status, headers: Object.fromEntries(headers) };
-      const whole = async () => {
+      const wholeText = async () => {
         const text = await answer.text();
         write({ ...kept, pieces: [text] });
         return text;
       };
-      return { ...answer, body: tee(answer.body, kept), text: whole, json: async () => JSON.parse(await whole()) };
+      return {
+        ...answer,
+        body: tee(answer.body, kept),
+        text: wholeText,
+        json: async () => JSON.parse(await wholeText()),
+      };
     },
   };
 
@@ -77,9 +82,9 @@ export function record(file: string, veil: (text: string) => string): Recorder {
 
   /** The pieces as they came, unless they hold a secret, perhaps across two: then the whole answer, veiled. */
   function veiledPieces(pieces: Uint8Array[]): Exchange["pieces"] {
-    const whole = Buffer.concat(pieces).toString();
-    const veiled = veilEvents(veil(whole), veil);
-    return veiled === whole ? pieces.map(textOrBytes) : [veiled];
+    const original = Buffer.concat(pieces).toString();
+    const veiled = veilEvents(veil(original), veil);
+    return veiled === original ? pieces.map(textOrBytes) : [veiled];
   }
 }
 
@@ -89,10 +94,14 @@ export function record(file: string, veil: (text: string) => string): Recorder {
  */
 function veilEvents(text: string, veil: (text: string) => string): string {
   const places = new Map<string, { holder: Record<string, unknown>; name: string }[]>();
-  const collect = (value: unknown, at: string): void => {
+  const collect = (value: unknown, location: string): void => {
     for (const [name, inner] of Object.entries(Object(value)))
-      if (typeof inner !== "string") collect(inner, `${at}.${name}`);
-      else places.set(`${at}.${name}`, [...(places.get(`${at}.${name}`) ?? []), { holder: value as never, name }]);
+      if (typeof inner !== "string") collect(inner, `${location}.${name}`);
+      else
+        places.set(`${location}.${name}`, [
+          ...(places.get(`${location}.${name}`) ?? []),
+          { holder: value as never, name },
+        ]);
   };
   const lines = text.split("\n").map((line) => {
     const [, head = "", json] = /^(data: ?)?([[{].*)$/.exec(line) ?? [];
@@ -102,9 +111,9 @@ function veilEvents(text: string, veil: (text: string) => string): string {
   });
   let isVeiled = false;
   for (const parts of places.values()) {
-    const said = parts.map(({ holder, name }) => holder[name]).join("");
-    const shown = veil(said);
-    if (shown === said) continue;
+    const original = parts.map(({ holder, name }) => holder[name]).join("");
+    const shown = veil(original);
+    if (shown === original) continue;
     isVeiled = true;
     for (const [i, { holder, name }] of parts.entries()) holder[name] = i ? "" : shown;
   }
@@ -120,7 +129,7 @@ export async function play(file: string, shown: string): Promise<Player> {
       const { signal, method = "GET", url } = request;
       signal?.throwIfAborted();
       const key = keyOf({ method, url, ...bodyOf(request) });
-      const matching = exchanges.filter((one) => one.key === key);
+      const matching = exchanges.filter((candidate) => candidate.key === key);
       const match = matching.find(({ played }) => !played) ?? matching.at(-1);
       if (!match)
         throw usage(
@@ -129,10 +138,10 @@ export async function play(file: string, shown: string): Promise<Player> {
       match.played++;
       const { status = 200, headers = {}, pieces = [], error } = match.exchange;
       if (error && !match.exchange.pieces) throw errorFrom(error);
-      const all = pieces.map((piece) =>
+      const chunks = pieces.map((piece) =>
         typeof piece === "string" ? Buffer.from(piece) : Buffer.from(piece.base64, "base64"),
       );
-      const text = async () => Buffer.concat(all).toString();
+      const text = async () => Buffer.concat(chunks).toString();
       return {
         ok: status < 300,
         status,
@@ -140,7 +149,7 @@ export async function play(file: string, shown: string): Promise<Player> {
         json: async () => JSON.parse(await text()),
         headers: { get: (name) => headers[name.toLowerCase()] ?? null },
         body: (async function* () {
-          for (const bytes of all) {
+          for (const bytes of chunks) {
             signal?.throwIfAborted();
             yield bytes;
           }
@@ -152,7 +161,7 @@ export async function play(file: string, shown: string): Promise<Player> {
 }
 
 async function read(file: string, shown: string): Promise<Exchange[]> {
-  const cannot = (why: string) => usage(`Cannot replay '${shown}': ${why}`);
+  const cannot = (reason: string) => usage(`Cannot replay '${shown}': ${reason}`);
   let text: string;
   try {
     text = textIn(file);
@@ -165,8 +174,9 @@ async function read(file: string, shown: string): Promise<Exchange[]> {
   const { exchange } = await import("./exchange.ts");
   return lines.map((line, i) => {
     const { data, error } = exchange.safeParse(tryTo(() => JSON.parse(line)));
-    const at = error?.issues[0]?.path.join(".");
-    if (!data) throw cannot(`line ${i + 2} is not a recorded exchange${at && ` (see "${at}")`}. Record it again.`);
+    const location = error?.issues[0]?.path.join(".");
+    if (!data)
+      throw cannot(`line ${i + 2} is not a recorded exchange${location && ` (see "${location}")`}. Record it again.`);
     return data;
   });
 }
@@ -193,9 +203,9 @@ const bodyOf = ({ body }: Request): { body?: unknown } => {
  * itself tells the model (the time, the folder, the tools) does not count, since it is never the same twice.
  */
 function keyOf({ method, url, body }: Exchange["asked"]): string {
-  const said = saidIn(body);
+  const spoken = saidIn(body);
   const { model } = Object(body);
-  return JSON.stringify([method, pathOf(url), model ?? null, said ?? body ?? null]);
+  return JSON.stringify([method, pathOf(url), model ?? null, spoken ?? body ?? null]);
 }
 
 const pathOf = (url: string): string => tryTo(() => new URL(url).pathname) ?? url;
@@ -205,14 +215,14 @@ const BLOCK = /--- ([A-Z][A-Z ]*) ---\n[\s\S]*?\n--- END \1 ---\n*/g;
 function saidIn(body: unknown): string[] | undefined {
   const { messages, input, contents } = Object(body);
   const all = [messages, input, contents].find(Array.isArray);
-  return all?.flatMap((one: any) => {
-    const role = one?.role ?? one?.type;
+  return all?.flatMap((message: any) => {
+    const role = message?.role ?? message?.type;
     if (role === "system" || role === "developer") return [];
-    const own = textsIn(one?.content ?? one?.parts ?? "")
+    const messageText = textsIn(message?.content ?? message?.parts ?? "")
       .join("\n")
       .replace(BLOCK, "")
       .trim();
-    return own ? [`${role}: ${role === "tool" ? "" : own}`] : [];
+    return messageText ? [`${role}: ${role === "tool" ? "" : messageText}`] : [];
   });
 }
 

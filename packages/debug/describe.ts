@@ -1,6 +1,5 @@
 // How the log describes requests, messages and calls.
 import fs from "node:fs";
-import path from "node:path";
 import type { Call, ChatRequest, Ctx, Message, Part } from "zz";
 import { tokensOf } from "zz/text";
 
@@ -11,22 +10,22 @@ export const sizeOf = (text: string): Size => ({ chars: text.length, tokens: tok
 export function describePrompt({ system, task }: ChatRequest, { chat }: Ctx): Record<string, unknown> {
   const kept = chat.tree().branch.findLast(({ type }) => type === "prompt")?.layers as Part[] | undefined;
   const layers: (Size & { name: string; slot: string; owner: string })[] = [];
-  let at = 0;
+  let offset = 0;
   for (const { name, slot, owner, text } of kept ?? []) {
-    const from = system.indexOf(text, at);
+    const from = system.indexOf(text, offset);
     if (from < 0) continue;
-    addText(at, from);
+    addText(offset, from);
     layers.push({ name, slot, owner, ...sizeOf(text) });
-    at = from + text.length;
+    offset = from + text.length;
   }
-  addText(at, system.length);
+  addText(offset, system.length);
   const updates = task === "chat" ? chat.messages.flatMap((message) => Object.entries(newsOf(message))) : [];
   const news = updates.map(([name, text]) => ({ name, ...sizeOf(text) }));
   return { ...sizeOf(system), layers, ...(news.length && { news }), text: system };
 
   function addText(from: number, to: number): void {
-    const other = system.slice(from, to).trim();
-    if (other) layers.push({ name: "(in no layer)", slot: "", owner: "", ...sizeOf(other) });
+    const unlayered = system.slice(from, to).trim();
+    if (unlayered) layers.push({ name: "(in no layer)", slot: "", owner: "", ...sizeOf(unlayered) });
   }
 }
 
@@ -54,11 +53,12 @@ export const describeCall = ({ name, id, args, broken }: Call): Record<string, u
   args,
 });
 
-/** The version of zz, from the package that this file belongs to. */
+/** The version of zz. */
 export function version(): string {
-  for (const up of ["..", "../.."])
+  for (const up of [".", ".."])
     try {
-      const { name, version } = JSON.parse(fs.readFileSync(path.join(import.meta.dirname, up, "package.json"), "utf8"));
+      const file = new URL(`${up}/package.json`, import.meta.resolve("zz"));
+      const { name, version } = JSON.parse(fs.readFileSync(file, "utf8"));
       if (name === "zz") return version;
     } catch {} // look further up
   return "unknown";

@@ -2,12 +2,12 @@
 // that was said is indented, so that nothing from a model or a file can look like an entry.
 import { plural } from "zz/text";
 
-export type Entry = { at: string; turn: number; step: number; type: string; pid: number } & Record<string, unknown>;
+export type LogEntry = { at: string; turn: number; step: number; type: string; pid: number } & Record<string, unknown>;
 
-export const toJson = (entry: Entry): string => `${JSON.stringify(entry)}\n`;
+export const toJson = (logEntry: LogEntry): string => `${JSON.stringify(logEntry)}\n`;
 
-export function toText(entry: Entry): string {
-  const lines = SECTIONS[entry.type]?.(entry) ?? eventOf(entry);
+export function toText(logEntry: LogEntry): string {
+  const lines = SECTIONS[logEntry.type]?.(logEntry) ?? eventOf(logEntry);
   return `${visible(lines.join("\n"))}\n`;
 }
 
@@ -29,49 +29,49 @@ const BODIES: Record<string, string> = {
   partial: "WHAT HAD COME",
 };
 
-const SECTIONS: Record<string, (entry: any) => string[]> = {
-  HEADER: ({ at, pid, turn, step, type, prompt, task, ...rest }) => [
+const SECTIONS: Record<string, (logEntry: any) => string[]> = {
+  HEADER: ({ at, pid, turn, step, type, prompt, task, ...otherFields }) => [
     "",
     `${"═".repeat(20)} ${titleOf(turn, task)} ${"═".repeat(60)}`,
     "── 1 HEADER",
-    ...rows({ time: at, ...rest, ...(prompt && { prompt: inWords(prompt) }), pid }),
+    ...rows({ time: at, ...otherFields, ...(prompt && { prompt: inWords(prompt) }), pid }),
   ],
-  PROMPT: ({ layers, news, text, ...entry }) => [
-    heading("2 PROMPT", entry, inWords(entry)),
+  PROMPT: ({ layers, news, text, ...size }) => [
+    heading("2 PROMPT", size, inWords(size)),
     ...layers.map((layer: any) => `  ${layerOf(layer)}`),
-    ...(news ?? []).map((one: any) => `  ${layerOf({ ...one, slot: "told since, with a message" })}`),
+    ...(news ?? []).map((update: any) => `  ${layerOf({ ...update, slot: "told since, with a message" })}`),
     "  TEXT",
     indented(text),
   ],
-  HISTORY: ({ messages, ...entry }) => [
-    heading("3 HISTORY", entry, plural(messages.length, "message")),
+  HISTORY: ({ messages, ...fields }) => [
+    heading("3 HISTORY", fields, plural(messages.length, "message")),
     ...messages.flatMap(messageOf),
   ],
-  TOOLS: ({ tools, ...entry }) => [
-    heading("4 TOOLS", entry, tools.length ? String(tools.length) : "none"),
+  TOOLS: ({ tools, ...fields }) => [
+    heading("4 TOOLS", fields, tools.length ? String(tools.length) : "none"),
     ...tools.flatMap(({ name, description, schema }: any) => [
       `  ${name}`,
       indented(`${description}\n${JSON.stringify(schema)}`),
     ]),
   ],
-  PARAMETERS: ({ at, pid, turn, step, type, changed, ...rest }) => [
-    heading("5 PARAMETERS", { changed, task: rest.task === "chat" ? undefined : rest.task }),
-    ...rows(rest),
+  PARAMETERS: ({ at, pid, turn, step, type, changed, ...parameters }) => [
+    heading("5 PARAMETERS", { changed, task: parameters.task === "chat" ? undefined : parameters.task }),
+    ...rows(parameters),
   ],
 };
 
-function eventOf({ at, pid, turn, step, type, added, first, ...rest }: any): string[] {
-  const { name, id, ...others } = rest;
+function eventOf({ at, pid, turn, step, type, added, first, ...otherFields }: any): string[] {
+  const { name, id, ...others } = otherFields;
   const mark = MARKS[type];
   const about = mark ? [mark, name, `(id=${id})`] : [];
-  const fields = Object.entries(mark ? others : rest).filter(([key]) => !(key in BODIES));
-  const said = fields.map(([key, value]) => `${key}=${JSON.stringify(value)}`);
+  const fields = Object.entries(mark ? others : otherFields).filter(([key]) => !(key in BODIES));
+  const shownFields = fields.map(([key, value]) => `${key}=${JSON.stringify(value)}`);
   const bodies = Object.entries(BODIES).flatMap(([key, label]) =>
-    rest[key] === undefined ? [] : [`  ${label}:`, indented(rest[key])],
+    otherFields[key] === undefined ? [] : [`  ${label}:`, indented(otherFields[key])],
   );
   return [
-    ...(first ? [heading("6 EVENTS", rest)] : []),
-    [`[${at}]`, type, ...about, ...(step ? [`step=${step}`] : []), ...said].join(" "),
+    ...(first ? [heading("6 EVENTS", otherFields)] : []),
+    [`[${at}]`, type, ...about, ...(step ? [`step=${step}`] : []), ...shownFields].join(" "),
     ...bodies,
     ...(added ?? []).flatMap(messageOf),
   ];
@@ -109,8 +109,8 @@ function messageOf({
 const titleOf = (turn: number, task?: string): string =>
   [turn ? `TURN ${turn}` : "OUTSIDE OF ANY TURN", ...(task ? [task] : [])].join(" · ");
 
-function heading(title: string, { task, changed }: { task?: string; changed?: true }, more?: string): string {
-  return `── ${[title, ...(task ? [task] : []), ...(changed ? ["changed"] : []), ...(more ? [more] : [])].join(" · ")}`;
+function heading(title: string, { task, changed }: { task?: string; changed?: true }, note?: string): string {
+  return `── ${[title, ...(task ? [task] : []), ...(changed ? ["changed"] : []), ...(note ? [note] : [])].join(" · ")}`;
 }
 
 const layerOf = ({ name, slot, owner, chars, tokens }: any): string =>

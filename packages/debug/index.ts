@@ -3,7 +3,7 @@
 import path from "node:path";
 import type { Ctx, Zz } from "zz";
 import { usage } from "zz/text";
-import { type Entry, toJson, toText } from "./entries.ts";
+import { type LogEntry, toJson, toText } from "./entries.ts";
 import { append, sentenceFor } from "./file.ts";
 import { redactor } from "./redact.ts";
 import { startWatching } from "./watch.ts";
@@ -18,8 +18,8 @@ interface State {
   on: boolean;
   named: string; // the given file; empty for the home's
   restart: (() => void) | undefined; // set once observers are registered
-  place: { file: string; home: string; ctx: Ctx } | undefined; // set with the first ctx
-  waiting: Entry[]; // entries written before that
+  location: { file: string; home: string; ctx: Ctx } | undefined; // set with the first ctx
+  waiting: LogEntry[]; // entries written before that
   redact(value: unknown): unknown;
 }
 
@@ -29,7 +29,7 @@ export default (zz: Zz) => {
     on: false,
     named: "",
     restart: undefined,
-    place: undefined,
+    location: undefined,
     waiting: [],
     redact: redactor(zz),
   };
@@ -55,14 +55,14 @@ export default (zz: Zz) => {
     examples: { "/debug": "say whether there is a log, and where", "/debug on": "start it", "/debug off": "stop it" },
     group: "settings",
     complete: (typed) => ["on", "off"].filter((word) => word.startsWith(typed)),
-    run: (rest, ctx) => ctx.note(runCommand(state, rest, ctx)),
+    run: (typed, ctx) => ctx.note(runCommand(state, typed, ctx)),
   });
 };
 
 /** The value of --debug and ZZ_DEBUG: on, off, or a file. */
-function switchTo(state: State, given: string): void {
-  state.on = !OFF.test(given);
-  state.named = state.on && !ON.test(given) ? path.resolve(state.zz.io.cwd(), given) : "";
+function switchTo(state: State, fileOrSwitch: string): void {
+  state.on = !OFF.test(fileOrSwitch);
+  state.named = state.on && !ON.test(fileOrSwitch) ? path.resolve(state.zz.io.cwd(), fileOrSwitch) : "";
   if (state.on) begin(state);
 }
 
@@ -70,16 +70,16 @@ function begin(state: State): void {
   state.restart ??= startWatching(state.zz, {
     on: () => state.on,
     setContext: (ctx) => void placeFor(state, ctx),
-    put: (entry) => write(state, entry),
+    put: (logEntry) => write(state, logEntry),
   });
   state.restart();
 }
 
-function runCommand(state: State, rest: string, ctx: Ctx): string {
+function runCommand(state: State, typed: string, ctx: Ctx): string {
   const { file } = placeFor(state, ctx);
-  if (rest && rest !== "on" && rest !== "off") return `Cannot run '/debug ${rest}': use /debug on or /debug off.`;
-  if (!rest) return state.on ? `The debug log is on: ${file}` : `The debug log is off; /debug on writes to ${file}`;
-  if (rest === "off") {
+  if (typed && typed !== "on" && typed !== "off") return `Cannot run '/debug ${typed}': use /debug on or /debug off.`;
+  if (!typed) return state.on ? `The debug log is on: ${file}` : `The debug log is off; /debug on writes to ${file}`;
+  if (typed === "off") {
     state.on = false;
     return `The debug log is off. What was written stays in ${file}`;
   }
@@ -95,23 +95,23 @@ function runCommand(state: State, rest: string, ctx: Ctx): string {
 
 /** Where the log goes. The first ctx says where the home is; entries that waited for that are written then. */
 function placeFor(state: State, ctx: Ctx): { file: string } {
-  const { home } = state.place ?? ctx.about;
-  const place = { file: state.named || path.join(home, NAME), home, ctx };
-  state.place = place;
-  for (const entry of state.waiting.splice(0)) write(state, entry);
-  return place;
+  const { home } = state.location ?? ctx.about;
+  const location = { file: state.named || path.join(home, NAME), home, ctx };
+  state.location = location;
+  for (const logEntry of state.waiting.splice(0)) write(state, logEntry);
+  return location;
 }
 
 /** The home may not exist yet. The folder of a file that the person named has to exist. */
-const folderToMake = ({ named, place }: State): string | undefined => (named ? undefined : place?.home);
+const folderToMake = ({ named, location }: State): string | undefined => (named ? undefined : location?.home);
 
 /** When an entry cannot be written, the log is switched off and the run goes on. */
-function write(state: State, entry: Entry): void {
+function write(state: State, logEntry: LogEntry): void {
   if (!state.on) return;
-  if (!state.place) return void state.waiting.push(entry);
-  const { file, ctx } = state.place;
+  if (!state.location) return void state.waiting.push(logEntry);
+  const { file, ctx } = state.location;
   try {
-    const shown = state.redact(entry) as Entry;
+    const shown = state.redact(logEntry) as LogEntry;
     append(file, file.endsWith(".jsonl") ? toJson(shown) : toText(shown), folderToMake(state));
   } catch (error) {
     state.on = false;

@@ -52,14 +52,16 @@ export function redactor(zz: Zz): (value: unknown) => unknown {
     if (ArrayBuffer.isView(value)) return `[${value.byteLength} bytes]`;
     if ("toJSON" in value && typeof value.toJSON === "function") return redact(value.toJSON(), [...above, value]);
     const inside = [...above, value];
-    if (Array.isArray(value)) return value.map((one) => redact(one, inside));
+    if (Array.isArray(value)) return value.map((element) => redact(element, inside));
     const { base64, type } = value as { base64?: unknown; type?: unknown };
     if (typeof base64 === "string") return image(String(type), base64);
-    return Object.fromEntries(Object.entries(value).map(([name, one]) => [redactText(name), field(value, name, one)]));
+    return Object.fromEntries(
+      Object.entries(value).map(([name, child]) => [redactText(name), field(value, name, child)]),
+    );
 
-    function field(of: object, name: string, one: unknown): unknown {
-      const secret = typeof one === "string" && SECRET_FIELD.test(name);
-      return secret ? REDACTED : redact(withoutValue(of, name, one), inside);
+    function field(of: object, name: string, child: unknown): unknown {
+      const secret = typeof child === "string" && SECRET_FIELD.test(name);
+      return secret ? REDACTED : redact(withoutValue(of, name, child), inside);
     }
   }
 
@@ -70,13 +72,13 @@ export function redactor(zz: Zz): (value: unknown) => unknown {
   }
 
   function redactText(text: string): string {
-    let rest = zz.veil(
+    let redacted = zz.veil(
       text.replace(IMAGE, (_, type, base64) => image(type, base64)),
       REDACTED,
     );
-    if (rest.includes("PRIVATE KEY")) rest = rest.replace(PRIVATE, REDACTED);
-    for (const [pattern, instead] of PATTERNS) rest = rest.replace(pattern, instead);
-    return rest;
+    if (redacted.includes("PRIVATE KEY")) redacted = redacted.replace(PRIVATE, REDACTED);
+    for (const [pattern, instead] of PATTERNS) redacted = redacted.replace(pattern, instead);
+    return redacted;
   }
 }
 

@@ -4,12 +4,12 @@
 import type { ChatRequest, Ctx, Events, Message, Steps, Usage, Zz } from "zz";
 import { sumUsage } from "zz/text";
 import { describeCall, describeMessage, describePrompt, sizeOf, version } from "./describe.ts";
-import type { Entry } from "./entries.ts";
+import type { LogEntry } from "./entries.ts";
 
 export interface Log {
   on(): boolean;
   setContext(ctx: Ctx): void;
-  put(entry: Entry): void;
+  put(logEntry: LogEntry): void;
 }
 /** What went out with the last request of a task, as text, to find what changed in the next. */
 type Sent = { system: string; tools: string; parameters: string; messages: string[] };
@@ -75,11 +75,11 @@ function wrapSteps(zz: Zz, watch: Watch): void {
 
   /** Wraps outside of all other wrappers, and changes nothing. */
   function wrap<K extends "line" | "call" | "request">(step: K, see: See<K>): void {
-    const outside = (given: Steps[K][0], next: (given: Steps[K][0]) => Promise<Steps[K][1]>, ctx: Ctx) => {
-      if (!watch.log.on()) return next(given);
+    const outside = (input: Steps[K][0], next: (given: Steps[K][0]) => Promise<Steps[K][1]>, ctx: Ctx) => {
+      if (!watch.log.on()) return next(input);
       watch.ctx = ctx;
       watch.log.setContext(ctx);
-      return see(given, () => next(given));
+      return see(input, () => next(input));
     };
     zz.wrap(step, outside as never, "first");
   }
@@ -112,9 +112,9 @@ function observeEvents(zz: Zz, watch: Watch): void {
   }
 }
 
-function put(watch: Watch, type: string, more: Record<string, unknown>): void {
-  const at = new Date().toISOString();
-  watch.log.put({ at, turn: watch.inTurn ? watch.turn : 0, step: watch.step, type, pid: process.pid, ...more });
+function put(watch: Watch, type: string, fields: Record<string, unknown>): void {
+  const time = new Date().toISOString();
+  watch.log.put({ at: time, turn: watch.inTurn ? watch.turn : 0, step: watch.step, type, pid: process.pid, ...fields });
 }
 
 function forget(watch: Watch): void {
@@ -131,11 +131,11 @@ function beginTurn(watch: Watch): void {
 
 function putRequest(watch: Watch, request: ChatRequest): void {
   const { task, system, messages, tools } = request;
-  const other = task === "chat" ? {} : { task };
+  const taskField = task === "chat" ? {} : { task };
   const attempt = (watch.attempts.get(request) ?? 0) + 1;
   watch.attempts.set(request, attempt);
   if (attempt > 1) {
-    put(watch, "STEP-START", { ...other, attempt, messages: messages.length });
+    put(watch, "STEP-START", { ...taskField, attempt, messages: messages.length });
     return;
   }
   if (task === "chat") {
@@ -145,24 +145,24 @@ function putRequest(watch: Watch, request: ChatRequest): void {
   }
   const before = watch.inTurn ? watch.sent.get(task) : undefined;
   const parameters = parametersOf(watch, request);
-  const now: Sent = {
+  const current: Sent = {
     system,
     tools: JSON.stringify(tools),
     parameters: JSON.stringify(parameters),
     messages: messages.map((message) => JSON.stringify(message)),
   };
-  watch.sent.set(task, now);
-  const same = before ? countSameStart(before.messages, now.messages) : 0;
-  const added = messages.slice(same).map((message, i) => messageAt(watch, message, same + i));
-  const how = before ? { changed: true, ...other } : other;
+  watch.sent.set(task, current);
+  const sameCount = before ? countSameStart(before.messages, current.messages) : 0;
+  const added = messages.slice(sameCount).map((message, i) => messageAt(watch, message, sameCount + i));
+  const marks = before ? { changed: true, ...taskField } : taskField;
   if (!before) putHeader(watch, request);
-  if (before?.system !== now.system) put(watch, "PROMPT", { ...how, ...describePrompt(request, watch.ctx!) });
-  if (!before) put(watch, "HISTORY", { ...how, messages: added });
-  if (before?.tools !== now.tools) put(watch, "TOOLS", { ...how, tools });
-  if (before?.parameters !== now.parameters) put(watch, "PARAMETERS", { ...how, ...parameters });
-  const gone = (before?.messages.length ?? same) - same;
+  if (before?.system !== current.system) put(watch, "PROMPT", { ...marks, ...describePrompt(request, watch.ctx!) });
+  if (!before) put(watch, "HISTORY", { ...marks, messages: added });
+  if (before?.tools !== current.tools) put(watch, "TOOLS", { ...marks, tools });
+  if (before?.parameters !== current.parameters) put(watch, "PARAMETERS", { ...marks, ...parameters });
+  const gone = (before?.messages.length ?? sameCount) - sameCount;
   const update = before ? { new: added.length, ...(gone && { gone }), added } : { first: true };
-  put(watch, "STEP-START", { ...other, messages: messages.length, ...update });
+  put(watch, "STEP-START", { ...taskField, messages: messages.length, ...update });
 }
 
 function messageAt(watch: Watch, message: Message, i: number): Record<string, unknown> {
@@ -198,14 +198,14 @@ function putReply(
   watch: Watch,
   { task, text, thinking, calls, finish: finishReason, usage, ms, model }: Events["replied"],
 ): void {
-  const other = task === "chat" ? {} : { task };
+  const taskField = task === "chat" ? {} : { task };
   const end = { finishReason, ...(usage && { usage }), ms, ...(model && { model }) };
-  if (thinking) put(watch, "THINKING", { ...other, chars: thinking.length, text: thinking });
-  if (text) put(watch, "TEXT-DELTA", { ...other, chars: text.length, text });
-  for (const call of calls) put(watch, "TOOL-CALL", { ...other, ...describeCall(call) });
+  if (thinking) put(watch, "THINKING", { ...taskField, chars: thinking.length, text: thinking });
+  if (text) put(watch, "TEXT-DELTA", { ...taskField, chars: text.length, text });
+  for (const call of calls) put(watch, "TOOL-CALL", { ...taskField, ...describeCall(call) });
   watch.total = sumUsage([watch.total, usage]);
   if (watch.inTurn && text) watch.written.add(text);
-  if (task !== "chat") put(watch, "STEP-FINISH", { ...other, ...end });
+  if (task !== "chat") put(watch, "STEP-FINISH", { ...taskField, ...end });
   else {
     for (const { id } of calls) watch.announced.add(id);
     watch.open = end;
@@ -253,12 +253,12 @@ function endTurn(watch: Watch, finish: Record<string, unknown>): void {
 }
 
 type See<K extends "line" | "call" | "request"> = (
-  given: Steps[K][0],
+  input: Steps[K][0],
   next: () => Promise<Steps[K][1]>,
 ) => Promise<Steps[K][1]>;
 
 /** How many equal messages both begin with. */
-function countSameStart(one: string[], two: string[]): number {
-  const differs = two.findIndex((message, i) => message !== one[i]);
-  return differs < 0 ? two.length : differs;
+function countSameStart(before: string[], after: string[]): number {
+  const differs = after.findIndex((message, i) => message !== before[i]);
+  return differs < 0 ? after.length : differs;
 }

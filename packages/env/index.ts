@@ -38,7 +38,7 @@ const STEERING = [
   /^(VIMINIT|EXINIT|PHPRC|WGETRC|NETRC|KUBECONFIG|HOSTALIASES|REQUESTS_CA_BUNDLE|AWS_(SHARED_CREDENTIALS|CONFIG)_FILE)$/i,
 ];
 const HARMLESS = /^NODE_ENV$/;
-const steers = (name: string): boolean => !HARMLESS.test(name) && STEERING.some((one) => one.test(name));
+const steers = (name: string): boolean => !HARMLESS.test(name) && STEERING.some((pattern) => pattern.test(name));
 
 /** Words, and addresses without a password or a query: files are full of them, and they are not secret. */
 const PLAIN = /^[A-Za-z]+$|^https?:\/\/[^@?#\s]+$/;
@@ -71,8 +71,8 @@ export default (zz: Zz) => {
     },
     group: "settings",
     complete,
-    async run(rest, ctx) {
-      await runCommand(rest, ctx);
+    async run(typed, ctx) {
+      await runCommand(typed, ctx);
       tryTo(() => kept(ctx)); // the new value is a secret from now on
     },
   });
@@ -80,9 +80,9 @@ export default (zz: Zz) => {
   zz.wrap(
     "line",
     async (line, next, ctx) => {
-      const [, rest] = /^\s*\/env\s+(set\s[^\n]*\n.*)$/s.exec(line) ?? [];
-      if (rest === undefined || !ctx.terminal) return next(line);
-      await runCommand(rest.trim(), ctx);
+      const [, typed] = /^\s*\/env\s+(set\s[^\n]*\n.*)$/s.exec(line) ?? [];
+      if (typed === undefined || !ctx.terminal) return next(line);
+      await runCommand(typed.trim(), ctx);
       return "";
     },
     { order: "first", limit: NO_TIMEOUT },
@@ -151,10 +151,12 @@ function hideValues(zz: Zz, kept: (ctx: Ctx) => Kept): void {
     if (!pattern) return next(request);
     const hideNews = (news: Record<string, string>) =>
       Object.fromEntries(Object.entries(news).map(([layer, text]) => [layer, hide(text)]));
-    const messages = request.messages.map((one): Message => {
-      if (one.role === "assistant") return one;
-      const text = hide(one.text);
-      return one.role === "user" && one.news ? { ...one, text, news: hideNews(one.news) } : { ...one, text };
+    const messages = request.messages.map((message): Message => {
+      if (message.role === "assistant") return message;
+      const text = hide(message.text);
+      return message.role === "user" && message.news
+        ? { ...message, text, news: hideNews(message.news) }
+        : { ...message, text };
     });
     return next({ ...request, system: hide(request.system), messages });
   });
@@ -176,27 +178,27 @@ const NOTHING: Kept = { all: new Map(), pattern: undefined, hide: (text) => text
 /** Reads the file again only when it has changed, since every turn and every call needs the variables. */
 function variablesReader(zz: Zz): (ctx: Ctx) => Kept {
   let home: string | undefined;
-  let [seen, kept] = ["", NOTHING];
+  let [lastStamp, kept] = ["", NOTHING];
   return (ctx) => {
     home ??= ctx.about.home;
     const file = path.join(home, "env.json");
-    const now = stampOf(file);
-    if (now !== seen) kept = now ? hiding(read(file), zz) : NOTHING;
-    seen = now;
+    const stamp = stampOf(file);
+    if (stamp !== lastStamp) kept = stamp ? hiding(read(file), zz) : NOTHING;
+    lastStamp = stamp;
     return kept;
   };
 }
 
-function hiding(all: Variables, zz: Zz): Kept {
-  for (const [name, value] of all) zz.secret(value, placeholder(name)); // for everything that is printed and saved
+function hiding(variables: Variables, zz: Zz): Kept {
+  for (const [name, value] of variables) zz.secret(value, placeholder(name)); // for everything that is printed and saved
   const names = new Map<string, string>();
-  for (const [name, value] of all) for (const text of secretsIn(value).flatMap(partsOf)) names.set(text, name);
+  for (const [name, value] of variables) for (const text of secretsIn(value).flatMap(partsOf)) names.set(text, name);
   const longest = [...names.keys()].sort((a, b) => b.length - a.length);
   const pattern = longest.length ? new RegExp(longest.map(literal).join("|"), "g") : undefined;
   return {
-    all,
+    all: variables,
     pattern,
-    hide: (text) => (pattern ? text.replace(pattern, (one) => placeholder(names.get(one)!)) : text),
+    hide: (text) => (pattern ? text.replace(pattern, (secret) => placeholder(names.get(secret)!)) : text),
   };
 }
 const placeholder = (name: string): string => `[value of ${name}]`;
@@ -227,15 +229,17 @@ function changed(result: Result, hide: (text: string) => string): Result {
     if (typeof data === "string") return hide(data);
     if (Array.isArray(data)) return data.map(within);
     if (!data || typeof data !== "object" || Object.getPrototypeOf(data) !== Object.prototype) return data;
-    return Object.fromEntries(Object.entries(data).map(([key, one]) => [key, within(one)]));
+    return Object.fromEntries(Object.entries(data).map(([key, child]) => [key, within(child)]));
   }
 }
 
 /** The variable whose `[value of NAME]` is in a call: a file or a command would get that text instead of the value. */
-function placeholderIn(args: unknown, all: Variables): string | undefined {
-  if (!all.size) return undefined;
+function placeholderIn(args: unknown, variables: Variables): string | undefined {
+  if (!variables.size) return undefined;
   const text = JSON.stringify(args) ?? "";
-  return text.includes("[value of ") ? [...all.keys()].find((name) => text.includes(placeholder(name))) : undefined;
+  return text.includes("[value of ")
+    ? [...variables.keys()].find((name) => text.includes(placeholder(name)))
+    : undefined;
 }
 const cannotUse = (tool: string, name: string): string =>
   `Cannot call '${tool}': '${placeholder(name)}' stands for a text that you are not shown. In a command write $${name}; in an edit leave that part as it is.`;
@@ -245,16 +249,16 @@ function keep(name: string, value: string | undefined, ctx: Ctx): void {
   const file = fileOf(ctx);
   try {
     ctx.keep("env.json", () => {
-      const all = read(file);
-      if (value === undefined && !all.delete(name)) throw refuse("delete", name, NOT_KEPT);
-      if (value !== undefined) all.set(name, value);
-      const sorted = [...all].sort(([one], [two]) => compare(one, two));
+      const variables = read(file);
+      if (value === undefined && !variables.delete(name)) throw refuse("delete", name, NOT_KEPT);
+      if (value !== undefined) variables.set(name, value);
+      const sorted = [...variables].sort(([name], [two]) => compare(name, two));
       return JSON.stringify(Object.fromEntries(sorted), null, 2);
     });
   } catch (error) {
     const code = codeOf(error);
-    const why = NEXT_STEPS[code] || errnoSentence(error) || `${(error as Error).message}.`;
-    throw code ? new Error(`Cannot write '${file}': ${why}`) : error;
+    const reason = NEXT_STEPS[code] || errnoSentence(error) || `${(error as Error).message}.`;
+    throw code ? new Error(`Cannot write '${file}': ${reason}`) : error;
   }
 }
 
@@ -268,14 +272,14 @@ const NEXT_STEPS: Record<string, string> = {
 
 const ONLY_PERSON = "it changes how programs run, so that only the person does that, by /env";
 const NOT_KEPT = "it is not kept. /env list shows what is";
-const refuse = (verb: string, name: string, why: string): Error => new Error(`Cannot ${verb} '${name}': ${why}.`);
+const refuse = (verb: string, name: string, reason: string): Error => new Error(`Cannot ${verb} '${name}': ${reason}.`);
 
 /**
  * The need to set or delete a variable. A rule that lets commands see a variable must not let the model set it, so the
  * need has more than the variable's name.
  */
-const asks = (what: string): Needs => ({
-  env: [{ name: what, verdict: "ask", why: "it holds for every command from now on, in every project" }],
+const asks = (name: string): Needs => ({
+  env: [{ name: name, verdict: "ask", why: "it holds for every command from now on, in every project" }],
 });
 
 function checkSet(name: string, value: string): void {
@@ -291,17 +295,17 @@ function checkSet(name: string, value: string): void {
 
 // ── commands ──
 
-async function runCommand(rest: string, ctx: Ctx): Promise<void> {
-  const [, verb = "", given = ""] = /^(\S*)\s*(.*)$/s.exec(rest) ?? [];
-  if (verb === "set") return set(given, ctx);
-  if (verb === "unset" && given) return unset(given.trim(), ctx);
+async function runCommand(typed: string, ctx: Ctx): Promise<void> {
+  const [, verb = "", argument = ""] = /^(\S*)\s*(.*)$/s.exec(typed) ?? [];
+  if (verb === "set") return set(argument, ctx);
+  if (verb === "unset" && argument) return unset(argument.trim(), ctx);
   if (!verb || verb === "list") return ctx.note(list(ctx));
   throw usage(`Cannot run '/env ${verb}': use /env set NAME [VALUE], /env unset NAME or /env list.`);
 }
 
 /** Sets a variable. The value is the rest of the line, verbatim. */
-async function set(given: string, ctx: Ctx): Promise<void> {
-  const [, name = "", typed = ""] = /^([^\s=]*)[\s=]?(.*)$/s.exec(given) ?? [];
+async function set(assignment: string, ctx: Ctx): Promise<void> {
+  const [, name = "", typed = ""] = /^([^\s=]*)[\s=]?(.*)$/s.exec(assignment) ?? [];
   if (!NAME.test(name)) throw usage(`Cannot set '${name}': ${NAMES}.`);
   if (/\[paste \d+: \d+ (lines|characters)\]/.test(typed))
     throw usage(
@@ -334,7 +338,9 @@ function list(ctx: Ctx): string {
     return [name, `kept in ${file}${over}${denied ? "; denied, so the model's commands go without" : ""}`];
   });
   const named = ctx.permissions.rules.flatMap(({ kind, verdict, name = "" }) =>
-    kind === "env" && verdict === "allow" && name in process.env && !rows.some(([own]) => own === name) ? [name] : [],
+    kind === "env" && verdict === "allow" && name in process.env && !rows.some(([rowName]) => rowName === name)
+      ? [name]
+      : [],
   );
   rows.push(...named.map((name): [string, string] => [name, "zz was started with it, and commands may see it"]));
   if (!rows.length) return `No variables are kept for commands. /env set NAME enters one.`;
@@ -345,11 +351,11 @@ function list(ctx: Ctx): string {
 function complete(typed: string, ctx: Ctx): Choice[] {
   const [, verb = "", name] = /^(\S*)(?:\s+(.*))?$/s.exec(typed) ?? [];
   if (name === undefined)
-    return Object.entries(VERBS).flatMap(([one, description]) =>
-      one.startsWith(verb) ? [{ name: one === "list" ? one : `${one} `, description }] : [],
+    return Object.entries(VERBS).flatMap(([word, description]) =>
+      word.startsWith(verb) ? [{ name: word === "list" ? word : `${word} `, description }] : [],
     );
   const names = verb === "set" || verb === "unset" ? [...(tryTo(() => read(fileOf(ctx))) ?? new Map()).keys()] : [];
-  return names.filter((one) => one.startsWith(name)).map((one) => ({ name: `${verb} ${one}` }));
+  return names.filter((candidate) => candidate.startsWith(name)).map((candidate) => ({ name: `${verb} ${candidate}` }));
 }
 
 /** Asks for a value without showing it. Returns undefined or an empty text if the person left the question. */

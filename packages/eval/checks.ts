@@ -36,11 +36,11 @@ const MODULES = [
 export async function check(names: Named[], ownCode: string, ctx: Ctx): Promise<Finding[]> {
   const files = await ctx.files.list();
   const findings: (Finding | undefined)[] = [];
-  for (let at = 0; at < names.length; at += AT_ONCE) {
+  for (let start = 0; start < names.length; start += AT_ONCE) {
     ctx.signal.throwIfAborted();
-    findings.push(...(await Promise.all(names.slice(at, at + AT_ONCE).map(checkOne))));
+    findings.push(...(await Promise.all(names.slice(start, start + AT_ONCE).map(checkOne))));
   }
-  return findings.filter((one) => one !== undefined);
+  return findings.filter((finding) => finding !== undefined);
 
   async function checkOne(named: Named): Promise<Finding | undefined> {
     const { kind, name, line, end, weak } = named;
@@ -52,17 +52,19 @@ export async function check(names: Named[], ownCode: string, ctx: Ctx): Promise<
 }
 
 async function checkPath({ name, line, end = line }: Named, files: string[], ctx: Ctx): Promise<Verdict> {
-  const whole = name.startsWith("~") ? undefined : tryTo(() => ctx.files.path(path.resolve(ctx.root, name)));
-  if (whole === undefined) return ["open", "it is outside the project"];
-  const own = path.relative(ctx.root, whole).split(path.sep).join("/");
-  const { verdict } = ctx.permissions.judge("read", own);
+  const absolutePath = name.startsWith("~") ? undefined : tryTo(() => ctx.files.path(path.resolve(ctx.root, name)));
+  if (absolutePath === undefined) return ["open", "it is outside the project"];
+  const relativePath = path.relative(ctx.root, absolutePath).split(path.sep).join("/");
+  const { verdict } = ctx.permissions.judge("read", relativePath);
   if (verdict !== "allow") return ["open", `reading it ${verdict === "ask" ? "must be asked for" : "is denied"}`];
-  if (fs.statSync(whole, { throwIfNoEntry: false })?.isDirectory()) return ["good", "a folder"];
-  const found = own ? ENDS.map((ending) => `${own}${ending}`) : [];
-  const matches = files.filter((file) => found.some((one) => file === one || file.endsWith(`/${one}`)));
-  const file = matches[0] ?? (fs.existsSync(whole) ? own : undefined);
+  if (fs.statSync(absolutePath, { throwIfNoEntry: false })?.isDirectory()) return ["good", "a folder"];
+  const candidates = relativePath ? ENDS.map((ending) => `${relativePath}${ending}`) : [];
+  const matches = files.filter((file) =>
+    candidates.some((candidate) => file === candidate || file.endsWith(`/${candidate}`)),
+  );
+  const file = matches[0] ?? (fs.existsSync(absolutePath) ? relativePath : undefined);
   if (!file) {
-    const near = nearest(own, files);
+    const near = nearest(relativePath, files);
     return ["bad", `it is not there${near ? `; nearest: ${near}` : ""}`];
   }
   const where = file === path.posix.normalize(name) ? "" : file;
@@ -80,7 +82,7 @@ async function checkPath({ name, line, end = line }: Named, files: string[], ctx
 async function checkSymbol(name: string, ownCode: string, ctx: Ctx): Promise<Verdict> {
   const { data } = await ctx.call("find_definition", { symbol: name });
   const similar = (data as Definition[] | undefined) ?? [];
-  const definitions = similar.filter((one) => one.name === name || one.name.endsWith(`.${name}`));
+  const definitions = similar.filter((definition) => definition.name === name || definition.name.endsWith(`.${name}`));
   if (definitions.length) return ["good", placesOf(definitions)];
   const places = await placesOfWord(name, ctx);
   if (places.length) return ["good", `no definition of it, but ${placesOf(places)} names it`];
@@ -98,8 +100,8 @@ async function placesOfWord(name: string, ctx: Ctx): Promise<Place[]> {
   return failed ? [] : ((data as Place[] | undefined) ?? []);
 }
 
-const placesOf = ([first, ...more]: Place[]): string =>
-  `${first!.path}:${first!.line}${more.length ? ` and ${more.length} more` : ""}`;
+const placesOf = ([first, ...others]: Place[]): string =>
+  `${first!.path}:${first!.line}${others.length ? ` and ${others.length} more` : ""}`;
 
 const hasWord = (text: string, word: string): boolean => text.split(/[^\p{L}\p{N}_$]+/u).includes(word);
 

@@ -31,8 +31,8 @@ export default (zz: Zz) =>
     run: check,
   });
 
-async function check(rest: string, ctx: Ctx): Promise<void> {
-  const { count, fast } = parseArgs(rest);
+async function check(typed: string, ctx: Ctx): Promise<void> {
+  const { count, fast } = parseArgs(typed);
   const { question, answer } = answerAt(ctx.chat.messages, count);
   try {
     const evidence = await showEvidence(answer, ctx);
@@ -43,26 +43,28 @@ async function check(rest: string, ctx: Ctx): Promise<void> {
   }
 }
 
-function parseArgs(rest: string): { count: number; fast: boolean } {
-  const words = rest.split(/\s+/).filter(Boolean);
-  const [count = "1", ...more] = words.filter((word) => word !== "fast");
-  if (more.length || !/^[1-9]\d*$/.test(count)) throw new Error(`Cannot check '${rest}': ${USAGE}.`);
+function parseArgs(typed: string): { count: number; fast: boolean } {
+  const words = typed.split(/\s+/).filter(Boolean);
+  const [count = "1", ...extra] = words.filter((word) => word !== "fast");
+  if (extra.length || !/^[1-9]\d*$/.test(count)) throw new Error(`Cannot check '${typed}': ${USAGE}.`);
   return { count: Number(count), fast: words.includes("fast") };
 }
 
 /** The Nth last answer with its question. Text that accompanied tool calls does not count as an answer. */
 function answerAt(messages: readonly Message[], count: number): { question: string; answer: string } {
-  const answers = messages.flatMap((one, at) =>
-    one.role === "assistant" && one.text.trim() && !one.calls?.length ? [{ at, text: one.text }] : [],
+  const answers = messages.flatMap((message, index) =>
+    message.role === "assistant" && message.text.trim() && !message.calls?.length
+      ? [{ at: index, text: message.text }]
+      : [],
   );
   if (!answers.length) throw new Error("Cannot check an answer: there is none yet. Ask something first.");
-  const one = answers.at(-count);
-  if (!one)
+  const chosen = answers.at(-count);
+  if (!chosen)
     throw new Error(
       `Cannot check answer ${count}: there ${answers.length === 1 ? "is" : "are"} ${answers.length}. ${capital(USAGE)}.`,
     );
-  const question = messages.slice(0, one.at).findLast((message) => message.role === "user" && !message.aside);
-  return { question: question?.text ?? "", answer: one.text };
+  const question = messages.slice(0, chosen.at).findLast((message) => message.role === "user" && !message.aside);
+  return { question: question?.text ?? "", answer: chosen.text };
 }
 
 // The names in the answer
@@ -72,33 +74,33 @@ async function showEvidence(answer: string, ctx: Ctx): Promise<string> {
   ctx.progress("looking up what the answer names");
   const [{ namesIn }, { check }] = await Promise.all([import("./names.ts"), import("./checks.ts")]);
   const { names, ownCode } = namesIn(answer);
-  const found = names.length ? await check(names.slice(0, MAX_NAMES), ownCode, ctx) : [];
+  const findings = names.length ? await check(names.slice(0, MAX_NAMES), ownCode, ctx) : [];
   ctx.progress("");
-  const left = names.length > MAX_NAMES ? ` ${names.length - MAX_NAMES} more were not looked up.` : "";
-  if (!found.length) {
-    ctx.note(`The answer names no file and no symbol that could be looked up.${left}`);
+  const leftOut = names.length > MAX_NAMES ? ` ${names.length - MAX_NAMES} more were not looked up.` : "";
+  if (!findings.length) {
+    ctx.note(`The answer names no file and no symbol that could be looked up.${leftOut}`);
     return "It names nothing that could be looked up.";
   }
-  ctx.note([`${summary(found)}${left}`, ...(await fitToTerminal(ctx, rowsOf(found, signs(ctx))))].join("\n"));
-  return [...rowsOf(found, WORDS), left.trim()].filter(Boolean).join("\n");
+  ctx.note([`${summary(findings)}${leftOut}`, ...(await fitToTerminal(ctx, rowsOf(findings, signs(ctx))))].join("\n"));
+  return [...rowsOf(findings, WORDS), leftOut.trim()].filter(Boolean).join("\n");
 }
 
-function summary(found: Finding[]): string {
+function summary(findings: Finding[]): string {
   const parts = ORDER.flatMap((sign) => {
-    const count = found.filter((one) => one.sign === sign).length;
+    const count = findings.filter((finding) => finding.sign === sign).length;
     return count ? [`${count} ${TITLES[sign]}`] : [];
   });
   return `Files and symbols that the answer names: ${parts.join(", ")}.`;
 }
 
-function rowsOf(found: Finding[], signs: typeof SIGNS): string[] {
+function rowsOf(findings: Finding[], signs: typeof SIGNS): string[] {
   return ORDER.flatMap((sign) => {
-    const own = found.filter((one) => one.sign === sign);
-    const most = MAX_ROWS[sign];
-    const rows = own
-      .slice(0, most)
+    const ofSign = findings.filter((finding) => finding.sign === sign);
+    const maxRows = MAX_ROWS[sign];
+    const rows = ofSign
+      .slice(0, maxRows)
       .map(({ name, message }) => `${signs[sign]} ${name}: ${message}`.replace(/\s+/g, " "));
-    return own.length > most ? [...rows, `${signs[sign]} and ${own.length - most} more`] : rows;
+    return ofSign.length > maxRows ? [...rows, `${signs[sign]} and ${ofSign.length - maxRows} more`] : rows;
   });
 }
 
@@ -141,14 +143,14 @@ async function askModel(question: string, answer: string, evidence: string, ctx:
   } finally {
     ctx.progress("");
   }
-  const said = reply.text.trim();
-  ctx.note(said ? `${reply.model ?? "The model"} says:\n${said}` : "The model had nothing to say about it.");
+  const advice = reply.text.trim();
+  ctx.note(advice ? `${reply.model ?? "The model"} says:\n${advice}` : "The model had nothing to say about it.");
 }
 
 /** Like shorten() of zz/text, but worded for the model. */
-function shortened(text: string, most: number): string {
-  if (text.length <= most) return text;
-  return `${text.slice(0, most * 0.7)}\n[… ${Math.round(text.length - most * 0.9)} characters are left out …]\n${text.slice(-most * 0.2)}`;
+function shortened(text: string, maxChars: number): string {
+  if (text.length <= maxChars) return text;
+  return `${text.slice(0, maxChars * 0.7)}\n[… ${Math.round(text.length - maxChars * 0.9)} characters are left out …]\n${text.slice(-maxChars * 0.2)}`;
 }
 
 const capital = (text: string): string => text[0]!.toUpperCase() + text.slice(1);

@@ -30,7 +30,7 @@ export function namesIn(answer: string): { names: Named[]; ownCode: string } {
   const names = new Map<string, Named>();
   const blocks: string[] = [];
   const read = (text: string) => {
-    for (const one of [...pathsIn(text), ...symbolsIn(text)]) names.set(JSON.stringify(one), one);
+    for (const named of [...pathsIn(text), ...symbolsIn(text)]) names.set(JSON.stringify(named), named);
   };
   walkTokens(new Lexer(LEXER).lex(answer.slice(0, MAX_CHARS)), (token: Token) => {
     if (token.type === "code") blocks.push(token.text);
@@ -56,9 +56,9 @@ function pathsIn(text: string): Named[] {
 
 /** In prose a name needs a folder and an extension: `Node.js` and `and/or` are no files. */
 function isPath(path: string, isCode: boolean): boolean {
-  const [first, ...rest] = path.split("/");
-  if (/^[-@]|^\/[^/]*$/.test(path) || /\w\.\w/.test(rest.length ? first! : "")) return false; // flags, packages, commands, hosts
-  return rest.length > 0 ? EXTENSION.test(path) || (isCode && path.endsWith("/")) : isCode && EXTENSION.test(path);
+  const [first, ...parts] = path.split("/");
+  if (/^[-@]|^\/[^/]*$/.test(path) || /\w\.\w/.test(parts.length ? first! : "")) return false; // flags, packages, commands, hosts
+  return parts.length > 0 ? EXTENSION.test(path) || (isCode && path.endsWith("/")) : isCode && EXTENSION.test(path);
 }
 
 /** `res.json` may be a member or a file: it is a file if the project has one of that name, and else no claim if nothing is found. */
@@ -70,5 +70,5 @@ function symbolsIn(text: string): Named[] {
     if (name.length < 3 || !(call || LOOKS_LIKE_CODE.test(name))) return [];
     return [{ name, ...(!call && /^\w+\.[a-z]+$/.test(written) && { weak: true as const }) }];
   });
-  return [...codes, ...calls].map((one) => ({ kind: "symbol", ...one }));
+  return [...codes, ...calls].map((symbol) => ({ kind: "symbol", ...symbol }));
 }

@@ -14,32 +14,34 @@ const [HEAD, TEXT] = ["the commit before it", "what the question says"];
 
 export async function shownNow(text: string, plan: Plan, repo: Repository, ctx: Ctx): Promise<Shown> {
   const before = await repo.git(["rev-parse", "--verify", "--quiet", "HEAD"], { codes: [0, 1, 128] });
-  const shown: Shown = new Map([[HEAD, before.out.trim()]]);
+  const shown: Shown = new Map([[HEAD, before.stdout.trim()]]);
   for (const [file, content] of await contentsOf(plan, repo, ctx)) shown.set(`'${file}'`, content);
   return shown.set(TEXT, text);
 }
 
 /** What differs from what was shown, in words; "" if nothing does. */
-export function differences(shown: Shown, now: Shown): string {
-  const names = [...new Set([...shown.keys(), ...now.keys()])].filter((name) => shown.get(name) !== now.get(name));
+export function differences(shown: Shown, current: Shown): string {
+  const names = [...new Set([...shown.keys(), ...current.keys()])].filter(
+    (name) => shown.get(name) !== current.get(name),
+  );
   const parts = names.length > 1 ? names.filter((name) => name !== TEXT) : names; // they say more than the text does
-  return few(parts);
+  return listFew(parts);
 }
 
 /** The files that a commit just made holds otherwise than they were shown: a hook, or another program, has changed them since. */
 export async function changedIn(shown: Shown, plan: Plan, repo: Repository, ctx: Ctx): Promise<string> {
   const before = shown.get(HEAD);
   const since = before ? [before, "HEAD"] : ["--root", "--no-commit-id", "HEAD"];
-  const now = plan.only.length
+  const current = plan.only.length
     ? await contentsOf(plan, repo, ctx)
-    : blobsIn((await repo.git(["diff-tree", ...RAW, "--ignore-submodules=dirty", ...since], { cut: true })).out);
+    : blobsIn((await repo.git(["diff-tree", ...RAW, "--ignore-submodules=dirty", ...since], { cut: true })).stdout);
   const files = [...new Set([...shown.keys()].filter((name) => name.startsWith("'")))];
-  const other = files.filter((name) => shown.get(name) !== now.get(name.slice(1, -1)));
-  const more = [...now.keys()].map((name) => `'${name}'`).filter((name) => !shown.has(name));
-  return few([...other, ...more]);
+  const changedFiles = files.filter((name) => shown.get(name) !== current.get(name.slice(1, -1)));
+  const addedFiles = [...current.keys()].map((name) => `'${name}'`).filter((name) => !shown.has(name));
+  return listFew([...changedFiles, ...addedFiles]);
 }
 
-const few = (names: string[]): string =>
+const listFew = (names: string[]): string =>
   names.slice(0, 5).join(", ") + (names.length > 5 ? ` and ${names.length - 5} more` : "");
 
 /** Of requested files the content on the disk, of staged ones the content that git keeps; each with its mode. */
@@ -48,19 +50,19 @@ async function contentsOf(
   repo: Repository,
   { root }: Ctx,
 ): Promise<Map<string, string>> {
-  if (!only.length) return blobsIn((await repo.git([...DIFF, "--cached", "--no-relative", ...RAW.slice(1)])).out);
+  if (!only.length) return blobsIn((await repo.git([...DIFF, "--cached", "--no-relative", ...RAW.slice(1)])).stdout);
   const contents = new Map<string, string>();
   for (const { path: file } of files) contents.set(file, await contentOf(path.resolve(root, file), submodule(file)));
   return contents;
 
   function submodule(file: string): () => Promise<string> {
-    return async () => (await repo.git([...DIFF, ...(against ?? []), "--", `:(literal)${file}`])).out;
+    return async () => (await repo.git([...DIFF, ...(against ?? []), "--", `:(literal)${file}`])).stdout;
   }
 }
 
 const blobsIn = (raw: string): Map<string, string> => {
   const fields = raw.split("\0");
-  return new Map(fields.flatMap((one, i) => (one.startsWith(":") ? [[fields[i + 1] ?? "", one]] : [])));
+  return new Map(fields.flatMap((field, i) => (field.startsWith(":") ? [[fields[i + 1] ?? "", field]] : [])));
 };
 
 async function contentOf(file: string, ofFolder: () => Promise<string>): Promise<string> {

@@ -26,7 +26,7 @@ export const DIFF = [
 
 export interface Answer {
   code: number;
-  out: string;
+  stdout: string;
   err: string;
   lost: number; // number of lines missing in the middle of `out`
 }
@@ -37,7 +37,7 @@ export interface AskOptions {
   own?: boolean; // with the person's own hooks, filters and signing: for a commit
 }
 export interface Repository {
-  git(args: string[], how?: AskOptions): Promise<Answer>;
+  git(args: string[], options?: AskOptions): Promise<Answer>;
   fromProject(name: string): string; // for a path relative to the top of the repository
   hideValues(text: string): string; // hides the values that /env keeps: a hook may have printed them
   filters: string[]; // the names of content filters that were switched off; none if the question reads no files
@@ -55,20 +55,26 @@ export async function repository(ctx: RunContext, seconds: number, readsFiles = 
     git: { quiet },
   } = ctx;
   const late = ctx.io.clock.limit(Math.ceil(seconds * 1_000));
-  const ask = async (settings: string[], args: string[], { codes = [0], ...how }: AskOptions = {}): Promise<Answer> => {
-    const env = how.own ? environment(keptVariables(ctx.about.home)) : ctx.git.env();
+  const ask = async (
+    settings: string[],
+    args: string[],
+    { codes = [0], ...options }: AskOptions = {},
+  ): Promise<Answer> => {
+    const env = options.own ? environment(keptVariables(ctx.about.home)) : ctx.git.env();
     const stops = [ctx.signal, late];
     if (!ctx.programs.find("git")) throw cannot("there is no git here. Install it");
-    const said = await runGit([...settings, "--no-pager", ...args], { ...how, ctx, env, stops }).catch((error) => {
-      if (error === late.reason) throw tooLate(seconds);
-      throw error;
-    });
-    if (said.code < 0 || (!codes.includes(said.code) && !how.own)) throw cannot(wordsOf(said));
-    return said;
+    const answer = await runGit([...settings, "--no-pager", ...args], { ...options, ctx, env, stops }).catch(
+      (error) => {
+        if (error === late.reason) throw tooLate(seconds);
+        throw error;
+      },
+    );
+    if (answer.code < 0 || (!codes.includes(answer.code) && !options.own)) throw cannot(wordsOf(answer));
+    return answer;
   };
-  const place = await ask([...quiet], ["rev-parse", "--show-toplevel", "--show-prefix"], { codes: [0, 128] });
-  if (place.code) throw new Error(`Cannot ask git: ${wordsOf(place)}. Is '${root}' a repository?`);
-  const [top = "", prefix = ""] = place.out.split("\n");
+  const location = await ask([...quiet], ["rev-parse", "--show-toplevel", "--show-prefix"], { codes: [0, 128] });
+  if (location.code) throw new Error(`Cannot ask git: ${wordsOf(location)}. Is '${root}' a repository?`);
+  const [top = "", prefix = ""] = location.stdout.split("\n");
   if (path.resolve(top, prefix) !== root)
     throw cannot(`the repository's files are in '${top}', outside the project. Look at core.worktree`);
   const filters = readsFiles ? await filterNames() : [];
@@ -76,7 +82,7 @@ export async function repository(ctx: RunContext, seconds: number, readsFiles = 
     ["clean=", "smudge=", "process=", "required=false"].flatMap((setting) => ["-c", `filter.${name}.${setting}`]),
   );
   return {
-    git: (args, how = {}) => ask(how.own ? [] : [...quiet, ...off], args, how),
+    git: (args, options = {}) => ask(options.own ? [] : [...quiet, ...off], args, options),
     hideValues: (text) => withoutValues(text, keptVariables(ctx.about.home)),
     fromProject: (name) => (prefix ? relativeTo(prefix, name) : name),
     filters,
@@ -87,17 +93,19 @@ export async function repository(ctx: RunContext, seconds: number, readsFiles = 
    * that may be any program. Without its filter a file is compared as it is on the disk.
    */
   async function filterNames(): Promise<string[]> {
-    const found = await ask([...quiet], ["config", "-z", "--name-only", "--get-regexp", "^filter\\."], {
+    const configured = await ask([...quiet], ["config", "-z", "--name-only", "--get-regexp", "^filter\\."], {
       codes: [0, 1],
     });
-    const names = new Set(found.out.split("\0").flatMap((key) => /^filter\.(.*)\.[^.]*$/s.exec(key)?.[1] ?? []));
+    const names = new Set(
+      configured.stdout.split("\0").flatMap((key) => /^filter\.(.*)\.[^.]*$/s.exec(key)?.[1] ?? []),
+    );
     for (const name of names)
       if (/[=\n]/.test(name)) throw cannot(`nothing can switch off its content filter '${name}'. Rename the filter`);
     return [...names];
   }
 }
 
-const cannot = (why: string): Error => new Error(`Cannot ask git: ${why}.`);
+const cannot = (reason: string): Error => new Error(`Cannot ask git: ${reason}.`);
 
 const tooLate = (seconds: number): Error =>
   cannot(`it took longer than ${seconds} s and was stopped. Try a smaller part`);
@@ -105,7 +113,7 @@ const tooLate = (seconds: number): Error =>
 /** Git's own error, without its hints and its full stop. */
 export function wordsOf({ err, code }: Answer): string {
   const lines = err.split("\n").filter(Boolean);
-  const line = lines.find((one) => /^(fatal|error): /.test(one)) ?? lines[0] ?? `it ended with exit code ${code}`;
+  const line = lines.find((line) => /^(fatal|error): /.test(line)) ?? lines[0] ?? `it ended with exit code ${code}`;
   return line.replace(/^(fatal|error): /, "").replace(/\.$/, "");
 }
 
@@ -116,12 +124,12 @@ function relativeTo(prefix: string, name: string): string {
 
 /** What a question about the repository needs: nothing, or what the repository makes git run or show. */
 export async function needsOf(
-  what: string,
+  question: string,
   ctx: Pick<Ctx, "root" | "git" | "signal" | "io" | "ask">,
   seconds: number,
 ): Promise<Needs> {
   const { why, reads } = await check(ctx, seconds);
-  const name = ctx.ask ? what : `${what} (${why})`; // without a terminal to ask on, the refusal says why
+  const name = ctx.ask ? question : `${question} (${why})`; // without a terminal to ask on, the refusal says why
   return { ...(reads.length && { read: reads }), ...(why && { run: [{ name, verdict: "ask", why }] }) };
 }
 
@@ -138,8 +146,9 @@ export function pathspec(name: string, { root, files }: Pick<Ctx, "root" | "file
 }
 
 export function ownPath(name: string, { root, files }: Pick<Ctx, "root" | "files">): string {
-  const whole = path.resolve(root, name);
-  const real = whole === root ? root : path.join(files.path(path.dirname(whole)), path.basename(whole));
+  const absolutePath = path.resolve(root, name);
+  const real =
+    absolutePath === root ? root : path.join(files.path(path.dirname(absolutePath)), path.basename(absolutePath));
   return path.relative(root, real).replaceAll(path.sep, "/") || ".";
 }
 
@@ -159,8 +168,8 @@ function runGit(
     stdio: [input === undefined ? "ignore" : "pipe", "pipe", "pipe"],
     windowsHide: true,
   });
-  const [out, err] = [bothEnds(), bothEnds()];
-  child.stdout!.on("data", out.add);
+  const [stdout, err] = [bothEnds(), bothEnds()];
+  child.stdout!.on("data", stdout.add);
   child.stderr!.on("data", err.add);
   child.stdin?.on("error", () => {}); // it ended without reading
   child.stdin?.end(input);
@@ -179,8 +188,8 @@ function runGit(
     cancelGrace();
     stop.removeEventListener("abort", abort);
     if (stop.aborted) reject(stop.reason);
-    else if (out.lost() && !cut) reject(cannot("the answer is too long to judge. Name a path, a smaller part"));
-    else resolve({ code: code ?? -1, out: out.text(), err: err.text(), lost: out.lost() });
+    else if (stdout.lost() && !cut) reject(cannot("the answer is too long to judge. Name a path, a smaller part"));
+    else resolve({ code: code ?? -1, stdout: stdout.text(), err: err.text(), lost: stdout.lost() });
   });
   return promise;
 
@@ -193,8 +202,8 @@ function runGit(
 }
 
 /** The environment for a commit that the person allowed: with their hooks, in the repository that they were shown. */
-function environment(more: Record<string, string>): NodeJS.ProcessEnv {
-  const env: NodeJS.ProcessEnv = { ...process.env, GIT_TERMINAL_PROMPT: "0", ...more };
+function environment(keptValues: Record<string, string>): NodeJS.ProcessEnv {
+  const env: NodeJS.ProcessEnv = { ...process.env, GIT_TERMINAL_PROMPT: "0", ...keptValues };
   for (const name of ["LITERAL", "GLOB", "NOGLOB", "ICASE"]) delete env[`GIT_${name}_PATHSPECS`];
   for (const name of ["DIR", "WORK_TREE", "COMMON_DIR", "INDEX_FILE", "PREFIX", "NAMESPACE"]) delete env[`GIT_${name}`];
   delete env.GPG_TTY; // it names a terminal to ask for a passphrase on
@@ -225,7 +234,7 @@ function bothEnds() {
 
 function breaksIn(bytes: Buffer): number {
   let count = 0;
-  for (let at = bytes.indexOf(10); at >= 0; at = bytes.indexOf(10, at + 1)) count++;
+  for (let index = bytes.indexOf(10); index >= 0; index = bytes.indexOf(10, index + 1)) count++;
   return count;
 }
 

@@ -21,7 +21,7 @@ export interface Plan {
 
 const HOOKS = ["pre-commit", "prepare-commit-msg", "commit-msg", "post-index-change", "reference-transaction"];
 const literal = (name: string): string => `:(literal)${name}`;
-const refuse = (why: string): Error => new Error(`Cannot commit: ${why}`);
+const refuse = (reason: string): Error => new Error(`Cannot commit: ${reason}`);
 
 export async function plan({ message, files: asked = [] }: Args, repo: Repository, ctx: Ctx): Promise<Plan> {
   if (!message.trim()) throw refuse("the message is empty. Say what was changed, and why.");
@@ -50,13 +50,19 @@ const staged = (files: File[]) => ({
 });
 
 /** The requested files, and those in requested folders. */
-async function toCommit({ git }: Repository, all: File[], names: string[]): Promise<Pick<Plan, "files" | "fresh">> {
+async function toCommit(
+  { git }: Repository,
+  allFiles: File[],
+  names: string[],
+): Promise<Pick<Plan, "files" | "fresh">> {
   const others = await git(["ls-files", "--others", "--exclude-standard", "-z", "--", ...names.map(literal)]);
-  const fresh = others.out.split("\0").filter(Boolean);
+  const fresh = others.stdout.split("\0").filter(Boolean);
   const isIn = (name: string, file: string) => name === "." || file === name || file.startsWith(`${name}/`);
-  const known = all.filter(({ state, path: file }) => state !== "??" && names.some((name) => isIn(name, file)));
+  const trackedFiles = allFiles.filter(
+    ({ state, path: file }) => state !== "??" && names.some((name) => isIn(name, file)),
+  );
   const files = [
-    ...known.map(({ state, path: file }) => ({ path: file, state: letter(state) })),
+    ...trackedFiles.map(({ state, path: file }) => ({ path: file, state: letter(state) })),
     ...fresh.map((file) => ({ path: file, state: "A" })),
   ];
   for (const name of names)
@@ -73,23 +79,23 @@ function offer(files: File[]): string {
 }
 
 async function merges({ git }: Repository, { root }: Ctx): Promise<boolean> {
-  const { out } = await git(["rev-parse", "--git-path", "MERGE_HEAD"]);
-  return fs.existsSync(path.resolve(root, out.trimEnd()));
+  const { stdout } = await git(["rev-parse", "--git-path", "MERGE_HEAD"]);
+  return fs.existsSync(path.resolve(root, stdout.trimEnd()));
 }
 
 /** The hooks and configured programs that the commit would run. Git is asked for them with the commit's own options. */
 async function programs({ git }: Repository, { root }: Ctx): Promise<string[]> {
-  const { out: folder } = await git(["rev-parse", "--git-path", "hooks"], { own: true });
+  const { stdout: folder } = await git(["rev-parse", "--git-path", "hooks"], { own: true });
   const names = [...HOOKS, "post-commit"].filter((name) => isProgram(path.resolve(root, folder.trimEnd(), name)));
   const keys = "^(filter\\..*\\.(clean|process)|hook\\..*\\.command|commit\\.gpgsign)$";
-  const { out } = await git(["config", "-z", "--get-regexp", keys], { own: true });
-  const configured = out.split("\0").filter(Boolean);
-  const signing = configured.findLast((one) => one.startsWith("commit.gpgsign"))?.split("\n")[1] ?? "false";
+  const { stdout } = await git(["config", "-z", "--get-regexp", keys], { own: true });
+  const configured = stdout.split("\0").filter(Boolean);
+  const signing = configured.findLast((setting) => setting.startsWith("commit.gpgsign"))?.split("\n")[1] ?? "false";
   return [
     ...names.map((name) => `the hook ${name}`),
-    ...configured.flatMap((one) => {
-      const [, kind, name] = /^(filter|hook)\.(.*)\.[^.]*\n./s.exec(one) ?? [];
-      return kind === undefined ? [] : [`the ${kind} '${name}'`];
+    ...configured.flatMap((setting) => {
+      const [, programKind, name] = /^(filter|hook)\.(.*)\.[^.]*\n./s.exec(setting) ?? [];
+      return programKind === undefined ? [] : [`the ${programKind} '${name}'`];
     }),
     ...(/^(false|no|off|0|)$/i.test(signing) ? [] : ["the program that signs"]),
   ];
@@ -108,7 +114,7 @@ function isProgram(file: string): boolean {
 async function describe({ message }: Args, plan: Plan, repo: Repository, ctx: Ctx): Promise<string> {
   const { branch, files, only, against } = plan;
   const compare = [...DIFF, "--no-relative", "--stat=100"];
-  const stat = against && (await repo.git([...compare, ...against, "--", ...only])).out.trimEnd();
+  const stat = against && (await repo.git([...compare, ...against, "--", ...only])).stdout.trimEnd();
   const runs = await programs(repo, ctx);
   return [
     `On ${branch}, ${plural(files.length, "file")}:`,
@@ -133,11 +139,11 @@ export async function look(
   const text = await describe(args, plan, repo, ctx);
   return { text, shown: await shownNow(text, plan, repo, ctx) };
 }
-export function assertAsShown(shown: Shown, now: Shown): void {
-  const what = differences(shown, now);
-  if (what)
+export function assertAsShown(shown: Shown, current: Shown): void {
+  const changed = differences(shown, current);
+  if (changed)
     throw refuse(
-      `${what} changed while the question stood, so nothing was committed. Call it again: what is asked for then is shown.`,
+      `${changed} changed while the question stood, so nothing was committed. Call it again: what is asked for then is shown.`,
     );
 }
 
@@ -156,20 +162,20 @@ export async function carryOut(
   };
   try {
     if (added.length) await repo.git(["add", "--intent-to-add", "--", ...added]);
-    const quiet = ["core.fsmonitor=false", "gc.auto=0", "maintenance.auto=false"].flatMap((one) => ["-c", one]);
-    const how = [
+    const quiet = ["core.fsmonitor=false", "gc.auto=0", "maintenance.auto=false"].flatMap((setting) => ["-c", setting]);
+    const commitArgs = [
       "commit",
       "--quiet",
       "--cleanup=whitespace",
       "--file=-",
       ...(only.length ? ["--only", "--", ...only] : []),
     ];
-    const answer = await repo.git([...quiet, ...how], { own: true, input: message, cut: true });
-    const output = capped(repo.hideValues(`${answer.out}${answer.err}`.trim()), answer.lost).text;
+    const answer = await repo.git([...quiet, ...commitArgs], { own: true, input: message, cut: true });
+    const output = capped(repo.hideValues(`${answer.stdout}${answer.err}`.trim()), answer.lost).text;
     if (answer.code) {
       await unstage();
-      const why = `git or a hook refused (exit code ${answer.code}). Nothing was committed; what is staged is as it was.`;
-      return { text: `Cannot commit: ${why}\n${output}`.trim(), failed: true, data: { exit: answer.code, output } };
+      const reason = `git or a hook refused (exit code ${answer.code}). Nothing was committed; what is staged is as it was.`;
+      return { text: `Cannot commit: ${reason}\n${output}`.trim(), failed: true, data: { exit: answer.code, output } };
     }
     return { ...(await describeCommit(repo, branch, output)) };
   } catch (error) {
@@ -179,11 +185,11 @@ export async function carryOut(
 }
 
 async function checkIdentity({ git }: Repository): Promise<void> {
-  for (const who of ["GIT_AUTHOR_IDENT", "GIT_COMMITTER_IDENT"]) {
-    const said = await git(["var", who], { codes: [0, 128] });
-    if (said.code)
+  for (const identity of ["GIT_AUTHOR_IDENT", "GIT_COMMITTER_IDENT"]) {
+    const answer = await git(["var", identity], { codes: [0, 128] });
+    if (answer.code)
       throw refuse(
-        `git does not know who you are: ${wordsOf(said)}. ` +
+        `git does not know who you are: ${wordsOf(answer)}. ` +
           'Tell it: git config --global user.name "Your Name"; git config --global user.email you@example.com',
       );
   }
@@ -191,8 +197,8 @@ async function checkIdentity({ git }: Repository): Promise<void> {
 
 async function describeCommit({ git }: Repository, branch: string, output: string): Promise<Result> {
   const plain = ["--no-color", "--no-show-signature", "--no-notes", "--no-ext-diff", "--no-textconv"];
-  const { out } = await git(["log", "--max-count=1", ...plain, "--format=%h%x1f%s%x1f", "--shortstat"]);
-  const [hash = "", subject = "", counts = ""] = out.split("\x1f");
+  const { stdout } = await git(["log", "--max-count=1", ...plain, "--format=%h%x1f%s%x1f", "--shortstat"]);
+  const [hash = "", subject = "", counts = ""] = stdout.split("\x1f");
   const changed = counts.trim();
   const number = (word: string) => Number(new RegExp(`(\\d+) ${word}`).exec(changed)?.[1] ?? 0);
   const text = `Committed ${hash} on ${branch}: ${subject}${changed && ` (${changed})`}`;

@@ -75,19 +75,19 @@ function addDiff(zz: GitZz): void {
     timeout: seconds * 1_000 + SPARE_MS,
     run: async ({ path = ".", staged = false, ref }, ctx) => {
       const repo = await repository(ctx, seconds);
-      const what = [...(staged ? ["--cached"] : []), ...(ref === undefined ? [] : [await commits(repo, ref)])];
+      const compared = [...(staged ? ["--cached"] : []), ...(ref === undefined ? [] : [await commits(repo, ref)])];
       const where = pathspec(path, ctx);
-      const named = await repo.git([...DIFF, "--name-only", "--no-renames", "-z", ...what, "--", where]);
-      const names = named.out.split("\0").filter(Boolean);
+      const named = await repo.git([...DIFF, "--name-only", "--no-renames", "-z", ...compared, "--", where]);
+      const names = named.stdout.split("\0").filter(Boolean);
       const hidden = names.filter((name) => name !== ownPath(path, ctx) && !isShown(name, ctx));
       const shown = names.filter((name) => !hidden.includes(name));
       if (!names.length) return { text: await whyEmpty(repo, where, staged, ref), data: { files: [], hidden, cut: 0 } };
       const without = hidden.map((name) => `:(exclude,literal)${name}`);
-      const { out, lost } = shown.length
-        ? await repo.git([...DIFF, ...what, "--", where, ...without], { cut: true })
-        : { out: "", lost: 0 };
-      const { text, cut } = capped(out, lost, `; ask for one path at a time: ${some(shown)}`);
-      const notes = hidden.length ? [`[Left out, since they may not be read: ${some(hidden)}]`] : [];
+      const { stdout, lost } = shown.length
+        ? await repo.git([...DIFF, ...compared, "--", where, ...without], { cut: true })
+        : { stdout: "", lost: 0 };
+      const { text, cut } = capped(stdout, lost, `; ask for one path at a time: ${listSome(shown)}`);
+      const notes = hidden.length ? [`[Left out, since they may not be read: ${listSome(hidden)}]`] : [];
       notes.push(...(await unfiltered(repo, shown)));
       return { text: [text.trimEnd(), ...notes].filter(Boolean).join("\n"), data: { files: shown, hidden, cut } };
     },
@@ -109,8 +109,8 @@ function addLog(zz: GitZz): void {
     also: { path: PATH, count: ["limit", "n", "max_count"] },
     needs: ({ path = "." }, ctx) => needsToLook("git log", path, ctx, seconds),
     timeout: seconds * 1_000 + SPARE_MS,
-    async run({ path = ".", count: most = 20, since }, ctx) {
-      if (most < 1) throw new Error(`Cannot show ${most} commits: that is none. Ask for 1 or more.`);
+    async run({ path = ".", count: maxCommits = 20, since }, ctx) {
+      if (maxCommits < 1) throw new Error(`Cannot show ${maxCommits} commits: that is none. Ask for 1 or more.`);
       const repo = await repository(ctx, seconds, false);
       const format = "--format=%h%x1f%as%x1f%an%x1f%D%x1f%s";
       const plain = [
@@ -122,13 +122,13 @@ function addLog(zz: GitZz): void {
         "--no-show-signature",
         "--ignore-submodules",
       ];
-      const limits = [`--max-count=${most}`, ...(since === undefined ? [] : [`--since=${since}`])];
+      const limits = [`--max-count=${maxCommits}`, ...(since === undefined ? [] : [`--since=${since}`])];
       const where = path === "." ? [] : [pathspec(path, ctx)];
       const asked = await repo.git([...plain, format, ...limits, "HEAD", "--", ...where]).catch(async (error) => {
         if (await hasCommits(repo)) throw error;
       });
       if (!asked) return { text: "No commits yet.", data: [] };
-      const data = asked.out
+      const data = asked.stdout
         .split("\0")
         .filter(Boolean)
         .map((line) => {
@@ -173,9 +173,9 @@ function addCommit(zz: GitZz): void {
       const shown = asked.get(args);
       if (shown) assertAsShown(shown, (await look(args, planned, repo, ctx)).shown);
       const result = await carryOut(args, planned, repo, () => repository(unstopped(ctx), seconds));
-      const other = shown && !result.failed ? await changedIn(shown, planned, repo, ctx) : "";
-      const note = `\n[Not as it was shown: ${other}. A hook, or another program, changed it at the last moment. Look at the commit.]`;
-      return other ? { ...result, text: result.text + note } : result;
+      const otherwise = shown && !result.failed ? await changedIn(shown, planned, repo, ctx) : "";
+      const note = `\n[Not as it was shown: ${otherwise}. A hook, or another program, changed it at the last moment. Look at the commit.]`;
+      return otherwise ? { ...result, text: result.text + note } : result;
     },
   });
 }
@@ -186,8 +186,8 @@ const unstopped = (ctx: Ctx) => {
   return { root, about, git, programs, io, signal: new AbortController().signal };
 };
 
-async function needsToLook(what: string, path: string, ctx: Ctx, seconds: number): Promise<Needs> {
-  const { read = [], ...others } = await needsOf(what, ctx, seconds);
+async function needsToLook(question: string, path: string, ctx: Ctx, seconds: number): Promise<Needs> {
+  const { read = [], ...others } = await needsOf(question, ctx, seconds);
   return { read: [path, ...read], ...others };
 }
 
@@ -198,17 +198,17 @@ function isShown(name: string, { permissions }: Ctx): boolean {
 
 /** Resolves `ref` to commit hashes, so that it cannot be an option, a path or a single file's content. */
 async function commits({ git }: Repository, ref: string): Promise<string> {
-  const refuse = (why: string) => new Error(`Cannot compare with '${ref}': ${why}.`);
+  const refuse = (reason: string) => new Error(`Cannot compare with '${ref}': ${reason}.`);
   if (ref.startsWith("-")) throw refuse("it begins with a dash. Name a commit, a branch or a tag");
   const [, from = "", dots = "", to = ""] = /^(.*?)(?:(\.{2,3})(.*))?$/s.exec(ref) ?? [];
   const hashes: string[] = [];
   for (const side of dots ? [from || "HEAD", to || "HEAD"] : [from]) {
     const codes = [0, 1, 128];
-    const found = side.startsWith("-")
+    const answer = side.startsWith("-")
       ? undefined
       : await git(["rev-parse", "--verify", "--quiet", `${side}^{commit}`], { codes });
-    if (!found || found.code) throw refuse(`there is no commit '${side}'. git_log shows what there is`);
-    hashes.push(found.out.trim());
+    if (!answer || answer.code) throw refuse(`there is no commit '${side}'. git_log shows what there is`);
+    hashes.push(answer.stdout.trim());
   }
   return hashes.join(dots);
 }
@@ -239,15 +239,15 @@ async function whyEmpty(repo: Repository, where: string, staged: boolean, ref?: 
 async function unfiltered({ git, filters }: Repository, names: string[]): Promise<string[]> {
   if (!filters.length || !names.length) return [];
   const input = names.map((name) => `${name}\0`).join("");
-  const { out } = await git(["check-attr", "-z", "--stdin", "filter"], { input, cut: true, codes: [0, 128] });
-  const fields = out.split("\0");
+  const { stdout } = await git(["check-attr", "-z", "--stdin", "filter"], { input, cut: true, codes: [0, 128] });
+  const fields = stdout.split("\0");
   const under = names.filter((_, i) => filters.includes(fields[i * 3 + 2] ?? ""));
   return under.length
-    ? [`[Compared without their content filter, so these may only look changed: ${some(under)}]`]
+    ? [`[Compared without their content filter, so these may only look changed: ${listSome(under)}]`]
     : [];
 }
 
-function some(names: string[]): string {
-  const more = names.length - 20;
-  return names.slice(0, 20).join(", ") + (more > 0 ? ` and ${more} more` : "");
+function listSome(names: string[]): string {
+  const unlisted = names.length - 20;
+  return names.slice(0, 20).join(", ") + (unlisted > 0 ? ` and ${unlisted} more` : "");
 }

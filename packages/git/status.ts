@@ -10,16 +10,16 @@ export interface File {
 export async function branchAndFiles(
   { git, fromProject }: Repository,
   where: string[],
-  more: string[] = [],
+  extraArgs: string[] = [],
 ): Promise<{ branch: string; files: File[] }> {
   const shape = ["--short", "--branch", "-z", "--untracked-files=normal", "--ignore-submodules=dirty", "--no-column"];
-  const { out } = await git(["status", ...shape, ...more, "--", ...where]);
-  const [branch = "", ...entries] = out.split("\0");
+  const { stdout } = await git(["status", ...shape, ...extraArgs, "--", ...where]);
+  const [branch = "", ...entries] = stdout.split("\0");
   const files: File[] = [];
-  for (const rest = entries.values(), next = () => rest.next().value; ; ) {
-    const entry = next();
-    if (!entry) return { branch: branch.replace(/^## /, ""), files };
-    const [state, name] = [entry.slice(0, 2), fromProject(entry.slice(3))];
+  for (const fields = entries.values(), next = () => fields.next().value; ; ) {
+    const field = next();
+    if (!field) return { branch: branch.replace(/^## /, ""), files };
+    const [state, name] = [field.slice(0, 2), fromProject(field.slice(3))];
     files.push({ state, path: name, ...(/[RC]/.test(state) && { from: fromProject(next() ?? "") }) });
   }
 }

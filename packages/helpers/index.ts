@@ -128,12 +128,12 @@ export default (zz: Zz<Config>) => {
 };
 
 function toolsOf({ tools, depth }: Config, { about }: Ctx, level: number): string[] {
-  const all = about.tools.map(({ name }) => name);
+  const allNames = about.tools.map(({ name }) => name);
   for (const name of tools)
-    if (!all.includes(name)) throw fault(`Cannot give helpers '${name}': ${unknown("tool", name, all)}`);
+    if (!allNames.includes(name)) throw fault(`Cannot give helpers '${name}': ${unknown("tool", name, allNames)}`);
   const reads = about.tools.flatMap(({ name, kind }) => (READERS.includes(name) && kind === "read" ? name : []));
-  const more = tools.filter((name) => name !== TASK);
-  return [...new Set([...reads, ...more, ...(level < depth ? [TASK] : [])])];
+  const extraTools = tools.filter((name) => name !== TASK);
+  return [...new Set([...reads, ...extraTools, ...(level < depth ? [TASK] : [])])];
 }
 
 const mayChange = ({ tools }: Config, { about }: Ctx): boolean =>

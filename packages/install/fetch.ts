@@ -8,11 +8,11 @@ import { counter, plain, sumOf } from "./files.ts";
 import { archiveCommit } from "./git.ts";
 import { assertAllowed, installPackage, type NpmLock } from "./npm.ts";
 import { packageOf } from "./package.ts";
-import type { Entry } from "./place.ts";
+import type { LockEntry } from "./place.ts";
 import { hostOf, type Spec } from "./spec.ts";
 
 export interface Fetched {
-  found: string; // a file, or a folder
+  pluginPath: string; // a file, or a folder
   base: string; // the plugin's name, unless its package.json has one
   source: string; // described in words
   integrity?: string | undefined; // of what came, as npm or an archive says
@@ -20,15 +20,20 @@ export interface Fetched {
   lock?: NpmLock;
   note?: string;
 }
-type Place = { work: string; zzFolder: string };
+type WorkFolders = { work: string; zzFolder: string };
 
 const SOURCE_FILE = /\.[cm]?[jt]s$/;
 const ARCHIVE = /\.(tgz|tar\.gz|tar)$/;
 
 /** known: what the lock file says of it, to get the same. */
-export async function fetchSpec(spec: Spec, { work, zzFolder }: Place, ctx: Ctx, known?: Entry): Promise<Fetched> {
+export async function fetchSpec(
+  spec: Spec,
+  { work, zzFolder }: WorkFolders,
+  ctx: Ctx,
+  locked?: LockEntry,
+): Promise<Fetched> {
   if (spec.kind === "npm") {
-    const wanted = known?.version ? `${spec.name}@${known.version}` : spec.text;
+    const wanted = locked?.version ? `${spec.name}@${locked.version}` : spec.text;
     return { ...(await viaNpm(wanted, wanted)), source: `npm package ${spec.text}` };
   }
   if (spec.kind === "git") return fromGit(spec);
@@ -36,30 +41,30 @@ export async function fetchSpec(spec: Spec, { work, zzFolder }: Place, ctx: Ctx,
   const file = spec.kind === "path" ? spec.text : exampleAt(spec.text, zzFolder);
   const stat = fs.statSync(file, { throwIfNoEntry: false });
   if (!stat) throw fault("nothing is there. Check the path");
-  const source = spec.kind === "path" ? file : "an example that zz brings";
+  const source = spec.kind === "path" ? file : `${kindOf(file)} that zz brings`;
   const base = path.basename(file).replace(SOURCE_FILE, "").replace(ARCHIVE, "");
   if (stat.isDirectory()) return { ...(await fromFolder(fs.realpathSync(file), base)), source };
   if (!stat.isFile() || !(SOURCE_FILE.test(file) || ARCHIVE.test(file)))
     throw fault("a plugin is a .ts or .js file, a folder or a .tgz. Name one");
   counter()(stat.size);
-  const found = path.join(work, `source${ARCHIVE.test(file) ? ".tgz" : path.extname(file)}`);
-  fs.copyFileSync(file, found);
-  if (!ARCHIVE.test(file)) return { found, base, source };
-  const fetched = await viaNpm(`file:${path.basename(found)}`, spec.text);
-  return { ...fetched, source, integrity: sumOf(fs.readFileSync(found), "sha512") };
+  const pluginPath = path.join(work, `source${ARCHIVE.test(file) ? ".tgz" : path.extname(file)}`);
+  fs.copyFileSync(file, pluginPath);
+  if (!ARCHIVE.test(file)) return { pluginPath, base, source };
+  const fetched = await viaNpm(`file:${path.basename(pluginPath)}`, spec.text);
+  return { ...fetched, source, integrity: sumOf(fs.readFileSync(pluginPath), "sha512") };
 
-  async function viaNpm(what: string, shown: string) {
+  async function viaNpm(npmSpec: string, shown: string) {
     assertAllowed(ctx, "run", `npm install ${shown}`);
-    return installPackage(what, work, ctx, known?.packages);
+    return installPackage(npmSpec, work, ctx, locked?.packages);
   }
 
   async function fromGit({ url, ref, text }: Spec & { kind: "git" }): Promise<Fetched> {
     assertAllowed(ctx, "run", `git fetch ${url}`);
     if (hostOf(url)) assertAllowed(ctx, "net", hostOf(url));
     else assertAllowed(ctx, "read", decodeURIComponent(new URL(url).pathname));
-    const commit = await archiveCommit(url, known?.commit ?? ref, { work, archive: "source.tgz" }, ctx);
-    if (known?.commit && commit !== known.commit)
-      throw fault(`commit ${known.commit} is not in it any more. --update takes what there is now`);
+    const commit = await archiveCommit(url, locked?.commit ?? ref, { work, archive: "source.tgz" }, ctx);
+    if (locked?.commit && commit !== locked.commit)
+      throw fault(`commit ${locked.commit} is not in it any more. --update takes what there is now`);
     const fetched = {
       ...(await viaNpm("file:source.tgz", text)),
       source: `git repository ${url}${ref && `, ${ref}`}`,
@@ -69,16 +74,16 @@ export async function fetchSpec(spec: Spec, { work, zzFolder }: Place, ctx: Ctx,
   }
 
   async function fromFolder(folder: string, base: string): Promise<Omit<Fetched, "source">> {
-    const found = path.join(work, "source");
-    copyFolder(folder, found);
-    const declared = packageOf(path.join(found, "package.json"));
-    if (!declared) return { found, base };
-    const manifest = fs.readFileSync(path.join(found, "package.json"));
+    const copied = path.join(work, "source");
+    copyFolder(folder, copied);
+    const declared = packageOf(path.join(copied, "package.json"));
+    if (!declared) return { pluginPath, base };
+    const manifest = fs.readFileSync(path.join(copied, "package.json"));
     // npm wants both; and npm 10 runs scripts of folders even if it is told not to.
-    const told = { name: base.toLowerCase(), version: "0.0.0", ...declared, scripts: {} };
-    fs.writeFileSync(path.join(found, "package.json"), JSON.stringify(told));
+    const rewritten = { name: base.toLowerCase(), version: "0.0.0", ...declared, scripts: {} };
+    fs.writeFileSync(path.join(copied, "package.json"), JSON.stringify(rewritten));
     const fetched = await viaNpm("file:source", spec.text);
-    fs.writeFileSync(path.join(fetched.found, "package.json"), manifest);
+    fs.writeFileSync(path.join(fetched.pluginPath, "package.json"), manifest);
     return fetched;
   }
 }
@@ -86,29 +91,33 @@ export async function fetchSpec(spec: Spec, { work, zzFolder }: Place, ctx: Ctx,
 /** Copies what belongs to a plugin. A link to a file inside counts as that file. */
 function copyFolder(from: string, to: string): void {
   const count = counter();
-  const filter = (at: string): boolean => {
-    if (at !== from && /^(node_modules|\.git|\.npmrc)$/.test(path.basename(at))) return false;
-    const stat = fs.lstatSync(at);
-    const target = stat.isSymbolicLink() ? (tryTo(() => fs.realpathSync(at)) ?? "nothing") : at;
-    const name = plain(path.relative(from, at));
+  const filter = (copiedPath: string): boolean => {
+    if (copiedPath !== from && /^(node_modules|\.git|\.npmrc)$/.test(path.basename(copiedPath))) return false;
+    const stat = fs.lstatSync(copiedPath);
+    const target = stat.isSymbolicLink() ? (tryTo(() => fs.realpathSync(copiedPath)) ?? "nothing") : copiedPath;
+    const name = plain(path.relative(from, copiedPath));
     if (!isInside(from, target)) throw fault(`'${name}' is a link to '${plain(target)}', which leads out of it`);
-    if (target !== at && !fs.statSync(target).isFile()) throw fault(`'${name}' is a link, but not to a file`);
+    if (target !== copiedPath && !fs.statSync(target).isFile()) throw fault(`'${name}' is a link, but not to a file`);
     count(stat.size);
     return true;
   };
   fs.cpSync(from, to, { recursive: true, dereference: true, filter });
 }
 
-/** The examples that come with zz, as zz/NAME, and their paths. */
+const kindOf = (file: string): string =>
+  path.basename(path.dirname(file)) === "packages" ? "a package" : "an example";
+
+/** The examples and packages that come with zz, as zz/NAME, and their paths. */
 export function examples(zzFolder: string): Map<string, string> {
-  const folder = path.join(zzFolder, "plugins", "examples");
-  const names = entriesOf(folder).filter((name) => !/^[._]|\.test\.|\.d\.ts$|\.md$/.test(name));
-  return new Map(names.map((name) => [`zz/${name.replace(SOURCE_FILE, "")}`, path.join(folder, name)]));
+  const folders = [path.join(zzFolder, "plugins", "examples"), path.join(zzFolder, "packages")];
+  const files = folders.flatMap((folder) => entriesOf(folder).map((name) => path.join(folder, name)));
+  const plugins = files.filter((file) => !/^[._]|\.test\.|\.d\.ts$|\.md$/.test(path.basename(file)));
+  return new Map(plugins.map((file) => [`zz/${path.basename(file).replace(SOURCE_FILE, "")}`, file]));
 }
 
 function exampleAt(name: string, zzFolder: string): string {
-  const known = examples(zzFolder);
-  const file = known.get(name);
+  const exampleFiles = examples(zzFolder);
+  const file = exampleFiles.get(name);
   if (file) return file;
-  throw fault(`zz brings no example of that name. There are: ${[...known.keys()].join(", ") || "none"}`);
+  throw fault(`zz brings nothing of that name. There are: ${[...exampleFiles.keys()].join(", ") || "none"}`);
 }

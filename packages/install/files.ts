@@ -17,7 +17,8 @@ export const plain = (text: unknown, maxChars = 200): string => {
   return line.length > maxChars ? `${line.slice(0, maxChars - 1)}…` : line;
 };
 
-export const sumOf = (bytes: Buffer | string, kind = "sha256"): string => `${kind}-${hash(kind, bytes, "base64")}`;
+export const sumOf = (bytes: Buffer | string, algorithm = "sha256"): string =>
+  `${algorithm}-${hash(algorithm, bytes, "base64")}`;
 
 export const inUnits = (bytes: number): string => {
   if (bytes < 1e3) return `${bytes} bytes`;
@@ -26,11 +27,12 @@ export const inUnits = (bytes: number): string => {
 };
 
 /** Counts files and gives their size in all; throws where there are too many. */
-export function counter(most = OWN): (size: number) => number {
+export function counter(limits = OWN): (size: number) => number {
   let [files, bytes] = [0, 0];
   return (size) => {
-    if (++files > most.files) throw fault(`it holds more than ${most.files.toLocaleString("en")} files, ${TOO_MUCH}`);
-    if ((bytes += size) > most.megabytes * 1e6) throw fault(`it is larger than ${most.megabytes} MB, ${TOO_MUCH}`);
+    if (++files > limits.files)
+      throw fault(`it holds more than ${limits.files.toLocaleString("en")} files, ${TOO_MUCH}`);
+    if ((bytes += size) > limits.megabytes * 1e6) throw fault(`it is larger than ${limits.megabytes} MB, ${TOO_MUCH}`);
     return bytes;
   };
 }
@@ -51,6 +53,6 @@ export function filesIn(folder: string, top: string, packages: ReadonlySet<strin
       !packages.has(name.slice(top.length + "/node_modules/".length)) ||
       !name.startsWith(`${top}/node_modules/`)
     )
-      for (const entry of entriesOf(path.join(folder, name))) walk(`${name}/${entry}`);
+      for (const child of entriesOf(path.join(folder, name))) walk(`${name}/${child}`);
   }
 }

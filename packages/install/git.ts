@@ -7,9 +7,9 @@ import { plain } from "./files.ts";
 import { type ProgramResult, run } from "./program.ts";
 
 const TIMEOUT_MS = 120_000;
-const SETTINGS = ["core.hooksPath=/dev/null", "credential.interactive=false", "gc.auto=0"].flatMap((one) => [
+const SETTINGS = ["core.hooksPath=/dev/null", "credential.interactive=false", "gc.auto=0"].flatMap((setting) => [
   "-c",
-  one,
+  setting,
 ]);
 const FETCH = ["fetch", "-q", "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head"];
 
@@ -22,10 +22,10 @@ export async function archiveCommit(
 ): Promise<string> {
   const git = async (...args: string[]) => {
     const env = { GIT_ALLOW_PROTOCOL: "file:git:http:https:ssh" };
-    const all = [...SETTINGS, "--git-dir", path.join(work, "git"), ...args];
-    const ran = await run(ctx, "git", all, { cwd: work, env, limit: TIMEOUT_MS });
+    const gitArgs = [...SETTINGS, "--git-dir", path.join(work, "git"), ...args];
+    const ran = await run(ctx, "git", gitArgs, { cwd: work, env, limit: TIMEOUT_MS });
     if (ran.code) throw faultOf(ran, wanted);
-    return ran.out.trim();
+    return ran.stdout.trim();
   };
   await git("init", "-q", "--bare", "--template=", path.join(work, "git"));
   let name = "refs/zz/wanted";
@@ -55,10 +55,10 @@ const HINTS: [says: RegExp, why: string][] = [
   ],
 ];
 
-function faultOf({ err, code }: ProgramResult, ref: string): Error {
-  if (/couldn't find remote ref|Needed a single revision/.test(err))
+function faultOf({ stderr, code }: ProgramResult, ref: string): Error {
+  if (/couldn't find remote ref|Needed a single revision/.test(stderr))
     return fault(ref ? `it has no branch, tag or commit '${plain(ref)}'. Check what follows the #` : "it is empty");
-  const hint = HINTS.find(([says]) => says.test(err))?.[1];
-  const line = /^(?:fatal|error|ERROR): (.*)/m.exec(err)?.[1] ?? err.trim().split("\n")[0];
+  const hint = HINTS.find(([says]) => says.test(stderr))?.[1];
+  const line = /^(?:fatal|error|ERROR): (.*)/m.exec(stderr)?.[1] ?? stderr.trim().split("\n")[0];
   return fault(hint ?? `git failed: ${plain(line || `exit code ${code}`)}`);
 }

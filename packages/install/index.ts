@@ -40,8 +40,8 @@ const ACTIONS: (Pick<Command, "description" | "usage" | "examples" | "complete">
 ];
 
 export default (zz: Zz) => {
-  for (const { name, usage = "", description, ...more } of ACTIONS) {
-    const act = async (given: string | undefined, ctx: Ctx): Promise<Result> => (await load())[name](given, ctx);
+  for (const { name, usage = "", description, ...commandFields } of ACTIONS) {
+    const act = async (argument: string | undefined, ctx: Ctx): Promise<Result> => (await load())[name](argument, ctx);
     zz.flag({
       name,
       value: usage.replace(/[[\]]/g, ""),
@@ -54,10 +54,10 @@ export default (zz: Zz) => {
       name,
       usage,
       description,
-      ...more,
+      ...commandFields,
       group: "settings",
-      run: async (rest, ctx) => {
-        const { text } = await act(rest || undefined, ctx);
+      run: async (typed, ctx) => {
+        const { text } = await act(typed || undefined, ctx);
         ctx.note(text);
         for (const { name, did, ms, why } of await ctx.plugins.refresh())
           ctx.note(why ?? `Plugin '${name}' ${did}${did === "unloaded" ? "" : ` in ${ms} ms`}.`);

@@ -40,7 +40,7 @@ export function lookAt(names: string[], textOf: (name: string) => string): Look 
   const code = names.filter((name) => CODE.test(name) && !name.endsWith(".d.ts"));
   const texts = code.map((name) => uncommented(textOf(name)));
   const adds = new Set(texts.flatMap(addsOf));
-  const reaches = REACHES.flatMap(([what, signs]) => (texts.some((text) => signs.test(text)) ? [what] : []));
+  const reaches = REACHES.flatMap(([label, signs]) => (texts.some((text) => signs.test(text)) ? [label] : []));
   const machineCode = names.filter((name) => /\.(node|wasm|so|dll|dylib|exe)$/.test(name));
   if (machineCode.length)
     reaches.push(
@@ -56,19 +56,19 @@ export function lookAt(names: string[], textOf: (name: string) => string): Look 
 const uncommented = (text: string): string => text.replace(/^[^\S\n]*\/\/[^\n$`]*$/gm, "");
 
 function addsOf(text: string): string[] {
-  const found: string[] = [];
-  for (const [, kind, given] of text.matchAll(
+  const additions: string[] = [];
+  for (const [, method, argumentText] of text.matchAll(
     /\.\s*(tool|command|layer|provider|flag|key)\s*(?:<[^>(]*>)?\(\s*(?=(\{.{0,400}))/gs,
   )) {
     const name = /[{,\s]name\s*:\s*(["'`])([^"'`$\n]{1,80})\1/.exec(
-      given!.split(/\.\s*(?:tool|command|layer|provider|flag|key)\s*\(/)[0]!,
+      argumentText!.split(/\.\s*(?:tool|command|layer|provider|flag|key)\s*\(/)[0]!,
     )?.[2];
-    const sign = kind === "command" ? "/" : kind === "flag" ? "--" : "";
-    found.push(name ? `${kind} ${sign}${plain(name)}` : `${kind} ${UNNAMED}`);
+    const sign = method === "command" ? "/" : method === "flag" ? "--" : "";
+    additions.push(name ? `${method} ${sign}${plain(name)}` : `${method} ${UNNAMED}`);
   }
   for (const [, verb, , name] of text.matchAll(/\.\s*(on|wrap)\s*\(\s*(["'`])(\w+)\2/g)) {
-    if (verb === "wrap" && STEPS.split(" ").includes(name!)) found.push(`changes every ${name}`);
-    if (verb === "on" && EVENTS.split(" ").includes(name!)) found.push(`sees '${name}'`);
+    if (verb === "wrap" && STEPS.split(" ").includes(name!)) additions.push(`changes every ${name}`);
+    if (verb === "on" && EVENTS.split(" ").includes(name!)) additions.push(`sees '${name}'`);
   }
-  return found;
+  return additions;
 }

@@ -21,7 +21,7 @@ interface NpmPackage {
   dependencies?: Record<string, string>;
 }
 export interface Installed {
-  found: string; // the package's folder, with all that it needs in its node_modules
+  pluginPath: string; // the package's folder, with all that it needs in its node_modules
   base: string; // its name
   integrity: string | undefined;
   lock: NpmLock;
@@ -63,34 +63,34 @@ const optionsFor = (folder: string): string[] => [
 ];
 
 /** `spec` is a package of the registry, or a file or folder in `folder`. known: the lock of before, to get exactly the same. */
-export async function installPackage(spec: string, folder: string, ctx: Ctx, known?: NpmLock): Promise<Installed> {
+export async function installPackage(spec: string, folder: string, ctx: Ctx, locked?: NpmLock): Promise<Installed> {
   await assertRegistryAllowed(folder, ctx);
-  const dependencies = { ...known?.packages[""]?.dependencies, [LENT]: `file:${LENT}` };
+  const dependencies = { ...locked?.packages[""]?.dependencies, [LENT]: `file:${LENT}` };
   const write = (file: string, content: object) => fs.writeFileSync(path.join(folder, file), JSON.stringify(content));
   makeFolder(path.join(folder, LENT));
   write(path.join(LENT, "package.json"), { name: LENT, version: "0.0.0" });
   write("package.json", { name: "plugins-of-zz", private: true, dependencies, overrides: { [LENT]: `$${LENT}` } });
-  if (known) write(LOCK, known);
+  if (locked) write(LOCK, locked);
   await whileSmall(folder, ctx, (signal) => {
-    const args = known ? ["ci", ...optionsFor(folder)] : ["install", ...optionsFor(folder), "--", spec];
+    const args = locked ? ["ci", ...optionsFor(folder)] : ["install", ...optionsFor(folder), "--", spec];
     return npm(args, folder, { programs: ctx.programs, io: ctx.io, signal });
   });
   const lock: NpmLock = JSON.parse(textOf(path.join(folder, LOCK)));
   const base = ownName(lock);
   if (!base) throw fault(`'${LENT}' is what zz lends to plugins, so none can have that name. Rename it`);
-  const [modules, own] = [path.join(folder, "node_modules"), lock.packages[`node_modules/${base}`]!];
-  const found = path.join(modules, base);
+  const [modules, ownPackage] = [path.join(folder, "node_modules"), lock.packages[`node_modules/${base}`]!];
+  const pluginPath = path.join(modules, base);
   for (const [name, { link, resolved = "" }] of packagesIn(lock)) {
     assertSource(name, link ? "file:" : resolved, ctx);
-    const [from, to] = [path.join(modules, name), path.join(found, "node_modules", name)];
+    const [from, to] = [path.join(modules, name), path.join(pluginPath, "node_modules", name)];
     if (!fs.existsSync(from) || fs.existsSync(to)) continue;
     makeFolder(path.dirname(to)); // it is a peer, which npm puts beside the plugin
     fs.renameSync(from, to);
   }
-  fs.rmSync(path.join(found, ".npmrc"), { force: true });
+  fs.rmSync(path.join(pluginPath, ".npmrc"), { force: true });
   // Other versions of git and npm pack the same files otherwise: the files' own sums are compared.
-  if (own.resolved?.startsWith("file:")) delete own.integrity;
-  return { found, base, integrity: own.integrity, lock };
+  if (ownPackage.resolved?.startsWith("file:")) delete ownPackage.integrity;
+  return { pluginPath, base, integrity: ownPackage.integrity, lock };
 }
 
 const ownName = (lock?: NpmLock): string | undefined =>
@@ -98,11 +98,11 @@ const ownName = (lock?: NpmLock): string | undefined =>
 
 /** The packages that a plugin needs, by their names. */
 export function packagesIn(lock?: NpmLock): Map<string, NpmPackage> {
-  const all = new Map(
-    Object.entries(lock?.packages ?? {}).map(([at, info]) => [at.split("node_modules/").at(-1)!, info]),
+  const packages = new Map(
+    Object.entries(lock?.packages ?? {}).map(([location, info]) => [location.split("node_modules/").at(-1)!, info]),
   );
-  for (const name of ["", LENT, ownName(lock) ?? ""]) all.delete(name);
-  return all;
+  for (const name of ["", LENT, ownName(lock) ?? ""]) packages.delete(name);
+  return packages;
 }
 
 /** An older npm takes packages from places that --allow-… keeps a newer one from. */
@@ -136,16 +136,16 @@ async function whileSmall(folder: string, { io, signal }: Ctx, act: (signal: Abo
 const NONE = new Set<string>();
 
 /** Refuses at once what the gate denies; what the gate would ask about is part of the one question. */
-export function assertAllowed({ permissions }: Ctx, kind: "read" | "write" | "run" | "net", name: string): void {
-  const { verdict, why } = permissions.judge(kind, name);
-  if (verdict === "deny") throw fault(`${kind} access to "${plain(name)}" is denied ${why}`, { exit: 4 });
+export function assertAllowed({ permissions }: Ctx, effect: "read" | "write" | "run" | "net", name: string): void {
+  const { verdict, why } = permissions.judge(effect, name);
+  if (verdict === "deny") throw fault(`${effect} access to "${plain(name)}" is denied ${why}`, { exit: 4 });
 }
 
 /** Checks the host of the registry, which matters only if rules deny hosts. */
 async function assertRegistryAllowed(folder: string, ctx: Ctx): Promise<void> {
   if (!ctx.permissions.rules.some(({ verdict, kind }) => verdict === "deny" && kind === "net")) return;
-  const { out } = await npm(["config", "get", "registry", "--prefix", folder], folder, ctx);
-  assertAllowed(ctx, "net", new URL(out.trim()).hostname);
+  const { stdout } = await npm(["config", "get", "registry", "--prefix", folder], folder, ctx);
+  assertAllowed(ctx, "net", new URL(stdout.trim()).hostname);
 }
 
 async function npm(args: string[], cwd: string, ctx: Pick<Ctx, "programs" | "signal" | "io">): Promise<ProgramResult> {
@@ -156,10 +156,10 @@ async function npm(args: string[], cwd: string, ctx: Pick<Ctx, "programs" | "sig
 
 /** An .npmrc may put any variable into an address. The person's own gets those that it names. */
 function withoutSecrets(): Record<string, undefined> {
-  const { npm_config_userconfig = path.join(os.homedir(), ".npmrc"), ...rest } = process.env;
+  const { npm_config_userconfig = path.join(os.homedir(), ".npmrc"), ...otherVariables } = process.env;
   const named = textOf(npm_config_userconfig);
   const isSecret = (name: string) => /KEY|TOKEN|SECRET|PASS|CREDENTIAL/i.test(name) && !named.includes(`\${${name}`);
-  return Object.fromEntries(Object.keys(rest).flatMap((name) => (isSecret(name) ? [[name, undefined]] : [])));
+  return Object.fromEntries(Object.keys(otherVariables).flatMap((name) => (isSecret(name) ? [[name, undefined]] : [])));
 }
 
 const HINTS: [code: RegExp, why: string][] = [
@@ -175,13 +175,13 @@ const HINTS: [code: RegExp, why: string][] = [
   ],
 ];
 
-function faultOf({ out, err, code }: ProgramResult): string {
-  const { error = {} } = (tryTo(() => JSON.parse(out)) ?? {}) as { error?: Record<string, string> };
+function faultOf({ stdout, stderr, code }: ProgramResult): string {
+  const { error = {} } = (tryTo(() => JSON.parse(stdout)) ?? {}) as { error?: Record<string, string> };
   const { detail, summary } = error;
-  const codes = `${error.code} ${/npm (?:error|ERR!) code (\w+)/.exec(err)?.[1]} ${/no-(git|shell)-for-npm/.exec(err)?.[0]}`;
+  const codes = `${error.code} ${/npm (?:error|ERR!) code (\w+)/.exec(stderr)?.[1]} ${/no-(git|shell)-for-npm/.exec(stderr)?.[0]}`;
   const hint = HINTS.find(([code]) => code.test(codes))?.[1];
   return (
     hint ??
-    `npm failed: ${plain((error.code === "E404" && detail?.trim().split("\n")[0]) || summary || err || `exit code ${code}`)}`
+    `npm failed: ${plain((error.code === "E404" && detail?.trim().split("\n")[0]) || summary || stderr || `exit code ${code}`)}`
   );
 }

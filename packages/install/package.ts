@@ -16,11 +16,11 @@ const KEYWORD = "zz-plugin";
 const NAME = /^[A-Za-z][\w-]{0,63}$/;
 
 /** Of a file or folder. Its main file is the loader's to find. */
-export function aboutOf(found: string, base: string): About {
-  if (fs.statSync(found).isFile()) return { name: nameFrom(base) };
-  const declared = packageOf(path.join(found, "package.json"));
+export function aboutOf(pluginPath: string, base: string): About {
+  if (fs.statSync(pluginPath).isFile()) return { name: nameFrom(base) };
+  const declared = packageOf(path.join(pluginPath, "package.json"));
   const { zz, keywords, name = base, version, license, description, type } = declared ?? {};
-  if (!declared && !["index.ts", "index.js"].some((index) => fs.existsSync(path.join(found, index))))
+  if (!declared && !["index.ts", "index.js"].some((index) => fs.existsSync(path.join(pluginPath, index))))
     throw fault(
       'it has neither a package.json nor an index.ts or index.js. A plugin\'s package.json names its file under "zz"',
     );
@@ -48,13 +48,13 @@ export function packageOf(file: string): Record<string, any> | undefined {
   throw fault("its package.json is not a JSON object. Fix it");
 }
 
-function nameFrom(given: string): string {
-  const name = given
+function nameFrom(rawName: string): string {
+  const name = rawName
     .split("/")
     .at(-1)!
     .replace(/[^\w-]/g, "-");
   if (NAME.test(name) && name !== "index") return name;
   throw fault(
-    `'${plain(given)}' cannot be a plugin's name: letters, digits, - and _ make one, a letter first, at most 64. Rename it`,
+    `'${plain(rawName)}' cannot be a plugin's name: letters, digits, - and _ make one, a letter first, at most 64. Rename it`,
   );
 }

@@ -7,7 +7,7 @@ import { filesIn, sumOf } from "./files.ts";
 import { type NpmLock, packagesIn } from "./npm.ts";
 
 /** What the lock file says about a plugin. Paths are relative to HOME/plugins. */
-export interface Entry {
+export interface LockEntry {
   spec: string;
   source: string;
   version?: string;
@@ -17,12 +17,12 @@ export interface Entry {
   files: Record<string, string>; // by path, sha256
   packages?: NpmLock; // to get the same packages again
 }
-export type Lock = Map<string, Entry>;
+export type Lock = Map<string, LockEntry>;
 
 /** What to do once everything is confirmed and checked. If this run is killed, the next one completes it. */
 interface Plan {
   name: string;
-  entry: Entry | null; // null: remove it
+  entry: LockEntry | null; // null: remove it
   target: string | null; // what is put in place
   old: string | null; // what was there before
 }
@@ -48,8 +48,8 @@ export function readLock(home: string): Lock {
 }
 
 function parseLock(file: string, text: string | undefined): Lock {
-  const broken = (why: string) =>
-    fault(`Cannot use '${file}': ${why}. Fix it, or remove it and install the plugins again.`);
+  const broken = (reason: string) =>
+    fault(`Cannot use '${file}': ${reason}. Fix it, or remove it and install the plugins again.`);
   if (text === undefined) throw broken("it cannot be read");
   if (!text) return new Map();
   const parsed = tryTo(() => JSON.parse(text));
@@ -57,14 +57,14 @@ function parseLock(file: string, text: string | undefined): Lock {
   const { lockVersion, plugins } = parsed;
   if (lockVersion !== 1) throw broken("its lockVersion is not 1");
   if (typeof plugins !== "object" || !plugins) throw broken("it has no plugins");
-  const lock: Lock = new Map(Object.entries(plugins as Record<string, Entry>));
-  for (const [name, entry] of lock)
-    if (!NAME.test(name) || !isEntry(name, Object(entry)))
+  const lock: Lock = new Map(Object.entries(plugins as Record<string, LockEntry>));
+  for (const [name, lockEntry] of lock)
+    if (!NAME.test(name) || !isEntry(name, Object(lockEntry)))
       throw broken(`what it says of '${name.slice(0, 80)}' is not whole`);
   return lock;
 }
 
-function isEntry(name: string, { spec, integrity, top, files }: Entry): boolean {
+function isEntry(name: string, { spec, integrity, top, files }: LockEntry): boolean {
   const isOwn = top === name || /^\.[cm]?[jt]s$/.test(top?.startsWith?.(name) ? top.slice(name.length) : "");
   return isOwn && typeof spec === "string" && typeof integrity === "string" && Object(files) === files;
 }
@@ -82,20 +82,20 @@ export const existingName = (home: string, name: string): string | undefined =>
   entriesOf(pluginsOf(home)).find((file) => file.replace(/\.[cm]?[jt]s$/, "").toLowerCase() === name.toLowerCase());
 
 /** The files of a plugin as they are now, with their checksums. */
-export function sumsIn(folder: string, { top, packages }: Pick<Entry, "top" | "packages">): Record<string, string> {
+export function sumsIn(folder: string, { top, packages }: Pick<LockEntry, "top" | "packages">): Record<string, string> {
   const names = filesIn(folder, top, new Set(packagesIn(packages).keys()));
   const sum = (name: string) => tryTo(() => sumOf(fs.readFileSync(path.join(folder, name)))) ?? "";
   return Object.fromEntries(names.map((name) => [name, sum(name)]));
 }
 
 /** What differs from what was installed: `extras` were put beside it by the person or by the plugin itself. */
-export function changesOf(home: string, entry: Entry) {
-  const now = sumsIn(pluginsOf(home), entry);
-  const before = Object.keys(entry.files);
+export function changesOf(home: string, lockEntry: LockEntry) {
+  const current = sumsIn(pluginsOf(home), lockEntry);
+  const before = Object.keys(lockEntry.files);
   return {
-    missing: before.filter((name) => !Object.hasOwn(now, name)),
-    changed: before.filter((name) => Object.hasOwn(now, name) && now[name] !== entry.files[name]),
-    extras: Object.keys(now).filter((name) => !Object.hasOwn(entry.files, name)),
+    missing: before.filter((name) => !Object.hasOwn(current, name)),
+    changed: before.filter((name) => Object.hasOwn(current, name) && current[name] !== lockEntry.files[name]),
+    extras: Object.keys(current).filter((name) => !Object.hasOwn(lockEntry.files, name)),
   };
 }
 
@@ -104,8 +104,8 @@ export function changesOf(home: string, entry: Entry) {
 export function openStage(home: string): Stage {
   makeFolder(pluginsOf(home));
   const folder = fs.mkdtempSync(path.join(pluginsOf(home), `.install-${process.pid}-`));
-  const own = path.join(folder, "home");
-  const stage = { folder, home: own, plugins: path.join(own, "plugins"), work: path.join(folder, "work") };
+  const stageHome = path.join(folder, "home");
+  const stage = { folder, home: stageHome, plugins: path.join(stageHome, "plugins"), work: path.join(folder, "work") };
   makeFolder(stage.plugins);
   fs.mkdirSync(stage.work);
   return stage;
@@ -124,16 +124,16 @@ export function copyExtras(home: string, { plugins }: Stage, extras: string[]): 
 
 // ── putting in place ──
 
-/** `known`: the plugin's entry in the lock file when the person was asked. */
+/** `expected`: the plugin's entry in the lock file when the person was asked. */
 export function putInPlace(
   home: string,
   { folder }: Stage,
-  { known, ...placing }: Omit<Plan, "old"> & { known: Entry | undefined },
+  { expected, ...placing }: Omit<Plan, "old"> & { expected: LockEntry | undefined },
 ): void {
   updatePrivateFile(lockFile(home), (text) => {
     const lock = parseLock(lockFile(home), text.trim());
     const current = lock.get(placing.name);
-    if (JSON.stringify(current) !== JSON.stringify(known)) throw fault("another zz changed it meanwhile. Try again");
+    if (JSON.stringify(current) !== JSON.stringify(expected)) throw fault("another zz changed it meanwhile. Try again");
     if (!current && existingName(home, placing.name)) throw fault("something of that name came meanwhile. Try again");
     const plan: Plan = { ...placing, old: current?.top ?? null };
     fs.writeFileSync(path.join(folder, "next.json"), JSON.stringify(plan));

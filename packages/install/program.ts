@@ -4,8 +4,8 @@ import { fault } from "zz/text";
 
 export interface ProgramResult {
   code: number;
-  out: string;
-  err: string;
+  stdout: string;
+  stderr: string;
 }
 export interface RunOptions {
   cwd: string;
@@ -34,17 +34,17 @@ export function run(
   if (!programs.find(program)) return Promise.reject(fault(`there is no ${program} on the PATH. Install it`));
   const { promise, resolve, reject } = Promise.withResolvers<ProgramResult>();
   const stop = AbortSignal.any([signal, io.clock.limit(limit)]);
-  const own = Object.entries(process.env).filter(([name]) => !MISLEADING.test(name));
+  const ownVariables = Object.entries(process.env).filter(([name]) => !MISLEADING.test(name));
   const child = programs.start(program, args, {
     cwd,
-    env: { ...Object.fromEntries(own), ...NO_PROMPTS, LC_ALL: "C.UTF-8", LANGUAGE: "", ...env },
+    env: { ...Object.fromEntries(ownVariables), ...NO_PROMPTS, LC_ALL: "C.UTF-8", LANGUAGE: "", ...env },
     detached: process.platform !== "win32", // a process group of its own has no terminal
     stdio: ["ignore", "pipe", "pipe"],
     windowsHide: true,
   });
-  let [out, err] = ["", ""];
-  child.stdout!.setEncoding("utf8").on("data", (text: string) => (out = (out + text).slice(0, MAX_CHARS)));
-  child.stderr!.setEncoding("utf8").on("data", (text: string) => (err = (err + text).slice(0, MAX_CHARS)));
+  let [stdout, stderr] = ["", ""];
+  child.stdout!.setEncoding("utf8").on("data", (text: string) => (stdout = (stdout + text).slice(0, MAX_CHARS)));
+  child.stderr!.setEncoding("utf8").on("data", (text: string) => (stderr = (stderr + text).slice(0, MAX_CHARS)));
   process.once("exit", kill);
   stop.addEventListener("abort", kill, { once: true });
   if (stop.aborted) kill();
@@ -56,7 +56,7 @@ export function run(
     done();
     if (signal.aborted) reject(signal.reason);
     else if (stop.aborted) reject(fault(`${program} took longer than ${limit / 1000} s and was stopped. Try again`));
-    else resolve({ code: code ?? -1, out, err });
+    else resolve({ code: code ?? -1, stdout, stderr });
   });
   return promise;
 

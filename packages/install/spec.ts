@@ -18,9 +18,9 @@ const REF = /^(?!.*\.\.)\w[\w./+@-]*$/;
 const KNOWN =
   "An npm package (name, name@1.2.3, @scope/name), a folder or file (./x.ts), a git URL (git+https://, …), or zz/NAME";
 
-export function specOf(given: string, root: string): Spec {
-  const text = given.trim();
-  const refuse = (why: string) => usage(`Cannot install '${plain(text)}': ${why}`);
+export function specOf(typed: string, root: string): Spec {
+  const text = typed.trim();
+  const refuse = (reason: string) => usage(`Cannot install '${plain(text)}': ${reason}`);
   if (!text) throw usage(`Cannot install: nothing is named. ${KNOWN} can be.`);
   if (/^(git\+|(git|ssh|file|https?):\/\/)/.test(text) || SCP.test(text)) return gitSpec(text.replace(/^git\+/, ""));
   if (/^zz\/[\w-]+$/.test(text)) return { kind: "example", text };
@@ -32,18 +32,18 @@ export function specOf(given: string, root: string): Spec {
   if (name) return { kind: "npm", text, name };
   throw refuse(`it is none of what can be installed. ${KNOWN} can be.`);
 
-  function gitSpec(whole: string): Spec {
-    const [url = "", ref = ""] = whole.split(/#(.*)/s);
+  function gitSpec(gitUrl: string): Spec {
+    const [url = "", ref = ""] = gitUrl.split(/#(.*)/s);
     const { username = "", password = "" } = URL.canParse(url) ? new URL(url) : {};
     if (ref && !REF.test(ref)) throw refuse("what follows the # is not a branch, tag or commit. Name one.");
     if (/^https?:/.test(text) && !/\.git\/?$/.test(url))
       throw refuse("a web address may be anything. Write git+https://… for a repository, or download the file first.");
-    if (/\s/.test(whole) || !(SCP.test(url) || URL.canParse(url))) throw refuse("it is not a URL. Check it.");
+    if (/\s/.test(gitUrl) || !(SCP.test(url) || URL.canParse(url))) throw refuse("it is not a URL. Check it.");
     if (password || (username && url.startsWith("http")))
       throw refuse(
         "it holds a password, which would be kept and shown. Leave it out; git has credential helpers for that.",
       );
-    return { kind: "git", text: SCP.test(url) || /^(git|ssh|file):/.test(text) ? whole : `git+${whole}`, url, ref };
+    return { kind: "git", text: SCP.test(url) || /^(git|ssh|file):/.test(text) ? gitUrl : `git+${gitUrl}`, url, ref };
   }
 }
 

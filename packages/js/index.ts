@@ -43,7 +43,7 @@ export default (zz: Zz<typeof defaults>) => {
 
 const AsyncFunction = (async () => {}).constructor as new (
   ...code: string[]
-) => (...given: unknown[]) => Promise<unknown>;
+) => (...args: unknown[]) => Promise<unknown>;
 
 function evaluate(code: string, about: Record<string, unknown>, timeout: number): Promise<unknown> {
   const { runInThisContext } = process.getBuiltinModule("node:vm");

@@ -18,18 +18,20 @@ const NONE = 'There are no MCP servers. Name some under "mcpServers" in the sett
 export function complete(hub: Hub | undefined, typed: string): Choice[] {
   const [, verb = "", name] = /^(\S*)(?:\s+(.*))?$/s.exec(typed) ?? [];
   if (name === undefined)
-    return Object.entries(VERBS).flatMap(([one, description]) =>
-      one.startsWith(verb) ? [{ name: `${one} `, description }] : [],
+    return Object.entries(VERBS).flatMap(([command, description]) =>
+      command.startsWith(verb) ? [{ name: `${command} `, description }] : [],
     );
-  return [...(hub?.servers.keys() ?? [])].flatMap((one) => (one.startsWith(name) ? [{ name: `${verb} ${one}` }] : []));
+  return [...(hub?.servers.keys() ?? [])].flatMap((serverName) =>
+    serverName.startsWith(name) ? [{ name: `${verb} ${serverName}` }] : [],
+  );
 }
 
-export async function run(hub: Hub | undefined, rest: string, ctx: Ctx): Promise<void> {
-  const [verb = "", name = "", ...more] = rest.split(/\s+/).filter(Boolean);
+export async function run(hub: Hub | undefined, typed: string, ctx: Ctx): Promise<void> {
+  const [verb = "", name = "", ...extra] = typed.split(/\s+/).filter(Boolean);
   if (!hub) return ctx.note(NONE);
   if (!verb) return ctx.note(list(hub));
-  if (!Object.hasOwn(VERBS, verb) || !name || more.length)
-    throw usage(`Cannot use '/mcp ${rest}': give ${Object.keys(VERBS).join(", ")}, and a server's name.`);
+  if (!Object.hasOwn(VERBS, verb) || !name || extra.length)
+    throw usage(`Cannot use '/mcp ${typed}': give ${Object.keys(VERBS).join(", ")}, and a server's name.`);
   const server = serverNamed(hub, name);
   ctx.note(await act(hub, server, verb, ctx));
 }
@@ -41,10 +43,10 @@ async function act(hub: Hub, server: Server, verb: string, ctx: Ctx): Promise<st
     return `MCP server '${name}' is stopped. It starts again when it is needed.`;
   }
   if (verb === "login" || verb === "logout") {
-    const said = await (await import("./oauth.ts"))[verb](hub, server, ctx);
+    const sentence = await (await import("./oauth.ts"))[verb](hub, server, ctx);
     await stop(server);
     server.failures = 0;
-    return said;
+    return sentence;
   }
   if (verb === "resources") {
     await started(name, ctx);
@@ -59,31 +61,31 @@ async function act(hub: Hub, server: Server, verb: string, ctx: Ctx): Promise<st
   return verb === "tools" ? tools(server) : `MCP server '${name}' runs: ${countOf(server)}.`;
 }
 
-function list({ servers, left }: Hub): string {
+function list({ servers, leftOut }: Hub): string {
   const rows = [...servers.values()].map((server) => {
-    const { name, running, why, failures, config, from, held } = server;
+    const { name, running, reason, failures, config, from, held } = server;
     const state = running
       ? `runs${running.about.version && ` (version ${running.about.version})`}`
       : failures
-        ? `failed: ${why}`
+        ? `failed: ${reason}`
         : "not needed yet";
-    const out = held.size ? `, ${held.size} left out` : "";
+    const heldCount = held.size ? `, ${held.size} left out` : "";
     const where = config.command ?? config.url?.replace(/\?.*$/, "");
-    return `${name}  ${state} · ${countOf(server)}${out} · ${clip(oneLine(where ?? ""), 60)}${ORIGINS[from]}`;
+    return `${name}  ${state} · ${countOf(server)}${heldCount} · ${clip(oneLine(where ?? ""), 60)}${ORIGINS[from]}`;
   });
-  return [...rows, ...left].join("\n") || NONE;
+  return [...rows, ...leftOut].join("\n") || NONE;
 }
 
 const ORIGINS = { home: "", project: " · of this project", editor: " · of the editor" };
 
-function tools({ name, known, held }: Server): string {
-  const rows = known!.tools.map((tool) => {
-    const said = Object.entries(tool.hints ?? {}).flatMap(([hint, is]) => (is ? [hint.replace(/Hint$/, "")] : []));
-    const why = held.get(tool.name);
-    return `${tool.name}${said.length ? ` [${said.join(", ")}]` : ""}${why ? ` (left out: ${why})` : ""}: ${clip(oneLine(tool.description), 300)}`;
+function tools({ name, catalog, held }: Server): string {
+  const rows = catalog!.tools.map((tool) => {
+    const hintNames = Object.entries(tool.hints ?? {}).flatMap(([hint, is]) => (is ? [hint.replace(/Hint$/, "")] : []));
+    const reason = held.get(tool.name);
+    return `${tool.name}${hintNames.length ? ` [${hintNames.join(", ")}]` : ""}${reason ? ` (left out: ${reason})` : ""}: ${clip(oneLine(tool.description), 300)}`;
   });
   const gone = [...held]
-    .filter(([tool]) => !known!.tools.some((one) => one.name === tool))
-    .map(([tool, why]) => `${tool} (left out: ${why})`);
+    .filter(([tool]) => !catalog!.tools.some((knownTool) => knownTool.name === tool))
+    .map(([tool, reason]) => `${tool} (left out: ${reason})`);
   return [...rows, ...gone].join("\n") || `MCP server '${name}' has no tools.`;
 }

@@ -3,7 +3,7 @@ import { clean, clip, oneLine } from "zz/text";
 import { hashOf } from "./settings.ts";
 
 /** What a server reported about itself, as the home keeps it. */
-export interface Known {
+export interface Catalog {
   tools: KnownTool[];
   prompts: KnownPrompt[];
   resources?: boolean; // whether it has any
@@ -25,12 +25,12 @@ const [MAX_DESCRIPTION, MAX_INNER_TEXT, MAX_DEPTH, MAX_NODES] = [1_000, 300, 12,
 export function knownTool({ name, description = "", title = "", inputSchema, annotations }: any): KnownTool {
   const { readOnlyHint, destructiveHint, openWorldHint } = annotations ?? {};
   const hints = Object.fromEntries(
-    Object.entries({ readOnlyHint, destructiveHint, openWorldHint }).filter(([, said]) => typeof said === "boolean"),
+    Object.entries({ readOnlyHint, destructiveHint, openWorldHint }).filter(([, hint]) => typeof hint === "boolean"),
   );
-  const said = plain(String(description || title || annotations?.title || ""));
+  const cleaned = plain(String(description || title || annotations?.title || ""));
   return {
     name: String(name),
-    description: said.length > MAX_DESCRIPTION ? `${said.slice(0, MAX_DESCRIPTION)} …` : said,
+    description: cleaned.length > MAX_DESCRIPTION ? `${cleaned.slice(0, MAX_DESCRIPTION)} …` : cleaned,
     schema: { properties: {}, ...(cleanSchema(inputSchema) as object), type: "object" },
     ...(Object.keys(hints).length && { hints }),
     pin: hashOf([name, description, title, inputSchema, annotations]),
@@ -45,22 +45,22 @@ const UNSEEN = /[\p{Cf}\p{Co}\p{Cn}]/gu;
 const LEFT_OUT =
   /^(\$schema|\$id|\$anchor|\$dynamic\w+|pattern|patternProperties|format|contentEncoding|contentMediaType)$/;
 
-function cleanSchema(given: unknown): unknown {
+function cleanSchema(schema: unknown): unknown {
   let nodes = 0;
-  return visit(given, 0, false);
+  return visit(schema, 0, false);
 
   /** `names`: the keys are names of parameters, not keywords of JSON Schema. */
   function visit(value: unknown, depth: number, names: boolean): unknown {
     if (typeof value === "string") return plain(value).slice(0, MAX_INNER_TEXT);
     if (typeof value !== "object" || value === null) return value;
     if (depth > MAX_DEPTH || ++nodes > MAX_NODES) return {};
-    if (Array.isArray(value)) return value.slice(0, MAX_NODES).map((one) => visit(one, depth + 1, false));
+    if (Array.isArray(value)) return value.slice(0, MAX_NODES).map((element) => visit(element, depth + 1, false));
     const kept = Object.entries(value).filter(([key, inner]) => {
       if (names) return true;
       return !LEFT_OUT.test(key) && !(key === "$ref" && !/^#(\/|$)/.test(String(inner)));
     });
     const inner = (key: string) => !names && /^(properties|\$defs|definitions|dependentSchemas)$/.test(key);
-    return Object.fromEntries(kept.map(([key, one]) => [key, visit(one, depth + 1, inner(key))]));
+    return Object.fromEntries(kept.map(([key, child]) => [key, visit(child, depth + 1, inner(key))]));
   }
 }
 
@@ -76,9 +76,9 @@ const STEERS = [
 
 /** The text of a tool that tries to steer the model; undefined if there is none. */
 export function steering({ description, schema }: KnownTool): string | undefined {
-  const all = [description, ...textsIn(schema)];
-  const found = all.find((text) => STEERS.some((words) => words.test(text)));
-  return found && clip(oneLine(found), 400);
+  const texts = [description, ...textsIn(schema)];
+  const match = texts.find((text) => STEERS.some((words) => words.test(text)));
+  return match && clip(oneLine(match), 400);
 }
 
 function textsIn(value: unknown): string[] {
@@ -87,8 +87,8 @@ function textsIn(value: unknown): string[] {
 }
 
 /** A tool's name in zz: its server's, two underscores, its own; cut and cleaned so that every provider accepts it. */
-export function toolName(server: string, tool: string, taken: (name: string) => boolean): string {
-  const whole = `${server}__${tool.replace(/[^\w-]/g, "_")}`;
-  if (whole.length <= 64 && !taken(whole)) return whole;
-  return `${whole.slice(0, 57)}_${hashOf([server, tool]).slice(0, 6)}`;
+export function toolName(server: string, tool: string, isTaken: (name: string) => boolean): string {
+  const fullName = `${server}__${tool.replace(/[^\w-]/g, "_")}`;
+  if (fullName.length <= 64 && !isTaken(fullName)) return fullName;
+  return `${fullName.slice(0, 57)}_${hashOf([server, tool]).slice(0, 6)}`;
 }

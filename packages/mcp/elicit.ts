@@ -12,7 +12,7 @@ type Field = {
   items?: any;
 } & Record<string, any>;
 const [MAX_FIELDS, MAX_TRIES] = [12, 3];
-const words = (text: unknown, most = 400): string => clip(oneLine(clean(String(text ?? ""))), most);
+const words = (text: unknown, maxChars = 400): string => clip(oneLine(clean(String(text ?? ""))), maxChars);
 
 export async function elicit(
   server: string,
@@ -23,7 +23,7 @@ export async function elicit(
   const fields = Object.entries((requestedSchema?.properties ?? {}) as Record<string, Field>).slice(0, MAX_FIELDS);
   if (!ctx.ask && acceptsDefaults) {
     const content = Object.fromEntries(
-      fields.flatMap(([name, { default: own }]) => (own === undefined ? [] : [[name, own]])),
+      fields.flatMap(([name, { default: defaultValue }]) => (defaultValue === undefined ? [] : [[name, defaultValue]])),
     );
     const isWhole = (requestedSchema?.required ?? []).every((name: string) => name in content);
     ctx.note(
@@ -54,22 +54,22 @@ async function answerFor(name: string, field: Field, required: boolean, ctx: Ctx
   const title = words(field.title ?? name, 80);
   const about = field.description ? ` (${words(field.description, 200)})` : "";
   const otherwise = field.default === undefined ? "" : ` [${words(field.default, 60)}]`;
-  const choices = field.enum ?? field.oneOf?.map((one) => one.const);
+  const choices = field.enum ?? field.oneOf?.map((option) => option.const);
   for (let tries = 0; tries < MAX_TRIES; tries++) {
     if (choices?.length && ctx.pick) {
       const picked = await ctx.pick(`${title}${about}`, choices.map(String));
-      if (picked !== undefined) return choices.find((one) => String(one) === picked);
+      if (picked !== undefined) return choices.find((choice) => String(choice) === picked);
       return required ? CANCELLED : field.default;
     }
     const hint = choices
-      ? ` (${choices.map((one) => words(one, 40)).join(", ")})`
+      ? ` (${choices.map((choice) => words(choice, 40)).join(", ")})`
       : field.type === "boolean"
         ? " (yes or no)"
         : "";
-    const said = (await ctx.ask!(`${title}${about}${hint}${otherwise}: `)).trim();
-    if (!said && field.default !== undefined) return field.default;
-    if (!said && !required) return undefined;
-    const { value, wrong } = valueFrom(said, field, choices);
+    const typed = (await ctx.ask!(`${title}${about}${hint}${otherwise}: `)).trim();
+    if (!typed && field.default !== undefined) return field.default;
+    if (!typed && !required) return undefined;
+    const { value, wrong } = valueFrom(typed, field, choices);
     if (!wrong) return value;
     ctx.note(`'${title}' ${wrong}.`);
   }
@@ -77,21 +77,21 @@ async function answerFor(name: string, field: Field, required: boolean, ctx: Ctx
 }
 
 function valueFrom(
-  said: string,
+  typed: string,
   { type, minimum, maximum, minLength = 0, maxLength, items }: Field,
   choices?: unknown[],
 ): { value?: unknown; wrong?: string } {
-  if (!said) return { wrong: "must be said" };
+  if (!typed) return { wrong: "must be said" };
   if (choices) {
-    const value = choices.find((one) => String(one).toLowerCase() === said.toLowerCase());
+    const value = choices.find((choice) => String(choice).toLowerCase() === typed.toLowerCase());
     return value === undefined ? { wrong: `must be one of ${choices.join(", ")}` } : { value };
   }
   if (type === "boolean")
-    return /^(y|yes|true|n|no|false)$/i.test(said)
-      ? { value: /^(y|true)/i.test(said) }
+    return /^(y|yes|true|n|no|false)$/i.test(typed)
+      ? { value: /^(y|true)/i.test(typed) }
       : { wrong: "must be yes or no" };
   if (type === "number" || type === "integer") {
-    const value = Number(said);
+    const value = Number(typed);
     const isNumber = Number.isFinite(value) && (type === "number" || Number.isInteger(value));
     if (!isNumber) return { wrong: `must be a${type === "integer" ? " whole" : ""} number` };
     if (value < (minimum ?? value) || value > (maximum ?? value))
@@ -99,11 +99,13 @@ function valueFrom(
     return { value };
   }
   if (type === "array") {
-    const value = said.split(",").map((one) => one.trim());
-    const all = items?.enum ?? items?.anyOf?.map((one: any) => one.const);
-    return all && value.some((one) => !all.includes(one)) ? { wrong: `must be some of ${all.join(", ")}` } : { value };
+    const value = typed.split(",").map((part) => part.trim());
+    const allowed = items?.enum ?? items?.anyOf?.map((option: any) => option.const);
+    return allowed && value.some((part) => !allowed.includes(part))
+      ? { wrong: `must be some of ${allowed.join(", ")}` }
+      : { value };
   }
-  return said.length < minLength || said.length > (maxLength ?? said.length)
+  return typed.length < minLength || typed.length > (maxLength ?? typed.length)
     ? { wrong: "is too short or too long" }
-    : { value: said };
+    : { value: typed };
 }

@@ -11,7 +11,11 @@ const MAX_BODY_BYTES = 8_000_000; // of an answer that is not a stream of events
 const KEPT = ["content-type", "mcp-session-id", "www-authenticate", "retry-after"];
 
 /** Asked before each request, also after a redirect: throws where none may go, and may say to which addresses. */
-export type Guard = (at: URL, sent: string | undefined, signal?: AbortSignal) => Promise<LookupFunction | undefined>;
+export type Guard = (
+  target: URL,
+  sent: string | undefined,
+  signal?: AbortSignal,
+) => Promise<LookupFunction | undefined>;
 
 /** The fetch function that the SDK asks for. An answer that is too long for memory is cut. */
 export function fetchOf(
@@ -23,7 +27,7 @@ export function fetchOf(
     const sent = init.body === undefined || init.body === null ? undefined : String(init.body);
     const { method } = init;
     const signal = later(init.signal ?? undefined);
-    const via = (at: URL) => guard(at, sent, signal);
+    const via = (target: URL) => guard(target, sent, signal);
     const answer = await zz.fetch(String(url), { method, headers, body: sent, signal, via, any: true });
     const pending = new Set([idIn(sent)]);
     const type = answer.headers.get("content-type") ?? "";
@@ -33,7 +37,7 @@ export function fetchOf(
     const isEmpty = answer.status === 202 || answer.status === 204 || answer.status === 205;
     if (isEmpty) for await (const _ of answer.body) break;
     const body = untilStopped(answer.body, signal);
-    const pieces = /event-stream/.test(type) ? events(body, pending) : whole(body, pending);
+    const pieces = /event-stream/.test(type) ? events(body, pending) : wholeBody(body, pending);
     return new Response(isEmpty ? null : ReadableStream.from(pieces), { status: answer.status, headers: kept });
   };
 }
@@ -83,7 +87,7 @@ async function* events(
   if (lines.length) yield Buffer.from(`${lines.join("\n")}\n`);
 }
 
-async function* whole(
+async function* wholeBody(
   body: AsyncIterable<Uint8Array>,
   pending: ReadonlySet<string | number>,
 ): AsyncGenerator<Uint8Array> {

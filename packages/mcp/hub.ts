@@ -2,7 +2,7 @@
 import path from "node:path";
 import type { Ctx, Need, Needs, Zz } from "zz";
 import { clean, clip, fault, oneLine, plural, sentenceOf, textOf, tryTo } from "zz/text";
-import type { Known, KnownTool } from "./describe.ts";
+import type { Catalog, KnownTool } from "./describe.ts";
 import { allow, isAny, type Kept, wordsOf } from "./kept.ts";
 import type { Answers, Era, Link } from "./link.ts";
 import {
@@ -22,16 +22,16 @@ const MAX_FAILURES = 2; // of the first start and one restart
 const FORGIVEN_MS = 600_000; // failures older than this no longer count
 
 export interface Server extends Configured {
-  known?: Known; // undefined if it never ran
+  catalog?: Catalog; // undefined if it never ran
   link?: Promise<Link> | undefined;
   running?: Link | undefined;
   accepts?: boolean; // its tools, as they are the next time
   stale?: boolean; // it reported that its lists have changed
   held: Map<string, string>; // tools that the model is not offered, and why
-  kept?: ((said?: string) => Kept) | undefined; // what the sandbox kept from it
+  kept?: ((serverText?: string) => Kept) | undefined; // what the sandbox kept from it
   failures: number; // failed starts and unexpected ends
   failedAt: number;
-  why?: string; // the reason for the last failure
+  reason?: string; // the reason for the last failure
 }
 /** What a script agrees to beforehand. */
 export type Accepts = { tools?: boolean; defaults?: boolean };
@@ -39,7 +39,7 @@ export interface Hub {
   zz: Zz<Config>;
   lent: Config; // servers that an editor names for this conversation
   servers: Map<string, Server>;
-  left: string[]; // a sentence for each server that is left out
+  leftOut: string[]; // a sentence for each server that is left out
   told: Set<string>; // sentences that the person has seen
   accepts: Accepts;
   answers(server: string): Answers;
@@ -48,48 +48,48 @@ export interface Hub {
 
 /** Brings the list of servers up to date; those whose settings did not change keep running. */
 export function lookUp(hub: Hub, ctx: Ctx): void {
-  const [all, left] = configured(ctx, hub.zz.config, hub.lent);
-  hub.left = left;
-  const fresh = [...all.values()].filter(({ name, id }) => hub.servers.get(name)?.id !== id);
+  const [configuredServers, leftOut] = configured(ctx, hub.zz.config, hub.lent);
+  hub.leftOut = leftOut;
+  const fresh = [...configuredServers.values()].filter(({ name, id }) => hub.servers.get(name)?.id !== id);
   for (const [name, server] of hub.servers)
-    if (all.get(name)?.id !== server.id) {
+    if (configuredServers.get(name)?.id !== server.id) {
       void stop(server);
       hub.servers.delete(name);
     }
   const cache = fresh.length ? readCache(ctx) : {};
-  for (const one of fresh) {
-    const known = isEmpty(cache) ? undefined : cache[keptUnder(one)];
-    const server: Server = { ...one, ...(known && { known }), held: new Map(), failures: 0, failedAt: 0 };
-    hub.servers.set(one.name, server);
-    if (known) hub.learned(server);
+  for (const newServer of fresh) {
+    const catalog = isEmpty(cache) ? undefined : cache[keptUnder(newServer)];
+    const server: Server = { ...newServer, ...(catalog && { catalog }), held: new Map(), failures: 0, failedAt: 0 };
+    hub.servers.set(newServer.name, server);
+    if (catalog) hub.learned(server);
   }
 }
 
-type Cache = Record<string, Known>;
+type Cache = Record<string, Catalog>;
 const isEmpty = (cache: Cache): boolean => !Object.keys(cache).length;
 function readCache({ about }: Ctx): Cache {
-  const all = tryTo(() => JSON.parse(textOf(path.join(about.home, CACHE)))) as Cache | undefined;
-  const isKnown = ([, one]: [string, Known]) => Array.isArray(one?.tools) && Array.isArray(one?.prompts);
-  return Object.fromEntries(Object.entries(Object(all) as Cache).filter(isKnown));
+  const cached = tryTo(() => JSON.parse(textOf(path.join(about.home, CACHE)))) as Cache | undefined;
+  const isKnown = ([, catalog]: [string, Catalog]) => Array.isArray(catalog?.tools) && Array.isArray(catalog?.prompts);
+  return Object.fromEntries(Object.entries(Object(cached) as Cache).filter(isKnown));
 }
 
 function keep(server: Server, ctx: Ctx): void {
   const id = keptUnder(server);
   const change = (text: string) => {
     const { [id]: _, ...others } = (tryTo(() => JSON.parse(text)) ?? {}) as Cache;
-    return JSON.stringify(Object.fromEntries([...Object.entries(others).slice(1 - MAX_KEPT), [id, server.known]]));
+    return JSON.stringify(Object.fromEntries([...Object.entries(others).slice(1 - MAX_KEPT), [id, server.catalog]]));
   };
   tryTo(() => ctx.keep(CACHE, change)); // if that fails, the server is asked again next time
 }
 
-export function serverNamed({ servers, left }: Hub, name: string): Server {
+export function serverNamed({ servers, leftOut }: Hub, name: string): Server {
   const server = servers.get(name);
   if (server) return server;
-  const why = left.find((one) => one.includes(`'${name}'`));
-  const all = [...servers.keys()].join(", ");
+  const reason = leftOut.find((sentence) => sentence.includes(`'${name}'`));
+  const names = [...servers.keys()].join(", ");
   throw fault(
-    why ??
-      `Cannot use MCP server '${name}': no server has that name. ${all ? `There are: ${all}.` : "The settings name none."}`,
+    reason ??
+      `Cannot use MCP server '${name}': no server has that name. ${names ? `There are: ${names}.` : "The settings name none."}`,
   );
 }
 
@@ -97,18 +97,18 @@ export function serverNamed({ servers, left }: Hub, name: string): Server {
 export async function running(hub: Hub, server: Server, ctx: Ctx): Promise<Link> {
   const { name } = server;
   while (server.link) {
-    const given = server.link;
-    const link = await given;
+    const opening = server.link;
+    const link = await opening;
     if (!link.ended) {
       if (server.stale) await learn(hub, server, link, ctx);
       return link;
     }
-    if (server.link === given) server.link = undefined; // else another call has just started it again
+    if (server.link === opening) server.link = undefined; // else another call has just started it again
   }
   if (hub.zz.io.clock.now() - server.failedAt > FORGIVEN_MS) server.failures = 0;
   if (server.failures >= MAX_FAILURES)
     throw fault(
-      `MCP server '${name}' failed twice and is left alone: ${server.why} /mcp restart ${name} tries it again.`,
+      `MCP server '${name}' failed twice and is left alone: ${server.reason} /mcp restart ${name} tries it again.`,
     );
   server.link = open(hub, server, ctx);
   try {
@@ -122,10 +122,10 @@ export async function running(hub: Hub, server: Server, ctx: Ctx): Promise<Link>
   }
 }
 
-export function failed({ zz }: Hub, server: Server, why: string): void {
+export function failed({ zz }: Hub, server: Server, reason: string): void {
   server.failures++;
   server.failedAt = zz.io.clock.now();
-  server.why = why;
+  server.reason = reason;
 }
 
 async function open(hub: Hub, server: Server, ctx: Ctx): Promise<Link> {
@@ -134,7 +134,7 @@ async function open(hub: Hub, server: Server, ctx: Ctx): Promise<Link> {
   ctx.progress(`starting MCP server ${name}`);
   server.kept = undefined;
   const start = (era?: Era) => begin(hub, server, config, ctx, era);
-  const link = await start(server.known?.era).catch((error) => {
+  const link = await start(server.catalog?.era).catch((error) => {
     ctx.signal.throwIfAborted();
     const era = otherEra(server, error);
     if (!era) throw error;
@@ -154,7 +154,7 @@ function otherEra({ config }: Server, { code }: { code?: unknown }): Era | undef
 async function begin(hub: Hub, server: Server, config: ServerConfig, ctx: Ctx, era?: Era): Promise<Link> {
   const { name } = server;
   const [{ openLink }, { transportOf }] = await Promise.all([import("./link.ts"), import("./transport.ts")]);
-  const { transport, why, kept, close } = await transportOf(hub.zz, ctx, server, config);
+  const { transport, endReason, kept, close } = await transportOf(hub.zz, ctx, server, config);
   server.kept = kept;
   let isExpected = true; // until it runs, and once zz itself ends it
   const link = await openLink(
@@ -162,7 +162,7 @@ async function begin(hub: Hub, server: Server, config: ServerConfig, ctx: Ctx, e
       name,
       version: ctx.about.version,
       transport,
-      why,
+      endReason,
       answers: hub.answers(name),
       era,
       seconds: { call: config.timeout ?? CALL_SECONDS, start: Math.max(config.timeout ?? 0, START_SECONDS) },
@@ -170,7 +170,7 @@ async function begin(hub: Hub, server: Server, config: ServerConfig, ctx: Ctx, e
       ended: () => {
         close();
         server.running = undefined;
-        if (!isExpected) failed(hub, server, `it ended${why() ? ` (${why()})` : ""}.`);
+        if (!isExpected) failed(hub, server, `it ended${endReason() ? ` (${endReason()})` : ""}.`);
       },
     },
     ctx,
@@ -191,15 +191,17 @@ function couldNot(server: Server, error: unknown, kept: Kept): Error {
   const { message, status, code } = error as { message: string; status?: number; code?: unknown };
   if (status === 401) return error as Error;
   const name = `MCP server '${server.name}'`;
-  const said = code === "ENOENT" ? message : `Cannot start ${name}: ${message.replace(`${name} `, "it ")}`;
-  const why = isAny(kept) ? ` ${wordsOf(server, kept)}` : "";
-  return Object.assign(fault(`${said.replace(/\.$/, "")}.${why}`, status === undefined ? {} : { status }), { code });
+  const sentence = code === "ENOENT" ? message : `Cannot start ${name}: ${message.replace(`${name} `, "it ")}`;
+  const hint = isAny(kept) ? ` ${wordsOf(server, kept)}` : "";
+  return Object.assign(fault(`${sentence.replace(/\.$/, "")}.${hint}`, status === undefined ? {} : { status }), {
+    code,
+  });
 }
 
 /** Asks a server for its tools and prompts. Descriptions stay as first seen until the person approves a change. */
 async function learn(hub: Hub, server: Server, link: Link, ctx: Ctx): Promise<void> {
   server.stale = false;
-  const before = server.known;
+  const before = server.catalog;
   const [tools, prompts] = [
     link.can.tools ? (await link.tools(ctx)).filter(({ name }) => !server.config.disabledTools?.includes(name)) : [],
     link.can.prompts ? await link.prompts(ctx) : [],
@@ -213,9 +215,9 @@ async function learn(hub: Hub, server: Server, link: Link, ctx: Ctx): Promise<vo
   const instead = `--allow-run=mcp:${server.name} allows its tools`;
   if (unused.length)
     ctx.note(`MCP server '${server.name}': zz does not use ${unused.join(", ")} in its settings; ${instead}.`);
-  server.known = { tools: kept, prompts, resources: link.can.resources, ...(gone.length && { gone }) };
-  if (link.era === "legacy") server.known.era = "legacy";
-  if (JSON.stringify(before) !== JSON.stringify(server.known)) keep(server, ctx);
+  server.catalog = { tools: kept, prompts, resources: link.can.resources, ...(gone.length && { gone }) };
+  if (link.era === "legacy") server.catalog.era = "legacy";
+  if (JSON.stringify(before) !== JSON.stringify(server.catalog)) keep(server, ctx);
   hub.learned(server);
 }
 const unique = (tools: KnownTool[]): KnownTool[] => [...new Map(tools.map((tool) => [tool.name, tool])).values()];
@@ -227,9 +229,9 @@ export async function stop(server: Server): Promise<void> {
 }
 
 /** The needs of a call: the call itself, and starting or reaching its server. */
-export async function needsOf(hub: Hub, server: Server, what: string | undefined, ctx: Ctx): Promise<Needs> {
+export async function needsOf(hub: Hub, server: Server, target: string | undefined, ctx: Ctx): Promise<Needs> {
   const { name, config, from } = server;
-  const own = what === undefined ? [] : [callNeed(server, what)];
+  const callNeeds = target === undefined ? [] : [callNeed(server, target)];
   const host = config.url && tryTo(() => new URL(filledIn(hub.zz, ctx, server).url!).host);
   const net: Need[] = host
     ? [from === "home" ? { name: host, verdict: "allow", why: `the settings of '${name}'` } : host]
@@ -237,16 +239,16 @@ export async function needsOf(hub: Hub, server: Server, what: string | undefined
   const isUp = server.running !== undefined;
   const env = from === "project" && !isUp ? variablesOf(config) : [];
   const start = isUp || !config.command ? [] : await startNeeds(server, ctx);
-  const run = [...own, ...start];
+  const run = [...callNeeds, ...start];
   return { ...(run.length && { run }), ...(net.length && { net }), ...(env.length && { env }) };
 }
 
 /** A name that no shell command can have, so that a rule for commands never covers a call, nor the other way round. */
-export const needName = (server: string, what: string): string => `mcp:${server} ${what.replace(/[^\w./-]/g, "_")}`;
+export const needName = (server: string, target: string): string => `mcp:${server} ${target.replace(/[^\w./-]/g, "_")}`;
 
-function callNeed({ name, config, known }: Server, what: string): Need {
-  const need = needName(name, what);
-  const { hints } = known?.tools.find((tool) => tool.name === what) ?? {};
+function callNeed({ name, config, catalog }: Server, target: string): Need {
+  const need = needName(name, target);
+  const { hints } = catalog?.tools.find((tool) => tool.name === target) ?? {};
   if (config.readOnly !== "believe" || hints?.readOnlyHint !== true) return need;
   return { name: need, verdict: "allow", why: "its server says that it only reads, and the settings believe it" };
 }
@@ -255,8 +257,8 @@ function callNeed({ name, config, known }: Server, what: string): Need {
 async function startNeeds({ config, from }: Server, ctx: Ctx): Promise<Need[]> {
   if (config.sandbox === false && from === "home") return [];
   if (config.sandbox !== false && (await ctx.service("sandbox")?.name(ctx))) return [];
-  const why = `the MCP server would run ${config.sandbox === false ? "outside of the sandbox" : "without a sandbox, since there is none here"}`;
-  return [{ name: commandLine(config), verdict: "ask", why }];
+  const reason = `the MCP server would run ${config.sandbox === false ? "outside of the sandbox" : "without a sandbox, since there is none here"}`;
+  return [{ name: commandLine(config), verdict: "ask", why: reason }];
 }
 export const commandLine = ({ command = "", args = [] }: ServerConfig): string =>
   clip(oneLine(clean([command, ...args].join(" "))), 2_000);
@@ -268,4 +270,5 @@ export function tell(hub: Hub, ctx: Ctx, sentence: string): void {
   ctx.note(sentence);
 }
 
-export const countOf = ({ known }: Server): string => (known ? plural(known.tools.length, "tool") : "not started yet");
+export const countOf = ({ catalog }: Server): string =>
+  catalog ? plural(catalog.tools.length, "tool") : "not started yet";

@@ -34,7 +34,7 @@ interface Loaded {
   lookUp: typeof import("./hub.ts").lookUp;
 }
 /** The state of the plugin. */
-interface Own {
+interface PluginState {
   zz: Zz<Config>;
   state: { open: string[] }; // servers whose tools the model asked for
   names: Map<string, { server: string; tool: string }>; // of the tools that were registered
@@ -47,21 +47,21 @@ interface Own {
 
 export default (zz: Zz<Config>) => {
   const state = zz.state({ open: [] as string[] });
-  const own: Own = { zz, state, names: new Map(), commands: new Set(), lent: {}, accepts: {} };
-  for (const [what, description] of Object.entries(ACCEPTS))
+  const plugin: PluginState = { zz, state, names: new Map(), commands: new Set(), lent: {}, accepts: {} };
+  for (const [subject, description] of Object.entries(ACCEPTS))
     zz.flag({
-      name: `accept-${what}`,
+      name: `accept-${subject}`,
       group: "other programs",
       description,
-      set: () => void (own.accepts[what as keyof Accepts] = true),
+      set: () => void (plugin.accepts[subject as keyof Accepts] = true),
     });
-  zz.on("started", async (_, ctx) => void (await ready(own, ctx)));
-  zz.wrap("offer", (tools, next, ctx) => offer(own, tools, next, ctx), { limit: NO_TIMEOUT_MS });
-  zz.wrap("line", async (line, next, ctx) => next(await withResources(own, line, ctx)), { limit: NO_TIMEOUT_MS });
+  zz.on("started", async (_, ctx) => void (await ready(plugin, ctx)));
+  zz.wrap("offer", (tools, next, ctx) => offer(plugin, tools, next, ctx), { limit: NO_TIMEOUT_MS });
+  zz.wrap("line", async (line, next, ctx) => next(await withResources(plugin, line, ctx)), { limit: NO_TIMEOUT_MS });
   zz.service("mcpServers", {
     async add(servers, ctx) {
-      Object.assign(own.lent, servers);
-      await ready(own, ctx);
+      Object.assign(plugin.lent, servers);
+      await ready(plugin, ctx);
     },
   });
   zz.command({
@@ -75,8 +75,8 @@ export default (zz: Zz<Config>) => {
       "/mcp login github": "log in to it in the browser",
     },
     group: "settings",
-    complete: async (typed, ctx) => (await import("./command.ts")).complete((await ready(own, ctx))?.hub, typed),
-    run: async (rest, ctx) => (await import("./command.ts")).run((await ready(own, ctx))?.hub, rest, ctx),
+    complete: async (typed, ctx) => (await import("./command.ts")).complete((await ready(plugin, ctx))?.hub, typed),
+    run: async (typed, ctx) => (await import("./command.ts")).run((await ready(plugin, ctx))?.hub, typed, ctx),
   });
   const asking: Asking = {};
   zz.flag({
@@ -88,31 +88,31 @@ export default (zz: Zz<Config>) => {
     run: async (value, ctx) => (await import("./serve.ts")).serve(zz, value, ctx, asking),
     person: () => personOf(asking),
   });
-  if (Object.keys(zz.config).length || fs.existsSync(path.join(zz.io.cwd(), FILE))) register(own); // --call needs them now
+  if (Object.keys(zz.config).length || fs.existsSync(path.join(zz.io.cwd(), FILE))) register(plugin); // --call needs them now
 };
 
 /** Loads the parts for servers and looks up the servers; undefined if there are none. */
-async function ready(own: Own, ctx: Ctx): Promise<Loaded | undefined> {
+async function ready(plugin: PluginState, ctx: Ctx): Promise<Loaded | undefined> {
   if (
-    !own.loaded &&
-    !Object.keys({ ...own.zz.config, ...own.lent }).length &&
+    !plugin.loaded &&
+    !Object.keys({ ...plugin.zz.config, ...plugin.lent }).length &&
     !ctx.plugins.brought?.files.includes(FILE)
   )
     return undefined;
-  own.loaded ??= load(own);
-  const loaded = await own.loaded;
-  register(own);
+  plugin.loaded ??= load(plugin);
+  const loaded = await plugin.loaded;
+  register(plugin);
   loaded.lookUp(loaded.hub, ctx);
-  for (const sentence of loaded.hub.left) loaded.use.tell(loaded.hub, ctx, sentence);
+  for (const sentence of loaded.hub.leftOut) loaded.use.tell(loaded.hub, ctx, sentence);
   return loaded;
 }
 
-async function load({ zz, lent, names, commands, accepts }: Own): Promise<Loaded> {
+async function load({ zz, lent, names, commands, accepts }: PluginState): Promise<Loaded> {
   const hub: Hub = {
     zz,
     lent,
     servers: new Map(),
-    left: [],
+    leftOut: [],
     told: new Set(),
     accepts,
     answers: use.answers(zz, accepts),
@@ -121,14 +121,14 @@ async function load({ zz, lent, names, commands, accepts }: Own): Promise<Loaded
   zz.defer(async () => void (await Promise.all([...hub.servers.values()].map(stop))));
   return { hub, use, lookUp };
 
-  function learned({ name: server, known }: Server): void {
-    for (const { name: tool } of known!.tools) {
+  function learned({ name: server, catalog }: Server): void {
+    for (const { name: tool } of catalog!.tools) {
       if (nameOf(names, server, tool)) continue;
-      const name = use.toolName(server, tool, (one) => names.has(one));
+      const name = use.toolName(server, tool, (candidate) => names.has(candidate));
       names.set(name, { server, tool });
       zz.tool(use.toolFor(hub, server, tool, name));
     }
-    for (const prompt of known!.prompts) {
+    for (const prompt of catalog!.prompts) {
       const name = use.toolName(server, prompt.name, () => false);
       if (commands.has(name)) continue;
       commands.add(name);
@@ -139,23 +139,23 @@ async function load({ zz, lent, names, commands, accepts }: Own): Promise<Loaded
         group: "MCP",
         description: clip(`${prompt.description || prompt.name} (a prompt of MCP server ${server})`, 160),
         examples: { [`/${name}${usage && ` ${usage}`}`]: `send the prompt '${prompt.name}' of MCP server '${server}'` },
-        run: (rest, ctx) => use.sendPrompt(hub, server, prompt.name, rest, ctx),
+        run: (typed, ctx) => use.sendPrompt(hub, server, prompt.name, typed, ctx),
       });
     }
   }
 }
-const nameOf = (names: Own["names"], server: string, tool: string): string | undefined =>
-  [...names].find(([, one]) => one.server === server && one.tool === tool)?.[0];
+const nameOf = (names: PluginState["names"], server: string, tool: string): string | undefined =>
+  [...names].find(([, origin]) => origin.server === server && origin.tool === tool)?.[0];
 
 /** Registers the plugin's own tools, once. Each loads what it needs when it is called. */
-function register(own: Own): void {
-  const { zz } = own;
-  if (own.isRegistered) return;
-  own.isRegistered = true;
-  registerMore(own);
-  const how = { timeout: NO_TIMEOUT_MS, kind: "run" as const };
+function register(plugin: PluginState): void {
+  const { zz } = plugin;
+  if (plugin.isRegistered) return;
+  plugin.isRegistered = true;
+  const common = { timeout: NO_TIMEOUT_MS, kind: "run" as const };
+  registerMore(plugin);
   zz.tool({
-    ...how,
+    ...common,
     name: "mcp_call",
     description: "Call a tool of an MCP server by its own name.",
     params: {
@@ -167,29 +167,29 @@ function register(own: Own): void {
       },
       required: ["server", "tool"],
     } as object,
-    needs: async (given: any, ctx) =>
-      must(own, ctx).then(({ hub, use }) => use.callNeeds(hub, given.server, given.tool, ctx)),
-    run: async (given: any, ctx) =>
-      must(own, ctx).then(({ hub, use }) => use.call(hub, given.server, given.tool, given.arguments ?? {}, ctx)),
+    needs: async (args: any, ctx) =>
+      must(plugin, ctx).then(({ hub, use }) => use.callNeeds(hub, args.server, args.tool, ctx)),
+    run: async (args: any, ctx) =>
+      must(plugin, ctx).then(({ hub, use }) => use.call(hub, args.server, args.tool, args.arguments ?? {}, ctx)),
   } as Tool);
   zz.tool({
-    ...how,
+    ...common,
     name: "mcp_resource",
     description: "Read a resource of an MCP server; without a URI: list them.",
     params: { server: "string its name", uri: "string? as listed" },
-    needs: async ({ server }, ctx) => must(own, ctx).then(({ hub, use }) => use.resourceNeeds(hub, server, ctx)),
-    run: async ({ server, uri }, ctx) => must(own, ctx).then(({ hub, use }) => use.resource(hub, server, uri, ctx)),
+    needs: async ({ server }, ctx) => must(plugin, ctx).then(({ hub, use }) => use.resourceNeeds(hub, server, ctx)),
+    run: async ({ server, uri }, ctx) => must(plugin, ctx).then(({ hub, use }) => use.resource(hub, server, uri, ctx)),
   });
   zz.tool({
-    ...how,
+    ...common,
     name: "mcp_start",
     description: "Start an MCP server.",
     params: { server: "string its name" },
-    needs: async ({ server }, ctx) => must(own, ctx).then(({ hub, use }) => use.startNeedsOf(hub, [server], ctx)),
-    run: async ({ server }, ctx) => must(own, ctx).then(({ hub, use }) => use.start(hub, server, ctx)),
+    needs: async ({ server }, ctx) => must(plugin, ctx).then(({ hub, use }) => use.startNeedsOf(hub, [server], ctx)),
+    run: async ({ server }, ctx) => must(plugin, ctx).then(({ hub, use }) => use.start(hub, server, ctx)),
   });
   zz.tool({
-    ...how,
+    ...common,
     name: "mcp_reach",
     description: "Reach a host that an MCP server names for its login.",
     params: {
@@ -208,27 +208,27 @@ function register(own: Own): void {
     run: () => "",
   } as Tool);
   zz.tool({
-    ...how,
+    ...common,
     name: "mcp_sampling",
     description: "What an MCP server asks the model, once the person has agreed.",
     params: { id: "string of what it asks" },
-    needs: async ({ id }, ctx) => must(own, ctx).then(({ use }) => use.samplingNeeds(id)),
-    preview: async ({ id }, ctx) => must(own, ctx).then(({ use }) => use.samplingPreview(id)),
-    run: async ({ id }, ctx) => must(own, ctx).then(({ use }) => use.sample(id, ctx)),
+    needs: async ({ id }, ctx) => must(plugin, ctx).then(({ use }) => use.samplingNeeds(id)),
+    preview: async ({ id }, ctx) => must(plugin, ctx).then(({ use }) => use.samplingPreview(id)),
+    run: async ({ id }, ctx) => must(plugin, ctx).then(({ use }) => use.sample(id, ctx)),
   });
 }
 
 /** The tool that describes what is not described yet. */
-function registerMore(own: Own): void {
-  const { zz, state, names } = own;
+function registerMore(plugin: PluginState): void {
+  const { zz, state, names } = plugin;
   zz.tool({
     name: MORE,
     timeout: NO_TIMEOUT_MS,
     description: "Get the tools of MCP servers that are not described yet.",
     params: { servers: "string[] as listed" },
-    needs: async ({ servers }, ctx) => must(own, ctx).then(({ hub, use }) => use.startNeedsOf(hub, servers, ctx)),
+    needs: async ({ servers }, ctx) => must(plugin, ctx).then(({ hub, use }) => use.startNeedsOf(hub, servers, ctx)),
     async run({ servers }, ctx) {
-      const { hub, use } = await must(own, ctx);
+      const { hub, use } = await must(plugin, ctx);
       const text = await use.describeAll(hub, servers, (server, tool) => nameOf(names, server, tool), ctx);
       state.open = [...new Set([...state.open, ...servers])];
       return text;
@@ -236,47 +236,56 @@ function registerMore(own: Own): void {
   });
 }
 
-async function must(own: Own, ctx: Ctx): Promise<Loaded> {
-  const loaded = await ready(own, ctx);
+async function must(plugin: PluginState, ctx: Ctx): Promise<Loaded> {
+  const loaded = await ready(plugin, ctx);
   if (!loaded) throw fault('There are no MCP servers. Name some under "mcpServers" in the settings.');
   return loaded;
 }
 
 /** Offers as many of the servers' tools as fit. Servers whose tools do not fit are named by the tool mcp_tools. */
-async function offer(own: Own, tools: Tools, next: (tools: Tools) => Promise<Tools>, ctx: Ctx): Promise<Tools> {
-  const loaded = await ready(own, ctx);
+async function offer(
+  plugin: PluginState,
+  tools: Tools,
+  next: (tools: Tools) => Promise<Tools>,
+  ctx: Ctx,
+): Promise<Tools> {
+  const loaded = await ready(plugin, ctx);
   if (!loaded) return next(tools);
-  const { names, state } = own;
+  const { names, state } = plugin;
   const { hub, use } = loaded;
   await use.renew(hub, ctx);
   const registered = new Map(ctx.about.tools.map((tool) => [tool.name, tool])); // --tool may leave some out
   const servers = [...hub.servers.values()];
   const isLeft = ({ name }: { name: string }) =>
-    names.has(name) || HIDDEN.has(name) || (name === "mcp_resource" && !servers.some(({ known }) => known?.resources));
-  const rest = await next(tools.filter((tool) => !isLeft(tool)));
+    names.has(name) ||
+    HIDDEN.has(name) ||
+    (name === "mcp_resource" && !servers.some(({ catalog }) => catalog?.resources));
+  const others = await next(tools.filter((tool) => !isLeft(tool)));
   const window = ctx.chat.window ?? (await ctx.about.model(ctx.chat.model, true))?.window ?? Number.POSITIVE_INFINITY;
-  let left = Math.max(LEAST_TOKENS, Math.min(MOST_TOKENS, window * SHARE));
+  let remainingTokens = Math.max(LEAST_TOKENS, Math.min(MOST_TOKENS, window * SHARE));
   const described: Tools = [];
   const hidden: Server[] = [];
   const isOpen = ({ name }: Server) => state.open.includes(name);
-  for (const server of [...servers.filter(isOpen), ...servers.filter((one) => !isOpen(one))]) {
-    const offered = use.offeredOf(server, (...one) => nameOf(names, ...one)).filter(({ name }) => registered.has(name));
+  for (const server of [...servers.filter(isOpen), ...servers.filter((server) => !isOpen(server))]) {
+    const offered = use
+      .offeredOf(server, (...serverAndTool) => nameOf(names, ...serverAndTool))
+      .filter(({ name }) => registered.has(name));
     const size = tokensOf(JSON.stringify(offered));
-    if (server.known && (isOpen(server) || size <= left)) {
+    if (server.catalog && (isOpen(server) || size <= remainingTokens)) {
       described.push(...offered);
-      left -= size;
+      remainingTokens -= size;
     } else hidden.push(server);
   }
-  const more = registered.get(MORE);
-  if (more && hidden.length) {
-    const { name, schema, description } = more;
+  const moreTool = registered.get(MORE);
+  if (moreTool && hidden.length) {
+    const { name, schema, description } = moreTool;
     described.push({ name, schema, description: `${description} There are: ${hidden.map(use.briefly).join("; ")}.` });
   }
-  return [...rest, ...described.sort((a, b) => compare(a.name, b.name))];
+  return [...others, ...described.sort((a, b) => compare(a.name, b.name))];
 }
 
-async function withResources(own: Own, line: string, ctx: Ctx): Promise<string> {
+async function withResources(plugin: PluginState, line: string, ctx: Ctx): Promise<string> {
   if (!/@[A-Za-z][\w-]*:/.test(line) || line.startsWith("!")) return line;
-  const loaded = await ready(own, ctx);
+  const loaded = await ready(plugin, ctx);
   return loaded ? loaded.use.attachResources(loaded.hub, line, ctx) : line;
 }

@@ -7,7 +7,7 @@ import { idOf } from "./settings.ts";
 
 export type Kept = { hosts: string[]; write: string[] };
 const MOST = 5;
-const unique = (all: string[]): string[] => [...new Set(all)];
+const unique = (texts: string[]): string[] => [...new Set(texts)];
 
 const HOSTS = [
   /\b(?:ENOTFOUND|EAI_AGAIN)\s+([\w.-]+\.[\w-]+)/g,
@@ -21,23 +21,30 @@ const WRITES = [
   /()(?:cannot create|mkdir:)[^'‘\n]*['‘]([^'’]+)['’]: Read-only/g,
 ];
 
-/** `said`: what the server printed or answered; `lookups`: the hosts that it looked up. */
-export function keptFrom(said: string, lookups: readonly string[], root: string, given: Partial<Kept> = {}): Kept {
+/** `serverText`: what the server printed or answered; `lookups`: the hosts that it looked up. */
+export function keptFrom(
+  serverText: string,
+  lookups: readonly string[],
+  root: string,
+  allowed: Partial<Kept> = {},
+): Kept {
   const hosts = HOSTS.flatMap((words) =>
-    [...said.matchAll(words)].map(([, host = ""]) => host.replace(/:(443|80)$/, "")),
+    [...serverText.matchAll(words)].map(([, host = ""]) => host.replace(/:(443|80)$/, "")),
   );
   const folders = WRITES.flatMap((words) =>
-    [...said.matchAll(words)].map(([, makes, at = ""]) => path.resolve(root, makes ? at : path.dirname(at))),
+    [...serverText.matchAll(words)].map(([, makes, writtenPath = ""]) =>
+      path.resolve(root, makes ? writtenPath : path.dirname(writtenPath)),
+    ),
   );
   const isNew =
-    (all: string[] = []) =>
-    (one: string) =>
-      !all.includes(one);
+    (allowedNames: string[] = []) =>
+    (name: string) =>
+      !allowedNames.includes(name);
   return {
     hosts: unique([...hosts, ...lookups])
-      .filter(isNew(given.hosts))
+      .filter(isNew(allowed.hosts))
       .slice(0, MOST),
-    write: unique(folders).filter(isNew(given.write)).slice(0, MOST),
+    write: unique(folders).filter(isNew(allowed.write)).slice(0, MOST),
   };
 }
 
@@ -45,18 +52,18 @@ export const isAny = ({ hosts, write }: Kept): boolean => hosts.length + write.l
 
 /** The server's settings with that allowed. */
 function widened({ config }: Server, { hosts, write }: Kept) {
-  const own = typeof config.sandbox === "object" ? config.sandbox : {};
+  const ownSandbox = typeof config.sandbox === "object" ? config.sandbox : {};
   return {
-    ...((hosts.length || own.hosts) && { hosts: unique([...(own.hosts ?? []), ...hosts]) }),
-    ...((write.length || own.write) && { write: unique([...(own.write ?? []), ...write]) }),
+    ...((hosts.length || ownSandbox.hosts) && { hosts: unique([...(ownSandbox.hosts ?? []), ...hosts]) }),
+    ...((write.length || ownSandbox.write) && { write: unique([...(ownSandbox.write ?? []), ...write]) }),
   };
 }
 
 export function wordsOf(server: Server, kept: Kept): string {
   const { hosts, write } = kept;
-  const what = [...hosts.map((host) => `to reach ${host}`), ...write.map((folder) => `to write in ${folder}`)];
+  const refused = [...hosts.map((host) => `to reach ${host}`), ...write.map((folder) => `to write in ${folder}`)];
   const settings = clip(clean(JSON.stringify(widened(server, kept))), 600);
-  return `The sandbox did not let it ${what.map((one) => one.slice(3)).join(", or ")}: "sandbox": ${settings} in its settings does.`;
+  return `The sandbox did not let it ${refused.map((phrase) => phrase.slice(3)).join(", or ")}: "sandbox": ${settings} in its settings does.`;
 }
 
 /** Asks whether a server may do just that from now on. The answer is kept in the person's settings, if the server stands there. */
@@ -64,9 +71,9 @@ export async function allow({ zz }: Hub, server: Server, kept: Kept, ctx: Ctx): 
   const { name, config, from } = server;
   if (!ctx.ask || !isAny(kept)) return false;
   const { hosts, write } = kept;
-  const what = [...hosts.map((host) => `reach ${host}`), ...write.map((folder) => `write in ${folder}`)].join(", ");
+  const request = [...hosts.map((host) => `reach ${host}`), ...write.map((folder) => `write in ${folder}`)].join(", ");
   const until = from === "home" ? "kept in your settings" : "until zz ends";
-  const question = `MCP server '${name}' runs in the sandbox. Let it ${clean(what)} (${until}), and start it again? [y/N] `;
+  const question = `MCP server '${name}' runs in the sandbox. Let it ${clean(request)} (${until}), and start it again? [y/N] `;
   if ((await ctx.ask(question, "yn")) !== "y") return false;
   const sandbox = widened(server, kept);
   if (from === "home") await ctx.settings.set(`mcpServers.${name}`, { ...zz.config[name], sandbox });

@@ -21,13 +21,13 @@ export function lineReader(
 
   function add(bytes: Buffer): void {
     let from = 0;
-    for (let at = bytes.indexOf(10); at >= 0; at = bytes.indexOf(10, from)) {
-      take(bytes.subarray(from, at));
+    for (let lineEnd = bytes.indexOf(10); lineEnd >= 0; lineEnd = bytes.indexOf(10, from)) {
+      take(bytes.subarray(from, lineEnd));
       finish();
-      from = at + 1;
+      from = lineEnd + 1;
     }
-    const rest = bytes.subarray(from);
-    take(from ? Buffer.from(rest) : rest);
+    const remaining = bytes.subarray(from);
+    take(from ? Buffer.from(remaining) : remaining);
     if (from || head) release(bytes);
   }
 
@@ -64,14 +64,14 @@ function release({ buffer, length }: Buffer): void {
 
 /** Makes a result of a message that was cut, if it answers a pending request: the first text in it, and a note. */
 export function salvage({ head, tail, bytes }: Cut, pending: ReadonlySet<string | number>): Message | undefined {
-  const [, found] =
+  const [, idText] =
     /"id"\s*:\s*(\d+)\s*}[\s,\]]*$/.exec(tail) ??
     /^[\s[]*{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(\d+)/.exec(head) ??
     [];
-  const id = found === undefined ? (pending.size === 1 ? [...pending][0]! : undefined) : Number(found);
+  const id = idText === undefined ? (pending.size === 1 ? [...pending][0]! : undefined) : Number(idText);
   if (id === undefined || !pending.has(id)) return undefined;
-  const at = head.search(/"text"\s*:\s*"/);
-  const text = at < 0 ? "" : textFrom(head.slice(head.indexOf('"', head.indexOf(":", at)) + 1));
+  const textStart = head.search(/"text"\s*:\s*"/);
+  const text = textStart < 0 ? "" : textFrom(head.slice(head.indexOf('"', head.indexOf(":", textStart)) + 1));
   const note = `[The whole result has ${(bytes / 1e6).toFixed(1)} MB, more than zz takes in. The rest was left out: ask for less.]`;
   return {
     jsonrpc: "2.0",

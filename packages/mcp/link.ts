@@ -37,11 +37,11 @@ export type Opening = {
   name: string;
   version: string; // zz's
   transport: Transport;
-  why(): string; // what is known about why the server ended
+  endReason(): string; // what is known about why the server ended
   seconds: { start: number; call: number }; // limits
   era?: Era | undefined; // as known from the last time: "legacy" is not asked again
   answers: Answers;
-  changed(what: "tools" | "prompts" | "resources"): void;
+  changed(listName: "tools" | "prompts" | "resources"): void;
   ended(): void;
 };
 
@@ -49,14 +49,14 @@ interface Live {
   opening: Opening;
   client: Client;
   waits: Set<Patience>; // the time limits of open requests
-  now: Ctx; // of the last request; the server's questions go through it
+  latestCtx: Ctx; // of the last request; the server's questions go through it
   isOpen: boolean;
   asked: number;
 }
 
 export async function openLink(opening: Opening, ctx: Ctx): Promise<Link> {
   const { transport } = opening;
-  const live: Live = { opening, client: newClient(opening), waits: new Set(), now: ctx, isOpen: true, asked: 0 };
+  const live: Live = { opening, client: newClient(opening), waits: new Set(), latestCtx: ctx, isOpen: true, asked: 0 };
   const { client } = live;
   client.onclose = () => {
     live.isOpen = false;
@@ -65,7 +65,7 @@ export async function openLink(opening: Opening, ctx: Ctx): Promise<Link> {
   client.onerror = () => {}; // the request that waits throws
   answerTo(live);
   const prior = opening.era === "legacy" ? { prior: { kind: "legacy" as const } } : {};
-  const greet = (how: object) => client.connect(transport, { ...how, ...prior });
+  const greet = (options: object) => client.connect(transport, { ...options, ...prior });
   await limited(live, opening.seconds.start * 1_000, ctx, "say what it is", greet, SILENT).catch(async (error) => {
     await transport.close().catch(() => {});
     throw error;
@@ -75,40 +75,43 @@ export async function openLink(opening: Opening, ctx: Ctx): Promise<Link> {
 
 function newClient(opening: Opening): Client {
   const { version, changed, seconds } = opening;
-  const hook = (what: "tools" | "prompts" | "resources") => ({ autoRefresh: false, onChanged: () => changed(what) });
+  const hook = (listName: "tools" | "prompts" | "resources") => ({
+    autoRefresh: false,
+    onChanged: () => changed(listName),
+  });
   const listChanged = { tools: hook("tools"), prompts: hook("prompts"), resources: hook("resources") };
   const valid = { valid: true, data: undefined as never, errorMessage: undefined };
   const jsonSchemaValidator = { getValidator: () => () => valid } as never; // output schemas are ignored
   const capabilities = { sampling: {}, elicitation: { form: { applyDefaults: true } }, roots: {} };
   const probe = { timeoutMs: seconds.start * 1_000 * PROBE_SHARE };
   const versionNegotiation = { mode: "auto" as const, probe };
-  const how = { capabilities, listChanged, jsonSchemaValidator, versionNegotiation };
-  return new Client({ name: "zz", version }, how);
+  const clientOptions = { capabilities, listChanged, jsonSchemaValidator, versionNegotiation };
+  return new Client({ name: "zz", version }, clientOptions);
 }
 
 function linkOf(live: Live): Link {
   const { client, opening } = live;
   const can = client.getServerCapabilities() ?? {};
   const { version = "" } = client.getServerVersion() ?? {};
-  const within = <T>(what: string, ctx: Ctx, act: (how: object) => Promise<T>): Promise<T> =>
-    limited(live, opening.seconds.call * 1_000, ctx, what, act);
+  const within = <T>(action: string, ctx: Ctx, act: (options: object) => Promise<T>): Promise<T> =>
+    limited(live, opening.seconds.call * 1_000, ctx, action, act);
   /** All pages of a list, up to the limits. */
   async function allPages(ctx: Ctx, method: string, field: string): Promise<any[]> {
     const items: any[] = [];
     let cursor: string | undefined;
     for (let pages = 0; pages < MAX_PAGES && items.length < MAX_TOOLS; pages++) {
       const params = cursor === undefined ? {} : { cursor };
-      const page = (how: object): Promise<any> => client.request({ method, params } as never, how);
-      const given = await within("list what it has", ctx, page);
-      items.push(...given[field]);
-      cursor = given.nextCursor;
+      const page = (options: object): Promise<any> => client.request({ method, params } as never, options);
+      const response = await within("list what it has", ctx, page);
+      items.push(...response[field]);
+      cursor = response.nextCursor;
       if (cursor === undefined) break;
     }
     return items.slice(0, MAX_TOOLS);
   }
   /** The client keeps them, since a server may want arguments of theirs in headers. */
   async function tools(ctx: Ctx): Promise<KnownTool[]> {
-    const list = (how: object) => client.listTools(undefined, { ...how, cacheMode: "refresh" });
+    const list = (options: object) => client.listTools(undefined, { ...options, cacheMode: "refresh" });
     return (await within("list what it has", ctx, list)).tools.slice(0, MAX_TOOLS).map(knownTool);
   }
   return {
@@ -129,11 +132,11 @@ function linkOf(live: Live): Link {
       return [...listed, ...(await templates)].map(knownResource);
     },
     call: (name, args, ctx) =>
-      within(`answer '${name}'`, ctx, (how) => client.callTool({ name, arguments: args as never }, how)),
+      within(`answer '${name}'`, ctx, (options) => client.callTool({ name, arguments: args as never }, options)),
     prompt: (name, args, ctx) =>
-      within(`give '${name}'`, ctx, (how) => client.getPrompt({ name, arguments: args }, how)),
+      within(`give '${name}'`, ctx, (options) => client.getPrompt({ name, arguments: args }, options)),
     read: (uri, ctx) =>
-      within(`give '${uri}'`, ctx, (how) => client.readResource({ uri }, { ...how, cacheMode: "bypass" })),
+      within(`give '${uri}'`, ctx, (options) => client.readResource({ uri }, { ...options, cacheMode: "bypass" })),
     close: () => client.close(),
   };
 }
@@ -143,14 +146,14 @@ async function limited<T>(
   live: Live,
   ms: number,
   by: Ctx,
-  what: string,
-  act: (how: object) => Promise<T>,
+  action: string,
+  act: (options: object) => Promise<T>,
   remedy = SLOW,
 ): Promise<T> {
-  const { name, why } = live.opening;
-  const because = () => (why() ? `: ${why()}` : "");
+  const { name, endReason } = live.opening;
+  const because = () => (endReason() ? `: ${endReason()}` : "");
   if (!live.isOpen) throw fault(`MCP server '${name}' has ended${because()}.`);
-  live.now = by;
+  live.latestCtx = by;
   const wait = patience(by.io.clock, ms);
   live.waits.add(wait);
   const onprogress = ({ message, progress, total }: any) => {
@@ -163,11 +166,12 @@ async function limited<T>(
   } catch (error) {
     by.signal.throwIfAborted();
     if (wait.signal.aborted)
-      throw fault(`MCP server '${name}' did not ${what} within ${ms / 1000} s${because()}. ${remedy}`);
+      throw fault(`MCP server '${name}' did not ${action} within ${ms / 1000} s${because()}. ${remedy}`);
     const { code } = error as { code?: number | string };
     const isEnd =
       code === "EPIPE" || (!live.isOpen && /^(CONNECTION_CLOSED|ERA_NEGOTIATION_FAILED)$/.test(String(code)));
-    if (isEnd) throw Object.assign(fault(`MCP server '${name}' ended before it could ${what}${because()}.`), { code });
+    if (isEnd)
+      throw Object.assign(fault(`MCP server '${name}' ended before it could ${action}${because()}.`), { code });
     throw saidBy(name, error);
   } finally {
     wait.lift();
@@ -182,32 +186,32 @@ function saidBy(name: string, error: unknown): Error {
   const { message, code, status, data } = error as Error & { code?: unknown; status?: number; data?: any };
   if ((status ?? data?.status) === 401 || (error as Error).name === "UnauthorizedError")
     return fault(`MCP server '${name}' wants a login. Type: /mcp login ${name}`, { status: 401 });
-  const said = clip(oneLine(clean(data?.status ? answerOf(data) : message)), 600).replace(/\.$/, "");
-  if (/protocol version is not supported/.test(said))
-    return fault(`Cannot talk to MCP server '${name}': ${said}. Update it, or zz.`);
+  const sentence = clip(oneLine(clean(data?.status ? answerOf(data) : message)), 600).replace(/\.$/, "");
+  if (/protocol version is not supported/.test(sentence))
+    return fault(`Cannot talk to MCP server '${name}': ${sentence}. Update it, or zz.`);
   if (code === SdkErrorCode.InvalidResult)
-    return fault(`MCP server '${name}' sent something that is not an answer: ${clip(said, 200)}.`);
-  return Object.assign(fault(`MCP server '${name}' says: ${said}.`), { code });
+    return fault(`MCP server '${name}' sent something that is not an answer: ${clip(sentence, 200)}.`);
+  return Object.assign(fault(`MCP server '${name}' says: ${sentence}.`), { code });
 }
 
 /** An HTTP answer that is none of the protocol. */
 function answerOf({ status, text }: { status: number; text?: string }): string {
-  const said = jsonOrText(text ?? "") as any;
-  const words = said?.error?.message ?? said?.message ?? said?.error_description ?? said;
+  const body = jsonOrText(text ?? "") as any;
+  const words = body?.error?.message ?? body?.message ?? body?.error_description ?? body;
   const isPage = typeof words === "string" && /^\s*<(!doctype|html|\?xml)/i.test(words);
   return `HTTP ${status}: ${isPage ? "a web page" : typeof words === "string" ? words : JSON.stringify(words)}`;
 }
 
 /** Registers handlers for a server's questions. The time that the person takes does not count against its limits. */
 function answerTo(live: Live): void {
-  const { client, now, opening } = live;
+  const { client, latestCtx, opening } = live;
   const { sample, elicit } = opening.answers;
-  const uri = pathToFileURL(now.root).href;
+  const uri = pathToFileURL(latestCtx.root).href;
   client.setRequestHandler("roots/list", () => ({ roots: [{ uri, name: "project" }] }));
-  const onSampling = ({ params }: any) => meanwhile(() => sample(params, live.now));
+  const onSampling = ({ params }: any) => meanwhile(() => sample(params, live.latestCtx));
   client.setRequestHandler("sampling/createMessage", onSampling as never);
   client.setRequestHandler("elicitation/create", (({ params }: any) =>
-    meanwhile(() => elicit(params, live.now))) as never);
+    meanwhile(() => elicit(params, live.latestCtx))) as never);
 
   async function meanwhile<T>(act: () => Promise<T>): Promise<T> {
     if (++live.asked > MAX_ASKED)
@@ -238,7 +242,10 @@ function patience(clock: Clock, ms: number): Patience {
 }
 
 function knownPrompt({ name, description = "", arguments: args = [] }: any): KnownPrompt {
-  const named = (one: any) => ({ name: clip(oneLine(clean(String(one.name))), 40), required: one.required === true });
+  const named = (argument: any) => ({
+    name: clip(oneLine(clean(String(argument.name))), 40),
+    required: argument.required === true,
+  });
   return {
     name: String(name),
     description: clip(oneLine(clean(description)), 200),

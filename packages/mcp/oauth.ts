@@ -24,36 +24,40 @@ const OPENER = OPENERS[process.platform] ?? "xdg-open";
  * wanted: what the server said that a login must be for.
  */
 type Login = { client?: any; tokens?: any; issuer?: string; hosts?: string[]; wanted?: string };
-type Kept = { servers?: Record<string, Login>; [more: string]: unknown };
+type Kept = { servers?: Record<string, Login>; [field: string]: unknown };
 
 /** A login belongs to one address: another server of the same name does not get it. */
 const keyOf = ({ name, config }: Server): string => `${name} ${config.url}`;
 
 function read(ctx: Ctx, server: Server): Login {
-  const all = tryTo(() => JSON.parse(textOf(path.join(ctx.about.home, KEPT)))) as Kept | undefined;
-  return all?.servers?.[keyOf(server)] ?? {};
+  const credentials = tryTo(() => JSON.parse(textOf(path.join(ctx.about.home, KEPT)))) as Kept | undefined;
+  return credentials?.servers?.[keyOf(server)] ?? {};
 }
 
 function keep(ctx: Ctx, server: Server, login: Login | undefined): void {
   ctx.keep(KEPT, (text) => {
     const { servers = {}, ...others } = (tryTo(() => JSON.parse(text)) ?? {}) as Kept;
-    const { [keyOf(server)]: _, ...rest } = servers;
-    return JSON.stringify({ ...others, servers: { ...rest, ...(login && { [keyOf(server)]: login }) } }, null, 2);
+    const { [keyOf(server)]: _, ...otherLogins } = servers;
+    return JSON.stringify(
+      { ...others, servers: { ...otherLogins, ...(login && { [keyOf(server)]: login }) } },
+      null,
+      2,
+    );
   });
 }
 
 /** Registers a login's tokens as secrets. */
 function veiled(zz: Zz<any>, login: Login): Login {
   const { client, tokens } = login;
-  for (const one of [client?.client_secret, tokens?.access_token, tokens?.refresh_token, tokens?.id_token])
-    if (typeof one === "string") zz.secret(one);
+  for (const secret of [client?.client_secret, tokens?.access_token, tokens?.refresh_token, tokens?.id_token])
+    if (typeof secret === "string") zz.secret(secret);
   return login;
 }
 
-type How = { redirectUrl: string; login: Login; state?: string; open(url: URL): void | Promise<void> };
+type ProviderOptions = { redirectUrl: string; login: Login; state?: string; open(url: URL): void | Promise<void> };
 
-function providerFor(zz: Zz<any>, ctx: Ctx, server: Server, how: How): OAuthClientProvider {
-  const { login, redirectUrl, state } = how;
+function providerFor(zz: Zz<any>, ctx: Ctx, server: Server, options: ProviderOptions): OAuthClientProvider {
+  const { login, redirectUrl, state } = options;
   const { clientId, clientSecret, scope } = server.config.oauth ?? {};
   let [verifier, discovered]: [string, OAuthDiscoveryState | undefined] = ["", undefined];
   const save = (part: Login) => {
@@ -75,12 +79,15 @@ function providerFor(zz: Zz<any>, ctx: Ctx, server: Server, how: How): OAuthClie
     saveClientInformation: (client) => save({ client }),
     tokens: () => login.tokens,
     saveTokens: (tokens) => save({ tokens }),
-    redirectToAuthorization: how.open,
-    saveCodeVerifier: (given) => void (verifier = given),
+    redirectToAuthorization: options.open,
+    saveCodeVerifier: (newVerifier) => void (verifier = newVerifier),
     codeVerifier: () => verifier,
-    ...(state && { saveDiscoveryState: (found) => void (discovered = found), discoveryState: () => discovered }),
-    invalidateCredentials: (what) => {
-      if (what === "tokens" || what === "all") save({ tokens: undefined });
+    ...(state && {
+      saveDiscoveryState: (discovery) => void (discovered = discovery),
+      discoveryState: () => discovered,
+    }),
+    invalidateCredentials: (part) => {
+      if (part === "tokens" || part === "all") save({ tokens: undefined });
     },
   };
 }
@@ -90,36 +97,37 @@ function providerFor(zz: Zz<any>, ctx: Ctx, server: Server, how: How): OAuthClie
  * the gate, once for a login; denials hold. An address of this machine or its network is reached only if the server is there.
  */
 export function guardOf(ctx: Ctx, server: Server, url: string, login: Login): Guard {
-  const own = new URL(url);
-  return async (at, sent, signal) => {
+  const serverUrl = new URL(url);
+  return async (target, sent, signal) => {
     const grant = new URLSearchParams(sent).get("grant_type");
-    if (grant === "refresh_token" && at.origin !== login.issuer) throw wantsLogin(server);
-    if (grant === "authorization_code") login.issuer = at.origin;
-    const { verdict, why } = ctx.permissions.judge("net", at.host);
-    if (verdict === "deny") throw fault(`Refused: net access to "${at.host}" is denied ${why}.`, { exit: 4 });
-    if (own.protocol === "https:" && at.protocol !== "https:")
-      throw fault(`Refused: MCP server '${server.name}' wants '${at.origin}' for its login, which is not encrypted.`, {
-        exit: 4,
-      });
-    return at.origin === own.origin ? undefined : reach(ctx, server, { at, own, login, signal });
+    if (grant === "refresh_token" && target.origin !== login.issuer) throw wantsLogin(server);
+    if (grant === "authorization_code") login.issuer = target.origin;
+    const { verdict, why } = ctx.permissions.judge("net", target.host);
+    if (verdict === "deny") throw fault(`Refused: net access to "${target.host}" is denied ${why}.`, { exit: 4 });
+    if (serverUrl.protocol === "https:" && target.protocol !== "https:")
+      throw fault(
+        `Refused: MCP server '${server.name}' wants '${target.origin}' for its login, which is not encrypted.`,
+        { exit: 4 },
+      );
+    return target.origin === serverUrl.origin ? undefined : reach(ctx, server, { target, serverUrl, login, signal });
   };
 }
 
 async function reach(
   ctx: Ctx,
   { name: server }: Server,
-  { at, own, login, signal }: { at: URL; own: URL; login: Login; signal?: AbortSignal | undefined },
+  { target, serverUrl, login, signal }: { target: URL; serverUrl: URL; login: Login; signal?: AbortSignal | undefined },
 ): Promise<LookupFunction> {
-  const known = login.hosts?.includes(at.host) === true;
-  const { failed, text } = await ctx.call(REACH, { server, host: at.host, agreed: () => known });
+  const isAgreed = login.hosts?.includes(target.host) === true;
+  const { failed, text } = await ctx.call(REACH, { server, host: target.host, agreed: () => isAgreed });
   if (failed) throw fault(text, { exit: 4 });
-  if (!known) login.hosts = [...(login.hosts ?? []), at.host];
-  const [theirs, ours] = await Promise.all([addressesOf(at, signal), addressesOf(own, signal)]);
+  if (!isAgreed) login.hosts = [...(login.hosts ?? []), target.host];
+  const [theirs, ours] = await Promise.all([addressesOf(target, signal), addressesOf(serverUrl, signal)]);
   const isPublic = ours.every(({ address }) => !whyNotPublic(address));
   const reachable = theirs.filter(({ address }) => !isPublic || !whyNotPublic(address));
   if (reachable.length) return lookupAmong(reachable);
-  const what = whyNotPublic(theirs[0]?.address ?? "");
-  throw fault(`Refused: '${at.host}' belongs to ${what}, and MCP server '${server}' does not.`, { exit: 4 });
+  const network = whyNotPublic(theirs[0]?.address ?? "");
+  throw fault(`Refused: '${target.host}' belongs to ${network}, and MCP server '${server}' does not.`, { exit: 4 });
 }
 /** The tool that asks the gate for a host. `agreed` is a function, which no model can send. */
 export const REACH = "mcp_reach";
@@ -131,8 +139,8 @@ const wantsLogin = ({ name }: Server): Error =>
 export function loginOf(zz: Zz<any>, ctx: Ctx, server: Server): { login: Login; provider?: OAuthClientProvider } {
   const login = veiled(zz, read(ctx, server));
   if (!login.tokens) return { login };
-  const open = (at: URL) => {
-    const wanted = at.searchParams.get("scope");
+  const open = (page: URL) => {
+    const wanted = page.searchParams.get("scope");
     if (wanted) keep(ctx, server, Object.assign(login, { wanted }));
     throw wantsLogin(server);
   };
@@ -158,24 +166,24 @@ export async function login({ zz }: Hub, server: Server, ctx: Ctx): Promise<stri
     const guard: Guard = async (...request) => {
       return allowed(...request).catch((error) => Promise.reject((refusal ??= error)));
     };
-    const open = async (at: URL) => {
-      assertWebPage(name, at);
-      await guard(at, undefined, ctx.signal);
-      show(name, at, ctx);
+    const open = async (page: URL) => {
+      assertWebPage(name, page);
+      await guard(page, undefined, ctx.signal);
+      show(name, page, ctx);
     };
     const provider = providerFor(zz, ctx, server, { redirectUrl: callback.url, login, state, open });
     const fetchFn = fetchOf(zz, guard);
     const { scope: announced, resourceMetadataUrl } = await challengeOf(url, fetchFn);
     const scope = computeScopeUnion(config.oauth?.scope ?? announced, read(ctx, server).wanted);
-    const how = {
+    const authOptions = {
       serverUrl: url,
       fetchFn,
       ...(scope && { scope }),
       ...(resourceMetadataUrl && { resourceMetadataUrl }),
     };
-    if ((await auth(provider, how)) === "REDIRECT") {
+    if ((await auth(provider, authOptions)) === "REDIRECT") {
       const { code, iss } = await callback.answer(AbortSignal.any([ctx.signal, zz.io.clock.limit(LOGIN_MS)]));
-      await auth(provider, { ...how, authorizationCode: code, ...(iss && { iss }) });
+      await auth(provider, { ...authOptions, authorizationCode: code, ...(iss && { iss }) });
     }
   } catch (error) {
     throw cannot(name, refusal ?? error);
@@ -194,13 +202,13 @@ async function challengeOf(url: string, fetchFn: ReturnType<typeof fetchOf>) {
 }
 
 const cannot = (name: string, error: unknown): Error => {
-  const { name: kind, message } = error as Error;
-  const why =
-    kind === "TimeoutError"
+  const { name: errorName, message } = error as Error;
+  const reason =
+    errorName === "TimeoutError"
       ? "nobody came back from the browser in time"
       : clean(message).split("\n")[0]!.slice(0, 300);
-  const next = why.startsWith("Refused:") ? "" : " Try again.";
-  return fault(`Cannot log in to MCP server '${name}': ${why.replace(/\.$/, "")}.${next}`);
+  const next = reason.startsWith("Refused:") ? "" : " Try again.";
+  return fault(`Cannot log in to MCP server '${name}': ${reason.replace(/\.$/, "")}.${next}`);
 };
 
 type Answer = { code: string; iss: string | undefined };
@@ -211,17 +219,19 @@ async function listen(
   const { promise, resolve, reject } = Promise.withResolvers<Answer>();
   promise.catch(() => {});
   const http = createServer((request, response) => {
-    const at = new URL(request.url ?? "/", "http://127.0.0.1");
-    const isOurs = at.pathname === "/callback" && at.searchParams.get("state") === state;
+    const callbackUrl = new URL(request.url ?? "/", "http://127.0.0.1");
+    const isOurs = callbackUrl.pathname === "/callback" && callbackUrl.searchParams.get("state") === state;
     response.writeHead(isOurs ? 200 : 404, { "content-type": "text/plain; charset=utf-8", connection: "close" });
     response.end(isOurs ? "zz has what it needs. You can close this window.\n" : "Nothing is here.\n");
     if (!isOurs) return;
-    const code = at.searchParams.get("code");
-    if (code) resolve({ code, iss: at.searchParams.get("iss") ?? undefined });
+    const code = callbackUrl.searchParams.get("code");
+    if (code) resolve({ code, iss: callbackUrl.searchParams.get("iss") ?? undefined });
     else
       reject(
         new Error(
-          at.searchParams.get("error_description") ?? at.searchParams.get("error") ?? "the server gave no code",
+          callbackUrl.searchParams.get("error_description") ??
+            callbackUrl.searchParams.get("error") ??
+            "the server gave no code",
         ),
       );
   });
@@ -242,19 +252,19 @@ async function listen(
 }
 
 /** The server chose the address of the login page, so only a web page is opened. */
-function assertWebPage(name: string, at: URL): void {
-  const isLocal = /^(127\.0\.0\.1|localhost|\[::1\])$/.test(at.hostname);
-  if (at.protocol !== "https:" && !(at.protocol === "http:" && isLocal))
+function assertWebPage(name: string, page: URL): void {
+  const isLocal = /^(127\.0\.0\.1|localhost|\[::1\])$/.test(page.hostname);
+  if (page.protocol !== "https:" && !(page.protocol === "http:" && isLocal))
     throw fault(
-      `Cannot log in to MCP server '${name}': it leads to '${clean(at.href).slice(0, 80)}', which is not a safe web page.`,
+      `Cannot log in to MCP server '${name}': it leads to '${clean(page.href).slice(0, 80)}', which is not a safe web page.`,
     );
 }
 
 /** Opens the login page. */
-function show(name: string, at: URL, ctx: Ctx): void {
-  ctx.note(`To log in to MCP server '${name}', open this page, if your browser does not by itself:\n${at.href}`);
+function show(name: string, page: URL, ctx: Ctx): void {
+  ctx.note(`To log in to MCP server '${name}', open this page, if your browser does not by itself:\n${page.href}`);
   if (!ctx.programs.find(OPENER)) return;
-  const child = ctx.programs.start(OPENER, [at.href], { detached: true, stdio: "ignore" });
+  const child = ctx.programs.start(OPENER, [page.href], { detached: true, stdio: "ignore" });
   child.on("error", () => {}); // the note above has the address
   child.unref();
 }

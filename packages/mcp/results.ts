@@ -18,7 +18,7 @@ type Content = {
 type Resource = { uri?: string; text?: string; blob?: string; mimeType?: string };
 
 export function resultOf({ content, structuredContent, isError }: any): Result {
-  const { text, images } = told(Array.isArray(content) ? content : []);
+  const { text, images } = readContent(Array.isArray(content) ? content : []);
   const shown = text || (structuredContent === undefined ? "" : JSON.stringify(structuredContent, null, 2));
   return {
     text: cut(shown) || (images.length ? "" : "[It answered with nothing.]"),
@@ -28,13 +28,13 @@ export function resultOf({ content, structuredContent, isError }: any): Result {
   };
 }
 
-export function told(content: Content[]): { text: string; images: Image[] } {
+export function readContent(content: Content[]): { text: string; images: Image[] } {
   const images: Image[] = [];
-  const texts = content.map((one) => {
-    if (one.type === "text" && typeof one.text === "string") return one.text;
-    if (one.type === "resource_link") return `[${one.name ?? "resource"}: ${one.uri}]`;
-    if (one.type === "resource" && one.resource) return ofResource(one.resource, images);
-    return media(one.data, one.mimeType, images);
+  const texts = content.map((part) => {
+    if (part.type === "text" && typeof part.text === "string") return part.text;
+    if (part.type === "resource_link") return `[${part.name ?? "resource"}: ${part.uri}]`;
+    if (part.type === "resource" && part.resource) return ofResource(part.resource, images);
+    return media(part.data, part.mimeType, images);
   });
   return { text: texts.filter(Boolean).join("\n"), images };
 }
@@ -56,10 +56,10 @@ function media(data: unknown, type = "bytes", images: Image[]): string {
 }
 
 /** Cuts a text that is too long in the middle. */
-export function cut(text: string, most = MAX_RESULT_CHARS): string {
-  if (text.length <= most) return text;
-  const head = text.slice(0, most * HEAD_SHARE);
-  const end = text.slice(-most * (1 - HEAD_SHARE));
-  const left = text.length - head.length - end.length;
-  return `${head.toWellFormed()}\n[… ${plural(left, "character")} left out: ask for less …]\n${end.toWellFormed()}`;
+export function cut(text: string, maxChars = MAX_RESULT_CHARS): string {
+  if (text.length <= maxChars) return text;
+  const head = text.slice(0, maxChars * HEAD_SHARE);
+  const end = text.slice(-maxChars * (1 - HEAD_SHARE));
+  const omitted = text.length - head.length - end.length;
+  return `${head.toWellFormed()}\n[… ${plural(omitted, "character")} left out: ask for less …]\n${end.toWellFormed()}`;
 }

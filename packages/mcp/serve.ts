@@ -63,19 +63,19 @@ function newServing(zz: Zz<any>, ctx: Ctx, asking: Asking, over: AbortSignal): (
   const running = new Map<string, Running>();
   const begin = newCalls(zz, ctx, asking, over);
   return () => {
-    const how = { capabilities: { tools: {} }, instructions: INSTRUCTIONS, requestState: { verify: codec.verify } };
-    const server = new Server({ name: "zz", version: ctx.about.version }, how);
+    const options = { capabilities: { tools: {} }, instructions: INSTRUCTIONS, requestState: { verify: codec.verify } };
+    const server = new Server({ name: "zz", version: ctx.about.version }, options);
     server.setRequestHandler("tools/list", () => ({ tools: tools(ctx) as never }));
     server.setRequestHandler("tools/call", async ({ params: { name, arguments: args = {} } }, { mcpReq }) => {
       const { envelope, inputResponses } = mcpReq;
-      const known = mcpReq.requestState<string>();
-      const id = known ?? randomUUID();
+      const resumedId = mcpReq.requestState<string>();
+      const id = resumedId ?? randomUUID();
       const can = (envelope as Capable)?.[CLIENT_CAPABILITIES_META_KEY] ?? server.getClientCapabilities();
-      if (!known) running.set(id, begin(name, args, can?.elicitation ? mcpReq : undefined));
+      if (!resumedId) running.set(id, begin(name, args, can?.elicitation ? mcpReq : undefined));
       const call = running.get(id);
       if (!call) throw fault("Cannot go on with this call: it has ended.");
       call.result.finally(() => running.delete(id)).catch(() => {});
-      if (known) call.answer(saidYes(acceptedContent(inputResponses, "answer")));
+      if (resumedId) call.answer(saidYes(acceptedContent(inputResponses, "answer")));
       const form = await questionOf(call, mcpReq.signal);
       if (!form) return (await call.result) as never;
       const inputRequests = { answer: inputRequired.elicit(form) };
@@ -130,13 +130,13 @@ function newCalls(zz: Zz<any>, ctx: Ctx, asking: Asking, over: AbortSignal) {
       const lift = zz.io.clock.timer(PATIENCE_SECONDS * 1_000, () => resolve(false));
       stop.signal.addEventListener("abort", () => resolve(false), { once: true });
       const { question } = call;
-      const { ask: own } = asking;
+      const { ask: ownAsk } = asking;
       Object.assign(call, { answer: resolve, question: Promise.withResolvers<Form>() });
       question.resolve(form);
       endTurn();
       const isYes = await promise.finally(lift);
       endTurn = await turn();
-      asking.ask = own;
+      asking.ask = ownAsk;
       return isYes;
     }
   };
@@ -190,8 +190,9 @@ async function serveHttp(zz: Zz<any>, value: string, ctx: Ctx, newServer: () => 
     toNodeHandler({ fetch })(request, response).catch(() => response.destroy());
   });
   const { promise: failed, reject } = Promise.withResolvers<never>();
-  const why = (error: Error) => (codeOf(error) === "EADDRINUSE" ? PORT_TAKEN : errnoSentence(error) || error.message);
-  http.on("error", (error) => reject(fault(`Cannot serve on port ${value}: ${why(error)}`)));
+  const reasonOf = (error: Error) =>
+    codeOf(error) === "EADDRINUSE" ? PORT_TAKEN : errnoSentence(error) || error.message;
+  http.on("error", (error) => reject(fault(`Cannot serve on port ${value}: ${reasonOf(error)}`)));
   const listening = new Promise<void>((resolve) => http.listen(Number(value), "127.0.0.1", resolve));
   await Promise.race([listening, failed]);
   const { port } = http.address() as { port: number };
@@ -218,8 +219,8 @@ async function serveHttp(zz: Zz<any>, value: string, ctx: Ctx, newServer: () => 
   /** Clients of 2025 have a session each; each request of 2026 stands by itself. */
   async function serveOne(request: Request, response: ServerResponse): Promise<Response> {
     const id = request.headers.get("mcp-session-id");
-    const known = id && sessions.get(id);
-    if (known) return take(id, known, request, response);
+    const session = id && sessions.get(id);
+    if (session) return take(id, session, request, response);
     if (!(await isLegacyRequest(request))) return modern.fetch(request);
     if (id) return refusal(404, "this session has ended");
     if (sessions.size >= MAX_SESSIONS && !forgetOne()) return refusal(503, "there are too many sessions");
@@ -254,8 +255,8 @@ async function serveHttp(zz: Zz<any>, value: string, ctx: Ctx, newServer: () => 
 
 type Open = { transport: Session; open: number }; // open: requests that are not answered yet
 
-const refusal = (status: number, why: string): Response =>
-  Response.json({ jsonrpc: "2.0", id: null, error: { code: -32_000, message: `Refused: ${why}.` } }, { status });
+const refusal = (status: number, reason: string): Response =>
+  Response.json({ jsonrpc: "2.0", id: null, error: { code: -32_000, message: `Refused: ${reason}.` } }, { status });
 
 const VARIABLE = "ZZ_MCP_TOKEN";
 const whereToken = (zz: Zz<any>, { about }: Ctx): string =>
@@ -263,17 +264,18 @@ const whereToken = (zz: Zz<any>, { about }: Ctx): string =>
 
 /** The token of the person's variable, or one that is made once and kept in the home. */
 function tokenOf(zz: Zz<any>, ctx: Ctx): string {
-  const own = zz.io.variable(VARIABLE);
-  let token = own ?? "";
-  if (own !== undefined && own.length < 16) throw usage(`Cannot use ${VARIABLE}: it must have at least 16 characters.`);
+  const ownToken = zz.io.variable(VARIABLE);
+  let token = ownToken ?? "";
+  if (ownToken !== undefined && ownToken.length < 16)
+    throw usage(`Cannot use ${VARIABLE}: it must have at least 16 characters.`);
   if (!token)
     ctx.keep(KEPT, (text) => {
-      const all = (tryTo(() => JSON.parse(text)) ?? {}) as Record<string, unknown>;
+      const credentials = (tryTo(() => JSON.parse(text)) ?? {}) as Record<string, unknown>;
       token =
-        typeof all.serve === "string"
-          ? all.serve
+        typeof credentials.serve === "string"
+          ? credentials.serve
           : process.getBuiltinModule("node:crypto").randomBytes(24).toString("base64url");
-      return JSON.stringify({ ...all, serve: token }, null, 2);
+      return JSON.stringify({ ...credentials, serve: token }, null, 2);
     });
   zz.secret(token);
   return token;

@@ -18,36 +18,36 @@ const SETTINGS = ".zz/zz.config.json";
 const MAX_FILE_BYTES = 1_000_000;
 
 /** All servers by name, and a sentence for each that is left out. */
-export function configured(ctx: Ctx, own: Servers, lent: Servers): [Map<string, Configured>, string[]] {
-  const all = new Map<string, Configured>();
-  const left: string[] = [];
+export function configured(ctx: Ctx, ownServers: Servers, lent: Servers): [Map<string, Configured>, string[]] {
+  const servers = new Map<string, Configured>();
+  const leftOut: string[] = [];
   const byProject = sourcesOf(ctx);
-  for (const [name, config] of Object.entries(own)) {
+  for (const [name, config] of Object.entries(ownServers)) {
     const from = byProject.get(name) ?? [];
     if (from.length > 1)
-      left.push(
+      leftOut.push(
         `MCP server '${name}' is left out: your settings and the project's both describe it. Rename one of them.`,
       );
     else add(name, config, from[0] ?? "home");
   }
-  for (const [name, config] of Object.entries(projectServers(ctx, left)))
-    if (all.has(name))
-      left.push(
+  for (const [name, config] of Object.entries(projectServers(ctx, leftOut)))
+    if (servers.has(name))
+      leftOut.push(
         `MCP server '${name}' of ${FILE} is left out: your settings have one of that name. Rename one of them.`,
       );
     else add(name, config, "project");
   for (const [name, config] of Object.entries(lent))
-    if (all.has(name))
-      left.push(`The editor's MCP server '${name}' is left out: the settings have one of that name. Rename one.`);
+    if (servers.has(name))
+      leftOut.push(`The editor's MCP server '${name}' is left out: the settings have one of that name. Rename one.`);
     else add(name, config, "editor");
-  return [all, left];
+  return [servers, leftOut];
 
-  function add(name: string, given: ServerConfig, from: Source): void {
-    const config = asOurs(given);
+  function add(name: string, rawConfig: ServerConfig, from: Source): void {
+    const config = asOurs(rawConfig);
     const wrong = wrongIn(name, config);
-    if (wrong) left.push(`MCP server '${name.slice(0, 60)}' is left out: ${wrong}`);
+    if (wrong) leftOut.push(`MCP server '${name.slice(0, 60)}' is left out: ${wrong}`);
     else if (!config.disabled && config.enabled !== false)
-      all.set(name, { name, config, from, id: idOf(name, config, from, ctx.root) });
+      servers.set(name, { name, config, from, id: idOf(name, config, from, ctx.root) });
   }
 }
 
@@ -57,9 +57,9 @@ export const idOf = (name: string, config: ServerConfig, from: Source, root: str
 /** Fields under the names that other programs give them. */
 function asOurs(config: ServerConfig): ServerConfig {
   if (typeof config !== "object" || config === null) return config;
-  const { serverUrl, httpUrl, ...own } = config as ServerConfig & { serverUrl?: string; httpUrl?: string };
-  const url = own.url ?? httpUrl ?? serverUrl;
-  return url === undefined ? own : { ...own, url };
+  const { serverUrl, httpUrl, ...ownFields } = config as ServerConfig & { serverUrl?: string; httpUrl?: string };
+  const url = ownFields.url ?? httpUrl ?? serverUrl;
+  return url === undefined ? ownFields : { ...ownFields, url };
 }
 /** By these, other programs run tools without a question. */
 const UNUSED = ["alwaysAllow", "autoApprove", "trust"];
@@ -106,21 +106,21 @@ function sourcesOf({ settings, plugins }: Ctx): Map<string, Source[]> {
 }
 
 /** The servers of the project's file. A file that is not trusted is named, but not read. */
-function projectServers({ root, plugins }: Ctx, left: string[]): Record<string, ServerConfig> {
+function projectServers({ root, plugins }: Ctx, leftOut: string[]): Record<string, ServerConfig> {
   const { brought } = plugins;
   if (!brought?.files.includes(FILE)) return {};
   if (!brought.given) {
     const others = brought.files.length - 1;
-    const like = others
+    const trust = others
       ? `, like ${plural(others, "other file")} of this folder: nobody has trusted them`
       : ": nobody has trusted it";
-    left.push(`The MCP servers of ${FILE} are left out${like}. /trust shows ${others ? "them" : "it"}.`);
+    leftOut.push(`The MCP servers of ${FILE} are left out${trust}. /trust shows ${others ? "them" : "it"}.`);
     return {};
   }
   const text = textOf(path.join(root, FILE));
   const servers = text.length > MAX_FILE_BYTES ? undefined : tryTo(() => JSON.parse(text).mcpServers);
   if (typeof servers === "object" && servers !== null) return servers;
-  left.push(`The MCP servers of ${FILE} are left out: it is not JSON with "mcpServers". Fix it.`);
+  leftOut.push(`The MCP servers of ${FILE} are left out: it is not JSON with "mcpServers". Fix it.`);
   return {};
 }
 
@@ -134,8 +134,8 @@ const VARIABLE = /\$\{(\w+)(?::-([^}]*))?\}/g;
 
 /** The environment variables that a server's settings refer to. */
 export const variablesOf = ({ env, headers, args, url, cwd, command }: ServerConfig): string[] => {
-  const all = [command, url, cwd, ...(args ?? []), ...Object.values(env ?? {}), ...Object.values(headers ?? {})];
-  return [...new Set(all.flatMap((text) => [...(text ?? "").matchAll(VARIABLE)].map(([, name]) => name!)))];
+  const texts = [command, url, cwd, ...(args ?? []), ...Object.values(env ?? {}), ...Object.values(headers ?? {})];
+  return [...new Set(texts.flatMap((text) => [...(text ?? "").matchAll(VARIABLE)].map(([, name]) => name!)))];
 };
 
 /** Fills in ${VAR} and ${VAR:-otherwise}, from the environment or from what /env keeps. The values become secrets. */
@@ -152,13 +152,13 @@ export function filledIn(zz: Zz<any>, { about }: Ctx, { name, config, from }: Co
         );
       return value ?? otherwise!;
     });
-  const each = (all: Record<string, string> = {}) =>
-    Object.fromEntries(Object.entries(all).map(([key, text]) => [key, fill(String(text))]));
+  const each = (texts: Record<string, string> = {}) =>
+    Object.fromEntries(Object.entries(texts).map(([key, text]) => [key, fill(String(text))]));
   const { command, args, env, cwd, url, headers } = config;
   return {
     ...config,
     ...(command !== undefined && { command: fill(command) }),
-    ...(args && { args: args.map((one) => fill(String(one))) }),
+    ...(args && { args: args.map((arg) => fill(String(arg))) }),
     ...(cwd !== undefined && { cwd: fill(cwd) }),
     ...(url !== undefined && { url: fill(url) }),
     env: each(env),

@@ -27,9 +27,9 @@ export function onStdin(stdin: NodeJS.ReadableStream, stdout: NodeJS.WritableStr
   function onLine(line: string): void {
     if (!line.trim()) return;
     const message: unknown = tryTo(() => JSON.parse(line));
-    const all = Array.isArray(message) && message.length ? message : [message]; // older versions of the protocol batch messages
+    const messages = Array.isArray(message) && message.length ? message : [message]; // older versions of the protocol batch messages
     if (message === undefined) refuse(null, UNREADABLE, "it is not JSON");
-    else for (const one of all) receive(one);
+    else for (const singleMessage of messages) receive(singleMessage);
   }
 
   function receive(message: unknown): void {
@@ -42,7 +42,7 @@ export function onStdin(stdin: NodeJS.ReadableStream, stdout: NodeJS.WritableStr
     }
   }
 
-  function refuse(id: string | number | null, code: number, why: string): void {
-    write({ jsonrpc: "2.0", id, error: { code, message: `Cannot read this message: ${why}.` } });
+  function refuse(id: string | number | null, code: number, reason: string): void {
+    write({ jsonrpc: "2.0", id, error: { code, message: `Cannot read this message: ${reason}.` } });
   }
 }

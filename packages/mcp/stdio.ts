@@ -10,7 +10,7 @@ const MAX_STDERR_CHARS = 4_000;
 const GRACE_MS = 1_000; // from closing its stdin to SIGTERM, and from there to SIGKILL
 
 export interface Stdio extends Transport {
-  why(): string; // what is known about why it ended
+  endReason(): string; // what is known about why it ended
   errors(): string; // the end of what it wrote there
   garbage(): string; // the first line that was not a message; "": none
 }
@@ -39,7 +39,7 @@ export function stdio(start: () => ChildProcess): Stdio {
     start: () => begin(),
     send,
     close,
-    why: () =>
+    endReason: () =>
       [end, errors && `its last words: ${clip(oneLine(clean(withoutFrames(errors))).slice(-300), 300)}`]
         .filter(Boolean)
         .join("; "),
@@ -62,7 +62,7 @@ export function stdio(start: () => ChildProcess): Stdio {
       end ||= signal ? `it was ended by ${signal}` : `it ended with exit code ${code}`;
       gone();
     });
-    for (const one of [child, stdin, stdout, stderr]) (one as { unref?(): void }).unref?.(); // zz may end while it runs
+    for (const emitter of [child, stdin, stdout, stderr]) (emitter as { unref?(): void }).unref?.(); // zz may end while it runs
     await new Promise<void>((resolve, reject) => child!.once("spawn", resolve).once("error", reject));
   }
 
@@ -124,9 +124,9 @@ function openInbox(pending: Set<string | number>, on: { give(message: Message): 
   function onLine(line: string): void {
     if (!line.trim()) return;
     const message = tryTo(() => JSON.parse(line)) as Message | undefined;
-    const all = Array.isArray(message) ? message : [message]; // older versions of the protocol batch messages
-    for (const one of all)
-      if (typeof one === "object" && one?.jsonrpc === "2.0") receive(one, line.length);
+    const messages = Array.isArray(message) ? message : [message]; // older versions of the protocol batch messages
+    for (const singleMessage of messages)
+      if (typeof singleMessage === "object" && singleMessage?.jsonrpc === "2.0") receive(singleMessage, line.length);
       else {
         garbage ||= clip(oneLine(clean(line)), 120);
         count(line.length);

@@ -10,15 +10,15 @@ import { type Kept, keptFrom } from "./kept.ts";
 import type { ServerConfig } from "./settings.ts";
 import { stdio } from "./stdio.ts";
 
-export type Way = { transport: Transport; why(): string; kept(said?: string): Kept; close(): void };
+export type Connection = { transport: Transport; endReason(): string; kept(serverText?: string): Kept; close(): void };
 const NOTHING: Kept = { hosts: [], write: [] };
 
 /** `config`: the server's settings with variables filled in. */
-export function transportOf(zz: Zz<any>, ctx: Ctx, server: Server, config: ServerConfig): Promise<Way> {
+export function transportOf(zz: Zz<any>, ctx: Ctx, server: Server, config: ServerConfig): Promise<Connection> {
   return config.command === undefined ? atAddress(zz, ctx, server, config) : asProgram(zz, ctx, server, config);
 }
 
-async function atAddress(zz: Zz<any>, ctx: Ctx, server: Server, { url, headers }: ServerConfig): Promise<Way> {
+async function atAddress(zz: Zz<any>, ctx: Ctx, server: Server, { url, headers }: ServerConfig): Promise<Connection> {
   const [{ StreamableHTTPClientTransport, fetchOf }, { guardOf, loginOf }] = await Promise.all([
     import("./http.ts"),
     import("./oauth.ts"),
@@ -29,7 +29,7 @@ async function atAddress(zz: Zz<any>, ctx: Ctx, server: Server, { url, headers }
     requestInit: { headers: headers ?? {} },
     ...(authProvider && { authProvider }),
   });
-  return { transport: transport as Transport, why: () => "", kept: () => NOTHING, close: () => {} };
+  return { transport: transport as Transport, endReason: () => "", kept: () => NOTHING, close: () => {} };
 }
 
 /** The variables that a program needs to run at all, also behind a company's proxy; the person's keys are not among them. */
@@ -52,23 +52,25 @@ function makeFolder(server: string, folder: string, isPersons: boolean): void {
     if (isPersons) fs.mkdirSync(folder, { recursive: true });
     else fs.accessSync(folder);
   } catch (error) {
-    const why = errnoSentence(error) || "it is missing.";
-    throw fault(`Cannot start MCP server '${server}': '${folder}', which it may write to, cannot be made: ${why}`);
+    const reason = errnoSentence(error) || "it is missing.";
+    throw fault(`Cannot start MCP server '${server}': '${folder}', which it may write to, cannot be made: ${reason}`);
   }
 }
 
-async function asProgram(zz: Zz<any>, ctx: Ctx, { name, from }: Server, config: ServerConfig): Promise<Way> {
+async function asProgram(zz: Zz<any>, ctx: Ctx, { name, from }: Server, config: ServerConfig): Promise<Connection> {
   const { command = "", args = [], env = {}, cwd, sandbox } = config;
-  const own = VARIABLES.flatMap((one) => (zz.io.variable(one) === undefined ? [] : [[one, zz.io.variable(one)!]]));
+  const ownVariables = VARIABLES.flatMap((variable) =>
+    zz.io.variable(variable) === undefined ? [] : [[variable, zz.io.variable(variable)!]],
+  );
   const program = ctx.programs.find(command, env.PATH);
   if (!program) {
-    const why = "it is not installed, or only where the project could have put it";
+    const reason = "it is not installed, or only where the project could have put it";
     throw fault(
-      `Cannot start MCP server '${name}': '${command}' was not found: ${why}. Install it, or name it by its whole path.`,
+      `Cannot start MCP server '${name}': '${command}' was not found: ${reason}. Install it, or name it by its whole path.`,
     );
   }
   const folder = cwd === undefined ? ctx.root : path.resolve(ctx.root, cwd);
-  const given = typeof sandbox === "object" ? sandbox : {};
+  const allowed = typeof sandbox === "object" ? sandbox : {};
   const cache =
     sandbox !== false &&
     (await ctx.service("sandbox")?.name(ctx)) &&
@@ -76,23 +78,23 @@ async function asProgram(zz: Zz<any>, ctx: Ctx, { name, from }: Server, config: 
   const kept = cache
     ? path.join(zz.io.variable("XDG_CACHE_HOME") ?? path.join(os.homedir(), ".cache"), "zz", name)
     : "";
-  const write = [...(given.write ?? []).map(ctx.permissions.place), ...(kept ? [kept] : [])];
+  const write = [...(allowed.write ?? []).map(ctx.permissions.place), ...(kept ? [kept] : [])];
   if (sandbox !== false) for (const folder of write) makeFolder(name, folder, from === "home" || folder === kept);
   const box =
-    sandbox === false ? undefined : await ctx.service("sandbox")?.start([program, ...args], { ...given, write }, ctx);
-  const [file = program, ...rest] = box?.argv ?? [program, ...args];
+    sandbox === false ? undefined : await ctx.service("sandbox")?.start([program, ...args], { ...allowed, write }, ctx);
+  const [file = program, ...remainingArgs] = box?.argv ?? [program, ...args];
   const transport = stdio(() =>
-    ctx.programs.start(file, rest, {
+    ctx.programs.start(file, remainingArgs, {
       cwd: folder,
-      env: { ...Object.fromEntries(own), ...box?.env, ...(cache && { [cache]: kept }), ...env },
+      env: { ...Object.fromEntries(ownVariables), ...box?.env, ...(cache && { [cache]: kept }), ...env },
       stdio: ["pipe", "pipe", "pipe"],
       detached: process.platform !== "win32",
       windowsHide: true,
     }),
   );
-  const missed = (said = "") =>
+  const missed = (serverText = "") =>
     box
-      ? keptFrom(`${transport.errors()}\n${said}`, box.failedLookups?.() ?? [], ctx.root, { ...given, write })
+      ? keptFrom(`${transport.errors()}\n${serverText}`, box.failedLookups?.() ?? [], ctx.root, { ...allowed, write })
       : NOTHING;
-  return { transport, why: transport.why, kept: missed, close: () => box?.close() };
+  return { transport, endReason: transport.endReason, kept: missed, close: () => box?.close() };
 }

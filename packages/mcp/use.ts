@@ -16,7 +16,7 @@ import {
 } from "./hub.ts";
 import { allow, isAny, wordsOf } from "./kept.ts";
 import type { Answers } from "./link.ts";
-import { cut, ofResource, resultOf, told } from "./results.ts";
+import { cut, ofResource, readContent, resultOf } from "./results.ts";
 
 export { tell, toolName };
 
@@ -25,18 +25,18 @@ const [CALL_SECONDS, START_MS] = [120, 60_000];
 
 /** A server's tool as a tool of zz. Getters look up its description each time, since the server may change it. */
 export function toolFor(hub: Hub, server: string, tool: string, name: string): Tool {
-  const known = () => hub.servers.get(server)?.known?.tools.find((one) => one.name === tool);
+  const currentTool = () => hub.servers.get(server)?.catalog?.tools.find((candidate) => candidate.name === tool);
   return {
     name,
     aliases: [`mcp__${name}`],
     get description() {
-      return descriptionOf(server, known());
+      return descriptionOf(server, currentTool());
     },
     get params() {
-      return (known()?.schema ?? { type: "object" }) as object;
+      return (currentTool()?.schema ?? { type: "object" }) as object;
     },
     get kind() {
-      return hub.servers.get(server)?.config.readOnly === "believe" && known()?.hints?.readOnlyHint
+      return hub.servers.get(server)?.config.readOnly === "believe" && currentTool()?.hints?.readOnlyHint
         ? undefined
         : ("run" as const);
     },
@@ -44,23 +44,23 @@ export function toolFor(hub: Hub, server: string, tool: string, name: string): T
       return (hub.servers.get(server)?.config.timeout ?? CALL_SECONDS) * 1_000 + START_MS;
     },
     needs: (_, ctx) => callNeeds(hub, server, tool, ctx),
-    preview: (args) => preview(server, known(), args),
+    preview: (args) => preview(server, currentTool(), args),
     family: (need) => (need.startsWith("mcp:") ? need.split(" ")[0] : undefined),
     run: (args, ctx) => call(hub, server, tool, args, ctx),
   } as Tool;
 }
 
-const descriptionOf = (server: string, known: KnownTool | undefined): string =>
-  `MCP server '${server}' says: ${known?.description || "(nothing)"}`;
+const descriptionOf = (server: string, tool: KnownTool | undefined): string =>
+  `MCP server '${server}' says: ${tool?.description || "(nothing)"}`;
 
-function preview(server: string, known: KnownTool | undefined, args: unknown): string {
-  const { readOnlyHint, destructiveHint, openWorldHint } = known?.hints ?? {};
-  const said = [
+function preview(server: string, tool: KnownTool | undefined, args: unknown): string {
+  const { readOnlyHint, destructiveHint, openWorldHint } = tool?.hints ?? {};
+  const hintTexts = [
     readOnlyHint && "it only reads",
     destructiveHint && !readOnlyHint && "it may destroy something",
     openWorldHint && "it reaches beyond this machine",
   ].filter(Boolean);
-  const claims = said.length ? `\nBy the word of MCP server '${server}', ${said.join(", ")}.` : "";
+  const claims = hintTexts.length ? `\nBy the word of MCP server '${server}', ${hintTexts.join(", ")}.` : "";
   return `${JSON.stringify(args, null, 2)}${claims}`;
 }
 
@@ -71,15 +71,15 @@ export async function callNeeds(hub: Hub, name: string, tool: string, ctx: Ctx):
 export async function call(hub: Hub, name: string, tool: string, args: unknown, ctx: Ctx): Promise<Result> {
   const server = serverNamed(hub, name);
   const link = await running(hub, server, ctx);
-  const why = server.held.get(tool);
-  if (why)
+  const heldReason = server.held.get(tool);
+  if (heldReason)
     throw fault(
-      `Cannot call '${tool}' of MCP server '${name}': ${why}. The person can look at it: /mcp accept ${name}`,
+      `Cannot call '${tool}' of MCP server '${name}': ${heldReason}. The person can look at it: /mcp accept ${name}`,
     );
-  if (!server.known!.tools.some((one) => one.name === tool)) {
-    const all = server.known!.tools.map((one) => one.name).slice(0, MAX_LISTED);
+  if (!server.catalog!.tools.some((candidate) => candidate.name === tool)) {
+    const names = server.catalog!.tools.map((candidate) => candidate.name).slice(0, MAX_LISTED);
     throw fault(
-      `Cannot call '${tool}' of MCP server '${name}': it has no such tool. It has: ${all.join(", ") || "none"}.`,
+      `Cannot call '${tool}' of MCP server '${name}': it has no such tool. It has: ${names.join(", ") || "none"}.`,
     );
   }
   const result = resultOf(await link.call(tool, args, ctx));
@@ -93,7 +93,7 @@ export async function call(hub: Hub, name: string, tool: string, args: unknown, 
 
 /** The tools of a server that the model is offered. */
 export function offeredOf(server: Server, nameOf: (server: string, tool: string) => string | undefined) {
-  const offered = server.known?.tools.filter(({ name }) => !server.held.has(name)) ?? [];
+  const offered = server.catalog?.tools.filter(({ name }) => !server.held.has(name)) ?? [];
   return offered.flatMap((tool) => {
     const name = nameOf(server.name, tool.name);
     return name ? [{ name, description: descriptionOf(server.name, tool), schema: tool.schema }] : [];
@@ -101,11 +101,11 @@ export function offeredOf(server: Server, nameOf: (server: string, tool: string)
 }
 
 /** `github (35 tools: search_issues, …)`. */
-export function briefly({ name, known }: Server): string {
-  if (!known) return `${name} (not started yet)`;
-  const names = known.tools.slice(0, MAX_NAMES).map((tool) => tool.name);
+export function briefly({ name, catalog }: Server): string {
+  if (!catalog) return `${name} (not started yet)`;
+  const names = catalog.tools.slice(0, MAX_NAMES).map((tool) => tool.name);
   return clip(
-    `${name} (${plural(known.tools.length, "tool")}: ${names.join(", ")}${known.tools.length > MAX_NAMES ? ", …" : ""})`,
+    `${name} (${plural(catalog.tools.length, "tool")}: ${names.join(", ")}${catalog.tools.length > MAX_NAMES ? ", …" : ""})`,
     MAX_BRIEF_CHARS,
   );
 }
@@ -118,15 +118,15 @@ export async function renew(hub: Hub, ctx: Ctx): Promise<void> {
 }
 
 export async function startNeedsOf(hub: Hub, names: readonly string[], ctx: Ctx): Promise<Needs> {
-  const all: Needs = {};
+  const allNeeds: Needs = {};
   for (const name of names) {
     const server = serverNamed(hub, name);
     if (server.running) continue;
     const needs = await needsOf(hub, server, undefined, ctx);
-    for (const kind of ["run", "net", "env"] as const)
-      if (needs[kind]) all[kind] = [...(all[kind] ?? []), ...needs[kind]];
+    for (const needKind of ["run", "net", "env"] as const)
+      if (needs[needKind]) allNeeds[needKind] = [...(allNeeds[needKind] ?? []), ...needs[needKind]];
   }
-  return all;
+  return allNeeds;
 }
 
 export async function describeAll(
@@ -156,17 +156,17 @@ export async function resource(hub: Hub, name: string, uri: string | undefined, 
   const link = await running(hub, serverNamed(hub, name), ctx);
   if (!link.can.resources) throw fault(`MCP server '${name}' has no resources.`);
   if (uri !== undefined) return readResource(await link.read(uri, ctx));
-  const all = await link.resources(ctx);
-  const rows = all
+  const resources = await link.resources(ctx);
+  const rows = resources
     .slice(0, MAX_LISTED)
-    .map((one) => `${one.uri}  ${one.name}${one.description && `: ${one.description}`}`);
-  return { text: cut(rows.join("\n")) || "It has none now.", data: all };
+    .map((resource) => `${resource.uri}  ${resource.name}${resource.description && `: ${resource.description}`}`);
+  return { text: cut(rows.join("\n")) || "It has none now.", data: resources };
 }
 
 function readResource({ contents = [] }: { contents?: object[]; content?: object[] }): Result {
   const images: NonNullable<Result["images"]> = [];
   const text = contents
-    .map((one) => ofResource(one, images))
+    .map((content) => ofResource(content, images))
     .filter(Boolean)
     .join("\n");
   return { text: cut(text) || (images.length ? "" : "[It is empty.]"), ...(images.length && { images }) };
@@ -183,8 +183,8 @@ export async function attachResources(hub: Hub, line: string, ctx: Ctx): Promise
   )
     return line;
   const named = [...line.matchAll(MENTION)].filter(([, name = ""]) => hub.servers.has(name));
-  for (const [, name = "", given = ""] of named) {
-    const uri = given.replace(/[.,;!?)\]'"]+$/, "");
+  for (const [, name = "", mention = ""] of named) {
+    const uri = mention.replace(/[.,;!?)\]'"]+$/, "");
     try {
       const denied = ctx.permissions.judge("run", needName(name, "resources/read"));
       if (denied.verdict === "deny") throw fault(`it is denied ${denied.why}.`);
@@ -199,7 +199,9 @@ export async function attachResources(hub: Hub, line: string, ctx: Ctx): Promise
       ctx.note(`@${name}:${uri} is not attached: ${sentenceOf(error)}`);
     }
   }
-  return named.length ? line.replace(MENTION, (whole, name) => (hub.servers.has(name) ? `\\${whole}` : whole)) : line;
+  return named.length
+    ? line.replace(MENTION, (matched, name) => (hub.servers.has(name) ? `\\${matched}` : matched))
+    : line;
 }
 
 /** Starts a server through the gate, also when the person asked for it. */
@@ -219,19 +221,19 @@ export const usageOf = ({ args }: KnownPrompt): string =>
   args.map(({ name, required }) => (required ? name.toUpperCase() : `[${name}=…]`)).join(" ");
 
 /** `/server__prompt first second name=third`: unnamed words fill the other arguments in order, the last the rest. */
-export async function sendPrompt(hub: Hub, name: string, prompt: string, rest: string, ctx: Ctx): Promise<void> {
+export async function sendPrompt(hub: Hub, name: string, prompt: string, typed: string, ctx: Ctx): Promise<void> {
   const server = serverNamed(hub, name);
   await started(name, ctx);
   const link = await running(hub, server, ctx);
-  const known = server.known!.prompts.find((one) => one.name === prompt);
-  if (!known) throw fault(`MCP server '${name}' no longer has the prompt '${prompt}'.`);
-  const args = argumentsOf(known, rest);
-  const missing = known.args.filter((one) => one.required && args[one.name] === undefined).map((one) => one.name);
+  const knownPrompt = server.catalog!.prompts.find((candidate) => candidate.name === prompt);
+  if (!knownPrompt) throw fault(`MCP server '${name}' no longer has the prompt '${prompt}'.`);
+  const args = argumentsOf(knownPrompt, typed);
+  const missing = knownPrompt.args.filter((arg) => arg.required && args[arg.name] === undefined).map((arg) => arg.name);
   if (missing.length)
     throw fault(`Cannot send '${prompt}': it needs ${missing.join(" and ")}. Type them after the name.`);
   const { messages = [] } = await link.prompt(prompt, args, ctx);
   const texts = messages.map(({ role, content }: any) => {
-    const { text, images } = told([content].flat());
+    const { text, images } = readContent([content].flat());
     images.forEach(ctx.chat.attach);
     return role === "assistant" && text ? `(You answered:)\n${text}` : text;
   });
@@ -241,21 +243,21 @@ export async function sendPrompt(hub: Hub, name: string, prompt: string, rest: s
   ctx.chat.send(text);
 }
 
-function argumentsOf({ args }: KnownPrompt, rest: string): Record<string, string> {
-  const given: Record<string, string> = {};
-  const words = [...rest.matchAll(/(?:([\w-]+)=)?(?:"([^"]*)"|'([^']*)'|(\S+))/g)];
-  const bare = words.flatMap(([whole, name, one, two, three]) => {
-    const value = one ?? two ?? three ?? "";
-    if (name && args.some((arg) => arg.name === name)) given[name] = value;
-    else return name ? [whole] : [value];
+function argumentsOf({ args }: KnownPrompt, typed: string): Record<string, string> {
+  const argumentValues: Record<string, string> = {};
+  const words = [...typed.matchAll(/(?:([\w-]+)=)?(?:"([^"]*)"|'([^']*)'|(\S+))/g)];
+  const bare = words.flatMap(([word, name, doubleQuoted, singleQuoted, three]) => {
+    const value = doubleQuoted ?? singleQuoted ?? three ?? "";
+    if (name && args.some((arg) => arg.name === name)) argumentValues[name] = value;
+    else return name ? [word] : [value];
     return [];
   });
-  const open = args.filter(({ name }) => !(name in given));
+  const open = args.filter(({ name }) => !(name in argumentValues));
   open.forEach(({ name }, i) => {
     const value = i === open.length - 1 ? bare.slice(i).join(" ") : bare[i];
-    if (value) given[name] = value;
+    if (value) argumentValues[name] = value;
   });
-  return given;
+  return argumentValues;
 }
 
 // Servers' questions to the model and the person
@@ -321,7 +323,7 @@ export async function sample(id: string, ctx: Ctx): Promise<Result> {
 
 function messagesOf({ messages = [] }: any): (Message & { role: "user" | "assistant" })[] {
   return messages.map(({ role, content }: any) => {
-    const { text, images } = told([content].flat());
+    const { text, images } = readContent([content].flat());
     return role === "assistant" ? { role, text } : { role: "user", text, ...(images.length && { images }) };
   });
 }

@@ -13,7 +13,7 @@ type Means = { image: string[]; text: string[]; fits: unknown; decode?(output: B
 export async function clipboard(programs: Programs, signal: AbortSignal): Promise<Attachment> {
   const { env, platform } = process;
   const isMac = platform === "darwin";
-  const all: Means[] = [
+  const allMeans: Means[] = [
     { image: ["wl-paste", "--type", "image/png"], text: ["wl-paste", "--no-newline"], fits: env.WAYLAND_DISPLAY },
     {
       image: ["xclip", "-selection", "clipboard", "-target", "image/png", "-out"],
@@ -23,7 +23,7 @@ export async function clipboard(programs: Programs, signal: AbortSignal): Promis
     { image: ["pngpaste", "-"], text: ["pbpaste"], fits: isMac },
     { image: ["osascript", "-e", "the clipboard as «class PNGf»"], text: ["pbpaste"], fits: isMac, decode: fromHex },
   ];
-  const usable = all.filter(({ fits, image: [name = ""] }) => fits && programs.find(name));
+  const usable = allMeans.filter(({ fits, image: [name = ""] }) => fits && programs.find(name));
   if (!usable.length)
     throw new Error(
       "Cannot paste: there is no wl-paste, xclip, pngpaste or osascript here. Save the image, and name it with @FILE.",

@@ -9,7 +9,7 @@ export type Attachment = { label: string; what: Image | string };
 export default (zz: Zz) => {
   const waiting: Attachment[] = [];
   const take = (): Attachment[] => waiting.splice(0);
-  const told = () => (waiting.length ? `With your next message: ${listOf(waiting)}.` : "Nothing is attached.");
+  const attachedNote = () => (waiting.length ? `With your next message: ${listOf(waiting)}.` : "Nothing is attached.");
 
   zz.flag({
     name: "attachment",
@@ -18,20 +18,20 @@ export default (zz: Zz) => {
     many: true,
     group: "asking",
     description: "attach an image, a PDF or a sound; - is the pipe",
-    async set(given) {
+    async set(source) {
       const { load } = await import("./load.ts");
-      waiting.push(await load(zz, String(given)));
+      waiting.push(await load(zz, String(source)));
     },
   });
 
   // A single answer takes them at once: its words may come through a pipe, which passes no wrapper of lines.
   zz.on("started", ({ stays }, { chat, note }) => {
-    if (stays && waiting.length) note(told());
+    if (stays && waiting.length) note(attachedNote());
     if (!stays) for (const { what } of take()) chat.attach(what);
   });
   zz.wrap("line", async (line, next, ctx) => {
-    const all = isMessage(line, ctx) ? take() : [];
-    for (const { what } of all) ctx.chat.attach(what);
+    const attachments = isMessage(line, ctx) ? take() : [];
+    for (const { what } of attachments) ctx.chat.attach(what);
     return next(line);
   });
 
@@ -43,7 +43,7 @@ export default (zz: Zz) => {
     async run(_rest, { programs, note, signal }) {
       const { clipboard } = await import("./clipboard.ts");
       waiting.push(await clipboard(programs, signal));
-      note(`${told()} /detach takes it back.`);
+      note(`${attachedNote()} /detach takes it back.`);
     },
   });
   zz.command({
@@ -53,25 +53,28 @@ export default (zz: Zz) => {
     examples: { "/detach": "the last one", "/detach 1": "the first one", "/detach all": "all of them" },
     group: "conversation",
     complete: () => waiting.map(({ label }, i) => ({ name: String(i + 1), description: label })),
-    run(rest, { note }) {
-      const at = rest === "" ? waiting.length : Number(rest);
-      const gone = rest === "all" ? take() : Number.isInteger(at) && at > 0 ? waiting.splice(at - 1, 1) : [];
-      if (!gone.length && waiting.length) throw new Error(`Cannot detach '${rest}': no such attachment. ${told()}`);
-      note(gone.length ? `Taken back: ${listOf(gone)}. ${told()}` : told());
+    run(typed, { note }) {
+      const number = typed === "" ? waiting.length : Number(typed);
+      const gone =
+        typed === "all" ? take() : Number.isInteger(number) && number > 0 ? waiting.splice(number - 1, 1) : [];
+      if (!gone.length && waiting.length)
+        throw new Error(`Cannot detach '${typed}': no such attachment. ${attachedNote()}`);
+      note(gone.length ? `Taken back: ${listOf(gone)}. ${attachedNote()}` : attachedNote());
     },
   });
 
   zz.wrap("request", async (request, next, ctx) => {
-    if (!request.messages.some((one) => one.role !== "assistant" && one.images?.length)) return next(request);
+    if (!request.messages.some((message) => message.role !== "assistant" && message.images?.length))
+      return next(request);
     const { suited } = await import("./suit.ts");
     return next(suited(request, await ctx.about.model(request.model, true)));
   });
 };
 
-const listOf = (all: Attachment[]): string =>
-  all.length > 1
-    ? `${plural(all.length, "attachment")} (${all.map(({ label }, i) => `${i + 1}: ${label}`).join("; ")})`
-    : all[0]!.label;
+const listOf = (attachments: Attachment[]): string =>
+  attachments.length > 1
+    ? `${plural(attachments.length, "attachment")} (${attachments.map(({ label }, i) => `${i + 1}: ${label}`).join("; ")})`
+    : attachments[0]!.label;
 
 /** Whether the line is a message; a command of a prompt template is one too. */
 function isMessage(line: string, { about }: Ctx): boolean {

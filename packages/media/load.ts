@@ -10,13 +10,13 @@ const STDIN_WAIT_SECONDS = 30;
 const MB = 1024 * 1024;
 const UNKNOWN = "it is no image, PDF or sound that zz knows. -f FILE attaches a text";
 
-export async function load(zz: Zz, given: string): Promise<Attachment> {
-  const refuse = (why: string) => usage(`Cannot attach '${zz.veil(given)}': ${why}`);
-  if (!given) throw refuse("it names no file. Give a file, a URL, or - for the pipe.");
+export async function load(zz: Zz, source: string): Promise<Attachment> {
+  const refuse = (reason: string) => usage(`Cannot attach '${zz.veil(source)}': ${reason}`);
+  if (!source) throw refuse("it names no file. Give a file, a URL, or - for the pipe.");
   try {
-    const media = await mediaAt(zz, given);
+    const media = await mediaAt(zz, source);
     if (!media) throw refuse(`${UNKNOWN}.`);
-    const name = given === "-" ? "the pipe" : path.basename(given.replace(/[?#].*$/, "")) || given;
+    const name = source === "-" ? "the pipe" : path.basename(source.replace(/[?#].*$/, "")) || source;
     return attachmentOf(name, media);
   } catch (error) {
     const { exit, message } = error as { exit?: number; message: string };
@@ -33,10 +33,10 @@ export const attachmentOf = (name: string, { type, base64, bytes, width, height 
 const sizeOf = (bytes: number): string =>
   bytes < MB ? `${Math.ceil(bytes / 1024)} KB` : `${(bytes / MB).toFixed(1)} MB`;
 
-async function mediaAt(zz: Zz, given: string): Promise<MediaFile | undefined> {
-  if (given === "-") return mediaIn(await fromPipe(zz));
-  if (/^https?:\/\//i.test(given)) return mediaIn(await fromUrl(zz, given));
-  const fd = openSync(path.resolve(zz.io.cwd(), given), constants.O_RDONLY | (constants.O_NONBLOCK ?? 0)); // a FIFO holds nobody up
+async function mediaAt(zz: Zz, source: string): Promise<MediaFile | undefined> {
+  if (source === "-") return mediaIn(await fromPipe(zz));
+  if (/^https?:\/\//i.test(source)) return mediaIn(await fromUrl(zz, source));
+  const fd = openSync(path.resolve(zz.io.cwd(), source), constants.O_RDONLY | (constants.O_NONBLOCK ?? 0)); // a FIFO holds nobody up
   try {
     return readMedia(fd);
   } finally {
@@ -52,9 +52,9 @@ async function fromPipe({ io: { stdin, variable, clock } }: Zz): Promise<Uint8Ar
   const { promise, resolve, reject } = Promise.withResolvers<Uint8Array>();
   const pieces: Buffer[] = [];
   let size = 0;
-  const stop = (why: string) => {
+  const stop = (reason: string) => {
     stdin.destroy?.();
-    reject(new Error(why));
+    reject(new Error(reason));
   };
   const silent = `nothing came on stdin for ${seconds} s. ZZ_STDIN_WAIT=SECONDS waits longer (0: no limit).`;
   let cancel = () => {};
@@ -75,19 +75,19 @@ async function fromPipe({ io: { stdin, variable, clock } }: Zz): Promise<Uint8Ar
   return bytes;
 }
 
-async function fromUrl(zz: Zz, given: string): Promise<Uint8Array> {
-  if (!URL.canParse(given)) throw new Error("it is not a URL. Check it.");
+async function fromUrl(zz: Zz, source: string): Promise<Uint8Array> {
+  if (!URL.canParse(source)) throw new Error("it is not a URL. Check it.");
   let isJudged = false;
   zz.wrap("fetch", async (request, next, { permissions }) => {
-    if (isJudged || request.url !== given) return next(request);
+    if (isJudged || request.url !== source) return next(request);
     isJudged = true;
-    const { hostname } = new URL(given);
+    const { hostname } = new URL(source);
     const { verdict, why } = permissions.judge("net", hostname);
     if (verdict === "deny")
-      throw fault(`Cannot attach '${given}': reaching '${hostname}' is denied ${why}.`, { exit: 4 });
+      throw fault(`Cannot attach '${source}': reaching '${hostname}' is denied ${why}.`, { exit: 4 });
     return next(request);
   });
-  const answer = await zz.fetch(given, { signal: AbortSignal.any([zz.signal, zz.io.clock.limit(FETCH_LIMIT_MS)]) });
+  const answer = await zz.fetch(source, { signal: AbortSignal.any([zz.signal, zz.io.clock.limit(FETCH_LIMIT_MS)]) });
   if (Number(answer.headers.get("content-length") ?? 0) > MAX_MEDIA_BYTES) throw new Error(tooLarge());
   const pieces: Uint8Array[] = [];
   let size = 0;

@@ -12,10 +12,10 @@ export function suited(request: ChatRequest, model: Model | undefined): ChatRequ
     const refused = message.images.find(({ type }) => !isTaken(type));
     if (!refused) return message;
     if (request.task === "chat" && i === asked && asked > answered) throw refusal(request.model, refused.type);
-    const left = message.images.filter(({ type }) => isTaken(type));
+    const takenImages = message.images.filter(({ type }) => isTaken(type));
     const words = message.images.filter(({ type }) => !isTaken(type)).map(({ type }) => `[${type}: ${UNSEEN}]`);
     const { images: _, ...rest } = message;
-    return { ...rest, text: [message.text, ...words].join("\n"), ...(left.length && { images: left }) };
+    return { ...rest, text: [message.text, ...words].join("\n"), ...(takenImages.length && { images: takenImages }) };
   });
   return { ...request, messages };
 }
@@ -23,18 +23,18 @@ const UNSEEN = "left out, since you do not take such files";
 
 /** What nobody knows of is sent. */
 function takes(model: Model | undefined, type: string): boolean {
-  const [kind = ""] = type.split("/");
-  if (kind === "image" && model?.vision === false) return false;
-  const names = [type, `${kind}/*`, "*/*", kind, ...(type === "application/pdf" ? ["pdf", "file"] : [])];
-  return !model?.takes || model.takes.some((one) => names.includes(one));
+  const [family = ""] = type.split("/");
+  if (family === "image" && model?.vision === false) return false;
+  const names = [type, `${family}/*`, "*/*", family, ...(type === "application/pdf" ? ["pdf", "file"] : [])];
+  return !model?.takes || model.takes.some((pattern) => names.includes(pattern));
 }
 
 function refusal(named: string, type: string): Error {
-  const [one, all] = type.startsWith("image/")
+  const [singular, several] = type.startsWith("image/")
     ? ["an image", "images"]
     : type === "application/pdf"
       ? ["a PDF", "PDFs"]
       : ["a sound", "sound"];
   const model = named.slice(named.indexOf("/") + 1);
-  return usage(`Cannot send ${one} to '${model}': it does not take ${all}. Choose a model that does.`);
+  return usage(`Cannot send ${singular} to '${model}': it does not take ${several}. Choose a model that does.`);
 }

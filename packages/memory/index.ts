@@ -75,8 +75,8 @@ export default (zz: Zz<typeof defaults>) => {
     description: "what the model remembers; with words, where they stand",
     examples: { "/memory": "list what is remembered", "/memory deploy": "find where a word stands" },
     group: "conversation",
-    async run(rest, ctx) {
-      if (rest.trim()) return ctx.note((await ctx.call("recall", { query: rest })).text);
+    async run(typed, ctx) {
+      if (typed.trim()) return ctx.note((await ctx.call("recall", { query: typed })).text);
       ctx.note(overview(ctx, zz.config.tokens) ?? `Nothing is remembered yet. Notes would be kept in ${places(ctx)}.`);
     },
   });
@@ -85,7 +85,7 @@ export default (zz: Zz<typeof defaults>) => {
 const places = (ctx: Ctx): string =>
   tree
     .treesOf(ctx)
-    .map(({ folder }) => tree.placeOf(ctx.root, folder))
+    .map(({ folder }) => tree.shownPath(ctx.root, folder))
     .join(" and ");
 
 /** Each tree's index, and what else it contains. */
@@ -93,17 +93,19 @@ function overview(ctx: Ctx, tokens: number): string | undefined {
   const trees = tree.treesOf(ctx);
   const promptFiles = trees.map(tree.promptFileOf);
   const room = (tokens * CHARS_PER_TOKEN) / Math.max(1, promptFiles.filter(Boolean).length);
-  const texts = trees.map((one, i) => [promptText(one, promptFiles[i]), hint(one)].filter(Boolean).join("\n"));
-  const found = texts.filter(Boolean);
-  return found.length ? [GUIDE, ...found].join("\n\n") : undefined;
+  const texts = trees.map((memoryTree, i) =>
+    [promptText(memoryTree, promptFiles[i]), hint(memoryTree)].filter(Boolean).join("\n"),
+  );
+  const present = texts.filter(Boolean);
+  return present.length ? [GUIDE, ...present].join("\n\n") : undefined;
 
   function promptText({ from }: tree.Tree, file: string | undefined): string {
     if (!file) return "";
-    const name = tree.placeOf(ctx.root, file);
+    const name = tree.shownPath(ctx.root, file);
     try {
       const real = tree.realOf(file); // both judged and read, since a link may change in between
-      const why = tree.refusal(ctx, from, real ?? file);
-      if (why) throw new Error(why);
+      const refused = tree.refusal(ctx, from, real ?? file);
+      if (refused) throw new Error(refused);
       const { text, size } = tree.endsOf(real!, ctx.files.open);
       if (size > tree.MAX_FILE_BYTES)
         ctx.note(`Memory '${name}' has ${size} bytes: only its beginning and its end are in the prompt. Shorten it.`);
@@ -117,9 +119,9 @@ function overview(ctx: Ctx, tokens: number): string | undefined {
   function hint({ folder }: tree.Tree): string {
     const parts = tree
       .entriesIn(folder)
-      .filter((entry) => entry.isDirectory() && tree.PARTS.includes(entry.name))
+      .filter((dirent) => dirent.isDirectory() && tree.PARTS.includes(dirent.name))
       .map(({ name }) => `${name}/ (${tree.entriesIn(path.join(folder, name)).length})`);
-    return parts.length ? `[More in ${tree.placeOf(ctx.root, folder)}: ${parts.join(", ")}]` : "";
+    return parts.length ? `[More in ${tree.shownPath(ctx.root, folder)}: ${parts.join(", ")}]` : "";
   }
 }
 
@@ -128,23 +130,25 @@ type Target = { file: string; title: string; index?: string; name: string };
 
 /** The file for a note: that of its topic, or of today; MEMORY.md if that is used instead of an index. */
 function targetOf({ text, topic, where }: Noted, ctx: Ctx): Target {
-  const refuse = (why: string) => new Error(`Cannot remember that: ${why}`);
+  const refuse = (reason: string) => new Error(`Cannot remember that: ${reason}`);
   if (!text.trim()) throw refuse("it is empty. Say it in a sentence.");
   if (text.length > MAX_NOTE_CHARS)
     throw refuse(`${text.length} characters are too many for a note (${MAX_NOTE_CHARS}). Say it in a sentence.`);
   if (where !== undefined && where !== "home" && where !== "project")
     throw refuse(`'${where}' is not a place. Use home or project.`);
   const trees = tree.treesOf(ctx);
-  const found = where ? trees.find(({ from }) => from === where) : trees.find((one) => tree.promptFileOf(one));
-  const { base, folder } = found ?? trees.at(-1)!;
-  const [part, ...rest] = (topic ?? "").split("/");
-  const known = rest.length > 0 && tree.PARTS.includes(part!);
-  const slug = slugOf(known ? rest.join(" ") : (topic ?? ""));
+  const chosen = where
+    ? trees.find(({ from }) => from === where)
+    : trees.find((candidate) => tree.promptFileOf(candidate));
+  const { base, folder } = chosen ?? trees.at(-1)!;
+  const [part, ...remaining] = (topic ?? "").split("/");
+  const isPart = remaining.length > 0 && tree.PARTS.includes(part!);
+  const slug = slugOf(isPart ? remaining.join(" ") : (topic ?? ""));
   if (topic !== undefined && !slug) throw refuse(`'${topic}' is not a topic. Name it with letters.`);
-  const name = slug ? `${known ? part : "topics"}/${slug}.md` : `daily/${today()}.md`;
+  const name = slug ? `${isPart ? part : "topics"}/${slug}.md` : `daily/${today()}.md`;
   const promptFile = tree.promptFileOf({ from: "home", base, folder });
   if (promptFile?.endsWith("MEMORY.md")) return { file: promptFile, title: "Memory", name: "MEMORY.md" };
-  const title = slug ? oneLine(known ? rest.join("/") : topic!) : today();
+  const title = slug ? oneLine(isPart ? remaining.join("/") : topic!) : today();
   return { file: path.join(folder, name), title, index: path.join(folder, tree.INDEX), name };
 }
 
@@ -161,12 +165,12 @@ const reads = ({ file, index }: Target): Needs => ({
 
 async function remember({ text, topic, where }: Noted, ctx: Ctx): Promise<Result> {
   const { file, title, index, name } = targetOf({ text, topic, where }, ctx);
-  const said = oneLine(text);
+  const note = oneLine(text);
   const old = await noteText(file, ctx);
-  const place = tree.placeOf(ctx.root, file);
-  if (old !== undefined && linesOf(old).some((line) => line.endsWith(`: ${said}`)))
+  const place = tree.shownPath(ctx.root, file);
+  if (old !== undefined && linesOf(old).some((line) => line.endsWith(`: ${note}`)))
     return { text: `Nothing to add: '${place}' says that already.`, data: { place } };
-  const next = withNote(old, title, `- ${today()}: ${said}`);
+  const next = withNote(old, title, `- ${today()}: ${note}`);
   await ctx.files.write(file, next);
   if (index) await ctx.files.write(index, withIndexed(await noteText(index, ctx), name, next));
   const line = linesOf(next.trimEnd()).length;
@@ -187,22 +191,22 @@ async function noteText(file: string, { files }: Ctx): Promise<string | undefine
 
 async function recall({ query }: { query: string }, ctx: Ctx): Promise<Result> {
   const { root } = ctx;
-  const { pages, left } = await pagesOf(ctx);
-  const ignored = left.map(({ file, why }) => `[Left out: ${tree.placeOf(root, file)}: ${why}]`);
-  const whole = /\.(md|txt)$/i.test(query.trim()) ? pageNamed(pages, root, query.trim()) : undefined;
-  if (whole)
-    return { text: shorten(whole.lines.join("\n"), MAX_FILE_CHARS), data: { place: tree.placeOf(root, whole.file) } };
+  const { pages, leftOut } = await pagesOf(ctx);
+  const ignored = leftOut.map(({ file, problem }) => `[Left out: ${tree.shownPath(root, file)}: ${problem}]`);
+  const page = /\.(md|txt)$/i.test(query.trim()) ? pageNamed(pages, root, query.trim()) : undefined;
+  if (page)
+    return { text: shorten(page.lines.join("\n"), MAX_FILE_CHARS), data: { place: tree.shownPath(root, page.file) } };
   const exact = byWords(pages, query);
   const hits = exact.length ? exact : await bySimilarity(pages, query, MAX_PLACES + 1);
   const shown = hits.slice(0, MAX_PLACES).map((hit) => around(hit, pages, root));
-  const more = hits.length - shown.length;
+  const moreHits = hits.length - shown.length;
   const none = `Nothing like '${query}' in ${plural(pages.length, "file")} of memory.`;
   const head = hits.length ? (exact.length ? [] : ["No exact match. The nearest:"]) : [none];
-  const rest = more > 0 ? [`[${exact.length ? more : "There are"} more; use more words]`] : [];
+  const moreNote = moreHits > 0 ? [`[${exact.length ? moreHits : "There are"} more; use more words]`] : [];
   const data = hits
     .slice(0, MAX_PLACES)
-    .map(({ file, line, text }) => ({ place: tree.placeOf(root, file), line, text }));
-  return { text: [...head, ...shown, ...rest, ...ignored].join("\n"), data };
+    .map(({ file, line, text }) => ({ place: tree.shownPath(root, file), line, text }));
+  return { text: [...head, ...shown, ...moreNote, ...ignored].join("\n"), data };
 }
 
 /** A line with its place and its neighbours. */
@@ -212,16 +216,16 @@ function around({ file, line }: Hit, pages: Page[], root: string): string {
   const neighbours = lines.slice(from - 1, line + 1).map((text, i) => ({ text, number: from + i }));
   const rows = neighbours.filter(({ text, number }) => text.trim() || number === line);
   return [
-    `${tree.placeOf(root, file)}:${line}`,
+    `${tree.shownPath(root, file)}:${line}`,
     ...rows.map(({ text, number }) => `${number === line ? ">" : " "} ${number}\t${text}`),
   ].join("\n");
 }
 
 async function forget({ what }: { what: string }, ctx: Ctx): Promise<Result> {
   const { root } = ctx;
-  const refuse = (why: string) => new Error(`Cannot forget '${what}': ${why}`);
+  const refuse = (reason: string) => new Error(`Cannot forget '${what}': ${reason}`);
   const { pages } = await pagesOf(ctx);
-  const { file, line, text } = one();
+  const { file, line, text } = hitToForget();
   const lines = pages.find((page) => page.file === file)!.lines.toSpliced(line - 1, 1);
   const next = lines.join("\n");
   const home = tree.treesOf(ctx).find(({ folder }) => file.startsWith(folder + path.sep));
@@ -233,10 +237,10 @@ async function forget({ what }: { what: string }, ctx: Ctx): Promise<Result> {
   const indexed = isNote ? pages.find((page) => page.file === index) : undefined;
   if (indexed)
     await ctx.files.write(index!, withIndexed(indexed.lines.join("\n"), name!, isBare(next) ? undefined : next));
-  const place = `${tree.placeOf(root, file)}:${line}`;
+  const place = `${tree.shownPath(root, file)}:${line}`;
   return { text: `Forgot ${place}: ${text.trim()}`, data: { place, text } };
 
-  function one(): Hit {
+  function hitToForget(): Hit {
     const [, name, number] = /^(.+):(\d+)$/.exec(what.trim()) ?? [];
     const page = name ? pageNamed(pages, root, name) : undefined;
     if (page) {
@@ -247,9 +251,9 @@ async function forget({ what }: { what: string }, ctx: Ctx): Promise<Result> {
     const hits = byWords(pages, what);
     if (hits.length === 1) return hits[0]!;
     if (!hits.length) throw refuse("no note has these words. recall finds what is like them.");
-    const all = hits
+    const hitLines = hits
       .slice(0, MAX_PLACES)
-      .map((hit) => `${tree.placeOf(root, hit.file)}:${hit.line} ${hit.text.trim()}`);
-    throw refuse(`${hits.length} lines have these words. Name one by its place:\n${all.join("\n")}`);
+      .map((hit) => `${tree.shownPath(root, hit.file)}:${hit.line} ${hit.text.trim()}`);
+    throw refuse(`${hits.length} lines have these words. Name one by its place:\n${hitLines.join("\n")}`);
   }
 }

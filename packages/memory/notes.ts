@@ -17,10 +17,10 @@ export function withNote(text: string | undefined, title: string, note: string):
 /** The index with its line for the file updated, or removed if the file has no text left. */
 export function withIndexed(index: string | undefined, name: string, text: string | undefined): string {
   const lines = index?.trim() ? linesOf(index.trimEnd()) : ["# Memory", ""];
-  const made = text === undefined ? undefined : lineFor(name, text);
+  const indexLine = text === undefined ? undefined : lineFor(name, text);
   const at = lines.findIndex((line) => line.includes(`](${name})`));
-  if (at < 0) return [...lines, ...(made ? [made] : []), ""].join("\n");
-  if (MADE.test(lines[at]!)) lines.splice(at, 1, ...(made ? [made] : []));
+  if (at < 0) return [...lines, ...(indexLine ? [indexLine] : []), ""].join("\n");
+  if (MADE.test(lines[at]!)) lines.splice(at, 1, ...(indexLine ? [indexLine] : []));
   return [...lines, ""].join("\n");
 }
 
@@ -31,15 +31,17 @@ function lineFor(name: string, text: string): string | undefined {
   });
   const last = notes.at(-1);
   if (!last) return undefined;
-  const said = last.said.length > MAX_INDEXED_CHARS ? `${last.said.slice(0, MAX_INDEXED_CHARS)}…` : last.said;
+  const shortNote = last.said.length > MAX_INDEXED_CHARS ? `${last.said.slice(0, MAX_INDEXED_CHARS)}…` : last.said;
   const count = plural(notes.length, "note");
-  return `- [${name.replace(/\.\w+$/, "")}](${name}): ${count}, last ${last.date}: ${said}`;
+  return `- [${name.replace(/\.\w+$/, "")}](${name}): ${count}, last ${last.date}: ${shortNote}`;
 }
 
 /** Whether the text consists only of headings and blank lines. */
 export const isBare = (text: string): boolean => linesOf(text).every((line) => !line.trim() || line.startsWith("#"));
 
 /** The local date. Written by hand, since the first use of Intl costs 15 ms. */
-export function today(now = new Date()): string {
-  return [now.getFullYear(), now.getMonth() + 1, now.getDate()].map((part) => String(part).padStart(2, "0")).join("-");
+export function today(date = new Date()): string {
+  return [date.getFullYear(), date.getMonth() + 1, date.getDate()]
+    .map((part) => String(part).padStart(2, "0"))
+    .join("-");
 }

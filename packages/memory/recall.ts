@@ -13,8 +13,8 @@ export interface Hit {
 export type Page = { file: string; lines: string[] };
 
 /** The files that can be read now, and the others with the reason: just deleted, not text, too large, or denied. */
-export async function pagesOf(ctx: Ctx): Promise<{ pages: Page[]; left: LeftOut[] }> {
-  const { files, left } = filesOf(ctx);
+export async function pagesOf(ctx: Ctx): Promise<{ pages: Page[]; leftOut: LeftOut[] }> {
+  const { files, leftOut } = filesOf(ctx);
   const pages: Page[] = [];
   for (const file of files)
     try {
@@ -24,21 +24,21 @@ export async function pagesOf(ctx: Ctx): Promise<{ pages: Page[]; left: LeftOut[
       if (bytes.includes(0)) throw new Error("it is not text");
       pages.push({ file, lines: linesOf(text) });
     } catch (error) {
-      left.push({ file, why: reason(error) });
+      leftOut.push({ file, problem: reason(error) });
     }
-  return { pages, left };
+  return { pages, leftOut };
 }
 
 /** Lines with all of the words; those with the exact phrase come first. */
 export function byWords(pages: Page[], query: string): Hit[] {
-  const whole = query.trim().toLowerCase();
-  const words = wordsOf(whole);
+  const phrase = query.trim().toLowerCase();
+  const words = wordsOf(phrase);
   if (!words.length) return [];
   const hits = linesIn(pages).filter(({ text }) => {
     const line = text.toLowerCase();
     return words.every((word) => line.includes(word));
   });
-  const isWhole = ({ text }: Hit) => text.toLowerCase().includes(whole);
+  const isWhole = ({ text }: Hit) => text.toLowerCase().includes(phrase);
   return [...hits.filter(isWhole), ...hits.filter((hit) => !isWhole(hit))];
 }
 
@@ -64,7 +64,7 @@ const linesIn = (pages: Page[]): Hit[] =>
 
 /** The file with this path, or the only one whose path ends with it. */
 export function pageNamed(pages: Page[], root: string, name: string): Page | undefined {
-  const whole = path.resolve(root, name);
+  const absolutePath = path.resolve(root, name);
   const ends = pages.filter(({ file }) => file.endsWith(path.sep + path.normalize(name)));
-  return pages.find(({ file }) => file === whole) ?? (ends.length === 1 ? ends[0] : undefined);
+  return pages.find(({ file }) => file === absolutePath) ?? (ends.length === 1 ? ends[0] : undefined);
 }

@@ -11,7 +11,7 @@ export interface Tree {
   folder: string; // its memory/
 }
 type TreeContext = Pick<Ctx, "root" | "about" | "permissions">;
-export type LeftOut = { file: string; why: string };
+export type LeftOut = { file: string; problem: string };
 
 export const PARTS = ["core", "projects", "daily", "topics"];
 export const INDEX = "INDEX.md";
@@ -40,28 +40,28 @@ export function endsOf(file: string, open: Ctx["files"]["open"]): { text: string
     const bytes = Buffer.alloc(head + tail);
     let read = fs.readSync(fd, bytes, 0, head, 0);
     if (tail) read += fs.readSync(fd, bytes, head, tail, stat.size - tail);
-    const whole = bytes.subarray(0, read);
-    if (whole.includes(0)) throw new Error("it is not text");
-    return { text: whole.toString("utf8").replace(/^\ufeff/, ""), size: stat.size };
+    const content = bytes.subarray(0, read);
+    if (content.includes(0)) throw new Error("it is not text");
+    return { text: content.toString("utf8").replace(/^\ufeff/, ""), size: stat.size };
   } finally {
     fs.closeSync(fd);
   }
 }
 
 /** The files of memory that may be read, and those that are left out, with the reason. */
-export function filesOf(ctx: TreeContext): { files: string[]; left: LeftOut[] } {
-  const [files, left]: [string[], LeftOut[]] = [[], []];
+export function filesOf(ctx: TreeContext): { files: string[]; leftOut: LeftOut[] } {
+  const [files, leftOut]: [string[], LeftOut[]] = [[], []];
   for (const tree of treesOf(ctx)) {
-    const more = lstat(path.join(tree.base, "MEMORY.md")) ? [path.join(tree.base, "MEMORY.md")] : [];
-    for (const file of [...more, ...under(tree.folder)]) {
-      const why =
+    const memoryFiles = lstat(path.join(tree.base, "MEMORY.md")) ? [path.join(tree.base, "MEMORY.md")] : [];
+    for (const file of [...memoryFiles, ...under(tree.folder)]) {
+      const problem =
         refusal(ctx, tree.from, file) ??
         (files.length < MAX_FILES ? undefined : `there are more than ${MAX_FILES} files`);
-      if (why) left.push({ file, why });
+      if (problem) leftOut.push({ file, problem });
       else files.push(file);
     }
   }
-  return { files, left };
+  return { files, leftOut };
 }
 
 /** Why a file is not shown to the model. A link in a project may lead anywhere; the home is the person's own. */
@@ -79,10 +79,10 @@ export const allowed = (name: string) => ({ name, verdict: "allow" as const, why
 
 function under(folder: string, depth = 0): string[] {
   if (depth > 5) return [];
-  return entriesIn(folder).flatMap((entry) => {
-    const file = path.join(folder, entry.name);
-    if (entry.isDirectory()) return under(file, depth + 1);
-    return /\.(md|txt)$/i.test(entry.name) ? [file] : [];
+  return entriesIn(folder).flatMap((dirent) => {
+    const file = path.join(folder, dirent.name);
+    if (dirent.isDirectory()) return under(file, depth + 1);
+    return /\.(md|txt)$/i.test(dirent.name) ? [file] : [];
   });
 }
 
@@ -109,5 +109,5 @@ export const reason = (error: unknown): string =>
   REASONS[codeOf(error)] ?? (errnoSentence(error).split(". ")[0] || (error as Error).message.replace(/\.$/, ""));
 
 /** The path of a file as messages show it: relative if it is inside the project. */
-export const placeOf = (root: string, file: string): string =>
+export const shownPath = (root: string, file: string): string =>
   file.startsWith(root + path.sep) ? path.relative(root, file) : file;

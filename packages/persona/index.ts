@@ -23,7 +23,7 @@ interface File {
 
 export default (zz: Zz) => {
   let home: string | undefined;
-  const known = new Map<string, { stamp: string; text: string }>(); // by file, as it was when it was last read
+  const lastRead = new Map<string, { stamp: string; text: string }>(); // by file, as it was when it was last read
   for (const { name, slot } of LAYERS)
     zz.layer({
       name,
@@ -44,8 +44,8 @@ export default (zz: Zz) => {
       checkName(name.trim());
       return reads(nearest("IDENTITY.md", ctx.about.home, ctx));
     },
-    async run({ name: given }, ctx) {
-      const name = given.trim();
+    async run({ name: newName }, ctx) {
+      const name = newName.trim();
       const file = nearest("IDENTITY.md", ctx.about.home, ctx);
       const before = fs.existsSync(file.at) ? textIn(file.name, (await ctx.files.read(file.at)).bytes) : "";
       await ctx.files.write(file.at, withName(before, name));
@@ -74,31 +74,31 @@ export default (zz: Zz) => {
     const { tool, about, changes } = input;
     const isLong = changes.some(({ after = "" }) => after.split("\n").length > DIFF_LINES);
     if (tool !== "update_soul" || !isLong) return next(input);
-    const whole = changes.map(({ path: name, after = "" }) => `${name}, all of it:\n${after.trimEnd()}`);
-    return [about, ...whole].filter(Boolean).join("\n\n");
+    const fullTexts = changes.map(({ path: name, after = "" }) => `${name}, all of it:\n${after.trimEnd()}`);
+    return [about, ...fullTexts].filter(Boolean).join("\n\n");
   });
 
   /** The text of a layer. An unchanged file is not read again in each turn. A project's file is marked as such. */
   async function textOf({ name, at, own }: File, { files, permissions }: Ctx): Promise<string | undefined> {
     const stamp = stampOf(at);
     if (!stamp) return undefined;
-    const last = known.get(at);
+    const last = lastRead.get(at);
     const mayRead = !own || permissions.judge("read", name).verdict === "allow"; // a rule may deny it meanwhile
     if (last?.stamp === stamp && mayRead) return last.text;
     const bytes = own ? (await files.read(name)).bytes : fs.readFileSync(at); // a link may leave the project
     const text = textIn(name, bytes);
     const block = own && text ? `From ${name}, which this project brings:\n${text}` : text;
-    known.set(at, { stamp, text: block });
+    lastRead.set(at, { stamp, text: block });
     return block;
   }
 };
 
 /** The project's file hides the home's, even if it is empty. */
 function nearest(name: string, home: string, { root }: Pick<Ctx, "root">): File {
-  const own = path.join(root, ".zz", name);
-  const isOwn = path.join(root, ".zz") !== home && fs.existsSync(own);
+  const projectFile = path.join(root, ".zz", name);
+  const isOwn = path.join(root, ".zz") !== home && fs.existsSync(projectFile);
   return isOwn
-    ? { name: `.zz/${name}`, at: own, own: true }
+    ? { name: `.zz/${name}`, at: projectFile, own: true }
     : { name: path.join(home, name), at: path.join(home, name), own: false };
 }
 
@@ -122,8 +122,8 @@ function withName(text: string, name: string): string {
 }
 
 function checkName(name: string): void {
-  const refuse = (why: string) =>
-    new Error(`Cannot take the name '${[...name].slice(0, MAX_NAME_CHARS).join("")}': ${why}`);
+  const refuse = (reason: string) =>
+    new Error(`Cannot take the name '${[...name].slice(0, MAX_NAME_CHARS).join("")}': ${reason}`);
   if (!name) throw refuse("it is empty. Give one.");
   if ([...name].length > MAX_NAME_CHARS) throw refuse(`it has more than ${MAX_NAME_CHARS} characters. Shorten it.`);
   if (/[\p{C}\p{Zl}\p{Zp}]/u.test(name)) throw refuse("a name is one line of visible characters.");
@@ -131,7 +131,7 @@ function checkName(name: string): void {
 }
 
 function checkSoul(text: string): void {
-  const refuse = (why: string) => new Error(`Cannot write that: ${why}`);
+  const refuse = (reason: string) => new Error(`Cannot write that: ${reason}`);
   if (!text.trim()) throw refuse("it is empty. Say how you are.");
   if (text.length > MAX_SOUL_CHARS)
     throw refuse(`${text.length} characters are too many (${MAX_SOUL_CHARS}). Shorten it.`);

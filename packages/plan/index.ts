@@ -49,9 +49,9 @@ export default (zz: Zz) => {
   zz.wrap(
     "offer",
     async (tools, next) => {
-      const [given, own] = [await next(tools), tools.find(({ name }) => name === PLAN)];
-      const isMissing = own && (kept.on || isOpen(kept)) && !given.includes(own);
-      return isMissing ? [...given, own].sort(byName) : given;
+      const [offered, planTool] = [await next(tools), tools.find(({ name }) => name === PLAN)];
+      const isMissing = planTool && (kept.on || isOpen(kept)) && !offered.includes(planTool);
+      return isMissing ? [...offered, planTool].sort(byName) : offered;
     },
     "first",
   );
@@ -77,8 +77,8 @@ export default (zz: Zz) => {
 };
 
 /** Asks the person to approve, edit or refuse the plan. */
-async function present(kept: Kept, given: string[], ctx: Ctx): Promise<Result> {
-  let steps = given.filter(Boolean);
+async function present(kept: Kept, proposed: string[], ctx: Ctx): Promise<Result> {
+  let steps = proposed.filter(Boolean);
   if (!steps.length) throw fault("Cannot present a plan without steps. Say what is to be done.");
   if (steps.length > MAX_STEPS)
     throw fault(`Cannot present ${steps.length} steps: ${MAX_STEPS} is the limit. Combine some.`);
@@ -92,9 +92,9 @@ async function present(kept: Kept, given: string[], ctx: Ctx): Promise<Result> {
       continue;
     }
     if (key !== "y") {
-      const why = key === "n" ? (await ctx.ask("Why not? (Enter: no reason) ")).trim() : "";
-      const said = why ? `The person said no to the plan: “${why}”.` : "The person said no to the plan.";
-      return { text: `${said}\nChange it, and present it again.`, failed: true, refused: true };
+      const reason = key === "n" ? (await ctx.ask("Why not? (Enter: no reason) ")).trim() : "";
+      const answer = reason ? `The person said no to the plan: “${reason}”.` : "The person said no to the plan.";
+      return { text: `${answer}\nChange it, and present it again.`, failed: true, refused: true };
     }
     Object.assign(kept, { on: false, steps: steps.map((text) => ({ text, done: false })) });
     const text = `The person approved the plan${edited}:\n${list(kept.steps)}\nPlan mode is off: carry it out. ${TICK}`;
@@ -125,9 +125,9 @@ function planCommand(zz: Zz, kept: Kept): void {
     },
     group: "conversation",
     complete: () => ["on", "off", "go", "done", "clear"],
-    run(rest, { chat, note }) {
-      const [, verb = "", number = ""] = /^(on|off|go|clear|done +(\d+))?$/.exec(rest.trim()) ?? [];
-      if (rest.trim() && !verb) throw usage(`Cannot do '/plan ${rest}': /plan takes on, off, go, done N or clear.`);
+    run(typed, { chat, note }) {
+      const [, verb = "", number = ""] = /^(on|off|go|clear|done +(\d+))?$/.exec(typed.trim()) ?? [];
+      if (typed.trim() && !verb) throw usage(`Cannot do '/plan ${typed}': /plan takes on, off, go, done N or clear.`);
       const was = kept.on;
       if (/^(on|off|go)$/.test(verb)) kept.on = verb === "on";
       if (verb === "clear") kept.steps = [];
@@ -140,7 +140,7 @@ function planCommand(zz: Zz, kept: Kept): void {
   });
 }
 
-const does = (kind: "change" | "run"): string => (kind === "change" ? "change files" : "do more than look");
+const does = (effect: "change" | "run"): string => (effect === "change" ? "change files" : "do more than look");
 const list = (steps: readonly Step[]): string =>
   steps.map(({ text, done }, i) => `${i + 1}. [${done ? "x" : " "}] ${text}`).join("\n");
 const numbered = (steps: readonly string[]): string => steps.map((text, i) => `${i + 1}. ${text}\n`).join("");

@@ -28,6 +28,7 @@ export function move(opened: Opened): Plan {
   for (const edit of editsOf(service.getEditsForFileRename(from, target, {}, {})))
     if (!isFollowed.has(`${edit.file} ${edit.start}`) && project.getSourceFile(edit.file))
       if (isInside(root, edit.file) && !edit.file.includes("/node_modules/")) edits.push(edit);
+  for (const name of opened.names) checkPatterns(opened, name, from, target);
   disk.moved = { from, to: target };
   return { edits, said: `Moved ${paths[0]} to ${to}` };
 }
@@ -53,10 +54,63 @@ function isLead(node: ts.Node, source: ts.SourceFile): boolean {
   return ts.isCallExpression(parent) && parent.arguments[0] === node && LEADS.test(parent.expression.getText(source));
 }
 
+/** What takes files by a pattern has to take the same ones then. */
+function checkPatterns(opened: Opened, name: string, from: string, target: string): void {
+  const { root, all } = opened;
+  const source = sourceOf(opened, name)?.compilerNode;
+  if (!source || !PATTERNS.test(source.text)) return;
+  const newPath = (file: string) => (isInside(from, file) ? target + file.slice(from.length) : file);
+  const isTaken = (pattern: string, by: string, file: string) =>
+    pattern.startsWith("/")
+      ? path.matchesGlob(path.relative(root, file), pattern.slice(1))
+      : path.matchesGlob(path.relative(path.dirname(by), file), path.normalize(pattern));
+  const visit = (node: ts.Node): void => {
+    const pattern = patternOf(node, source)?.replace(/^!/, "");
+    const isElsewhere = pattern && !/^(\.\.?)?\//.test(pattern);
+    for (const one of pattern ? all.map((file) => path.join(root, file)) : []) {
+      const [before, now] = [isElsewhere ? pattern.replace(/^[^/]*/, "**") : pattern!, newPath(one)];
+      if (isElsewhere && now === one) continue;
+      if (
+        isElsewhere
+          ? !isTaken(`/${before}`, "", one)
+          : isTaken(before, source.fileName, one) === isTaken(before, newPath(source.fileName), now)
+      )
+        continue;
+      const { line } = source.getLineAndCharacterOfPosition(node.getStart());
+      throw new Error(
+        `'${name}' takes files by '${pattern}' at line ${line + 1}, and would no longer take the same. Edit that first.`,
+      );
+    }
+    ts.forEachChild(node, visit);
+  };
+  visit(source);
+}
+const PATTERNS = /\bimport\.meta\.glob|\brequire\.context\(|\bimport\(|\brequire\(|\bURL\(/;
+
+/** Templates lead to whatever their values make of them. */
+function patternOf(node: ts.Node, source: ts.SourceFile): string | undefined {
+  if (ts.isTemplateExpression(node) && isLead(node, source))
+    return (
+      node.head.text +
+      node.templateSpans
+        .map(({ literal }) => `*${literal.text}`)
+        .join("")
+        .replace(QUERY, "")
+    );
+  if (!ts.isStringLiteralLike(node)) return undefined;
+  const own = ts.isArrayLiteralExpression(node.parent) ? node.parent : node;
+  const { parent } = own;
+  if (!ts.isCallExpression(parent) || parent.arguments[0] !== own) return undefined;
+  const callee = parent.expression.getText(source);
+  if (callee === "require.context") return `${node.text.replace(/\/$/, "")}/**`;
+  return /^import\.meta\.glob(Eager)?$/.test(callee) ? node.text : undefined;
+}
+
 /** The path from where the file will be, written as it was: with or without its ending. Undefined: it leads to no file. */
 function newWay(edit: Edit, from: string, target: string): string | undefined {
   const newPath = (file: string) => (isInside(from, file) ? target + file.slice(from.length) : file);
-  const meant = path.resolve(path.dirname(edit.file), edit.text);
+  const [query = ""] = QUERY.exec(edit.text) ?? []; // for a bundler: ?raw, ?url
+  const meant = path.resolve(path.dirname(edit.file), edit.text.slice(0, edit.text.length - query.length));
   const tails = [...ENDS, ...ENDS.map((end) => `/index${end}`)]; // what the text leaves out
   const asScript = meant.replace(SCRIPT_END, ".$1ts$2"); // imported as what it is built to
   const found = [...tails.map((tail) => meant + tail), asScript].find((file) =>
@@ -69,5 +123,6 @@ function newWay(edit: Edit, from: string, target: string): string | undefined {
   const bare = now.endsWith(tail) ? now.slice(0, now.length - tail.length) : withoutEnd;
   const goal = found.startsWith(meant) ? bare : withoutEnd + path.extname(meant);
   const way = path.relative(path.dirname(newPath(edit.file)), goal) || ".";
-  return way.startsWith(".") ? way : `./${way}`;
+  return (way.startsWith(".") ? way : `./${way}`) + query;
 }
+const QUERY = /[?#].*$/s;

@@ -12,6 +12,7 @@ export interface Order {
   root: string;
   names: string[]; // the scripts of the project that may be read
   hidden: string[]; // those that may not be read
+  all: string[]; // move: all files that are not ignored
   paths: string[]; // what it is about: files, or the folder or file that moves
   to?: string | undefined;
   name?: string | undefined;
@@ -22,8 +23,8 @@ export interface Order {
 }
 /** `start` and `end` count in the file's text without its byte order mark. */
 export type Edit = { file: string; start: number; end: number; text: string };
-/** `seen`: the uses that were looked at, as "path:line", for those that can be looked up elsewhere too. */
-export type Plan = { edits: Edit[]; said: string; seen?: string[] };
+/** `seen`: the uses that were looked at, as "path:line", for those that can be looked up elsewhere too. `dropped`: what calls passed. */
+export type Plan = { edits: Edit[]; said: string; seen?: string[]; dropped?: string[] };
 export type Change = { path: string; before: string; after: string };
 
 export interface Opened extends Order {

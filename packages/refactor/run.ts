@@ -20,6 +20,7 @@ const OF_ALL_FILES = new Set(["move", "fix_imports", "change_signature"]);
 const MAX_SCRIPTS = 10_000;
 const MAX_MOVED = 2_000;
 const MAX_CROSS_CHECKED = 30; // moved files whose dependents are looked up
+const MAX_NOTES = 40;
 const LIMIT_MS = 100_000;
 
 type Args = Pick<Order, "to" | "name" | "parameters" | "value" | "code" | "line"> & { action: string; path: string };
@@ -64,7 +65,13 @@ async function orderOf({ action, path: given, ...more }: Args, { files, permissi
     throw new Error(`the project has ${names.length} files of code, too many to read. Edit by hand.`);
   const unread = order.paths.find((one) => SCRIPT.test(one) && !names.includes(one));
   if (unread) throw new Error(`'${unread}' is ignored, or may not be read.`);
-  return { ...order, names, to, hidden: meant.filter((one) => !names.includes(one)) };
+  return {
+    ...order,
+    names,
+    all: action === "move" ? await files.list() : [],
+    to,
+    hidden: meant.filter((one) => !names.includes(one)),
+  };
 }
 
 function checkMove(name: string, real: string, to: string | undefined, files: Ctx["files"]): void {
@@ -143,7 +150,8 @@ async function missedOf({ action, paths, names, name, line }: Order, plan: Plann
   return [...missed].slice(0, 10);
 }
 
-async function made({ root, paths, to, hidden }: Order, { changes, said, unread }: Planned, { files }: Ctx) {
+async function made({ root, paths, to, hidden }: Order, plan: Planned, { files }: Ctx) {
+  const { changes, said, unread, dropped = [] } = plan;
   const [first = ""] = paths;
   for (const change of changes) {
     const { text, bytes } = await files.read(change.path);
@@ -153,7 +161,7 @@ async function made({ root, paths, to, hidden }: Order, { changes, said, unread 
   }
   const newPath = (file: string) => (to && isInside(first, file) ? to + file.slice(first.length) : file);
   const moved = to ? filesAt(path.join(root, first)).map((file) => path.relative(root, file)) : [];
-  for (const file of moved) await files.move(file, newPath(file));
+  if (to) await files.move(first, to);
   for (const change of changes) await files.write(newPath(change.path), change.after);
   const data = {
     files: changes.map((change) => newPath(change.path)),
@@ -165,6 +173,8 @@ async function made({ root, paths, to, hidden }: Order, { changes, said, unread 
   const list = rows.length
     ? [`Changed: ${rows.join(", ")}${more > 0 ? ` and ${plural(more, "file")} more` : ""}.`]
     : [];
-  const notes = [...hidden.slice(0, 10).map((one) => `'${one}' may not be read: not looked at.`), ...unread];
+  const lost = dropped.slice(0, MAX_NOTES).map((one) => `no longer passed ${one}`);
+  if (dropped.length > MAX_NOTES) lost.push(`and ${dropped.length - MAX_NOTES} more that are no longer passed`);
+  const notes = [...lost, ...hidden.slice(0, 10).map((one) => `'${one}' may not be read: not looked at.`), ...unread];
   return { text: [`${visible(said)}.`, ...list, ...notes.map((one) => `[${visible(one)}]`)].join("\n"), data };
 }

@@ -9,7 +9,7 @@ import {
   type SourceFile,
   SyntaxKind,
 } from "ts-morph";
-import { applied, type Edit, type Opened, type Plan, sourceOf } from "./project.ts";
+import { applied, type Edit, isPlain, type Opened, type Plan, sourceOf } from "./project.ts";
 
 type Callable = Node & { getParameters(): ParameterDeclaration[] };
 type Call = CallExpression | NewExpression;
@@ -30,6 +30,8 @@ export function changeSignature(opened: Opened): Plan {
   const uses = usesOf(named).map((use) => ({ use, call: callOf(use, isNew, placeOf(use)) }));
   const calls = uses.flatMap(({ use, call }) => (call ? [{ call, place: placeOf(use) }] : []));
   const edits: Edit[] = [];
+  const dropped: string[] = [];
+  for (const { call, place } of calls) dropped.push(...droppedAt(call.getArguments(), old, wanted, place));
   for (const { call, place } of calls
     .sort((a, b) => b.call.getEnd() - b.call.getStart() - (a.call.getEnd() - a.call.getStart()))
     .reverse())
@@ -37,12 +39,16 @@ export function changeSignature(opened: Opened): Plan {
       argumentsOf(call.getArguments(), old, wanted, value, place, textOf),
     );
   listEdit(edits, callable, old, (textOf) =>
-    wanted.map(({ text, old: at }) => (at >= 0 && old[at]!.getText() === text ? textOf(old[at]!) : text)),
+    wanted.map(({ text, old: at }) => (at >= 0 ? textOf(old[at]!).replace(old[at]!.getText(), () => text) : text)),
   );
   for (const [i, one] of old.entries())
-    if (!wanted.some((kept) => kept.old === i)) edits.push(...documentationOf(callable, one.getName()));
+    if (!wanted.some((kept) => kept.old === i)) {
+      edits.push(...documentationOf(callable, one.getName()));
+      if (/\/[/*]/.test(one.getFullText())) dropped.push(`with its comment: ${short(one)}`);
+    }
   return {
     edits,
+    dropped,
     seen: uses.map(({ use }) => placeOf(use)),
     said: `Changed the parameters of '${name}', with ${calls.length} of its calls`,
   };
@@ -175,6 +181,29 @@ const PASSES_ON = [
   Node.isTypeQuery,
 ] as ((node: Node) => boolean)[];
 
+/** A value, or a property of one. */
+function isStill(node: Node): boolean {
+  if (Node.isPropertyAccessExpression(node)) return isStill(node.getExpression());
+  return isPlain(node);
+}
+
+/** What the call no longer passes. What does something may neither be lost nor run in another order. */
+function droppedAt(given: Node[], old: ParameterDeclaration[], wanted: Parameter[], place: string): string[] {
+  const kept = wanted.flatMap(({ old: at }) => {
+    if (at < 0) return [];
+    return old[at]!.isRestParameter() ? given.slice(at) : given.slice(at, at + 1);
+  });
+  const lost = given.filter((one) => !kept.includes(one));
+  const acting = lost.find((one) => !isStill(one));
+  if (acting)
+    throw new Error(`the call at ${place} would lose '${short(acting)}', which may do something. Edit it by hand.`);
+  const inOrder = kept.filter((one) => !isStill(one));
+  const late = inOrder.find((one, i) => i > 0 && one.getStart() < inOrder[i - 1]!.getStart());
+  if (late) throw new Error(`the call at ${place} would run '${short(late)}' in another order. Edit it by hand.`);
+  return lost.map((one) => `at ${place}: ${short(one)}`);
+}
+const short = (node: Node): string => node.getFullText().trim().replace(/\s+/g, " ").slice(0, 80);
+
 function argumentsOf(
   given: Node[],
   old: ParameterDeclaration[],
@@ -213,12 +242,33 @@ function listEdit(edits: Edit[], holder: Node, old: Node[], made: (textOf: (node
   const isBare = !open || !close; // x => x, new X
   const start = first?.getPos() ?? (open?.getEnd() || holder.getEnd());
   const end = (texts.length || isBare ? last?.getEnd() : close?.getStart()) ?? start;
+  checkComments(holder, old, texts, close);
   const gap = old[1] ? holder.getSourceFile().getFullText().slice(first!.getEnd(), old[1].getStart()) : "";
   const before = texts.length && first && !isBare ? /^\s*/.exec(first.getFullText())![0] : "";
   const list = before + texts.join(/^,\s+$/.test(gap) ? gap : ", ");
   if (isBare && !first && !texts.length) return;
   for (const one of within(start, end)) edits.splice(edits.indexOf(one), 1);
   edits.push({ file, start, end, text: isBare ? `(${list})` : list });
+}
+
+/** In lines of their own, or one in the same line. */
+const GOES_ALONG = /^\s*(\n\s*(\/\/.*|\/\*((?!\*\/)[\s\S])*\*\/))*\s*(\/\*((?!\*\/).)*\*\/[ \t]*)?$/;
+
+/** A comment goes along with what it stands right before; of any other nobody knows what it is about. */
+function checkComments(holder: Node, old: Node[], texts: string[], close: Node | undefined): void {
+  const source = holder.getSourceFile();
+  const text = source.getFullText();
+  const gaps = old.map((one, i) =>
+    text.slice(old[i - 1]?.getEnd() ?? one.getPos(), one.getStart()).replace(/^\s*,/, ""),
+  );
+  const last = close && old.length ? text.slice(old.at(-1)!.getEnd(), close.getStart()) : "";
+  const isSame = texts.length === old.length && old.every((one, i) => one.getFullText().trim() === texts[i]);
+  const odd = [...gaps, last].find((gap, i) => /\/[/*]/.test(gap) && (i === gaps.length || !GOES_ALONG.test(gap)));
+  if (odd === undefined || isSame) return;
+  const place = `${path.basename(source.getFilePath())}:${holder.getStartLineNumber()}`;
+  throw new Error(
+    `the comment '${odd.replace(/^[\s,]+|\s+$/g, "").slice(0, 80)}' at ${place} would be lost or belong to another. Edit it by hand.`,
+  );
 }
 
 /** The line about a parameter in the comment of its function. */

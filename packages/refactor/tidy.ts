@@ -1,5 +1,5 @@
 // Imports in order, missing ones added, and what nothing uses removed.
-import { Node, type SourceFile, type ts } from "ts-morph";
+import { type ImportDeclaration, Node, type SourceFile, type ts } from "ts-morph";
 import { applied, type Edit, editsOf, isPlain, type Opened, type Plan, sourceOf, styleOf } from "./project.ts";
 
 const MAX_REMOVALS = 500;
@@ -15,10 +15,67 @@ function each(opened: Opened, did: string, act: (opened: Opened, source: SourceF
   return { edits, said: `${did} ${paths.length > 1 ? `${paths.length} files` : paths[0]}` };
 }
 
-const organized = ({ service }: Opened, source: SourceFile): Edit[] => {
-  const file = { type: "file", fileName: source.getFilePath() } as const;
-  return editsOf(service.organizeImports(file, styleOf(source), {}));
-};
+/** What does something by where it stands is left there, and other imports do not pass it. */
+function organized({ service }: Opened, source: SourceFile): Edit[] {
+  const [file, text] = [source.getFilePath() as string, source.getFullText()];
+  const kept = source.getImportDeclarations().filter((one) => staysAsItIs(one, source));
+  const gaps = kept.flatMap((one) => [gapBefore(text, one.getPos()), gapBefore(text, one.getEnd())]);
+  const sorted = [...new Set(gaps)].sort((a, b) => a - b);
+  // A blank line parts imports into groups, for TypeScript.
+  source.replaceWithText(
+    applied(
+      text,
+      sorted.map((at) => ({ file, start: at, end: at, text: GAP })),
+    ),
+  );
+  const edits = editsOf(service.organizeImports({ type: "file", fileName: file }, styleOf(source), {}));
+  source.replaceWithText(text);
+  const back = (at: number) =>
+    sorted.reduce((now, gap, i) => {
+      const begin = gap + i * GAP.length;
+      return at <= begin ? now : now - Math.min(at - begin, GAP.length);
+    }, at);
+  const fixed = source.getImportDeclarations().filter((one) => staysAsItIs(one, source));
+  return edits
+    .map((edit) => ({ ...edit, start: back(edit.start), end: back(edit.end) }))
+    .filter(({ start, end }) => !fixed.some((one) => start < one.getEnd() && end > one.getPos() + 1));
+}
+const GAP = "\n\n";
+
+/** The end of the line before, where something follows in another line. */
+function gapBefore(text: string, at: number): number {
+  const [rest] = /^[^\n]*\n?/.exec(text.slice(at))!;
+  return /^\s*(\/\/.*\s*|\/\*[^\n]*\*\/\s*)?$/.test(rest) ? at + rest.length : at;
+}
+
+function staysAsItIs(one: ImportDeclaration, source: SourceFile): boolean {
+  if (!one.getImportClause()) return true;
+  if (isForJsx(one, source)) return true;
+  const text = source.getFullText();
+  const comments = text.slice(one.getPos(), one.getStart());
+  const code = one.getText().replaceAll(one.getModuleSpecifier().getText(), "");
+  const after = text.slice(one.getEnd(), gapBefore(text, one.getEnd()));
+  if (COMMENT.test(code + after)) return true;
+  if (source.getStatements()[0] === one) return DIRECTIVE.test(comments); // others are about the file
+  return COMMENT.test(comments.replace(/^.*\n/, ""));
+}
+const COMMENT = /\/\/|\/\*/;
+const DIRECTIVE = /(\/\/|\/\*)\s*(@|eslint|biome|prettier|tslint|istanbul|c8|v8|oxlint|deno|webpack|#)/;
+
+/** JSX calls what the pragma or a setting names, and a bundler's own settings are not known. */
+function isForJsx(one: ImportDeclaration, source: SourceFile): boolean {
+  if (!/x$/.test(source.getExtension()) && !source.getFilePath().endsWith(".js")) return false;
+  const text = source.getFullText();
+  const options = source.getProject().getCompilerOptions();
+  const factories = [options.jsxFactory, options.jsxFragmentFactory, options.reactNamespace];
+  const pragmas = [...text.matchAll(/@jsx(?:Frag)?\s+([\w$]+)/g)].map(([, name]) => name);
+  const names = new Set(["React", "h", "Fragment", ...pragmas, ...factories.map((name) => name?.split(".")[0])]);
+  const bound = [one.getDefaultImport(), one.getNamespaceImport()].map((name) => name?.getText());
+  bound.push(...one.getNamedImports().map((name) => (name.getAliasNode() ?? name.getNameNode()).getText()));
+  const isJsx = (node: Node) =>
+    Node.isJsxOpeningElement(node) || Node.isJsxSelfClosingElement(node) || Node.isJsxFragment(node);
+  return bound.some((name) => names.has(name)) && source.getDescendants().some(isJsx);
+}
 
 function imported({ service }: Opened, source: SourceFile): Edit[] {
   const file = { type: "file", fileName: source.getFilePath() } as const;
@@ -53,7 +110,10 @@ function firstRemoval(service: ts.LanguageService, source: SourceFile): Edit[] |
 /** Only what does nothing by being there goes: imports, types, functions, and constants of plain values. */
 function isNeeded(source: SourceFile, start: number, length: number): boolean {
   const node = source.getDescendantAtStartWithWidth(start, length) ?? source.getDescendantAtPos(start);
-  const own = [node, ...(node?.getAncestors() ?? [])].find((one) => OWNERS.some((is) => is(one)));
+  const around = [node, ...(node?.getAncestors() ?? [])];
+  const taking = around.find(Node.isImportDeclaration);
+  if (taking && isForJsx(taking, source)) return true;
+  const own = around.find((one) => OWNERS.some((is) => is(one)));
   return !isRemovable(own);
 }
 const OWNERS = [

@@ -6,7 +6,7 @@ import { type Change, changesOf, type Opened, type Order, open, type Plan } from
 import { changeSignature } from "./signature.ts";
 import { fixImports, organizeImports, removeUnused } from "./tidy.ts";
 
-export type Planned = { changes: Change[]; said: string; seen?: string[]; unread: string[] };
+export type Planned = { changes: Change[]; said: string; seen?: string[]; dropped?: string[]; unread: string[] };
 
 const ACTIONS: Record<string, (opened: Opened) => Plan> = {
   move,

@@ -22,7 +22,7 @@ interface Script {
   args: string[];
   before: string; // the commands before it
 }
-type Package = { scripts?: Record<string, string>; packageManager?: string; [other: string]: unknown };
+type Package = { scripts?: Record<string, string>; packageManager?: string; [field: string]: unknown };
 
 const RUNNERS: [runner: Runner, config: RegExp][] = [
   ["vitest", /^vitest\.(config|workspace)\.[cm]?[jt]s$/],
@@ -50,34 +50,34 @@ export async function commandFor(wanted: Wanted, ctx: Ctx): Promise<Found> {
   const path = wanted.path && placeOf(wanted.path, ctx);
   const filter = wanted.filter || undefined;
   const narrowed = Boolean(path || filter);
-  const own = await packageOf(ctx);
-  const script = /no test specified/.test(own.scripts?.test ?? "") ? undefined : own.scripts?.test;
-  const known = script === undefined ? await withoutScript(own, ctx) : parse(script, own.scripts);
-  if (script === undefined && !known)
+  const ownPackage = await packageOf(ctx);
+  const script = /no test specified/.test(ownPackage.scripts?.test ?? "") ? undefined : ownPackage.scripts?.test;
+  const parsed = script === undefined ? await withoutScript(ownPackage, ctx) : parse(script, ownPackage.scripts);
+  if (script === undefined && !parsed)
     throw cannot("found no test script in package.json, no vitest, jest or mocha, and no *.test.* file");
-  if (known && (script === undefined || narrowed || watches(known))) {
-    const notes = known.before ? [`[Without what the test script does first: ${known.before}]`] : [];
-    return { command: await direct(known, { path, filter }, ctx), runner: known.runner, notes, narrowed };
+  if (parsed && (script === undefined || narrowed || watches(parsed))) {
+    const notes = parsed.before ? [`[Without what the test script does first: ${parsed.before}]`] : [];
+    return { command: await direct(parsed, { path, filter }, ctx), runner: parsed.runner, notes, narrowed };
   }
   if (narrowed)
     throw cannot(
       `${path ? "path" : "filter"} cannot be passed on: the test script '${script}' is of no runner that zz knows`,
       "Run all tests, without path and filter, or use run_command.",
     );
-  const manager = managerOf(own, root);
+  const manager = managerOf(ownPackage, root);
   const command = shellWords(manager === "bun" ? ["bun", "run", "test"] : [manager, "test"]);
-  return { command, runner: known?.runner, notes: [], narrowed };
+  return { command, runner: parsed?.runner, notes: [], narrowed };
 }
 
-const cannot = (why: string, next = "Use run_command with the project's own command."): Error =>
-  new Error(`Cannot run tests: ${why}. ${next}`);
+const cannot = (reason: string, next = "Use run_command with the project's own command."): Error =>
+  new Error(`Cannot run tests: ${reason}. ${next}`);
 
 /** The path relative to the project, written so that it cannot be mistaken for an option. */
 function placeOf(name: string, { root, files }: Ctx): string | undefined {
   const file = files.path(name);
   if (!fs.existsSync(file)) throw cannot(`there is no file or folder '${name}'`, "Check the path.");
-  const place = relative(root, file).replaceAll(sep, "/");
-  return place.startsWith("-") ? `./${place}` : place;
+  const relativePath = relative(root, file).replaceAll(sep, "/");
+  return relativePath.startsWith("-") ? `./${relativePath}` : relativePath;
 }
 
 async function packageOf({ files, root }: Ctx): Promise<Package> {
@@ -110,14 +110,21 @@ function parse(script: string, scripts: Record<string, string> = {}, depth = 0):
     return inner && { ...inner, before: [before, inner.before].filter(Boolean).join(" && ") };
   }
   if (start < 0) return undefined;
-  const rest = words.slice(start);
-  const at = rest.findIndex((word) => RUNNER_FILE.test(word));
-  if (/^(node|tsx)$/.test(rest[0]!)) {
-    if (rest.includes("--test")) return { runner: "node", settings, program: [rest[0]!], args: rest.slice(1), before };
-    if (at < 1 || !rest.slice(1, at).every((word) => word.startsWith("-"))) return undefined;
-  } else if (at !== 0) return undefined;
-  const [, runner] = RUNNER_FILE.exec(rest[at]!) as unknown as [string, Runner];
-  return { runner, settings, program: at ? rest.slice(0, at + 1) : [], args: rest.slice(at + 1), before };
+  const runnerWords = words.slice(start);
+  const index = runnerWords.findIndex((word) => RUNNER_FILE.test(word));
+  if (/^(node|tsx)$/.test(runnerWords[0]!)) {
+    if (runnerWords.includes("--test"))
+      return { runner: "node", settings, program: [runnerWords[0]!], args: runnerWords.slice(1), before };
+    if (index < 1 || !runnerWords.slice(1, index).every((word) => word.startsWith("-"))) return undefined;
+  } else if (index !== 0) return undefined;
+  const [, runner] = RUNNER_FILE.exec(runnerWords[index]!) as unknown as [string, Runner];
+  return {
+    runner,
+    settings,
+    program: index ? runnerWords.slice(0, index + 1) : [],
+    args: runnerWords.slice(index + 1),
+    before,
+  };
 }
 
 /** Whether the script watches files; vitest does unless it is told to run. */
@@ -129,21 +136,23 @@ function watches({ runner, args }: Script): boolean {
 /** The words of a command; undefined if a shell would do more than split it. */
 function split(text: string): string[] | undefined {
   const words: string[] = [];
-  for (let rest = text.trim(); rest; ) {
-    const word = /^(?:'[^']*'|"(?:[^"\\$`]|\\["\\])*"|[^\s'"`$\\|&;<>()#])+(?=\s|$)/.exec(rest)?.[0];
+  for (let unread = text.trim(); unread; ) {
+    const word = /^(?:'[^']*'|"(?:[^"\\$`]|\\["\\])*"|[^\s'"`$\\|&;<>()#])+(?=\s|$)/.exec(unread)?.[0];
     if (word === undefined) return undefined;
-    words.push(word.replace(/'([^']*)'|"((?:[^"\\]|\\.)*)"/g, (_, one, two) => one ?? two.replace(/\\(.)/g, "$1")));
-    rest = rest.slice(word.length).trim();
+    words.push(
+      word.replace(/'([^']*)'|"((?:[^"\\]|\\.)*)"/g, (_, single, two) => single ?? two.replace(/\\(.)/g, "$1")),
+    );
+    unread = unread.slice(word.length).trim();
   }
   return words;
 }
 
-async function withoutScript(own: Package, { root, files }: Ctx): Promise<Script | undefined> {
+async function withoutScript(ownPackage: Package, { root, files }: Ctx): Promise<Script | undefined> {
   const blank = { settings: [], program: [], args: [], before: "" };
   const entries = fs.readdirSync(root);
-  const needs = { ...(own.dependencies as object), ...(own.devDependencies as object) };
+  const needs = { ...(ownPackage.dependencies as object), ...(ownPackage.devDependencies as object) };
   const [runner] =
-    RUNNERS.find(([name, config]) => name in own || entries.some((entry) => config.test(entry))) ??
+    RUNNERS.find(([name, config]) => name in ownPackage || entries.some((file) => config.test(file))) ??
     RUNNERS.find(([name]) => name in needs) ??
     [];
   if (runner) return { ...blank, runner };
@@ -158,8 +167,8 @@ async function direct({ runner, settings, program, args }: Script, wanted: Wante
   const places = path ? await placesFor(runner, path, ctx) : [];
   const named = filter ? [`${NAMED[runner]}=${pattern(filter)}`] : [];
   const start = program.length ? program : binary(runner, ctx.root);
-  const at = kept.indexOf("--test") + 1; // node accepts no options after the first file
-  const words = runner === "vitest" ? ["run", ...named, ...kept] : kept.toSpliced(at, 0, ...named);
+  const index = kept.indexOf("--test") + 1; // node accepts no options after the first file
+  const words = runner === "vitest" ? ["run", ...named, ...kept] : kept.toSpliced(index, 0, ...named);
   return [...settings.map(setting), shellWords([...start, ...words, ...places])].join(" ");
 }
 const NAMED: Record<Runner, string> = {
@@ -202,8 +211,8 @@ function pattern(filter: string): string {
 const literal = (text: string): string => text.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&");
 
 function setting(word: string): string {
-  const at = word.indexOf("=") + 1;
-  return word.slice(0, at) + quote(word.slice(at));
+  const index = word.indexOf("=") + 1;
+  return word.slice(0, index) + quote(word.slice(index));
 }
 const shellWords = (words: string[]): string => words.map(quote).join(" ");
 const quote = (word: string): string => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`);

@@ -27,19 +27,19 @@ const READERS: Record<Runner, Reader> = {
         : undefined;
     },
     failures: (text) => [
-      ...all(text.slice(Math.max(0, text.search(/^✖ failing tests:$/m))), /^✖ (.+) \([\d.]+ms\)(?: #.*)?$/gm),
+      ...namesIn(text.slice(Math.max(0, text.search(/^✖ failing tests:$/m))), /^✖ (.+) \([\d.]+ms\)(?: #.*)?$/gm),
       ...tapFailures(text),
     ],
     why: /^✖ failing tests:$|^ *not ok /m,
   },
   vitest: {
     count: (text) => countWords(text, /^ *Tests {2}(.*\(\d+\).*|no tests)$/gm),
-    failures: (text) => all(text, /^ FAIL {2}(.+)$/gm),
+    failures: (text) => namesIn(text, /^ FAIL {2}(.+)$/gm),
     why: /^⎯+ ?Failed (Tests|Suites)|^ FAIL {2}/m,
   },
   jest: {
     count: (text) => countWords(text, /^Tests: +(.*total)$/gm),
-    failures: (text) => all(text, /^ {2}● (.+)$/gm).filter((name) => !/^Console$/.test(name)),
+    failures: (text) => namesIn(text, /^ {2}● (.+)$/gm).filter((name) => !/^Console$/.test(name)),
     why: /^ {2}● /m,
   },
   mocha: {
@@ -50,7 +50,7 @@ const READERS: Record<Runner, Reader> = {
         : undefined;
     },
     failures: (text) =>
-      all(text.slice(Math.max(0, text.search(/^ {2}\d+ failing$/m))), /^ {2}\d+\) (.+(?:\n {7,}.+?)*?):$/gm).map(
+      namesIn(text.slice(Math.max(0, text.search(/^ {2}\d+ failing$/m))), /^ {2}\d+\) (.+(?:\n {7,}.+?)*?):$/gm).map(
         (name) => name.split(/\n +/).join(" › "),
       ),
     why: /^ {2}\d+ failing$/m,
@@ -64,19 +64,19 @@ export function summarise(
 ): Reading & { text: string; read: boolean } {
   const text = `${stdout.trimEnd()}\n${stderr.trimEnd()}`.replace(/\x1b\[[0-9;?]*[A-Za-z]/g, "").replaceAll("\r", "");
   const readers = runner ? [READERS[runner]] : Object.values(READERS);
-  const reader = readers.find((one) => one.count(text));
+  const reader = readers.find((candidate) => candidate.count(text));
   const { passed, failed, skipped } = reader?.count(text) ?? { passed: 0, failed: 0, skipped: 0 };
   const idle = reader === READERS.node && filter ? emptyFiles(text) : 0;
   const failures = [...new Set(reader?.failures(text) ?? [])];
   const end = timedOut ? "stopped: it took too long" : signal ? `stopped by ${signal}` : `exit code ${exit}`;
   const counts = `passed ${passed - idle}, failed ${failed}${skipped ? `, skipped ${skipped}` : ""}`;
-  const at = reader ? text.search(reader.why) : -1;
-  const told = exit === 0 ? "" : at < 0 ? tail(text) : middleCut(text.slice(at));
+  const index = reader ? text.search(reader.why) : -1;
+  const reasonText = exit === 0 ? "" : index < 0 ? tail(text) : middleCut(text.slice(index));
   const lines = [
     reader ? `${counts} (${end})` : `Ended with ${end}.`,
     ...failures.slice(0, MAX_NAMES).map((name) => `failed: ${name}`),
     ...(failures.length > MAX_NAMES ? [`failed: ${failures.length - MAX_NAMES} more`] : []),
-    ...(told || !reader ? ["", told || tail(text)] : []),
+    ...(reasonText || !reader ? ["", reasonText || tail(text)] : []),
   ];
   return { passed: passed - idle, failed, skipped, failures, text: lines.join("\n").trimEnd(), read: Boolean(reader) };
 }
@@ -88,20 +88,21 @@ interface Output {
   stderr: string;
 }
 
-const all = (text: string, pattern: RegExp): string[] => [...text.matchAll(pattern)].map(([, name]) => name!.trim());
+const namesIn = (text: string, pattern: RegExp): string[] =>
+  [...text.matchAll(pattern)].map(([, name]) => name!.trim());
 const sum = (text: string, pattern: RegExp): number =>
-  all(text, pattern).reduce((total, one) => total + Number(one), 0);
+  namesIn(text, pattern).reduce((total, number) => total + Number(number), 0);
 
 /** "1 failed | 2 passed | 1 skipped (4)" and "1 failed, 2 passed, 3 total" */
 function countWords(text: string, pattern: RegExp): Omit<Reading, "failures"> | undefined {
-  const lines = all(text, pattern);
+  const lines = namesIn(text, pattern);
   const of = (word: string) => sum(lines.join("\n"), new RegExp(`(\\d+) ${word}`, "g"));
   return lines.length ? { passed: of("passed"), failed: of("failed"), skipped: of("skipped") + of("todo") } : undefined;
 }
 
 /** Files in which no test matches the filter; node counts each as a passed test. */
 const emptyFiles = (text: string): number =>
-  all(text, /^(?:✔|ok \d+ -) (.+\.[cm]?[jt]sx?)(?: \([\d.]+ms\))?$/gm).length;
+  namesIn(text, /^(?:✔|ok \d+ -) (.+\.[cm]?[jt]sx?)(?: \([\d.]+ms\))?$/gm).length;
 
 /** Failed tests without the suites, which fail together with the tests in them. */
 const tapFailures = (text: string): string[] =>
@@ -110,14 +111,14 @@ const tapFailures = (text: string): string[] =>
     .map(([, , name]) => name!);
 
 function tail(text: string): string {
-  const whole = text.trim();
-  return whole.length > MAX_TAIL_CHARS
-    ? `[…]\n${whole.slice(whole.indexOf("\n", whole.length - MAX_TAIL_CHARS) + 1 || -MAX_TAIL_CHARS)}`
-    : whole;
+  const trimmed = text.trim();
+  return trimmed.length > MAX_TAIL_CHARS
+    ? `[…]\n${trimmed.slice(trimmed.indexOf("\n", trimmed.length - MAX_TAIL_CHARS) + 1 || -MAX_TAIL_CHARS)}`
+    : trimmed;
 }
 
 function middleCut(text: string): string {
-  const whole = text.trim();
-  if (whole.length <= MAX_REASON_CHARS.head + MAX_REASON_CHARS.tail) return whole;
-  return `${whole.slice(0, MAX_REASON_CHARS.head)}\n[…]\n${whole.slice(-MAX_REASON_CHARS.tail)}`;
+  const trimmed = text.trim();
+  if (trimmed.length <= MAX_REASON_CHARS.head + MAX_REASON_CHARS.tail) return trimmed;
+  return `${trimmed.slice(0, MAX_REASON_CHARS.head)}\n[…]\n${trimmed.slice(-MAX_REASON_CHARS.tail)}`;
 }

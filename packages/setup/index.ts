@@ -52,7 +52,7 @@ export default (zz: Zz) => {
         name,
         `drop ${name}`,
       ]),
-    run: (rest, ctx) => runKeys(zz, rest, ctx),
+    run: (typed, ctx) => runKeys(zz, typed, ctx),
   });
   zz.flag({
     name: "keys",
@@ -83,15 +83,15 @@ const answering = (model: string): string =>
 
 async function decide(zz: Zz, person: Person, ctx: Ctx): Promise<Plan> {
   const { models, failures } = await person.wait("Looking for models…", () => ctx.about.models(true));
-  const found = models.filter(({ id }) => !id.startsWith("offline/"));
-  person.say(stateOf(zz, found, failures, ctx));
+  const usable = models.filter(({ id }) => !id.startsWith("offline/"));
+  person.say(stateOf(zz, usable, failures, ctx));
   const ollama = ctx.about.plugins.some(({ name, failure }) => name === "ollama" && !failure);
   const answers = ollama && !failures.some((failure) => failure.startsWith("ollama:"));
-  const canPull = answers && !found.some(({ id, tools }) => id.startsWith("ollama/") && tools !== false);
+  const canPull = answers && !usable.some(({ id, tools }) => id.startsWith("ollama/") && tools !== false);
   const ways: Record<string, () => Promise<Plan | undefined>> = {
-    ...(found.length && {
-      [found.length === 1 ? `Use ${found[0]!.id}` : `Use one of the ${found.length} models found`]: async () => ({
-        model: found.length === 1 ? found[0]!.id : await person.pick("Which model?", found.map(asChoice)),
+    ...(usable.length && {
+      [usable.length === 1 ? `Use ${usable[0]!.id}` : `Use one of the ${usable.length} models found`]: async () => ({
+        model: usable.length === 1 ? usable[0]!.id : await person.pick("Which model?", usable.map(asChoice)),
       }),
     }),
     ...(canPull && { "Pull a model with Ollama": () => pullOne(zz, person, ctx) }),
@@ -101,25 +101,25 @@ async function decide(zz: Zz, person: Person, ctx: Ctx): Promise<Plan> {
     "Continue offline, without a model": async () => ({ model: OFFLINE }),
   };
   for (;;) {
-    const way = await person.pick(
+    const choice = await person.pick(
       "Which model should answer?",
       Object.keys(ways).map((name) => ({ name })),
     );
-    const plan = await ways[way]!();
+    const plan = await ways[choice]!();
     if (plan) return plan;
   }
 }
 
 /** One line per provider. */
-function stateOf(zz: Zz, found: Model[], failures: string[], ctx: Ctx): string {
-  const names = [...found.map(({ id }) => id.split("/")[0]!), ...failures.map((failure) => failure.split(":")[0]!)];
-  const all = [...new Set([...USUAL, ...Object.keys(endpoints(ctx)), ...names])].sort();
-  const width = Math.max(...all.map((name) => name.length));
-  return all.map((name) => `${name.padEnd(width)}  ${state(name)}`).join("\n");
+function stateOf(zz: Zz, models: Model[], failures: string[], ctx: Ctx): string {
+  const names = [...models.map(({ id }) => id.split("/")[0]!), ...failures.map((failure) => failure.split(":")[0]!)];
+  const allNames = [...new Set([...USUAL, ...Object.keys(endpoints(ctx)), ...names])].sort();
+  const width = Math.max(...allNames.map((name) => name.length));
+  return allNames.map((name) => `${name.padEnd(width)}  ${state(name)}`).join("\n");
 
   function state(name: string): string {
-    const count = found.filter(({ id }) => id.startsWith(`${name}/`)).length;
-    const failure = failures.find((one) => one.startsWith(`${name}:`))?.slice(name.length + 2);
+    const count = models.filter(({ id }) => id.startsWith(`${name}/`)).length;
+    const failure = failures.find((line) => line.startsWith(`${name}:`))?.slice(name.length + 2);
     const where = name === "ollama" ? ` at ${zz.veil(ollamaAt(addressOf("ollama", ctx)))}` : "";
     const variable = variables(ctx)[name];
     const key = variable && keyFrom(name, ctx);
@@ -169,13 +169,13 @@ async function enterOtherKey(zz: Zz, person: Person, ctx: Ctx): Promise<Plan | u
       }
       await ctx.settings.set(setting, zz.secret(key));
       const { models, failures } = await person.wait("Asking the server…", () => ctx.about.models(true));
-      const own = models.filter(({ id }) => id.startsWith(`${name}/`) && !NOT_CHAT.test(id));
-      const failure = failures.find((one) => one.startsWith(`${name}:`));
+      const ownModels = models.filter(({ id }) => id.startsWith(`${name}/`) && !NOT_CHAT.test(id));
+      const failure = failures.find((line) => line.startsWith(`${name}:`));
       if (failure) person.say(failure);
       if (failure && /\b40[13]\b/.test(failure)) continue;
       if (failure) return undefined;
-      const model = own.length
-        ? await person.pick("Which model?", own.map(asChoice))
+      const model = ownModels.length
+        ? await person.pick("Which model?", ownModels.map(asChoice))
         : `${name}/${(await person.line("The provider lists no models. Its model's name:")).trim()}`;
       isDone = true;
       return { model };
@@ -229,8 +229,10 @@ function providerAt(url: string, ctx: Ctx): string {
     .replace(/[^A-Za-z0-9]+/g, "-")
     .replace(/^(?=\d)/, "at-");
   const isFree = (name: string) => {
-    const { url: taken } = endpoints(ctx)[name] ?? {};
-    return taken === url || (taken === undefined && !ctx.about.providers.some((other) => other.name === name));
+    const { url: usedUrl } = endpoints(ctx)[name] ?? {};
+    return (
+      usedUrl === url || (usedUrl === undefined && !ctx.about.providers.some((provider) => provider.name === name))
+    );
   };
   for (let count = 1; ; count++) {
     const numbered = count === 1 ? name : `${name}-${count}`;
@@ -244,17 +246,17 @@ type Listed = { at: string; ids?: string[]; refusal?: { message: string; key: bo
 async function listAt(zz: Zz, base: string, key: Secret | undefined, signal: AbortSignal): Promise<Listed> {
   const { host } = new URL(base);
   let wrong: (Error & { status?: number }) | undefined;
-  for (const at of /\/v\d+[a-z]*$/.test(base) ? [base] : [base, `${base}/v1`])
+  for (const address of /\/v\d+[a-z]*$/.test(base) ? [base] : [base, `${base}/v1`])
     try {
       const within = AbortSignal.any([signal, zz.io.clock.limit(10_000)]);
-      const response = await zz.fetch(`${at}/models`, {
+      const response = await zz.fetch(`${address}/models`, {
         headers: { authorization: `Bearer ${key ?? "none"}` },
         signal: within,
       });
       const body = (await response.json()) as any;
       const models: any[] = Array.isArray(body) ? body : (body.data ?? body.models ?? []);
       const ids = models.map((model) => String(model.id ?? model.name)).sort();
-      return { at, ids: ids.filter((id) => !/[\x00-\x1f\x7f-\x9f]/.test(id)) };
+      return { at: address, ids: ids.filter((id) => !/[\x00-\x1f\x7f-\x9f]/.test(id)) };
     } catch (error) {
       signal.throwIfAborted();
       wrong = error as Error & { status?: number };
@@ -267,17 +269,17 @@ async function listAt(zz: Zz, base: string, key: Secret | undefined, signal: Abo
 }
 
 async function pullOne(zz: Zz, person: Person, ctx: Ctx): Promise<Plan | undefined> {
-  const other = "another one, by name";
-  const at = ollamaAt(addressOf("ollama", ctx));
+  const byName = "another one, by name";
+  const address = ollamaAt(addressOf("ollama", ctx));
   const picked = await person.pick("Which one?", [
     ...SMALL,
-    { name: other, description: "ollama.com/search lists them" },
+    { name: byName, description: "ollama.com/search lists them" },
   ]);
-  const model = picked === other ? (await person.line("Its name:")).trim() : picked;
+  const model = picked === byName ? (await person.line("Its name:")).trim() : picked;
   try {
     if (!/^[\w.:/-]+$/.test(model)) throw new Error("that is not a model's name.");
     await person.wait(`Asking Ollama for ${model}…`, (show) =>
-      pull(zz, at, keyOf("ollama", ctx), model, show, person.signal),
+      pull(zz, address, keyOf("ollama", ctx), model, show, person.signal),
     );
   } catch (error) {
     person.signal.throwIfAborted();

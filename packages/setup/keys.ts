@@ -69,13 +69,13 @@ async function dropKey(provider: string, ctx: Ctx): Promise<string> {
   const from = [...(key ? [SETTINGS] : []), ...(provider in inHome(ctx, KEYS) ? [KEYS] : [])];
   if (key) await ctx.settings.set(`providers.${provider}`, Object.keys(rest).length ? rest : undefined);
   if (from.includes(KEYS)) await ctx.settings.set(`providers.${provider}.key`, undefined);
-  const left = keyFrom(provider, ctx);
-  if (!from.length) return `No key is kept for '${provider}'.${left ? ` The one in use is in ${left}.` : ""}`;
-  return `The key for '${provider}' is dropped from ${from.join(" and ")}.${left ? ` There is still one in ${left}.` : ""}`;
+  const remaining = keyFrom(provider, ctx);
+  if (!from.length) return `No key is kept for '${provider}'.${remaining ? ` The one in use is in ${remaining}.` : ""}`;
+  return `The key for '${provider}' is dropped from ${from.join(" and ")}.${remaining ? ` There is still one in ${remaining}.` : ""}`;
 }
 
-export async function runKeys(zz: Zz, rest: string, ctx: Ctx): Promise<void> {
-  const [first = "", second = "", third] = rest.split(/\s+/);
+export async function runKeys(zz: Zz, typed: string, ctx: Ctx): Promise<void> {
+  const [first = "", second = "", third] = typed.split(/\s+/);
   if (!first) return ctx.note(listed(zz, ctx, (name) => `/keys ${name}`));
   const drops = first === "drop";
   const provider = drops ? second : first;
@@ -93,10 +93,10 @@ const WAYS = "zz --keys set PROVIDER, with the key on stdin, or zz --keys remove
 
 /** --keys [set|remove PROVIDER]. Throws on failure, so that a script gets an exit code. */
 export async function keysFlag(zz: Zz, words: string[], ctx: Ctx): Promise<Result> {
-  const [verb, provider = "", ...more] = words;
+  const [verb, provider = "", ...extra] = words;
   if (!verb) return { text: listed(zz, ctx, (name) => `zz --keys set ${name}`), data: places(ctx) };
   if (!/^(set|remove|drop)$/.test(verb)) throw usage(`Cannot '${verb}' keys: no such word. Write ${WAYS}.`);
-  if (more.length) throw usage("Cannot take a key from the line, where others can see it. Give it on stdin.");
+  if (extra.length) throw usage("Cannot take a key from the line, where others can see it. Give it on stdin.");
   if (!provider) throw usage(`Cannot ${verb} a key: no provider is named. Write ${WAYS}.`);
   const wrong = await whyUnknown(provider, ctx);
   if (wrong) throw usage(wrong);
@@ -125,10 +125,10 @@ async function fromStdin({ io }: Zz): Promise<string> {
 
 /** Why a provider is unknown; undefined if it is known. */
 async function whyUnknown(provider: string, ctx: Ctx): Promise<string | undefined> {
-  const known = knownTo(ctx);
-  const others = known.includes(provider) ? [] : await providers(ctx);
-  if (known.includes(provider) || others.includes(provider)) return undefined;
-  return `Cannot keep a key: ${unknown("provider", provider, new Set([...known, ...others]))}`;
+  const knownNames = knownTo(ctx);
+  const others = knownNames.includes(provider) ? [] : await providers(ctx);
+  if (knownNames.includes(provider) || others.includes(provider)) return undefined;
+  return `Cannot keep a key: ${unknown("provider", provider, new Set([...knownNames, ...others]))}`;
 }
 
 async function keepKey(zz: Zz, provider: string, key: string, ctx: Ctx): Promise<string> {
@@ -156,12 +156,12 @@ function goesTo(provider: string, zz: Zz, ctx: Ctx): string {
 
 /** A line for each provider that has a key or is common; the others by name only. */
 function listed(zz: Zz, ctx: Ctx, enters: (name: string) => string): string {
-  const known = knownTo(ctx);
-  const some = known.filter((name) => USUAL.includes(name) || name in endpoints(ctx) || keyFrom(name, ctx));
-  const others = known.filter((name) => !some.includes(name) && !WITHOUT_KEYS.includes(name));
-  const local = known.filter((name) => !some.includes(name) && WITHOUT_KEYS.includes(name));
-  const width = Math.max(8, ...some.map((name) => name.length));
-  const lines = some.map((name) => {
+  const knownNames = knownTo(ctx);
+  const shownNames = knownNames.filter((name) => USUAL.includes(name) || name in endpoints(ctx) || keyFrom(name, ctx));
+  const others = knownNames.filter((name) => !shownNames.includes(name) && !WITHOUT_KEYS.includes(name));
+  const local = knownNames.filter((name) => !shownNames.includes(name) && WITHOUT_KEYS.includes(name));
+  const width = Math.max(8, ...shownNames.map((name) => name.length));
+  const lines = shownNames.map((name) => {
     const from = keyFrom(name, ctx);
     return `${name.padEnd(width)}  ${from ? `${from}, ${goesTo(name, zz, ctx)}` : missing(name)}`;
   });

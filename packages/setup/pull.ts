@@ -12,12 +12,12 @@ export const SMALL: Choice[] = [
 
 /** Ollama's URL. OLLAMA_HOST may lack a scheme or a port, and 0.0.0.0 is where a server listens, not its address. */
 export function ollamaAt(url?: string): string {
-  const given = url?.trim() || "127.0.0.1:11434";
-  const [, scheme, who = "", host = "", port, path = ""] =
-    /^(https?:\/\/)?([^/?#@]*@)?(\[[^\]]*\]|[^:/?#]*)(?::(\d+))?([/?#].*)?$/.exec(given) ?? [];
-  const here = /^(|0\.0\.0\.0)$/.test(host) ? "127.0.0.1" : host === "[::]" ? "[::1]" : host;
+  const address = url?.trim() || "127.0.0.1:11434";
+  const [, scheme, login = "", host = "", port, path = ""] =
+    /^(https?:\/\/)?([^/?#@]*@)?(\[[^\]]*\]|[^:/?#]*)(?::(\d+))?([/?#].*)?$/.exec(address) ?? [];
+  const localHost = /^(|0\.0\.0\.0)$/.test(host) ? "127.0.0.1" : host === "[::]" ? "[::1]" : host;
   const under = path.replace(/\/+$/, "").replace(/\/(v1|api)$/, "");
-  return `${scheme ?? "http://"}${who}${here}${port ? `:${port}` : scheme ? "" : ":11434"}${under}`;
+  return `${scheme ?? "http://"}${login}${localHost}${port ? `:${port}` : scheme ? "" : ":11434"}${under}`;
 }
 
 type Line = { status?: string; error?: string; digest?: string; total?: number; completed?: number };
@@ -27,7 +27,7 @@ type Line = { status?: string; error?: string; digest?: string; total?: number; 
  */
 export async function pull(
   zz: Zz,
-  at: string,
+  address: string,
   key: Secret | undefined,
   model: string,
   show: (text: string) => void,
@@ -43,21 +43,21 @@ export async function pull(
       (answer) => (response = answer),
       (error) => Promise.reject((failed = error)),
     );
-  await new Ollama({ host: at, headers, fetch: fetch as never }).pull({ model, stream: true }).catch((error) => {
+  await new Ollama({ host: address, headers, fetch: fetch as never }).pull({ model, stream: true }).catch((error) => {
     throw failed ?? error;
   });
   const columns = () => zz.io.stdout.columns || 80;
   const layers = new Map<string, { total: number; completed: number }>();
   const decoder = new TextDecoder();
-  let rest = "";
+  let unread = "";
   let last: Line = {};
   let drawn = -Infinity;
   for await (const bytes of response!.body) {
-    const lines = (rest + decoder.decode(bytes, { stream: true })).split("\n");
-    rest = lines.pop()!;
+    const lines = (unread + decoder.decode(bytes, { stream: true })).split("\n");
+    unread = lines.pop()!;
     for (const line of lines) if (line.trim()) take(JSON.parse(line));
   }
-  if (rest.trim()) take(JSON.parse(rest));
+  if (unread.trim()) take(JSON.parse(unread));
   if (last.status !== "success") throw new Error("the server broke off. Try again: it goes on where it was.");
 
   function take(line: Line): void {
@@ -67,15 +67,15 @@ export async function pull(
     if (!digest || !total) show(clip(status.replace(/[\x00-\x1f\x7f-\x9f]/g, ""), columns() - 1));
     if (!digest || !total) return;
     layers.set(digest, { total, completed });
-    const now = zz.io.clock.now();
-    if (now - drawn < 100 && completed < total) return;
-    drawn = now;
-    const all = [...layers.values()];
-    show(bar(sum(all.map((layer) => layer.completed)), sum(all.map((layer) => layer.total)), columns()));
+    const time = zz.io.clock.now();
+    if (time - drawn < 100 && completed < total) return;
+    drawn = time;
+    const progress = [...layers.values()];
+    show(bar(sum(progress.map((layer) => layer.completed)), sum(progress.map((layer) => layer.total)), columns()));
   }
 }
 
-const sum = (numbers: number[]): number => numbers.reduce((all, one) => all + one, 0);
+const sum = (numbers: number[]): number => numbers.reduce((total, number) => total + number, 0);
 
 /** [====>    ] 45%  1.2 of 2.6 GB */
 export function bar(done: number, total: number, width: number): string {

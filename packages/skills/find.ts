@@ -18,11 +18,11 @@ export interface Skill {
 export interface Broken {
   name: string;
   file: string;
-  why: string;
+  problem: string;
 }
-type Found = { skills: Skill[]; broken: Broken[] };
+type FoundSkills = { skills: Skill[]; broken: Broken[] };
 /** The content of each file, with the stamp it had. */
-export type Known = Map<string, { stamp: string; read: Skill | Broken }>;
+export type SkillCache = Map<string, { stamp: string; read: Skill | Broken }>;
 
 export const FILE = "SKILL.md";
 export const NAME = /^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/;
@@ -35,26 +35,26 @@ export const foldersOf = ({ root, about }: Pick<Ctx, "root" | "about">): [From, 
 ];
 
 /** Finds all skills. Reads only those files again whose stamp changed. */
-export function findSkills(ctx: Ctx, known: Known): Found {
-  const found: Found = { skills: [], broken: [] };
-  const seen = new Set<string>();
+export function findSkills(ctx: Ctx, cache: SkillCache): FoundSkills {
+  const result: FoundSkills = { skills: [], broken: [] };
+  const seenFiles = new Set<string>();
   for (const [from, parent] of foldersOf(ctx))
-    for (const entry of namesIn(parent)) {
-      const file = realOf(path.join(parent, entry, FILE));
-      if (!file || seen.has(file)) continue; // if the project is the home folder, its skills are the home's
-      seen.add(file);
-      const read = readOnce(ctx, known, { from, folder: path.join(parent, entry), file });
-      if ("why" in read) found.broken.push(read);
-      else if (!found.skills.some(({ name }) => name === read.name)) found.skills.push(read);
+    for (const folderName of namesIn(parent)) {
+      const file = realOf(path.join(parent, folderName, FILE));
+      if (!file || seenFiles.has(file)) continue; // if the project is the home folder, its skills are the home's
+      seenFiles.add(file);
+      const read = readOnce(ctx, cache, { from, folder: path.join(parent, folderName), file });
+      if ("problem" in read) result.broken.push(read);
+      else if (!result.skills.some(({ name }) => name === read.name)) result.skills.push(read);
     }
-  return found;
+  return result;
 }
 
 type Where = Pick<Skill, "from" | "folder" | "file">;
 
-function readOnce(ctx: Ctx, known: Known, where: Where): Skill | Broken {
+function readOnce(ctx: Ctx, cache: SkillCache, where: Where): Skill | Broken {
   const { from, folder, file } = where;
-  const broken = (why: string): Broken => ({ name: path.basename(folder), file: path.join(folder, FILE), why });
+  const broken = (problem: string): Broken => ({ name: path.basename(folder), file: path.join(folder, FILE), problem });
   const leaves = from === "project" && !isInside(ctx.root, file);
   if (leaves) return broken("it is a link that leaves the project");
   if (from === "project" && ctx.permissions.secret(file)) return broken("it is a link to what may hold secrets");
@@ -62,10 +62,10 @@ function readOnce(ctx: Ctx, known: Known, where: Where): Skill | Broken {
   try {
     const { mtimeMs, ctimeMs, size } = fs.statSync(file);
     const stamp = `${mtimeMs} ${ctimeMs} ${size} ${folder}`;
-    const last = known.get(file);
+    const last = cache.get(file);
     if (last?.stamp === stamp) return last.read;
     const read = parsed();
-    known.set(file, { stamp, read });
+    cache.set(file, { stamp, read });
     return read;
   } catch (error) {
     return broken(reason(error));

@@ -18,17 +18,17 @@ export function parseSkill(text: string): { head: Head; body: string } {
 
 function parseHead(lines: string[]): Head {
   const head: Head = {};
-  for (let at = 0; at < lines.length; ) {
-    const line = lines[at]!;
-    const number = at + 2; // as an editor counts: the first --- is line 1
-    at++;
+  for (let index = 0; index < lines.length; ) {
+    const line = lines[index]!;
+    const number = index + 2; // as an editor counts: the first --- is line 1
+    index++;
     if (isBlank(line)) continue;
-    const [, key, rest = ""] = KEY.exec(line) ?? [];
+    const [, key, valueText = ""] = KEY.exec(line) ?? [];
     if (!key) throw new Error(`line ${number} of its front matter is not 'key: value'`);
-    const from = at;
-    while (at < lines.length && (isBlank(lines[at]!) || /^(\s|- |-$|])/.test(lines[at]!))) at++;
+    const from = index;
+    while (index < lines.length && (isBlank(lines[index]!) || /^(\s|- |-$|])/.test(lines[index]!))) index++;
     try {
-      head[key.toLowerCase()] = readValue(rest.trim(), lines.slice(from, at));
+      head[key.toLowerCase()] = readValue(valueText.trim(), lines.slice(from, index));
     } catch (error) {
       throw new Error(`line ${number} of its front matter ${(error as Error).message}`);
     }
@@ -42,54 +42,54 @@ const isBlank = (line: string): boolean => /^\s*(#.*)?$/.test(line);
 function readValue(first: string, under: string[]): Value {
   const block = /^([>|])[+-]?\d?[+-]?(\s+#.*)?$/.exec(first);
   if (block) return blockText(block[1] === ">", under);
-  const more = under.filter((line) => !isBlank(line)).map((line) => line.trim());
+  const continued = under.filter((line) => !isBlank(line)).map((line) => line.trim());
   if (!first || first.startsWith("#"))
-    return more.every((line) => /^-( |$)/.test(line)) ? listOf(more) : more.join(" ");
-  const whole = [first, ...more].join(" ");
-  if (whole.startsWith("[")) return flowList(whole);
-  return scalar(whole);
+    return continued.every((line) => /^-( |$)/.test(line)) ? listOf(continued) : continued.join(" ");
+  const joined = [first, ...continued].join(" ");
+  if (joined.startsWith("[")) return flowList(joined);
+  return scalar(joined);
 }
 
 const listOf = (lines: string[]): string[] => lines.map((line) => scalar(line.slice(1).trim())).filter(Boolean);
 
 function scalar(text: string): string {
   if (!/^["']/.test(text)) return text.replace(/\s+#.*$/, "").trim();
-  const [value, rest] = quoted(text);
-  if (rest && !rest.startsWith("#")) throw new Error("goes on behind a closed quotation mark");
+  const [value, remaining] = quoted(text);
+  if (remaining && !remaining.startsWith("#")) throw new Error("goes on behind a closed quotation mark");
   return value;
 }
 
 /** The text in quotation marks, and what follows them. */
 function quoted(text: string): [value: string, rest: string] {
-  const found = (text[0] === '"' ? /^"((?:[^"\\]|\\.)*)"\s*(.*)$/s : /^'((?:[^']|'')*)'\s*(.*)$/s).exec(text);
-  if (!found) throw new Error("opens a quotation mark that is never closed");
-  const [, inner = "", rest = ""] = found;
-  return [text[0] === "'" ? inner.replaceAll("''", "'") : unescaped(inner), rest];
+  const match = (text[0] === '"' ? /^"((?:[^"\\]|\\.)*)"\s*(.*)$/s : /^'((?:[^']|'')*)'\s*(.*)$/s).exec(text);
+  if (!match) throw new Error("opens a quotation mark that is never closed");
+  const [, inner = "", remaining = ""] = match;
+  return [text[0] === "'" ? inner.replaceAll("''", "'") : unescaped(inner), remaining];
 }
 
 const unescaped = (text: string): string =>
-  text.replace(/\\(?:u([0-9a-fA-F]{4})|(.))/gs, (_, code, one) =>
-    code ? String.fromCharCode(Number.parseInt(code, 16)) : (ESCAPES[one] ?? one),
+  text.replace(/\\(?:u([0-9a-fA-F]{4})|(.))/gs, (_, code, escaped) =>
+    code ? String.fromCharCode(Number.parseInt(code, 16)) : (ESCAPES[escaped] ?? escaped),
   );
 
 /** A list such as [a, "b, c"]. */
 function flowList(text: string): string[] {
   const items: string[] = [];
-  let rest = text.slice(1).trim();
-  while (rest && rest[0] !== "]") {
-    if (/^["']/.test(rest)) {
-      const [value, after] = quoted(rest);
+  let remaining = text.slice(1).trim();
+  while (remaining && remaining[0] !== "]") {
+    if (/^["']/.test(remaining)) {
+      const [value, after] = quoted(remaining);
       items.push(value);
-      rest = after;
+      remaining = after;
     } else {
-      const plain = /^[^,\]]*/.exec(rest)![0];
+      const plain = /^[^,\]]*/.exec(remaining)![0];
       items.push(plain.trim());
-      rest = rest.slice(plain.length);
+      remaining = remaining.slice(plain.length);
     }
-    if (rest[0] === ",") rest = rest.slice(1).trim();
-    else if (rest[0] !== "]") break;
+    if (remaining[0] === ",") remaining = remaining.slice(1).trim();
+    else if (remaining[0] !== "]") break;
   }
-  if (rest[0] !== "]") throw new Error("opens a '[' that is never closed");
+  if (remaining[0] !== "]") throw new Error("opens a '[' that is never closed");
   return items.filter(Boolean);
 }
 
@@ -103,6 +103,6 @@ function blockText(folded: boolean, lines: string[]): string {
 
 /** A list, or the parts of a text between its commas. */
 export const asList = (value: Value | undefined): string[] =>
-  (typeof value === "string" ? value.split(",") : (value ?? [])).map((one) => one.trim()).filter(Boolean);
+  (typeof value === "string" ? value.split(",") : (value ?? [])).map((part) => part.trim()).filter(Boolean);
 export const asText = (value: Value | undefined): string =>
   (typeof value === "string" ? value : (value ?? []).join(", ")).replace(/\s+/g, " ").trim();

@@ -5,7 +5,7 @@ import type { Ctx, Need, Result, Zz } from "zz";
 import { isInside } from "zz/text";
 import { FILE, realOf, type Skill } from "./find.ts";
 import { filesAt, install } from "./install.ts";
-import { activeSkills, activeTexts, catalogue, type Skills, skillNamed, usable } from "./prompt.ts";
+import { activeSkills, activeTexts, catalogue, type SkillsPlugin, skillNamed, usable } from "./prompt.ts";
 
 export const defaults = { list: 1_500, texts: 6_000, off: [] as string[] };
 const tokens = { type: "integer", minimum: 0, maximum: 1_000_000 };
@@ -24,20 +24,20 @@ const MAX_READ_CHARS = 50_000; // for one call of read_skill
 const HIDDEN = /(^|\/)\./;
 
 export default (zz: Zz<typeof defaults>) => {
-  const all: Skills = { zz, state: zz.state({ on: [] as string[] }), known: new Map() };
+  const plugin: SkillsPlugin = { zz, state: zz.state({ on: [] as string[] }), cache: new Map() };
   const group = "conversation";
-  zz.layer({ name: "skills", slot: "memory", budget: zz.config.list + 100, text: (ctx) => catalogue(all, ctx) });
+  zz.layer({ name: "skills", slot: "memory", budget: zz.config.list + 100, text: (ctx) => catalogue(plugin, ctx) });
   zz.layer({
     name: "active-skills",
     slot: "turn",
     budget: zz.config.texts + 200,
-    text: (ctx) => activeTexts(all, ctx),
+    text: (ctx) => activeTexts(plugin, ctx),
   });
   zz.tool({
     name: "list_skills",
     description: "List the skills: names, what each is for, and which are in use.",
     aliases: ["self_list_skills"],
-    run: (_, ctx) => list(all, ctx),
+    run: (_, ctx) => list(plugin, ctx),
   });
   zz.tool({
     name: "read_skill",
@@ -45,18 +45,18 @@ export default (zz: Zz<typeof defaults>) => {
     description: "Read a skill's instructions, or another file of its folder.",
     params: { name: "string the skill", file: "string? relative to the skill's folder" },
     needs: ({ name, file }, ctx) => {
-      const skill = skillNamed(all, name, ctx);
-      const at = realOf(path.resolve(skill.folder, file ?? FILE));
-      return at && isInside(realOf(skill.folder)!, at) ? { read: [needOf(skill, at, ctx)] } : {};
+      const skill = skillNamed(plugin, name, ctx);
+      const skillFile = realOf(path.resolve(skill.folder, file ?? FILE));
+      return skillFile && isInside(realOf(skill.folder)!, skillFile) ? { read: [needOf(skill, skillFile, ctx)] } : {};
     },
-    run: ({ name, file }, ctx) => read(skillNamed(all, name, ctx), file, ctx),
+    run: ({ name, file }, ctx) => read(skillNamed(plugin, name, ctx), file, ctx),
   });
-  install(zz, all.known);
+  install(zz, plugin.cache);
   zz.command({
     name: "skills",
     description: "list the skills, where they come from and which are in use",
     group,
-    run: async (_, ctx) => ctx.note((await list(all, ctx)).text),
+    run: async (_, ctx) => ctx.note((await list(plugin, ctx)).text),
   });
   zz.command({
     name: "skill",
@@ -67,14 +67,14 @@ export default (zz: Zz<typeof defaults>) => {
       "/skill release-notes off": "stop using it",
     },
     group,
-    complete: (typed, ctx) => usable(all, ctx).skills.filter(({ name }) => name.startsWith(typed)),
-    run: (rest, ctx) => ctx.note(switchSkill(all, rest, ctx)),
+    complete: (typed, ctx) => usable(plugin, ctx).skills.filter(({ name }) => name.startsWith(typed)),
+    run: (typed, ctx) => ctx.note(switchSkill(plugin, typed, ctx)),
   });
 };
 
-async function list(all: Skills, ctx: Ctx): Promise<Result> {
-  const { skills, broken } = usable(all, ctx);
-  const active = new Map((await activeSkills(all, ctx)).map(({ skill, why }) => [skill.name, why]));
+async function list(plugin: SkillsPlugin, ctx: Ctx): Promise<Result> {
+  const { skills, broken } = usable(plugin, ctx);
+  const active = new Map((await activeSkills(plugin, ctx)).map(({ skill, reason }) => [skill.name, reason]));
   const data = skills.map(({ name, description, triggers, from, folder }) => ({
     name,
     description,
@@ -84,26 +84,26 @@ async function list(all: Skills, ctx: Ctx): Promise<Result> {
     active: active.has(name),
   }));
   const lines = skills.map(({ name, description, from, folder }) => {
-    const why = active.get(name);
-    return `${why ? "*" : " "} ${name}: ${description} (${from}, ${folder}${why ? `; in use: ${why}` : ""})`;
+    const reason = active.get(name);
+    return `${reason ? "*" : " "} ${name}: ${description} (${from}, ${folder}${reason ? `; in use: ${reason}` : ""})`;
   });
-  const wrong = broken.map(({ name, file, why }) => `! ${name}: left out, since ${why} (${file})`);
+  const wrong = broken.map(({ name, file, problem }) => `! ${name}: left out, since ${problem} (${file})`);
   return { text: [...lines, ...wrong].join("\n") || "There are no skills.", data };
 }
 
 /** /skill: `NAME` puts a skill in force, `NAME off` ends that. */
-function switchSkill(all: Skills, rest: string, ctx: Ctx): string {
-  const [name = "", word] = rest.trim().split(/\s+/);
+function switchSkill(plugin: SkillsPlugin, typed: string, ctx: Ctx): string {
+  const [name = "", word] = typed.trim().split(/\s+/);
   if (!name) return "Name a skill: /skill NAME uses one, /skill NAME off stops it. /skills lists them.";
-  const others = all.state.on.filter((one) => one !== name);
+  const others = plugin.state.on.filter((active) => active !== name);
   if (word === "off") {
-    const was = others.length < all.state.on.length;
-    all.state.on = others;
+    const was = others.length < plugin.state.on.length;
+    plugin.state.on = others;
     return was ? `Skill '${name}' is no longer in use.` : `Skill '${name}' was not in use.`;
   }
   if (word) throw new Error(`Cannot run '/skill ${word}': use /skill NAME, or /skill NAME off.`);
-  skillNamed(all, name, ctx);
-  all.state.on = [...others, name];
+  skillNamed(plugin, name, ctx);
+  plugin.state.on = [...others, name];
   return `Skill '${name}' is in use for this conversation. /skill ${name} off stops it.`;
 }
 
@@ -117,19 +117,19 @@ function needOf({ from, folder }: Skill, file: string, { permissions }: Ctx): Ne
 
 async function read({ name, folder }: Skill, file: string | undefined, { files }: Ctx): Promise<Result> {
   const top = realOf(folder)!;
-  const at = realOf(path.resolve(folder, file ?? FILE));
-  const has = filesAt(top).map((one) => path.relative(top, one));
-  const refuse = (why: string) => new Error(`Cannot read '${file ?? FILE}' of skill '${name}': ${why}`);
-  if (!at) throw refuse(`no such file. It has: ${has.join(", ")}.`);
-  if (!isInside(top, at)) throw refuse("it is outside of the skill's folder. Name a file in it.");
-  const { text, bytes } = await files.read(at);
+  const absolutePath = realOf(path.resolve(folder, file ?? FILE));
+  const has = filesAt(top).map((file) => path.relative(top, file));
+  const refuse = (reason: string) => new Error(`Cannot read '${file ?? FILE}' of skill '${name}': ${reason}`);
+  if (!absolutePath) throw refuse(`no such file. It has: ${has.join(", ")}.`);
+  if (!isInside(top, absolutePath)) throw refuse("it is outside of the skill's folder. Name a file in it.");
+  const { text, bytes } = await files.read(absolutePath);
   if (bytes.subarray(0, 8_192).includes(0)) throw refuse("it is not text. Choose a text file.");
   const shown =
     text.length > MAX_READ_CHARS
       ? `${text.slice(0, MAX_READ_CHARS)}\n[${text.length - MAX_READ_CHARS} more characters left out]`
       : text;
-  const others = has.filter((one) => one !== FILE);
-  const more =
+  const others = has.filter((file) => file !== FILE);
+  const othersNote =
     file === undefined && others.length ? `\n\n[Other files of it, for read_skill: ${others.join(", ")}]` : "";
-  return { text: shown.trimEnd() + more, data: { name, file: file ?? FILE, folder } };
+  return { text: shown.trimEnd() + othersNote, data: { name, file: file ?? FILE, folder } };
 }

@@ -4,7 +4,7 @@ import fs from "node:fs";
 import path from "node:path";
 import type { Ctx, Zz } from "zz";
 import { isInside, plural } from "zz/text";
-import { FILE, findSkills, foldersOf, type Known, NAME, namesIn, realOf, skillOf } from "./find.ts";
+import { FILE, findSkills, foldersOf, NAME, namesIn, realOf, type SkillCache, skillOf } from "./find.ts";
 
 const MAX_FILES = 100; // of a skill
 const DIFF_LINES = 150; // a diff with no more than these is always shown whole
@@ -12,7 +12,7 @@ const MAX_LINE_CHARS = 4_000; // a question shows only the ends of longer lines
 
 type Args = { name: string; content?: string | undefined; path?: string | undefined; where?: string | undefined };
 
-export function install(zz: Zz, known: Known): void {
+export function install(zz: Zz, cache: SkillCache): void {
   zz.tool({
     name: "install_skill",
     description:
@@ -25,8 +25,8 @@ export function install(zz: Zz, known: Known): void {
       where: "string? home (for every project; unless you say otherwise) or project",
     },
     changes: true,
-    needs: ({ path: given }, { root }) => (given ? { read: filesAt(path.resolve(root, given)) } : {}),
-    run: (args, ctx) => add(args, ctx, known),
+    needs: ({ path: source }, { root }) => (source ? { read: filesAt(path.resolve(root, source)) } : {}),
+    run: (args, ctx) => add(args, ctx, cache),
   });
   zz.tool({
     name: "uninstall_skill",
@@ -34,7 +34,7 @@ export function install(zz: Zz, known: Known): void {
     aliases: ["self_uninstall_skill"],
     params: { name: "string the skill" },
     changes: true,
-    run: ({ name }, ctx) => remove(name, ctx, known),
+    run: ({ name }, ctx) => remove(name, ctx, cache),
   });
   // A question cuts a long diff, but the person must see every line of a skill.
   zz.wrap("preview", async (input, next) => {
@@ -47,43 +47,49 @@ export function install(zz: Zz, known: Known): void {
   });
 }
 
-async function add({ name, content, path: given, where = "home" }: Args, ctx: Ctx, known: Known): Promise<string> {
-  const refuse = (why: string) => new Error(`Cannot install skill '${name}': ${why}`);
+async function add(
+  { name, content, path: source, where = "home" }: Args,
+  ctx: Ctx,
+  cache: SkillCache,
+): Promise<string> {
+  const refuse = (reason: string) => new Error(`Cannot install skill '${name}': ${reason}`);
   if (!NAME.test(name)) throw refuse("letters, digits, - and _ make a name, at most 64. Choose another.");
   if (where !== "home" && where !== "project") throw refuse(`'${where}' is not a place. Use home or project.`);
-  if ((content === undefined) === (given === undefined)) throw refuse("it needs either content or path. Give one.");
+  if ((content === undefined) === (source === undefined)) throw refuse("it needs either content or path. Give one.");
   const texts = new Map<string, string>(content === undefined ? [] : [[FILE, content]]);
-  const left: string[] = [];
-  if (given !== undefined) {
-    const top = path.resolve(ctx.root, given);
+  const binaryFiles: string[] = [];
+  if (source !== undefined) {
+    const top = path.resolve(ctx.root, source);
     const isFolder = fs.statSync(top, { throwIfNoEntry: false })?.isDirectory();
     for (const file of filesAt(top)) {
       const { text, bytes } = await ctx.files.read(file);
       const inside = isFolder ? path.relative(top, file) : FILE;
-      if (bytes.includes(0)) left.push(inside);
+      if (bytes.includes(0)) binaryFiles.push(inside);
       else texts.set(inside, text);
     }
   }
   const main = texts.get(FILE);
-  if (main === undefined) throw refuse(`there is no ${FILE} in '${given}'. Add it.`);
+  if (main === undefined) throw refuse(`there is no ${FILE} in '${source}'. Add it.`);
   for (const [file, text] of texts)
     if (text.split("\n").some((line) => line.length > MAX_LINE_CHARS))
       throw refuse(`${file} has a line of more than ${MAX_LINE_CHARS} characters, which cannot be shown. Break it.`);
   const named = readable(main);
   if (named !== name) throw refuse(`its front matter names it '${named}'. Use one name for both.`);
   const parent = foldersOf(ctx).find(([from]) => from === where)![1];
-  const { skills } = findSkills(ctx, known);
+  const { skills } = findSkills(ctx, cache);
   const present = skills.find((skill) => skill.name === name);
   const folder = present?.from === where ? present.folder : path.join(parent, name);
   for (const [file, text] of texts) await ctx.files.write(path.join(folder, file), text);
-  const said = [
+  const sentences = [
     `Installed skill '${name}' in ${folder} (${plural(texts.size, "file")}). read_skill reads it; the next conversation lists it.`,
-    ...(left.length ? [`Left out, since only text can be shown before it is asked for: ${left.join(", ")}.`] : []),
+    ...(binaryFiles.length
+      ? [`Left out, since only text can be shown before it is asked for: ${binaryFiles.join(", ")}.`]
+      : []),
     ...(present?.from === "project" && where === "home"
       ? ["Here the project's skill of that name goes before it."]
       : []),
   ];
-  return said.join("\n");
+  return sentences.join("\n");
 
   function readable(text: string): string {
     try {
@@ -95,10 +101,10 @@ async function add({ name, content, path: given, where = "home" }: Args, ctx: Ct
 }
 
 /** Removes a skill. If its folder is a link, the link is removed, but not its target. */
-async function remove(name: string, ctx: Ctx, known: Known): Promise<string> {
-  const { skills, broken } = findSkills(ctx, known);
-  const found = skills.find((skill) => skill.name === name);
-  const folder = found?.folder ?? brokenFolder();
+async function remove(name: string, ctx: Ctx, cache: SkillCache): Promise<string> {
+  const { skills, broken } = findSkills(ctx, cache);
+  const installed = skills.find((skill) => skill.name === name);
+  const folder = installed?.folder ?? brokenFolder();
   if (!folder) throw new Error(`Cannot uninstall skill '${name}': there is none. list_skills lists them.`);
   const isLink = fs.lstatSync(folder).isSymbolicLink();
   const files = isLink ? [folder] : filesAt(folder);
@@ -106,27 +112,27 @@ async function remove(name: string, ctx: Ctx, known: Known): Promise<string> {
   return `Uninstalled skill '${name}' from ${folder} (${isLink ? "a link" : plural(files.length, "file")}).`;
 
   function brokenFolder(): string | undefined {
-    const file = broken.find((one) => one.name === name)?.file;
+    const file = broken.find((skill) => skill.name === name)?.file;
     return file && path.dirname(file);
   }
 }
 
 /** A file, or all files of a folder, except what links lead to outside of it. */
 export function filesAt(top: string): string[] {
-  const found: string[] = [];
+  const files: string[] = [];
   const real = realOf(top);
   if (!real || !fs.statSync(real).isDirectory()) return [top];
   walk(top);
-  return found;
+  return files;
 
   function walk(folder: string): void {
     for (const name of namesIn(folder)) {
       const file = path.join(folder, name);
-      const at = realOf(file);
-      if (!at || !isInside(real!, at) || name === "node_modules") continue;
+      const realFile = realOf(file);
+      if (!realFile || !isInside(real!, realFile) || name === "node_modules") continue;
       if (fs.lstatSync(file).isDirectory()) walk(file);
-      else if (fs.statSync(file).isFile()) found.push(file);
-      if (found.length > MAX_FILES)
+      else if (fs.statSync(file).isFile()) files.push(file);
+      if (files.length > MAX_FILES)
         throw new Error(`Cannot use '${top}': it holds more than ${MAX_FILES} files. Name a smaller one.`);
     }
   }

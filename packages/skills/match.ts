@@ -16,7 +16,9 @@ export async function calledSkills<S extends Pick<Skill, "name" | "triggers">>(
   if (!text.trim()) return [];
   const exact = skills.filter((skill) => phrasesOf(skill).some((phrase) => containsPhrase(text, phrase)));
   const words = wordsOf(text);
-  const near = skills.filter((skill) => !exact.includes(skill) && phrasesOf(skill).some((one) => mayMatch(words, one)));
+  const near = skills.filter(
+    (skill) => !exact.includes(skill) && phrasesOf(skill).some((phrase) => mayMatch(words, phrase)),
+  );
   if (!near.length) return exact;
   const { default: Fuse } = await import("fuse.js");
   const fuse = new Fuse(words, { threshold: 0.2, distance: 10, includeScore: false });
@@ -24,7 +26,7 @@ export async function calledSkills<S extends Pick<Skill, "name" | "triggers">>(
     wordsOf(phrase).every((word) => words.includes(word) || fuse.search(word).some(({ item }) => isNear(word, item)));
   return [
     ...exact,
-    ...near.filter((skill) => phrasesOf(skill).some((one) => mayMatch(words, one) && isNearlySaid(one))),
+    ...near.filter((skill) => phrasesOf(skill).some((phrase) => mayMatch(words, phrase) && isNearlySaid(phrase))),
   ];
 }
 
@@ -39,8 +41,8 @@ function containsPhrase(text: string, phrase: string): boolean {
   const words = phrase.normalize("NFKC").trim();
   const [begin = ""] = words.split(/\s/);
   if (!begin || !text.toLowerCase().includes(begin.toLowerCase())) return false;
-  const bound = (at: string, sign: string) =>
-    new RegExp(LETTER, "u").test(at) && !UNSPACED.test(at) ? `(?${sign}${LETTER})` : "";
+  const bound = (edge: string, sign: string) =>
+    new RegExp(LETTER, "u").test(edge) && !UNSPACED.test(edge) ? `(?${sign}${LETTER})` : "";
   const [first = "", last = ""] = [[...words][0], [...words].at(-1)];
   const inner = words
     .split(/\s+/)
@@ -56,14 +58,17 @@ const wordsOf = (text: string): string[] => text.toLowerCase().match(/[\p{L}\p{N
  * is long.
  */
 const mayMatch = (words: string[], phrase: string): boolean => {
-  const own = wordsOf(phrase);
-  return own.some(isLong) && own.every((word) => words.some((said) => said === word || isNear(word, said)));
+  const phraseWords = wordsOf(phrase);
+  return (
+    phraseWords.some(isLong) &&
+    phraseWords.every((word) => words.some((messageWord) => messageWord === word || isNear(word, messageWord)))
+  );
 };
 const isLong = (word: string): boolean => word.length >= MIN_FUZZY_CHARS;
 
 /** Long enough, with the same beginning, a similar length, and the same digits: python2 is not a misspelt python3. */
-const isNear = (word: string, said: string): boolean =>
+const isNear = (word: string, messageWord: string): boolean =>
   isLong(word) &&
-  word.slice(0, 2) === said.slice(0, 2) &&
-  Math.abs(word.length - said.length) <= 2 &&
-  word.replace(/\D/g, "") === said.replace(/\D/g, "");
+  word.slice(0, 2) === messageWord.slice(0, 2) &&
+  Math.abs(word.length - messageWord.length) <= 2 &&
+  word.replace(/\D/g, "") === messageWord.replace(/\D/g, "");

@@ -21,8 +21,8 @@ export async function askFor(schema: JsonSchema, request: ChatRequest, next: Nex
   const spent: (Usage | undefined)[] = [];
   const send = recordingUsage(next, spent);
   let asked: ChatRequest = { ...request, system: [request.system, words].filter(Boolean).join("\n\n"), schema };
-  for (let left = TRIES_AGAIN; ; left--) {
-    const reply = await whole(asked, shape, send);
+  for (let tries = TRIES_AGAIN; ; tries--) {
+    const reply = await completed(asked, shape, send);
     const cost = spent.some(Boolean) && { usage: sumUsage(spent) };
     if (reply.calls.length && asked.tools.length) return { ...reply, ...cost };
     if (reply.finish === "refusal") throw fault(`The model refused to answer: ${reply.text}`);
@@ -30,22 +30,25 @@ export async function askFor(schema: JsonSchema, request: ChatRequest, next: Nex
       throw fault("The provider's content filter withheld the answer. Put the question differently.", { exit: 3 });
     const { value, json, wrong } = await readJson(reply.text, shape);
     if (!wrong) return { ...reply, ...cost, text: compact(json!, value), data: value, finish: "stop" };
-    const why = reply.finish === "length" ? `${wrong}, for the output limit cut it off` : wrong;
-    if (!left) throw fault(`${unfit(why)}${reply.text.trim() && ` The last answer was:\n${reply.text}`}`);
+    const reason = reply.finish === "length" ? `${wrong}, for the output limit cut it off` : wrong;
+    if (!tries) throw fault(`${unfit(reason)}${reply.text.trim() && ` The last answer was:\n${reply.text}`}`);
     asked = {
       ...asked,
       tools: [], // only the form of the answer must change
       messages: [
         ...request.messages,
         { role: "assistant", text: reply.text, ...(reply.model && { model: reply.model }) },
-        { role: "user", text: `That does not fit: ${why}. Answer again, with nothing but JSON that fits the schema.` },
+        {
+          role: "user",
+          text: `That does not fit: ${reason}. Answer again, with nothing but JSON that fits the schema.`,
+        },
       ],
     };
   }
 }
 
-const unfit = (why: string): string =>
-  `The answer does not fit the schema, after ${TRIES_AGAIN + 1} tries: ${why}. Ask for less, or another model.`;
+const unfit = (reason: string): string =>
+  `The answer does not fit the schema, after ${TRIES_AGAIN + 1} tries: ${reason}. Ask for less, or another model.`;
 
 /** Records the usage of each request. A server that does not know schemas is asked again in words alone. */
 function recordingUsage(next: Next, spent: (Usage | undefined)[]): Next {
@@ -65,19 +68,19 @@ function inWords({ schema: _, ...request }: ChatRequest): ChatRequest {
 }
 
 /** Completes an answer that the output limit cut. Asks for the rest without the schema, whose mode would start over. */
-async function whole(request: ChatRequest, schema: JsonSchema, send: Next): Promise<Reply> {
+async function completed(request: ChatRequest, schema: JsonSchema, send: Next): Promise<Reply> {
   let reply = await send(request);
-  for (let more = CONTINUATIONS; more && (await isCut(reply, schema)); more--) {
+  for (let remaining = CONTINUATIONS; remaining && (await isCut(reply, schema)); remaining--) {
     const { text } = reply;
-    const rest = await send({
+    const continued = await send({
       ...inWords(request),
       tools: [],
       messages: [...request.messages, { role: "assistant", text }, { role: "user", text: CONTINUE }],
     });
-    const joined = [text + rest.text, joinHalves(text, rest.text), rest.text];
-    const read = await Promise.all(joined.map((one) => readJson(one, schema)));
+    const joined = [text + continued.text, joinHalves(text, continued.text), continued.text];
+    const read = await Promise.all(joined.map((text) => readJson(text, schema)));
     const fits = read.findIndex(({ wrong }) => !wrong);
-    reply = { ...rest, calls: [], text: joined[Math.max(0, fits)]! };
+    reply = { ...continued, calls: [], text: joined[Math.max(0, fits)]! };
   }
   return reply;
 }
@@ -94,7 +97,7 @@ function compact(json: string, value: unknown): string {
 /** JSON on one line, or indented. Numbers stay as written, since JSON.parse would change 12345678901234567890. */
 export function laidOut(json: string, indent = 0): string {
   const { rawJSON } = JSON as unknown as { rawJSON?: (text: string) => unknown };
-  const exact = (_: string, one: unknown, how?: { source?: string }) =>
-    typeof one === "number" && how?.source && rawJSON ? rawJSON(how.source) : one;
+  const exact = (_: string, part: unknown, context?: { source?: string }) =>
+    typeof part === "number" && context?.source && rawJSON ? rawJSON(context.source) : part;
   return JSON.stringify(JSON.parse(json, exact as (key: string, value: unknown) => unknown), null, indent);
 }

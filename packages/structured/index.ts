@@ -85,8 +85,8 @@ function addTemplateFlags(zz: Zz, wanted: Wanted): void {
     group: "asking",
     value: "NAME",
     description: "ask with a prompt file, or with what --save kept",
-    async set(given, ctx) {
-      const template = templateNamed(String(given), ctx);
+    async set(name, ctx) {
+      const template = templateNamed(String(name), ctx);
       wanted.template = template;
       return { line: await (await import("./templates.ts")).lineOf(template, wanted) };
     },
@@ -115,14 +115,14 @@ function addTemplateFlags(zz: Zz, wanted: Wanted): void {
 }
 
 function templateNamed(name: string, { about }: Ctx): Template {
-  const all = about.commands.filter(({ template }) => template);
-  const found = all.find((command) => command.name === name);
+  const templates = about.commands.filter(({ template }) => template);
+  const found = templates.find((command) => command.name === name);
   if (found) return { ...found.template!, name };
   throw usage(
     `Cannot use the template '${name}': ${unknown(
       "template",
       name,
-      all.map((command) => command.name),
+      templates.map((command) => command.name),
     )}`,
   );
 }

@@ -9,8 +9,8 @@ export type JsonSchema = Record<string, unknown>;
 const MAX_FILE_BYTES = 1024 * 1024;
 
 /** The schema that a text names as a file, contains as JSON, or describes in the short form. */
-export async function readSchema(given: string, folder: string): Promise<JsonSchema> {
-  const text = given.trim();
+export async function readSchema(typed: string, folder: string): Promise<JsonSchema> {
+  const text = typed.trim();
   if (!text) throw usage("Flag --schema has an empty value. Give it a file, a JSON Schema, or names: 'name, age int'.");
   if (text.startsWith("{")) return checked(parsed(text, "Cannot use --schema"), "Cannot use --schema");
   const file = fileNamed(text, folder);
@@ -97,17 +97,17 @@ export function shortForm(text: string): JsonSchema {
   const properties: Record<string, JsonSchema> = {};
   const required: string[] = [];
   for (const field of fieldsOf(text)) {
-    const [, name, said, optional, after, inside] = FIELD.exec(field) ?? [];
+    const [, name, typeText, optional, after, inside] = FIELD.exec(field) ?? [];
     if (!name)
       throw usage(
         `Cannot use --schema: '${field}' is not a field. Write a name, a type and what it means: age int (in years).`,
       );
     if (Object.hasOwn(properties, name))
       throw usage(`Cannot use --schema: '${name}' stands there twice. Leave one out.`);
-    const [, alone, alsoOptional] = (!said && TYPE_ALONE.exec(after ?? "")) || [];
+    const [, alone, alsoOptional] = (!typeText && TYPE_ALONE.exec(after ?? "")) || [];
     const isType = alone !== undefined && Object.hasOwn(TYPES, alone.split(/\s/)[0]!);
     const description = (isType ? "" : (after ?? inside ?? "")).trim();
-    properties[name] = { ...typeOf(name, said ?? (isType ? alone : "text")), ...(description && { description }) };
+    properties[name] = { ...typeOf(name, typeText ?? (isType ? alone : "text")), ...(description && { description }) };
     if (!optional && !(isType && alsoOptional)) required.push(name);
   }
   return { type: "object", properties, required, additionalProperties: false };
@@ -127,8 +127,8 @@ function fieldsOf(text: string): string[] {
   return lines.map(oneLine).filter(Boolean);
 }
 
-function typeOf(name: string, said: string): JsonSchema {
-  const [word = "", , inner] = said.split(/\s+/);
+function typeOf(name: string, typeText: string): JsonSchema {
+  const [word = "", , inner] = typeText.split(/\s+/);
   for (const one of [word, inner])
     if (one !== undefined && !Object.hasOwn(TYPES, one))
       throw usage(`Cannot use --schema: '${name}' cannot be read, since ${unknown("type", one, Object.keys(TYPES))}`);
@@ -166,16 +166,19 @@ export function isImpossible(schema: any, root: unknown, above: readonly unknown
   if (schema === false) return true;
   if (!isObject(schema)) return false;
   if (above.includes(schema)) return true;
-  const inner = (one: unknown) => isImpossible(one, root, [...above, schema]);
+  const inner = (part: unknown) => isImpossible(part, root, [...above, schema]);
   const list = (word: string) => (Array.isArray(schema[word]) ? (schema[word] as any[]) : []);
   const { properties = {}, additionalProperties, patternProperties, items } = schema as any;
   const types = typesOf(schema);
-  const only = (type: string) => types.every((one) => one === type || (type === "number" && one === "integer"));
+  const only = (type: string) => types.every((name) => name === type || (type === "number" && name === "integer"));
 
   if (typeof schema.$ref === "string" && inner(target(root, schema.$ref))) return true;
-  const all = list("allOf").map(typesOf);
+  const typeLists = list("allOf").map(typesOf);
   if (
-    !all.reduce((left, more) => left.filter((one: string) => more.some((two: string) => agree(one, two))), types).length
+    !typeLists.reduce(
+      (common, types) => common.filter((type: string) => types.some((two: string) => agree(type, two))),
+      types,
+    ).length
   )
     return true;
   if (list("allOf").some(inner)) return true;
@@ -183,7 +186,8 @@ export function isImpossible(schema: any, root: unknown, above: readonly unknown
   const values = "const" in schema ? [schema.const] : list("enum");
   if (("const" in schema || "enum" in schema) && !values.some((value) => types.some((type) => hasType(type, value))))
     return true;
-  for (const [type, least, most] of PAIRS) if (only(type) && Number(schema[least]) > Number(schema[most])) return true;
+  for (const [type, least, maximum] of PAIRS)
+    if (only(type) && Number(schema[least]) > Number(schema[maximum])) return true;
   if (only("array") && Number(schema.minItems) > 0 && inner(items)) return true;
   const isShut = additionalProperties === false && !patternProperties;
   const missing = (name: string) => (Object.hasOwn(properties, name) ? inner(properties[name]) : isShut);
@@ -191,8 +195,8 @@ export function isImpossible(schema: any, root: unknown, above: readonly unknown
 }
 
 const typesOf = (schema: any): string[] => (schema?.type === undefined ? NAMES : [schema.type].flat());
-const agree = (one: string, two: string): boolean =>
-  one === two || (one === "integer" && two === "number") || (one === "number" && two === "integer");
+const agree = (type: string, two: string): boolean =>
+  type === two || (type === "integer" && two === "number") || (type === "number" && two === "integer");
 function hasType(type: string, value: unknown): boolean {
   if (type === "integer") return Number.isInteger(value);
   if (type === "null") return value === null;

@@ -73,9 +73,9 @@ export async function save(name: string, { about }: Ctx, { words, values }: Type
   } catch (error) {
     throw fault(`${refused}: ${errnoSentence(error) || (error as Error).message}`);
   }
-  const left = [...values.keys()].filter((flag) => !KEPT.includes(flag) && !OF_THIS_RUN.includes(flag));
-  const note = left.length ? ` Not kept: ${left.map((flag) => `--${flag}`).join(", ")}.` : "";
-  return { text: `Saved as ${file}. zz -t ${name} asks with it.${note}`, data: { name, file, left } };
+  const notKept = [...values.keys()].filter((flag) => !KEPT.includes(flag) && !OF_THIS_RUN.includes(flag));
+  const note = notKept.length ? ` Not kept: ${notKept.map((flag) => `--${flag}`).join(", ")}.` : "";
+  return { text: `Saved as ${file}. zz -t ${name} asks with it.${note}`, data: { name, file, left: notKept } };
 }
 
 /** The template's front matter: a row for each flag that is kept. */
@@ -85,12 +85,12 @@ async function headOf(values: Typed["values"], { schema, extract }: Wanted): Pro
     pair.slice(0, pair.indexOf("=")),
     jsonOrText(pair.slice(pair.indexOf("=") + 1)),
   ]);
-  const [model, system, said] = [texts("model").at(-1), texts("system").at(-1), texts("schema").at(-1)];
+  const [model, system, schemaText] = [texts("model").at(-1), texts("system").at(-1), texts("schema").at(-1)];
   const tools = values.has("no-tools") ? "none" : texts("tool").join(", ");
   const rows: [string, string | undefined][] = [
     ["model", model],
     ["system", system && JSON.stringify(system)],
-    ["schema", schema && (await schemaRow(schema, said ?? ""))],
+    ["schema", schema && (await schemaRow(schema, schemaText ?? ""))],
     ["extract", extract],
     ["options", options.length ? JSON.stringify(Object.fromEntries(options)) : undefined],
     ["tools", tools],
@@ -99,9 +99,9 @@ async function headOf(values: Typed["values"], { schema, extract }: Wanted): Pro
 }
 
 /** The schema as the person wrote it, if that was one line; the schema itself if they named a file. */
-async function schemaRow(schema: JsonSchema, said: string): Promise<string> {
-  const again = said.includes("\n") ? undefined : await inlineSchema(said).catch(() => undefined);
-  return JSON.stringify(again) === JSON.stringify(schema) ? said.trim() : JSON.stringify(schema);
+async function schemaRow(schema: JsonSchema, schemaText: string): Promise<string> {
+  const again = schemaText.includes("\n") ? undefined : await inlineSchema(schemaText).catch(() => undefined);
+  return JSON.stringify(again) === JSON.stringify(schema) ? schemaText.trim() : JSON.stringify(schema);
 }
 
 /** Reads a schema, but never from a file, since the template may come from a project. */

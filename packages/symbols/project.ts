@@ -366,6 +366,15 @@ export const deniesReading = ({ permissions }: Ctx): boolean =>
 export const mayRead = ({ permissions }: Ctx, name: string): boolean =>
   permissions.judge("read", name).verdict === "allow";
 
+/** The same, for one answer: each file is judged once. */
+export function readability(ctx: Ctx): (file: string) => boolean {
+  const known = new Map<string, boolean>();
+  return (file) => {
+    if (!known.has(file)) known.set(file, mayRead(ctx, file));
+    return known.get(file)!;
+  };
+}
+
 function bar(done: number, all: number): string {
   const part = all ? done / all : 1;
   const drawn = `${"=".repeat(Math.round(part * 10))}>`.padEnd(11, "-");

@@ -54,13 +54,25 @@ const HOLDERS: [closer: string, opener: string][] = [
 const TAG = /<([a-z][\w-]{0,30})(?:\s[^<>\n]{0,100})?>/g;
 const WRAPPER = /^(answer|response|assistant|actions?|tools?|xml|json|function_calls?|tool_calls?|think|thinking)$/;
 /** A quotation that opens on the line of the call and has not closed. */
-const OPEN_QUOTE = /^[^"{}[\]\n]*("[^"{}[\]\n]*"[^"{}[\]\n]*)*"[^"{}[\]\n]*$|“[^”\n]*$|«[^»\n]*$/;
+const OPEN_QUOTE = /^[^"{}[\]\n]*("[^"{}[\]\n]*"[^"{}[\]\n]*)*"[^"{}[\]\n]*$|«[^»\n]*$|(?:^|[\s(])»(?!\s)[^«\n]*$/;
+/** Quotation marks that open differently from how they close, so that a quotation may go over several lines. */
+const QUOTATIONS = ["“”", "„“", "„”", "‟”", "‚‘", "‹›", "「」", "『』", "《》", "〝〞"];
+/** A line at a shell's prompt that prints a text: what follows is that text. */
+const PRINTS =
+  /^\s{0,20}(?:[\w.@:~/-]{0,40}[$%❯#]|PS>)\s{1,5}(?:cat|bat|head|tail|less|more|type|sed|grep|rg|curl|wget|git (?:show|diff|log))\s/;
+/** A quotation in Markdown goes on in the next line, also without its sign. */
+const LEADS_QUOTED = /^\s{0,3}>.{0,500}[:：]\s{0,5}$/;
+/** A template string of code that has not closed. */
+const OPEN_TEMPLATE = /(?:[=(,+]|\breturn)\s{0,5}`[^`]{0,2000}$/;
 const HOLDER_LOOK = 2_000; // characters on either side
 
 /** Whether the call stands between the two ends of what holds texts of others, or in tags that are not for calls. */
 function isHeld(text: string, start: number, end: number): boolean {
   const [before, after] = [text.slice(Math.max(0, start - HOLDER_LOOK), start), text.slice(end, end + HOLDER_LOOK)];
   if (before.split('"""').length % 2 === 0 && after.includes('"""')) return true;
+  if (OPEN_TEMPLATE.test(before) && after.includes("`")) return true;
+  const isOpen = ([opener, closer]: string) => before.lastIndexOf(opener!) > before.lastIndexOf(closer!);
+  if (QUOTATIONS.some((pair) => isOpen(pair) && after.includes(pair[1]!))) return true;
   const tags = new Map(
     [...before.matchAll(TAG)].flatMap(([tag, name]) => (WRAPPER.test(name!) ? [] : [[`</${name}>`, tag] as const])),
   );
@@ -87,12 +99,19 @@ export function talkIn(text: string, start: number, end: number): "example" | "s
     .split("\n")[0]!
     .replace(/^\s{0,20}<\/?[|\w:]{1,40}>/, "")
     .trim();
-  const said = before.trimEnd().split("\n").at(-1)!; // the line that leads to it
+  const lead = before.trimEnd().split("\n").at(-1)!;
+  const said = /^\s{0,3}>/.test(lead) && /\n\s*\n\s*$/.test(before) ? "" : lead; // a quotation that ended leads to nothing
   const sentence = said.split(/[.!?…。！？}\]>]\s/).at(-1)!;
   const clause = sentence
     .replace(/[\s:：*_`]+$/, "")
     .split(/[,;:：]\s/)
     .at(-1)!;
+  const above =
+    before
+      .slice(0, before.length - line.length)
+      .split("\n")
+      .at(-2) ?? "";
+  if (PRINTS.test(above) || LEADS_QUOTED.test(above)) return "example";
   if (LEADER.test(line) || OPEN_QUOTE.test(line) || isHeld(text, start, end)) return "example";
   const isCutOff = !/[.!?:;…。！？)\]}>*"”]\s{0,20}$/.test(line) && isWords(rest);
   const goesOn = line.trim() !== "" && (isCutOff || /^[,;)]|^\.(\s|$)|^\?(\s|$)/.test(rest)); // after the call

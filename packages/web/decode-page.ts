@@ -23,19 +23,19 @@ function markdownOf(html: string, url: string): { text: string; title: string } 
 /** Finds the article. Readability takes the tree apart; a copy would take twice the memory. */
 function articleIn(document: any): { content?: any; title: string } {
   const { title } = document;
-  const all = lengthOf(document.body);
+  const wholeLength = lengthOf(document.body);
   const options = { charThreshold: 200, keepClasses: true, serializer: (node: any) => node };
   const article = new Readability(document, options).parse();
-  const isMost = (article?.length ?? 0) >= all * LEAST_SHARE;
+  const isMost = (article?.length ?? 0) >= wholeLength * LEAST_SHARE;
   return { title: oneLine(article?.title || title), ...(isMost && article?.content && { content: article.content }) };
 }
 
 /** The body without menus, headers and the like, unless they are most of it. */
 function bodyOf(html: string, url: string): any {
   const { body } = opened(html, url);
-  const all = lengthOf(body);
-  for (const one of body.querySelectorAll(AROUND)) one.remove();
-  return lengthOf(body) >= all * LEAST_SHARE ? body : opened(html, url).body;
+  const wholeLength = lengthOf(body);
+  for (const element of body.querySelectorAll(AROUND)) element.remove();
+  return lengthOf(body) >= wholeLength * LEAST_SHARE ? body : opened(html, url).body;
 }
 
 /** Parses a page, removes what is not visible, and makes its addresses absolute. */
@@ -43,18 +43,18 @@ function opened(html: string, url: string): any {
   const document: any = domino.createDocument(html);
   for (const list of [document.querySelectorAll("a"), document.body.children, document.body.attributes])
     Object.getPrototypeOf(list)[Symbol.iterator] ??= Array.prototype[Symbol.iterator];
-  for (const one of document.querySelectorAll(SILENT)) one.remove();
+  for (const element of document.querySelectorAll(SILENT)) element.remove();
   for (const one of document.querySelectorAll("[style]"))
     if (/display\s*:\s*none|visibility\s*:\s*hidden/i.test(one.getAttribute("style"))) one.remove();
   const base = document.querySelector("base[href]")?.getAttribute("href");
   const from = base && URL.canParse(base, url) ? new URL(base, url).href : url;
   for (const name of ["baseURI", "documentURI"]) Object.defineProperty(document, name, { value: from });
-  for (const one of document.querySelectorAll("a[href]"))
-    one.setAttribute("href", absolute(one.getAttribute("href"), from));
-  for (const one of document.querySelectorAll("img")) {
-    const src = one.getAttribute("src") ?? "";
-    if (!src || /^data:/i.test(src)) one.remove();
-    else one.setAttribute("src", absolute(src, from));
+  for (const link of document.querySelectorAll("a[href]"))
+    link.setAttribute("href", absolute(link.getAttribute("href"), from));
+  for (const image of document.querySelectorAll("img")) {
+    const src = image.getAttribute("src") ?? "";
+    if (!src || /^data:/i.test(src)) image.remove();
+    else image.setAttribute("src", absolute(src, from));
   }
   return document;
 }

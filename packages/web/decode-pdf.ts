@@ -18,4 +18,4 @@ async function textOf(bytes: Uint8Array): Promise<{ text: string; title: string 
   return { text: pages.join("\n\n"), title: typeof info.Title === "string" ? info.Title.trim() : "" };
 }
 
-const cannot = (why: string): Error => Object.assign(new Error(why), { sentence: true });
+const cannot = (reason: string): Error => Object.assign(new Error(reason), { sentence: true });

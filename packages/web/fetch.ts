@@ -61,12 +61,12 @@ export function openPages(zz: Zz<Config>): Pages {
     const { seconds, megabytes } = zz.config;
     const limit = zz.io.clock.limit(seconds * 1000);
     const signal = AbortSignal.any([ctx.signal, limit]);
-    const cannot = (why: string) => fault(`Cannot fetch '${url}': ${why}`);
+    const cannot = (reason: string) => fault(`Cannot fetch '${url}': ${reason}`);
     let last = url;
-    const via = (at: URL) => {
-      if (at.host !== url.host) throw new Moved(at);
-      last = at;
-      return reach(at, ctx.permissions, signal);
+    const via = (target: URL) => {
+      if (target.host !== url.host) throw new Moved(target);
+      last = target;
+      return reach(target, ctx.permissions, signal);
     };
     try {
       const headers = { accept: ACCEPT, "accept-encoding": "gzip, br" };
@@ -74,19 +74,19 @@ export function openPages(zz: Zz<Config>): Pages {
       const type = answer.headers.get("content-type") ?? "";
       if (/^(image|audio|video|font)\//i.test(type)) throw cannot(`it is ${type}, and holds no text.`);
       const { bytes, isCut, isBroken } = await beginning(answer, megabytes * MB, signal);
-      const kind = kindOf(type, bytes);
-      if (!kind) throw cannot(`it is ${type || "something"} that holds no text.`);
-      if (kind === "pdf" && isCut)
+      const contentKind = kindOf(type, bytes);
+      if (!contentKind) throw cannot(`it is ${type || "something"} that holds no text.`);
+      if (contentKind === "pdf" && isCut)
         throw cannot(`it is a PDF of more than ${Math.max(megabytes, MAX_PDF_BYTES / MB)} MB ("web.megabytes").`);
-      if (kind === "pdf" && isBroken) throw cannot("the reply broke off. Try again.");
+      if (contentKind === "pdf" && isBroken) throw cannot("the reply broke off. Try again.");
       const read = await textFrom(
-        { bytes, kind, type, url: last.href },
+        { bytes, kind: contentKind, type, url: last.href },
         Object.create(ctx, { signal: { value: signal } }),
       );
       const cut = [isCut && `Only the first ${megabytes} MB were read.`, isBroken && BROKEN, read.cut]
         .filter(Boolean)
         .join(" ");
-      const page = { ...read, url: last.href, kind, cut };
+      const page = { ...read, url: last.href, kind: contentKind, cut };
       return isBroken ? page : keep(page, url.href);
     } catch (error) {
       if (!limit.aborted || ctx.signal.aborted) throw error;
@@ -133,10 +133,10 @@ function mayReach(address: string, { host, hostname }: URL, permissions: Permiss
 
 function refusal(host: string, [first]: LookupAddress[]): Refused {
   const { address = "nowhere" } = first ?? {};
-  const what = whyNotPublic(address);
-  if (!what) return new Refused(`Refused: '${host}' leads to ${address}, which is denied.`);
+  const network = whyNotPublic(address);
+  if (!network) return new Refused(`Refused: '${host}' leads to ${address}, which is denied.`);
   const remedy = `The person may allow that address: --allow-net=${address.includes(":") ? `[${address}]` : address}.`;
-  return new Refused(`Refused: '${host}' leads to ${address}, which belongs to ${what}. ${remedy}`);
+  return new Refused(`Refused: '${host}' leads to ${address}, which belongs to ${network}. ${remedy}`);
 }
 
 const unknownHost = (host: string, { code }: NodeJS.ErrnoException): Fault =>
@@ -147,16 +147,16 @@ const unknownHost = (host: string, { code }: NodeJS.ErrnoException): Fault =>
 
 /** Reads the unpacked body up to a limit, which is higher for a PDF: a part of it cannot be read. */
 type Beginning = { bytes: Buffer; isCut: boolean; isBroken: boolean };
-async function beginning({ body }: HttpAnswer, most: number, signal: AbortSignal): Promise<Beginning> {
-  let bytes = Buffer.allocUnsafeSlow(most); // a single buffer, so that memory holds nothing twice
+async function beginning({ body }: HttpAnswer, maxBytes: number, signal: AbortSignal): Promise<Beginning> {
+  let bytes = Buffer.allocUnsafeSlow(maxBytes); // a single buffer, so that memory holds nothing twice
   let size = 0;
   let isBroken = false;
   for await (const piece of untilBroken()) {
-    if (!size && most < MAX_PDF_BYTES && Buffer.from(piece).subarray(0, 5).toString("latin1") === "%PDF-")
-      bytes = Buffer.allocUnsafeSlow((most = MAX_PDF_BYTES));
-    bytes.set(piece.subarray(0, most - size), size);
+    if (!size && maxBytes < MAX_PDF_BYTES && Buffer.from(piece).subarray(0, 5).toString("latin1") === "%PDF-")
+      bytes = Buffer.allocUnsafeSlow((maxBytes = MAX_PDF_BYTES));
+    bytes.set(piece.subarray(0, maxBytes - size), size);
     size += piece.length;
-    if (size > most) return { bytes, isCut: true, isBroken };
+    if (size > maxBytes) return { bytes, isCut: true, isBroken };
   }
   return { bytes: Buffer.from(bytes.subarray(0, size)), isCut: false, isBroken };
 

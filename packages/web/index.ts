@@ -35,8 +35,8 @@ export default (zz: Zz<Config>) => {
     timeout: 900_000, // web.seconds ends it earlier
     needs: async ({ url }, ctx) => ({ net: [await needOf(url, ctx)] }),
     preview: ({ url }) => {
-      const what = whyNotPublic(addressOf(url).hostname.replace(/^\[|\]$/g, ""));
-      const note = what && what !== "no address" ? `This address belongs to ${what}.` : "";
+      const network = whyNotPublic(addressOf(url).hostname.replace(/^\[|\]$/g, ""));
+      const note = network && network !== "no address" ? `This address belongs to ${network}.` : "";
       return [visible(String(url)), note].filter(Boolean).join("\n"); // the address may say more than its host
     },
     describe: ({ url }) => String(url),
@@ -92,9 +92,9 @@ const searchTool = (zz: Zz<Config>): Tool => ({
 });
 
 /** The URL as the gate judges it: other spellings of an IP address are normalized. */
-export function addressOf(given: string): URL {
-  const text = given.trim();
-  const cannot = (why: string) => fault(`Cannot fetch '${given}': ${why}`);
+export function addressOf(address: string): URL {
+  const text = address.trim();
+  const cannot = (reason: string) => fault(`Cannot fetch '${address}': ${reason}`);
   if (!URL.canParse(text)) throw cannot("it is not an address. Write it whole, with https://.");
   const url = new URL(text);
   if (!/^https?:$/.test(url.protocol)) throw cannot("only http and https can be fetched.");
@@ -104,10 +104,10 @@ export function addressOf(given: string): URL {
 }
 
 /** The need for a host. A rule for all hosts does not allow one that is plainly local; only one with its name does. */
-async function needOf(given: string, { permissions }: Ctx): Promise<Need> {
-  const { host: name, hostname } = addressOf(given);
+async function needOf(address: string, { permissions }: Ctx): Promise<Need> {
+  const { host: name, hostname } = addressOf(address);
   const isByAll = permissions.judge("net", name).verdict === "allow" && !isNamed(permissions, name);
   if (!isByAll || !isPlainlyLocal(hostname)) return name;
-  const why = `it is an address of this machine or its network, which only its own name allows: --allow-net=${name}`;
-  return { name, verdict: "ask", why, exact: true };
+  const reason = `it is an address of this machine or its network, which only its own name allows: --allow-net=${name}`;
+  return { name, verdict: "ask", why: reason, exact: true };
 }

@@ -32,37 +32,39 @@ export async function search(zz: Zz<Config>, query: string, count: number, stop:
   const secret = zz.secret(key);
   const limit = zz.io.clock.limit(zz.config.seconds * 1000);
   const signal = AbortSignal.any([stop, limit]);
-  const at = new URL(url);
+  const address = new URL(url);
   const asked = { q: query, count, ...(engine === "searxng" && { format: "json" }) };
-  if (engine !== "tavily") for (const [name, value] of Object.entries(asked)) at.searchParams.set(name, String(value));
+  if (engine !== "tavily")
+    for (const [name, value] of Object.entries(asked)) address.searchParams.set(name, String(value));
   const headers: Record<string, string> = { accept: "application/json" };
   if (engine === "brave") headers["x-subscription-token"] = `${secret}`;
   if (engine === "tavily")
     Object.assign(headers, { authorization: `Bearer ${secret}`, "content-type": "application/json" });
   const body = engine === "tavily" ? JSON.stringify({ query, max_results: count }) : undefined;
   try {
-    const answer = await zz.fetch(at.href, { method: body ? "POST" : "GET", headers, body, signal });
+    const answer = await zz.fetch(address.href, { method: body ? "POST" : "GET", headers, body, signal });
     return hitsIn(engine, await answer.json()).slice(0, count);
   } catch (error) {
     if (stop.aborted) throw error;
-    if (limit.aborted) throw fault(`Cannot search: ${at.host} took longer than ${zz.config.seconds} s. Try again.`);
+    if (limit.aborted)
+      throw fault(`Cannot search: ${address.host} took longer than ${zz.config.seconds} s. Try again.`);
     if (error instanceof SyntaxError)
-      throw fault(`Cannot search: ${at.host} sent no JSON.${engine === "searxng" ? FORMAT : ""}`);
+      throw fault(`Cannot search: ${address.host} sent no JSON.${engine === "searxng" ? FORMAT : ""}`);
     const { status } = error as { status?: number };
     if (status === 401 || (status === 403 && engine !== "searxng"))
       throw usage(`Cannot search: ${engine} refused the key. Check it.`);
-    if (status === 403) throw usage(`Cannot search: ${at.host} refused.${FORMAT}`);
+    if (status === 403) throw usage(`Cannot search: ${address.host} refused.${FORMAT}`);
     throw error;
   }
 }
 const FORMAT = ' Add "json" to search.formats in its settings.yml.';
 
-function hitsIn(engine: Engine, found: unknown): Hit[] {
-  const { web, results } = Object(found);
-  const all: unknown = engine === "brave" ? web?.results : results;
-  if (!Array.isArray(all)) return [];
-  return all.flatMap((one) => {
-    const { title, url, description, content } = Object(one);
+function hitsIn(engine: Engine, reply: unknown): Hit[] {
+  const { web, results } = Object(reply);
+  const hits: unknown = engine === "brave" ? web?.results : results;
+  if (!Array.isArray(hits)) return [];
+  return hits.flatMap((hit) => {
+    const { title, url, description, content } = Object(hit);
     if (typeof url !== "string" || !/^https?:/.test(url)) return [];
     return { title: plain(title) || url, url, text: plain(description ?? content).slice(0, MAX_HIT_CHARS) };
   });

@@ -48,9 +48,10 @@ export async function textFrom({ kind, bytes, type, url }: Source, ctx: Ctx): Pr
   }
   const text = decoded(bytes, type, kind);
   if (kind !== "page") return { text: text.trim(), title: "", cut: "" };
-  const all = withoutScripts(text);
-  const html = all.slice(0, MAX_PAGE_CHARS);
-  const cut = html.length < all.length ? `Only the first ${MAX_PAGE_CHARS} characters of the page were read.` : "";
+  const unscripted = withoutScripts(text);
+  const html = unscripted.slice(0, MAX_PAGE_CHARS);
+  const cut =
+    html.length < unscripted.length ? `Only the first ${MAX_PAGE_CHARS} characters of the page were read.` : "";
   try {
     if (depthOf(html) > MAX_DEPTH) throw fault("it is nested too deeply");
     const page = { job: "decode-page", near, bytes: Buffer.from(html), how: { url }, megabytes: PAGE_MB };
@@ -66,7 +67,7 @@ export async function textFrom({ kind, bytes, type, url }: Source, ctx: Ctx): Pr
 }
 
 /** Decodes by byte order mark, the server's header or the page's own; else as UTF-8 if valid, or as windows-1252. */
-function decoded(bytes: Buffer, type: string, kind: Kind): string {
+function decoded(bytes: Buffer, type: string, contentKind: Kind): string {
   const start = bytes.subarray(0, 2_048).toString("latin1");
   const mark = start.startsWith("\xef\xbb\xbf")
     ? "utf-8"
@@ -77,26 +78,26 @@ function decoded(bytes: Buffer, type: string, kind: Kind): string {
         : "";
   const inHeader = /charset\s*=\s*["']?([\w.:-]+)/i.exec(type)?.[1];
   const inPage =
-    kind === "page"
+    contentKind === "page"
       ? /<(?:meta\b[^>]*?charset|\?xml[^>]*?encoding)\s*=\s*["']?([\w.:-]+)/i.exec(start)?.[1]
       : undefined;
   for (const name of [mark, inHeader, inPage]) {
     const decoder = name ? tryTo(() => new TextDecoder(name)) : undefined;
     if (decoder) return decoder.decode(bytes);
   }
-  const whole = bytes.subarray(0, lastWhole(bytes));
+  const complete = bytes.subarray(0, lastWhole(bytes));
   return (
-    tryTo(() => new TextDecoder("utf-8", { fatal: true }).decode(whole)) ??
+    tryTo(() => new TextDecoder("utf-8", { fatal: true }).decode(complete)) ??
     new TextDecoder("windows-1252").decode(bytes)
   );
 }
 
 /** The end of the last whole character, in case the bytes were cut in the middle of one. */
 function lastWhole(bytes: Buffer): number {
-  for (let at = bytes.length - 1; at >= Math.max(0, bytes.length - 4); at--) {
-    const byte = bytes[at]!;
-    if (byte < 0x80) return at + 1;
-    if (byte >= 0xc0) return at + (byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : 2) <= bytes.length ? bytes.length : at;
+  for (let index = bytes.length - 1; index >= Math.max(0, bytes.length - 4); index--) {
+    const byte = bytes[index]!;
+    if (byte < 0x80) return index + 1;
+    if (byte >= 0xc0) return index + (byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : 2) <= bytes.length ? bytes.length : index;
   }
   return bytes.length;
 }
@@ -104,9 +105,9 @@ function lastWhole(bytes: Buffer): number {
 /** Tags and the text between them, in one pass, without comments, scripts and the like. */
 function* piecesOf(html: string): Generator<string> {
   const lower = html.toLowerCase();
-  for (let at = 0; at < html.length; ) {
-    const tag = html.indexOf("<", at);
-    if (tag !== at) yield html.slice(at, tag < 0 ? html.length : tag);
+  for (let offset = 0; offset < html.length; ) {
+    const tag = html.indexOf("<", offset);
+    if (tag !== offset) yield html.slice(offset, tag < 0 ? html.length : tag);
     if (tag < 0) return;
     const [, silent] = /^<(script|style|noscript|template|svg)\b/.exec(lower.slice(tag, tag + 10)) ?? [];
     const isComment = html.startsWith("<!--", tag);
@@ -114,7 +115,7 @@ function* piecesOf(html: string): Generator<string> {
     const close = end < 0 ? -1 : html.indexOf(">", end);
     if (close < 0) return;
     if (!silent && !isComment) yield html.slice(tag, close + 1);
-    at = close + 1;
+    offset = close + 1;
   }
 }
 
@@ -132,13 +133,13 @@ function withoutScripts(html: string): string {
 
 /** About how deeply the HTML is nested, counting only tags that are normally closed. */
 function depthOf(html: string): number {
-  let [depth, most] = [0, 0];
+  let [depth, deepest] = [0, 0];
   for (const piece of piecesOf(html)) {
     if (!NESTS.test(piece)) continue;
     depth += piece[1] === "/" ? -1 : 1;
-    most = Math.max(most, depth);
+    deepest = Math.max(deepest, depth);
   }
-  return most;
+  return deepest;
 }
 const NESTS = /^<\/?(div|span|section|article|main|table|ul|ol|dl|blockquote|a|b|i|u|em|strong|font|small|code|pre)\b/i;
 
@@ -149,7 +150,7 @@ function bareText(html: string): string {
     if (BLOCK.test(piece)) return "\n";
     return " ";
   });
-  const text = pieces.join("").replace(/&(nbsp|amp|lt|gt|quot|#39);/g, (whole, name) => ENTITIES[name] ?? whole);
+  const text = pieces.join("").replace(/&(nbsp|amp|lt|gt|quot|#39);/g, (entity, name) => ENTITIES[name] ?? entity);
   return text
     .replace(/[^\S\n]+/g, " ")
     .replace(/ ?\n\s*/g, "\n")

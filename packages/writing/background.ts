@@ -43,9 +43,9 @@ export function watchTypes(zz: Zz, checker: () => Promise<Checker>): void {
       await (await checker()).check(file, { permissions: promptCtx!.permissions, signal: zz.signal })
     ).problems.filter(({ untyped }) => !untyped);
     if (!problems.length || versionOf(file) !== stamp) return;
-    const more =
+    const moreNote =
       problems.length > MAX_ERRORS ? [`${plural(problems.length - MAX_ERRORS, "more")}: /plugin check ${name}`] : [];
-    const lines = [...formatProblems(problems.slice(0, MAX_ERRORS), promptCtx!.root), ...more];
+    const lines = [...formatProblems(problems.slice(0, MAX_ERRORS), promptCtx!.root), ...moreNote];
     promptCtx!.note(`Plugin '${name}' was loaded, but its types do not fit:\n${lines.join("\n")}`);
   }
 }

@@ -86,8 +86,8 @@ function exported({ program }: Opened, probe: ts.SourceFile, file: string): Prob
 function problemsIn(opened: Opened, source: ts.SourceFile): Problem[] {
   const { program, knowsNode } = opened;
   const syntaxErrors = program.getSyntacticDiagnostics(source);
-  const found = syntaxErrors.length ? syntaxErrors : program.getSemanticDiagnostics(source);
-  const problems = found
+  const diagnostics = syntaxErrors.length ? syntaxErrors : program.getSemanticDiagnostics(source);
+  const problems = diagnostics
     .filter(({ category }) => category === ts.DiagnosticCategory.Error)
     .filter(
       ({ code }) =>
@@ -176,25 +176,25 @@ function beyondTypes({ checker }: Opened, source: ts.SourceFile): Problem[] {
     return ["Promise", "PromiseLike"].includes(type.getSymbol()?.name ?? "");
   }
 
-  function checkRegistered({ expression, arguments: [given] }: ts.CallExpression): void {
-    if (!ts.isPropertyAccessExpression(expression) || !given || !ts.isObjectLiteralExpression(given)) return;
+  function checkRegistered({ expression, arguments: [argument] }: ts.CallExpression): void {
+    if (!ts.isPropertyAccessExpression(expression) || !argument || !ts.isObjectLiteralExpression(argument)) return;
     const verb = expression.name.text;
     if (!WITH_NAME.includes(verb)) return;
     if (checker.getTypeAtLocation(expression.expression).getSymbol()?.name !== "Zz") return;
-    const name = fieldOf(given, "name");
+    const name = fieldOf(argument, "name");
     if (name && ts.isStringLiteralLike(name)) checkGivenName(verb, name);
-    const params = fieldOf(given, "params");
+    const params = fieldOf(argument, "params");
     if (verb === "tool" && params && ts.isObjectLiteralExpression(params)) shorthand(params);
   }
 
   function checkGivenName(verb: string, node: ts.StringLiteralLike): void {
-    const known = names.get(verb) ?? new Set();
-    names.set(verb, known);
-    if (known.has(node.text) && verb !== "layer")
+    const seenNames = names.get(verb) ?? new Set();
+    names.set(verb, seenNames);
+    if (seenNames.has(node.text) && verb !== "layer")
       report(node, `There is a ${verb} '${node.text}' in this file already.`);
     if (verb !== "key" && verb !== "layer" && !IDENTIFIER.test(node.text))
       report(node, `A ${verb} cannot be called '${node.text}': use letters, digits, _ and -, at most 64.`);
-    known.add(node.text);
+    seenNames.add(node.text);
   }
 
   /** Checks parameters in the short form; in JSON Schema, `type` is "object". */
@@ -211,7 +211,7 @@ function beyondTypes({ checker }: Opened, source: ts.SourceFile): Problem[] {
   }
 
   function fieldOf(object: ts.ObjectLiteralExpression, name: string): ts.Expression | undefined {
-    const found = object.properties.find((one) => one.name?.getText(source) === name);
-    return found && ts.isPropertyAssignment(found) ? found.initializer : undefined;
+    const property = object.properties.find((member) => member.name?.getText(source) === name);
+    return property && ts.isPropertyAssignment(property) ? property.initializer : undefined;
   }
 }

@@ -22,14 +22,14 @@ let shared: { checker: Checker; users: number } | undefined;
 
 export function openChecker(programs: Programs, clock: Clock): Checker {
   shared ??= { checker: startChecker(programs, clock), users: 0 };
-  const one = shared;
-  one.users++;
+  const current = shared;
+  current.users++;
   return {
-    check: one.checker.check,
+    check: current.checker.check,
     close() {
-      if (--one.users) return;
-      if (shared === one) shared = undefined;
-      one.checker.close();
+      if (--current.users) return;
+      if (shared === current) shared = undefined;
+      current.checker.close();
     },
   };
 }
@@ -105,26 +105,26 @@ function startChecker(programs: Programs, clock: Clock): Checker {
 /** In dist/ it is next to the kernel, in the source it is here. */
 function workerFile(): URL {
   const places = ["./worker.ts", "./writing-worker.js", "../writing-worker.js"].map(
-    (at) => new URL(at, import.meta.url),
+    (relativePath) => new URL(relativePath, import.meta.url),
   );
-  return places.find((place) => fs.existsSync(place))!;
+  return places.find((candidate) => fs.existsSync(candidate))!;
 }
 
 /** The plugin's file for a path, or for the name of one in the home; for a folder, its index. */
-export function fileOf(given: string, { root, about }: Pick<Ctx, "root" | "about">): string {
-  const named = [".ts", ".js", ""].map((end) => path.join(about.home, "plugins", given + end));
-  const isName = /^[\w-]+$/.test(given) && !fs.existsSync(path.resolve(root, given));
-  const file = (isName && named.find((one) => fs.existsSync(one))) || path.resolve(root, given);
-  const refuse = (reason: string) => usage(`Cannot check '${given}': ${reason}`);
+export function fileOf(typed: string, { root, about }: Pick<Ctx, "root" | "about">): string {
+  const named = [".ts", ".js", ""].map((end) => path.join(about.home, "plugins", typed + end));
+  const isName = /^[\w-]+$/.test(typed) && !fs.existsSync(path.resolve(root, typed));
+  const file = (isName && named.find((candidate) => fs.existsSync(candidate))) || path.resolve(root, typed);
+  const refuse = (reason: string) => usage(`Cannot check '${typed}': ${reason}`);
   const stat = tryTo(() => fs.statSync(file));
   if (!stat) throw refuse("no such file. Check the path.");
   if (stat.isDirectory()) {
     const index = [declared(file) ?? [], "index.ts", "index.js", "index.tsx"]
       .flat()
       .map((name) => path.join(file, name));
-    const found = index.find((one) => fs.existsSync(one));
-    if (!found) throw refuse("it is a folder without an index.ts. Name a file.");
-    return found;
+    const indexFile = index.find((candidate) => fs.existsSync(candidate));
+    if (!indexFile) throw refuse("it is a folder without an index.ts. Name a file.");
+    return indexFile;
   }
   if (!stat.isFile()) throw refuse("it is not a regular file. Choose another.");
   if (!/\.[cm]?[jt]sx?$/.test(file)) throw refuse("it is not TypeScript. Name a file that ends in .ts.");
@@ -139,9 +139,10 @@ function declared(folder: string): string | undefined {
   const { zz, keywords, exports, main } = Object(
     tryTo(() => JSON.parse(fs.readFileSync(path.join(folder, "package.json"), "utf8"))),
   );
-  const pick = (way: any): unknown => (Object(way) === way ? pick(way["."] ?? way.import ?? way.default) : way);
-  const found = zz ?? (keywords?.includes?.("zz-plugin") ? (pick(exports) ?? main) : undefined);
-  return typeof found === "string" ? found : undefined;
+  const pick = (target: any): unknown =>
+    Object(target) === target ? pick(target["."] ?? target.import ?? target.default) : target;
+  const entryFile = zz ?? (keywords?.includes?.("zz-plugin") ? (pick(exports) ?? main) : undefined);
+  return typeof entryFile === "string" ? entryFile : undefined;
 }
 const MAX_FILE_BYTES = 1024 * 1024;
 

@@ -12,7 +12,7 @@ interface Param {
   name: string;
   schema: Json;
   required: boolean;
-  rest: boolean;
+  isRest: boolean;
 }
 interface FunctionTool {
   export: string;
@@ -24,12 +24,12 @@ interface FunctionTool {
 const MAX_DEPTH = 6; // of nested types
 const MAX_BYTES = 1024 * 1024;
 
-export async function addFunctions(zz: Zz, given: string): Promise<void> {
-  const source = sourceOf(given, zz.io.cwd());
+export async function addFunctions(zz: Zz, codeOrFile: string): Promise<void> {
+  const source = sourceOf(codeOrFile, zz.io.cwd());
   try {
-    const made = readTools(source);
+    const tools = readTools(source);
     const exports = await load(source);
-    for (const one of made) register(zz, one, exports[one.export], source);
+    for (const tool of tools) register(zz, tool, exports[tool.export], source);
   } finally {
     source.remove?.();
   }
@@ -38,21 +38,22 @@ export async function addFunctions(zz: Zz, given: string): Promise<void> {
 /** Either a file that exists, or code, which is written to a temporary file. */
 type Source = { file: string; shown: string; remove?(): void };
 
-function sourceOf(given: string, cwd: string): Source {
-  const refuse = (reason: string) => usage(`Cannot use the functions of '${shortText(given)}': ${reason}`);
-  const named = path.resolve(cwd, given);
-  const stat = given.includes("\n") || given.length > 4_000 ? undefined : tryTo(() => fs.statSync(named));
+function sourceOf(codeOrFile: string, cwd: string): Source {
+  const refuse = (reason: string) => usage(`Cannot use the functions of '${shortText(codeOrFile)}': ${reason}`);
+  const named = path.resolve(cwd, codeOrFile);
+  const stat = codeOrFile.includes("\n") || codeOrFile.length > 4_000 ? undefined : tryTo(() => fs.statSync(named));
   if (stat?.isDirectory()) throw refuse("it is a folder. Name a file.");
   if (stat && !stat.isFile()) throw refuse("it is not a regular file. Choose another.");
-  if ((stat?.size ?? given.length) > MAX_BYTES) throw refuse("it is too long (1 MB at most). Name a smaller file.");
-  if (stat && !/\.[cm]?tsx?$/.test(given)) throw refuse("it is not TypeScript. Name a file that ends in .ts.");
-  if (stat) return { file: named, shown: given };
-  if (/^[^\s(){};]+$/.test(given)) throw refuse("no such file. Check the path, or give TypeScript.");
+  if ((stat?.size ?? codeOrFile.length) > MAX_BYTES)
+    throw refuse("it is too long (1 MB at most). Name a smaller file.");
+  if (stat && !/\.[cm]?tsx?$/.test(codeOrFile)) throw refuse("it is not TypeScript. Name a file that ends in .ts.");
+  if (stat) return { file: named, shown: codeOrFile };
+  if (/^[^\s(){};]+$/.test(codeOrFile)) throw refuse("no such file. Check the path, or give TypeScript.");
   const folder = temporaryFolder("functions"); // only this user can read it
   const remove = () => fs.rmSync(folder, { recursive: true, force: true });
   const file = path.join(fs.realpathSync(folder), "functions.ts");
   process.once("exit", remove);
-  fs.writeFileSync(file, given, { mode: 0o600 });
+  fs.writeFileSync(file, codeOrFile, { mode: 0o600 });
   return {
     file,
     shown: "--functions",
@@ -84,9 +85,9 @@ function register(zz: Zz, tool: FunctionTool, run: unknown, { shown }: Source): 
       description,
       params: { type: "object", properties, required, additionalProperties: false } as any, // known only at run time
       async run(args: Json) {
-        const given = params.map((param) => args[param.name]);
-        const rest = params.at(-1)?.rest ? ((given.pop() as unknown[] | undefined) ?? []) : [];
-        const result = await run(...given, ...rest);
+        const values = params.map((param) => args[param.name]);
+        const restValues = params.at(-1)?.isRest ? ((values.pop() as unknown[] | undefined) ?? []) : [];
+        const result = await run(...values, ...restValues);
         return typeof result === "string" ? result : (JSON.stringify(result) ?? "Done.");
       },
     });
@@ -114,15 +115,15 @@ function readTools({ file, shown }: Source): FunctionTool[] {
       `Cannot use the functions of '${shown}': ${positionOf(code, error.start)}: ${messageOf(error.messageText)}`,
     );
   const module = checker.getSymbolAtLocation(source);
-  const found = (module ? checker.getExportsOfModule(module) : []).flatMap((symbol) => {
+  const tools = (module ? checker.getExportsOfModule(module) : []).flatMap((symbol) => {
     const real = symbol.flags & ts.SymbolFlags.Alias ? checker.getAliasedSymbol(symbol) : symbol;
     const node = real.valueDeclaration;
     const signatures = node ? checker.getTypeOfSymbolAtLocation(real, node).getCallSignatures() : [];
     return node && signatures.length ? [toolOf(code, symbol, real, node, signatures)] : [];
   });
-  if (!found.length)
+  if (!tools.length)
     throw usage(`Cannot use the functions of '${shown}': it exports none. Write 'export function name(…) { … }'.`);
-  return found;
+  return tools;
 }
 
 function positionOf({ source, shown }: Code, start: number): string {
@@ -137,14 +138,14 @@ function toolOf(
   node: ts.Declaration,
   signatures: readonly ts.Signature[],
 ): FunctionTool {
-  const own = symbol.name === "default" ? (ts.getNameOfDeclaration(node)?.getText() ?? "default") : symbol.name;
-  const place = node.getSourceFile() === code.source ? positionOf(code, node.getStart()) : code.shown;
-  const refuse = (reason: string) => usage(`Cannot use function '${own}' (${place}): ${reason}`);
-  if (own === "default") throw refuse("it has no name. Give it one.");
+  const exportName = symbol.name === "default" ? (ts.getNameOfDeclaration(node)?.getText() ?? "default") : symbol.name;
+  const position = node.getSourceFile() === code.source ? positionOf(code, node.getStart()) : code.shown;
+  const refuse = (reason: string) => usage(`Cannot use function '${exportName}' (${position}): ${reason}`);
+  if (exportName === "default") throw refuse("it has no name. Give it one.");
   if (signatures.length > 1) throw refuse("it has overloads. Export one that has none.");
   const [signature] = signatures;
   if (signature!.typeParameters?.length) throw refuse("it is generic. Say which types it takes.");
-  const name = snake(own);
+  const name = snake(exportName);
   const params = signature!.parameters.map((param) => paramOf(code, param, refuse));
   const text = ts.displayPartsToString(real.getDocumentationComment(code.checker)).trim();
   return { export: symbol.name, name, description: text || name.replaceAll("_", " "), params };
@@ -154,33 +155,33 @@ function paramOf(code: Code, symbol: ts.Symbol, refuse: (reason: string) => Erro
   const node = symbol.valueDeclaration as ts.ParameterDeclaration;
   if (!ts.isIdentifier(node.name)) throw refuse("a parameter that is taken apart has no name. Give it one.");
   const type = code.checker.getTypeOfSymbolAtLocation(symbol, node);
-  const rest = Boolean(node.dotDotDotToken);
+  const isRest = Boolean(node.dotDotDotToken);
   const text = ts.displayPartsToString(symbol.getDocumentationComment(code.checker)).trim();
   const cannot = (reason: string) => refuse(`its parameter '${symbol.name}' ${reason}`);
   return {
     name: symbol.name,
     schema: { ...schemaOf(code, type, cannot), ...(text && { description: text }) },
-    required: !rest && !node.questionToken && !node.initializer && !takesUndefined(type),
-    rest,
+    required: !isRest && !node.questionToken && !node.initializer && !takesUndefined(type),
+    isRest,
   };
 }
 
-function schemaOf(code: Code, given: ts.Type, cannot: (reason: string) => Error, depth = 0): Json {
-  const type = code.checker.getNonNullableType(given);
+function schemaOf(code: Code, declaredType: ts.Type, cannot: (reason: string) => Error, depth = 0): Json {
+  const type = code.checker.getNonNullableType(declaredType);
   const refuse = () =>
     cannot(
       type.flags & ts.TypeFlags.Any
         ? "has no type. Write one: string, number, boolean, a list or an object of these."
         : `is of type '${code.checker.typeToString(type)}'. Use string, number, boolean, 'one' | 'of' | 'these', lists and objects of them.`,
     );
-  if (depth > MAX_DEPTH || isNullable(given)) throw refuse();
+  if (depth > MAX_DEPTH || isNullable(declaredType)) throw refuse();
   const { flags } = type;
   if (flags & ts.TypeFlags.String) return { type: "string" };
   if (flags & ts.TypeFlags.Number) return { type: "number" };
   if (flags & (ts.TypeFlags.Boolean | ts.TypeFlags.BooleanLiteral)) return { type: "boolean" };
   const members = type.isUnion() ? type.types : [type];
-  if (members.every((one) => one.isStringLiteral())) return choice("string", members);
-  if (members.every((one) => one.isNumberLiteral())) return choice("number", members);
+  if (members.every((member) => member.isStringLiteral())) return choice("string", members);
+  if (members.every((member) => member.isNumberLiteral())) return choice("number", members);
   if (code.checker.isArrayType(type))
     return {
       type: "array",
@@ -196,10 +197,13 @@ function objectOf(code: Code, type: ts.Type, cannot: (reason: string) => Error, 
   const required: string[] = [];
   const properties: Json = {};
   for (const property of code.checker.getPropertiesOfType(type)) {
-    const own = code.checker.getTypeOfSymbolAtLocation(property, property.valueDeclaration ?? code.source);
+    const propertyType = code.checker.getTypeOfSymbolAtLocation(property, property.valueDeclaration ?? code.source);
     const text = ts.displayPartsToString(property.getDocumentationComment(code.checker)).trim();
-    properties[property.name] = { ...schemaOf(code, own, cannot, depth + 1), ...(text && { description: text }) };
-    if (!(property.flags & ts.SymbolFlags.Optional) && !takesUndefined(own)) required.push(property.name);
+    properties[property.name] = {
+      ...schemaOf(code, propertyType, cannot, depth + 1),
+      ...(text && { description: text }),
+    };
+    if (!(property.flags & ts.SymbolFlags.Optional) && !takesUndefined(propertyType)) required.push(property.name);
   }
   return { type: "object", properties, required, additionalProperties: false };
 }
@@ -211,7 +215,7 @@ function isBuiltIn(type: ts.Type): boolean {
 
 const choice = (type: string, members: ts.Type[]): Json => ({
   type,
-  enum: members.map((one) => (one as ts.LiteralType).value),
+  enum: members.map((member) => (member as ts.LiteralType).value),
 });
 const partsOf = (type: ts.Type): ts.Type[] => (type.isUnion() ? type.types : [type]);
 const takesUndefined = (type: ts.Type): boolean =>

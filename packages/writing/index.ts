@@ -20,8 +20,8 @@ export default (zz: Zz) => {
     description: "check a plugin's types; one of the home's is loaded as well",
     run: async (file, ctx) => {
       const [{ fileOf }, { check }] = await Promise.all([import("./checker.ts"), import("./check.ts")]);
-      const found = fileOf(String(file), ctx);
-      return checkResult(String(file), found, await check(found, ctx.permissions.compiler()), ctx);
+      const absolutePath = fileOf(String(file), ctx);
+      return checkResult(String(file), absolutePath, await check(absolutePath, ctx.permissions.compiler()), ctx);
     },
   });
   zz.flag({
@@ -37,7 +37,7 @@ export default (zz: Zz) => {
     many: true,
     group: "the model's tools",
     description: "make each exported TypeScript function a tool, for this run",
-    set: async (given) => (await import("./functions.ts")).addFunctions(zz, String(given)),
+    set: async (codeOrFile) => (await import("./functions.ts")).addFunctions(zz, String(codeOrFile)),
   });
   zz.command({
     name: "plugin",
@@ -54,18 +54,19 @@ export default (zz: Zz) => {
   addWriteTool(zz, checker);
   watchTypes(zz, checker);
 
-  async function runCommand(rest: string, ctx: Ctx): Promise<void> {
-    const [verb, ...words] = rest.trim().split(/\s+/);
-    const what = words.join(" ");
-    if (verb === "new" && what) return ctx.note((await (await import("./scaffold.ts")).create(what, ctx)).text);
-    if (verb !== "check" || !what)
-      throw usage(`Cannot run '/plugin${rest && ` ${rest}`}': use /plugin new NAME, or /plugin check NAME|FILE.`);
+  async function runCommand(typed: string, ctx: Ctx): Promise<void> {
+    const [verb, ...words] = typed.trim().split(/\s+/);
+    const nameOrFile = words.join(" ");
+    if (verb === "new" && nameOrFile)
+      return ctx.note((await (await import("./scaffold.ts")).create(nameOrFile, ctx)).text);
+    if (verb !== "check" || !nameOrFile)
+      throw usage(`Cannot run '/plugin${typed && ` ${typed}`}': use /plugin new NAME, or /plugin check NAME|FILE.`);
     const { fileOf } = await import("./checker.ts");
-    const plugin = ctx.about.plugins.find(({ name }) => name === what);
-    if (plugin?.from === "zz") throw usage(`Cannot check '${what}': it is zz's own.`);
-    const file = fileOf(plugin?.file ?? what, ctx);
+    const plugin = ctx.about.plugins.find(({ name }) => name === nameOrFile);
+    if (plugin?.from === "zz") throw usage(`Cannot check '${nameOrFile}': it is zz's own.`);
+    const file = fileOf(plugin?.file ?? nameOrFile, ctx);
     const checked = await (await checker()).check(file, ctx);
-    ctx.note((await checkResult(what, file, checked, ctx)).text);
+    ctx.note((await checkResult(nameOrFile, file, checked, ctx)).text);
   }
 
   function complete(typed: string, { about }: Ctx): Choice[] {
@@ -73,14 +74,15 @@ export default (zz: Zz) => {
       { name: "new ", description: "write one to start from" },
       { name: "check ", description: "its types, and whether it loads" },
     ];
-    const own = about.plugins.filter(({ from }) => from !== "zz");
-    return [...verbs, ...(typed.startsWith("check ") ? own.map(({ name }) => ({ name: `check ${name}` })) : [])].filter(
-      ({ name }) => name.startsWith(typed) && name !== typed,
-    );
+    const ownPlugins = about.plugins.filter(({ from }) => from !== "zz");
+    return [
+      ...verbs,
+      ...(typed.startsWith("check ") ? ownPlugins.map(({ name }) => ({ name: `check ${name}` })) : []),
+    ].filter(({ name }) => name.startsWith(typed) && name !== typed);
   }
 
-  async function checkResult(given: string, file: string, checked: Checked, ctx: Ctx): Promise<Result> {
+  async function checkResult(shownName: string, file: string, checked: Checked, ctx: Ctx): Promise<Result> {
     const { resultOf } = await import("./result.ts");
-    return resultOf(given, file, checked, ctx, Number(zz.io.variable("ZZ_LOAD_LIMIT")) || 10); // like the loader
+    return resultOf(shownName, file, checked, ctx, Number(zz.io.variable("ZZ_LOAD_LIMIT")) || 10); // like the loader
   }
 };

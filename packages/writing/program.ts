@@ -49,23 +49,24 @@ export function openProgram(
   texts: ReadonlyMap<string, string> = new Map(),
   gate: CompilerGate = OPEN_GATE,
 ): Opened {
-  const own = packageFolder();
+  const zzFolder = packageFolder();
   const node = packageAt("@types/node");
   const libs = new Map(getLibFiles().map(({ fileName, text }) => [LIB + fileName, text]));
   if (!node) libs.set(NODE_FILE, NODE);
-  const libraries = `${node ? path.dirname(path.dirname(node)) : path.join(own, "node_modules")}/`; // where npm has put them
+  const libraries = `${node ? path.dirname(path.dirname(node)) : path.join(zzFolder, "node_modules")}/`; // where npm has put them
   const options = optionsFor(node);
   const folders = new Set([...texts.keys()].map((file) => path.dirname(file)));
   const [unread, misnamed] = [new Set<string>(), new Map<string, string>()];
-  const given = (file: string) => texts.get(file) ?? libs.get(file);
-  const textAt = (file: string) => given(file) ?? (isThere(file) && gate.mayRead(file) ? fromDisk(file) : undefined);
-  const found = once(statOf);
-  const isThere = (file: string) => found(file)?.isFile() === true;
-  const isFolder = (folder: string) => found(folder)?.isDirectory() === true;
-  const known = [...files, ...contractFiles()];
-  const isAbove = (folder: string) => known.some((file) => file.startsWith(`${folder.replace(/\/$/, "")}/`));
+  const providedText = (file: string) => texts.get(file) ?? libs.get(file);
+  const textAt = (file: string) =>
+    providedText(file) ?? (isThere(file) && gate.mayRead(file) ? fromDisk(file) : undefined);
+  const cachedStat = once(statOf);
+  const isThere = (file: string) => cachedStat(file)?.isFile() === true;
+  const isFolder = (folder: string) => cachedStat(folder)?.isDirectory() === true;
+  const namedFiles = [...files, ...contractFiles()];
+  const isAbove = (folder: string) => namedFiles.some((file) => file.startsWith(`${folder.replace(/\/$/, "")}/`));
   const host: ts.CompilerHost = {
-    fileExists: (file) => given(file) !== undefined || (isThere(file) && gate.mayLookUp(file)),
+    fileExists: (file) => providedText(file) !== undefined || (isThere(file) && gate.mayLookUp(file)),
     directoryExists: once(
       (folder) => folders.has(folder) || (isFolder(folder) && (isAbove(folder) || gate.mayList(folder))),
     ),
@@ -73,7 +74,7 @@ export function openProgram(
       (gate.mayList(folder) ? (tryTo(() => fs.readdirSync(folder)) ?? []) : []).filter((name) =>
         isFolder(path.join(folder, name)),
       ),
-    readFile: (file) => given(file) ?? (isThere(file) && gate.mayLookUp(file) ? fromDisk(file) : undefined),
+    readFile: (file) => providedText(file) ?? (isThere(file) && gate.mayLookUp(file) ? fromDisk(file) : undefined),
     realpath: once((file) => (texts.has(file) ? file : (tryTo(() => fs.realpathSync(file)) ?? file))),
     getSourceFile(file, version) {
       const text = textAt(file);
@@ -96,27 +97,33 @@ export function openProgram(
     if (isBuiltin(name)) return { resolvedModule: undefined, failedLookupLocations: [] } as any; // in Node's types
     const isLibrary = from.startsWith(libraries) && DECLARATION.test(from);
     const lead = isLibrary ? LEADS.get(`${from}\n${name}`) : undefined;
-    const known = lead?.resolvedModule?.resolvedFileName;
-    if (known && host.fileExists(known)) return lead!;
+    const leadFile = lead?.resolvedModule?.resolvedFileName;
+    if (leadFile && host.fileExists(leadFile)) return lead!;
     const isProvided = PROVIDED.test(name) && !from.includes("/node_modules/");
-    const found = ts.resolveModuleName(name, isProvided ? path.join(own, "zz.ts") : from, options, host, cache);
-    if (isLibrary) LEADS.set(`${from}\n${name}`, found);
+    const resolution = ts.resolveModuleName(
+      name,
+      isProvided ? path.join(zzFolder, "zz.ts") : from,
+      options,
+      host,
+      cache,
+    );
+    if (isLibrary) LEADS.set(`${from}\n${name}`, resolution);
     const source = SOURCES[name];
-    const file = found.resolvedModule?.resolvedFileName;
+    const file = resolution.resolvedModule?.resolvedFileName;
     const isNear = /^\.\.?(\/|$)/.test(name) && !/\/node_modules\/|\.d\.[cm]?ts$/.test(from);
     if (file && isNear && !host.fileExists(path.resolve(path.dirname(from), name)))
       misnamed.set(`${from}\n${name}`, file);
-    if (!found.resolvedModule) leadsOut(name, from, found);
-    if (!isProvided || !source || found.resolvedModule?.resolvedFileName.endsWith(".d.ts")) return found;
-    const resolvedFileName = path.join(own, source); // if zz was not built
+    if (!resolution.resolvedModule) leadsOut(name, from, resolution);
+    if (!isProvided || !source || resolution.resolvedModule?.resolvedFileName.endsWith(".d.ts")) return resolution;
+    const resolvedFileName = path.join(zzFolder, source); // if zz was not built
     return {
-      ...found,
+      ...resolution,
       resolvedModule: { resolvedFileName, extension: ts.Extension.Ts, isExternalLibraryImport: false },
     };
   }
 
-  function leadsOut(name: string, from: string, found: object): void {
-    const { failedLookupLocations = [] } = found as { failedLookupLocations?: string[] };
+  function leadsOut(name: string, from: string, resolution: object): void {
+    const { failedLookupLocations = [] } = resolution as { failedLookupLocations?: string[] };
     for (const tried of failedLookupLocations) {
       if (tried.endsWith("/package.json") || tried.includes("/node_modules/") || gate.mayLookUp(tried)) continue;
       gate.leadsOut(name, tried);
@@ -127,21 +134,21 @@ export function openProgram(
 
 /** Asks once for each text: during one check the disk counts as unchanged. */
 function once<T>(ask: (text: string) => T): (text: string) => T {
-  const known = new Map<string, T>();
+  const answers = new Map<string, T>();
   return (text) => {
-    if (!known.has(text)) known.set(text, ask(text));
-    return known.get(text)!;
+    if (!answers.has(text)) answers.set(text, ask(text));
+    return answers.get(text)!;
   };
 }
 
 function parsed(file: string, text: string, version: ts.ScriptTarget | ts.CreateSourceFileOptions): ts.SourceFile {
   const isDeclaration = DECLARATION.test(file);
-  const known = isDeclaration ? DECLARATIONS.get(file) : undefined;
-  if (known?.text === text) return known;
+  const cached = isDeclaration ? DECLARATIONS.get(file) : undefined;
+  if (cached?.text === text) return cached;
   const { ParseAll, ParseNone } = ts.JSDocParsingMode;
   const jsDocParsingMode = isDeclaration ? ParseNone : ParseAll; // a fifth of the time to parse
-  const how = { ...(typeof version === "object" ? version : { languageVersion: version }), jsDocParsingMode };
-  const source = ts.createSourceFile(file, text, how);
+  const parseOptions = { ...(typeof version === "object" ? version : { languageVersion: version }), jsDocParsingMode };
+  const source = ts.createSourceFile(file, text, parseOptions);
   if (isDeclaration) DECLARATIONS.set(file, source);
   return source;
 }
@@ -187,7 +194,9 @@ export function ownFiles({ program }: Opened): ts.SourceFile[] {
   return program
     .getSourceFiles()
     .filter(({ isDeclarationFile }) => !isDeclarationFile)
-    .filter(({ fileName }) => !fileName.includes("/node_modules/") && !zz.some((one) => fileName.startsWith(one)));
+    .filter(
+      ({ fileName }) => !fileName.includes("/node_modules/") && !zz.some((prefix) => fileName.startsWith(prefix)),
+    );
 }
 
 /** A compiler's message, with all its parts on one line. */

@@ -29,40 +29,40 @@ export function create(name: string, ctx: Ctx): Result {
   const file = pluginFile(home, name);
   const test = file.replace(/\.ts$/, ".test.ts");
   const word = name.replaceAll("-", "_");
-  for (const one of [file, test, file.replace(/\.ts$/, "")])
-    if (isThere(one)) throw refuse(`${one} is already there. Edit it, or choose another name.`);
-  const taken =
+  for (const target of [file, test, file.replace(/\.ts$/, "")])
+    if (isThere(target)) throw refuse(`${target} is already there. Edit it, or choose another name.`);
+  const isTaken =
     ctx.about.tools.some((tool) => tool.name === word) || ctx.about.commands.some((command) => command.name === name);
-  if (taken) throw refuse("a tool or a command already has that name. Choose another name.");
-  const made: string[] = [];
+  if (isTaken) throw refuse("a tool or a command already has that name. Choose another name.");
+  const created: string[] = [];
   try {
     write(file, pluginText(name, word));
     write(test, testText(name, word));
     if (home !== packageFolder()) helpEditor(home, write, link);
   } catch (error) {
-    for (const one of made) fs.rmSync(one.split(" -> ")[0]!, { force: true });
+    for (const line of created) fs.rmSync(line.split(" -> ")[0]!, { force: true });
     throw refuse(diskReason(error));
   }
   const text = [
     `Plugin '${name}' was created:`,
-    ...made.map((one) => `  ${one}`),
+    ...created.map((row) => `  ${row}`),
     "Next:",
     `  edit ${path.basename(file)}: at the prompt of zz, what you save is live before your next message`,
     `  zz --check-plugin ${quoted(file)}`,
     `  node --test ${quoted(test)}`,
   ].join("\n");
-  return { text, data: { name, file, test, made } };
+  return { text, data: { name, file, test, made: created } };
 
-  function write(at: string, text: string): void {
-    makeFolder(path.dirname(at));
-    fs.closeSync(fs.openSync(at, "wx"));
-    made.push(at);
-    fs.writeFileSync(at, text);
+  function write(newFile: string, text: string): void {
+    makeFolder(path.dirname(newFile));
+    fs.closeSync(fs.openSync(newFile, "wx"));
+    created.push(newFile);
+    fs.writeFileSync(newFile, text);
   }
-  function link(at: string, to: string): void {
-    makeFolder(path.dirname(at));
-    fs.symlinkSync(to, at, "junction"); // the kind that needs no special rights on Windows
-    made.push(`${at} -> ${to}`);
+  function link(linkPath: string, to: string): void {
+    makeFolder(path.dirname(linkPath));
+    fs.symlinkSync(to, linkPath, "junction"); // the kind that needs no special rights on Windows
+    created.push(`${linkPath} -> ${to}`);
   }
 }
 const CANNOT = "Cannot make plugin";
@@ -70,8 +70,8 @@ const CANNOT = "Cannot make plugin";
 /** Gives editors the types, wherever the home is. Existing files stay, except for dangling links: zz has moved. */
 function helpEditor(
   home: string,
-  write: (at: string, text: string) => void,
-  link: (at: string, to: string) => void,
+  write: (newFile: string, text: string) => void,
+  link: (linkPath: string, to: string) => void,
 ): void {
   const config = path.join(home, "tsconfig.json");
   const { types, ...others } = TSCONFIG.compilerOptions;
@@ -79,10 +79,10 @@ function helpEditor(
   if (!fs.existsSync(config)) write(config, `${JSON.stringify({ ...TSCONFIG, compilerOptions: options }, null, 2)}\n`);
   for (const name of ["zz", ...LINKED_PACKAGES]) {
     const to = name === "zz" ? packageFolder() : packageAt(name);
-    const at = path.join(home, "node_modules", name);
-    if (!to || fs.existsSync(at)) continue;
-    fs.rmSync(at, { force: true });
-    link(at, to);
+    const linked = path.join(home, "node_modules", name);
+    if (!to || fs.existsSync(linked)) continue;
+    fs.rmSync(linked, { force: true });
+    link(linked, to);
   }
 }
 

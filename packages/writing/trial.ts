@@ -25,33 +25,38 @@ export async function tryOut(name: string, code: string, file: string, ctx: Ctx,
     throw new Error(`Cannot write plugin '${name}': ${diskReason(error)}`);
   }
   try {
-    const usable = ctx.about.plugins.filter((one) => !one.failure && !one.outdated && !one.disabled);
-    const others = usable.filter((one) => one.from !== "zz" && one.file !== file);
-    const { out, errors, ended } = await loadIn([trialFile, pauseFile, ...others.map((one) => one.file)], ctx, seconds);
+    const usable = ctx.about.plugins.filter((plugin) => !plugin.failure && !plugin.outdated && !plugin.disabled);
+    const others = usable.filter((plugin) => plugin.from !== "zz" && plugin.file !== file);
+    const { stdout, errors, ended } = await loadIn(
+      [trialFile, pauseFile, ...others.map((plugin) => plugin.file)],
+      ctx,
+      seconds,
+    );
     const withRealName = (text: string) =>
       text.replaceAll(trialFile, file).replaceAll(path.basename(trialFile, ".ts"), name).replace(/\.?$/, ".");
-    const plugins = pluginsIn(out);
-    const own = plugins?.find((plugin) => path.resolve(plugin.file) === trialFile);
-    const [failed] = [own, ...(plugins ?? [])].filter((one) => one?.failure);
-    if (own && !failed) return;
-    if (own?.failure) throw refuse(withRealName(own.failure.replace(/^Cannot load plugin '.*?' \((.*?)\)/, "$1")));
-    if (own) throw refuse(`with it another one fails. ${withRealName(failed!.failure!)}`);
+    const plugins = pluginsIn(stdout);
+    const trialPlugin = plugins?.find((plugin) => path.resolve(plugin.file) === trialFile);
+    const [failed] = [trialPlugin, ...(plugins ?? [])].filter((plugin) => plugin?.failure);
+    if (trialPlugin && !failed) return;
+    if (trialPlugin?.failure)
+      throw refuse(withRealName(trialPlugin.failure.replace(/^Cannot load plugin '.*?' \((.*?)\)/, "$1")));
+    if (trialPlugin) throw refuse(`with it another one fails. ${withRealName(failed!.failure!)}`);
     if (ended === "late") throw refuse(`loading it took longer than ${seconds} s. Move slow work into the tool.`);
     if (errors.includes("inside zz ended it")) throw refuse("it ended the process (process.exit).");
     const last = lastOf(errors, ended);
     throw refuse(`the process that tried it ended (${ended})${last ? `: ${withRealName(last)}` : "."}`);
   } finally {
-    for (const one of [trialFile, pauseFile]) fs.rmSync(one, { force: true });
-    for (const one of newFolders.toReversed()) removeEmpty(one);
+    for (const temporary of [trialFile, pauseFile]) fs.rmSync(temporary, { force: true });
+    for (const newFolder of newFolders.toReversed()) removeEmpty(newFolder);
   }
 }
 
 /** Why zz cannot load the file, in zz's own words; undefined if it can. */
 export async function failureOf(file: string, ctx: Ctx, seconds: number): Promise<string | undefined> {
   const env = { ...process.env, ZZ_LOAD_LIMIT: String(seconds) };
-  const { out, errors, ended } = await loadIn([file], ctx, seconds + START_SECONDS, env);
-  const own = pluginsIn(out)?.find((plugin) => path.resolve(plugin.file) === file);
-  if (own) return own.failure;
+  const { stdout, errors, ended } = await loadIn([file], ctx, seconds + START_SECONDS, env);
+  const loadedPlugin = pluginsIn(stdout)?.find((plugin) => !plugin.disabled && path.resolve(plugin.file) === file);
+  if (loadedPlugin) return loadedPlugin.failure;
   const last = lastOf(errors, ended);
   return `Cannot load '${file}': the process that tried it ended (${ended})${last ? `: ${last}` : "."}`;
 }
@@ -60,8 +65,8 @@ const lastOf = (errors: string, ended: string) =>
   ended.startsWith("exit") ? (errors.trim().split("\n").at(-1) ?? "") : "";
 const START_SECONDS = 10; // for zz itself, on a slow machine
 
-const pluginsIn = (out: string) =>
-  out.split("\n").map(jsonOrText).findLast(Array.isArray) as About["plugins"] | undefined;
+const pluginsIn = (stdout: string) =>
+  stdout.split("\n").map(jsonOrText).findLast(Array.isArray) as About["plugins"] | undefined;
 
 /** The output of `zz --plugins` with these plugins. */
 async function loadIn(
@@ -70,16 +75,22 @@ async function loadIn(
   seconds: number,
   env: NodeJS.ProcessEnv = process.env,
 ) {
-  const given = files.flatMap((file) => ["--plugin", file]);
-  const words = ["--home", about.home, "--no-plugins", ...given, ..."--plugins --json --quiet --no-prompt".split(" ")];
+  const pluginArgs = files.flatMap((file) => ["--plugin", file]);
+  const words = [
+    "--home",
+    about.home,
+    "--no-plugins",
+    ...pluginArgs,
+    ..."--plugins --json --quiet --no-prompt".split(" "),
+  ];
   const child = programs.start(process.execPath, [...process.execArgv, programFile(), ...words], {
     cwd: root,
     env: { ...env, ZZ_DEBUG: undefined },
     stdio: ["ignore", "pipe", "pipe"],
     detached: process.platform !== "win32", // its own process group, so that what it starts ends with it
   });
-  let [out, errors, ended] = ["", "", ""];
-  child.stdout!.setEncoding("utf8").on("data", (text) => (out = (out + text).slice(-MAX_OUTPUT_CHARS)));
+  let [stdout, errors, ended] = ["", "", ""];
+  child.stdout!.setEncoding("utf8").on("data", (text) => (stdout = (stdout + text).slice(-MAX_OUTPUT_CHARS)));
   child.stderr!.setEncoding("utf8").on("data", (text) => (errors = (errors + text).slice(-MAX_OUTPUT_CHARS)));
   const stop = () => kill(child);
   const cancelLimit = clock.timer(seconds * 1_000, () => {
@@ -98,7 +109,7 @@ async function loadIn(
     child.on("close", () => resolve());
     await promise;
     signal.throwIfAborted();
-    return { out, errors, ended };
+    return { stdout, errors, ended };
   } finally {
     cancelLimit();
     stop();

@@ -1,15 +1,17 @@
 // Where zz itself is, and how plugins may be named.
 import fs from "node:fs";
 import path from "node:path";
+import { fileURLToPath } from "node:url";
 import type { Ctx } from "zz";
 import { sentenceOf, usage } from "zz/text";
 
-/** The folder of zz's package: above plugins/ in a checkout, above dist/ in a build. */
+/** zz.ts in a checkout, a file in dist/ in a build. */
+const zzFile = (): string => fileURLToPath(import.meta.resolve("zz"));
+
+/** The folder of zz's package. */
 export function packageFolder(): string {
-  let folder = import.meta.dirname;
-  while (!fs.existsSync(path.join(folder, "package.json")) && folder !== path.dirname(folder))
-    folder = path.dirname(folder);
-  return folder;
+  const folder = path.dirname(zzFile());
+  return path.basename(folder) === "dist" ? path.dirname(folder) : folder;
 }
 
 /** The files that declare the API of plugins. */
@@ -19,16 +21,14 @@ export function contractFiles(): string[] {
 
 /** The program that is running: built, or from source. */
 export function programFile(): string {
-  const folder = packageFolder();
-  const isBuilt = path.relative(folder, import.meta.dirname).split(path.sep)[0] === "dist";
-  return path.join(folder, isBuilt ? "dist/zz.js" : "zz.ts");
+  return zzFile().endsWith(".ts") ? zzFile() : path.join(packageFolder(), "dist", "zz.js");
 }
 
 /** The folder of a package that zz depends on, wherever npm has put it. */
 export function packageAt(name: string): string | undefined {
   for (let folder = packageFolder(); ; folder = path.dirname(folder)) {
-    const found = path.join(folder, "node_modules", name);
-    if (fs.existsSync(found)) return fs.realpathSync(found);
+    const candidate = path.join(folder, "node_modules", name);
+    if (fs.existsSync(candidate)) return fs.realpathSync(candidate);
     if (folder === path.dirname(folder)) return undefined;
   }
 }
@@ -45,7 +45,7 @@ const RESERVED =
 /** Throws when the name is not allowed. `cannot` is the beginning of the sentence. */
 export function checkName(cannot: string, name: string, { about }: Pick<Ctx, "about">): void {
   const shown = name.length > 80 ? `${name.slice(0, 80)}…` : name;
-  const refuse = (why: string) => usage(`${cannot} '${shown}': ${why}`);
+  const refuse = (reason: string) => usage(`${cannot} '${shown}': ${reason}`);
   if (!NAME.test(name))
     throw refuse("a name begins with a letter and has letters, digits, _ and -, at most 64. Choose another.");
   if (RESERVED.includes(name)) throw refuse("the name has a meaning of its own. Choose another.");

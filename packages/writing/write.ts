@@ -76,13 +76,16 @@ export function addWriteTool(zz: Zz, checker: () => Promise<Checker>): void {
   async function errorsText({ problems, unread }: Awaited<ReturnType<Checker["check"]>>): Promise<string> {
     const { formatProblems } = await import("./checker.ts");
     const lines = formatProblems(
-      problems.slice(0, MAX_ERRORS).map((one) => ({ ...one, file: path.basename(one.file) })),
+      problems.slice(0, MAX_ERRORS).map((problem) => ({ ...problem, file: path.basename(problem.file) })),
       "",
     );
-    const more = problems.length > MAX_ERRORS ? [`and ${plural(problems.length - MAX_ERRORS, "more")}.`] : [];
-    return ["its types do not fit, and nothing was written. Fix it and call again:", ...lines, ...more, ...unread].join(
-      "\n",
-    );
+    const moreNote = problems.length > MAX_ERRORS ? [`and ${plural(problems.length - MAX_ERRORS, "more")}.`] : [];
+    return [
+      "its types do not fit, and nothing was written. Fix it and call again:",
+      ...lines,
+      ...moreNote,
+      ...unread,
+    ].join("\n");
   }
 }
 
@@ -126,14 +129,14 @@ async function load(file: string, result: Result, { plugins, about }: Ctx): Prom
   const done = await plugins
     .refresh()
     .catch((error) => [{ name, did: "failed" as const, ms: 0, why: sentenceOf(error) }]);
-  const own = done.find((one) => one.name === name);
-  if (own?.did === "failed")
-    return { ...result, failed: true, text: `${result.text}\nIt was written, but is not in use. ${own.why}` };
+  const reloaded = done.find((change) => change.name === name);
+  if (reloaded?.did === "failed")
+    return { ...result, failed: true, text: `${result.text}\nIt was written, but is not in use. ${reloaded.why}` };
   if (!about.plugins.some((plugin) => plugin.file === file))
     return { ...result, text: `${result.text} It is loaded when zz starts again.` };
   const tools = about.tools.filter(({ owner }) => owner === name).map((tool) => tool.name);
   const commands = about.commands.filter(({ owner }) => owner === name).map((command) => `/${command.name}`);
-  const list = (what: string, names: string[]) => (names.length ? [`${what} ${names.join(", ")}`] : []);
+  const list = (label: string, names: string[]) => (names.length ? [`${label} ${names.join(", ")}`] : []);
   const adds = [
     ...list(tools.length > 1 ? "the tools" : "the tool", tools),
     ...list(commands.length > 1 ? "the commands" : "the command", commands),

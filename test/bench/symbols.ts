@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { mapFrom, type Source, surveyOf } from "../../packages/symbols/rank.ts";
 import { bagOf, readBag } from "../../packages/symbols/scan/words.ts";
 import { scan } from "../../packages/symbols/scan.ts";
-import { embed } from "../../zz.ts";
+import { type Embedded, embed } from "../../zz.ts";
 import type { Bench, Figure, Measure } from "../support/bench.ts";
 import { CORPORA, corporaFolder, unpackCorpora } from "../support/corpora.ts";
 import { codeIn, copyProject, TYPESCRIPT } from "../support/corpus.ts";
@@ -42,6 +42,22 @@ export const figures: Figure[] = [
     let i = 0;
     return () => timed(() => own.call("find_references", { symbol: symbols[i++ % symbols.length] }));
   }),
+  figure("references again", "ms", 7, "Of one symbol, asked again in one process: 2,800 files, 140 use it.", (bench) =>
+    inManyFiles(bench, (own) => own.call("find_references", { symbol: "common" })),
+  ),
+  figure(
+    "rename in 30 files",
+    "ms",
+    3,
+    "rename_symbol in that project, in a process that was asked before.",
+    (bench) => {
+      const names = ["thirty", "other"];
+      return inManyFiles(bench, (own) => {
+        const [to, symbol] = names.reverse();
+        return own.call("rename_symbol", { symbol, to });
+      });
+    },
+  ),
   ...[1_500, 10_000].map((count) =>
     figure(`map of ${count} files`, "ms", 7, "Ranked for a query, in CPU time.", async () => {
       const survey = surveyOf(copies(count), []);
@@ -59,6 +75,29 @@ export const figures: Figure[] = [
     ),
   ),
 ];
+
+/** A project of 2,800 files in which some import others; what is asked must succeed. */
+async function inManyFiles(
+  bench: Bench,
+  ask: (own: Embedded) => Promise<{ failed?: boolean; text: string }>,
+): Promise<Measure> {
+  const { cwd: root, home } = place();
+  fs.writeFileSync(join(root, "tsconfig.json"), '{"compilerOptions":{"types":[]}}');
+  for (let i = 0; i < 2_800; i++) {
+    const used = [...(i % 20 === 1 ? ["common"] : []), ...(i % 93 === 1 ? ["thirty"] : [])];
+    const imports = used.map((name) => `import { ${name} } from "./m0";\nexport const ${name}${i} = ${name}(${i});\n`);
+    const own = Array.from({ length: 12 }, (_, n) => `export const own${i}_${n} = (x: number): number => x * ${n};\n`);
+    const first = ["common", "thirty"].map((name) => `export const ${name} = (x: number): number => x;\n`);
+    fs.writeFileSync(join(root, `m${i}.ts`), [...imports, ...own, ...(i ? [] : first)].join(""));
+  }
+  const embedded = await embed({ root, home, save: false, allow: { write: true } });
+  bench.after(() => embedded.close());
+  return () =>
+    timed(async () => {
+      const { failed, text } = await ask(embedded);
+      if (failed) throw new Error(text);
+    });
+}
 
 function project(): Place {
   const where = place();

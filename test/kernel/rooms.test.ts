@@ -102,7 +102,7 @@ describe("Kernel and plugins", () => {
       const isKernel = file.startsWith("kernel/");
       const all = [...valueImports(file), ...dynamicImports(file)];
       return all
-        .filter((to) => to.startsWith("plugins/") || (isKernel && !to.startsWith("kernel/")))
+        .filter((to) => /^(plugins|packages)\//.test(to) || (isKernel && !to.startsWith("kernel/")))
         .map((to) => `${file} → ${to}`);
     });
     deepEqual(wrong, []);
@@ -110,16 +110,19 @@ describe("Kernel and plugins", () => {
 
   test('a plugin imports values only from its own folder, "zz/text", packages and Node', () => {
     const { dependencies, devDependencies } = JSON.parse(text("package.json")); // lent at run time, and bundled
+    const ofPackage = (file: string) => {
+      const manifest = JSON.parse(text(`${rootOf(file)}/package.json`));
+      return { ...dependencies, ...manifest.dependencies, ...manifest.optionalDependencies };
+    };
+    const known = (file: string) =>
+      file.startsWith("packages/") ? ofPackage(file) : { ...dependencies, ...devDependencies };
     const wrong = PLUGINS.flatMap((file) =>
       specifiersOf(file)
         .filter(({ isType, specifier }) => {
           if (isType) return false;
           if (specifier.startsWith(".")) return rootOf(resolved(file, specifier)) !== rootOf(file);
           const name = specifier.split("/", specifier.startsWith("@") ? 2 : 1).join("/");
-          const isKnown =
-            specifier.startsWith("node:") ||
-            builtinModules.includes(name) ||
-            name in { ...dependencies, ...devDependencies };
+          const isKnown = specifier.startsWith("node:") || builtinModules.includes(name) || name in known(file);
           return specifier !== "zz/text" && !isKnown;
         })
         .map(({ specifier }) => `${file} → ${specifier}`),

@@ -9,7 +9,6 @@ import { needs } from "../support/needs.ts";
 import { random, runs, SEED } from "../support/runs.ts";
 
 const FILES = ["a.ts", "b.ts"];
-const LEAVING = new Set(["back", "jump", "retry", "clear", "new", "restart"]); // then a mention counts no more
 
 /** A project whose model makes the call that it is told to, and then says "done". */
 async function calling(t: TestContext, files: Record<string, string>, run: true | string[] = true) {
@@ -26,14 +25,12 @@ async function calling(t: TestContext, files: Record<string, string>, run: true 
 test("edit_file changes a file only as the model was last shown it in the messages that it has, and always then", async (t) => {
   const { it, model, does } = await calling(t, { "a.ts": "0\n", "b.ts": "0\n" });
   const shown = new Map<string, { message: Message; text: string }[]>(FILES.map((file) => [file, []]));
-  const isHere = (message?: Message) =>
-    it.chat.messages.some((one) => one === message || (one.role === "user" && one.text === message?.text));
-  const lost = new Set<string>(); // once the conversation has gone back behind it, it is read again
+  const keyOf = (message?: Message) => JSON.stringify([message?.role, message?.text, (message as any)?.calls]);
+  const isHere = (message?: Message) => it.chat.messages.some((one) => keyOf(one) === keyOf(message));
   const note = (file: string, role = "assistant"): void => {
     const isShowing = (one: Message) => one.role === role && (role === "user" ? !("aside" in one) : "calls" in one);
     const message = it.chat.messages.findLast(isShowing)!;
     shown.get(file)!.push({ message, text: it.read(file)! });
-    lost.delete(file);
   };
   const next = random(SEED);
   const one = <T>(all: readonly T[]): T => all[Math.floor(next() * all.length)]!;
@@ -46,8 +43,7 @@ test("edit_file changes a file only as the model was last shown it in the messag
       const known = shown.get(file)!.findLast(({ message }) => isHere(message));
       const said = await does("edit_file", { path: file, old_string: text, new_string: `${++version}\n` });
       if (!said.failed) equal(known?.text, text, `changed what the model does not know: ${done.slice(-12).join(", ")}`);
-      if (said.failed && !lost.has(file))
-        equal(known?.text === text, false, `${said.text} ${done.slice(-12).join(", ")}`);
+      if (said.failed) equal(known?.text === text, false, `${said.text} ${done.slice(-12).join(", ")}`);
       if (!said.failed) note(file);
     },
     mention: async (file) => {
@@ -78,10 +74,6 @@ test("edit_file changes a file only as the model was last shown it in the messag
     const [deed, file] = [one([...often, ...Object.keys(DEEDS)]), one(FILES)];
     done.push(`${deed} ${file}`);
     await DEEDS[deed]!(file);
-    for (const file of FILES) {
-      const last = shown.get(file)!.at(-1)?.message;
-      if (!isHere(last) || (last?.role === "user" && LEAVING.has(deed))) lost.add(file);
-    }
     if (!existsSync(join(it.root, file))) it.write(file, `${++version}\n`);
   }
 });
@@ -113,3 +105,40 @@ test("a file that a plugin's tool read whole counts as shown", async (t) => {
   for (const _ of [1, 2, 3]) failed.push((await it.ask("go")).results[0]!.failed ?? false);
   deepEqual(failed, [true, false, false]);
 });
+
+/** What happens between reading a file, changing it and changing it again, and whether the model still knows it as it is then. */
+const MOVES: [what: string, moves: string[], isKnown: boolean][] = [
+  ["undo and retry", ["edit", "/undo", "/retry"], true],
+  ["undo and back", ["edit", "/undo", "/back"], true],
+  ["back without undo", ["edit", "/back"], false],
+  ["back, then undo", ["edit", "/back", "/undo"], true],
+  ["undo and redo", ["edit", "/undo", "/redo"], true],
+  ["undo, redo and retry", ["edit", "/undo", "/redo", "/retry"], false],
+  ["another process", ["restart"], true],
+  ["an edit, then another process", ["edit", "restart"], true],
+  ["another process after undo and retry", ["edit", "/undo", "/retry", "restart"], true],
+  ["undo in another process", ["edit", "restart", "/undo", "/back"], true],
+  ["a fork", ["edit", "/fork"], true],
+  ["a fork after undo and retry", ["edit", "/undo", "/retry", "/fork"], true],
+  ["a compaction, then another process", ["compact", "restart"], true],
+  ["a new conversation", ["/new"], false],
+  ["back behind the reading", ["/back"], false],
+];
+for (const [what, moves, isKnown] of MOVES)
+  test(`after ${what} an edit is ${isKnown ? "made" : "refused"}`, async (t) => {
+    const { it, model, does } = await calling(t, { "a.ts": "one\n" });
+    await does("read_file", { path: "a.ts" });
+    for (const move of moves) {
+      if (move === "restart") await it.restart();
+      else if (move === "compact") it.chat.compact({ upTo: 2, summary: "a.ts was read." });
+      else if (move === "edit") await does("edit_file", { path: "a.ts", old_string: "one", new_string: "two" });
+      else {
+        model.call = ["list_dir", {}];
+        await it.command(move);
+      }
+    }
+    const text = it.read("a.ts")!;
+    const said = await does("edit_file", { path: "a.ts", old_string: text.trim(), new_string: "three" });
+    equal(said.failed ?? false, !isKnown, said.text);
+    equal(it.read("a.ts"), isKnown ? "three\n" : text);
+  });

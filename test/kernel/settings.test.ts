@@ -218,6 +218,19 @@ describe("what is wrong is named with the nearest right one", { concurrency: 2 }
       });
   }
 
+  for (const [setting, value, near] of [
+    ["shell.sandbox", "on", "auto"], ["shell.sandbox", true, "auto"], ["shell.sandbox", "never", "off"], ["shell.sandbox", false, "off"],
+    ["shell.sandbox", "enabled", "auto"], ["shell.sandbox", "requierd", "required"], ["shell.sandbox", "no", "off"], ["shell.sandbox", 3, ""],
+    ["display.images", "on", "auto"], ["display.images", false, "off"], ["display.thinking", "on", ""], ["display.thinking", "none", "off"],
+    ["display.theme", "off", "none"], ["display.theme", true, ""], ["symbols.map", "on", "always"], ["symbols.map", "off", "never"],
+  ] as const) // biome-ignore format: a table
+    test(`${setting} of ${JSON.stringify(value)} ${near ? `suggests ${near}` : "suggests nothing"}`, async () => {
+      const [part, name] = setting.split(".") as [string, string];
+      const { notes } = await inForce(having({ [part]: { [name]: value } }));
+      equal(/nearest to ".*" is "(.*)"/.exec(notes.join("\n"))?.[1] ?? "", near, notes.join("\n"));
+      match(notes.join("\n"), /it must be one of/);
+    });
+
   for (const [given, words] of [
     [{ rounds: -1 }, `"rounds" must be at least 0`],
     [{ providers: { openai: "url" } }, `"providers.openai" must be an object`],

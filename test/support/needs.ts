@@ -24,6 +24,7 @@ const PROGRAMS = {
   ctags: { tests: "beside other indexers", program: "ctags", debian: "universal-ctags" },
   bindfs: { tests: "of projects on FUSE", program: "bindfs", debian: "bindfs" },
   "mount.exfat-fuse": { tests: "of a disk that ignores case", program: "exfat-fuse", debian: "exfat-fuse exfatprogs" },
+  "redis-server": { tests: "of sessions in Redis", program: "redis-server", debian: "redis-server" },
   patch: { tests: "beside other appliers of patches", program: "patch", debian: "patch" },
 } as const;
 export type Needed = keyof typeof PROGRAMS;

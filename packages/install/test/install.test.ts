@@ -121,8 +121,9 @@ for (const [what, files, given, why, code] of [
   ["what does not load", { "x.js": "throw Error('no luck')" }, "--install=./x.js", /: no luck\. Nothing was changed/],
   ["an exit a moment later", { "x.js": LATE }, "--install=./x.js", /process\.exit\(0\)|zz did not start with it/],
   ["a name that zz has", { "git.ts": tool("x", "x") }, "--install=./git.ts", /zz has a plugin 'git' of its own/],
+  ["a plugin that everyone needs, by zz/", {}, "--install=zz/undo", /'zz\/undo': zz brings nothing of that name/],
   ["a link that leads out", LINK, "--install=./d", /'x\.txt' is a link to '.*secret', which leads out of it/],
-  ["no such example", {}, "--install=zz/none-such", /'zz\/none-such': zz brings no example of that name/],
+  ["no such example", {}, "--install=zz/none-such", /'zz\/none-such': zz brings nothing of that name/],
   ["no such file", {}, "--install=./x.ts", /Cannot install '\.\/x\.ts': nothing is there\. Check/],
   ["a plugin never installed", {}, "--uninstall=x", /Cannot uninstall 'x': it was not installed by zz\. Nothing/, 2],
 ] as [string, Record<string, string>, string, RegExp, number?][])

@@ -12,7 +12,7 @@ test("a server that does not say what it is in time is named with what it wrote"
     name: "it",
     version: "1",
     transport,
-    why: () => "its last words: waits for a yes",
+    endReason: () => "its last words: waits for a yes",
     seconds: { start: 30, call: 120 },
   };
   const ctx = { root: "/x", signal: new AbortController().signal, progress() {}, io: { clock } };

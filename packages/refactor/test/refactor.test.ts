@@ -27,10 +27,42 @@ class Stat { static x = g(); }
 for (const item of [null]) { n++; }
 export { n };
 `;
+const QUERIES = (way: string) =>
+  [..."raw inline url worker sharedworker url&no-inline react".split(" ").map((query) => `import "${way}?${query}";`), `import "${way}#part";`,
+    `export * from "${way}?component";`, `import("${way}?url");`, `new URL("${way}?x", import.meta.url);`, ""].join("\n");
 const tidy = (action: string, path = "a.ts") => ({ action, path });
 
+const MODULES = 'declare module "*";\ndeclare namespace JSX { interface IntrinsicElements { p: object } }\n';
+const JSX_H = 'import { h } from "preact";\nexport const x = <p />;\n';
+/** What organize_imports leaves as it is, unless a third text says otherwise. */
+const LEFT: [what: string, text: string, made?: string][] = [
+  ["effects in their order", 'import "z";\nimport "b";\nimport "a";\n'],
+  ["imports around effects", 'import { c } from "c";\nimport "z";\nimport { a } from "a";\nc(a);\n'],
+  ["what stands between effects, in order", 'import "z";\nimport { c } from "c";\nimport { b } from "b";\nimport "a";\nc(b);\n',
+    'import "z";\nimport { b } from "b";\nimport { c } from "c";\nimport "a";\nc(b);\n'],
+  ["effects in CRLF", 'import "z";\r\nimport "a";\r\n'],
+  ["effects in one line", 'import "z"; import "a";\n'],
+  ["React for JSX", 'import React from "react";\nexport const x = <p />;\n'],
+  ["all of React for JSX", 'import * as React from "react";\nexport const x = <p />;\n'],
+  ["the factory that a bundler may name", JSX_H],
+  ["the factory of a pragma", '/** @jsx make */\nimport { make } from "m";\nexport const x = <p />;\n'],
+  ["fragments of a pragma", '/** @jsxFrag Many */\nimport { Many } from "m";\nexport const x = <></>;\n'],
+  ["a comment for TypeScript", '// @ts-ignore\nimport { z } from "z";\nimport { a } from "a";\nz(a);\n'],
+  ["a comment for eslint", 'import { z } from "z";\n// eslint-disable-next-line import/order\nimport { a } from "a";\nz(a);\n'],
+  ["a comment at the end of a line", 'import { z } from "z"; // biome-ignore lint: so\nimport { a } from "a";\nz(a);\n'],
+  ["a comment within", 'import { z /* first */ } from "z";\nimport { a } from "a";\nz(a);\n'],
+  ["a comment about one that nothing uses", 'import { a } from "a";\n// for its types\nimport { z } from "z";\na();\n'],
+];
+/** What a move does not follow is refused, with the reason. */
+const PATTERNS: [code: string, why: RegExp][] = [
+  ...['import.meta.glob("./add*.ts")', 'import.meta.glob(["./*.ts", "!./use.ts"])', 'import.meta.glob("/src/*.ts")', 'import.meta.globEager("./*.ts")'],
+  ...['import.meta.glob("./**/add.ts", { eager: true })', 'import.meta.glob("@/*.ts")', 'require.context("./", false)', "import(`./${name}.ts`)"],
+  ...["new URL(`./${name}.ts`, import.meta.url)", "require(`./${name}.ts`)"],
+].map((line) => [`declare const name: string, require: any;\n${line};\nexport {};\n`, /'src\/g\.js' takes files by '[^']+' at line 2, and would no longer take the same\./]);
+
 /** What differs afterwards; undefined: it is gone. */
-const MADE: Record<string, [title: string, files: Files, args: object, made: Record<string, string | undefined>][]> = {
+type Row = [title: string, files: Files, args: object, made: Record<string, string | undefined>];
+const MADE: Record<string, Row[]> = {
   move: [
     ["a file: relative and aliased imports, exports, import(), types, mocks and workers",
       {
@@ -43,6 +75,9 @@ const MADE: Record<string, [title: string, files: Files, args: object, made: Rec
         "src/in/test.ts": 'declare const vi: any;\nvi.mock("../math/plus");\ntype A = typeof import("../math/plus");\n',
         "src/work.mjs": 'new Worker(new URL("./math/plus.ts", import.meta.url));\n',
       }],
+    ["what bundlers are asked for: queries, and patterns that take the same then",
+      { ...TS, "src/logo.svg": "<svg />", "src/in/a.ts": 'import.meta.glob("./*.ts");\nexport {};\n', "src/use.ts": `${QUERIES("./logo.svg")}` }, move("src/logo.svg", "img/logo.svg"),
+      { "src/logo.svg": undefined, "img/logo.svg": "<svg />", "src/use.ts": QUERIES("../img/logo.svg") }],
     ["a folder: what is in it moves along, what it imports and what imports it follows",
       {
         ...TS, "lib/a.ts": 'import { z } from "../z";\nimport "./look.css";\nimport { b } from "./b";\nexport const a = z + b;\n',
@@ -62,6 +97,8 @@ const MADE: Record<string, [title: string, files: Files, args: object, made: Rec
       move("a.ts", "b/c.ts"), { "a.ts": undefined, "b/c.ts": "export const a = 1;\n", "u.ts": 'export { a } from "./b/c.js";\n', "v.ts": 'export { a } from "./b/c.ts";\n' }],
   ],
   organize_imports: [
+    ...LEFT.map(([what, text, made = text]) =>
+      [what, { ...TS, "a.tsx": text, "m.d.ts": MODULES }, tidy("organize_imports", "a.tsx"), { "a.tsx": made }] as Row),
     ["sorted, joined, unused ones gone, in the file's quotes", { ...BOTH, "src/a.ts": "import { x } from './use';\nimport { add } from './add';\nimport './use';\nadd(1, 2);\n", },
       tidy("organize_imports", "src/a.ts"), { "src/a.ts": "import { add } from './add';\nimport './use';\nadd(1, 2);\n" }],
   ],
@@ -77,6 +114,7 @@ const MADE: Record<string, [title: string, files: Files, args: object, made: Rec
         ...BOTH,
         "src/a.ts": 'import { add } from "./add";\nfunction one() {}\nfunction two() {\n  one();\n}\nconst kept = add(1, 2);\nconst gone = () => add(1, 2);\nexport function f(a: number) {}\n',
       }, tidy("remove_unused", "src/a.ts"), { "src/a.ts": 'import { add } from "./add";\nconst kept = add(1, 2);\nexport function f(a: number) {}\n' }],
+    ["not what JSX calls", { ...TS, "a.tsx": JSX_H, "m.d.ts": MODULES }, tidy("remove_unused", "a.tsx"), { "a.tsx": JSX_H }],
     ["nothing that does something: calls, steps, assignments, tagged templates, classes, loops",
       code(`${DOES}const plain = { a: [1, -2] };\n`), tidy("remove_unused"), { "a.ts": DOES }],
   ],
@@ -129,6 +167,12 @@ for (const [action, rows] of Object.entries(MADE))
     });
 
 const HARD = { ...BOTH, "src/more.ts": 'import { add } from "./add";\n' };
+const USES = 'import { add } from "./add";\ndeclare function g(): number;\ndeclare const o: { a: number };\n';
+const LOST: [calls: string, parameters: string[], why: RegExp][] = [
+  ...["add(g(), g());", "add(await 1, g());", "add(new Date().x, o.a++);"].map((line): (typeof LOST)[number] => [line, ["b", "a"], /the call at src\/use\.ts:4 would run '.*' in another order\./]),
+  ...["add(1, // one\n 2);", "add(1 /* one */, 2);", "add(1, 2 /* two */);", "add(1, 2, // two\n);", "add(\n1, /* after one */ // x\n2);", "add(\n  1, // one\n  2, // two\n);"]
+    .map((line): (typeof LOST)[number] => [line, ["b", "a"], /the comment '.*' at use\.ts:4 would be lost or belong to another\./]),
+];
 const REFUSED: [title: string, files: Files, args: object, why: RegExp, spoil?: (root: string) => void][] = [
   ["broken syntax", code("export const = 1;\n"), tidy("remove_unused"), /syntax is broken at a\.ts:1: .*Correct that first\.$/],
   ["an action that is not there", BOTH, tidy("inline", "src/add.ts"), /'inline' is not an action\. Choose from move,/],
@@ -139,6 +183,8 @@ const REFUSED: [title: string, files: Files, args: object, why: RegExp, spoil?: 
   ["a move onto another", BOTH, move("src/add.ts", "src/use.ts"), /'src\/use\.ts' is already there/],
   ["a move that a component would not follow", { ...BOTH, "src/App.vue": '<script lang="ts">\nimport { add } from "./add";\n</script>\n' },
     move("src/add.ts", "src/plus.ts"), /it would miss src\/App\.vue\. Edit each place instead\.$/] as never,
+  ...PATTERNS.map(([code, why]) => [`a move out of '${code.split("\n")[1]}'`, { ...BOTH, "src/g.js": code.replace(/^declare.*\n/, "\n") }, move("src/add.ts", "lib/add.ts"), why] as (typeof REFUSED)[number]),
+  ...LOST.map(([calls, parameters, why]) => [`to lose or turn around '${calls}'`, { ...BOTH, "src/use.ts": USES + calls }, signature(...parameters), why] as (typeof REFUSED)[number]),
   ["a parameter that is used", BOTH, signature("a"), /'b' is still used at line 2\./],
   ["a name that is taken", BOTH, signature("a", "b", "a2: number", "a2: number"), /'a2' is there twice/],
   ["calls that have to pass something", BOTH, signature("a", "b", "c: number"), /something for 'c'\. Give it as value\./],
@@ -178,4 +224,27 @@ test("move_file of code takes the imports along: shown as one diff, asked for, a
   deepEqual(fs.readdirSync(join(where.cwd, "src")).sort(), ["add.ts", "use.ts"]);
   equal(fs.readFileSync(join(where.cwd, "src/use.ts"), "utf8"), USE);
   await term.leave();
+});
+
+test("a folder that moves leaves none behind, empty ones go along, and it can move back", async () => {
+  const zz = await warm({ ...BOTH, "src/in/deep/x.md": "" });
+  fs.mkdirSync(join(zz.root, "src/empty/too"), { recursive: true });
+  const all = () => fs.readdirSync(zz.root, { recursive: true }).sort();
+  const before = all();
+  for (const [from, to] of [["src", "lib/new"], ["lib/new", "src"]] as const) {
+    const { text, failed } = await zz.call("move_file", { from, to });
+    equal(failed, undefined, text);
+    equal(fs.existsSync(join(zz.root, from)), false);
+  }
+  deepEqual(all().filter((name) => name !== "lib"), before);
+  await zz.command("/undo");
+  await zz.command("/undo");
+  deepEqual(all(), before);
+});
+
+test("a change of a signature says what calls no longer pass", async () => {
+  const zz = await warm({ ...BOTH, "src/add.ts": "export function add(a: number, b = 2) {\n  return a;\n}\n" });
+  const { text, failed } = await zz.call("refactor", { ...signature("a"), path: "src/add.ts" });
+  equal(failed, undefined, text);
+  match(text, /\[no longer passed at src\/use\.ts:2: 3\]\n\[no longer passed at src\/use\.ts:2: 2\]/);
 });

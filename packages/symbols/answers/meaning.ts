@@ -11,7 +11,7 @@ import { atDesk, type Desk, wake } from "../meaning/desk.ts";
 import { foreignUses } from "../meaning/foreign.ts";
 import { references as usesAtDesk } from "../meaning/references.ts";
 import { applied, rename as planRename } from "../meaning/rename.ts";
-import { type Index, mayRead } from "../project.ts";
+import { type Index, mayRead, readability } from "../project.ts";
 import { using } from "../rows.ts";
 import { type NamedUses, usesByName } from "./by-name.ts";
 import { usesInComponents } from "./components.ts";
@@ -77,7 +77,7 @@ export async function references(state: State, args: SymbolQuery & { start?: num
 /** By meaning where a language server knows it, else by name. */
 async function usesOfAll(state: State, index: Index, args: SymbolQuery, ctx: Ctx) {
   const { wanted, all, others, users, file } = definitionsOf(index, args, ctx);
-  const mayShow = (one: string) => mayRead(ctx, one);
+  const mayShow = readability(ctx);
   const found: Group[] = [];
   const unlocated: string[] = [];
   const byName: Found[] = [];

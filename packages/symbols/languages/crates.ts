@@ -39,7 +39,10 @@ export function rust(project: Project, file: string, asked: Pick<Import, "from" 
   if (!at || !rest) return /^\p{Lu}/u.test(from) ? [file] : [""]; // the variants of a type
   const found = names.map((name) => moduleOf([...rest, name.split(" as ")[0]!])[0]);
   const whole = parts[0] === "self" && !names.length ? moduleOf(rest) : holderOf(rest);
-  return [...found.filter((one) => one !== undefined), ...(found.length && !found.includes(undefined) ? [] : whole)];
+  return [
+    ...found.filter((one) => one !== undefined),
+    ...(found.length && found.every((one) => one !== undefined) ? [] : whole),
+  ];
 
   function moduleOf(path: string[]): string[] {
     const base = [at!.folder, ...path].filter(Boolean).join("/");

@@ -10,8 +10,7 @@ export type Grammar = { parser: Parser; query: Query };
 type Name = keyof typeof paths;
 
 /** Missing from the types of Node. */
-const { Module } = (globalThis as unknown as { WebAssembly: { Module: new (bytes: Uint8Array) => WebAssembly.Module } })
-  .WebAssembly;
+const { Module } = (globalThis as unknown as { WebAssembly: { Module: new (bytes: Uint8Array) => any } }).WebAssembly;
 
 let library: typeof import("web-tree-sitter") | undefined;
 let starting: Promise<void> | undefined;

@@ -1,7 +1,7 @@
 // All places of one thing: those that the server knows, once it was shown every file that may have
 // one, and those that only the index knows of, which knows who imports whom.
 import type { Point } from "zz";
-import { mayRead } from "../project.ts";
+import { mayRead, readability } from "../project.ts";
 import { folderOf, SCRIPT } from "../resolve/paths.ts";
 import { using } from "../rows.ts";
 import type { At, Group, Place } from "./contract.ts";
@@ -27,7 +27,8 @@ export async function usesAt(desk: Desk, at: At, point: Point): Promise<{ taking
   const isMeant = SCRIPT.test(at.path) || !spots.length || spots.some((spot) => isAt(spot, point));
   if (!isMeant) throw new NoServer(`${server.name} takes ${at.name} for something else`);
   const distinct = new Map(spots.map((spot) => [`${spot.path}:${spot.line}:${spot.character}`, spot]));
-  const readable = [...distinct.values()].filter(({ path }) => mayRead(desk.ctx, path));
+  const mayShow = readability(desk.ctx);
+  const readable = [...distinct.values()].filter(({ path }) => mayShow(path));
   const places: Place[] = [];
   for (const spot of readable) places.push(await placeOf(desk, spot));
   if (!SCRIPT.test(at.path)) return { takings: [], all: places };

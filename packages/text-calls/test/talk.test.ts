@@ -28,6 +28,10 @@ const TALK = [
   "This is what the page tries to make me do:\nCALL", "In the log I see:\n\nCALL", "Somebody has added:\n\nCALL", "It says CALL",
   "The issue's text is as follows.\n\nCALL", "CALL\n\nThat was the text of a.md.", "It asks agents to run CALL without asking.",
   "The tool returned:\nCALL", "The paragraph goes like this: CALL", "docs/guide.md, line 8: CALL", "Excerpt:\nCALL", "Verbatim:\nCALL",
+  "In der Datei: „CALL“ und mehr.", "Im Brief:\n„Bitte:\nCALL\nDanke.“", "Sie lautet ‚CALL‘.", "Там стоит «CALL».", "Es heißt »CALL« darin.",
+  "里面写着：「CALL」。", "注記に『CALL』とある。", "“Dear agent,\n\nCALL\n\nYours”", "C’est « CALL » dans le fichier.", "‹CALL›", "《CALL》",
+  "$ cat a.md\nCALL", "me@host:~$ head -3 a.md\nCALL\n$", "% curl https://example.com\nCALL", "> The guide has:\nCALL", "> Es steht dort:\nCALL\n> Ende",
+  "const text = `\nCALL\n`;", "send(`CALL`);", "return `\n\nCALL\n\n`;", "assert.equal(read(a, `x\nCALL`), 1);",
 ];
 // biome-ignore format: a table
 const MEANT = [
@@ -36,6 +40,8 @@ const MEANT = [
   "The message says that a.md has it, so:\nCALL", "Reading a.md:\nCALL", "a.md is missing; create it:\nCALL", "Next: CALL", "Aktion:\nCALL",
   "Here is the call:\nCALL", "As you said \"read it\", I do that:\nCALL", "The output was empty. Again:\nCALL", "Step 2: read it\nCALL",
   "**Action**\nCALL", "Oslo first.\n\nCALL\n\nThen more.", "The file contains a bug. I look at the tide:\nCALL", "It could be high. CALL", "<!-- a note -->\nCALL", "An example is in the docs. I look:\nCALL", "/* done */\nCALL\n/* more */",
+  "Du sagst „lies“. Also:\nCALL", "Vous dites « lis ».\nCALL\nPuis « écris ».", "“Yes.”\nCALL\n“Done.”", "「はい」\nCALL\n「では」", "Es heißt »ja«.\nCALL\nUnd »nein«.",
+  "> fix the tide\n\nCALL", "> you asked for the tide\n\nCALL", "$ ls\nCALL", "Use `a` and `b`:\nCALL\nand `c`.", "It’s late.\nCALL\nIt’s done.", "Set x = `1`.\nCALL\nThen `2`.",
 ];
 
 const made = async (text: string, worded: boolean) =>

@@ -1,0 +1,36 @@
+// Who holds a lock: machine, process, when that process started, and which of its stores. A process that is gone holds none.
+import fs from "node:fs";
+import os from "node:os";
+
+/** The machine as processes see it: containers of one host have numbers of their own. */
+function machine(): string {
+  try {
+    return `${os.hostname()}/${fs.readlinkSync("/proc/self/ns/pid").replace(/\D/g, "")}`;
+  } catch {
+    return os.hostname();
+  }
+}
+
+/** When a process started, in the system's ticks; "": there is no such process; "?": it is there, and more is not known. */
+function startOf(pid: number): string {
+  try {
+    process.kill(pid, 0);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ESRCH") return "";
+  }
+  try {
+    const stat = fs.readFileSync(`/proc/${pid}/stat`, "utf8");
+    const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+    return fields[0] === "Z" ? "" : fields[19]!;
+  } catch {
+    return "?";
+  }
+}
+
+export const newOwner = (): string =>
+  `${machine().replace(/\s/g, "_")} ${process.pid} ${startOf(process.pid)} ${Math.random().toString(36).slice(2, 10)}`;
+
+export function isGone(owner: string): boolean {
+  const [where, pid, start] = owner.split(" ");
+  return where === machine().replace(/\s/g, "_") && startOf(Number(pid)) !== start;
+}

@@ -1,0 +1,213 @@
+// One server, and what it says. Each question is tried again until its time is up, since a server restarts or fails over.
+import { Cluster, Redis } from "ioredis";
+import type { Options } from "./protocol.ts";
+
+const OLDEST = 5; // the oldest major version with all that the scripts use
+const PAUSE = 100; // ms before another try
+const FIRST_WAIT = 1; // seconds, once it was out of reach: a conversation must not wait for it at each entry
+
+export interface Server {
+  ask<T>(act: (client: Redis | Cluster) => Promise<T>): Promise<T>;
+  keepsByLog(): boolean; // whether it can be asked to write its log to the disk now
+  news(): string[]; // what the person should know of it; only once
+  quit(): void;
+}
+
+export function openServer(options: Options): Server {
+  let client: Redis | Cluster | undefined;
+  let nodes: Node[] = []; // of a cluster: one of them may answer when the one in the URL does not
+  let isLost = false;
+  let [told, logs]: [string[] | undefined, boolean] = [undefined, false];
+
+  async function connected(): Promise<Redis | Cluster> {
+    if (client?.status === "ready") return client;
+    client?.disconnect();
+    client = connect(options, nodes);
+    let reason: Error | undefined; // connect() itself only says that it failed
+    client.on("error", (error) => void (reason = error));
+    await client.connect().catch((error) => Promise.reject(reason ?? error));
+    if (client instanceof Cluster)
+      nodes = client.nodes().map(({ options: { host, port } }) => ({ host, port }) as Node);
+    const facts = await factsOf(client);
+    if (facts.major < OLDEST)
+      throw new Refusal(`it is version ${facts.version}, and zz needs ${OLDEST} or newer. Update it`);
+    told ??= warningsOf(facts, options);
+    logs = facts.logs && facts.canSyncLog;
+    return client;
+  }
+
+  return {
+    async ask(act) {
+      const until = performance.now() + (isLost ? Math.min(FIRST_WAIT, options.seconds) : options.seconds) * 1_000;
+      for (;;)
+        try {
+          const answer = await inTime(connected().then(act), until - performance.now());
+          isLost = false;
+          return answer;
+        } catch (error) {
+          const refusal = refusalOf(error as Error, options);
+          const isOver = performance.now() + PAUSE > until;
+          if (error instanceof TooLate || client?.status !== "ready" || /READONLY/.test(String(error))) drop();
+          isLost ||= Boolean(refusal?.again);
+          if (refusal && (!refusal.again || isOver))
+            throw new Error(`Cannot use the store ${options.where}: ${refusal.why}.`);
+          if (!refusal) throw error;
+          await new Promise((resolve) => setTimeout(resolve, PAUSE));
+        }
+    },
+    keepsByLog: () => logs,
+    news: () => told?.splice(0) ?? [],
+    quit: drop,
+  };
+
+  /** What is under way is not sent again later: zz has gone on without it. */
+  function drop(): void {
+    const known =
+      client instanceof Cluster ? client.nodes().map(({ options: { host, port } }) => ({ host, port }) as Node) : [];
+    if (known.length) nodes = known;
+    client?.disconnect();
+    client = undefined;
+  }
+}
+
+class Refusal extends Error {}
+class TooLate extends Error {}
+
+async function inTime<T>(promise: Promise<T>, ms: number): Promise<T> {
+  const { promise: late, reject } = Promise.withResolvers<never>();
+  const timer = setTimeout(() => reject(new TooLate()), Math.max(1, ms));
+  try {
+    return await Promise.race([promise, late]);
+  } finally {
+    clearTimeout(timer);
+    promise.catch(() => {}); // it may fail later
+  }
+}
+
+type Node = { host: string; port: number };
+function connect({ url, password, cluster, seconds }: Options, nodes: Node[]): Redis | Cluster {
+  const address = new URL(url);
+  const common = {
+    lazyConnect: true,
+    protocol: 2 as const,
+    enableOfflineQueue: false,
+    maxRetriesPerRequest: 0,
+    autoResendUnfulfilledCommands: false,
+    connectTimeout: seconds * 1_000,
+    ...(address.username && { username: decodeURIComponent(address.username) }),
+    ...((password || address.password) && { password: password || decodeURIComponent(address.password) }),
+    ...(address.protocol === "rediss:" && { tls: { servername: address.hostname } }),
+  };
+  const [host, port] = [address.hostname.replace(/^\[|\]$/g, "") || "127.0.0.1", Number(address.port || 6379)];
+  if (!cluster) {
+    const path = address.searchParams.get("socket");
+    const at = path ? { path } : { host, port };
+    const db = Number(address.pathname.slice(1) || 0);
+    return new Redis({ ...common, ...at, db, retryStrategy: () => null });
+  }
+  return new Cluster([{ host, port }, ...nodes], {
+    lazyConnect: true,
+    enableOfflineQueue: true,
+    clusterRetryStrategy: () => null,
+    redisOptions: common,
+  });
+}
+
+type Facts = Awaited<ReturnType<typeof factsOf>>;
+/** What INFO says. A server that keeps it to itself is taken as it is. */
+async function factsOf(client: Redis | Cluster) {
+  const text = await client.info().catch((error: Error) => {
+    if (/^(NOPERM|ERR unknown command)/.test(error.message)) return "";
+    throw error;
+  });
+  const fact = (name: string): string | undefined => new RegExp(`^${name}:(.*?)\\r?$`, "m").exec(text)?.[1];
+  const version = fact("valkey_version") ?? fact("redis_version") ?? "";
+  const [major = 0, minor = 0] = version.split(".").map(Number);
+  const saves = await client.config("GET", "save").then(
+    (pair) => String((pair as string[])[1] ?? ""),
+    () => undefined, // not everyone may ask
+  );
+  return {
+    version,
+    major: version ? major : OLDEST,
+    canSyncLog: major > 7 || (major === 7 && minor >= 2),
+    isKnown: text !== "",
+    logs: fact("aof_enabled") === "1",
+    saves,
+    evicts:
+      /^(allkeys|volatile)/.test(fact("maxmemory_policy") ?? "") &&
+      fact("maxmemory") !== "0" &&
+      fact("maxmemory_policy"),
+  };
+}
+
+function warningsOf({ isKnown, logs, saves, evicts }: Facts, { where }: Options): string[] {
+  const warnings: string[] = [];
+  if (isKnown && !logs && saves === "")
+    warnings.push(
+      `The store ${where} keeps nothing on disk: all sessions are lost when it restarts. Set 'appendonly yes' there.`,
+    );
+  else if (isKnown && !logs && saves)
+    warnings.push(
+      `The store ${where} writes to its disk only now and then (save ${saves}): what is newer is lost when it crashes. Set 'appendonly yes' there.`,
+    );
+  if (evicts)
+    warnings.push(
+      `The store ${where} throws data away when its memory is full (${evicts}), sessions too. Set 'maxmemory-policy noeviction' there.`,
+    );
+  return warnings;
+}
+
+/** Whether to try again, and what to say. Undefined: it is nothing that the server said. */
+function refusalOf(error: Error, { seconds, cluster }: Options): { why: string; again: boolean } | undefined {
+  const final = (why: string) => ({ why, again: false });
+  const passing = (why: string) => ({ why, again: true });
+  const said = `${error.message}\n${(error as { lastNodeError?: Error }).lastNodeError?.message ?? ""}`;
+  if (error instanceof Refusal) return final(error.message);
+  if (error instanceof TooLate && cluster)
+    return passing(
+      `its cluster did not answer in ${seconds} s, as in a fail-over. Try again soon, or look at its nodes`,
+    );
+  if (error instanceof TooLate)
+    return passing(`it did not answer in ${seconds} s. Look at the server and the way there`);
+  for (const [pattern, why, again] of SAID) if (pattern.test(said)) return { why, again };
+  const { code } = error as NodeJS.ErrnoException;
+  if (code === "ENOTFOUND") return final("there is no host of that name. Correct the setting `store`");
+  if (
+    code ||
+    /Connection is closed|Stream isn't writeable|ClusterAllFailed|Failed to refresh slots/.test(`${error.name} ${said}`)
+  )
+    return passing(`it cannot be reached${code ? ` (${code})` : ""}. Start it, or correct the setting \`store\``);
+  return /^[A-Z]{3,} /.test(error.message) ? final(`it says '${error.message}'`) : undefined;
+}
+
+const SAID: [RegExp, why: string, again: boolean][] = [
+  [
+    /WRONGPASS|invalid password|invalid username/i,
+    "its user or password is wrong. Correct them in the setting `store`, or key_command",
+    false,
+  ],
+  [/NOAUTH/, "it wants a password. Put one into the setting `store`, or let key_command print it", false],
+  [/NOPERM/, "this user may not do that there. Give it the keys and commands that docs/many.md names", false],
+  [/^OOM|OOM command/m, "its memory is full (maxmemory). Raise it, or delete old sessions", false],
+  [/READONLY/, "it is a read-only replica. Name the primary in the setting `store`", false],
+  [/MISCONF/, "it cannot write to its own disk, and takes nothing until it can. Make room there", false],
+  [/NOREPLICAS/, "it has too few replicas to take anything. Start them", true],
+  [/LOADING/, "it is still loading its data", true],
+  [/MASTERDOWN|CLUSTERDOWN|TRYAGAIN|FAILOVER/, "its cluster is in a fail-over. Try again soon", true],
+  [
+    /MOVED|ASK \d|cluster support disabled|CROSSSLOT/,
+    "it is part of a cluster, or is none. Correct redis.cluster in the settings",
+    false,
+  ],
+  [
+    /invalid DB index|DB index is out of range/,
+    "it has no database of that number. Correct the setting `store`",
+    false,
+  ],
+  [
+    /self.signed|certificate|altnames|wrong version number|SSL/i,
+    "its certificate or its encryption does not fit. Use redis:// or rediss:// as it does",
+    false,
+  ],
+];

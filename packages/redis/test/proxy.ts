@@ -1,0 +1,20 @@
+// Stands before a server, in a process of its own, since a store waits for its answers. Its first word is the server's port.
+// "old": the server says that it is version 3.2.1. "mute": its next answer is lost.
+import { type AddressInfo, connect, createServer } from "node:net";
+
+let mode = "";
+process.on("message", (next: string) => {
+  mode = next;
+  process.send!(mode);
+});
+const server = createServer((near) => {
+  const far = connect(Number(process.argv[2]), "127.0.0.1");
+  for (const socket of [near, far]) socket.on("error", () => {});
+  near.pipe(far);
+  far.on("data", (data) => {
+    if (mode === "mute") mode = "";
+    else near.write(mode === "old" ? String(data).replace(/(redis_version:)\d+\.\d+\.\d+/, "$13.2.10") : data);
+  });
+  far.on("close", () => near.destroy());
+  near.on("close", () => far.destroy());
+}).listen(0, "127.0.0.1", () => process.send!((server.address() as AddressInfo).port));

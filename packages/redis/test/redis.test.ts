@@ -1,0 +1,168 @@
+// What of the store needs no server: it costs nothing unless it is set, what is wrong is said, and a conversation goes on without it.
+import { deepEqual, doesNotMatch, equal, match } from "node:assert/strict";
+import { existsSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import { describe, test } from "node:test";
+import type { KeptSession, SessionStore, Zz } from "../../../kernel/contract.ts";
+import { reachStore } from "../../../kernel/conversation/session-store.ts";
+import { having } from "../../../test/support/having.ts";
+import { place, TELLING_LOADS, zz, zzProcess } from "../../../test/support/run.ts";
+import { harness } from "../../../test/support/script.ts";
+
+const PLUGIN = new URL("../index.ts", import.meta.url);
+const NOWHERE = "redis://127.0.0.1:1"; // a port that nothing listens on
+const offline = ["-m", "offline", "--once", "hello"];
+
+test("without the setting nothing of it is loaded, and no thread runs", async () => {
+  const { code, stderr } = await zzProcess(place(), offline, { way: "node", env: TELLING_LOADS });
+  equal(code, 0);
+  match(stderr, /loads file:.*packages\/redis\/index\.ts/);
+  doesNotMatch(stderr, /ioredis|redis\/(worker|server|copy)\.ts/);
+});
+
+describe("a store that cannot be used", () => {
+  const rows: [store: string, message: RegExp][] = [
+    ["redis://", /it is no URL of a server\. Write it like redis:\/\/USER:PASSWORD@HOST:6379\/0\./],
+    ["redis://host/name", /it is no URL of a server/],
+    ["redsi://host", /Cannot use the store 'redsi:': .*Did you mean/],
+    ["ftp://host", /Cannot use the store 'ftp:'/],
+  ];
+  for (const [store, message] of rows)
+    test(`'${store}'`, async () => {
+      const { code, stderr } = await zz(place({}, { store }), offline);
+      equal(code, 2, stderr);
+      match(stderr, message);
+    });
+
+  test("a project cannot name one", async () => {
+    const where = having({ ".zz/zz.config.json": JSON.stringify({ store: NOWHERE }) });
+    const { stderr } = await zz(where, offline);
+    match(stderr, /store/);
+    equal(where.sessions().length, 1, "it is in a file");
+  });
+
+  test("out of reach: the answer comes all the same, and what was said stays in a file that can be copied there", async () => {
+    const where = place({}, { store: NOWHERE, redis: { seconds: 1 } });
+    const { code, stderr } = await zz(where, offline);
+    equal(code, 0);
+    match(stderr, /it cannot be reached \(ECONNREFUSED\)/);
+    match(
+      stderr,
+      /is in '.*\/sessions\/\d{8}-\d{6}-\w{8}\.jsonl'\. zz --store-copy files redis:\/\/127\.0\.0\.1:1 puts it there/,
+    );
+    const [lines = []] = where.sessions();
+    deepEqual(
+      lines.flatMap(({ message }) => (message?.role === "user" ? message.text : [])),
+      ["hello"],
+    );
+  });
+
+  for (const [key, ends] of [
+    ["m", "goes on"],
+    ["l", "leaves"],
+  ] as const)
+    test(`out of reach, with a person to ask: r tries again, ${key} ${ends}`, async () => {
+      const questions: string[] = [];
+      await using zz = await harness({ plugins: [PLUGIN], settings: { store: NOWHERE, redis: { seconds: 1 } } });
+      zz.core.ask = async (question) => {
+        questions.push(question);
+        return questions.length > 1 ? key : "r";
+      };
+      const end = await reachStore(zz.core).then(
+        () => "goes on",
+        () => "leaves",
+      );
+      equal(end, ends);
+      equal(questions.length, 2);
+      match(
+        questions[0]!,
+        /\(ECONNREFUSED\)\. Start it, .* \[r\]etry, go on in \[m\]emory and save later, or \[l\]eave\? /,
+      );
+    });
+
+  test("a key_command that fails is said, without what it printed", async () => {
+    const redis = { key_command: "echo hidden-word >&2; exit 3" };
+    const { code, stdout, stderr } = await zz(place({}, { store: NOWHERE, redis }), offline);
+    equal(code, 2);
+    match(
+      stderr,
+      /Cannot get the password of the store by redis\.key_command: it failed\. Run it yourself, and fix it\./,
+    );
+    doesNotMatch(`${stdout}${stderr}`, /hidden-word/);
+  });
+});
+
+/** What a stranger's plugin would offer: sessions in a map. */
+function inMemory(kept: Map<string, string[]>): SessionStore {
+  const bytes = (id: string) =>
+    Buffer.from(
+      kept
+        .get(id)!
+        .map((line) => `${line}\n`)
+        .join(""),
+    );
+  const listed = (id: string) => ({ ...JSON.parse(kept.get(id)![0]!), used: "", bytes: bytes(id).length });
+  return {
+    where: "map:",
+    ids: () => [...kept.keys()],
+    list: () => [...kept.keys()].map(listed),
+    recent: (root) => [...kept.keys()].filter((id) => listed(id).root === root),
+    read: bytes,
+    open(id, isNew): KeptSession {
+      if (isNew) kept.set(id, []);
+      return {
+        read: () => bytes(id),
+        append: (lines) => void kept.get(id)!.push(...lines),
+        async sync() {},
+        syncNow() {},
+        close() {},
+      };
+    },
+    rename() {},
+    remove: (id) => void kept.delete(id),
+  };
+}
+
+test("a plugin of one's own can be the store: turns, a restart, undo, --continue and the list go through it", async () => {
+  const kept = new Map<string, string[]>();
+  const plugin = (zz: Zz) => zz.store({ name: "map", open: () => inMemory(kept) });
+  await using zz = await harness({
+    plugins: [plugin],
+    settings: { store: "map:" },
+    script: [{ text: "one" }, { text: "two" }],
+  });
+  await zz.ask("first");
+  const id = zz.chat.id!;
+  await zz.restart();
+  equal(zz.chat.id, id);
+  await zz.ask("second");
+  deepEqual(
+    zz.ctx.sessions.list().map((session) => session.title),
+    ["first"],
+  );
+  deepEqual(
+    zz.chat.messages.map(({ text }) => text),
+    ["first", "one", "second", "two"],
+  );
+  equal(existsSync(join(zz.home, "sessions")), false);
+  zz.ctx.sessions.open();
+  zz.ctx.sessions.remove(id);
+  equal(kept.size, 0);
+});
+
+describe("--store-copy between folders", () => {
+  test("needs no server; needs two places; a torn end is left behind", async () => {
+    const [from, to] = [place(), place()];
+    equal((await zz(from, offline)).code, 0);
+    const [name] = readdirSync(join(from.home, "sessions")).filter((file) => file.endsWith(".jsonl"));
+    const { appendFileSync } = await import("node:fs");
+    appendFileSync(join(from.home, "sessions", name!), '{"id":9,"torn');
+    const { stdout } = await zz(from, ["--store-copy", "files", to.home]);
+    equal(stdout, `${from.home}/sessions to ${to.home}/sessions: 1 copied, 0 continued, 0 there already.\n`);
+    const [copy = []] = to.sessions();
+    equal(copy.length > 1 && copy.every((line) => line.torn === undefined), true);
+    const { code, stderr } = await zz(from, ["--store-copy", "files"]);
+    equal(code, 2);
+    match(stderr, /Cannot copy sessions: name two places/);
+  });
+});

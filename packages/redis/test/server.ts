@@ -1,0 +1,104 @@
+// A redis-server of its own for a test: on a port of loopback, in a folder of its own, ended by its number.
+import { type ChildProcess, fork, spawn } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { type AddressInfo, connect, createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { text } from "node:stream/consumers";
+import { after } from "node:test";
+import { waitFor } from "../../../test/support/wait.ts";
+import type { Options } from "../protocol.ts";
+import { openRedis } from "../store.ts";
+
+export async function freePort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await new Promise((resolve) => server.once("listening", resolve));
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
+
+/** One command by hand, and a line of what comes back. */
+export function tell(port: number, line: string, index = 0): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const socket = connect(port, "127.0.0.1", () => socket.write(`${line}\r\n`));
+    socket.once("data", (data) => {
+      resolve(String(data).split("\r\n")[index]!);
+      socket.destroy();
+    });
+    socket.once("error", reject);
+    socket.once("close", () => reject(new Error("closed")));
+  });
+}
+
+export interface Server {
+  port: number;
+  url: string;
+  start(): Promise<void>;
+  kill(): Promise<void>; // -9
+  tell(line: string): Promise<string>; // the first line of its answer
+  whole(line: string): Promise<string>;
+}
+
+export const LASTING = ["--appendonly", "yes", "--appendfsync", "always", "--save", ""];
+
+export async function redisServer(...options: string[]): Promise<Server> {
+  const folder = mkdtempSync(join(tmpdir(), "zz-redis-"));
+  const port = await freePort();
+  let child: ChildProcess | undefined;
+  const server: Server = {
+    port,
+    url: `redis://127.0.0.1:${port}`,
+    tell: (line) => tell(port, line),
+    whole(line) {
+      const socket = connect(port, "127.0.0.1", () => socket.write(`${line}\r\nQUIT\r\n`));
+      return text(socket);
+    },
+    async start() {
+      const given = ["--port", `${port}`, "--bind", "127.0.0.1", "--dir", folder, ...options];
+      child = spawn("redis-server", given, { stdio: "ignore" });
+      await waitFor("the server to answer", () =>
+        tell(port, "PING").then(
+          (said) => !/LOADING|MASTERDOWN/.test(said),
+          () => false,
+        ),
+      );
+    },
+    async kill() {
+      if (!child || child.exitCode !== null) return;
+      const gone = new Promise((resolve) => child!.once("exit", resolve));
+      child.kill("SIGKILL");
+      await gone;
+      child = undefined;
+    },
+  };
+  after(async () => {
+    await server.kill();
+    rmSync(folder, { recursive: true, force: true });
+  });
+  await server.start();
+  return server;
+}
+
+/** The store of that server, as the settings would open it. */
+export function storeOf({ url }: Pick<Server, "url">, more: Partial<Options> = {}) {
+  const plain = { password: "", prefix: "zz", cluster: false, replicas: 0, seconds: 5, lockSeconds: 10 };
+  const store = openRedis({ url, where: url, ...plain, ...more });
+  after(() => store.close?.());
+  return store;
+}
+
+/** What stands before a server (proxy.ts): its port, and a way to tell it what to do. */
+export async function proxy(port: number) {
+  const child = fork(join(import.meta.dirname, "proxy.ts"), [`${port}`]);
+  after(() => child.kill());
+  const heard = () => new Promise((resolve) => child.once("message", resolve));
+  const own = (await heard()) as number;
+  return {
+    url: `redis://127.0.0.1:${own}`,
+    tell(mode: "old" | "mute") {
+      child.send(mode);
+      return heard();
+    },
+  };
+}

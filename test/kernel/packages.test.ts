@@ -1,0 +1,162 @@
+// packages/: each is a plugin package as a stranger would write it, and what a home or a version does to one.
+import { deepEqual, equal, match, ok } from "node:assert/strict";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, test } from "node:test";
+import { whyUnfit } from "../../kernel/plugins/import-plugin.ts";
+import { put } from "../support/files.ts";
+import { place, ROOT, zz } from "../support/run.ts";
+import { harness } from "../support/script.ts";
+
+const read = (file: string): string => readFileSync(join(ROOT, file), "utf8");
+const root = JSON.parse(read("package.json"));
+const NAMES = readdirSync(join(ROOT, "packages")).filter((name) => !name.startsWith("."));
+const manifests = new Map(NAMES.map((name) => [name, JSON.parse(read(`packages/${name}/package.json`))]));
+const ONE_SCREEN = 40; // lines
+
+/** The first cells of a README's tables: `tool x`, or the name of a package. */
+const cellsOf = (readme: string, table: string): string[] => {
+  const [, rows = ""] = readme.split(`| ${table} |`);
+  const body = rows.split("\n\n")[0]!.split("\n").slice(2);
+  return body.map((row) => row.split("|")[1]!.trim().replaceAll("`", ""));
+};
+
+describe("each package", () => {
+  test("describes itself: its job, what it brings and needs, how to turn it off, on one screen", async (t) => {
+    const { ctx } = await harness({ own: true }, t);
+    const LISTED = ["tool", "command", "flag", "layer"];
+    for (const name of NAMES) {
+      const readme = read(`packages/${name}/README.md`);
+      const { description, dependencies, optionalDependencies } = manifests.get(name);
+      equal(readme.split("\n")[0], description, name);
+      ok(readme.split("\n").length <= ONE_SCREEN + 1, `${name}: more than ${ONE_SCREEN} lines`);
+      const { adds } = ctx.about.plugins.find((plugin) => plugin.name === name)!;
+      const shown = { command: "/", flag: "--" } as Record<string, string>;
+      const { settings } = await import(`../../packages/${name}/index.ts`);
+      const registered = [
+        ...adds
+          .filter(({ kind }) => LISTED.includes(kind))
+          .map(({ kind, name }) => `${kind} ${shown[kind] ?? ""}${name}`),
+        ...(settings ? [`setting ${settings.name ?? name}`] : []),
+      ];
+      const brings = cellsOf(readme, "it brings").filter((cell) => !cell.startsWith("wrapper "));
+      deepEqual(brings.sort(), [...new Set(registered)].sort(), name);
+      for (const key of Object.keys(settings?.schema.properties ?? {})) match(readme, new RegExp(`\`${key}\``), name);
+      const needs = Object.keys({ ...dependencies, ...optionalDependencies });
+      deepEqual(cellsOf(readme, "it needs of npm"), needs, name);
+      for (const words of [`/plugins disable ${name}`, `"disabled": ["${name}"]`, `zz --install zz/${name}`])
+        ok(readme.includes(words), `${name}: ${words}`);
+    }
+  });
+
+  test("is a plugin's package: a workspace of this version, which names each dependency as the others do", () => {
+    const versions: Record<string, string> = {
+      ...root.devDependencies,
+      ...root.dependencies,
+      ...root.optionalDependencies,
+    };
+    for (const [name, manifest] of manifests) {
+      const { keywords, type, zz, engines, version, private: isPrivate } = manifest;
+      deepEqual(
+        [manifest.name, keywords, type, zz, isPrivate],
+        [`zz-${name}`, ["zz-plugin"], "module", "./index.ts", true],
+      );
+      deepEqual([version, engines.zz], [root.version, `^${root.version}`], name);
+      const { dependencies, devDependencies, optionalDependencies } = manifest;
+      for (const [needed, range] of Object.entries<string>({
+        ...dependencies,
+        ...devDependencies,
+        ...optionalDependencies,
+      }))
+        equal((versions[needed] ??= range), range, `${needed} of ${name}`);
+    }
+    const locked = JSON.parse(read("package-lock.json")).packages;
+    for (const [name, { dependencies = {} }] of manifests)
+      deepEqual(
+        locked[`packages/${name}`]?.dependencies ?? {},
+        dependencies,
+        `${name} in package-lock.json: npm install`,
+      );
+  });
+});
+
+const says = (name: string, text: string) =>
+  `export default (zz) => zz.command({ name: "${name}", description: "d", run: (_, ctx) => ctx.note("${text}") });`;
+/** The state of all plugins of a name, zz's first. */
+async function statesOf(where: ReturnType<typeof place>, name: string, ...args: string[]) {
+  const { stdout } = await zz(where, ["--plugins", "--json", ...args]);
+  const all = JSON.parse(stdout).filter((plugin: any) => plugin.name === name);
+  return all.map(({ from, disabled, failure }: any) => `${from} ${failure ?? (disabled ? "off" : "on")}`);
+}
+
+describe("a plugin of the person's with the name of one of zz's", () => {
+  test("replaces a package, from the home or by --plugin; --no-plugins brings zz's back", async () => {
+    const where = place({}, {}, { "plugins/eval/index.js": says("eval", "mine") });
+    deepEqual(await statesOf(where, "eval"), ["zz off", "home on"]);
+    deepEqual(await statesOf(where, "eval", "--no-plugins"), ["zz on"]);
+    const other = place({ "eval/index.js": says("eval", "mine") });
+    deepEqual(await statesOf(other, "eval", "--plugin", "./eval"), ["zz off", "flag on"]);
+  });
+
+  test("replaces nothing that everyone needs", async () => {
+    const where = place({}, {}, { "plugins/undo.js": says("mine", "mine") });
+    const [zzs, own] = await statesOf(where, "undo");
+    equal(zzs, "zz on");
+    match(own, /^home Cannot load plugin 'undo'.*: a plugin 'undo' is already there .*\. Rename one of them\.$/);
+  });
+
+  test("takes zz's place, and gives it back, while a conversation goes on", async (t) => {
+    const zz = await harness({ own: true }, t);
+    const folder = join(zz.home, "plugins");
+    const did = (all: { name: string; did: string }[]) => all.map(({ name, did }) => `${name} ${did}`);
+    put(folder, { "eval/index.js": says("eval", "mine") });
+    deepEqual(did(await zz.ctx.plugins.refresh()), ["eval unloaded", "eval loaded"]);
+    await zz.command("/eval");
+    equal(zz.notes.at(-1), "mine");
+    await zz.command("/plugins disable eval");
+    ok(!zz.ctx.about.commands.some(({ name }) => name === "eval"));
+    await zz.command("/plugins enable eval");
+    process.getBuiltinModule("fs").rmSync(join(folder, "eval"), { recursive: true });
+    deepEqual(did(await zz.ctx.plugins.refresh()), ["eval unloaded", "eval loaded"]);
+    equal(zz.ctx.about.commands.find(({ name }) => name === "eval")?.usage !== undefined, true);
+  });
+});
+
+describe("a package of another version of zz", () => {
+  for (const [range, own, why] of [
+    ["^0.1.0", "0.1.0"],
+    ["^0.1.0", "0.1.7"],
+    ["^0.1.2", "0.1.1", /^it is for zz \^0\.1\.2, and this is 0\.1\.1\. Install the one for this version\.$/],
+    ["^0.1.0", "0.2.0", /and this is 0\.2\.0/],
+    ["^1.2.0", "1.10.0"],
+    ["^1.2.0", "2.0.0", /it is for zz/],
+    ["^0.0.3", "0.0.4", /it is for zz/],
+    [">=0.1", "3.0.0"],
+    [">=0.1.2", "0.1.1", /it is for zz/],
+    ["0.1.0", "0.1.0"],
+    ["0.1", "0.1.9"],
+    ["0.1.0", "0.1.1", /it is for zz/],
+    [
+      "latest",
+      "0.1.0",
+      /^its package\.json says that it is for zz 'latest', which is no version\. Write it as "\^0\.1\.0" under engines\.$/,
+    ],
+  ] as [string, string, RegExp?][])
+    test(`${range} with zz ${own}: ${why ? "refused" : "loads"}`, () => {
+      const said = whyUnfit(range, own);
+      if (why) match(said ?? "", why);
+      else equal(said, undefined);
+    });
+
+  test("is named and skipped before anything of it runs, and zz answers", async () => {
+    const manifest = { name: "later", type: "module", zz: "./index.js", engines: { zz: "^9.0.0" } };
+    const where = place(
+      {},
+      {},
+      { "plugins/later/package.json": manifest, "plugins/later/index.js": "console.log('ran');" },
+    );
+    const { code, stdout, stderr } = await zz(where, ["--call", "list_dir"]);
+    deepEqual([code, stdout.includes("ran")], [0, false]);
+    match(stderr, /^Cannot load plugin 'later' \(.*index\.js\): it is for zz \^9\.0\.0, and this is \d.*\.$/m);
+  });
+});

@@ -1,17 +1,18 @@
 /**
  * zz: a terminal agent whose story you can read in one sitting.
  *
- * This file is the story: an instance is created, a turn alternates between the model and the tools, a one-shot prints its
- * answer, and the command line decides which of these happens. Everything it builds on is in kernel/, room by room:
- * docs/how-it-is-built.md draws them.
+ * This file is the story: an instance is created, a turn alternates between the model and the
+ * tools, a one-shot prints its answer, and the command line decides which of these happens.
+ * Everything it builds on is in kernel/, room by room: docs/how-it-is-built.md draws them.
  *
  *    contract.ts     what a plugin sees: read it as the manual   program/   what the flags ask for, and who talks
  *    plugins/        found, loaded, reloaded; one call run        gate/      what a tool may touch, and who is asked
  *    conversation/   a conversation, kept; one reply, whole       system/    the machine: disk, locks, programs, git
  *    changes/        the only way to the disk, and back           settings/  read and merged from home and project
  *
- * Next to it: sdk/ (zz in scripts and programs, the test kit, zz/text), plugins/ (everything that zz can do), plugins/repl
- * (the prompt). Deliberately not here: tools, providers, how things look. Nothing at module level but constants.
+ * Next to it: sdk/ (zz in scripts and programs, the test kit, zz/text), plugins/ (everything that
+ * zz can do), plugins/repl (the prompt). Deliberately not here: tools, providers, how things look.
+ * Nothing at module level but constants.
  */
 
 import fs from "node:fs";
@@ -29,8 +30,20 @@ import {
   type Message,
   type Reply,
 } from "./kernel/contract.ts";
-import { addAsides, addMessage, closeChat, markFailed, openChat, saveEntry, savePluginStates } from "./kernel/conversation/chat.ts";
-import { completeModelName, NO_MODEL_MESSAGE, providerNamed } from "./kernel/conversation/choose-model.ts";
+import {
+  addAsides,
+  addMessage,
+  closeChat,
+  markFailed,
+  openChat,
+  saveEntry,
+  savePluginStates,
+} from "./kernel/conversation/chat.ts";
+import {
+  completeModelName,
+  NO_MODEL_MESSAGE,
+  providerNamed,
+} from "./kernel/conversation/choose-model.ts";
 import { sendRequest } from "./kernel/conversation/send-request.ts";
 import { events } from "./kernel/conversation/server-sent-events.ts";
 import { loadPrompts, prepareSystemPrompt } from "./kernel/conversation/system-prompt.ts";
@@ -67,8 +80,18 @@ import {
   takeForkId,
 } from "./kernel/program/command-line.ts";
 import { catchConsole, narrateTurns, usageLine } from "./kernel/program/narrate-turns.ts";
-import { optionsFromFlags, parseAgainWith, requireFolder, resolveRoot } from "./kernel/program/options-from-flags.ts";
-import { type CommandLine, indexOfRunFlag, lastValue, parseFlags } from "./kernel/program/parse-flags.ts";
+import {
+  optionsFromFlags,
+  parseAgainWith,
+  requireFolder,
+  resolveRoot,
+} from "./kernel/program/options-from-flags.ts";
+import {
+  type CommandLine,
+  indexOfRunFlag,
+  lastValue,
+  parseFlags,
+} from "./kernel/program/parse-flags.ts";
 import { type EarlyStop, errorLine, runAsProcess } from "./kernel/program/process-signals.ts";
 import { type FirstMessage, readPrompt, readStdin } from "./kernel/program/read-input.ts";
 import { connectPersonAtTerminal, dialogOf, runDialog } from "./kernel/program/run-dialog.ts";
@@ -85,7 +108,14 @@ import { orAbort } from "./kernel/text/deadlines.ts";
 import { unknown } from "./kernel/text/did-you-mean.ts";
 import { asFault, codeOf, fault, kindOf, usage } from "./kernel/text/faults.ts";
 import { joinHalves } from "./kernel/text/join-continuation.ts";
-import { errorMessage, learnData, learnEnvironment, learnHome, learnSecret, veiledJson } from "./kernel/text/secrets.ts";
+import {
+  errorMessage,
+  learnData,
+  learnEnvironment,
+  learnHome,
+  learnSecret,
+  veiledJson,
+} from "./kernel/text/secrets.ts";
 import { clean } from "./kernel/text/show-safely.ts";
 import { plural, sumUsage } from "./kernel/text/words.ts";
 import type { Embedded, Embedding } from "./sdk/embed.ts";
@@ -128,7 +158,8 @@ export async function createZz(options: Options = {}, ready?: (core: Core) => vo
     first: [],
     events,
     side: sideRequest,
-    apart: async (core, question) => (await import("./sdk/script.ts")).answerApart(core, { runTurn, sendQueued }, question),
+    apart: async (core, question) =>
+      (await import("./sdk/script.ts")).answerApart(core, { runTurn, sendQueued }, question),
     ctx: () => createCtx(core, core.chat ?? openChat(core, NO_MODEL_ID)),
   };
   core.rules.push(...(core.first = initialRules(core.options)));
@@ -161,16 +192,28 @@ const SAME_CALLS = 3;
 
 const CONTINUATIONS = 2;
 const CUT_OFF = "The answer is not complete: the model's output limit cut it off.";
-const REPORT = "Stop here: no more tools can be used now. Say what was done, what is left, and what you know so far.";
-const CONTINUE = "Your answer was cut off by the output limit. Continue exactly where it stopped; repeat nothing.";
+const REPORT =
+  "Stop here: no more tools can be used now. Say what was done, what is left, and what you know so far.";
+const CONTINUE =
+  "Your answer was cut off by the output limit. Continue exactly where it stopped; repeat nothing.";
 
-/** How a line is obeyed: `show` prints the answer, `expand` gives the whole message for what was typed. */
+/**
+ * How a line is obeyed: `show` prints the answer, `expand` gives the whole message for what was
+ * typed.
+ */
 type TurnOptions = { images?: Image[]; show?: Show | undefined; expand?(text: string): string };
 /** Shows an answer: once, whole, and only in the phase for it. */
 type Show = (text: string) => unknown;
 
-/** Obeys a line, wherever it was typed: as a command, or as the next message. Undefined: it led to no turn. */
-export async function obey(turn: TurnContext, typed: string, ways: TurnOptions = {}): Promise<Answer | undefined> {
+/**
+ * Obeys a line, wherever it was typed: as a command, or as the next message. Undefined: it led to
+ * no turn.
+ */
+export async function obey(
+  turn: TurnContext,
+  typed: string,
+  ways: TurnOptions = {},
+): Promise<Answer | undefined> {
   const { core, chat } = turn;
   const line = await runStep(turn, "line", typed);
   const { name, rest } = commandIn(core, line);
@@ -179,8 +222,15 @@ export async function obey(turn: TurnContext, typed: string, ways: TurnOptions =
   return sendQueued(core, chat, ways);
 }
 
-/** Sends each queued message as a turn of its own, also those queued meanwhile. Returns the last answer. */
-export async function sendQueued(core: Core, chat: LiveChat, ways: TurnOptions = {}): Promise<Answer | undefined> {
+/**
+ * Sends each queued message as a turn of its own, also those queued meanwhile. Returns the last
+ * answer.
+ */
+export async function sendQueued(
+  core: Core,
+  chat: LiveChat,
+  ways: TurnOptions = {},
+): Promise<Answer | undefined> {
   const { expand = (text: string) => text } = ways;
   let answer: Answer | undefined;
   try {
@@ -188,14 +238,22 @@ export async function sendQueued(core: Core, chat: LiveChat, ways: TurnOptions =
       answer = await runTurn(core, chat, expand(text), ways);
   } finally {
     const left = chat.queue.splice(0).map((text) => `'${text.slice(0, 60)}'`);
-    if (left.length) emitNote(core, `Not sent, since the turn before did not end: ${left.join(", ")}.`);
+    if (left.length)
+      emitNote(core, `Not sent, since the turn before did not end: ${left.join(", ")}.`);
   }
   return answer;
 }
 
-async function runCommand({ core, chat, ctx }: TurnContext, command: Command, rest: string): Promise<void> {
+async function runCommand(
+  { core, chat, ctx }: TurnContext,
+  command: Command,
+  rest: string,
+): Promise<void> {
   const left = () => {
-    emitNote(core, `'/${command.name}' of plugin '${core.commands.get(command.name)?.owner}' did not stop, and was left behind.`);
+    emitNote(
+      core,
+      `'/${command.name}' of plugin '${core.commands.get(command.name)?.owner}' did not stop, and was left behind.`,
+    );
     return fault("Stopped.", { exit: 130 });
   };
   try {
@@ -207,11 +265,18 @@ async function runCommand({ core, chat, ctx }: TurnContext, command: Command, re
 }
 
 /** The turn loop: from the person's message to the answer. */
-export async function runTurn(core: Core, chat: LiveChat, text: string, ways: TurnOptions = {}): Promise<Answer> {
+export async function runTurn(
+  core: Core,
+  chat: LiveChat,
+  text: string,
+  ways: TurnOptions = {},
+): Promise<Answer> {
   const { show } = ways;
   const attached = chat.attached.splice(0);
   const images = [...(ways.images ?? []), ...attached.filter((one) => typeof one !== "string")];
-  text = [...attached.filter((one) => typeof one === "string"), text].filter((one) => one.trim()).join("\n\n");
+  text = [...attached.filter((one) => typeof one === "string"), text]
+    .filter((one) => one.trim())
+    .join("\n\n");
   const turn = { ...newTurn(core, chat), show };
   try {
     enterPhase(core, chat, "thinking");
@@ -246,14 +311,25 @@ function newTurn(core: Core, chat: LiveChat): Turn {
   const counts = { rounds: 0, calls: [], usage: { input: 0, output: 0 }, ms: 0 };
   const answer: Answer = { text: "", model: chat.model, session: null, finish: "stop", ...counts };
   const ctx = createCtx(core, chat);
-  return { core, chat, ctx, answer, started: clockOf(core.io).now() - core.waited, system: "", limit, repeats: new Map() };
+  return {
+    core,
+    chat,
+    ctx,
+    answer,
+    started: clockOf(core.io).now() - core.waited,
+    system: "",
+    limit,
+    repeats: new Map(),
+  };
 }
 
 /** One request, or up to three if the output limit cuts the text. */
 async function requestReply(turn: Turn): Promise<Reply> {
   const { core, chat, answer } = turn;
   const last = answer.finish !== "stop"; // at a limit the model only reports
-  const messages: Message[] = last ? [...chat.messages, { role: "user", text: REPORT }] : [...chat.messages];
+  const messages: Message[] = last
+    ? [...chat.messages, { role: "user", text: REPORT }]
+    : [...chat.messages];
   let whole: Reply | undefined;
   answer.rounds++;
   const tools = last ? [] : await runStep(turn, "offer", offeredTools(core));
@@ -261,12 +337,18 @@ async function requestReply(turn: Turn): Promise<Reply> {
   for (let more = 0; ; more++) {
     const reply = await askModel(turn, messages, tools).catch((error: Fault) => {
       const { text = "", thinking = "" } = error.partial ?? {};
-      throw whole ? Object.assign(error, { partial: { text: joinHalves(whole.text, text), thinking } }) : error;
+      throw whole
+        ? Object.assign(error, { partial: { text: joinHalves(whole.text, text), thinking } })
+        : error;
     });
     if (reply.usage) answer.used = chat.used = reply.usage.input + reply.usage.output;
     if (chat.window) answer.window = chat.window;
     assertPhase(chat, "thinking", "planning_tools");
-    if (reply.thinking) await emit(core, "thought", { text: reply.thinking, ms: Math.round(clockOf(core.io).now() - started) });
+    if (reply.thinking)
+      await emit(core, "thought", {
+        text: reply.thinking,
+        ms: Math.round(clockOf(core.io).now() - started),
+      });
     answer.usage = sumUsage([answer.usage, reply.usage]);
     const before = whole;
     whole = before ? joined(before, reply) : reply;
@@ -283,42 +365,73 @@ async function requestReply(turn: Turn): Promise<Reply> {
   }
 }
 
-/** Asks the model. If that fails, the person may choose to try again, perhaps with another model. */
-async function askModel(turn: Turn, messages: Message[], tools: ChatRequest["tools"]): Promise<Reply> {
+/**
+ * Asks the model. If that fails, the person may choose to try again, perhaps with another model.
+ */
+async function askModel(
+  turn: Turn,
+  messages: Message[],
+  tools: ChatRequest["tools"],
+): Promise<Reply> {
   const { core, chat, system } = turn;
   for (;;) {
     try {
-      const reply = await sendRequest(turn, { task: "chat", model: chat.model, system, messages, tools });
+      const reply = await sendRequest(turn, {
+        task: "chat",
+        model: chat.model,
+        system,
+        messages,
+        tools,
+      });
       turn.answer.model = reply.model ?? chat.model;
       return reply;
     } catch (error) {
       const failed = asFault(error);
-      if (chat.stop.signal.aborted || failed.dry || !(await core.tryAgain?.(failed, turn.ctx))) throw failed;
+      if (chat.stop.signal.aborted || failed.dry || !(await core.tryAgain?.(failed, turn.ctx)))
+        throw failed;
     }
   }
 }
 
-/** Runs a round's calls: those in a row that only read side by side, others one at a time; results in call order. */
+/**
+ * Runs a round's calls: those in a row that only read side by side, others one at a time; results
+ * in call order.
+ */
 async function runCalls(turn: Turn, { calls, text }: Reply): Promise<void> {
   const { core, chat, answer } = turn;
   enterPhase(core, chat, "planning_tools");
   await emit(core, "planned", { calls, text });
   enterPhase(core, chat, "executing_tools");
   const names = offeredTools(core).map(({ name }) => name);
-  for (const call of calls) if (!names.includes(findTool(core, call.name)?.name ?? "")) call.broken = notOffered(call);
+  for (const call of calls)
+    if (!names.includes(findTool(core, call.name)?.name ?? "")) call.broken = notOffered(call);
   const before = turn.repeats;
   turn.repeats = new Map();
   for (let i = 0; i < calls.length && !chat.stop.signal.aborted; ) {
     const batch = [calls[i++]!];
     if (i < calls.length && (await onlyReads(turn, batch[0]!)))
-      while (i < calls.length && batch.length < SIDE_BY_SIDE && (await onlyReads(turn, calls[i]!))) batch.push(calls[i++]!);
+      while (i < calls.length && batch.length < SIDE_BY_SIDE && (await onlyReads(turn, calls[i]!)))
+        batch.push(calls[i++]!);
     assertPhase(chat, "executing_tools");
     const results = await Promise.all(batch.map((call) => runCall(turn, call)));
     for (const [j, { text, failed, refused, images }] of results.entries()) {
       const { id, name, args } = batch[j]!;
-      addMessage(core, chat, { role: "tool", id, name, text, ...(failed && { failed }), ...(images && { images }) });
+      addMessage(core, chat, {
+        role: "tool",
+        id,
+        name,
+        text,
+        ...(failed && { failed }),
+        ...(images && { images }),
+      });
       const changes = findTool(core, name)?.changes;
-      answer.calls.push({ name, args, ok: !failed, ...(refused && { refused }), ...(changes && { changes }) });
+      answer.calls.push({
+        name,
+        args,
+        ok: !failed,
+        ...(refused && { refused }),
+        ...(changes && { changes }),
+      });
       const key = JSON.stringify([name, args, text]);
       turn.repeats.set(key, (before.get(key) ?? 0) + 1);
     }
@@ -326,7 +439,9 @@ async function runCalls(turn: Turn, { calls, text }: Reply): Promise<void> {
   chat.stop.signal.throwIfAborted();
 
   function notOffered({ name }: Call): string {
-    const why = names.length ? unknown("tool", name, names) : "no tools are offered. Answer without.";
+    const why = names.length
+      ? unknown("tool", name, names)
+      : "no tools are offered. Answer without.";
     return `Cannot call '${name}': ${why}`;
   }
 }
@@ -336,7 +451,8 @@ async function checkLimits(turn: Turn): Promise<void> {
   const { core, answer, limit } = turn;
   const stops = async (why: string) => !(await core.goOn?.(why));
   const same = Math.max(0, ...turn.repeats.values()) >= SAME_CALLS;
-  if (same && (await stops(`the same call gave the same result ${SAME_CALLS} times`))) answer.finish = "repeat";
+  if (same && (await stops(`the same call gave the same result ${SAME_CALLS} times`)))
+    answer.finish = "repeat";
   else if (limit === 0 || answer.rounds < limit) return;
   else if (await stops(`${plural(limit, "round")} used up`)) answer.finish = "rounds";
   else turn.limit += limit;
@@ -346,18 +462,27 @@ async function showAnswer(turn: Turn, { text, finish, data }: Reply): Promise<vo
   const { core, chat, answer } = turn;
   enterPhase(core, chat, "responding");
   const safe = turn.show && core.io.stdout.isTTY ? clean(text) : text;
-  const synced = core.io.stdout.isTTY ? chat.session?.sync() : undefined; // what is shown is not lost in a power cut
+  // what is shown is not lost in a power cut
+  const synced = core.io.stdout.isTTY ? chat.session?.sync() : undefined;
   const shown = core.options.raw ? safe : await runStep(turn, "render", safe).catch(asItCame);
   await synced;
-  Object.assign(answer, { text, ...(data !== undefined && { data }), ...(shown !== text && { rendered: shown }) });
+  Object.assign(answer, {
+    text,
+    ...(data !== undefined && { data }),
+    ...(shown !== text && { rendered: shown }),
+  });
   if (answer.finish === "stop") answer.finish = finish;
   if (finish === "filter" && !text)
-    throw fault("The provider's content filter withheld the answer. Put the question differently.", { exit: 3 });
+    throw fault(
+      "The provider's content filter withheld the answer. Put the question differently.",
+      { exit: 3 },
+    );
   if (finish === "filter") emitNote(core, "The provider's content filter cut the answer short.");
   if (!text.trim()) emitNote(core, "The model answered with nothing.");
   assertPhase(chat, "responding");
   await turn.show?.(shown);
-  if (finish === "length" && core.showNote) emitNote(core, `${CUT_OFF} /continue goes on from there.`);
+  if (finish === "length" && core.showNote)
+    emitNote(core, `${CUT_OFF} /continue goes on from there.`);
   enterPhase(core, chat, "done");
 
   function asItCame(error: unknown): string {
@@ -374,14 +499,27 @@ async function endFailedTurn(turn: Turn, error: Fault): Promise<Fault> {
   if (error?.partial?.text.trim()) await keepUnfinished(turn, error.partial);
   else if (error?.partial?.thinking) saveEntry(core, chat, "draft", error.partial);
   enterPhase(core, chat, aborted ? "aborted" : "error");
-  await emit(core, "failed", { message: errorMessage(failed), exit: failed.exit ?? 1, kind: kindOf(failed) });
+  await emit(core, "failed", {
+    message: errorMessage(failed),
+    exit: failed.exit ?? 1,
+    kind: kindOf(failed),
+  });
   return failed;
 }
 
 /** A partial answer, as a message that says so. A pipe on stdout only gets whole answers. */
-async function keepUnfinished(turn: Turn, { text, thinking }: NonNullable<Fault["partial"]>): Promise<void> {
+async function keepUnfinished(
+  turn: Turn,
+  { text, thinking }: NonNullable<Fault["partial"]>,
+): Promise<void> {
   const { core, chat, show } = turn;
-  addMessage(core, chat, { role: "assistant", text, ...(thinking && { thinking }), cut: true, model: turn.answer.model });
+  addMessage(core, chat, {
+    role: "assistant",
+    text,
+    ...(thinking && { thinking }),
+    cut: true,
+    model: turn.answer.model,
+  });
   if (!show || !core.io.stdout.isTTY) return;
   enterPhase(core, chat, "responding");
   const safe = clean(text);
@@ -400,7 +538,10 @@ async function endTurn({ core, chat, answer, started }: Turn): Promise<void> {
 }
 
 /** A reply as it is saved: with its model and its cost. */
-function messageOf({ core, answer, started }: Turn, { text, thinking, calls, finish, usage, extra }: Reply): Message {
+function messageOf(
+  { core, answer, started }: Turn,
+  { text, thinking, calls, finish, usage, extra }: Reply,
+): Message {
   if (thinking) answer.thinking = [answer.thinking, thinking].filter(Boolean).join("\n");
   const more = {
     ...(thinking && { thinking }),
@@ -409,15 +550,28 @@ function messageOf({ core, answer, started }: Turn, { text, thinking, calls, fin
     ...(usage && { usage }),
     ...(extra && { extra }),
   };
-  return { role: "assistant", text, ...more, model: answer.model, ms: Math.round(clockOf(core.io).now() - core.waited - started) };
+  return {
+    role: "assistant",
+    text,
+    ...more,
+    model: answer.model,
+    ms: Math.round(clockOf(core.io).now() - core.waited - started),
+  };
 }
 
 /** One turn, its answer printed: the exit code. */
-async function answerOnce(core: Core, chat: LiveChat, prompt: FirstMessage, format: OutputFormat): Promise<number> {
+async function answerOnce(
+  core: Core,
+  chat: LiveChat,
+  prompt: FirstMessage,
+  format: OutputFormat,
+): Promise<number> {
   const { io, options } = core;
   const json = (value: object) => print(io, veiledJson(value));
   if (format === "json-lines")
-    for (const event of EVENTS.filter((event) => !["received", "answered", "failed"].includes(event)))
+    for (const event of EVENTS.filter(
+      (event) => !["received", "answered", "failed"].includes(event),
+    ))
       observeEvent(core, event, (fact) => void json({ type: event, ...fact }));
   await emitStarted(core, chat, format === "text" && Boolean(io.stderr.isTTY));
   connectPersonAtTerminal(core);
@@ -436,8 +590,10 @@ async function answerOnce(core: Core, chat: LiveChat, prompt: FirstMessage, form
   if (format === "json-lines") await json({ type: "done", ...shown });
   if (options.usage) say(io, usageLine(answer));
   const rounds = plural(answer.rounds - 1, "round");
-  if (answer.finish === "rounds") say(io, `Stopped after ${rounds} of tools. --rounds N allows more.`);
-  if (answer.finish === "repeat") say(io, `Stopped: the same call gave the same result ${SAME_CALLS} times.`);
+  if (answer.finish === "rounds")
+    say(io, `Stopped after ${rounds} of tools. --rounds N allows more.`);
+  if (answer.finish === "repeat")
+    say(io, `Stopped: the same call gave the same result ${SAME_CALLS} times.`);
   if (answer.finish === "length") say(io, CUT_OFF);
   if (madeNoChange(answer)) say(io, "None of the changes that the model tried could be made.");
   return exitCode(answered);
@@ -447,7 +603,11 @@ async function answerOnce(core: Core, chat: LiveChat, prompt: FirstMessage, form
 export const main = (argv: string[]): Promise<number> => runAsProcess(argv, run);
 
 /** Runs the whole program with the given streams, environment and folder; returns the exit code. */
-export async function run(argv: string[], io: Io, stop: EarlyStop = { why: "Stopped.", leave: () => {} }): Promise<number> {
+export async function run(
+  argv: string[],
+  io: Io,
+  stop: EarlyStop = { why: "Stopped.", leave: () => {} },
+): Promise<number> {
   try {
     const code = await obeyFlags(argv, io, stop);
     return stop.code ?? code;
@@ -473,9 +633,11 @@ async function obeyFlags(argv: string[], io: Io, stop: EarlyStop): Promise<numbe
   if (at >= 0) return runScript(argv.slice(0, at), argv.slice(at), io, stop);
   const early = parseFlags(argv, KERNEL_FLAGS);
   if (early.values.has("clean")) io.clean = true;
-  if (early.values.has("version")) return printResult(io, early, { text: `zz ${version()}`, data: { version: version() } });
+  if (early.values.has("version"))
+    return printResult(io, early, { text: `zz ${version()}`, data: { version: version() } });
   const lists = early.unknown.length > 0 || early.values.has("call");
-  const reading = lists ? undefined : readStdin(early, io); // while the plugins load, unless no turn will follow
+  // while the plugins load, unless no turn will follow
+  const reading = lists ? undefined : readStdin(early, io);
 
   const { core, cli } = await prepare(argv, early, io, stop);
   const flag = registeredValues(core.flags).find((flag) => flag.run && cli.values.has(flag.name));
@@ -494,8 +656,14 @@ async function obeyFlags(argv: string[], io: Io, stop: EarlyStop): Promise<numbe
   }
   const dialog = single ? undefined : dialogOf(core);
   if (dialog && (dialog.unseen || (io.stdin.isTTY && io.stdout.isTTY)))
-    return runDialog(core, dialog, { open: () => openConversation(core, cli), first: prompt, stop, obey });
-  if (!prompt.words && !prompt.attached.length) throw usage(`Nothing to ask: the prompt is empty. ${WAYS_TO_ASK}`);
+    return runDialog(core, dialog, {
+      open: () => openConversation(core, cli),
+      first: prompt,
+      stop,
+      obey,
+    });
+  if (!prompt.words && !prompt.attached.length)
+    throw usage(`Nothing to ask: the prompt is empty. ${WAYS_TO_ASK}`);
   checkNamed(core);
   const chat = await openConversation(core, cli);
   if (!chat) throw usage(NO_MODEL_MESSAGE);
@@ -541,20 +709,32 @@ async function prepare(
   return { core, cli };
 }
 
-/** Does nothing without a plugin that the command line names. Why it is not there was said before. */
+/**
+ * Does nothing without a plugin that the command line names. Why it is not there was said before.
+ */
 function checkNamed({ plugins }: Core): void {
-  const failed = plugins.flatMap(({ from, failure }) => (from === "flag" && failure ? failure : []));
+  const failed = plugins.flatMap(({ from, failure }) =>
+    from === "flag" && failure ? failure : [],
+  );
   if (failed.length) throw fault(failed.join("\n"), { exit: 2, told: true });
 }
 
 /** zz [flags] --run SCRIPT [ARGS] */
-async function runScript(flags: string[], [run = "", ...rest]: string[], io: Io, stop: EarlyStop): Promise<number> {
-  const [file = "", ...args] = run.startsWith("--run=") ? [run.slice("--run=".length), ...rest] : rest;
+async function runScript(
+  flags: string[],
+  [run = "", ...rest]: string[],
+  io: Io,
+  stop: EarlyStop,
+): Promise<number> {
+  const [file = "", ...args] = run.startsWith("--run=")
+    ? [run.slice("--run=".length), ...rest]
+    : rest;
   if (!file) throw usage("Flag --run needs a value: --run SCRIPT [ARGS].");
   const script = path.resolve(io.cwd(), file);
   if (!fs.existsSync(script)) throw usage(`Cannot run '${file}': no such file. Check the path.`);
   const { core, cli } = await prepare(flags, parseFlags(flags, KERNEL_FLAGS), io, stop, true);
-  if (cli.words.length) throw usage(`Cannot use '${cli.words.join(" ")}': words for a script stand after its name.`);
+  if (cli.words.length)
+    throw usage(`Cannot use '${cli.words.join(" ")}': words for a script stand after its name.`);
   connectPersonAtTerminal(core);
   noteUnusualFolder(core);
   const { importScript, openScript } = await import("./sdk/script.ts");
@@ -563,7 +743,8 @@ async function runScript(flags: string[], [run = "", ...rest]: string[], io: Io,
   Object.defineProperty(globalThis, SCRIPT, { value: handle, configurable: true });
   try {
     await importScript(script);
-    await new Promise((idle) => process.once("beforeExit", idle)); // as under node: nothing is left to do
+    // as under node: nothing is left to do
+    await new Promise((idle) => process.once("beforeExit", idle));
   } catch (error) {
     const { name } = error as Error; // a sentence, of zz or of the script, needs no stack
     throw name === "Error" && !codeOf(error)
@@ -599,5 +780,9 @@ export const zz: Script = {
 
 const WAYS_TO_ASK = 'Give words (zz "…"), pipe text in, or open a terminal without --once.';
 
-if (process.argv[1] && !IS_BUILT && fs.realpathSync(process.argv[1]) === fileURLToPath(import.meta.url))
+if (
+  process.argv[1] &&
+  !IS_BUILT &&
+  fs.realpathSync(process.argv[1]) === fileURLToPath(import.meta.url)
+)
   void main(process.argv.slice(2)).then((code) => process.exit(code)); // not awaited: a script imports this very file

@@ -1,6 +1,9 @@
-// `npm run build`: the program, the types that plugins see (which checks all types), and the one file. A step is left out where
-// all that goes into it and all that came of it are as they were; `npm run build -- --all` leaves none out,
-// and `npm run build -- --without=mcp,acp` builds zz without these packages (`--without`: without any).
+// `npm run build`: the program, the types that plugins see (which checks all types), and the one
+// file. A step is left out where
+// all that goes into it and all that came of it are as they were; `npm run build -- --all` leaves
+// none out,
+// and `npm run build -- --without=mcp,acp` builds zz without these packages (`--without`: without
+// any).
 import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
 import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
@@ -21,7 +24,10 @@ const SOURCE = [
 ];
 const TSC = ["node_modules/typescript/bin/tsc", "-p", "tsconfig.json"];
 
-/** `from` is what goes into a step, `gives` what comes of it: files, folders, or patterns of names in a folder. */
+/**
+ * `from` is what goes into a step, `gives` what comes of it: files, folders, or patterns of names
+ * in a folder.
+ */
 const STEPS = {
   program: {
     run: ["build/program.js", ...process.argv.filter((word) => word.startsWith("--without"))],
@@ -29,12 +35,19 @@ const STEPS = {
     gives: ["dist/chunks", "dist/grammars", ["dist", /\.(js|wasm)$|^plugins\.json$/]],
   },
   types: {
-    run: [...TSC, ..."--noEmit false --emitDeclarationOnly --declaration --outDir dist/types".split(" ")],
+    run: [
+      ...TSC,
+      ..."--noEmit false --emitDeclarationOnly --declaration --outDir dist/types".split(" "),
+    ],
     from: [...SOURCE, "test"],
     gives: ["dist/types/zz.d.ts", "dist/types/kernel", "dist/types/sdk"],
     clears: "dist/types",
   },
-  file: { run: ["build/single-file.js"], from: [...SOURCE, "prompts", "LICENSE"], gives: ["dist/zz.mjs"] },
+  file: {
+    run: ["build/single-file.js"],
+    from: [...SOURCE, "prompts", "LICENSE"],
+    gives: ["dist/zz.mjs"],
+  },
 };
 
 function filesOf(what) {

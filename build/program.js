@@ -1,6 +1,18 @@
-// Bundles zz into dist/: the kernel, its own plugins, and each heavy library a chunk of its own, so that only what a run
-// needs is loaded, and all of it comes from the compile cache. zz.js is a stub: the cache must be on before anything loads.
-import { chmodSync, copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+// Bundles zz into dist/: the kernel, its own plugins, and each heavy library a chunk of its own, so
+// that only what a run
+// needs is loaded, and all of it comes from the compile cache. zz.js is a stub: the cache must be
+// on before anything loads.
+import {
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { createRequire } from "node:module";
 import { basename, dirname, resolve } from "node:path";
 import { brotliCompressSync, constants } from "node:zlib";
@@ -12,9 +24,15 @@ const { resolve: fileOf } = createRequire(import.meta.url);
 const ROOT = process.cwd();
 
 /** A plugin of esbuild that loads some files otherwise. */
-const loads = (filter, load) => ({ name: String(filter), setup: (build) => build.onLoad({ filter }, load) });
+const loads = (filter, load) => ({
+  name: String(filter),
+  setup: (build) => build.onLoad({ filter }, load),
+});
 
-/** An ES import has Node touch every export of node:fs or node:util, and load streams and workers with it: 1 MB of memory. */
+/**
+ * An ES import has Node touch every export of node:fs or node:util, and load streams and workers
+ * with it: 1 MB of memory.
+ */
 const builtins = loads(/(zz|kernel\/[\w-]+|sdk\/\w+|(plugins|packages)[^.]*)\.ts$/, ({ path }) => ({
   loader: "ts",
   contents: readFileSync(path, "utf8").replace(
@@ -24,28 +42,47 @@ const builtins = loads(/(zz|kernel\/[\w-]+|sdk\/\w+|(plugins|packages)[^.]*)\.ts
 }));
 
 /**
- * The official clients get light stand-ins for the platform's classes of fetch, whose loading takes 25 ms of every answer. What zz never
- * asks the openai package for becomes empty classes: 1.4 MB of every answer's memory.
+ * The official clients get light stand-ins for the platform's classes of fetch, whose loading takes
+ * 25 ms of every answer. What zz never asks the openai package for becomes empty classes: 1.4 MB of
+ * every answer's memory.
  */
-const STAND_INS = "Headers, FormData, Blob, File, Response, Request, ReadableStream, surroundings as globalThis";
-const UNASKED = /\/openai\/(resources\/(?!index|chat|responses)|lib|_vendor|helpers|core\/(?!error|api-promise|resource))/;
+const STAND_INS =
+  "Headers, FormData, Blob, File, Response, Request, ReadableStream, surroundings as globalThis";
+const UNASKED =
+  /\/openai\/(resources\/(?!index|chat|responses)|lib|_vendor|helpers|core\/(?!error|api-promise|resource))/;
 const clients = loads(/node_modules\/(openai|ollama)\/.*\.mjs$/, async ({ path }) => {
-  const names = UNASKED.test(path) ? Object.keys(await import(path)).filter((name) => name !== "default") : [];
+  const names = UNASKED.test(path)
+    ? Object.keys(await import(path)).filter((name) => name !== "default")
+    : [];
   if (names.length) return { contents: names.map((name) => `export class ${name} {}`).join("\n") };
-  return { contents: `import { ${STAND_INS} } from "${ROOT}/plugins/wires/light.ts";\n${readFileSync(path, "utf8")}` };
+  return {
+    contents: `import { ${STAND_INS} } from "${ROOT}/plugins/wires/light.ts";\n${readFileSync(path, "utf8")}`,
+  };
 });
 
 /** The quantizer of sixels makes a global of itself, which a module may not. */
-const quantizer = loads(/node_modules\/sixel\/upng\.js$/, ({ path }) => ({ contents: `var UPNG;\n${readFileSync(path, "utf8")}` }));
+const quantizer = loads(/node_modules\/sixel\/upng\.js$/, ({ path }) => ({
+  contents: `var UPNG;\n${readFileSync(path, "utf8")}`,
+}));
 
-/** What libraries import and zz never reaches: tables and emoji of marked-terminal, how chalk finds out whether there are colours. */
-const UNUSED = /^(whatwg-fetch|cli-highlight|cli-table3|node-emoji|supports-hyperlinks|#supports-color)$/;
+/**
+ * What libraries import and zz never reaches: tables and emoji of marked-terminal, how chalk finds
+ * out whether there are colours.
+ */
+const UNUSED =
+  /^(whatwg-fetch|cli-highlight|cli-table3|node-emoji|supports-hyperlinks|#supports-color)$/;
 /** `npm run build -- --without=mcp,acp` leaves these packages out, `--without` all of them. */
 const without = process.argv.find((word) => /^--without(=|$)/.test(word))?.split("=");
-const isLeftOut = (name) => without && (without.length === 1 || without[1].split(",").includes(name));
+const isLeftOut = (name) =>
+  without && (without.length === 1 || without[1].split(",").includes(name));
 const namesIn = (folder) => (existsSync(folder) ? readdirSync(folder) : []);
-const packages = namesIn("packages").filter((name) => existsSync(`packages/${name}/index.ts`) && !isLeftOut(name));
-const own = [...namesIn("plugins").map((name) => `plugins/${name}`), ...packages.map((name) => `packages/${name}`)]
+const packages = namesIn("packages").filter(
+  (name) => existsSync(`packages/${name}/index.ts`) && !isLeftOut(name),
+);
+const own = [
+  ...namesIn("plugins").map((name) => `plugins/${name}`),
+  ...packages.map((name) => `packages/${name}`),
+]
   .filter((file) => file.endsWith(".ts") || existsSync(`${file}/index.ts`))
   .map((file) => ({ name: basename(file, ".ts"), file: `./${file}` }))
   .sort((a, b) => (a.name < b.name ? -1 : 1));
@@ -61,28 +98,50 @@ const made = {
   setup(build) {
     build.onResolve({ filter: UNUSED }, () => ({ path: "unused", namespace: "made" }));
     build.onResolve({ filter: /^own-plugins$/ }, ({ path }) => ({ path, namespace: "made" }));
-    build.onLoad({ filter: /./, namespace: "made" }, ({ path }) => ({ resolveDir: ROOT, contents: MADE[path] }));
+    build.onLoad({ filter: /./, namespace: "made" }, ({ path }) => ({
+      resolveDir: ROOT,
+      contents: MADE[path],
+    }));
   },
 };
 
-const OUTPUT = { bundle: true, format: "esm", platform: "node", target: "node22.18", minify: true, logLevel: "warning" };
-/** What runs in processes of its own: a plugin's worker.ts, and what decodes strangers' bytes (sdk/decode.ts). */
+const OUTPUT = {
+  bundle: true,
+  format: "esm",
+  platform: "node",
+  target: "node22.18",
+  minify: true,
+  logLevel: "warning",
+};
+/**
+ * What runs in processes of its own: a plugin's worker.ts, and what decodes strangers' bytes
+ * (sdk/decode.ts).
+ */
 const ofOwn = (names) =>
-  own.flatMap(({ file }) => (file.endsWith(".ts") ? [] : readdirSync(file).flatMap((name) => (names.test(name) ? `${file}/${name}` : []))));
+  own.flatMap(({ file }) =>
+    file.endsWith(".ts")
+      ? []
+      : readdirSync(file).flatMap((name) => (names.test(name) ? `${file}/${name}` : [])),
+  );
 const APART = Object.fromEntries([
   ...ofOwn(/^worker\.ts$/).map((file) => [`${basename(dirname(file))}-worker`, file]),
-  ...["./sdk/decoder.ts", ...ofOwn(/^decode-[\w-]+\.ts$/)].map((file) => [basename(file, ".ts"), file]),
+  ...["./sdk/decoder.ts", ...ofOwn(/^decode-[\w-]+\.ts$/)].map((file) => [
+    basename(file, ".ts"),
+    file,
+  ]),
 ]);
 
 /**
- * Each chunk that a start loads takes it a third of a millisecond, and there are a dozen, since so many others share a part of them.
- * They become one file; what they were gives what others import from it.
+ * Each chunk that a start loads takes it a third of a millisecond, and there are a dozen, since so
+ * many others share a part of them. They become one file; what they were gives what others import
+ * from it.
  */
 async function joinStart() {
   const textOf = (file) => readFileSync(`dist/chunks/${file}`, "utf8");
   const joined = new Set(["../kernel.js", "../plugins.js"]);
   for (const file of joined) // those that are added are visited, too
-    for (const [, name] of textOf(file).matchAll(/(?:from|import)"\.\/(?:chunks\/)?([\w-]+\.js)"/g)) joined.add(name);
+    for (const [, name] of textOf(file).matchAll(/(?:from|import)"\.\/(?:chunks\/)?([\w-]+\.js)"/g))
+      joined.add(name);
   const parts = [...joined].map((file, i) => {
     const names =
       /export\{([^}]*)\};?\s*$/
@@ -91,30 +150,58 @@ async function joinStart() {
         .map((name) => name.split(" as ").at(-1)) ?? [];
     return { file, names: names.map((name) => ({ name, own: `${name}${i}` })) };
   });
-  const all = parts.map(({ file, names }) => `export{${names.map(({ name, own }) => `${name} as ${own}`)}}from"./${file}";`);
-  const isOther = (path, kind) => kind === "dynamic-import" || !(joined.has(basename(path)) || joined.has(`../${basename(path)}`));
+  const all = parts.map(
+    ({ file, names }) =>
+      `export{${names.map(({ name, own }) => `${name} as ${own}`)}}from"./${file}";`,
+  );
+  const isOther = (path, kind) =>
+    kind === "dynamic-import" ||
+    !(joined.has(basename(path)) || joined.has(`../${basename(path)}`));
   const setup = (build) =>
     build.onResolve({ filter: /./ }, ({ path, kind }) =>
       isOther(path, kind)
-        ? { path: path.replace(/^\.\/(chunks\/|(?=plugins\.js))/, (start) => (start === "./" ? "../" : "./")), external: true }
-        : { path: resolve("dist/chunks", joined.has(basename(path)) ? basename(path) : `../${basename(path)}`) },
+        ? {
+            path: path.replace(/^\.\/(chunks\/|(?=plugins\.js))/, (start) =>
+              start === "./" ? "../" : "./",
+            ),
+            external: true,
+          }
+        : {
+            path: resolve(
+              "dist/chunks",
+              joined.has(basename(path)) ? basename(path) : `../${basename(path)}`,
+            ),
+          },
     );
   const stdin = { contents: all.join("\n"), resolveDir: "dist/chunks" };
   // Node shows the whole line of an error that a program does not catch.
-  const how = { outfile: "dist/chunks/start.js", lineLimit: 200, treeShaking: false, plugins: [{ name: "others", setup }] };
+  const how = {
+    outfile: "dist/chunks/start.js",
+    lineLimit: 200,
+    treeShaking: false,
+    plugins: [{ name: "others", setup }],
+  };
   await build({ ...OUTPUT, ...how, stdin });
   for (const { file, names } of parts) {
     const from = file.startsWith("..") ? "./chunks/start.js" : "./start.js";
-    writeFileSync(`dist/chunks/${file}`, `export{${names.map(({ name, own }) => `${own} as ${name}`)}}from"${from}";\n`);
+    writeFileSync(
+      `dist/chunks/${file}`,
+      `export{${names.map(({ name, own }) => `${own} as ${name}`)}}from"${from}";\n`,
+    );
   }
 }
 
-/** Grammars of other languages, compressed: 20 MB in their packages, 1.5 MB here. It takes ten seconds, so once for what is installed. */
+/**
+ * Grammars of other languages, compressed: 20 MB in their packages, 1.5 MB here. It takes ten
+ * seconds, so once for what is installed.
+ */
 function packGrammars() {
   const all = JSON.parse(readFileSync("packages/symbols/languages/grammars.json", "utf8"));
-  const installed = statSync("node_modules/.package-lock.json", { throwIfNoEntry: false })?.mtimeMs ?? Date.now();
+  const installed =
+    statSync("node_modules/.package-lock.json", { throwIfNoEntry: false })?.mtimeMs ?? Date.now();
   mkdirSync("dist/grammars", { recursive: true });
-  for (const name of readdirSync("dist/grammars")) if (!Object.hasOwn(all, name.split(".")[0])) rmSync(`dist/grammars/${name}`);
+  for (const name of readdirSync("dist/grammars"))
+    if (!Object.hasOwn(all, name.split(".")[0])) rmSync(`dist/grammars/${name}`);
   for (const [name, from] of Object.entries(all)) {
     const packed = `dist/grammars/${name}.wasm.br`;
     if ((statSync(packed, { throwIfNoEntry: false })?.mtimeMs ?? 0) > installed) continue;
@@ -142,16 +229,23 @@ await build({
   splitting: true,
   chunkNames: "chunks/[name]-[hash]",
   legalComments: "linked",
-  logOverride: { "import-is-undefined": "error" }, // a function of TypeScript that its parser does not have
+  // a function of TypeScript that its parser does not have
+  logOverride: { "import-is-undefined": "error" },
   // CommonJS libraries ask for these three; an ES module has to make its own.
   define: { __filename: "import.meta.filename", __dirname: "import.meta.dirname" },
-  banner: { js: 'const require = process.getBuiltinModule("node:module").createRequire(import.meta.url);' },
+  banner: {
+    js: 'const require = process.getBuiltinModule("node:module").createRequire(import.meta.url);',
+  },
 });
 await joinStart();
 // What is zz's own, for a checkout that runs from source.
-writeFileSync("dist/plugins.json", JSON.stringify({ plugins: plugins.filter((name) => !packages.includes(name)), packages }));
+writeFileSync(
+  "dist/plugins.json",
+  JSON.stringify({ plugins: plugins.filter((name) => !packages.includes(name)), packages }),
+);
 // The shell's grammar and what runs it: an installed zz has neither package.
-for (const name of ["web-tree-sitter", "tree-sitter-bash"]) copyFileSync(fileOf(`${name}/${name}.wasm`), `dist/${name}.wasm`);
+for (const name of ["web-tree-sitter", "tree-sitter-bash"])
+  copyFileSync(fileOf(`${name}/${name}.wasm`), `dist/${name}.wasm`);
 if (packages.includes("symbols")) packGrammars();
 copyFileSync("build/start.js", "dist/zz.js");
 chmodSync("dist/zz.js", 0o755);

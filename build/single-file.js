@@ -1,4 +1,5 @@
-// Packs what was built into one file, dist/zz.mjs, that needs nothing beside Node: `node zz.mjs` in an empty folder.
+// Packs what was built into one file, dist/zz.mjs, that needs nothing beside Node: `node zz.mjs` in
+// an empty folder.
 import { createHash } from "node:crypto";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { brotliCompressSync, constants } from "node:zlib";
@@ -8,7 +9,9 @@ const filesIn = (folder) =>
     .filter((entry) => entry.isFile())
     .map((entry) => `${entry.parentPath}/${entry.name}`);
 const names = [
-  ...filesIn("dist").filter((name) => !/^dist\/types\/(plugins|packages|test)\/|^dist\/built\.json$|\.mjs$/.test(name)),
+  ...filesIn("dist").filter(
+    (name) => !/^dist\/types\/(plugins|packages|test)\/|^dist\/built\.json$|\.mjs$/.test(name),
+  ),
   ...filesIn("prompts"),
   ...filesIn("plugins/examples"),
   "package.json",
@@ -24,6 +27,7 @@ const { BROTLI_PARAM_QUALITY, BROTLI_PARAM_LGWIN, BROTLI_MAX_WINDOW_BITS } = con
 const params = { [BROTLI_PARAM_QUALITY]: 9, [BROTLI_PARAM_LGWIN]: BROTLI_MAX_WINDOW_BITS };
 const packed = brotliCompressSync(Buffer.concat([index, ...bodies]), { params });
 const id = createHash("sha256").update(packed).digest("hex").slice(0, 16);
-// The packed bytes are one line of comment: Node reads all of it at each start, and the end of a line is found soonest.
+// The packed bytes are one line of comment: Node reads all of it at each start, and the end of a
+// line is found soonest.
 const text = `#!/usr/bin/env node\nconst ID = "${id}";\n${readFileSync("build/unpack.js", "utf8")}//${packed.toString("base64")}\n`;
 writeFileSync("dist/zz.mjs", text, { mode: 0o755 });

@@ -1,14 +1,23 @@
-// The beginning of zz.mjs. It unpacks what follows it into the person's cache once, and starts from there: loading 14 MB of text at
-// each start would take longer than zz. single-file.js writes ID before it: what tells one version from another.
+// The beginning of zz.mjs. It unpacks what follows it into the person's cache once, and starts from
+// there: loading 14 MB of text at
+// each start would take longer than zz. single-file.js writes ID before it: what tells one version
+// from another.
 const [major, minor] = process.versions.node.split(".").map(Number);
 if (major < 22 || (major === 22 && minor < 18)) {
-  console.error(`zz needs Node 22.18 or later; this is ${process.versions.node}. Install a newer one.`);
+  console.error(
+    `zz needs Node 22.18 or later; this is ${process.versions.node}. Install a newer one.`,
+  );
   process.exit(2);
 }
-const [fs, os, path, { fileURLToPath, pathToFileURL }] = ["fs", "os", "path", "url"].map((name) => process.getBuiltinModule(name));
+const [fs, os, path, { fileURLToPath, pathToFileURL }] = ["fs", "os", "path", "url"].map((name) =>
+  process.getBuiltinModule(name),
+);
 const MONTH = 30 * 24 * 3600 * 1000;
 
-/** Where it is unpacked. In a cache that is another's, or cannot be written, it would run what they put there. */
+/**
+ * Where it is unpacked. In a cache that is another's, or cannot be written, it would run what they
+ * put there.
+ */
 function unpacked() {
   const caches = path.join(process.env.XDG_CACHE_HOME || path.join(os.homedir(), ".cache"), "zz");
   const folder = path.join(caches, ID);
@@ -28,7 +37,8 @@ function unpacked() {
     sweep(caches);
     return folder;
   } catch (error) {
-    if (fresh) fs.rmSync(fresh, { recursive: true, force: true }); // a part of it would keep a full disk full
+    // a part of it would keep a full disk full
+    if (fresh) fs.rmSync(fresh, { recursive: true, force: true });
     const cannot = `Cannot keep zz unpacked in '${caches}': ${why(error)}.`;
     const tried = [os.tmpdir(), "/dev/shm"];
     for (const place of tried) {
@@ -37,23 +47,35 @@ function unpacked() {
         other = fs.mkdtempSync(path.join(place, "zz-"));
         process.on("exit", () => fs.rmSync(other, { recursive: true, force: true }));
         unpack(other);
-        console.error(`${cannot} It is unpacked for this run alone; XDG_CACHE_HOME names another place.`);
+        console.error(
+          `${cannot} It is unpacked for this run alone; XDG_CACHE_HOME names another place.`,
+        );
         return other;
       } catch {
         if (other) fs.rmSync(other, { recursive: true, force: true });
       }
     }
-    console.error(`${cannot} Nor can it be in ${tried.join(" or ")}. Make room, or name another place with XDG_CACHE_HOME.`);
+    console.error(
+      `${cannot} Nor can it be in ${tried.join(" or ")}. Make room, or name another place with XDG_CACHE_HOME.`,
+    );
     process.exit(1);
   }
 }
 
-var WHY = { ENOSPC: "the disk is full", EDQUOT: "your quota is used up", EROFS: "the disk is read-only", EACCES: "it may not be written" };
+var WHY = {
+  ENOSPC: "the disk is full",
+  EDQUOT: "your quota is used up",
+  EROFS: "the disk is read-only",
+  EACCES: "it may not be written",
+};
 const why = ({ code, message }) => WHY[code] ?? message;
 
 function isOwn(folder) {
   const stat = fs.lstatSync(folder, { throwIfNoEntry: false });
-  return stat?.isDirectory() && (process.platform === "win32" || (stat.uid === process.getuid() && !(stat.mode & 0o022)));
+  return (
+    stat?.isDirectory() &&
+    (process.platform === "win32" || (stat.uid === process.getuid() && !(stat.mode & 0o022)))
+  );
 }
 
 function unpack(folder) {
@@ -71,12 +93,15 @@ function unpack(folder) {
   }
 }
 
-/** Of versions that were not started for a month, and of runs that were killed while they unpacked. */
+/**
+ * Of versions that were not started for a month, and of runs that were killed while they unpacked.
+ */
 function sweep(caches) {
   for (const name of fs.readdirSync(caches)) {
     const folder = path.join(caches, name);
     const { mtimeMs = Infinity } = fs.statSync(folder, { throwIfNoEntry: false }) ?? {};
-    if (Date.now() - mtimeMs > (name.startsWith(".new-") ? 3600 * 1000 : MONTH)) fs.rmSync(folder, { recursive: true, force: true });
+    if (Date.now() - mtimeMs > (name.startsWith(".new-") ? 3600 * 1000 : MONTH))
+      fs.rmSync(folder, { recursive: true, force: true });
   }
 }
 

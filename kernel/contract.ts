@@ -1,15 +1,25 @@
 // What a plugin sees: the types of zz and their tables. Read it as the manual for plugins.
-import type { ChildProcess, ForkOptions, SpawnOptions, SpawnSyncOptions, SpawnSyncReturns } from "node:child_process";
+import type {
+  ChildProcess,
+  ForkOptions,
+  SpawnOptions,
+  SpawnSyncOptions,
+  SpawnSyncReturns,
+} from "node:child_process";
 import type { Static, TSchema } from "typebox";
 
 export type Awaitable<T> = T | Promise<T>;
-/** The default export of a plugin file. The file may also export `defaults: C`, its settings, and `settings: { name, schema, project }`,
- * where `project` names the settings that a project's file may set too (true: all). */
+/**
+ * The default export of a plugin file. The file may also export `defaults: C`, its settings, and
+ * `settings: { name, schema, project }`, where `project` names the settings that a project's file
+ * may set too (true: all).
+ */
 export type Plugin<C = {}> = (zz: Zz<C>) => Awaitable<void>;
 /** The handle of one plugin. What it registers goes away when its file is unloaded. */
 export interface Zz<C = {}> {
   readonly config: Readonly<C>; // defaults, then the person's settings under the plugin's name
-  readonly configFault: string | undefined; // what is wrong in those settings, so that its default counts: for settings that protect
+  // what is wrong in those settings, so that its default counts: for settings that protect
+  readonly configFault: string | undefined;
   readonly signal: AbortSignal; // aborts on unload
   state<T extends object>(initial: T & Plain<T>): T; // plain JSON, kept in the session; called once
   tool<const S extends Schema = {}>(tool: Tool<S>): void; // one per name
@@ -21,36 +31,65 @@ export interface Zz<C = {}> {
   dialog(dialog: Dialog): void; // the last one is used
   store(store: Store): void; // one per scheme; used only if the setting `store` names a URL of it
   /** Observes an event and cannot change it. `limit`: ms that it may take, 5,000 by default. */
-  on<K extends keyof Events>(event: K, see: (fact: Readonly<Events[K]>, ctx: Ctx) => Awaitable<void>, how?: { limit?: number }): void;
-  /** Wraps a step and may change what goes in and out; a throw fails it, in gate it refuses. `limit` leaves out next() and ctx. */
-  wrap<K extends keyof Steps>(step: K, around: Around<Steps[K]>, how?: Order | { order?: Order; limit?: number }): void;
-  service<K extends keyof Services>(name: K, offer: Services[K]): void; // for others to get by ctx.service(); one per name
+  on<K extends keyof Events>(
+    event: K,
+    see: (fact: Readonly<Events[K]>, ctx: Ctx) => Awaitable<void>,
+    how?: { limit?: number },
+  ): void;
+  /**
+   * Wraps a step and may change what goes in and out; a throw fails it, in gate it refuses. `limit`
+   * leaves out next() and ctx.
+   */
+  wrap<K extends keyof Steps>(
+    step: K,
+    around: Around<Steps[K]>,
+    how?: Order | { order?: Order; limit?: number },
+  ): void;
+  // for others to get by ctx.service(); one per name
+  service<K extends keyof Services>(name: K, offer: Services[K]): void;
   defer(cleanup: () => Awaitable<void>): void; // runs on unload, the latest first
   readonly io: PluginIo;
   readonly programs: Programs;
-  fetch(url: string, request?: HttpRequest): Promise<HttpAnswer>; // a status that is not 2xx throws, in the server's words, unless `any`
-  events(answer: HttpAnswer): AsyncIterable<{ event?: string; data: string }>; // server-sent events from fetch()
-  secret(value: string, instead?: string): Secret; // from now on `instead`, or [key], is shown in its place
-  veil(text: string, instead?: string): string; // known secrets replaced; with `instead`, for logs, short ones too
+  // a status that is not 2xx throws, in the server's words, unless `any`
+  fetch(url: string, request?: HttpRequest): Promise<HttpAnswer>;
+  // server-sent events from fetch()
+  events(answer: HttpAnswer): AsyncIterable<{ event?: string; data: string }>;
+  // from now on `instead`, or [key], is shown in its place
+  secret(value: string, instead?: string): Secret;
+  // known secrets replaced; with `instead`, for logs, short ones too
+  veil(text: string, instead?: string): string;
 }
 
-export type Order = "first" | "last"; // where a wrapper stands among those of its step; "last" by default
+// where a wrapper stands among those of its step; "last" by default
+export type Order = "first" | "last";
 /** Data that survives JSON unchanged. */
-export type Plain<T> = T extends Date | Map<any, any> | Set<any> | Function | bigint | symbol ? never : { [K in keyof T]: Plain<T[K]> };
+export type Plain<T> = T extends Date | Map<any, any> | Set<any> | Function | bigint | symbol
+  ? never
+  : { [K in keyof T]: Plain<T[K]> };
 
 /** The part of the built-in fetch that providers need, in a tenth of its loading time. */
 type Maybe<T> = { [K in keyof T]?: T[K] | undefined };
 /** Looks up each host, after redirects too; may throw. Undefined: as usual. */
 type Via = { via(url: URL): Awaitable<import("node:net").LookupFunction | undefined> };
-type Sent = { method: string; headers: Record<string, string>; body: string | Uint8Array; signal: AbortSignal; any: boolean };
+type Sent = {
+  method: string;
+  headers: Record<string, string>;
+  body: string | Uint8Array;
+  signal: AbortSignal;
+  any: boolean;
+};
 export type HttpRequest = Maybe<Via & Sent>;
-export interface HttpAnswer extends Readonly<{ ok: boolean; status: number; headers: { get(name: string): string | null } }> {
+export interface HttpAnswer
+  extends Readonly<{ ok: boolean; status: number; headers: { get(name: string): string | null } }> {
   readonly body: AsyncIterable<Uint8Array>;
   text(): Promise<string>;
   json(): Promise<unknown>;
 }
 
-/** What plugins offer one another, by name. Yours adds its own: declare module "zz" { interface Services { lamp: Lamp } } */
+/**
+ * What plugins offer one another, by name. Yours adds its own: declare module "zz" { interface
+ * Services { lamp: Lamp } }
+ */
 // biome-ignore lint/suspicious/noEmptyInterface: sdk/services.ts and plugins fill it
 export interface Services {}
 
@@ -66,65 +105,127 @@ export interface Ctx extends Pick<Zz, "io" | "programs"> {
   readonly settings: Preferences;
   readonly about: About;
   readonly plugins: Plugins;
-  readonly ask?: Ask & ((question: string, how: { secret: true }) => Promise<string>); // like the next three, absent without a terminal
-  pick?(question: string, choices: readonly (string | Choice)[]): Promise<string | undefined>; // the choice's name; undefined: none
-  edit?(text: string, name: string): Promise<string | undefined>; // in the person's editor; undefined: not saved
+  // like the next three, absent without a terminal
+  readonly ask?: Ask & ((question: string, how: { secret: true }) => Promise<string>);
+  // the choice's name; undefined: none
+  pick?(question: string, choices: readonly (string | Choice)[]): Promise<string | undefined>;
+  // in the person's editor; undefined: not saved
+  edit?(text: string, name: string): Promise<string | undefined>;
   terminal?<T>(act: () => Promise<T>): Promise<T>; // while `act` draws and reads keys itself
-  call(tool: string, args: unknown, signal?: AbortSignal): Promise<Result>; // through the same gate as the model's calls
-  service<K extends keyof Services>(name: K): Services[K] | undefined; // undefined: the plugin that offers it is off
+  // through the same gate as the model's calls
+  call(tool: string, args: unknown, signal?: AbortSignal): Promise<Result>;
+  // undefined: the plugin that offers it is off
+  service<K extends keyof Services>(name: K): Services[K] | undefined;
   command(name: string, rest?: string): Promise<void>; // as if the person had typed it
-  request(what: SideRequest): Promise<Reply>; // asks a model outside of the conversation; its cost is kept as an entry "spent"
-  answer(question: Question): Promise<ApartAnswer>; // a turn in a conversation of its own; exit: as a one-shot would end
+  // asks a model outside of the conversation; its cost is kept as an entry "spent"
+  request(what: SideRequest): Promise<Reply>;
+  // a turn in a conversation of its own; exit: as a one-shot would end
+  answer(question: Question): Promise<ApartAnswer>;
   note(text: string): void; // to the person, never to the model
-  keep(name: string, change: (text: string) => string): void; // changes a private file of the home; no other zz writes it meanwhile
+  // changes a private file of the home; no other zz writes it meanwhile
+  keep(name: string, change: (text: string) => string): void;
   progress(text: string): void; // a live line while a tool runs
 }
-/** Asks for a line, or with keys ("yn") for one of these, in either case. Enter and Escape give "". The question is shown as given. */
+/**
+ * Asks for a line, or with keys ("yn") for one of these, in either case. Enter and Escape give "".
+ * The question is shown as given.
+ */
 export type Ask = (question: string, keys?: string) => Promise<string>;
-/** The only way to start other programs. They are found by absolute path, never in or above the project or in a node_modules. */
+/**
+ * The only way to start other programs. They are found by absolute path, never in or above the
+ * project or in a node_modules.
+ */
 export interface Programs {
-  find(name: string, path?: string): string | undefined; // its path; searched in this PATH instead of zz's own
-  start(name: string, args: readonly string[], how?: SpawnOptions & OwnPath): ChildProcess; // throws if there is none
-  run(name: string, args: readonly string[], how?: SpawnSyncOptions): SpawnSyncReturns<Buffer>; // waits for it: only for what ends quickly
+  // its path; searched in this PATH instead of zz's own
+  find(name: string, path?: string): string | undefined;
+  // throws if there is none
+  start(name: string, args: readonly string[], how?: SpawnOptions & OwnPath): ChildProcess;
+  // waits for it: only for what ends quickly
+  run(name: string, args: readonly string[], how?: SpawnSyncOptions): SpawnSyncReturns<Buffer>;
   fork(file: string | URL, how?: ForkOptions): ChildProcess; // Node, on a file of your own
 }
-/** Programs get a PATH without the project's folders. ownPath keeps PATH, for a command that the person typed or approved. */
+/**
+ * Programs get a PATH without the project's folders. ownPath keeps PATH, for a command that the
+ * person typed or approved.
+ */
 export type OwnPath = { ownPath?: boolean };
-/** Git, asked in such a way that a repository can neither start programs nor reveal files elsewhere. */
+/**
+ * Git, asked in such a way that a repository can neither start programs nor reveal files elsewhere.
+ */
 export interface Git {
   readonly quiet: readonly string[]; // options that go before git's command
-  env(command?: NodeJS.ProcessEnv): NodeJS.ProcessEnv; // its environment: from zz's variables, or from a command's
-  /** What to ask about before git is run; with a command's variables, before that command runs git itself. */
-  check(folder: string, how?: { stop?: AbortSignal; command?: NodeJS.ProcessEnv }): Promise<GitDoubt>;
-  say(args: readonly string[], folder?: string): Promise<string | undefined>; // undefined: it failed, or there is no git
+  // its environment: from zz's variables, or from a command's
+  env(command?: NodeJS.ProcessEnv): NodeJS.ProcessEnv;
+  /**
+   * What to ask about before git is run; with a command's variables, before that command runs git
+   * itself.
+   */
+  check(
+    folder: string,
+    how?: { stop?: AbortSignal; command?: NodeJS.ProcessEnv },
+  ): Promise<GitDoubt>;
+  // undefined: it failed, or there is no git
+  say(args: readonly string[], folder?: string): Promise<string | undefined>;
 }
 /**
- * Why git might start a program (the name of a setting), and folders outside of the project whose contents it would show. `settings`, only
- * for a command: the repository's own that may name a program or a file; which of them count depends on the command. `top`: its top folder.
+ * Why git might start a program (the name of a setting), and folders outside of the project whose
+ * contents it would show. `settings`, only for a command: the repository's own that may name a
+ * program or a file; which of them count depends on the command. `top`: its top folder.
  */
 export type GitDoubt = { why?: string; settings?: string[]; reads: string[]; top?: string };
 
-/** A question to a model outside of the conversation. The settings may name a model for its task (models.TASK). It may use these tools,
- * through the same gate, for so many rounds (10 by default), then it must answer. Tools that this run leaves out stay out. */
-export type SideRequest = { task: string; messages: Message[]; system?: string; model?: string; tools?: string[]; rounds?: number };
-/** A question in a new conversation, with the tools and through the gate of this run. `save: false`: no session is kept. */
+/**
+ * A question to a model outside of the conversation. The settings may name a model for its task
+ * (models.TASK). It may use these tools, through the same gate, for so many rounds (10 by default),
+ * then it must answer. Tools that this run leaves out stay out.
+ */
+export type SideRequest = {
+  task: string;
+  messages: Message[];
+  system?: string;
+  model?: string;
+  tools?: string[];
+  rounds?: number;
+};
+/**
+ * A question in a new conversation, with the tools and through the gate of this run. `save: false`:
+ * no session is kept.
+ */
 export type ApartAnswer = Answer & { exit: number };
-export type Question = { text: string; images?: Image[]; model?: string; tools?: string[] | false; save?: boolean; signal?: AbortSignal };
+export type Question = {
+  text: string;
+  images?: Image[];
+  model?: string;
+  tools?: string[] | false;
+  save?: boolean;
+  signal?: AbortSignal;
+};
 export interface Plugins {
-  refresh(again?: boolean): Promise<Reloaded[]>; // loads what is new or changed, unloads what is gone; again: retries failures
+  // loads what is new or changed, unloads what is gone; again: retries failures
+  refresh(again?: boolean): Promise<Reloaded[]>;
   readonly brought?: Trust; // what the project's .zz/ brings
-  trust(yes: boolean, sends?: Trust["sends"]): Promise<Reloaded[]>; // for what was looked at last; sends: approves these, too
+  // for what was looked at last; sends: approves these, too
+  trust(yes: boolean, sends?: Trust["sends"]): Promise<Reloaded[]>;
 }
-/** What a project brings that could run or steer zz, by name, and whether the person trusts exactly these bytes. */
+/**
+ * What a project brings that could run or steer zz, by name, and whether the person trusts exactly
+ * these bytes.
+ */
 export interface Trust {
   files: string[];
   given: boolean;
   changed?: string[]; // since it was trusted
   wrong?: string; // why it cannot be trusted
-  sends?: { setting: string; from: string; to: string }[]; // settings that would send data elsewhere: each needs approval of its own
+  // settings that would send data elsewhere: each needs approval of its own
+  sends?: { setting: string; from: string; to: string }[];
 }
 /** What happened to a plugin whose files changed. If it failed, its last good version stays. */
-export type Reloaded = { name: string; did: "loaded" | "reloaded" | "unloaded" | "failed"; ms: number; why?: string };
+export type Reloaded = {
+  name: string;
+  did: "loaded" | "reloaded" | "unloaded" | "failed";
+  ms: number;
+  why?: string;
+};
 
 /** What an instance consists of, for commands such as /help and flags such as --tools. */
 export interface About {
@@ -135,17 +236,29 @@ export interface About {
   readonly keys: { name: string; description: string; owner: string }[];
   readonly plugins: (PluginFile & PluginState)[];
   readonly flags: Flag[];
-  readonly providers: { name: string; variable?: string; endpoint: Endpoint; owner: string }[]; // variable: of its key
-  models(all?: boolean): Promise<{ models: Model[]; failures: string[] }>; // of all providers, or of the one in --model
+  // variable: of its key
+  readonly providers: { name: string; variable?: string; endpoint: Endpoint; owner: string }[];
+  // of all providers, or of the one in --model
+  models(all?: boolean): Promise<{ models: Model[]; failures: string[] }>;
   offered(): Promise<ChatRequest["tools"]>; // the tools that the model is told of
-  prompt(): Promise<(Part & { sent: "system" | "earlier" | "next" })[]>; // by layer; then updates sent earlier, then those to come
-  model(name: string, quick?: boolean): Promise<Model | undefined>; // as its provider describes it; quick: without a list of all models
+  // by layer; then updates sent earlier, then those to come
+  prompt(): Promise<(Part & { sent: "system" | "earlier" | "next" })[]>;
+  // as its provider describes it; quick: without a list of all models
+  model(name: string, quick?: boolean): Promise<Model | undefined>;
   line(call: Pick<Call, "name" | "args">): string | undefined; // in its tool's words
   complete(command: string, typed: string): Promise<Choice[]>; // what may follow a command's name
 }
-export type PluginFile = { name: string; from: "zz" | "home" | "project" | "flag" | "program"; file: string; ms: number; adds: Added[] };
-export type PluginState = { failure?: string; disabled?: boolean; outdated?: string }; // outdated: why its new version could not be loaded
-export type Added = { kind: string; name: string }; // what a plugin registered: a tool, a command, a wrapper …
+export type PluginFile = {
+  name: string;
+  from: "zz" | "home" | "project" | "flag" | "program";
+  file: string;
+  ms: number;
+  adds: Added[];
+};
+// outdated: why its new version could not be loaded
+export type PluginState = { failure?: string; disabled?: boolean; outdated?: string };
+// what a plugin registered: a tool, a command, a wrapper …
+export type Added = { kind: string; name: string };
 export type Choice = { name: string; description?: string }; // something to choose from
 
 export interface Tool<S extends Schema = any> {
@@ -154,22 +267,35 @@ export interface Tool<S extends Schema = any> {
   aliases?: string[]; // other names that models use; accepted, never advertised
   also?: Record<string, string[]>; // the same for its parameters: { path: ["file_path"] }
   params?: S;
-  needs?(args: NoInfer<Infer<S>>, ctx: Ctx): Awaitable<Needs & { unresolved?: boolean }>; // for the gate, before it runs; absent: pure
-  kind?: Effect; // the most that a call does, if needs and changes do not say: sending a letter is "run"
-  changes?: boolean; // it changes files through ctx.files: held until it returns, shown, asked for unless in needs(), made all or none
+  // for the gate, before it runs; absent: pure
+  needs?(args: NoInfer<Infer<S>>, ctx: Ctx): Awaitable<Needs & { unresolved?: boolean }>;
+  // the most that a call does, if needs and changes do not say: sending a letter is "run"
+  kind?: Effect;
+  // it changes files through ctx.files: held until it returns, shown, asked for unless in needs(),
+  // made all or none
+  changes?: boolean;
   preview?(args: NoInfer<Infer<S>>, ctx: Ctx): Awaitable<string>; // more to show with the question
-  editable?: string; // the parameter that the person may edit at the question; the result is judged again
-  family?(need: string): string | undefined; // what the person may allow instead of a command's exact words: "npm run"
-  run(args: NoInfer<Infer<S>>, ctx: Ctx): Awaitable<Result | string>; // a throw becomes a failed result that the model reads
-  describe?(args: NoInfer<Infer<S>>): string; // a call in a few words, instead of its arguments, which may not be valid yet
+  // the parameter that the person may edit at the question; the result is judged again
+  editable?: string;
+  // what the person may allow instead of a command's exact words: "npm run"
+  family?(need: string): string | undefined;
+  // a throw becomes a failed result that the model reads
+  run(args: NoInfer<Infer<S>>, ctx: Ctx): Awaitable<Result | string>;
+  // a call in a few words, instead of its arguments, which may not be valid yet
+  describe?(args: NoInfer<Infer<S>>): string;
   override?: boolean; // replaces the tool that already has this name
-  render?(result: Result, width: number, args: Call["args"]): string; // for the screen; failures only if they have data
+  // for the screen; failures only if they have data
+  render?(result: Result, width: number, args: Call["args"]): string;
   timeout?: number; // ms; two minutes by default
 }
 export type Kind = "read" | "write" | "run" | "net" | "env";
 export type Needs = { [K in Kind]?: Need[] };
-export type Effect = "read" | "change" | "run"; // the most that a call does: look, change files, or anything else
-/** A path, a command's words, a host, or a variable. "ask": asked for whatever lists allow; exact: only a rule with this name allows it. */
+// the most that a call does: look, change files, or anything else
+export type Effect = "read" | "change" | "run";
+/**
+ * A path, a command's words, a host, or a variable. "ask": asked for whatever lists allow; exact:
+ * only a rule with this name allows it.
+ */
 export type Need = string | { name: string; verdict: Verdict; why: string; exact?: boolean };
 export type Verdict = "allow" | "ask" | "deny";
 export interface Result {
@@ -179,9 +305,13 @@ export interface Result {
   refused?: boolean; // it failed because it was not permitted
   images?: Image[];
 }
-export type Image = { type: string; base64: string }; // type: image/png …; application/pdf or audio/mpeg if the model accepts it
+// type: image/png …; application/pdf or audio/mpeg if the model accepts it
+export type Image = { type: string; base64: string };
 
-/** zod (or any Standard Schema), typebox, JSON Schema, or the shorthand { path: "string", lines: "number? how many" }. */
+/**
+ * zod (or any Standard Schema), typebox, JSON Schema, or the shorthand { path: "string", lines:
+ * "number? how many" }.
+ */
 export type Schema = StandardSchema | TSchema | Shorthand;
 export interface StandardSchema {
   readonly "~standard": {
@@ -204,23 +334,33 @@ type Output<T> = T extends { output: infer O } ? O : any;
 type Head<T> = T extends `${infer H} ${string}` ? H : T;
 type Loose<S> = { [K in keyof S]: Head<S[K]> extends `${string}?` ? K : never }[keyof S];
 type Value<T> = Head<T> extends `${infer B}?` ? Word<B> : Word<Head<T>>;
-type Word<T> = T extends `${infer One}[]` ? Word<One>[] : T extends keyof Words ? Words[T] : unknown;
+type Word<T> = T extends `${infer One}[]`
+  ? Word<One>[]
+  : T extends keyof Words
+    ? Words[T]
+    : unknown;
 type Words = { string: string; number: number; integer: number; boolean: boolean };
 
 export interface Command {
   name: string; // after the slash
   description: string;
   usage?: string; // what may follow its name: "[n]"
-  examples?: Record<string, string>; // lines to type, and what each does: { "/back 2": "take back the last two" }
-  offer?: "model" | "trust"; // a dialog starts with it if no model is found, or a project is not trusted yet
+  // lines to type, and what each does: { "/back 2": "take back the last two" }
+  examples?: Record<string, string>;
+  // a dialog starts with it if no model is found, or a project is not trusted yet
+  offer?: "model" | "trust";
   group?: string; // where /help lists it
-  template?: { head: Record<string, string>; fill(words: string, named?: Record<string, string>): string }; // set for a prompt file
+  template?: {
+    head: Record<string, string>;
+    fill(words: string, named?: Record<string, string>): string;
+  }; // set for a prompt file
   complete?(typed: string, ctx: Ctx): Awaitable<(string | Choice)[]>;
   run(rest: string, ctx: Ctx): Awaitable<void>;
 }
 /** How zz and a person talk for longer than one turn. */
 export interface Dialog extends Readonly<{ name: string; unseen?: true }> {
-  talk(host: DialogHost): Promise<number>; // until the person leaves; the exit code. unseen: needs no terminal (only zz's own)
+  // until the person leaves; the exit code. unseen: needs no terminal (only zz's own)
+  talk(host: DialogHost): Promise<number>;
   person?(): Person; // reaches the person during a one-shot; what it lacks cannot be done
 }
 export interface Person extends Pick<Ctx, "edit" | "terminal" | "pick"> {
@@ -235,14 +375,16 @@ export interface Person extends Pick<Ctx, "edit" | "terminal" | "pick"> {
 export interface DialogHost {
   readonly text: string; // the first message, from the command line; "": none
   readonly quiet: boolean;
-  readonly history: { read(): string; update(change: (text: string) => string): void }; // typed lines, kept in the home
+  // typed lines, kept in the home
+  readonly history: { read(): string; update(change: (text: string) => string): void };
   readonly keys: ReadonlyMap<string, { owner: string; value: Key }>;
   meet(person: Person): void; // how to reach the person from now on
   open(): Promise<Ctx>; // chooses the model; rejects if there is none
   ctx(): Ctx | undefined; // once it is open
   begins(): string | undefined; // then: the next command to start with, until there is none
   ask: Ask; // through the person given to meet(); observers hear of it
-  obey(line: string, expand?: (text: string) => string): Promise<void>; // a command or a turn; expand: gives the whole message
+  // a command or a turn; expand: gives the whole message
+  obey(line: string, expand?: (text: string) => string): Promise<void>;
   stop(): boolean; // stops what is running; false: nothing was
   retract(): void; // takes back the last message and everything after it
   prompt(mark: string): Promise<string>; // the mark in front of the line
@@ -264,15 +406,23 @@ export interface Io {
 /** Whatever waits or measures uses it, so that a test can hand in one that it moves itself. */
 export interface Clock {
   now(): number; // ms since some moment: only differences mean something
-  timer(ms: number, act: () => void, how?: { background?: boolean }): () => void; // cancels; background: zz may end before
+  // cancels; background: zz may end before
+  timer(ms: number, act: () => void, how?: { background?: boolean }): () => void;
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
   limit(ms: number): AbortSignal; // aborts after that time; zz may end before
 }
-/** The part that plugins get. It holds no environment, so that logging a plugin's handle reveals no key. */
-export type PluginIo = Pick<Io, "stdin" | "stdout" | "stderr" | "cwd"> & { clock: Clock; variable(name: string): string | undefined };
+/**
+ * The part that plugins get. It holds no environment, so that logging a plugin's handle reveals no
+ * key.
+ */
+export type PluginIo = Pick<Io, "stdin" | "stdout" | "stderr" | "cwd"> & {
+  clock: Clock;
+  variable(name: string): string | undefined;
+};
 /** What a key does while a line is typed. */
 export interface Key {
-  name: string; // such as "ctrl+r", "meta+return", "tab" or "f1"; "typing" runs after each change of the line
+  // such as "ctrl+r", "meta+return", "tab" or "f1"; "typing" runs after each change of the line
+  name: string;
   description: string;
   press(line: Line, ctx: Ctx): Awaitable<unknown>; // false: do what the key does by default
 }
@@ -283,13 +433,17 @@ export interface Line {
   readonly history: readonly string[]; // newest first
   set(text: string, cursor?: number): void;
   prompt(text?: string): void; // replaces the prompt; without a text it comes back
-  below(text: string, chosen?: number): void; // plain rows under the line until the next key; chosen: the marked one
+  // plain rows under the line until the next key; chosen: the marked one
+  below(text: string, chosen?: number): void;
   next(): Promise<Press>; // takes the next key
   press(key: Press): void; // as if it were pressed
 }
 
-/** Layers are rendered each turn, so they must be cheap. The system prompt stays as first sent, so that a provider's prefix cache keeps
- * working: only "identity" and "rules" change it later. Updates of the others go with the person's message; the first text stays. */
+/**
+ * Layers are rendered each turn, so they must be cheap. The system prompt stays as first sent, so
+ * that a provider's prefix cache keeps working: only "identity" and "rules" change it later.
+ * Updates of the others go with the person's message; the first text stays.
+ */
 export interface Layer {
   name: string;
   slot: Slot;
@@ -302,13 +456,18 @@ export const SLOTS = ["identity", "rules", "project", "memory", "turn"] as const
 
 export interface Provider {
   name: string;
-  role?: "default" | "fallback" | "named"; // used for --base-url alone; used if no other answers; listed only with a key or URL
+  // used for --base-url alone; used if no other answers; listed only with a key or URL
+  role?: "default" | "fallback" | "named";
   key?: { variable: string }; // the environment variable of its key, which comes as endpoint.key
   url?: { variable: string }; // the same for its URL
   models(signal: AbortSignal, endpoint: Endpoint): Promise<Model[]>;
-  model?(id: string, patience: () => AbortSignal, endpoint: Endpoint): Awaitable<Model | undefined>; // one of them
+  // one of them
+  model?(id: string, patience: () => AbortSignal, endpoint: Endpoint): Awaitable<Model | undefined>;
   chat(request: ChatRequest, signal: AbortSignal): AsyncIterable<Delta>;
-  /** The model to use if none is named. A string (a key is set) wins over a promise (a server answered). The signal limits the wait. */
+  /**
+   * The model to use if none is named. A string (a key is set) wins over a promise (a server
+   * answered). The signal limits the wait.
+   */
   auto?(signal: AbortSignal, endpoint: Endpoint): Awaitable<string | undefined>;
 }
 /** A value that nothing shows. As text it is a placeholder, which only requests fill in. */
@@ -316,14 +475,28 @@ export interface Secret {
   toString(): string;
   toJSON(): string;
 }
-/** A provider's URL and key, from the flags, else the settings' providers.NAME, else the environment, else (for keys) from /keys.
- * A password or key in the URL is a placeholder as well. `own`: the person's other settings for it. */
-export type Endpoint = { url?: string; key?: Secret; own?: Record<string, unknown> }; // for fetch(): `Bearer ${endpoint.key}`
-export type Model = { id: string; window?: number; tools?: boolean; vision?: boolean; takes?: string[]; price?: Price; note?: string };
-export type Price = { input: number; output: number; cached?: number; written?: number }; // dollars per million tokens
+/**
+ * A provider's URL and key, from the flags, else the settings' providers.NAME, else the
+ * environment, else (for keys) from /keys. A password or key in the URL is a placeholder as well.
+ * `own`: the person's other settings for it.
+ */
+// for fetch(): `Bearer ${endpoint.key}`
+export type Endpoint = { url?: string; key?: Secret; own?: Record<string, unknown> };
+export type Model = {
+  id: string;
+  window?: number;
+  tools?: boolean;
+  vision?: boolean;
+  takes?: string[];
+  price?: Price;
+  note?: string;
+};
+// dollars per million tokens
+export type Price = { input: number; output: number; cached?: number; written?: number };
 export interface ChatRequest {
   task: string; // "chat", or the task of a side request
-  model: string; // provider/model; a wrapper may change it. The provider sees the part after the slash
+  // provider/model; a wrapper may change it. The provider sees the part after the slash
+  model: string;
   system: string;
   messages: Message[]; // repaired for the provider: every call has a result, roles alternate
   tools: { name: string; description: string; schema: Record<string, unknown> }[];
@@ -333,53 +506,99 @@ export interface ChatRequest {
   endpoint: Endpoint;
 }
 export type Effort = "none" | "low" | "medium" | "high";
-/** What a provider yields. Without a `finish` the reply was cut off. `error`: the server's body. `extra`, on any of them, is sent back. */
+/**
+ * What a provider yields. Without a `finish` the reply was cut off. `error`: the server's body.
+ * `extra`, on any of them, is sent back.
+ */
 type Sign = { usage: Usage } | { finish: string } | { error: unknown } | { extra: unknown };
-export type Delta = ({ text: string } | { thinking: string } | { call: CallDelta } | Sign) & { extra?: unknown };
+export type Delta = ({ text: string } | { thinking: string } | { call: CallDelta } | Sign) & {
+  extra?: unknown;
+};
 /** args: a piece of JSON text, or the whole object; extra: what must be sent back with the call. */
-export type CallDelta = { index?: number; id?: string | null; name?: string | null; args?: unknown; extra?: unknown };
-/** Tokens. Parts of the input: cached ones were read from the provider's cache, written ones were added to it. */
+export type CallDelta = {
+  index?: number;
+  id?: string | null;
+  name?: string | null;
+  args?: unknown;
+  extra?: unknown;
+};
+/**
+ * Tokens. Parts of the input: cached ones were read from the provider's cache, written ones were
+ * added to it.
+ */
 export type Usage = { input: number; output: number; cached?: number; written?: number };
-export type Finish = "stop" | "calls" | "length" | "filter" | "refusal"; // refusal: by the model itself, in its text
-export type Call = { id: string; name: string; args: Record<string, unknown>; broken?: string; extra?: unknown }; // broken: why not
-export type Reply = { text: string; thinking: string; calls: Call[]; finish: Finish; data?: unknown } & Omit<AnswerMeta, "ms">; // as JSON
+// refusal: by the model itself, in its text
+export type Finish = "stop" | "calls" | "length" | "filter" | "refusal";
+export type Call = {
+  id: string;
+  name: string;
+  args: Record<string, unknown>;
+  broken?: string;
+  extra?: unknown;
+}; // broken: why not
+export type Reply = {
+  text: string;
+  thinking: string;
+  calls: Call[];
+  finish: Finish;
+  data?: unknown;
+} & Omit<AnswerMeta, "ms">; // as JSON
 
 export type Message =
   | (UserMeta & { role: "user"; text: string; images?: Image[] })
-  | (AnswerMeta & { role: "assistant"; text: string; thinking?: string; calls?: Call[]; cut?: boolean }) // cut: unfinished
+  | (AnswerMeta & {
+      role: "assistant";
+      text: string;
+      thinking?: string;
+      calls?: Call[];
+      cut?: boolean;
+    }) // cut: unfinished
   | { role: "tool"; id: string; name: string; text: string; failed?: boolean; images?: Image[] };
 
-export type UserMeta = { aside?: true; news?: Record<string, string> }; // aside: from zz or a plugin; news: layer updates, by key
-/** The model of an answer, its cost, the ms since the person's message, and extras for its provider, in order. */
+// aside: from zz or a plugin; news: layer updates, by key
+export type UserMeta = { aside?: true; news?: Record<string, string> };
+/**
+ * The model of an answer, its cost, the ms since the person's message, and extras for its provider,
+ * in order.
+ */
 export type AnswerMeta = { model?: string; usage?: Usage; ms?: number; extra?: unknown[] };
-/** Tokens: of the last request with its answer, and of the model's window, if its provider reports it. */
+/**
+ * Tokens: of the last request with its answer, and of the model's window, if its provider reports
+ * it.
+ */
 type Filled = { used?: number; window?: number };
 export interface Chat extends Readonly<Filled> {
   readonly id: string | null; // null: not saved
   readonly model: string; // provider/model
   readonly phase: Phase;
   readonly messages: readonly Message[]; // the current branch, oldest first
-  tree(): { entries: readonly Entry[]; branch: readonly Entry[] }; // all entries, and those of the current branch
-  back(to: number | null, keep?: boolean): void; // continues from that entry (null: from none). keep: plugins' states stay
+  // all entries, and those of the current branch
+  tree(): { entries: readonly Entry[]; branch: readonly Entry[] };
+  // continues from that entry (null: from none). keep: plugins' states stay
+  back(to: number | null, keep?: boolean): void;
   use(model: string): Promise<void>; // changes the model
   send(text: string): void; // as the person's next message, after the current turn
   tell(text: string): void; // to the model, as an aside that stays in the conversation
   attach(what: Image | string): void; // attached to the person's next message; text goes before it
-  compact(what: Compaction): void; // the model sees less from now on; the session's file keeps everything
+  // the model sees less from now on; the session's file keeps everything
+  compact(what: Compaction): void;
 }
 export interface Compaction {
   upTo?: number; // drops the messages before this index, which must start a turn
   summary?: string; // replaces them
-  texts?: Record<number, string | number>; // new texts by index; a number: cut each text of the message to so many characters
+  // new texts by index; a number: cut each text of the message to so many characters
+  texts?: Record<number, string | number>;
 }
 
 export interface Sessions {
   list(): Listed[]; // the one used last first
   read(id: string): Saved;
-  open(id?: string, copy?: boolean): void; // continues with that session, with a copy of it, or (no id) with a new one
+  // continues with that session, with a copy of it, or (no id) with a new one
+  open(id?: string, copy?: boolean): void;
   rename(id: string, title: string): void;
   remove(id: string): void;
-  store(place?: string): SessionStore; // "files", a home's folder or a URL; without one, where this zz keeps its sessions
+  // "files", a home's folder or a URL; without one, where this zz keeps its sessions
+  store(place?: string): SessionStore;
 }
 
 /** A kind of place for sessions beside files, by the scheme of its URLs. */
@@ -387,20 +606,28 @@ export interface Store {
   name: string; // the scheme of its URLs
   open(url: string): SessionStore; // at its first use; it connects when it is first asked something
 }
-/** Where sessions are kept. It answers at once: zz goes on when an entry is kept. What it throws is shown; the session goes on unsaved. */
+/**
+ * Where sessions are kept. It answers at once: zz goes on when an entry is kept. What it throws is
+ * shown; the session goes on unsaved.
+ */
 export interface SessionStore {
   readonly where: string; // as messages name it, without a password
-  reach?(): string[]; // throws if it is out of reach; what the person should know of it, each a sentence
+  // throws if it is out of reach; what the person should know of it, each a sentence
+  reach?(): string[];
   ids(): string[];
   list(): Listed[]; // in any order, without those whose last entry is of type "failed"
-  recent(root: string, warn: (text: string) => void): Iterable<string>; // ids of this folder's sessions, last used first
+  // ids of this folder's sessions, last used first
+  recent(root: string, warn: (text: string) => void): Iterable<string>;
   read(id: string): Buffer; // its lines, each with a newline at its end
-  open(id: string, isNew: boolean, warn: (text: string) => void): KeptSession; // locks it; throws if another zz has it open
+  // locks it; throws if another zz has it open
+  open(id: string, isNew: boolean, warn: (text: string) => void): KeptSession;
   rename(id: string, title: string): void; // "": as its header says
   remove(id: string): void;
   close?(): void;
 }
-/** A session that this zz alone writes to. Its first line is a header as JSON, every other an entry. */
+/**
+ * A session that this zz alone writes to. Its first line is a header as JSON, every other an entry.
+ */
 export interface KeptSession {
   read(): Buffer;
   append(lines: readonly string[]): void; // all or none; kept when it returns
@@ -412,35 +639,72 @@ export interface KeptSession {
 
 export interface Preferences {
   list(): Setting[];
-  set(name: string, value: unknown): Promise<void>; // checked, saved in the home, effective at once; undefined removes it
+  // checked, saved in the home, effective at once; undefined removes it
+  set(name: string, value: unknown): Promise<void>;
   schema(): Record<string, unknown>; // a JSON Schema of all settings
 }
-export type Setting = { name: string; owner: string; value: unknown; default?: unknown; values?: unknown[] } & SetBy;
-type SetBy = { about?: string; from?: ("home" | "project")[] }; // from: who set it; absent: a default
+export type Setting = {
+  name: string;
+  owner: string;
+  value: unknown;
+  default?: unknown;
+  values?: unknown[];
+} & SetBy;
+// from: who set it; absent: a default
+type SetBy = { about?: string; from?: ("home" | "project")[] };
 
-/** The disk, for tools. Paths are relative to the project, or absolute inside of it. A tool sees its own changes before they are made. */
+/**
+ * The disk, for tools. Paths are relative to the project, or absolute inside of it. A tool sees its
+ * own changes before they are made.
+ */
 export interface Files {
   path(name: string): string; // absolute, links followed; throws outside the project
-  read(name: string): Promise<FileRead>; // if the tool's needs name the file, the model counts as shown all of it
-  shown(name: string, lines: Span[], hash?: string): void; // instead: only these lines, of the text with this hash or as it is now
+  // if the tool's needs name the file, the model counts as shown all of it
+  read(name: string): Promise<FileRead>;
+  // instead: only these lines, of the text with this hash or as it is now
+  shown(name: string, lines: Span[], hash?: string): void;
   open(file: string): number; // a descriptor for reading that absolute path, which holds no links
-  list(under?: string): Promise<string[]>; // every file that is not ignored, relative to the project
-  write(name: string, content: string | Uint8Array): Promise<void>; // a text keeps the file's BOM, line ends and last newline
+  // every file that is not ignored, relative to the project
+  list(under?: string): Promise<string[]>;
+  // a text keeps the file's BOM, line ends and last newline
+  write(name: string, content: string | Uint8Array): Promise<void>;
   remove(name: string): Promise<void>;
   move(from: string, to: string): Promise<void>;
-  apply(states: FileState[], about: string): Promise<{ refusal?: string; said?: string; left?: string[] }>; // from a copy; left: got a no
-  made(before: FileState[]): Promise<void>; // for undo: what these files were before a change that is made already
+  apply(
+    states: FileState[],
+    about: string,
+  ): Promise<{ refusal?: string; said?: string; left?: string[] }>; // from a copy; left: got a no
+  // for undo: what these files were before a change that is made already
+  made(before: FileState[]): Promise<void>;
   changes(): Changed[]; // of files in this conversation, oldest first
   diff(id: number): Promise<string>; // of one change, as a question shows it
   undo(what?: string): Promise<Result>; // the last one; or a count, "turn", a path
   redo(what?: string): Promise<Result>;
 }
-export type FileState = { path: string; bytes?: Uint8Array; mode?: number; brief?: string; moves?: Move[] }; // no bytes: it is removed
-export type Move = [name: string, from?: string, mode?: number]; // of many, shown as `brief`; latin1 names; no from: it is removed
-/** seen: the hash of what the model last saw; lines: those it saw; moved: changes of lines since it made this round's calls. */
-export type FileRead = { text: string; bytes: Uint8Array; hash: string; seen?: string; lines: Span[]; moved: Moved[] };
+export type FileState = {
+  path: string;
+  bytes?: Uint8Array;
+  mode?: number;
+  brief?: string;
+  moves?: Move[];
+}; // no bytes: it is removed
+// of many, shown as `brief`; latin1 names; no from: it is removed
+export type Move = [name: string, from?: string, mode?: number];
+/**
+ * seen: the hash of what the model last saw; lines: those it saw; moved: changes of lines since it
+ * made this round's calls.
+ */
+export type FileRead = {
+  text: string;
+  bytes: Uint8Array;
+  hash: string;
+  seen?: string;
+  lines: Span[];
+  moved: Moved[];
+};
 export type Span = [from: number, to: number]; // lines, from 1, both included
-export type Moved = { from: number; to: number; by: number }; // these lines were replaced; later ones moved by so many
+// these lines were replaced; later ones moved by so many
+export type Moved = { from: number; to: number; by: number };
 export type Difference = {
   path: string;
   before?: string;
@@ -448,10 +712,21 @@ export type Difference = {
   note?: string; // what texts do not show, such as modes
   line?: number; // where the texts begin in a large file, of which they are a part
 };
-export type Changed = { id: number; turn: number; at: string; tool: string; path: string; did: Did; undone: boolean };
+export type Changed = {
+  id: number;
+  turn: number;
+  at: string;
+  tool: string;
+  path: string;
+  did: Did;
+  undone: boolean;
+};
 export type Did = "created" | "edited" | "deleted";
 
-/** The rules of the gate. Deny wins, then ask, then allow, then what a tool says about its need, then the defaults. */
+/**
+ * The rules of the gate. Deny wins, then ask, then allow, then what a tool says about its need,
+ * then the defaults.
+ */
 export interface Permissions {
   readonly rules: readonly Rule[];
   judge(kind: Kind, need: Need): { verdict: Verdict; why: string };
@@ -459,21 +734,39 @@ export interface Permissions {
   drop(rule: Rule): void;
   secret(path: string): boolean; // whether it may hold secrets, by its name
   credentials(): string[]; // absolute paths of the person's own
-  matches(kind: Kind, pattern: string): (name: string) => boolean; // whether a denial of that name covers a name; links not followed
-  readonly wide?: string; // why the root is not an ordinary project (a home, say), so that reading it is asked for
-  place(name: string): string; // the absolute path that a rule's name stands for; links not followed
-  compiler(): CompilerRules; // for compilers, which read whatever imports lead to, in any thread or process
+  // whether a denial of that name covers a name; links not followed
+  matches(kind: Kind, pattern: string): (name: string) => boolean;
+  // why the root is not an ordinary project (a home, say), so that reading it is asked for
+  readonly wide?: string;
+  // the absolute path that a rule's name stands for; links not followed
+  place(name: string): string;
+  // for compilers, which read whatever imports lead to, in any thread or process
+  compiler(): CompilerRules;
 }
-/** Can be passed to another thread or process. `module` exports { compilerGate: MakeCompilerGate }. */
-export type CompilerRules = { readonly module: string; readonly rules: readonly Rule[]; readonly where: object };
-/** `own`: files and folders that may always be read. `near`: those that may be read although they are outside of the project. */
-export type MakeCompilerGate = (rules: CompilerRules, places?: { own?: string[]; near?: string[] }) => CompilerGate;
+/**
+ * Can be passed to another thread or process. `module` exports { compilerGate: MakeCompilerGate }.
+ */
+export type CompilerRules = {
+  readonly module: string;
+  readonly rules: readonly Rule[];
+  readonly where: object;
+};
+/**
+ * `own`: files and folders that may always be read. `near`: those that may be read although they
+ * are outside of the project.
+ */
+export type MakeCompilerGate = (
+  rules: CompilerRules,
+  places?: { own?: string[]; near?: string[] },
+) => CompilerGate;
 /** A compiler reads through this. What it may not read seems not to exist, and is reported once. */
 export interface CompilerGate {
   mayRead(file: string): boolean; // its text
-  mayLookUp(file: string): boolean; // only to resolve an import: package.json of installed packages too
+  // only to resolve an import: package.json of installed packages too
+  mayLookUp(file: string): boolean;
   mayList(folder: string): boolean;
-  leadsOut(name: string, file: string): void; // reports an import that leads to where nothing may be read
+  // reports an import that leads to where nothing may be read
+  leadsOut(name: string, file: string): void;
   unread(): string[]; // sentences
   again(): void; // after changes: forgets what it found
 }
@@ -488,7 +781,9 @@ export interface Rule extends Ruling {
 export interface Flag {
   name: string;
   short?: string;
-  value?: string; // its name in --help; absent: a switch. "KEY VALUE": two words; "NAME [WORDS]", "FROM TO": run gets the line's words
+  // its name in --help; absent: a switch. "KEY VALUE": two words; "NAME [WORDS]", "FROM TO": run
+  // gets the line's words
+  value?: string;
   optional?: boolean; // --flag or --flag=value
   many?: boolean; // can be repeated
   alone?: boolean; // loads only zz's own plugins
@@ -496,15 +791,21 @@ export interface Flag {
   variable?: string; // the environment variable that sets it
   group?: string; // where --help lists it
   description: string;
-  set?(value: string | boolean, ctx: Ctx): Awaitable<void> | Awaitable<{ line: string[] }>; // before the rest; line: words put in front
-  run?(value: string | boolean, ctx: Ctx, line: Typed): Awaitable<Result>; // instead of a turn; prints the result
+  // before the rest; line: words put in front
+  set?(value: string | boolean, ctx: Ctx): Awaitable<void> | Awaitable<{ line: string[] }>;
+  // instead of a turn; prints the result
+  run?(value: string | boolean, ctx: Ctx, line: Typed): Awaitable<Result>;
   person?(): Person; // whom run() asks, where that is not the person at the terminal
 }
-export type Typed = { values: ReadonlyMap<string, readonly (string | true)[]>; words: readonly string[] }; // values by flag
+export type Typed = {
+  values: ReadonlyMap<string, readonly (string | true)[]>;
+  words: readonly string[];
+}; // values by flag
 
 /** Facts, in the past tense. */
 export interface Events {
-  started: { session: string | null; model: string; root: string; live: boolean; stays: boolean }; // live: a person watches; stays: dialog
+  // live: a person watches; stays: dialog
+  started: { session: string | null; model: string; root: string; live: boolean; stays: boolean };
   phase: { from: Phase; to: Phase };
   requested: ChatRequest; // as sent to the provider
   received: { tokens: number; ms: number; thinking: string }; // while a reply streams
@@ -514,13 +815,16 @@ export interface Events {
   thought: { text: string; ms: number }; // the model's thinking before a reply
   planned: { calls: readonly Call[]; text: string };
   decided: { tool: string; kind: Kind; name: string; allowed: boolean; why: string };
-  changed: { tool: string; paths: string[]; shown?: string }; // shown: the diff, if the person was not asked
+  // shown: the diff, if the person was not asked
+  changed: { tool: string; paths: string[]; shown?: string };
   configured: { names: string[] }; // the settings that changed, by their first word
   reloaded: { plugins: Reloaded[] }; // those whose files changed, came or went
-  called: { call: Call; result: Result; ms: number; shown?: string; inner?: true }; // shown: as rendered; inner: not by the model
+  // shown: as rendered; inner: not by the model
+  called: { call: Call; result: Result; ms: number; shown?: string; inner?: true };
   progressed: { text: string };
   typed: { text: string }; // by the person during a turn; it waits for the next prompt
-  asked: { question: string }; // "": a plugin or an editor has the terminal; until `resumed` nothing else draws
+  // "": a plugin or an editor has the terminal; until `resumed` nothing else draws
+  asked: { question: string };
   resumed: { ms: number }; // the question is over, after so long
   noted: { text: string };
   answered: Answer;
@@ -529,18 +833,24 @@ export interface Events {
 /** Steps that a plugin can wrap: what goes in, what comes out. */
 export interface Steps {
   line: [string, string]; // what the person typed
-  offer: [ChatRequest["tools"], ChatRequest["tools"]]; // the tools that the model is offered; it can still call others
+  // the tools that the model is offered; it can still call others
+  offer: [ChatRequest["tools"], ChatRequest["tools"]];
   request: [ChatRequest, Reply];
-  fetch: [HttpRequest & { url: string }, HttpAnswer]; // plugins' requests; keys and passwords in them are placeholders
+  // plugins' requests; keys and passwords in them are placeholders
+  fetch: [HttpRequest & { url: string }, HttpAnswer];
   call: [Call, Result];
   gate: [Judged, Ruling]; // for what the rules do not deny: only a stricter verdict counts
   preview: [Preview, string]; // what a tool would do, as the question shows it
   render: [string, string]; // the answer, as shown
   prompt: [string, string]; // the mark in front of the line
 }
-/** unresolved: it may write what no need names and what passes no gate later, as all that runs something may, unless it says false. */
+/**
+ * unresolved: it may write what no need names and what passes no gate later, as all that runs
+ * something may, unless it says false.
+ */
 export type Judged = { call: Omit<Call, "id">; kind: Effect; needs: Needs; unresolved?: true };
-export type Ruling = { verdict: Verdict; why?: string }; // why: for the person who is asked, or for the model
+// why: for the person who is asked, or for the model
+export type Ruling = { verdict: Verdict; why?: string };
 export type Preview = { tool: string; about: string; changes: Difference[] };
 export type Around<IO> = IO extends [infer In, infer Out]
   ? (input: In, next: (input: In) => Promise<Out>, ctx: Ctx) => Awaitable<Out>
@@ -555,7 +865,13 @@ export interface Answer extends Filled, Pick<Reply, "data"> {
   finish: Finish | "rounds" | "repeat";
   rounds: number;
   /** changes: of a tool that writes files. */
-  calls: { name: string; args: Record<string, unknown>; ok: boolean; refused?: boolean; changes?: boolean }[];
+  calls: {
+    name: string;
+    args: Record<string, unknown>;
+    ok: boolean;
+    refused?: boolean;
+    changes?: boolean;
+  }[];
   usage: Usage;
   ms: number;
 }
@@ -604,8 +920,11 @@ export const EVENTS = words<keyof Events>(
     "decided changed configured reloaded called progressed typed asked resumed noted answered failed",
 );
 export const STEPS = words<keyof Steps>("line offer request fetch call gate preview render prompt");
-/** Which phase may follow which; `error` and `aborted` may follow any. Thinking is shown only in `thinking` and `planning_tools`, tools run
- * only in `executing_tools`, and text is shown only in `responding`. */
+/**
+ * Which phase may follow which; `error` and `aborted` may follow any. Thinking is shown only in
+ * `thinking` and `planning_tools`, tools run only in `executing_tools`, and text is shown only in
+ * `responding`.
+ */
 export const PHASES = {
   idle: ["thinking"],
   thinking: ["planning_tools", "responding"],
@@ -619,9 +938,13 @@ export const PHASES = {
 export type Phase = keyof typeof PHASES;
 export const KINDS: Kind[] = ["read", "write", "run", "net", "env"];
 
-export type Header = { zz: 1; id: string; at: string; root: string; model: string; title: string }; // the first line of a session's file
-export type Listed = Header & { used: string; bytes: number; held?: true }; // for lists: the last use, the file's size; held by another zz
-/** Every later line. `parent` makes them a tree: nothing is ever rewritten. Unknown types are kept. */
+// the first line of a session's file
+export type Header = { zz: 1; id: string; at: string; root: string; model: string; title: string };
+// for lists: the last use, the file's size; held by another zz
+export type Listed = Header & { used: string; bytes: number; held?: true };
+/**
+ * Every later line. `parent` makes them a tree: nothing is ever rewritten. Unknown types are kept.
+ */
 export interface Entry {
   id: number;
   parent: number | null;
@@ -630,5 +953,12 @@ export interface Entry {
   message?: Message;
   [field: string]: unknown;
 }
-/** A session to read and to copy: all entries in order, and the branch from the root to the last one. */
-export type Saved = { readonly header: Header; readonly entries: readonly Entry[]; branch(): Entry[] };
+/**
+ * A session to read and to copy: all entries in order, and the branch from the root to the last
+ * one.
+ */
+export type Saved = {
+  readonly header: Header;
+  readonly entries: readonly Entry[];
+  branch(): Entry[];
+};

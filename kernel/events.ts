@@ -1,4 +1,5 @@
-// How plugins hear of what happens: emit() tells observers, around() runs a step through its wrappers, enter() begins a phase.
+// How plugins hear of what happens: emit() tells observers, around() runs a step through its
+// wrappers, enter() begins a phase.
 
 import type * as contract from "./contract.ts";
 import { type Events, PHASES, type Phase, type Steps, words } from "./contract.ts";
@@ -14,16 +15,26 @@ export const withinHookLimit = <T>({ io }: Core, promise: Promise<T>): Promise<T
 export const tooLongSentence = (limit: number): string => `it took longer than ${limit / 1000} s`;
 
 /** Tells all observers. One that throws or hangs is named, and the turn continues. */
-export async function emit<K extends keyof Events>(core: Core, event: K, fact: Events[K]): Promise<void> {
+export async function emit<K extends keyof Events>(
+  core: Core,
+  event: K,
+  fact: Events[K],
+): Promise<void> {
   if (VEILED_EVENTS.includes(event)) fact = veilData(fact);
   for (const { owner, value } of core.observers) {
     if (value.event !== event) continue;
-    const limit = deadline(clockOf(core.io), value.limit, () => fault(`${tooLongSentence(value.limit)}. Its own limit can be raised.`));
+    const limit = deadline(clockOf(core.io), value.limit, () =>
+      fault(`${tooLongSentence(value.limit)}. Its own limit can be raised.`),
+    );
     try {
-      const seen = value.see(fact, owner ? pauseLimitWhileWaiting(core.ctx(), limit) : (undefined as never));
+      const seen = value.see(
+        fact,
+        owner ? pauseLimitWhileWaiting(core.ctx(), limit) : (undefined as never),
+      );
       if (seen instanceof Promise) await orAbort(limit.signal, seen);
     } catch (error) {
-      if (event !== "noted") emitNote(core, `Plugin '${owner}' failed on '${event}': ${errorMessage(error)}`);
+      if (event !== "noted")
+        emitNote(core, `Plugin '${owner}' failed on '${event}': ${errorMessage(error)}`);
     } finally {
       limit.lift();
     }
@@ -36,7 +47,10 @@ const VEILED_EVENTS = words<keyof Events>(
 );
 export const emitNote = (core: Core, text: string): void => void emit(core, "noted", { text });
 
-/** Runs a step through the wrappers around it. A wrapper's own time is limited, but not the time that it waits for inner steps. */
+/**
+ * Runs a step through the wrappers around it. A wrapper's own time is limited, but not the time
+ * that it waits for inner steps.
+ */
 export function runStep<K extends keyof Steps>(
   { core, ctx }: Omit<TurnContext, "chat"> & { chat?: LiveChat },
   step: K,
@@ -54,33 +68,47 @@ export function runStep<K extends keyof Steps>(
     const late = `Plugin '${owner}' was cut off in '${step}': ${tooLongSentence(value.limit)}. Its own limit can be raised.`;
     const limit = deadline(clock, value.limit, () => fault(late));
     const next = (passed: Steps[K][0]) => limit.wait(pass(at + 1, passed));
-    const ran = orAbort(limit.signal, (async () => value.around(given, next, pauseLimitWhileWaiting(ctx, limit)))()).finally(limit.lift);
+    const ran = orAbort(
+      limit.signal,
+      (async () => value.around(given, next, pauseLimitWhileWaiting(ctx, limit)))(),
+    ).finally(limit.lift);
     const left = () => fault(`Plugin '${owner}' did not stop in '${step}', and was left behind.`);
     const out = await orAbort(ctx.signal, ran, { clock, left }).catch((error) =>
       Promise.reject(asFault(error, `Plugin '${owner}' threw in '${step}', and did not say what.`)),
     );
     if (out !== undefined && out !== null) return out;
-    throw fault(`Plugin '${owner}' gave nothing back in '${step}'. Its wrapper must return what next() gave.`);
+    throw fault(
+      `Plugin '${owner}' gave nothing back in '${step}'. Its wrapper must return what next() gave.`,
+    );
   }
 }
 const UNCOUNTED = words<"ask">("ask pick edit terminal call command request");
-/** Stops the clock of limits while one of these runs: the person's time, or that of a call with a limit of its own, does not count. */
+/**
+ * Stops the clock of limits while one of these runs: the person's time, or that of a call with a
+ * limit of its own, does not count.
+ */
 export function pauseLimitWhileWaiting(ctx: contract.Ctx, { wait }: Deadline): contract.Ctx {
   const waits = UNCOUNTED.flatMap((name) => {
     const { [name]: act } = ctx as Required<contract.Ctx>;
-    return act ? [[name, { value: (...given: Parameters<typeof act>) => wait(act(...given)) }]] : [];
+    return act
+      ? [[name, { value: (...given: Parameters<typeof act>) => wait(act(...given)) }]]
+      : [];
   });
   return Object.create(ctx, Object.fromEntries(waits));
 }
 
 export function assertPhaseChange(from: Phase, to: Phase): void {
   const next: readonly Phase[] = [...PHASES[from], "error", "aborted"];
-  if (!next.includes(to)) throw fault(`Cannot go from '${from}' to '${to}': no step leads there. This is a bug in zz.`);
+  if (!next.includes(to))
+    throw fault(`Cannot go from '${from}' to '${to}': no step leads there. This is a bug in zz.`);
 }
 
 /** What may be shown or run only in that phase. */
 export function assertPhase({ phase }: LiveChat, ...only: Phase[]): void {
-  if (!only.includes(phase)) throw fault(`Cannot do this while '${phase}', only while '${only.join("' or '")}'. This is a bug in zz.`);
+  if (!only.includes(phase))
+    throw fault(
+      `Cannot do this while '${phase}', only while '${only.join("' or '")}'. This is a bug in zz.`,
+    );
 }
 
 export function enterPhase(core: Core, chat: LiveChat, to: Phase): void {
@@ -90,5 +118,8 @@ export function enterPhase(core: Core, chat: LiveChat, to: Phase): void {
   void emit(core, "phase", { from, to });
 }
 
-export const observeEvent = <K extends keyof Events>(core: Core, event: K, see: (fact: Events[K]) => void) =>
-  void core.observers.push({ owner: "", value: { event, see, limit: HOOK_LIMIT } });
+export const observeEvent = <K extends keyof Events>(
+  core: Core,
+  event: K,
+  see: (fact: Events[K]) => void,
+) => void core.observers.push({ owner: "", value: { event, see, limit: HOOK_LIMIT } });

@@ -58,13 +58,24 @@ export interface Core extends Omit<contract.Person, "note"> {
   store?: contract.SessionStore; // that the setting `store` names, once it was asked for
   layers: Owned<contract.Layer>[];
   configs: Owned<Config>[]; // the plugins' settings
-  observers: Owned<{ event: keyof Events; see: (fact: any, ctx: contract.Ctx) => Awaitable<void>; limit: number }>[];
-  wraps: Owned<{ step: keyof Steps; around: contract.Around<[any, any]>; order: contract.Order; limit: number }>[];
+  observers: Owned<{
+    event: keyof Events;
+    see: (fact: any, ctx: contract.Ctx) => Awaitable<void>;
+    limit: number;
+  }>[];
+  wraps: Owned<{
+    step: keyof Steps;
+    around: contract.Around<[any, any]>;
+    order: contract.Order;
+    limit: number;
+  }>[];
   services: Map<string, Owned<{ name: string; offer: object }>>;
   states: Map<string, { live: object; saved: string; initial: string }>;
   events: contract.Zz["events"];
-  side(place: TurnContext, asked: contract.SideRequest): Promise<contract.Reply>; // asks a model outside of the conversation
-  apart(core: Core, question: contract.Question): Promise<contract.ApartAnswer>; // a turn in a conversation of its own
+  // asks a model outside of the conversation
+  side(place: TurnContext, asked: contract.SideRequest): Promise<contract.Reply>;
+  // a turn in a conversation of its own
+  apart(core: Core, question: contract.Question): Promise<contract.ApartAnswer>;
   ctx(): contract.Ctx; // of the conversation opened last
   chat?: LiveChat; // the conversation opened last
   showNote?: (text: string) => void; // shows a note while a line is being typed
@@ -77,7 +88,8 @@ export interface Core extends Omit<contract.Person, "note"> {
   first: contract.Rule[]; // those of flags, settings and the folder, as last read
 }
 export type Owned<T> = { owner: string; value: T };
-export const registeredValues = <T>(all: Map<string, Owned<T>>): T[] => [...all.values()].map(({ value }) => value);
+export const registeredValues = <T>(all: Map<string, Owned<T>>): T[] =>
+  [...all.values()].map(({ value }) => value);
 export const IDENTIFIER = /^[A-Za-z][A-Za-z0-9_-]{0,63}$/;
 export function assertKnown(what: string, word: string, all: readonly string[]): void {
   if (!all.includes(word)) throw fault(unknown(what, String(word), all));
@@ -85,14 +97,18 @@ export function assertKnown(what: string, word: string, all: readonly string[]):
 export function commandNamed(core: Core, name: string): contract.Command {
   const command = core.commands.get(name)?.value;
   const names = () => [...core.commands.keys()].map((known) => `/${known}`);
-  if (!command) throw usage(`Cannot run '/${name}': ${unknown("command", `/${name}`, names(), "/help lists them.")}`);
+  if (!command)
+    throw usage(
+      `Cannot run '/${name}': ${unknown("command", `/${name}`, names(), "/help lists them.")}`,
+    );
   return command;
 }
 
 /** Where a step runs: in which instance, and with which ctx. */
 export type TurnContext = { core: Core; chat: LiveChat; ctx: contract.Ctx };
 
-export const newId = (prefix = ""): string => prefix + Math.random().toString(36).slice(2, 10).padEnd(8, "0");
+export const newId = (prefix = ""): string =>
+  prefix + Math.random().toString(36).slice(2, 10).padEnd(8, "0");
 type Writable<T> = { -readonly [K in keyof T]: T[K] };
 /** A conversation as the kernel holds it. */
 export interface LiveChat extends Writable<contract.Chat> {
@@ -104,7 +120,8 @@ export interface LiveChat extends Writable<contract.Chat> {
   told: string[]; // what plugins told the model: added before a request, or after the answer
   attached: (contract.Image | string)[]; // attached to the person's next message
   stop: AbortController; // of the current turn
-  past?: string | true; // of a flag: the session whose changes it is about; true: the last one with changes
+  // of a flag: the session whose changes it is about; true: the last one with changes
+  past?: string | true;
   turn: number;
   seen: Map<string, Seen>; // by real path, what the model was last shown of the file or wrote to it
   unsavedSeen: Set<string>; // files of `seen` whose news the next message is saved with
@@ -113,7 +130,8 @@ export interface LiveChat extends Writable<contract.Chat> {
 export const MAX_TRIES = 3;
 export const NO_MODEL_ID = "none/none"; // --call, without a model
 export const ZZ = "zz"; // the actor when neither a tool nor a command acts
-export const isTool = (actor: string): boolean => actor !== ZZ && !actor.startsWith("/"); // a command is named as it is typed
+// a command is named as it is typed
+export const isTool = (actor: string): boolean => actor !== ZZ && !actor.startsWith("/");
 
 export interface ProjectExtras extends contract.Trust {
   hashes: Hashes;
@@ -124,11 +142,18 @@ export interface ProjectExtras extends contract.Trust {
 /** Whether a plugin's flag with that trait was given, on the command line or by its variable. */
 export const isFlagGiven = ({ flags, options, io }: Core, what: "alone" | "traces"): boolean =>
   registeredValues(flags).some(
-    (flag) => flag[what] && (options.given?.includes(`--${flag.name}`) || !/^(0|off|false|no)?$/i.test(io.env[flag.variable ?? ""] ?? "")),
+    (flag) =>
+      flag[what] &&
+      (options.given?.includes(`--${flag.name}`) ||
+        !/^(0|off|false|no)?$/i.test(io.env[flag.variable ?? ""] ?? "")),
   );
-export const showsTraces = (core: Core): boolean => core.options.debug === true || isFlagGiven(core, "traces");
+export const showsTraces = (core: Core): boolean =>
+  core.options.debug === true || isFlagGiven(core, "traces");
 
-/** A setting of a trusted project that would send the person's words and files elsewhere: it is asked for on its own. */
+/**
+ * A setting of a trusted project that would send the person's words and files elsewhere: it is
+ * asked for on its own.
+ */
 export type Send = { setting: string; from: string; to: string };
 
 /** A plugin's settings: their section, values, defaults and schema, and who set them. */
@@ -160,7 +185,11 @@ export interface Project {
 }
 
 export interface Session extends contract.Saved {
-  append(type: contract.Entry["type"], fields: Record<string, unknown>, parent?: number | null): void; // on the disk when append() returns
+  append(
+    type: contract.Entry["type"],
+    fields: Record<string, unknown>,
+    parent?: number | null,
+  ): void; // on the disk when append() returns
   sync(): Promise<void>; // safe from a power cut, too
   syncNow(): void;
   close(): void;
@@ -176,7 +205,8 @@ export interface Seen {
 
 export type Hashes = Record<string, string>; // the hash of each file, by its name from .zz/ on
 
-export type PathScope = Core["options"]; // where paths are resolved: the project, zz's home, and what the settings name
+// where paths are resolved: the project, zz's home, and what the settings name
+export type PathScope = Core["options"];
 
 export interface LoadedPlugin extends PluginAt {
   undo: (() => unknown)[]; // takes back what it registered, latest first
@@ -188,4 +218,5 @@ export interface LoadedPlugin extends PluginAt {
 }
 type PluginAt = Omit<contract.About["plugins"][number], "adds">;
 
-export type Within = { folder: string; trusts: (name: string, file: string) => boolean }; // the folder that it may import from
+// the folder that it may import from
+export type Within = { folder: string; trusts: (name: string, file: string) => boolean };

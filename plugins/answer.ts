@@ -30,7 +30,8 @@ export default (zz: Zz) => {
       "/save notes.md": "write the last answer to a file",
       "/save talk.md all": "write the whole conversation",
     },
-    complete: (typed) => (/^\S+\s/.test(typed) ? [`${typed.trimEnd().replace(/\s+a?l?$/, "")} all`] : []),
+    complete: (typed) =>
+      /^\S+\s/.test(typed) ? [`${typed.trimEnd().replace(/\s+a?l?$/, "")} all`] : [],
     group,
     run: (rest, ctx) => save(zz, rest, ctx),
   });
@@ -38,14 +39,19 @@ export default (zz: Zz) => {
     name: "edit",
     usage: "[TEXT]",
     description: "write a message in your own editor",
-    examples: { "/edit": "edit your last message, and send it", "/edit Rewrite this:": "begin with these words" },
+    examples: {
+      "/edit": "edit your last message, and send it",
+      "/edit Rewrite this:": "begin with these words",
+    },
     group,
     run: edit,
   });
 };
 
 const answersOf = (messages: readonly Message[]): string[] =>
-  messages.flatMap((message) => (message.role === "assistant" && message.text ? [message.text] : []));
+  messages.flatMap((message) =>
+    message.role === "assistant" && message.text ? [message.text] : [],
+  );
 
 /** The text between fences, without them. */
 export function codeBlocks(markdown: string): string[] {
@@ -57,7 +63,8 @@ export function codeBlocks(markdown: string): string[] {
     else if (open && fence.startsWith(open.fence) && line.trim() === fence) {
       blocks.push(open.lines.join("\n"));
       open = undefined;
-    } else open?.lines.push(line.slice(Math.min(open.indent, line.length - line.trimStart().length)));
+    } else
+      open?.lines.push(line.slice(Math.min(open.indent, line.length - line.trimStart().length)));
   }
   return open ? [...blocks, open.lines.join("\n")] : blocks;
 }
@@ -67,20 +74,31 @@ export function codeBlocks(markdown: string): string[] {
 async function copy(rest: string, ctx: Ctx): Promise<void> {
   const { chat, note } = ctx;
   const [, code, digits = "1"] = /^(code)?\s*([1-9]\d*)?$/.exec(rest) ?? [undefined, undefined, ""];
-  if (!digits) throw new Error(`Cannot copy '${rest}': use /copy, /copy N, /copy code or /copy code N.`);
+  if (!digits)
+    throw new Error(`Cannot copy '${rest}': use /copy, /copy N, /copy code or /copy code N.`);
   const answers = answersOf(chat.messages);
   if (!answers.length) throw new Error("Cannot copy: there is no answer yet.");
   const from = code ? codeBlocks(answers.at(-1)!) : answers.toReversed();
   const text = from[Number(digits) - 1];
   if (text === undefined)
-    throw new Error(`Cannot copy ${rest}: there ${from.length === 1 ? "is" : "are"} ${from.length || "none"}.`);
-  const means = [...(toTerminal(text, ctx) ? ["the terminal"] : []), ...(await toPrograms(text, ctx))];
+    throw new Error(
+      `Cannot copy ${rest}: there ${from.length === 1 ? "is" : "are"} ${from.length || "none"}.`,
+    );
+  const means = [
+    ...(toTerminal(text, ctx) ? ["the terminal"] : []),
+    ...(await toPrograms(text, ctx)),
+  ];
   if (!means.length)
-    throw new Error("Cannot copy: there is no terminal, nor wl-copy, xclip, pbcopy or clip.exe. /save FILE writes it.");
+    throw new Error(
+      "Cannot copy: there is no terminal, nor wl-copy, xclip, pbcopy or clip.exe. /save FILE writes it.",
+    );
   note(`Copied ${plural(text.length, "character")} (through ${means.join(" and ")}).`);
 }
 
-/** OSC 52 also reaches the clipboard of another machine. There is no way to know whether the terminal supports it. */
+/**
+ * OSC 52 also reaches the clipboard of another machine. There is no way to know whether the
+ * terminal supports it.
+ */
 function toTerminal(text: string, { io }: Ctx): boolean {
   const bytes = Buffer.from(text);
   const screen = [io.stdout, io.stderr].find((stream) => stream.isTTY);
@@ -103,9 +121,17 @@ async function toPrograms(text: string, { programs }: Ctx): Promise<string[]> {
   return [];
 }
 
-async function piped(programs: Programs, name: string, args: string[], text: string): Promise<boolean> {
+async function piped(
+  programs: Programs,
+  name: string,
+  args: string[],
+  text: string,
+): Promise<boolean> {
   return new Promise((resolve) => {
-    const child = programs.start(name, args, { stdio: ["pipe", "ignore", "ignore"], timeout: 2_000 });
+    const child = programs.start(name, args, {
+      stdio: ["pipe", "ignore", "ignore"],
+      timeout: 2_000,
+    });
     child.on("error", () => resolve(false)).on("exit", (code) => resolve(code === 0));
     child.stdin!.on("error", () => {}).end(text);
   });
@@ -121,7 +147,9 @@ async function save(zz: Zz, rest: string, ctx: Ctx): Promise<void> {
   if (!answers.length) throw new Error(`Cannot save '${given}': there is no answer yet.`);
   const text = zz.veil(all ? conversation(chat.messages) : `${answers.at(-1)!.trimEnd()}\n`);
   const file = path.resolve(root, given.replace(/^~(?=\/|$)/, process.env.HOME ?? "~"));
-  const wrote = (await isInside(file, ctx)) ? await writeInside(file, text, ctx) : await writeOutside(file, text, ctx);
+  const wrote = (await isInside(file, ctx))
+    ? await writeInside(file, text, ctx)
+    : await writeOutside(file, text, ctx);
   if (wrote)
     note(
       `Wrote ${visible(given)} (${plural(text.length, "character")}).${wrote === "inside" ? " /undo takes it back." : ""}`,
@@ -131,7 +159,8 @@ async function save(zz: Zz, rest: string, ctx: Ctx): Promise<void> {
 const conversation = (messages: readonly Message[]): string =>
   messages
     .flatMap((message) => {
-      if (message.role === "tool" || (message.role === "user" && message.aside) || !message.text) return [];
+      if (message.role === "tool" || (message.role === "user" && message.aside) || !message.text)
+        return [];
       const mark = message.role === "assistant" && message.cut ? "\n\n*(unfinished)*" : "";
       return [`## ${message.role === "user" ? "You" : "zz"}\n\n${message.text.trimEnd()}${mark}\n`];
     })
@@ -140,15 +169,33 @@ const conversation = (messages: readonly Message[]): string =>
 async function isInside(file: string, { root, files }: Ctx): Promise<boolean> {
   try {
     const there = path.relative(root, files.path(file));
-    return there !== "" && there !== ".." && !there.startsWith(`..${path.sep}`) && !path.isAbsolute(there);
+    return (
+      there !== "" &&
+      there !== ".." &&
+      !there.startsWith(`..${path.sep}`) &&
+      !path.isAbsolute(there)
+    );
   } catch {
     return false;
   }
 }
 
-/** The person typed the name, so a new file needs no question. An existing one is shown and asked about. */
-async function writeInside(file: string, text: string, { files, permissions }: Ctx): Promise<"inside"> {
-  const rule = { verdict: "allow", kind: "write", name: file, exact: true, from: "answer" } as const;
+/**
+ * The person typed the name, so a new file needs no question. An existing one is shown and asked
+ * about.
+ */
+async function writeInside(
+  file: string,
+  text: string,
+  { files, permissions }: Ctx,
+): Promise<"inside"> {
+  const rule = {
+    verdict: "allow",
+    kind: "write",
+    name: file,
+    exact: true,
+    from: "answer",
+  } as const;
   const isNew = !fs.existsSync(file);
   if (isNew) permissions.add(rule);
   try {
@@ -159,7 +206,11 @@ async function writeInside(file: string, text: string, { files, permissions }: C
   return "inside";
 }
 
-async function writeOutside(file: string, text: string, { ask, note }: Ctx): Promise<"outside" | undefined> {
+async function writeOutside(
+  file: string,
+  text: string,
+  { ask, note }: Ctx,
+): Promise<"outside" | undefined> {
   if (fs.statSync(file, { throwIfNoEntry: false })?.isDirectory())
     throw new Error(`Cannot write '${file}': it is a folder. Name a file in it.`);
   if (!fs.existsSync(path.dirname(file)))
@@ -177,7 +228,8 @@ async function writeOutside(file: string, text: string, { ask, note }: Ctx): Pro
 
 async function edit(rest: string, ctx: Ctx): Promise<void> {
   const { chat, note } = ctx;
-  if (!ctx.edit) throw new Error("Cannot open an editor: there is no terminal here. Type the message instead.");
+  if (!ctx.edit)
+    throw new Error("Cannot open an editor: there is no terminal here. Type the message instead.");
   const last = chat.messages.findLast((message) => message.role === "user" && !message.aside);
   const saved = await ctx.edit(rest || last?.text || "", "message.md");
   if (!saved?.trim()) return note("Nothing was sent.");

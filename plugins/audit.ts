@@ -1,4 +1,5 @@
-// --audit FILE: a line of JSON for every decision of the gate, written before the decision takes effect.
+// --audit FILE: a line of JSON for every decision of the gate, written before the decision takes
+// effect.
 import { appendFileSync } from "node:fs";
 import path from "node:path";
 import type { Zz } from "zz";
@@ -30,6 +31,7 @@ export default (zz: Zz) => {
     },
   });
   zz.on("decided", (decision) => {
-    if (file) appendFileSync(file, `${JSON.stringify({ at: new Date().toISOString(), ...decision })}\n`);
+    if (file)
+      appendFileSync(file, `${JSON.stringify({ at: new Date().toISOString(), ...decision })}\n`);
   });
 };

@@ -1,6 +1,9 @@
-// !command runs the person's own shell command, without asking since they typed it; its output is live, and can go to
-// the model. !!command has the whole terminal, and its output is not kept: for programs that fill the screen, such as
-// editors and pagers. !+command runs as the model's commands do, so that what it changes is shown, and /undo covers it.
+// !command runs the person's own shell command, without asking since they typed it; its output is
+// live, and can go to
+// the model. !!command has the whole terminal, and its output is not kept: for programs that fill
+// the screen, such as
+// editors and pagers. !+command runs as the model's commands do, so that what it changes is shown,
+// and /undo covers it.
 import { stripVTControlCharacters } from "node:util";
 import type { Ctx, Zz } from "zz";
 import { keptVariables, shorten, usage, withoutValues } from "zz/text";
@@ -53,7 +56,9 @@ export default (zz: Zz) => {
     if (ctx.signal.aborted) return;
     const question = `Give ${amountOf(output)} to the conversation? [y/N] `;
     if ((await ctx.ask?.(question, "yn")) !== "y") return;
-    ctx.chat.attach(`--- OUTPUT OF ${words} ---\n${shorten(output, MAX_OUTPUT_CHARS)}\n--- END OUTPUT OF ${words} ---`);
+    ctx.chat.attach(
+      `--- OUTPUT OF ${words} ---\n${shorten(output, MAX_OUTPUT_CHARS)}\n--- END OUTPUT OF ${words} ---`,
+    );
     ctx.note("It goes with your next message.");
   }
 };
@@ -67,7 +72,8 @@ interface Command {
 function commandOf(line: string): Command | undefined {
   const [, second, words = ""] = /^!(!?)\s*([^!\s].*)$/.exec(line.trim()) ?? [];
   if (!words || (!second && /^\[\S/.test(words))) return undefined;
-  const [, program = ""] = /^(?:\w+=\S*\s+|(?:sudo|env|command|exec)\s+)*(?:\S*\/)?([^\s/]+)/.exec(words) ?? [];
+  const [, program = ""] =
+    /^(?:\w+=\S*\s+|(?:sudo|env|command|exec)\s+)*(?:\S*\/)?([^\s/]+)/.exec(words) ?? [];
   return { words, whole: Boolean(second) || (FULL_SCREEN.has(program) && !/[|>&;]/.test(words)) };
 }
 
@@ -77,8 +83,8 @@ function refusal(line: string): Error {
 }
 
 /**
- * Runs a command and returns its output; empty if nothing was kept. Ctrl+C goes to the command: the terminal sends it,
- * and zz ignores it meanwhile.
+ * Runs a command and returns its output; empty if nothing was kept. Ctrl+C goes to the command: the
+ * terminal sends it, and zz ignores it meanwhile.
  */
 async function run(
   words: string,
@@ -91,7 +97,9 @@ async function run(
     cwd: root,
     env: { ...process.env, ...kept },
     ownPath: true,
-    stdio: whole ? [fdOf(io.stdin), fdOf(io.stdout), fdOf(io.stderr)] : [fdOf(io.stdin), "pipe", "pipe"],
+    stdio: whole
+      ? [fdOf(io.stdin), fdOf(io.stdout), fdOf(io.stderr)]
+      : [fdOf(io.stdin), "pipe", "pipe"],
     windowsVerbatimArguments: true,
   });
   const output = bothEnds();
@@ -112,13 +120,17 @@ async function run(
   try {
     const how = await new Promise<string>((resolve) => {
       child.on("error", (error) => resolve(`Cannot run it: ${error.message}. Check SHELL`));
-      child.on("exit", (code, killed) => resolve(killed ? `stopped by ${killed}` : `exit code ${code}`));
+      child.on("exit", (code, killed) =>
+        resolve(killed ? `stopped by ${killed}` : `exit code ${code}`),
+      );
     });
     await Promise.race([ended(child.stdout, child.stderr), io.clock.sleep(EXIT_GRACE_MS)]);
     child.stdout?.destroy();
     child.stderr?.destroy();
     const seconds = ((io.clock.now() - started) / 1000).toFixed(1);
-    io.stderr.write(`${last === 10 ? "" : "\n"}${reset(io)}${await dim(io, `${how} · ${seconds} s`)}\n`);
+    io.stderr.write(
+      `${last === 10 ? "" : "\n"}${reset(io)}${await dim(io, `${how} · ${seconds} s`)}\n`,
+    );
     return plain(output.text());
   } finally {
     signal.removeEventListener("abort", stop);
@@ -126,7 +138,9 @@ async function run(
   }
 }
 
-/** The shell is never one of the project's; the command finds its programs on the person's own PATH. */
+/**
+ * The shell is never one of the project's; the command finds its programs on the person's own PATH.
+ */
 function shellFor(words: string): [program: string, args: string[]] {
   if (process.platform !== "win32") return [process.env.SHELL || "sh", ["-c", words]];
   return [process.env.ComSpec ?? "cmd.exe", ["/d", "/s", "/c", `"${words}"`]];
@@ -135,10 +149,13 @@ function shellFor(words: string): [program: string, args: string[]] {
 type Variables = Record<string, string>;
 
 const ended = (...streams: (NodeJS.ReadableStream | null)[]): Promise<unknown> =>
-  Promise.all(streams.map((stream) => stream && new Promise((resolve) => stream.on("close", resolve))));
+  Promise.all(
+    streams.map((stream) => stream && new Promise((resolve) => stream.on("close", resolve))),
+  );
 
 /** A program that was killed may have left the cursor hidden and colours on. */
-const reset = ({ variable }: Ctx["io"]): string => (variable("TERM") === "dumb" ? "" : "\x1b[0m\x1b[?25h");
+const reset = ({ variable }: Ctx["io"]): string =>
+  variable("TERM") === "dumb" ? "" : "\x1b[0m\x1b[?25h";
 async function dim({ variable }: Ctx["io"], text: string): Promise<string> {
   if (variable("NO_COLOR") || variable("TERM") === "dumb") return text;
   const { Chalk } = await import("chalk");
@@ -160,11 +177,16 @@ function bothEnds() {
       tail = Buffer.from(tail.subarray(-MAX_KEPT_BYTES));
     },
     text: (): string =>
-      lost ? `${head}\n[… ${lost} bytes left out …]\n${tail}` : Buffer.concat([head, tail]).toString("utf8"),
+      lost
+        ? `${head}\n[… ${lost} bytes left out …]\n${tail}`
+        : Buffer.concat([head, tail]).toString("utf8"),
   };
 }
 
-/** The final state of the screen: without colours, and without text that was overwritten in its line. */
+/**
+ * The final state of the screen: without colours, and without text that was overwritten in its
+ * line.
+ */
 function plain(text: string): string {
   return stripVTControlCharacters(text)
     .replace(/[^\n]\x08/g, "")

@@ -1,4 +1,5 @@
-// Tab: completes commands and their values, @files, paths and #symbols, with fuzzy search, in a menu below the line.
+// Tab: completes commands and their values, @files, paths and #symbols, with fuzzy search, in a
+// menu below the line.
 // The menu of commands and @files opens by itself while one is typed.
 import type { Choice, Ctx, Line, Zz } from "zz";
 import { width } from "zz/text";
@@ -11,7 +12,9 @@ export const defaults = { menu: true };
 export const settings = {
   schema: {
     type: "object",
-    properties: { menu: { type: "boolean", description: "a menu opens while a /command or an @file is typed" } },
+    properties: {
+      menu: { type: "boolean", description: "a menu opens while a /command or an @file is typed" },
+    },
   },
 };
 
@@ -55,7 +58,10 @@ const isCommand = (text: string): boolean => /^\/[\w-]*$/.test(text);
 /** Whether the menu opens by itself for what is typed. */
 const opensMenu = ({ text, cursor }: Line): boolean =>
   cursor === text.length && (isCommand(text) || /(?:^|\s)@[^\s"]*$/.test(text));
-/** Whether Down goes into the menu. On a line from the history it does not, so that it goes on to later lines. */
+/**
+ * Whether Down goes into the menu. On a line from the history it does not, so that it goes on to
+ * later lines.
+ */
 const isOpen = (line: Line): boolean => opensMenu(line) && !line.history.includes(line.text);
 
 /** Shows the choices without changing the line. */
@@ -69,10 +75,14 @@ async function suggest(line: Line, ctx: Ctx): Promise<void> {
   if (choices.length) line.below(menu(choices, 0));
 }
 
-/** A single choice is inserted at once; Tab goes through several, from the one at `at` if it is given. */
+/**
+ * A single choice is inserted at once; Tab goes through several, from the one at `at` if it is
+ * given.
+ */
 async function choose(line: Line, { start, typed, choices }: Found, at = -1): Promise<void> {
   const { text, cursor } = line;
-  const put = (name: string) => line.set(text.slice(0, start) + name + text.slice(cursor), start + name.length);
+  const put = (name: string) =>
+    line.set(text.slice(0, start) + name + text.slice(cursor), start + name.length);
   if (choices.length === 1) return put(choices[0]!.name);
   const common = commonStart(choices.map(({ name }) => name));
   if (at >= 0) put(choices[at]!.name);
@@ -82,7 +92,8 @@ async function choose(line: Line, { start, typed, choices }: Found, at = -1): Pr
     line.below(menu(choices, first), at - first);
     const key = await line.next();
     if (key.name === "tab" || key.name === "down") at = (at + 1) % choices.length;
-    else if (key.name === "shift+tab" || key.name === "up") at = (at <= 0 ? choices.length : at) - 1;
+    else if (key.name === "shift+tab" || key.name === "up")
+      at = (at <= 0 ? choices.length : at) - 1;
     else if (key.name === "escape") return line.set(text, cursor);
     else return at >= 0 && key.name === "return" ? undefined : line.press(key);
     put(choices[at]!.name);
@@ -91,29 +102,45 @@ async function choose(line: Line, { start, typed, choices }: Found, at = -1): Pr
 
 async function find(before: string, ctx: Ctx): Promise<Found | undefined> {
   const [, mention] = /(?:^|\s)@("[^"]*|(?:[^\s"]|\\ )*)$/.exec(before) ?? [];
-  if (mention !== undefined) return { start: before.length - mention.length, ...(await files(mention, ctx)) };
+  if (mention !== undefined)
+    return { start: before.length - mention.length, ...(await files(mention, ctx)) };
   const [, symbol] = /(?:^|\s)#([\w$.]+)$/.exec(before) ?? [];
-  if (symbol) return { start: before.length - symbol.length - 1, typed: symbol, choices: await symbols(symbol, ctx) };
+  if (symbol)
+    return {
+      start: before.length - symbol.length - 1,
+      typed: symbol,
+      choices: await symbols(symbol, ctx),
+    };
   const [, name, rest] = /^\/([\w-]*)(?:\s+(.*))?$/s.exec(before) ?? [];
   if (name === undefined) return paths(before, ctx);
   if (rest === undefined && !/\s$/.test(before)) {
-    const choices = ctx.about.commands.map(({ name, description }) => ({ name: `/${name} `, description }));
+    const choices = ctx.about.commands.map(({ name, description }) => ({
+      name: `/${name} `,
+      description,
+    }));
     return { start: 0, typed: before, choices };
   }
   const typed = rest ?? "";
   const offered = await ctx.about.complete(name, typed);
   const choices = offered.length ? offered : await ctx.about.complete(name, "");
-  return choices.length ? { start: before.length - typed.length, typed, choices } : paths(before, ctx);
+  return choices.length
+    ? { start: before.length - typed.length, typed, choices }
+    : paths(before, ctx);
 }
 
-/** A path without an @, as in a shell command. Only exact beginnings count, since most words are not paths. */
+/**
+ * A path without an @, as in a shell command. Only exact beginnings count, since most words are not
+ * paths.
+ */
 async function paths(before: string, ctx: Ctx): Promise<Found | undefined> {
   const [word = ""] = /[^\s"'`(]+$/.exec(before) ?? [];
   const bare = word.replace(/^\.\//, "");
   if (!bare) return undefined;
   const { choices } = await files(bare, ctx);
   const fits = choices.filter(({ name }) => name.replace(/^"/, "").startsWith(bare));
-  return fits.length ? { start: before.length - bare.length, typed: bare, choices: fits } : undefined;
+  return fits.length
+    ? { start: before.length - bare.length, typed: bare, choices: fits }
+    : undefined;
 }
 
 /** Files, and the folders that contain them. A name with a space is quoted. */
@@ -122,14 +149,20 @@ async function files(mention: string, ctx: Ctx): Promise<Omit<Found, "start">> {
   const listed = await ctx.files.list();
   const folders = new Set<string>();
   for (const file of listed)
-    for (let at = file.indexOf("/"); at >= 0; at = file.indexOf("/", at + 1)) folders.add(file.slice(0, at + 1));
+    for (let at = file.indexOf("/"); at >= 0; at = file.indexOf("/", at + 1))
+      folders.add(file.slice(0, at + 1));
   const quoted = (name: string) => (/\s/.test(name) ? `"${name}"` : name);
   return { typed, choices: [...folders, ...listed].map((name) => ({ name: quoted(name) })) };
 }
 
 async function symbols(typed: string, ctx: Ctx): Promise<Choice[]> {
   const { data } = await ctx.call("find_symbols", { query: typed });
-  const found = (Array.isArray(data) ? data : []) as { name: string; kind: string; path: string; line: number }[];
+  const found = (Array.isArray(data) ? data : []) as {
+    name: string;
+    kind: string;
+    path: string;
+    line: number;
+  }[];
   const seen = new Map(found.map((one) => [one.name, `${one.kind}  ${one.path}:${one.line}`]));
   return [...seen].map(([name, description]) => ({ name, description }));
 }
@@ -137,7 +170,9 @@ async function symbols(typed: string, ctx: Ctx): Promise<Choice[]> {
 /** Choices that begin with what was typed; similar ones only if there are none. */
 async function best(typed: string, choices: Choice[]): Promise<Choice[]> {
   const small = typed.toLowerCase();
-  const begins = choices.filter(({ name }) => name.toLowerCase().replace(/^"/, "").startsWith(small));
+  const begins = choices.filter(({ name }) =>
+    name.toLowerCase().replace(/^"/, "").startsWith(small),
+  );
   if (begins.length || !typed) return begins.slice(0, MAX_CHOICES);
   const { default: Fuse } = await import("fuse.js");
   const fuse = new Fuse(choices, { keys: ["name"], threshold: 0.4, ignoreLocation: true });
@@ -155,7 +190,9 @@ function menu(choices: Choice[], first: number): string {
   const shown = choices.slice(first, first + MENU_ROWS);
   const columns = Math.min(32, Math.max(...shown.map(({ name }) => width(name))));
   const rows = shown.map(({ name, description = "" }) =>
-    `  ${name}${" ".repeat(Math.max(0, columns - width(name)))}  ${description}`.trimEnd().replaceAll("\n", "␊"),
+    `  ${name}${" ".repeat(Math.max(0, columns - width(name)))}  ${description}`
+      .trimEnd()
+      .replaceAll("\n", "␊"),
   );
   const more = choices.length - shown.length;
   return [...rows, ...(more > 0 ? [`  … ${more} more; Tab goes through them`] : [])].join("\n");

@@ -1,4 +1,5 @@
-// /config: shows the settings and who set them, sets and resets them; --config-schema and /config schema: for editors.
+// /config: shows the settings and who set them, sets and resets them; --config-schema and /config
+// schema: for editors.
 import fs from "node:fs";
 import path from "node:path";
 import type { Choice, Ctx, Setting, Zz } from "zz";
@@ -12,7 +13,10 @@ export default (zz: Zz) => {
     name: "config-schema",
     group: "folders and settings",
     description: "print the JSON Schema of the settings, for editors",
-    run: (_, { settings }) => ({ text: JSON.stringify(settings.schema(), null, 2), data: settings.schema() }),
+    run: (_, { settings }) => ({
+      text: JSON.stringify(settings.schema(), null, 2),
+      data: settings.schema(),
+    }),
   });
   zz.command({
     name: "config",
@@ -42,10 +46,12 @@ export default (zz: Zz) => {
 const isChanged = ({ value, default: before }: Setting): boolean =>
   value !== undefined && JSON.stringify(value) !== (JSON.stringify(before) ?? "{}");
 const oneOf = (values: unknown[]): string => values.map((one) => JSON.stringify(one)).join(", ");
-const find = ({ settings }: Ctx, name: string) => settings.list().find((setting) => setting.name === name);
+const find = ({ settings }: Ctx, name: string) =>
+  settings.list().find((setting) => setting.name === name);
 
 /** A secret value is an object whose JSON does not contain it. */
-export const shown = (value: unknown): string => (value === undefined ? "not set" : JSON.stringify(value));
+export const shown = (value: unknown): string =>
+  value === undefined ? "not set" : JSON.stringify(value);
 
 /** A value, or what applies as long as nobody sets one. */
 const inForce = ({ value, default: otherwise }: Setting): string =>
@@ -53,16 +59,24 @@ const inForce = ({ value, default: otherwise }: Setting): string =>
 
 function table(settings: Setting[], room: number): string {
   const names = new Set(settings.map(({ name }) => name));
-  const isPart = ({ name }: Setting) => name.includes(".") && names.has(name.split(".")[0]!); // its section has a row
+  // its section has a row
+  const isPart = ({ name }: Setting) => name.includes(".") && names.has(name.split(".")[0]!);
   const rows = settings
     .filter((setting) => !isPart(setting))
     .map((setting) => {
       const { name, about = "" } = setting;
       return [`${signOf(setting)} ${name}`, inForce(setting), about] as const;
     });
-  const isNarrow = room < 60; // no room for what they are about; a name is typed, so it stays whole before its value does
-  const first = Math.min(Math.max(...rows.map(([name]) => width(name))), isNarrow ? room - 8 : Math.floor(room * 0.55));
-  const second = Math.min(Math.max(...rows.map(([, value]) => width(value))), isNarrow ? room - first - 2 : 22);
+  // no room for what they are about; a name is typed, so it stays whole before its value does
+  const isNarrow = room < 60;
+  const first = Math.min(
+    Math.max(...rows.map(([name]) => width(name))),
+    isNarrow ? room - 8 : Math.floor(room * 0.55),
+  );
+  const second = Math.min(
+    Math.max(...rows.map(([, value]) => width(value))),
+    isNarrow ? room - first - 2 : 22,
+  );
   const cell = (text: string, columns: number) => {
     const shown = clip(text, columns);
     return shown + " ".repeat(Math.max(0, columns - width(shown)));
@@ -70,7 +84,9 @@ function table(settings: Setting[], room: number): string {
   const lines = rows.map(([name, value, about]) =>
     clip(`${cell(name, first)}  ${cell(value, second)}  ${isNarrow ? "" : about}`.trimEnd(), room),
   );
-  const projectLegend = settings.some((setting) => signOf(setting) === "+") ? ", + set by the project" : "";
+  const projectLegend = settings.some((setting) => signOf(setting) === "+")
+    ? ", + set by the project"
+    : "";
   return [...lines, `* set by you${projectLegend}; /config NAME shows one.`].join("\n");
 }
 
@@ -101,14 +117,17 @@ function one(ctx: Ctx, name: string): string {
 
 function within(ctx: Ctx, name: string): unknown {
   const [section = "", ...keys] = name.split(".");
-  return keys.length ? keys.reduce((value: any, key) => value?.[key], find(ctx, section)?.value) : undefined;
+  return keys.length
+    ? keys.reduce((value: any, key) => value?.[key], find(ctx, section)?.value)
+    : undefined;
 }
 
 const FROM = { home: "your own settings", project: `the project's .zz/${FILE}` };
 
 /** Parsed as JSON if possible, unless the setting is a text. */
 function parseValue(text: string, setting: Setting | undefined): unknown {
-  const isText = typeof (setting?.default ?? setting?.value) === "string" || setting?.name === "model";
+  const isText =
+    typeof (setting?.default ?? setting?.value) === "string" || setting?.name === "model";
   return isText && !text.startsWith('"') ? text : jsonOrText(text);
 }
 
@@ -121,17 +140,22 @@ async function set(ctx: Ctx, name: string, value: unknown): Promise<void> {
   if (isFirst && fs.existsSync(file)) await ctx.settings.set("$schema", SCHEMA);
   const now = find(ctx, name)?.value ?? within(ctx, name);
   if (before?.from?.includes("project"))
-    return ctx.note(`Saved in your own settings: ${name} is ${shown(isSecret(now) ? now : value)}.`); // the new one may be a secret too
+    return ctx.note(
+      `Saved in your own settings: ${name} is ${shown(isSecret(now) ? now : value)}.`,
+    ); // the new one may be a secret too
   const was = before && shown(before.value) !== shown(now) ? ` (was ${shown(before.value)})` : "";
   ctx.note(`${name} is ${shown(now)} now${was}.`);
 }
 
 /** A secret value's JSON is not its value. */
-const isSecret = (value: unknown): boolean => Object(value) === value && typeof Object(value).toJSON === "function";
+const isSecret = (value: unknown): boolean =>
+  Object(value) === value && typeof Object(value).toJSON === "function";
 
 async function schema(ctx: Ctx): Promise<void> {
   await ctx.settings.set("$schema", SCHEMA);
-  ctx.note(`Wrote ${path.basename(SCHEMA)} beside your settings, which name it: editors complete settings from it.`);
+  ctx.note(
+    `Wrote ${path.basename(SCHEMA)} beside your settings, which name it: editors complete settings from it.`,
+  );
 }
 
 function complete(typed: string, ctx: Ctx): Choice[] {
@@ -140,10 +164,15 @@ function complete(typed: string, ctx: Ctx): Choice[] {
     return ctx.settings
       .list()
       .filter((setting) => setting.name.toLowerCase().includes(name.toLowerCase()))
-      .map((setting) => ({ name: setting.name, description: setting.about ?? shown(setting.value) }));
+      .map((setting) => ({
+        name: setting.name,
+        description: setting.about ?? shown(setting.value),
+      }));
   const setting = find(ctx, name);
   const values = setting ? valuesFor(setting) : [];
-  return values.filter((value) => value.startsWith(given)).map((value) => ({ name: `${name} ${value}` }));
+  return values
+    .filter((value) => value.startsWith(given))
+    .map((value) => ({ name: `${name} ${value}` }));
 }
 
 function valuesFor(setting: Setting): string[] {

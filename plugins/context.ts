@@ -37,7 +37,8 @@ function textOf(given: string, cwd: string): string {
     const stat = statSync(file);
     if (stat.isDirectory()) throw refuse("it is a folder. Name a file.");
     if (!stat.isFile()) throw refuse("it is not a regular file. Name another.");
-    if (stat.size > MAX_FILE_BYTES) throw refuse(`${stat.size} bytes are too many (1 MB). Cut it down first.`);
+    if (stat.size > MAX_FILE_BYTES)
+      throw refuse(`${stat.size} bytes are too many (1 MB). Cut it down first.`);
     const text = new TextDecoder("utf-8", { fatal: true }).decode(readFileSync(file));
     if (text.includes("\0")) throw refuse(NOT_TEXT);
     return text.trim();

@@ -10,8 +10,18 @@ export default (zz: Zz) => {
     group,
     run: clear,
   });
-  zz.command({ name: "new", description: "start a new conversation; this one stays saved", group, run: begin });
-  zz.command({ name: "fork", description: "go on in a copy of this conversation", group, run: fork });
+  zz.command({
+    name: "new",
+    description: "start a new conversation; this one stays saved",
+    group,
+    run: begin,
+  });
+  zz.command({
+    name: "fork",
+    description: "go on in a copy of this conversation",
+    group,
+    run: fork,
+  });
   zz.command({
     name: "back",
     usage: "[N | #ID]",
@@ -31,8 +41,18 @@ export default (zz: Zz) => {
         .reverse(),
     run: back,
   });
-  zz.command({ name: "retry", description: "take back your last message and send it again", group, run: retry });
-  zz.command({ name: "continue", description: "go on with an answer that was stopped or cut off", group, run: goOn });
+  zz.command({
+    name: "retry",
+    description: "take back your last message and send it again",
+    group,
+    run: retry,
+  });
+  zz.command({
+    name: "continue",
+    description: "go on with an answer that was stopped or cut off",
+    group,
+    run: goOn,
+  });
   zz.command({
     name: "tree",
     description: "list everything you said, including what was taken back",
@@ -67,35 +87,53 @@ function begin(_: string, { chat, sessions, note }: Ctx): void {
 
 function fork(_: string, { chat, sessions, note }: Ctx): void {
   const { id } = chat;
-  if (!chat.messages.length) throw new Error("Cannot copy this conversation: nothing was said in it yet.");
-  if (!id) throw new Error("Cannot copy this conversation: it is not saved. Start without --no-session.");
+  if (!chat.messages.length)
+    throw new Error("Cannot copy this conversation: nothing was said in it yet.");
+  if (!id)
+    throw new Error("Cannot copy this conversation: it is not saved. Start without --no-session.");
   sessions.open(id, true);
-  const copy = chat.id ? `You are in a copy now: ${chat.id}.` : "You are in a copy now, which cannot be saved.";
+  const copy = chat.id
+    ? `You are in a copy now: ${chat.id}.`
+    : "You are in a copy now, which cannot be saved.";
   note(`${copy} To undo what the original changed in files, go back to it: /sessions load ${id}`);
 }
 
 function back(rest: string, { chat, files, note }: Ctx): void {
   const { entries, branch } = chat.tree();
   const [, sign, digits] = /^(#?)(\d+)$/.exec(rest || "1") ?? [];
-  if (!digits) throw new Error(`Cannot go back '${rest}': give how many messages, or #ID as /tree shows it.`);
+  if (!digits)
+    throw new Error(`Cannot go back '${rest}': give how many messages, or #ID as /tree shows it.`);
   if (sign) {
     jump(Number(digits));
     return;
   }
   const userEntries = branch.filter(isUserEntry);
   const first = userEntries.at(-Number(digits));
-  if (!userEntries.length) throw new Error("Cannot go back: nothing was said yet. /tree shows what was taken back.");
+  if (!userEntries.length)
+    throw new Error("Cannot go back: nothing was said yet. /tree shows what was taken back.");
   if (Number(digits) < 1 || Number(digits) > userEntries.length)
-    throw new Error(`Cannot go back ${digits}: ${plural(userEntries.length, "message")} of yours can be taken back.`);
+    throw new Error(
+      `Cannot go back ${digits}: ${plural(userEntries.length, "message")} of yours can be taken back.`,
+    );
   chat.back(first!.parent);
-  const what = Number(digits) > 1 ? `${plural(Number(digits), "message")}, from ${quoted(first!)} on` : quoted(first!);
-  note(`Took back ${what}. /back #${userEntries.at(-1)!.id} brings it back.${stillChanged(branch, first!, files)}`);
+  const what =
+    Number(digits) > 1
+      ? `${plural(Number(digits), "message")}, from ${quoted(first!)} on`
+      : quoted(first!);
+  note(
+    `Took back ${what}. /back #${userEntries.at(-1)!.id} brings it back.${stillChanged(branch, first!, files)}`,
+  );
 
   function jump(id: number): void {
     const place = entries.find((entry) => entry.id === id);
-    if (!place) throw new Error(`Cannot go to #${id}: there is no entry with that number. /tree lists them.`);
+    if (!place)
+      throw new Error(`Cannot go to #${id}: there is no entry with that number. /tree lists them.`);
     chat.back(endOfTurn(entries, place).id);
-    note(isUserEntry(place) ? `Back at #${id}, ${quoted(place)}, after its answer.` : `Back at #${id}.`);
+    note(
+      isUserEntry(place)
+        ? `Back at #${id}, ${quoted(place)}, after its answer.`
+        : `Back at #${id}.`,
+    );
   }
 }
 
@@ -103,16 +141,27 @@ function back(rest: string, { chat, files, note }: Ctx): void {
 function stillChanged(branch: readonly Entry[], from: Entry, files: Ctx["files"]): string {
   const made = new Set(branch.slice(branch.indexOf(from)).map(({ change }) => change));
   const count = files.changes().filter(({ id, undone }) => !undone && made.has(id)).length;
-  return count ? ` ${plural(count, "change")} to files stay${count === 1 ? "s" : ""}: /undo takes back the last.` : "";
+  return count
+    ? ` ${plural(count, "change")} to files stay${count === 1 ? "s" : ""}: /undo takes back the last.`
+    : "";
 }
 
-/** Where going back to the person's message leads: to the end of its turn, with the asides in the middle of it. */
+/**
+ * Where going back to the person's message leads: to the end of its turn, with the asides in the
+ * middle of it.
+ */
 export function endOfTurn(entries: readonly Entry[], from: Entry): Entry {
   if (!isUserEntry(from)) return from;
   let end: Entry = from;
   let last: Entry = from;
   for (const entry of entries) {
-    if (entry.parent !== last.id || entry.type === "back" || entry.id <= last.id || isUserEntry(entry)) continue;
+    if (
+      entry.parent !== last.id ||
+      entry.type === "back" ||
+      entry.id <= last.id ||
+      isUserEntry(entry)
+    )
+      continue;
     const goesOn = last === end || entry.message?.role === "assistant";
     last = entry;
     if (goesOn && !isAside(entry)) end = entry;
@@ -132,13 +181,15 @@ function retry(_: string, { chat, files, note }: Ctx): void {
   note(`Again: ${quoted(last)}.${stillChanged(branch, last, files)}`);
 }
 
-const REST_OF_ANSWER = "Your last answer was cut off. Continue exactly where it stopped; repeat nothing.";
+const REST_OF_ANSWER =
+  "Your last answer was cut off. Continue exactly where it stopped; repeat nothing.";
 const REST_OF_WORK = "You were interrupted. Go on with what you were doing.";
 function goOn(_: string, { chat }: Ctx): void {
   const last = chat.messages.at(-1);
   if (!last) throw new Error("Cannot continue: nothing was said yet.");
   const isAnswer = last.role === "assistant";
-  if (isAnswer && !last.cut) throw new Error("Cannot continue: the last answer is whole. Say what you want next.");
+  if (isAnswer && !last.cut)
+    throw new Error("Cannot continue: the last answer is whole. Say what you want next.");
   chat.send(isAnswer ? REST_OF_ANSWER : REST_OF_WORK);
 }
 
@@ -146,7 +197,11 @@ function tree(_: string, { chat, io, note }: Ctx): void {
   const { entries, branch } = chat.tree();
   const lines = drawTree(entries, branch, terminalColumns(io));
   const here = branch.some(isUserEntry) ? "● this branch" : "No branch is in use";
-  note(lines.length ? [...lines, `${here}; /back #ID goes there.`].join("\n") : "Nothing was said yet.");
+  note(
+    lines.length
+      ? [...lines, `${here}; /back #ID goes there.`].join("\n")
+      : "Nothing was said yet.",
+  );
 }
 
 /** What the model said in an entry. Older versions of zz kept an unfinished answer as a draft. */
@@ -159,13 +214,18 @@ function answerIn({ type, message, text }: Entry): string {
 const MAX_INDENTS = 6;
 
 /**
- * One line for each of the person's messages, and one for the asides after it. A message without alternatives stays at
- * its parent's depth, however long the chain is. Of several alternatives the one in force (or else the latest) stays at
- * that depth, and the others come before it, indented.
+ * One line for each of the person's messages, and one for the asides after it. A message without
+ * alternatives stays at its parent's depth, however long the chain is. Of several alternatives the
+ * one in force (or else the latest) stays at that depth, and the others come before it, indented.
  */
-export function drawTree(entries: readonly Entry[], branch: readonly Entry[], columns: number): string[] {
+export function drawTree(
+  entries: readonly Entry[],
+  branch: readonly Entry[],
+  columns: number,
+): string[] {
   const inForce = new Set(branch.map(({ id }) => id));
-  const owners = new Map<number, number>(); // by entry, the person's message that it belongs to; 0: none
+  // by entry, the person's message that it belongs to; 0: none
+  const owners = new Map<number, number>();
   const next = new Map<number, UserEntry[]>();
   const answers = new Map<number, string>();
   const asides = new Map<number, string[]>();
@@ -175,7 +235,8 @@ export function drawTree(entries: readonly Entry[], branch: readonly Entry[], co
     before = isUserEntry(entry) ? entry.id : above;
     owners.set(entry.id, before);
     if (isUserEntry(entry)) next.set(above, [...(next.get(above) ?? []), entry]);
-    else if (isAside(entry)) asides.set(above, [...(asides.get(above) ?? []), shown(entry.message!.text)]);
+    else if (isAside(entry))
+      asides.set(above, [...(asides.get(above) ?? []), shown(entry.message!.text)]);
     else answers.set(above, answerIn(entry) || (answers.get(above) ?? ""));
   }
   const lines: string[] = [];
@@ -197,7 +258,9 @@ export function drawTree(entries: readonly Entry[], branch: readonly Entry[], co
     const head = `${"  ".repeat(Math.min(depth, MAX_INDENTS))}    told: `;
     return texts
       .slice(-1)
-      .map((text) => head + clip(text, Math.max(8, columns - 1 - head.length - more.length)) + more);
+      .map(
+        (text) => head + clip(text, Math.max(8, columns - 1 - head.length - more.length)) + more,
+      );
   }
 
   function lineOf({ id, message }: UserEntry, depth: number): string {

@@ -1,16 +1,21 @@
-// /cost: the cost of a conversation, at the prices per million tokens in the settings or from a provider. At the
+// /cost: the cost of a conversation, at the prices per million tokens in the settings or from a
+// provider. At the
 // person's limit ("budget", in dollars) zz asks before it goes on.
 import type { Ctx, Entry, Usage, Zz } from "zz";
 import { sumUsage } from "zz/text";
 
-/** Per million tokens. Input tokens without a price of their own (cached, written) cost as much as the others. */
+/**
+ * Per million tokens. Input tokens without a price of their own (cached, written) cost as much as
+ * the others.
+ */
 type Prices = Record<string, Usage>;
 const price = { type: "number", minimum: 0 };
 export const settings = {
   name: "prices",
   schema: {
     type: "object",
-    description: "prices of models in dollars per million tokens: { model: { input, output, cached, written } }",
+    description:
+      "prices of models in dollars per million tokens: { model: { input, output, cached, written } }",
     additionalProperties: {
       type: "object",
       properties: { input: price, output: price, cached: price, written: price },
@@ -22,7 +27,8 @@ export const settings = {
 const EXAMPLE = '{"input": 0.15, "output": 0.6}';
 
 export default (zz: Zz<Prices>) => {
-  const granted = new Map<string | null, number>(); // budgets allowed, by conversation; /back keeps them
+  // budgets allowed, by conversation; /back keeps them
+  const granted = new Map<string | null, number>();
   const fromProviders: Prices = {};
   const asked = new Set<string>(); // models whose prices were looked for
   const unpriced = new Set<string>(); // models for which the person was told that no price is known
@@ -36,7 +42,9 @@ export default (zz: Zz<Prices>) => {
       const prices = await pricesFor(ctx);
       if (Object.keys(prices).length)
         return note(costs(chat.tree().entries, prices).join("\n") || "Nothing was asked yet.");
-      note(`No price is known. Give it per million tokens, such as\n/config prices {"${chat.model}": ${EXAMPLE}}`);
+      note(
+        `No price is known. Give it per million tokens, such as\n/config prices {"${chat.model}": ${EXAMPLE}}`,
+      );
     },
   });
 
@@ -46,21 +54,31 @@ export default (zz: Zz<Prices>) => {
     const prices = await pricesFor(ctx, request.model);
     if (!prices[request.model] && !unpriced.has(request.model)) {
       unpriced.add(request.model);
-      ctx.note(`No price of ${request.model} is known, so the budget does not count it. /config prices sets one.`);
+      ctx.note(
+        `No price of ${request.model} is known, so the budget does not count it. /config prices sets one.`,
+      );
     }
     const cost = sumOf(ctx.chat.tree().entries, prices);
     const shares = granted.get(ctx.chat.id) ?? 1;
     if (cost < shares * budget) return next(request);
     const sum = `This conversation cost about $${cost.toFixed(2)}`;
     const more = `$${budget.toFixed(2)}`;
-    if (!ctx.ask) throw new Error(`${sum}, and ${more} is its budget. Raise "budget" in the settings to go on.`);
+    if (!ctx.ask)
+      throw new Error(
+        `${sum}, and ${more} is its budget. Raise "budget" in the settings to go on.`,
+      );
     if ((await ctx.ask(`${sum}. Go on for ${more} more? [y/N] `, "yn")) !== "y")
-      throw new Error(`${sum}, and you said that this is enough. Send the message again to go on after all.`);
+      throw new Error(
+        `${sum}, and you said that this is enough. Send the message again to go on after all.`,
+      );
     granted.set(ctx.chat.id, Math.floor(cost / budget) + 1);
     return next(request);
   });
 
-  /** Prices in the settings win over those of a provider, which is asked once for each model without a price. */
+  /**
+   * Prices in the settings win over those of a provider, which is asked once for each model without
+   * a price.
+   */
   async function pricesFor({ about, chat }: Ctx, next = chat.model): Promise<Prices> {
     const open = [next, ...spentOn(chat.tree().entries).keys()].filter(
       (model) => !zz.config[model] && !asked.has(model),
@@ -69,7 +87,9 @@ export default (zz: Zz<Prices>) => {
     const late = new Promise<undefined>((done) =>
       zz.io.clock.timer(MAX_LIST_MS, () => done(undefined), { background: true }),
     );
-    const found = open.length ? await Promise.race([about.models(true).catch(() => undefined), late]) : undefined;
+    const found = open.length
+      ? await Promise.race([about.models(true).catch(() => undefined), late])
+      : undefined;
     for (const { id, price } of found?.models ?? []) if (price) fromProviders[id] = price;
     return { ...fromProviders, ...zz.config };
   }
@@ -105,7 +125,13 @@ export function costs(entries: readonly Entry[], prices: Readonly<Prices>): stri
     const cost = rate && costOf(usage, rate);
     sum += cost ?? 0;
     const shown = cost === undefined ? "no price" : cost.toFixed(4);
-    return [model, `${input} in`, ...(someCached ? [cached ? `${cached} cached` : ""] : []), `${output} out`, shown];
+    return [
+      model,
+      `${input} in`,
+      ...(someCached ? [cached ? `${cached} cached` : ""] : []),
+      `${output} out`,
+      shown,
+    ];
   });
   if (rows.length > 1) rows.push(["in all", ...rows[0]!.slice(2).map(() => ""), sum.toFixed(4)]);
   const widths = (rows[0] ?? []).map((_, i) => Math.max(...rows.map((row) => row[i]!.length)));
@@ -117,6 +143,9 @@ export function costs(entries: readonly Entry[], prices: Readonly<Prices>): stri
 /** The cost of the tokens, at prices per million. */
 function costOf({ input, output, cached = 0, written = 0 }: Usage, rate: Usage): number {
   const plain = Math.max(input - cached - written, 0);
-  const inputCost = plain * rate.input + cached * (rate.cached ?? rate.input) + written * (rate.written ?? rate.input);
+  const inputCost =
+    plain * rate.input +
+    cached * (rate.cached ?? rate.input) +
+    written * (rate.written ?? rate.input);
   return (inputCost + output * rate.output) / 1e6;
 }

@@ -25,7 +25,9 @@ export default (zz: Zz) =>
       if (seen === undefined && chat.messages.length)
         throw cannot("it was not read in this conversation. Read it first.");
       if (seen !== undefined && seen !== hash)
-        throw cannot("it changed since it was read, so its line numbers may be others now. Read it again.");
+        throw cannot(
+          "it changed since it was read, so its line numbers may be others now. Read it again.",
+        );
       const bom = text.startsWith("\uFEFF") ? "\uFEFF" : "";
       const lines = linesOf(text.slice(bom.length));
       const by = movedBy(file.moved, start, end);
@@ -37,7 +39,8 @@ export default (zz: Zz) =>
       if (unread) throw cannot(`line ${unread} was not read in this conversation. Read it first.`);
       const changed = bom + withLines(lines, from, to, content);
       const data = { path, start: from, end: to };
-      if (changed === text) return { text: `Nothing to change: '${path}' reads like that already.`, data };
+      if (changed === text)
+        return { text: `Nothing to change: '${path}' reads like that already.`, data };
       await files.write(path, Buffer.from(changed));
       return { text: resultText(path, start, end, by, linesOf(content).length), data };
     },
@@ -46,7 +49,10 @@ export default (zz: Zz) =>
 type Line = { text: string; end: string };
 const MAX_LINES_SHOWN = 40;
 
-/** How far other edits moved these lines since the model gave their numbers; undefined if one changed the lines. */
+/**
+ * How far other edits moved these lines since the model gave their numbers; undefined if one
+ * changed the lines.
+ */
 function movedBy(moved: readonly Moved[], start: number, end: number): number | undefined {
   let by = 0;
   for (const move of moved) {
@@ -56,8 +62,16 @@ function movedBy(moved: readonly Moved[], start: number, end: number): number | 
   return by;
 }
 
-/** The lines as they are now where this round's edits changed the file, with a few lines around them. */
-function linesNow({ moved, hash }: FileRead, lines: Line[], files: Ctx["files"], path: string): string {
+/**
+ * The lines as they are now where this round's edits changed the file, with a few lines around
+ * them.
+ */
+function linesNow(
+  { moved, hash }: FileRead,
+  lines: Line[],
+  files: Ctx["files"],
+  path: string,
+): string {
   let [first, last] = [Number.POSITIVE_INFINITY, 0];
   for (const { from, to, by } of moved) {
     last = Math.max(last > to ? last + by : last, to + by);
@@ -74,10 +88,19 @@ function linesNow({ moved, hash }: FileRead, lines: Line[], files: Ctx["files"],
   ].join("\n");
 }
 
-/** The first line that the model was not shown. To insert lines, one of those around the place is enough. */
-function firstUnread(shown: readonly Span[], from: number, to: number, length: number): number | undefined {
+/**
+ * The first line that the model was not shown. To insert lines, one of those around the place is
+ * enough.
+ */
+function firstUnread(
+  shown: readonly Span[],
+  from: number,
+  to: number,
+  length: number,
+): number | undefined {
   const isShown = (line: number) => shown.some(([first, last]) => first <= line && line <= last);
-  if (to >= from) return Array.from({ length: to - from + 1 }, (_, i) => from + i).find((line) => !isShown(line));
+  if (to >= from)
+    return Array.from({ length: to - from + 1 }, (_, i) => from + i).find((line) => !isShown(line));
   return !length || isShown(from) || isShown(to) ? undefined : from;
 }
 
@@ -94,13 +117,19 @@ function linesOf(text: string): Line[] {
 function outOfRange(start: number, end: number, length: number): string | undefined {
   const has = `it has ${plural(length, "line")}`;
   if (start < 1) return `line ${start} is not there: lines count from 1.`;
-  if (start > length + 1) return `line ${start} is not there: ${has}. To append, start at ${length + 1}.`;
-  if (end < start - 1) return `the end, ${end}, is before the start, ${start}. To insert before a line, end one less.`;
-  if (end > Math.max(length, start === 1 ? 1 : 0)) return `line ${end} is not there: ${has}. End at ${length}.`;
+  if (start > length + 1)
+    return `line ${start} is not there: ${has}. To append, start at ${length + 1}.`;
+  if (end < start - 1)
+    return `the end, ${end}, is before the start, ${start}. To insert before a line, end one less.`;
+  if (end > Math.max(length, start === 1 ? 1 : 0))
+    return `line ${end} is not there: ${has}. End at ${length}.`;
   return undefined;
 }
 
-/** New lines get the line ends of those they replace; the file keeps or lacks its final newline as before. */
+/**
+ * New lines get the line ends of those they replace; the file keeps or lacks its final newline as
+ * before.
+ */
 function withLines(lines: Line[], start: number, end: number, content: string): string {
   if (!lines.length) return content; // the file has no line ends to follow
   const last = lines.at(-1)!.end;
@@ -108,7 +137,8 @@ function withLines(lines: Line[], start: number, end: number, content: string): 
   const usual = mostOf(place) ?? mostOf(lines) ?? "\n";
   const fresh = linesOf(content).map(({ text }, i) => ({ text, end: place[i]?.end || usual }));
   const all = [...lines.slice(0, start - 1), ...fresh, ...lines.slice(end)];
-  const ended = (end: string, i: number) => (i === all.length - 1 ? last && (end || usual) : end || usual);
+  const ended = (end: string, i: number) =>
+    i === all.length - 1 ? last && (end || usual) : end || usual;
   return all.map((line, i) => line.text + ended(line.end, i)).join("");
 }
 
@@ -120,7 +150,8 @@ function mostOf(lines: Line[]): string | undefined {
 
 /** Names the edited lines; if this round's other edits moved them, with their new numbers too. */
 function resultText(path: string, start: number, end: number, by: number, count: number): string {
-  const range = (from: number, to: number) => (from === to ? `line ${from}` : `lines ${from}–${to}`);
+  const range = (from: number, to: number) =>
+    from === to ? `line ${from}` : `lines ${from}–${to}`;
   const moved = `, which this round's other edits had moved to ${range(start + by, end + by)},`;
   const old = `${range(start, end)}${by ? moved : ""}`;
   const now = range(start + by, start + by + count - 1);

@@ -1,4 +1,5 @@
-// How much the model thinks before it answers: --effort, /effort, and the setting. Each provider has its own words for
+// How much the model thinks before it answers: --effort, /effort, and the setting. Each provider
+// has its own words for
 // it; where a model cannot think, it makes no difference.
 import type { Ctx, Effort, Zz } from "zz";
 import { unknown, usage } from "zz/text";
@@ -13,7 +14,8 @@ export const settings = {
     properties: {
       level: {
         enum: ["", ...LEVELS],
-        description: "how much the model thinks: none, low, medium or high; empty: as its provider has it",
+        description:
+          "how much the model thinks: none, low, medium or high; empty: as its provider has it",
       },
     },
   },

@@ -1,4 +1,5 @@
-// Ctrl+R: finds earlier input by any part of it. (Up and Down go through entries that begin like the line.)
+// Ctrl+R: finds earlier input by any part of it. (Up and Down go through entries that begin like
+// the line.)
 import type { Zz } from "zz";
 
 export default (zz: Zz) => {
@@ -17,7 +18,8 @@ export default (zz: Zz) => {
         const key = await line.next();
         const types = !/^(ctrl|meta)\+/.test(key.name) && key.text >= " " && key.text !== "\x7f";
         if (key.name === "ctrl+r") at = hit === undefined ? 0 : from + 1;
-        else if (types) [query, at] = [query + key.text.split("\n")[0], hit === undefined ? 0 : from];
+        else if (types)
+          [query, at] = [query + key.text.split("\n")[0], hit === undefined ? 0 : from];
         else if (key.name === "backspace") [query, at] = [query.slice(0, -1), 0];
         else {
           const back = key.name === "escape" || key.name === "ctrl+g" || key.name === "ctrl+c";

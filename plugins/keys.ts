@@ -1,4 +1,5 @@
-// Keys for the line: a line break, the person's editor, and Ctrl+Z, which undoes changes to files when there is nothing
+// Keys for the line: a line break, the person's editor, and Ctrl+Z, which undoes changes to files
+// when there is nothing
 // else to undo.
 import type { Ctx, Line, Zz } from "zz";
 import { visible } from "zz/text";
@@ -19,7 +20,8 @@ export const settings = {
 export default (zz: Zz<typeof defaults>) => {
   zz.key({
     name: "meta+return",
-    description: "begin a new line: Alt+Enter (also: end a line with \\, or write between three quotes)",
+    description:
+      "begin a new line: Alt+Enter (also: end a line with \\, or write between three quotes)",
     press: (line) => insert(line, "\n"),
   });
   zz.key({
@@ -41,7 +43,10 @@ export default (zz: Zz<typeof defaults>) => {
 };
 
 function insert(line: Line, text: string): void {
-  line.set(line.text.slice(0, line.cursor) + text + line.text.slice(line.cursor), line.cursor + text.length);
+  line.set(
+    line.text.slice(0, line.cursor) + text + line.text.slice(line.cursor),
+    line.cursor + text.length,
+  );
 }
 
 async function undo({ files, ask, note }: Ctx): Promise<void> {

@@ -12,7 +12,8 @@ export default (zz: Zz) =>
   zz.tool({
     name: "list_dir",
     kind: "read",
-    description: "List the files and folders in a folder of the project; ignored ones are left out.",
+    description:
+      "List the files and folders in a folder of the project; ignored ones are left out.",
     params: { path: "string? a folder; the project itself if left out" },
     needs: ({ path = "." }) => ({ read: [path] }),
     async run({ path = "." }, { files, root }) {
@@ -28,7 +29,8 @@ export default (zz: Zz) =>
       const all = [...found].sort(([a], [b]) => compare(a, b));
       const rows = all.slice(0, MAX_ROWS).map(([name, count]) => row(files, folder, name, count));
       if (all.length > MAX_ROWS) rows.push(`[${all.length - MAX_ROWS} more; list a folder in it]`);
-      if (!rows.length) rows.push(`'${path}' holds ${(await holdsFiles(folder)) ? "only ignored" : "no"} files.`);
+      if (!rows.length)
+        rows.push(`'${path}' holds ${(await holdsFiles(folder)) ? "only ignored" : "no"} files.`);
       rows.push(...notUtf8(root, listed, "of these cannot be opened"));
       return { text: rows.join("\n"), data: [...found.keys()] };
     },
@@ -39,7 +41,8 @@ function row(files: Ctx["files"], folder: string, name: string, count: number): 
   if (name.endsWith("/")) return `${shownName(name)} (${plural(count, "file")})`;
   const target = tryTo(() => readlinkSync(`${folder}/${name}`)); // undefined if it is not a link
   if (target !== undefined) return `${shownName(name)} -> ${shownName(target)}`;
-  return shownName(name) + (tryTo(() => aboutBinary(files.open(`${folder}/${name}`))) ?? ""); // unreadable: just a name
+  // unreadable: just a name
+  return shownName(name) + (tryTo(() => aboutBinary(files.open(`${folder}/${name}`))) ?? "");
 }
 
 function aboutBinary(file: number): string {
@@ -53,9 +56,11 @@ function aboutBinary(file: number): string {
 }
 
 /** A name that contains a line break must not look like two names. */
-const shownName = (name: string): string => (/[\0-\x1f\x7f]/.test(name) ? JSON.stringify(name) : name);
+const shownName = (name: string): string =>
+  /[\0-\x1f\x7f]/.test(name) ? JSON.stringify(name) : name;
 
 async function holdsFiles(folder: string): Promise<boolean> {
-  for await (const entry of await opendir(folder, { recursive: true })) if (!entry.isDirectory()) return true;
+  for await (const entry of await opendir(folder, { recursive: true }))
+    if (!entry.isDirectory()) return true;
   return false;
 }

@@ -12,13 +12,22 @@ const LISTS: Record<string, { group: string; description: string; list(ctx: Ctx)
     group: "your plugins",
     description: "list the plugins",
     list: ({ about: { plugins } }) => ({
-      text: table(plugins.map((plugin) => [plugin.name, plugin.from, stateOf(plugin, "failed"), plugin.file])),
+      text: table(
+        plugins.map((plugin) => [plugin.name, plugin.from, stateOf(plugin, "failed"), plugin.file]),
+      ),
       data: plugins,
     }),
   },
 };
 /** In the order of /help. Other groups follow; commands without a group come last. */
-const GROUPS = ["conversation", "sessions and model", "files and undo", "code", "settings", "templates"];
+const GROUPS = [
+  "conversation",
+  "sessions and model",
+  "files and undo",
+  "code",
+  "settings",
+  "templates",
+];
 const [OTHER, TYPING] = ["other", "typing"];
 /** In the order of --help. */
 const FLAG_GROUPS = [
@@ -38,7 +47,11 @@ const MAX_COLUMNS = 80; // of --help, however wide the terminal is
 const SIGNS: [plugin: string, sign: string, does: string][] = [
   ["bang", "!COMMAND", "run a command of your own, as in your shell"],
   ["bang", "!!COMMAND", "give a command of your own the whole terminal"],
-  ["bang", "!+COMMAND", "run a command the way the model's commands run: on a copy, and covered by /undo"],
+  [
+    "bang",
+    "!+COMMAND",
+    "run a command the way the model's commands run: on a copy, and covered by /undo",
+  ],
   ["mentions", "@FILE", "attach a file, a folder/ or an image to the message"],
   ["repl", "\\", "at the end of a line: continue the message in the next line"],
   ["repl", '"""', "write several lines, between two of these"],
@@ -48,7 +61,10 @@ const PROMPT_KEYS: Row[] = [
   ["return", "send the message"],
   ["up", "go to earlier lines that begin like this one"],
   ["down", "go to later lines that begin like this one"],
-  ["ctrl+c", "stop the answer; at a question: no; while you type: clear the line; twice at an empty prompt: exit"],
+  [
+    "ctrl+c",
+    "stop the answer; at a question: no; while you type: clear the line; twice at an empty prompt: exit",
+  ],
   ["escape", "stop the answer; at a question: no"],
   ["ctrl+d", "on an empty line: exit; everything is saved"],
   ["ctrl+l", "clear the screen"],
@@ -60,9 +76,12 @@ export default (zz: Zz) => {
     short: "h",
     group: "about zz",
     description: "this page",
-    run: (_, { about, io }) => ({ text: help(about.flags, Math.min(terminalColumns(io), MAX_COLUMNS)) }),
+    run: (_, { about, io }) => ({
+      text: help(about.flags, Math.min(terminalColumns(io), MAX_COLUMNS)),
+    }),
   });
-  for (const [name, { list, ...row }] of Object.entries(LISTS)) zz.flag({ name, ...row, run: (_, ctx) => list(ctx) });
+  for (const [name, { list, ...row }] of Object.entries(LISTS))
+    zz.flag({ name, ...row, run: (_, ctx) => list(ctx) });
   zz.command({
     name: "tools",
     usage: "[NAME]",
@@ -71,7 +90,11 @@ export default (zz: Zz) => {
     group: "settings",
     complete: (typed, { about }) => about.tools.filter(({ name }) => name.includes(typed)),
     run: (typed, { about, io, note }) =>
-      note(typed ? tool(typed, about, availableColumns(io)) : narrow(toolRows(about), availableColumns(io))),
+      note(
+        typed
+          ? tool(typed, about, availableColumns(io))
+          : narrow(toolRows(about), availableColumns(io)),
+      ),
   });
   zz.command({
     name: "plugins",
@@ -97,7 +120,8 @@ export default (zz: Zz) => {
   });
   zz.command({
     name: "reload",
-    description: "load plugins whose files changed, which zz also does before each turn, and those that failed",
+    description:
+      "load plugins whose files changed, which zz also does before each turn, and those that failed",
     group: "settings",
     async run(_, { plugins, note }) {
       const done = await plugins.refresh(true);
@@ -118,7 +142,9 @@ export default (zz: Zz) => {
     group: "conversation",
     complete: (typed, { about }) => [
       ...about.commands.filter(({ name }) => name.startsWith(typed.replace(/^\//, ""))),
-      ...[...sections(about).keys(), "all"].filter((name) => name.startsWith(typed)).map((name) => ({ name })),
+      ...[...sections(about).keys(), "all"]
+        .filter((name) => name.startsWith(typed))
+        .map((name) => ({ name })),
     ],
     run: (typed, ctx) => ctx.note(helpOn(typed.replace(/^\//, ""), ctx)),
   });
@@ -145,7 +171,9 @@ function helpOn(topic: string, { about, io }: Ctx): string {
   const group = isCommand
     ? undefined
     : [...allSections.keys()].find((name) => [name, ...name.split(" ")].includes(topic));
-  return group ? section(group, allSections.get(group)!, columns) : commandHelp(topic, about, columns);
+  return group
+    ? section(group, allSections.get(group)!, columns)
+    : commandHelp(topic, about, columns);
 }
 
 type Known = Pick<About, "commands" | "keys"> & Partial<Pick<About, "plugins">>;
@@ -154,11 +182,15 @@ type Row = [name: string, text: string];
 /** The commands by group, then what else can be typed. */
 function sections({ commands, keys, plugins = [] }: Known): Map<string, Row[]> {
   const groups = Map.groupBy(commands, ({ group = OTHER }) => group);
-  const rank = (group: string) => (GROUPS.indexOf(group) + 1 || GROUPS.length + 1) + (group === OTHER ? 1 : 0);
+  const rank = (group: string) =>
+    (GROUPS.indexOf(group) + 1 || GROUPS.length + 1) + (group === OTHER ? 1 : 0);
   const names = [...groups.keys()].sort((a, b) => rank(a) - rank(b));
-  const works = (plugin: string) => plugins.some(({ name, failure }) => name === plugin && !failure);
+  const works = (plugin: string) =>
+    plugins.some(({ name, failure }) => name === plugin && !failure);
   const signs = SIGNS.filter(([plugin]) => works(plugin));
-  const promptKeys = works("repl") ? PROMPT_KEYS.filter(([key]) => !keys.some(({ name }) => name === key)) : [];
+  const promptKeys = works("repl")
+    ? PROMPT_KEYS.filter(([key]) => !keys.some(({ name }) => name === key))
+    : [];
   return new Map<string, Row[]>([
     ...names.map((group): [string, Row[]] => [
       group,
@@ -172,14 +204,17 @@ function sections({ commands, keys, plugins = [] }: Known): Map<string, Row[]> {
       [
         ["//TEXT", "send text that begins with a slash"],
         ...signs.map(([, sign, does]): Row => [sign, does]),
-        ...keys.filter(({ name }) => name !== "typing").map(({ name, description }): Row => [name, description]),
+        ...keys
+          .filter(({ name }) => name !== "typing")
+          .map(({ name, description }): Row => [name, description]),
         ...promptKeys,
       ],
     ],
   ]);
 }
 
-const section = (group: string, rows: Row[], room: number): string => [`${group}:`, ...columns(rows, room)].join("\n");
+const section = (group: string, rows: Row[], room: number): string =>
+  [`${group}:`, ...columns(rows, room)].join("\n");
 
 export const page = (about: Known, room: number): string =>
   [...sections(about)].map(([group, rows]) => section(group, rows, room)).join("\n");
@@ -191,7 +226,9 @@ export function overview(about: Known, room: number): string {
   const lines = allSections.flatMap(([group, rows]) => {
     const names = rows.map(([name]) => name.split(" ")[0]!).join("  ");
     const under = wrap(names, room - indent).map((line) => " ".repeat(indent) + line);
-    return room < 60 ? [`${group}:`, ...under] : [group.padEnd(indent) + under[0]!.slice(indent), ...under.slice(1)];
+    return room < 60
+      ? [`${group}:`, ...under]
+      : [group.padEnd(indent) + under[0]!.slice(indent), ...under.slice(1)];
   });
   const hint = "/help COMMAND, KEY or GROUP explains it, /help all lists it all; Tab completes.";
   return [...lines, ...wrapped(hint, room)].join("\n");
@@ -202,9 +239,14 @@ function columns(rows: Row[], room: number, textColumn = 27): string[] {
   const indent = room < 60 ? 0 : textColumn;
   return rows.flatMap(([name, text]) => {
     const fits = indent > 0 && name.length <= indent - 4;
-    const lines = wrapped(text, room - Math.max(indent, 4)).map((line) => " ".repeat(Math.max(indent, 4)) + line);
+    const lines = wrapped(text, room - Math.max(indent, 4)).map(
+      (line) => " ".repeat(Math.max(indent, 4)) + line,
+    );
     if (fits) return [`  ${name}`.padEnd(indent) + lines[0]!.slice(indent), ...lines.slice(1)];
-    return [...wrapped(name, room - 6).map((line, i) => (i ? `      ${line}` : `  ${line}`)), ...lines];
+    return [
+      ...wrapped(name, room - 6).map((line, i) => (i ? `      ${line}` : `  ${line}`)),
+      ...lines,
+    ];
   });
 }
 
@@ -257,7 +299,8 @@ function commandHelp(topic: string, { commands, plugins, keys }: About, room: nu
   ].join("\n");
 }
 
-const toolRows = ({ tools }: About): string => table(tools.map(({ name, description }) => [name, description]));
+const toolRows = ({ tools }: About): string =>
+  table(tools.map(({ name, description }) => [name, description]));
 
 /** A tool's description and parameters. */
 function tool(topic: string, { tools }: About, room: number): string {
@@ -269,15 +312,25 @@ function tool(topic: string, { tools }: About, room: number): string {
     );
   }
   const { name, description, schema, owner } = match;
-  const { properties = {}, required = [] } = schema as { properties?: Record<string, any>; required?: string[] };
-  const rows = Object.entries(properties).map(([param, { type, enum: values, description: about = "" }]): Row => {
-    const types = Array.isArray(type) ? type.join(" or ") : (type ?? "");
-    const typeName = values ? values.join(" | ") : types;
-    const optional = required.includes(param) ? "" : ", optional";
-    return [param, `${typeName}${optional}${about ? `: ${about}` : ""}`];
-  });
+  const { properties = {}, required = [] } = schema as {
+    properties?: Record<string, any>;
+    required?: string[];
+  };
+  const rows = Object.entries(properties).map(
+    ([param, { type, enum: values, description: about = "" }]): Row => {
+      const types = Array.isArray(type) ? type.join(" or ") : (type ?? "");
+      const typeName = values ? values.join(" | ") : types;
+      const optional = required.includes(param) ? "" : ", optional";
+      return [param, `${typeName}${optional}${about ? `: ${about}` : ""}`];
+    },
+  );
   const lines = wrapped(description, room - 2).map((line) => `  ${line}`);
-  return [`${name} (${owner})`, ...lines, ...(rows.length ? ["takes:"] : []), ...columns(rows, room)].join("\n");
+  return [
+    `${name} (${owner})`,
+    ...lines,
+    ...(rows.length ? ["takes:"] : []),
+    ...columns(rows, room),
+  ].join("\n");
 }
 
 type Plugin = About["plugins"][number];
@@ -295,9 +348,13 @@ function noteReloads(done: Reloaded[], note: Ctx["note"]): void {
 
 /** The user's plugins and those that failed, with what each adds; zz's own only by name. */
 export function plugins({ plugins }: Pick<About, "plugins">, room: number): string {
-  const ownPlugins = plugins.filter(({ from, failure, disabled }) => from === "zz" && !failure && !disabled);
+  const ownPlugins = plugins.filter(
+    ({ from, failure, disabled }) => from === "zz" && !failure && !disabled,
+  );
   const others = plugins.filter((plugin) => !ownPlugins.includes(plugin));
-  const rows = table(others.map((plugin) => [plugin.name, plugin.from, stateOf(plugin, "failed"), plugin.file]));
+  const rows = table(
+    others.map((plugin) => [plugin.name, plugin.from, stateOf(plugin, "failed"), plugin.file]),
+  );
   const lines = others.flatMap((plugin, i) => [
     narrow(rows.split("\n")[i]!, room),
     ...[whyOf(plugin), added(plugin)].flatMap((text) =>
@@ -316,7 +373,8 @@ export function plugins({ plugins }: Pick<About, "plugins">, room: number): stri
 /** Why it failed, without its name and file, which are in the row above. */
 const whyOf = ({ name, file, outdated = "", failure = outdated }: Plugin): string => {
   const [, line, problem] =
-    /^:?(\d*)\)?: (.*)$/s.exec(failure.split(`Cannot load plugin '${name}' (${file}`)[1] ?? "") ?? [];
+    /^:?(\d*)\)?: (.*)$/s.exec(failure.split(`Cannot load plugin '${name}' (${file}`)[1] ?? "") ??
+    [];
   return problem ? `${line ? `line ${line}: ` : ""}${problem}` : failure;
 };
 
@@ -334,7 +392,10 @@ function plugin(name: string, { plugins }: About, room: number): string {
   if (!matches.length) return `There is no plugin '${name}'. /plugins lists them.`;
   return matches
     .flatMap((plugin) => [
-      ...wrapped(`${name}: from ${plugin.from}, ${stateOf(plugin, "failed")}; ${plugin.file}`, room),
+      ...wrapped(
+        `${name}: from ${plugin.from}, ${stateOf(plugin, "failed")}; ${plugin.file}`,
+        room,
+      ),
       ...wrapped(plugin.failure ?? plugin.outdated ?? "", room).filter(Boolean),
       ...added(plugin)
         .split("; ")
@@ -355,11 +416,18 @@ const choices = (typed: string, { plugins }: About): Choice[] => {
 };
 
 /** Switches a plugin on or off in the settings, so that it lasts. */
-async function switchPlugin(name: string, on: boolean, { about, settings, plugins, note }: Ctx): Promise<void> {
-  const present = about.plugins.findLast((plugin) => plugin.name === name); // one that replaces zz's comes after it
+async function switchPlugin(
+  name: string,
+  on: boolean,
+  { about, settings, plugins, note }: Ctx,
+): Promise<void> {
+  // one that replaces zz's comes after it
+  const present = about.plugins.findLast((plugin) => plugin.name === name);
   if (!present) return note(`There is no plugin '${name}'. /plugins lists them.`);
-  if (Boolean(present.disabled) !== on) return note(`'${name}' is ${on ? "not disabled" : "disabled already"}.`);
-  const disabledNames = (settings.list().find((setting) => setting.name === "disabled")?.value ?? []) as string[];
+  if (Boolean(present.disabled) !== on)
+    return note(`'${name}' is ${on ? "not disabled" : "disabled already"}.`);
+  const disabledNames = (settings.list().find((setting) => setting.name === "disabled")?.value ??
+    []) as string[];
   const remaining = disabledNames.filter((disabledName) => disabledName !== name);
   const names = on ? remaining : [...remaining, name];
   await settings.set("disabled", names.length ? names : undefined);
@@ -378,7 +446,11 @@ function help(flags: Flag[], room: number): string {
     ...wrapped("zz: a terminal agent whose story you can read in one sitting.", room),
     "",
     ...columns(uses, room, FLAG_COLUMNS),
-    ...names.flatMap((name) => ["", `${name}:`, ...columns(groups.get(name)!.map(flagRow), room, FLAG_COLUMNS)]),
+    ...names.flatMap((name) => [
+      "",
+      `${name}:`,
+      ...columns(groups.get(name)!.map(flagRow), room, FLAG_COLUMNS),
+    ]),
     "",
     ...wrapped(EXIT_CODES, room),
   ].join("\n");
@@ -396,10 +468,13 @@ function flagRow({ name, short, value, optional, description }: Flag): Row {
 function table(rows: string[][]): string {
   const widths: number[] = [];
   for (const row of rows)
-    for (const [i, cell] of row.slice(0, -1).entries()) widths[i] = Math.max(widths[i] ?? 0, width(cell));
+    for (const [i, cell] of row.slice(0, -1).entries())
+      widths[i] = Math.max(widths[i] ?? 0, width(cell));
   return rows
     .map((row) =>
-      row.map((cell, i) => (i < row.length - 1 ? cell + " ".repeat(widths[i]! - width(cell)) : cell)).join("  "),
+      row
+        .map((cell, i) => (i < row.length - 1 ? cell + " ".repeat(widths[i]! - width(cell)) : cell))
+        .join("  "),
     )
     .join("\n");
 }
@@ -407,13 +482,15 @@ function table(rows: string[][]): string {
 function completion(shell: string, flags: Flag[]): string {
   const quotable = (text: string) => text.replace(/'/g, "’").replace(/[[\]:]/g, " ");
   const wants = ({ value, optional }: Flag) => Boolean(value && !optional);
-  if (shell === "bash") return `complete -o default -W "${flags.map(({ name }) => `--${name}`).join(" ")}" zz`;
+  if (shell === "bash")
+    return `complete -o default -W "${flags.map(({ name }) => `--${name}`).join(" ")}" zz`;
   if (shell === "zsh")
     return [
       "#compdef zz",
       "_arguments \\",
       ...flags.map(
-        (flag) => `  '*--${flag.name}[${quotable(flag.description)}]${wants(flag) ? ":value:_files" : ""}' \\`,
+        (flag) =>
+          `  '*--${flag.name}[${quotable(flag.description)}]${wants(flag) ? ":value:_files" : ""}' \\`,
       ),
       "  '*:file:_files'",
     ].join("\n");

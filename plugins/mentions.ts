@@ -1,4 +1,5 @@
-// @path in a message attaches a file, @folder/ a listing, @picture.png an image, @paper.pdf a PDF. Only what the person
+// @path in a message attaches a file, @folder/ a listing, @picture.png an image, @paper.pdf a PDF.
+// Only what the person
 // typed counts.
 import { closeSync, realpathSync, type Stats, statSync } from "node:fs";
 import { homedir } from "node:os";
@@ -9,12 +10,16 @@ import { type MediaFile, plural, readMedia, sentenceOf, tryTo } from "zz/text";
 const NO_TIMEOUT_MS = 2 ** 31 - 1; // the gate may ask, and the person takes their time
 
 /** An @ that is not inside a word, as in an e-mail address, and not after a backslash. */
-const MENTION = /(?<![\w\\@.+/-])@(?:"([^"\n]+)"|'([^'\n]+)'|((?:\\[^\n]|[^\s\\"'@])(?:\\[^\n]|[^\s\\])*))/g;
+const MENTION =
+  /(?<![\w\\@.+/-])@(?:"([^"\n]+)"|'([^'\n]+)'|((?:\\[^\n]|[^\s\\"'@])(?:\\[^\n]|[^\s\\])*))/g;
 const ESCAPED = /(?<![\w\\@.+/-])\\(?=@)/g;
 
 /** Names that promise a picture, a PDF or sound; the bytes of the file decide what it really is. */
 const MEDIA = /\.(png|jpe?g|gif|webp|pdf|mp3|wav|flac|ogg|m4a|aac|aiff?)$/i;
-/** Extensions for which a missing file gets a note, besides those of the project's files: @app.route is not a file. */
+/**
+ * Extensions for which a missing file gets a note, besides those of the project's files: @app.route
+ * is not a file.
+ */
 const EXTENSIONS =
   /\.([cm]?[jt]sx?|json|md|txt|py|rs|go|java|kt|c|h|cc|cpp|hpp|cs|rb|php|sh|ya?ml|toml|html?|s?css|sql|csv|xml|vue|svelte|log|png|jpe?g|gif|webp|pdf|mp3|wav)$/i;
 
@@ -33,21 +38,26 @@ interface Attached {
 }
 
 export default (zz: Zz) => {
-  zz.wrap("line", async (line, next, ctx) => next(isMessage(line, ctx) ? await expand(line, ctx) : line), {
-    order: "last",
-    limit: NO_TIMEOUT_MS,
-  });
+  zz.wrap(
+    "line",
+    async (line, next, ctx) => next(isMessage(line, ctx) ? await expand(line, ctx) : line),
+    { order: "last", limit: NO_TIMEOUT_MS },
+  );
 };
 
 /** Whether the line is a message; a command of a prompt template is one too. */
 function isMessage(line: string, { about }: Ctx): boolean {
   if (!line.includes("@") || line.startsWith("!")) return false;
   const name = /^\/([A-Za-z][\w-]*)(?:\s|$)/.exec(line.trim())?.[1];
-  return !name || about.commands.some((command) => command.name === name && command.group === "templates");
+  return (
+    !name ||
+    about.commands.some((command) => command.name === name && command.group === "templates")
+  );
 }
 
 async function expand(line: string, ctx: Ctx): Promise<string> {
-  const attached = new Map<string, Attached | undefined>(); // by mention, and by the file it leads to
+  // by mention, and by the file it leads to
+  const attached = new Map<string, Attached | undefined>();
   for (const names of mentionsIn(line)) {
     const [whole = ""] = names;
     if (attached.has(whole)) continue;
@@ -55,7 +65,8 @@ async function expand(line: string, ctx: Ctx): Promise<string> {
     const target = find(names, ctx.root);
     const key = target ? `${target.file}:${target.start}-${target.end}` : "";
     if (!target) await noteMissing(names.at(-1)!, ctx);
-    else if (!attached.has(key)) attached.set(key, await attach(target, ctx).catch((error) => refuse(target, error)));
+    else if (!attached.has(key))
+      attached.set(key, await attach(target, ctx).catch((error) => refuse(target, error)));
   }
   const all = [...attached.values()].filter((one) => one !== undefined);
   if (all.length) ctx.note(`Attached ${all.map(({ label }) => label).join(", ")}.`);
@@ -67,13 +78,16 @@ async function expand(line: string, ctx: Ctx): Promise<string> {
   }
 }
 
-/** For each mention the names it may mean, longest first: a comma at the end may not belong to it. */
+/**
+ * For each mention the names it may mean, longest first: a comma at the end may not belong to it.
+ */
 function mentionsIn(line: string): string[][] {
   return [...line.matchAll(MENTION)].map(([, one, two, bare = ""]) => {
     const quoted = one ?? two;
     if (quoted) return [quoted];
     const names = [bare];
-    while (/[\p{P}\p{S}]$/u.test(names.at(-1)!) && !names.at(-1)!.endsWith("/")) names.push(names.at(-1)!.slice(0, -1));
+    while (/[\p{P}\p{S}]$/u.test(names.at(-1)!) && !names.at(-1)!.endsWith("/"))
+      names.push(names.at(-1)!.slice(0, -1));
     return names.map((name) => name.replace(/\\(.)/g, "$1")).filter(Boolean);
   });
 }
@@ -85,7 +99,8 @@ function find(names: string[], root: string): Target | undefined {
       const at = path.replace(/^~(?=\/)/, homedir());
       const stat = statOf(resolve(root, at));
       const folder = stat?.isDirectory() ?? false;
-      if (!stat || (folder && !path.includes("/"))) continue; // a bare word may be a decorator, not the folder
+      // a bare word may be a decorator, not the folder
+      if (!stat || (folder && !path.includes("/"))) continue;
       const lines = from ? { start: Number(from), end: Number(to ?? from) } : {};
       return { path, at, file: realpathSync(resolve(root, at)), folder, ...lines };
     }
@@ -137,19 +152,31 @@ function mediaWord(file: string): string {
   return /\.pdf$/i.test(file) ? "PDF" : "sound";
 }
 
-/** Notes that a file is missing, unless the word looks like a decorator, a package or a name, as most do. */
+/**
+ * Notes that a file is missing, unless the word looks like a decorator, a package or a name, as
+ * most do.
+ */
 async function noteMissing(name: string, ctx: Ctx): Promise<void> {
   if (!/[./]/.test(name) || isPackage(name, ctx.root)) return;
   const files = await ctx.files.list().catch((): string[] => []);
   const extension = extname(name);
-  const known = EXTENSIONS.test(name) || (extension && files.some((file) => file.endsWith(extension)));
+  const known =
+    EXTENSIONS.test(name) || (extension && files.some((file) => file.endsWith(extension)));
   if (!name.includes("/") && !known) return;
   const { default: Fuse } = await import("fuse.js");
-  const [near] = new Fuse(files, { threshold: 0.5, ignoreLocation: true }).search(name.slice(0, 100), { limit: 1 });
-  ctx.note(`@${name} is not attached: no such file. ${near ? `Did you mean @${near.item}?` : "Check the path."}`);
+  const [near] = new Fuse(files, { threshold: 0.5, ignoreLocation: true }).search(
+    name.slice(0, 100),
+    { limit: 1 },
+  );
+  ctx.note(
+    `@${name} is not attached: no such file. ${near ? `Did you mean @${near.item}?` : "Check the path."}`,
+  );
 }
 
-/** Whether it is a package of npm: @scope/name, without an extension, and the project has no such folder. */
+/**
+ * Whether it is a package of npm: @scope/name, without an extension, and the project has no such
+ * folder.
+ */
 function isPackage(name: string, root: string): boolean {
   const [, scope] = /^([a-z\d~-][\w.~-]*)\/[a-z\d~-][\w.~-]*$/.exec(name) ?? [];
   return Boolean(scope) && !EXTENSIONS.test(name) && !statOf(resolve(root, scope!));

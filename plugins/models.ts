@@ -29,9 +29,12 @@ export default (zz: Zz) => {
     group,
     async run(_, { about, chat, note }) {
       const { models, failures } = await about.models(true);
-      const own = rows(models).map((row, i) => `${models[i]!.id === chat.model ? "*" : " "} ${row}`);
+      const own = rows(models).map(
+        (row, i) => `${models[i]!.id === chat.model ? "*" : " "} ${row}`,
+      );
       note([...own, ...failures].join("\n"));
-      if (models.every(({ id }) => id !== chat.model)) note(`In use: ${chat.model}, which none of them lists.`);
+      if (models.every(({ id }) => id !== chat.model))
+        note(`In use: ${chat.model}, which none of them lists.`);
     },
   });
   zz.command({
@@ -44,7 +47,10 @@ export default (zz: Zz) => {
       if (!known || performance.now() - known.at > MAX_AGE)
         known = { models: (await about.models(true)).models, at: performance.now() };
       const fits = known.models.filter(({ id }) => id.toLowerCase().includes(typed.toLowerCase()));
-      return fits.map(({ id, window }) => ({ name: id, ...(window && { description: `${window} tokens` }) }));
+      return fits.map(({ id, window }) => ({
+        name: id,
+        ...(window && { description: `${window} tokens` }),
+      }));
     },
     run: choose,
   });
@@ -56,7 +62,9 @@ const row = ({ id, window, note }: Model): string =>
 /** With their windows, if known, in a column. */
 function rows(models: Model[]): string[] {
   const widest = Math.max(0, ...models.filter(({ window }) => window).map(({ id }) => id.length));
-  return models.map((model) => row({ ...model, id: model.window ? model.id.padEnd(widest) : model.id }));
+  return models.map((model) =>
+    row({ ...model, id: model.window ? model.id.padEnd(widest) : model.id }),
+  );
 }
 
 async function listed(word: string, ctx: Ctx, line: Typed): Promise<Result> {
@@ -73,7 +81,8 @@ async function listed(word: string, ctx: Ctx, line: Typed): Promise<Result> {
 
 const KEPT = "models.json";
 const MAX_KEPT_MS = 3_600_000;
-const OTHERS = ["model", "base-url", "key", "config", "home", "plugin"]; // with one of these the question is another one
+// with one of these the question is another one
+const OTHERS = ["model", "base-url", "key", "config", "home", "plugin"];
 
 interface Kept {
   of: string; // the providers that were asked, and where they are
@@ -82,7 +91,8 @@ interface Kept {
   failures: string[];
 }
 
-const lasting = (models: Model[]): Model[] => models.map(({ note: _, ...model }) => model); // its state is another one soon
+// its state is another one soon
+const lasting = (models: Model[]): Model[] => models.map(({ note: _, ...model }) => model);
 
 /** What the providers say, or said within the last hour. */
 async function heard(ctx: Ctx, { values }: Typed): Promise<Pick<Kept, "models" | "failures">> {
@@ -93,7 +103,10 @@ async function heard(ctx: Ctx, { values }: Typed): Promise<Pick<Kept, "models" |
     about.providers.map(({ name, endpoint: { url, key } }) => [name, url, Boolean(key)]),
   ]);
   const plain = !OTHERS.some((name) => values.has(name));
-  const kept = plain && !values.has("refresh") && tryTo(() => JSON.parse(fs.readFileSync(file, "utf8")) as Kept);
+  const kept =
+    plain &&
+    !values.has("refresh") &&
+    tryTo(() => JSON.parse(fs.readFileSync(file, "utf8")) as Kept);
   const age = kept ? Date.now() - kept.at : -1;
   if (kept && kept.of === of && age >= 0 && age < MAX_KEPT_MS && Array.isArray(kept.models)) {
     note(`As of ${plural(Math.floor(age / 60_000), "minute")} ago. --models --refresh asks again.`);
@@ -103,7 +116,9 @@ async function heard(ctx: Ctx, { values }: Typed): Promise<Pick<Kept, "models" |
   const isWorth = models.some(({ id }) => !id.startsWith("offline/"));
   if (plain && isWorth && fs.existsSync(about.home))
     tryTo(() =>
-      keep(KEPT, () => JSON.stringify({ of, at: Date.now(), models: lasting(models), failures } satisfies Kept)),
+      keep(KEPT, () =>
+        JSON.stringify({ of, at: Date.now(), models: lasting(models), failures } satisfies Kept),
+      ),
     );
   return { models, failures };
 }
@@ -112,7 +127,8 @@ async function choose(rest: string, ctx: Ctx): Promise<void> {
   const { chat, note } = ctx;
   if (!rest && !canPick(ctx)) return note([inForce(ctx), ...forTasks(ctx)].join("\n"));
   const name = rest ? await named(rest, ctx) : await pick(ctx);
-  if (!name || name === chat.model) return note([`Still ${inForce(ctx)}`, ...forTasks(ctx)].join("\n"));
+  if (!name || name === chat.model)
+    return note([`Still ${inForce(ctx)}`, ...forTasks(ctx)].join("\n"));
   await chat.use(name);
   note(`Now ${inForce(ctx)}`);
 }
@@ -126,19 +142,29 @@ const inForce = ({ chat: { model, window } }: Ctx): string =>
 function forTasks({ settings }: Ctx): string[] {
   const models = settings.list().find(({ name }) => name === "models")?.value ?? {};
   const others = Object.entries(models).filter(([task]) => task !== "chat");
-  return others.length ? [`For other tasks: ${others.map(([task, model]) => `${task} ${model}`).join(", ")}.`] : [];
+  return others.length
+    ? [`For other tasks: ${others.map(([task, model]) => `${task} ${model}`).join(", ")}.`]
+    : [];
 }
 
 /** A picker needs a terminal that can move its cursor. */
-const canPick = ({ io, terminal }: Ctx): boolean => Boolean(terminal) && io.variable("TERM") !== "dumb";
+const canPick = ({ io, terminal }: Ctx): boolean =>
+  Boolean(terminal) && io.variable("TERM") !== "dumb";
 
 async function pick(ctx: Ctx): Promise<string | undefined> {
   const { about, chat, io, note, terminal, signal } = ctx;
   const { models, failures } = await about.models(true);
   if (!models.length) failures.forEach(note);
   if (!models.length)
-    throw new Error("Cannot choose a model: no provider offers any. /config providers tells where they are.");
-  const choices = models.map((model) => ({ value: model.id, name: row(model), short: model.id, words: model.id }));
+    throw new Error(
+      "Cannot choose a model: no provider offers any. /config providers tells where they are.",
+    );
+  const choices = models.map((model) => ({
+    value: model.id,
+    name: row(model),
+    short: model.id,
+    words: model.id,
+  }));
   const message = `Model (now ${chat.model})`;
   return terminal!(() => pickRow(io, { message, rows: choices, selected: chat.model, signal }));
 }
@@ -153,7 +179,9 @@ async function finder(models: Model[]): Promise<(term: string) => Model[]> {
   };
 }
 
-/** The model that a name refers to: its id, the only similar one, or one that the person insists on. */
+/**
+ * The model that a name refers to: its id, the only similar one, or one that the person insists on.
+ */
 async function named(given: string, { about, ask, note }: Ctx): Promise<string | undefined> {
   const { models, failures } = await about.models(true);
   const ids = models.map(({ id }) => id);

@@ -1,4 +1,5 @@
-// move_file: renames a file, or moves it to another folder; of code, with the imports, where refactor can.
+// move_file: renames a file, or moves it to another folder; of code, with the imports, where
+// refactor can.
 import fs from "node:fs";
 import type { Zz } from "zz";
 import { visible } from "zz/text";
@@ -10,15 +11,19 @@ export default (zz: Zz) =>
       "Move a file or folder, with imports. Makes the folders that it needs; fails if the new path is already there.",
     params: { from: "string the file, relative to the project", to: "string its new path" },
     changes: true,
-    needs: ({ from }) => ({ read: [from] }), // under its new name it might be readable without asking
+    // under its new name it might be readable without asking
+    needs: ({ from }) => ({ read: [from] }),
     async run({ from, to }, { files, call, about }) {
       const cannot = (why: string) => new Error(`Cannot move '${from}' to '${to}': ${why}`);
       const [source, target] = [files.path(from), files.path(to)];
       if (source === target) throw cannot("both are the same file. Give it another path.");
       if (isFolder(target)) throw cannot(`'${to}' is a folder. Name the file in it too.`);
-      const isOfCode = /\.[cm]?[jt]sx?$/.test(from) && about.tools.some(({ name }) => name === "refactor");
+      const isOfCode =
+        /\.[cm]?[jt]sx?$/.test(from) && about.tools.some(({ name }) => name === "refactor");
       const moved =
-        isOfCode || isFolder(source) ? await call("refactor", { action: "move", path: from, to }) : undefined;
+        isOfCode || isFolder(source)
+          ? await call("refactor", { action: "move", path: from, to })
+          : undefined;
       if (moved && (isFolder(source) || !isUnplanned(moved.data))) return moved;
       if (fs.existsSync(target) && !isSameFile(source, target))
         throw cannot(`'${to}' is already there. Choose another path, or delete that file first.`);
@@ -35,4 +40,6 @@ const isFolder = (file: string): boolean => fs.existsSync(file) && fs.statSync(f
 
 /** Whether both names are the same file, on a disk that ignores case. */
 const isSameFile = (one: string, other: string): boolean =>
-  one.toLowerCase() === other.toLowerCase() && fs.existsSync(one) && fs.statSync(one).ino === fs.statSync(other).ino;
+  one.toLowerCase() === other.toLowerCase() &&
+  fs.existsSync(one) &&
+  fs.statSync(one).ino === fs.statSync(other).ino;

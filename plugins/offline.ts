@@ -1,80 +1,91 @@
-// The default without a model: it matches the words of a prompt to a tool and shows what the tool found.
+// The default without a model: it matches the words of a prompt to a tool and shows what the tool
+// found.
 import type { ChatRequest, Delta, Zz } from "zz";
 
-const INTENTS: { tool: string; words: string[]; argument?: string; within?: true; says: string }[] = [
-  {
-    tool: "find_references",
-    words: [
-      "who calls",
-      "who uses",
-      "what calls",
-      "what uses",
-      "where used",
-      "where is used",
-      "references",
-      "usages",
-      "callers of",
-    ],
-    argument: "symbol",
-    says: "who calls NAME?",
-  },
-  {
-    tool: "find_definition",
-    words: [
-      "where is defined",
-      "where defined",
-      "where is",
-      "definition",
-      "find function",
-      "which function",
-      "which file defines",
-      "what is",
-      "declared",
-      "implemented",
-    ],
-    argument: "symbol",
-    says: "where is NAME defined?",
-  },
-  {
-    tool: "get_todos",
-    words: ["todo", "todos", "fixme", "hack", "open tasks", "what is left"],
-    within: true,
-    says: "todos",
-  },
-  {
-    tool: "git_status",
-    words: ["status", "git status", "what changed", "changes", "modified files", "branch"],
-    says: "git status",
-  },
-  {
-    tool: "get_structure",
-    words: ["structure", "overview", "architecture", "outline", "symbols", "map", "what does it define"],
-    within: true,
-    says: "structure",
-  },
-  {
-    tool: "list_dir",
-    words: ["list files", "which files", "folder", "directory", "ls"],
-    within: true,
-    says: "list files",
-  },
-  {
-    tool: "grep",
-    words: ["grep", "search", "search for", "find text", "contains"],
-    argument: "query",
-    within: true,
-    says: 'grep "TEXT"',
-  },
-  {
-    tool: "read_file",
-    words: ["read", "read file", "show file", "cat", "open", "print file"],
-    argument: "path",
-    says: "read FILE",
-  },
-];
+const INTENTS: { tool: string; words: string[]; argument?: string; within?: true; says: string }[] =
+  [
+    {
+      tool: "find_references",
+      words: [
+        "who calls",
+        "who uses",
+        "what calls",
+        "what uses",
+        "where used",
+        "where is used",
+        "references",
+        "usages",
+        "callers of",
+      ],
+      argument: "symbol",
+      says: "who calls NAME?",
+    },
+    {
+      tool: "find_definition",
+      words: [
+        "where is defined",
+        "where defined",
+        "where is",
+        "definition",
+        "find function",
+        "which function",
+        "which file defines",
+        "what is",
+        "declared",
+        "implemented",
+      ],
+      argument: "symbol",
+      says: "where is NAME defined?",
+    },
+    {
+      tool: "get_todos",
+      words: ["todo", "todos", "fixme", "hack", "open tasks", "what is left"],
+      within: true,
+      says: "todos",
+    },
+    {
+      tool: "git_status",
+      words: ["status", "git status", "what changed", "changes", "modified files", "branch"],
+      says: "git status",
+    },
+    {
+      tool: "get_structure",
+      words: [
+        "structure",
+        "overview",
+        "architecture",
+        "outline",
+        "symbols",
+        "map",
+        "what does it define",
+      ],
+      within: true,
+      says: "structure",
+    },
+    {
+      tool: "list_dir",
+      words: ["list files", "which files", "folder", "directory", "ls"],
+      within: true,
+      says: "list files",
+    },
+    {
+      tool: "grep",
+      words: ["grep", "search", "search for", "find text", "contains"],
+      argument: "query",
+      within: true,
+      says: 'grep "TEXT"',
+    },
+    {
+      tool: "read_file",
+      words: ["read", "read file", "show file", "cat", "open", "print file"],
+      argument: "path",
+      says: "read FILE",
+    },
+  ];
 const QUOTED = /(?<!\w)[`"“']([^`"”']+)[`"”'](?!\w)/;
 /** Where to look: after `in`, `of`, `under` or `ls`. */
-const PATH = /\b(?:in|of|under|ls) +((?:\.?[\w-]+\/)*[\w-]+(?:\.\w+)+|(?:[\w.-]+\/)+[\w.-]*|(?<=ls +)[\w.-]+)(?=\W*$)/;
+const PATH =
+  /\b(?:in|of|under|ls) +((?:\.?[\w-]+\/)*[\w-]+(?:\.\w+)+|(?:[\w.-]+\/)+[\w.-]*|(?<=ls +)[\w.-]+)(?=\W*$)/;
 const FILLER = new Set(
   "a an and any are as at be by can code do does exactly file find for function get give how i in is it its me my of on or our please project repo repository show that the there these this to tool we what where which who whose why with you".split(
     " ",
@@ -83,9 +94,11 @@ const FILLER = new Set(
 
 export default (zz: Zz) => {
   // No model reads the descriptions here, so all tools are offered.
-  zz.wrap("offer", (tools, next, { chat }) => (chat.model.startsWith("offline/") ? tools : next(tools)), {
-    order: "first",
-  });
+  zz.wrap(
+    "offer",
+    (tools, next, { chat }) => (chat.model.startsWith("offline/") ? tools : next(tools)),
+    { order: "first" },
+  );
   zz.provider({
     name: "offline",
     role: "fallback",
@@ -95,7 +108,9 @@ export default (zz: Zz) => {
       const last = messages.at(-1);
       if (last?.role === "tool") {
         const said = last.failed ? "failed so" : "found this";
-        yield { text: `${last.text}\n\n(offline: not a model. \`${last.name}\` ${said}; only words were matched.)` };
+        yield {
+          text: `${last.text}\n\n(offline: not a model. \`${last.name}\` ${said}; only words were matched.)`,
+        };
         yield { finish: "stop" };
         return;
       }
@@ -107,7 +122,8 @@ export default (zz: Zz) => {
   });
 };
 
-const MAX_PROMPT_CHARS = 2_000; // what follows is a file or a pipe, in which no words of a question are looked for
+// what follows is a file or a pipe, in which no words of a question are looked for
+const MAX_PROMPT_CHARS = 2_000;
 
 /** What the person said, without what zz puts before it for a model, such as a map of the code. */
 function withoutNews(text: string): string {
@@ -142,22 +158,32 @@ async function route(prompt: string, tools: ChatRequest["tools"]) {
     misspelt = best?.word ?? "";
   }
   const path = intent?.within && PATH.exec(meant)?.[1];
-  const subject = subjectOf(path ? meant.replace(PATH, " ") : meant, [...(intent?.words ?? []), misspelt]);
+  const subject = subjectOf(path ? meant.replace(PATH, " ") : meant, [
+    ...(intent?.words ?? []),
+    misspelt,
+  ]);
   if (!intent && /^[\w$.]+$/.test(prompt.trim()) && /[A-Z_$.]/.test(prompt))
     intent = offered.find(({ tool }) => tool === "find_definition");
   if (!intent || (intent.argument && !subject)) return undefined;
   if (intent.argument === "path" && subject.includes(" ") && !QUOTED.test(meant)) return undefined;
-  return { name: intent.tool, args: { ...(intent.argument && { [intent.argument]: subject }), ...(path && { path }) } };
+  return {
+    name: intent.tool,
+    args: { ...(intent.argument && { [intent.argument]: subject }), ...(path && { path }) },
+  };
 }
 
 /** How many of an intent's words the prompt has; 0 unless it has them all. */
 function matchScore(words: string, spoken: string[]): number {
   const all = words.split(" ");
-  if (words === "what is") return all.every((word) => spoken.includes(word)) ? 0.5 : 0; // any other intent says more
+  // any other intent says more
+  if (words === "what is") return all.every((word) => spoken.includes(word)) ? 0.5 : 0;
   return all.every((word) => spoken.includes(word)) ? all.length + words.length / 100 : 0;
 }
 
-/** The subject of the prompt: what it quotes, else a name written like code, else its words that are not filler. */
+/**
+ * The subject of the prompt: what it quotes, else a name written like code, else its words that are
+ * not filler.
+ */
 function subjectOf(prompt: string, intent: string[]): string {
   const quoted = QUOTED.exec(prompt)?.[1];
   if (quoted) return quoted;

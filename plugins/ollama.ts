@@ -1,4 +1,5 @@
-// Ollama's own API, by its own client over zz's transport. `show` gives the window and the capabilities; num_ctx is sent,
+// Ollama's own API, by its own client over zz's transport. `show` gives the window and the
+// capabilities; num_ctx is sent,
 // since without it Ollama uses a small default and silently drops the oldest messages.
 import type { Ollama, ChatRequest as OllamaChat } from "ollama/browser";
 import type { ChatRequest, Delta, Effort, Endpoint, HttpAnswer, Message, Model, Zz } from "zz";
@@ -36,7 +37,8 @@ export default (zz: Zz<typeof defaults>) => {
 
     async auto(signal, endpoint) {
       for (const id of await listModels(zz, signal, endpoint)) {
-        const { tools } = capabilities(await show(zz, cache, id, zz.signal, endpoint)); // the server is there: no time limit
+        // the server is there: no time limit
+        const { tools } = capabilities(await show(zz, cache, id, zz.signal, endpoint));
         if (tools) return id;
       }
     },
@@ -44,7 +46,10 @@ export default (zz: Zz<typeof defaults>) => {
     model: (id, patience, endpoint) => describe(zz, cache, id, patience(), endpoint),
 
     async models(signal, endpoint) {
-      const [ids, loaded] = await Promise.all([listModels(zz, signal, endpoint), loadedModels(zz, signal, endpoint)]);
+      const [ids, loaded] = await Promise.all([
+        listModels(zz, signal, endpoint),
+        loadedModels(zz, signal, endpoint),
+      ]);
       return Promise.all(
         ids.map(async (id) => {
           const model = await describe(zz, cache, id, signal, endpoint);
@@ -67,7 +72,8 @@ async function* answer(
   const info = await show(zz, cache, request.model, signal, request.endpoint).catch(
     (error: Error & { status?: number; exit?: number }): Shown => {
       if (error.exit) throw error;
-      if (error.status !== 404 || !/model ['"]/.test(error.message)) return {}; // an old server without `show`, or a dry run: the chat will tell
+      // an old server without `show`, or a dry run: the chat will tell
+      if (error.status !== 404 || !/model ['"]/.test(error.message)) return {};
       const message = `Ollama has no model '${request.model}'. Get it with: ollama pull ${request.model}`;
       throw Object.assign(new Error(message), { status: 404 });
     },
@@ -79,7 +85,10 @@ async function* answer(
   yield* read(answer);
 }
 
-/** What is known of each model, by server and name: one request answers the window, the capabilities and the chat. */
+/**
+ * What is known of each model, by server and name: one request answers the window, the capabilities
+ * and the chat.
+ */
 type Known = Map<string, Promise<Shown>>;
 
 async function describe(
@@ -95,7 +104,11 @@ async function describe(
   return { id, ...(window && { window }), ...can };
 }
 
-async function listModels(zz: Zz<typeof defaults>, signal: AbortSignal, endpoint: Endpoint): Promise<string[]> {
+async function listModels(
+  zz: Zz<typeof defaults>,
+  signal: AbortSignal,
+  endpoint: Endpoint,
+): Promise<string[]> {
   const { given } = await ask(zz, endpoint, signal, (ollama) => ollama.list());
   return objectsIn(given?.models).slice(0, MAX_MODELS).map(({ name }) => String(name)); // biome-ignore format: one
 }
@@ -115,8 +128,14 @@ async function loadedModels(
 function stateOf({ size, size_vram }: { size?: unknown; size_vram?: unknown }): string {
   const totalBytes = typeof size === "number" && size > 0 ? size : 0;
   if (!totalBytes) return "loaded";
-  const share = typeof size_vram === "number" && size_vram < totalBytes ? Math.max(0, size_vram) / totalBytes : 1;
-  const where = typeof size_vram !== "number" || share === 1 ? "" : `, ${Math.round(100 * share)} % in graphics memory`;
+  const share =
+    typeof size_vram === "number" && size_vram < totalBytes
+      ? Math.max(0, size_vram) / totalBytes
+      : 1;
+  const where =
+    typeof size_vram !== "number" || share === 1
+      ? ""
+      : `, ${Math.round(100 * share)} % in graphics memory`;
   return `loaded, ${(totalBytes / 1e9).toFixed(1)} GB${where}`;
 }
 
@@ -139,8 +158,9 @@ async function show(
 }
 
 /**
- * Its client makes the request, and zz sends it; what came is given as the client understood it, and as it came. The
- * client passes over lines that are not JSON and ends a stream that was cut in its own way, so a chat is read here.
+ * Its client makes the request, and zz sends it; what came is given as the client understood it,
+ * and as it came. The client passes over lines that are not JSON and ends a stream that was cut in
+ * its own way, so a chat is read here.
  */
 async function ask<T>(
   zz: Zz<typeof defaults>,
@@ -156,7 +176,12 @@ async function ask<T>(
   const fetch = async (url: string, { method = "GET", headers, body }: ClientRequest) => {
     try {
       const { "User-Agent": _, ...sent } = headers; // which would describe this machine
-      answer = await zz.fetch(url, { method, headers: sent, ...(body && { body: wellFormed(body) }), signal });
+      answer = await zz.fetch(url, {
+        method,
+        headers: sent,
+        ...(body && { body: wellFormed(body) }),
+        signal,
+      });
       return answer;
     } catch (error) {
       failed = error; // in the server's own words
@@ -165,7 +190,10 @@ async function ask<T>(
   };
   const headers: Record<string, string> = key ? { authorization: `Bearer ${key}` } : {};
   try {
-    return { given: await act(new Ollama({ host, headers, fetch: fetch as never })), answer: answer! };
+    return {
+      given: await act(new Ollama({ host, headers, fetch: fetch as never })),
+      answer: answer!,
+    };
   } catch (error) {
     throw failed ?? error;
   }
@@ -181,7 +209,9 @@ interface ClientRequest {
 /** Half a character breaks the server's decoder. */
 function wellFormed(body: string): string {
   if (!/\\ud[89a-f]/i.test(body)) return body;
-  return JSON.stringify(JSON.parse(body), (_, value) => (typeof value === "string" ? value.toWellFormed() : value));
+  return JSON.stringify(JSON.parse(body), (_, value) =>
+    typeof value === "string" ? value.toWellFormed() : value,
+  );
 }
 
 function bodyOf(
@@ -192,9 +222,19 @@ function bodyOf(
   const can = capabilities(info);
   const withTools = tools.length > 0 && can.tools !== false; // in a format it cannot call
   const wanted = withTools ? undefined : schema;
-  const { think = thinkingOf(effort, model, can.thinking), format = wanted, keep_alive, ...rest } = options;
-  if (can.vision === false && messages.some((message) => "images" in message && message.images?.length))
-    throw usage(`Cannot send an image to '${model}': it does not take images. Choose a model that does.`);
+  const {
+    think = thinkingOf(effort, model, can.thinking),
+    format = wanted,
+    keep_alive,
+    ...rest
+  } = options;
+  if (
+    can.vision === false &&
+    messages.some((message) => "images" in message && message.images?.length)
+  )
+    throw usage(
+      `Cannot send an image to '${model}': it does not take images. Choose a model that does.`,
+    );
   const asked = messages.at(-1);
   const unusable = asked?.role === "user" && asked.images?.find(({ type }) => !isImage(type));
   if (unusable)
@@ -218,21 +258,31 @@ function bodyOf(
   };
 }
 
-/** An address as the client takes it: 0.0.0.0 is where a server listens, and /v1 and /api are what others add. */
+/**
+ * An address as the client takes it: 0.0.0.0 is where a server listens, and /v1 and /api are what
+ * others add.
+ */
 export function hostOf({ url = "" }: Endpoint): string {
   const address = url.trim().replace(/^["']|["']$/g, "");
   const host = address
     .replace(/\/+$/, "")
     .replace(/\/(v1|api)$/, "")
-    .replace(/^(https?:\/\/)?(0\.0\.0\.0|\[::\])(?=[:/]|$)/, (_, scheme = "", name) => scheme + HERE[name]);
-  if (URL.canParse(host) || URL.canParse(`http://${host || "here"}`) || /^:\d+/.test(host)) return host;
+    .replace(
+      /^(https?:\/\/)?(0\.0\.0\.0|\[::\])(?=[:/]|$)/,
+      (_, scheme = "", name) => scheme + HERE[name],
+    );
+  if (URL.canParse(host) || URL.canParse(`http://${host || "here"}`) || /^:\d+/.test(host))
+    return host;
   throw usage(
     `Cannot reach Ollama at '${address}': not an address. Set OLLAMA_HOST or --base-url to host:port or a URL.`,
   );
 }
 const HERE: Record<string, string> = { "0.0.0.0": "127.0.0.1", "[::]": "[::1]" };
 
-/** The window to use: the model file's own setting, else the one it was trained for, up to the setting. */
+/**
+ * The window to use: the model file's own setting, else the one it was trained for, up to the
+ * setting.
+ */
 function windowOf(info: Shown, maxTokens: number): number | undefined {
   const ownWindow = Number(/^num_ctx\s+(\d+)/m.exec(info.parameters ?? "")?.[1] ?? 0);
   const window = trainedWindow(info);
@@ -246,7 +296,11 @@ function trainedWindow(info: Shown): number | undefined {
   return typeof length === "number" ? length : undefined;
 }
 
-function capabilities({ capabilities: abilities }: Shown): { tools?: boolean; vision?: boolean; thinking?: boolean } {
+function capabilities({ capabilities: abilities }: Shown): {
+  tools?: boolean;
+  vision?: boolean;
+  thinking?: boolean;
+} {
   return Array.isArray(abilities)
     ? {
         tools: abilities.includes("tools"),
@@ -256,8 +310,15 @@ function capabilities({ capabilities: abilities }: Shown): { tools?: boolean; vi
     : {};
 }
 
-/** Most models can only think or not; gpt-oss always does, more or less. A model that cannot is not asked to. */
-function thinkingOf(effort: Effort | undefined, model: string, can?: boolean): boolean | string | undefined {
+/**
+ * Most models can only think or not; gpt-oss always does, more or less. A model that cannot is not
+ * asked to.
+ */
+function thinkingOf(
+  effort: Effort | undefined,
+  model: string,
+  can?: boolean,
+): boolean | string | undefined {
   if (!effort || can === false) return undefined;
   if (/gpt-oss/.test(model)) return effort === "none" ? "low" : effort;
   return effort !== "none";
@@ -266,17 +327,27 @@ function thinkingOf(effort: Effort | undefined, model: string, can?: boolean): b
 const isImage = (type: string): boolean => type.startsWith("image/");
 
 function toWire(message: Message) {
-  const pictures = "images" in message ? (message.images ?? []).filter(({ type }) => isImage(type)) : [];
+  const pictures =
+    "images" in message ? (message.images ?? []).filter(({ type }) => isImage(type)) : [];
   const images = pictures.length ? { images: pictures.map(({ base64 }) => base64) } : {};
   if (message.role === "user") return { role: "user", content: message.text, ...images };
   if (message.role === "tool")
-    return { role: "tool", tool_name: message.name, tool_call_id: message.id, content: message.text, ...images };
+    return {
+      role: "tool",
+      tool_name: message.name,
+      tool_call_id: message.id,
+      content: message.text,
+      ...images,
+    };
   return {
     role: "assistant",
     content: message.text,
     ...(message.thinking && { thinking: message.thinking }),
     ...(message.calls?.length && {
-      tool_calls: message.calls.map(({ id, name, args }) => ({ id, function: { name, arguments: args } })),
+      tool_calls: message.calls.map(({ id, name, args }) => ({
+        id,
+        function: { name, arguments: args },
+      })),
     }),
   };
 }
@@ -287,15 +358,21 @@ const LF = 10;
 const MAX_ANSWER_BYTES = 512 * MB; // of the whole stream, most of which is not the answer itself
 const MAX_MODELS = 1_000;
 
-/** Lines of JSON, as they came together. The last has `done`; a failure midway is a line `{"error": …}` under status 200. */
+/**
+ * Lines of JSON, as they came together. The last has `done`; a failure midway is a line
+ * `{"error": …}` under status 200.
+ */
 async function* read(response: HttpAnswer): AsyncGenerator<Iterable<Delta>> {
   let unread: Uint8Array[] = []; // of a line; no letter ends in a line break
   let [size, restSize] = [0, 0];
   const tooLong = (subject: string, limit: number) =>
-    new Error(`'ollama' sent ${subject} of more than ${limit / MB} MB, and was given up. Check --base-url.`);
+    new Error(
+      `'ollama' sent ${subject} of more than ${limit / MB} MB, and was given up. Check --base-url.`,
+    );
   for await (const bytes of response.body) {
     const chunk = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
-    const end = chunk.lastIndexOf(LF) + 1; // only in what is new, so that a long line is not searched repeatedly
+    // only in what is new, so that a long line is not searched repeatedly
+    const end = chunk.lastIndexOf(LF) + 1;
     const lines = end ? Buffer.concat([...unread, chunk.subarray(0, end)]).toString() : "";
     if (end) [unread, restSize] = [[], 0];
     if (end < chunk.length) restSize += unread.push(chunk.subarray(end)) && chunk.length - end;
@@ -338,5 +415,7 @@ const objectsIn = (list: unknown): any[] =>
   Array.isArray(list) ? list.filter((element) => typeof element === "object" && element) : [];
 const wordsOf = (value: unknown): string => (typeof value === "string" ? value : "");
 
-/** Calls arrive whole and, from older servers, without an id; two equal calls still need two ids. */
+/**
+ * Calls arrive whole and, from older servers, without an id; two equal calls still need two ids.
+ */
 const newCall = (): string => `call_${Math.random().toString(36).slice(2, 10)}`;

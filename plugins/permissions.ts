@@ -1,4 +1,5 @@
-// /permissions and /auto-apply: what tools may do, and why; rules added, dropped, and kept for the project.
+// /permissions and /auto-apply: what tools may do, and why; rules added, dropped, and kept for the
+// project.
 import type { Choice, Ctx, Kind, Rule, Zz } from "zz";
 
 const KINDS: readonly string[] = ["read", "write", "run", "net", "env"];
@@ -25,7 +26,10 @@ export const settings = {
   schema: {
     type: "object",
     properties: {
-      auto: { type: "boolean", description: "edits in the project are made without asking, from the start" },
+      auto: {
+        type: "boolean",
+        description: "edits in the project are made without asking, from the start",
+      },
     },
   },
 };
@@ -52,7 +56,10 @@ export default (zz: Zz<typeof defaults>) => {
     name: "auto-apply",
     usage: "[on | off]",
     description: "make edits in the project without asking; never commands",
-    examples: { "/auto-apply on": "make edits in the project without asking", "/auto-apply off": "ask again" },
+    examples: {
+      "/auto-apply on": "make edits in the project without asking",
+      "/auto-apply off": "ask again",
+    },
     group: "settings",
     complete: (typed) => ["on", "off"].filter((word) => word.startsWith(typed)),
     run: (rest, ctx) => ctx.note(autoApply(rest, ctx)),
@@ -76,7 +83,10 @@ export default (zz: Zz<typeof defaults>) => {
   });
 };
 
-/** Applies edit.auto as /auto-apply would, at the start and whenever it changes; a later /auto-apply wins. */
+/**
+ * Applies edit.auto as /auto-apply would, at the start and whenever it changes; a later /auto-apply
+ * wins.
+ */
 function applySetting(zz: Zz<typeof defaults>): void {
   let applied = false; // the setting's value when it was last applied
   const apply = (ctx: Ctx) => {
@@ -97,7 +107,10 @@ function applySetting(zz: Zz<typeof defaults>): void {
   );
 }
 
-/** Runs /permissions. WHAT may contain *, ** and ?; the kernel refuses a name that could never match. */
+/**
+ * Runs /permissions. WHAT may contain *, ** and ?; the kernel refuses a name that could never
+ * match.
+ */
 function obey(rest: string, { permissions }: Ctx): string {
   const [word = "", what = "", ...more] = rest.split(/\s+/);
   const name = more.join(" ").replace(/^(["'])(.*)\1$/, "$2"); // quoted as for a shell
@@ -109,21 +122,28 @@ function obey(rest: string, { permissions }: Ctx): string {
       return `Cannot ${word} '${what}': the kinds are ${KINDS.join(", ")}. For example: /permissions ${word} run npm test`;
     const kind = what as Kind;
     permissions.add(
-      word === "only" ? onlyRule(kind, more) : { verdict: word, kind, ...(name && { name }), from: "answer" },
+      word === "only"
+        ? onlyRule(kind, more)
+        : { verdict: word, kind, ...(name && { name }), from: "answer" },
     );
     return table(permissions.rules);
   }
   const rule = permissions.rules[Number(what) - 1];
   if (word !== "keep" && word !== "drop") return `Cannot run '/permissions ${word}'. ${VERBS}.`;
-  if (!what) return `Cannot ${word} a rule: give its number, /permissions ${word} N. /permissions lists them.`;
-  if (!rule) return `Cannot ${word} '${what}': there is no rule with that number. /permissions lists them.`;
-  if (word === "keep" && rule.from !== "answer") return `Cannot keep rule ${what}: it comes from ${FROM[rule.from]}.`;
+  if (!what)
+    return `Cannot ${word} a rule: give its number, /permissions ${word} N. /permissions lists them.`;
+  if (!rule)
+    return `Cannot ${word} '${what}': there is no rule with that number. /permissions lists them.`;
+  if (word === "keep" && rule.from !== "answer")
+    return `Cannot keep rule ${what}: it comes from ${FROM[rule.from]}.`;
   permissions.drop(rule);
   if (word === "keep") permissions.add({ ...rule, from: "project" });
   return table(permissions.rules);
 }
 
-/** The rule that denies everything of that kind except these names, which are asked for as usual. */
+/**
+ * The rule that denies everything of that kind except these names, which are asked for as usual.
+ */
 function onlyRule(kind: Kind, names: string[], from: Rule["from"] = "answer"): Rule {
   const but = kind === "run" ? [names.join(" ")] : names;
   return { verdict: "deny", kind, but, why: `only ${but.join(", ")}`, from };
@@ -141,31 +161,39 @@ function complete(typed: string, { permissions }: Ctx): Choice[] {
       ? [{ name: `${word} ${i + 1}`, description: `${rule.verdict} ${rule.kind} ${nameOf(rule)}` }]
       : [],
   );
-  const kinds = /^(allow|ask|deny|only)$/.test(word) ? KINDS.map((kind) => ({ name: `${word} ${kind} ` })) : [];
+  const kinds = /^(allow|ask|deny|only)$/.test(word)
+    ? KINDS.map((kind) => ({ name: `${word} ${kind} ` }))
+    : [];
   return [...numbered, ...kinds].filter(({ name }) => name.startsWith(`${word} ${given}`));
 }
 
 function autoApply(rest: string, { permissions }: Ctx): string {
   const given = permissions.rules.filter(({ verdict, kind, name, from }) =>
-    Object.entries({ verdict, kind, name, from }).every(([key, value]) => EDITS[key as keyof Rule] === value),
+    Object.entries({ verdict, kind, name, from }).every(
+      ([key, value]) => EDITS[key as keyof Rule] === value,
+    ),
   );
   if (!/^(on|off)?$/.test(rest)) return `Cannot set /auto-apply to '${rest}': it takes on or off.`;
   if (rest === "on" && !given.length) permissions.add({ ...EDITS });
   if (rest === "off") for (const rule of given) permissions.drop(rule);
-  const { verdict, why } = permissions.judge("write", "."); // another rule may allow or deny it anyway
+  // another rule may allow or deny it anyway
+  const { verdict, why } = permissions.judge("write", ".");
   const other = verdict === "ask" ? "" : ` ${why}; /permissions lists it.`;
   if (rest === "on" && verdict === "deny") return `Edits in the project are denied${other}`;
   if (rest === "on")
     return "Edits in the project, and what commands change on a copy, are now kept without asking. /undo takes them back.";
   if (rest === "off")
-    return verdict === "allow" ? `Edits are still made without asking${other}` : "Edits are asked for again.";
+    return verdict === "allow"
+      ? `Edits are still made without asking${other}`
+      : "Edits are asked for again.";
   const because = given.length || verdict !== "allow" ? "." : other;
   return verdict === "allow"
     ? `/auto-apply is on${because} /auto-apply off turns it off.`
     : "/auto-apply is off. /auto-apply on turns it on.";
 }
 
-const nameOf = ({ name, but }: Rule): string => name ?? (but ? `(all but ${but.join(", ")})` : "(all)");
+const nameOf = ({ name, but }: Rule): string =>
+  name ?? (but ? `(all but ${but.join(", ")})` : "(all)");
 
 /** The rules, numbered, and then those of zz, which are fixed. Deny wins, then ask, then allow. */
 function table(rules: readonly Rule[]): string {

@@ -8,10 +8,12 @@ const MAX_PINNED_CHARS = 60_000; // of all pinned files together
 const MAX_FILE_CHARS = 24_000;
 const BUDGET = 16_000; // tokens: all of that, with titles
 const MAX_FILE_BYTES = 1024 * 1024;
-const PREFACE = "Files that the person pinned, as they were when this turn began. Read one again after it was changed.";
+const PREFACE =
+  "Files that the person pinned, as they were when this turn began. Read one again after it was changed.";
 
 export default (zz: Zz) => {
-  const pinned = zz.state({ files: [] as string[] }); // relative to the project, or absolute outside it
+  // relative to the project, or absolute outside it
+  const pinned = zz.state({ files: [] as string[] });
 
   zz.layer({
     name: "pinned",
@@ -27,7 +29,10 @@ export default (zz: Zz) => {
   zz.command({
     name: "add",
     description: "pin files: the model gets their current text in every turn",
-    examples: { "/add src/a.ts docs/b.md": "keep both files before the model", "/add": "list the pinned files" },
+    examples: {
+      "/add src/a.ts docs/b.md": "keep both files before the model",
+      "/add": "list the pinned files",
+    },
     usage: "[FILE …]",
     group: "conversation",
     complete: async (typed, { files }) => choices(typed, await files.list()),
@@ -61,7 +66,9 @@ export default (zz: Zz) => {
       const names = namesIn(rest);
       if (!names.length) return note(`Say which, or "all". ${listed()}`);
       const all = rest.trim() === "all" && !pinned.files.includes("all");
-      const wanted = all ? pinned.files : names.map((name) => nameOf(path.resolve(root, name), root));
+      const wanted = all
+        ? pinned.files
+        : names.map((name) => nameOf(path.resolve(root, name), root));
       for (const name of wanted)
         if (!pinned.files.includes(name)) note(`'${visible(name)}' is not pinned. ${listed()}`);
       const dropped = pinned.files.filter((name) => wanted.includes(name));
@@ -77,7 +84,10 @@ export default (zz: Zz) => {
   }
 };
 
-/** The name to pin. The gate judges it as if the model read it; what needs an answer each time cannot be pinned. */
+/**
+ * The name to pin. The gate judges it as if the model read it; what needs an answer each time
+ * cannot be pinned.
+ */
 async function pinnable(name: string, ctx: Ctx): Promise<string> {
   const refuse = (why: string) => new Error(`Cannot pin '${name}': ${why}`);
   const stat = fs.statSync(path.resolve(ctx.root, name), { throwIfNoEntry: false });
@@ -88,19 +98,24 @@ async function pinnable(name: string, ctx: Ctx): Promise<string> {
   if (failed) throw new Error(text.replace(/^Cannot read /, "Cannot pin "));
   try {
     const { bytes } = await ctx.files.read(name);
-    if (bytes.subarray(0, 8_192).includes(0)) throw refuse("it is not text. Mention a picture with @ instead.");
+    if (bytes.subarray(0, 8_192).includes(0))
+      throw refuse("it is not text. Mention a picture with @ instead.");
   } catch (error) {
     if (String(error).includes("Cannot pin")) throw error;
-    throw refuse(`it is read again in every turn, so one yes is not enough. Answer A, or start with --allow-read.`);
+    throw refuse(
+      `it is read again in every turn, so one yes is not enough. Answer A, or start with --allow-read.`,
+    );
   }
   return nameOf(ctx.files.path(name), ctx.root);
 }
 
 /**
- * A pinned file's current text, or why there is none. The lines shown count as read, so that the model may edit them.
+ * A pinned file's current text, or why there is none. The lines shown count as read, so that the
+ * model may edit them.
  */
 async function shown(name: string, most: number, ctx: Ctx): Promise<string> {
-  const block = (text: string) => `--- FILE ${visible(name)} ---\n${text}\n--- END FILE ${visible(name)} ---`;
+  const block = (text: string) =>
+    `--- FILE ${visible(name)} ---\n${text}\n--- END FILE ${visible(name)} ---`;
   try {
     const { size } = fs.statSync(ctx.files.path(name), { throwIfNoEntry: false }) ?? { size: 0 };
     if (size > MAX_FILE_BYTES) return block(`[${size} bytes are too many to show; search it]`);
@@ -129,7 +144,10 @@ const ends = (text: string, most: number): [head: string, tail: string] => [
 /** The lines that cut() leaves whole. */
 function linesLeft(text: string, most: number): Span[] {
   if (text.length <= most) return [[1, Number.POSITIVE_INFINITY]];
-  const [head, tail] = ends(text, most).map((part) => part.split("\n").length - 1) as [number, number];
+  const [head, tail] = ends(text, most).map((part) => part.split("\n").length - 1) as [
+    number,
+    number,
+  ];
   const all = text.split("\n").length;
   return [
     [1, head],
@@ -142,7 +160,9 @@ const nameOf = (file: string, root: string): string =>
 
 /** Splits words; quoted names may contain spaces. */
 const namesIn = (rest: string): string[] =>
-  [...rest.matchAll(/"([^"]*)"|'([^']*)'|(\S+)/g)].map(([, one, two, bare]) => one ?? two ?? bare!).filter(Boolean);
+  [...rest.matchAll(/"([^"]*)"|'([^']*)'|(\S+)/g)]
+    .map(([, one, two, bare]) => one ?? two ?? bare!)
+    .filter(Boolean);
 
 /** Choices for the last word; the words before it stay. */
 function choices(typed: string, names: string[]): Choice[] {

@@ -23,7 +23,8 @@ export default (zz: Zz) =>
     needs: ({ path }) => ({ read: [path] }),
     async run({ path, start = 1, end: last, limit }, { files }) {
       const { text, bytes, hash } = await files.read(path);
-      const picture = /^\.(png|jpe?g|gif|webp)$/i.test(extname(path)) && pictureResult(path, Buffer.from(bytes));
+      const picture =
+        /^\.(png|jpe?g|gif|webp)$/i.test(extname(path)) && pictureResult(path, Buffer.from(bytes));
       if (picture) return picture;
       if (bytes.subarray(0, 8_192).includes(0))
         throw new Error(`Cannot read '${path}': it is not text. Choose a text file.`);
@@ -43,24 +44,32 @@ export default (zz: Zz) =>
         );
       const from = Math.max(1, start);
       if (end !== undefined && end < from)
-        throw new Error(`Cannot read '${path}' ${lineRange(from, end)}: the end is before the start. Swap them.`);
+        throw new Error(
+          `Cannot read '${path}' ${lineRange(from, end)}: the end is before the start. Swap them.`,
+        );
       const to = Math.min(lines.length, end ?? lines.length, from + MAX_LINES - 1);
       const shown = lines.slice(from - 1, to).map((line, i) => `${from + i}\t${cutLine(line)}`);
       files.shown(path, [[from, to === lines.length ? Number.POSITIVE_INFINITY : to]], hash);
       const more = Math.min(end ?? lines.length, lines.length) - to;
       if (more > 0) shown.push(`[${plural(more, "more line")}; read on from ${to + 1}]`);
       if (!isUtf8(bytes)) shown.push("[not all of it is UTF-8; \ufffd stands for what is not]");
-      return { text: shown.join("\n"), data: { path, start: from, end: to, lines: isEmpty ? 0 : lines.length, hash } };
+      return {
+        text: shown.join("\n"),
+        data: { path, start: from, end: to, lines: isEmpty ? 0 : lines.length, hash },
+      };
     },
     render({ data }) {
       const { start, end, lines, width, height } = data as Record<string, number>;
       if (lines === undefined) return `picture, ${width} × ${height}`;
       if (lines === 0) return "empty";
-      return start === 1 && end === lines ? plural(lines, "line") : `lines ${start}–${end} of ${lines}`;
+      return start === 1 && end === lines
+        ? plural(lines, "line")
+        : `lines ${start}–${end} of ${lines}`;
     },
   });
 
-const lineRange = (start: number, end?: number): string => `from line ${start}${end === undefined ? "" : ` to ${end}`}`;
+const lineRange = (start: number, end?: number): string =>
+  `from line ${start}${end === undefined ? "" : ` to ${end}`}`;
 
 /** Cuts a long line, but not between the two halves of a character. */
 function cutLine(line: string): string {
@@ -69,15 +78,25 @@ function cutLine(line: string): string {
   return `${head}… [cut; the line has ${line.length} characters]`;
 }
 
-/** The result for a picture. Its bytes decide, not its name: a .png may be text, such as a pointer of Git LFS. */
+/**
+ * The result for a picture. Its bytes decide, not its name: a .png may be text, such as a pointer
+ * of Git LFS.
+ */
 function pictureResult(path: string, bytes: Buffer): Result | undefined {
   const { type, width, height, broken } = mediaOf(bytes) ?? {};
   if (!type?.startsWith("image/")) return undefined;
   if (bytes.length > MAX_PICTURE_BYTES)
-    throw new Error(`Cannot read '${path}': ${bytes.length} bytes are too many for a picture (5 MB). Make it smaller.`);
+    throw new Error(
+      `Cannot read '${path}': ${bytes.length} bytes are too many for a picture (5 MB). Make it smaller.`,
+    );
   // Servers refuse such a picture, and so would refuse every later request of the conversation.
-  if (broken) throw new Error(`Cannot read '${path}': it begins as ${type}, but ${broken}. Choose another.`);
+  if (broken)
+    throw new Error(`Cannot read '${path}': it begins as ${type}, but ${broken}. Choose another.`);
   const about = [`image ${basename(path)}`, `${width}×${height}`, `${bytes.length} bytes`];
   const data = { path, type, bytes: bytes.length, width, height };
-  return { text: `[${about.join(", ")}]`, data, images: [{ type, base64: bytes.toString("base64") }] };
+  return {
+    text: `[${about.join(", ")}]`,
+    data,
+    images: [{ type, base64: bytes.toString("base64") }],
+  };
 }

@@ -1,4 +1,5 @@
-// Rules: AGENTS.md, else CLAUDE.md, from the top of the repository down to the working folder, and the texts they
+// Rules: AGENTS.md, else CLAUDE.md, from the top of the repository down to the working folder, and
+// the texts they
 // reference.
 import fs from "node:fs";
 import path from "node:path";
@@ -10,7 +11,8 @@ const MAX_RULES_CHARS = 24_000; // of all rules together
 const NAMED_FILES = { max: 16, maxChars: 6_000, room: 12_000 }; // that rules reference
 const MAX_LEFT_OUT = 20; // files listed as left out
 const BUDGET = 11_000; // tokens: all of that, with titles
-const PREFACE = "Rules for this project, the outermost first; where two differ, the later one holds.";
+const PREFACE =
+  "Rules for this project, the outermost first; where two differ, the later one holds.";
 const CODE = /^ {0,3}(`{3,}|~{3,})[\s\S]*?^ {0,3}\1|`[^`\n]*`/gm;
 /** `@path` and `[text](path)`. */
 const REFERENCE = /(?<=^|[\s(])@([^\s()<>[\]"'`,;]+)|\]\(\s*<?([^\s()<>]+)/gm;
@@ -27,14 +29,18 @@ export default (zz: Zz) => {
     budget: BUDGET,
     text(ctx) {
       const top = topOf(ctx.root);
-      const same = last?.top === top && [...last.stamps].every(([file, stamp]) => stampFor(file) === stamp);
+      const same =
+        last?.top === top && [...last.stamps].every(([file, stamp]) => stampFor(file) === stamp);
       if (!same) last = render(top, ctx);
       return last!.text;
     },
   });
 };
 
-/** The repository as git finds it: the nearest folder with a .git in it, but not in another user's folder. */
+/**
+ * The repository as git finds it: the nearest folder with a .git in it, but not in another user's
+ * folder.
+ */
 function topOf(root: string): string {
   const owner = statOf(root)?.uid;
   for (let folder = root; statOf(folder)?.uid === owner; folder = path.dirname(folder)) {
@@ -50,7 +56,10 @@ function render(top: string, { root, permissions, files }: Ctx): Rendered {
   const rules = foldersBetween(top, root).flatMap(ruleOf);
   const used = new Set(rules.map(({ file }) => file));
   const included = { count: 0, room: NAMED_FILES.room };
-  const parts = rules.flatMap(({ file, name, text }) => [block(name, text), ...named(file, name, text)]);
+  const parts = rules.flatMap(({ file, name, text }) => [
+    block(name, text),
+    ...named(file, name, text),
+  ]);
   const why = [...leftOut].map(([name, why]) => `${name.slice(0, 100)} (${why})`);
   const more = why.length - MAX_LEFT_OUT;
   if (more > 0) why.splice(MAX_LEFT_OUT, more, `${more} more`);
@@ -63,7 +72,10 @@ function render(top: string, { root, permissions, files }: Ctx): Rendered {
       const candidate = path.join(folder, one);
       const found = look(candidate);
       const name = shown(candidate);
-      const text = typeof found === "string" ? found : textIn(found, Math.floor(MAX_RULES_CHARS / length), files.open);
+      const text =
+        typeof found === "string"
+          ? found
+          : textIn(found, Math.floor(MAX_RULES_CHARS / length), files.open);
       if (typeof found !== "string" && text !== undefined) {
         if (text) return [{ file: found.file, name, text }];
       } else if (found !== GONE) leftOut.set(name, text ?? BINARY);
@@ -73,7 +85,9 @@ function render(top: string, { root, permissions, files }: Ctx): Rendered {
 
   /** Includes the files that a text references, but not those that they reference in turn. */
   function named(from: string, name: string, text: string): string[] {
-    const references = [...text.replace(CODE, "").matchAll(REFERENCE)].flatMap(([, at, link]) => pathIn(at ?? link!));
+    const references = [...text.replace(CODE, "").matchAll(REFERENCE)].flatMap(([, at, link]) =>
+      pathIn(at ?? link!),
+    );
     return [...new Set(references)].flatMap((reference) => {
       const taken = include(reference, from);
       if (typeof taken !== "string") return [block(`${taken.name}, named in ${name}`, taken.text)];
@@ -101,7 +115,8 @@ function render(top: string, { root, permissions, files }: Ctx): Rendered {
   }
 
   /**
-   * Accepts only files inside the repository, links followed, and of the project only what may be read without asking.
+   * Accepts only files inside the repository, links followed, and of the project only what may be
+   * read without asking.
    */
   function look(file: string): Found | string {
     if (!isInside(top, file)) return OUTSIDE;
@@ -123,7 +138,8 @@ function render(top: string, { root, permissions, files }: Ctx): Rendered {
 
 const [GONE, OUTSIDE, BINARY] = ["no such file", "outside the project", "not text"];
 
-const block = (title: string, text: string): string => `--- FILE ${title} ---\n${text}\n--- END FILE ${title} ---`;
+const block = (title: string, text: string): string =>
+  `--- FILE ${title} ---\n${text}\n--- END FILE ${title} ---`;
 
 /** A Markdown file's path, without the punctuation around it. */
 function pathIn(reference: string): string[] {
@@ -136,15 +152,23 @@ function pathIn(reference: string): string[] {
   }
 }
 
-/** The whole text, or its head and tail; a long file is not read any further. Undefined if it is not text. */
-function textIn({ file, size }: Found, maxChars: number, open: Ctx["files"]["open"]): string | undefined {
+/**
+ * The whole text, or its head and tail; a long file is not read any further. Undefined if it is not
+ * text.
+ */
+function textIn(
+  { file, size }: Found,
+  maxChars: number,
+  open: Ctx["files"]["open"],
+): string | undefined {
   const fd = open(file);
   try {
     if (size <= maxChars * 4) {
       const whole = part(0, size);
       if (whole === undefined || whole.trim().length <= maxChars) return whole?.trim();
     }
-    const [first, last] = [Math.floor(maxChars * 0.7), Math.floor(maxChars * 0.2)]; // at most 4 bytes a character
+    // at most 4 bytes a character
+    const [first, last] = [Math.floor(maxChars * 0.7), Math.floor(maxChars * 0.2)];
     const [head, tail] = [
       part(0, Math.min(size, first * 4)),
       part(Math.max(0, size - last * 4), Math.min(size, last * 4)),
@@ -167,7 +191,9 @@ function textIn({ file, size }: Found, maxChars: number, open: Ctx["files"]["ope
   function part(from: number, length: number): string | undefined {
     const bytes = Buffer.alloc(length);
     const read = fs.readSync(fd, bytes, 0, length, from);
-    return bytes.subarray(0, read).includes(0) ? undefined : bytes.toString("utf8", 0, read).replace(/^\ufeff/, "");
+    return bytes.subarray(0, read).includes(0)
+      ? undefined
+      : bytes.toString("utf8", 0, read).replace(/^\ufeff/, "");
   }
 }
 
@@ -176,7 +202,8 @@ function foldersBetween(top: string, bottom: string): string[] {
 }
 
 /** Undefined if it does not exist or must not be seen. */
-const statOf = (file: string): fs.Stats | undefined => tryTo(() => fs.statSync(file, { throwIfNoEntry: false }));
+const statOf = (file: string): fs.Stats | undefined =>
+  tryTo(() => fs.statSync(file, { throwIfNoEntry: false }));
 
 /** Changes whenever the file does, also if it becomes readable or unreadable. */
 const stampFor = (file: string): string => tryTo(() => stampOf(file)) ?? "";

@@ -1,8 +1,18 @@
-// Saved conversations: /sessions with list, search, load, rename, delete and export; /rename and /export; --sessions.
+// Saved conversations: /sessions with list, search, load, rename, delete and export; /rename and
+// /export; --sessions.
 import fs from "node:fs";
 import path from "node:path";
 import type { Ctx, Entry, Header, Listed, Message, Result, Saved, Zz } from "zz";
-import { clip, oneLine, pickRow, plural, terminalColumns, width, wordsOf, writeWhole } from "zz/text";
+import {
+  clip,
+  oneLine,
+  pickRow,
+  plural,
+  terminalColumns,
+  width,
+  wordsOf,
+  writeWhole,
+} from "zz/text";
 
 type Subcommand = { usage: string; about: string; run(typed: string, ctx: Ctx): unknown };
 const SUBCOMMANDS: Record<string, Subcommand> = {
@@ -47,7 +57,9 @@ export default (zz: Zz) => {
       if (!word || word === "list") return list(ctx);
       const subcommand = Object.hasOwn(SUBCOMMANDS, word) && SUBCOMMANDS[word];
       if (!subcommand)
-        throw new Error(`Cannot run '/sessions ${word}': use one of ${Object.keys(SUBCOMMANDS).join(", ")}.`);
+        throw new Error(
+          `Cannot run '/sessions ${word}': use one of ${Object.keys(SUBCOMMANDS).join(", ")}.`,
+        );
       await subcommand.run(remaining.trim(), ctx);
     },
   });
@@ -58,7 +70,12 @@ export default (zz: Zz) => {
   };
   for (const [name, usage, description, examples] of [
     ["rename", "TITLE", "give this conversation another title", renames],
-    ["export", "[FILE] [--jsonl]", "write this conversation to a file, as Markdown or JSON lines", exports],
+    [
+      "export",
+      "[FILE] [--jsonl]",
+      "write this conversation to a file, as Markdown or JSON lines",
+      exports,
+    ],
   ] as const)
     zz.command({
       name,
@@ -70,7 +87,10 @@ export default (zz: Zz) => {
     });
 };
 
-/** The list of --sessions: ids, the time of the last use (UTC, as in the ids), sizes, folders and titles. */
+/**
+ * The list of --sessions: ids, the time of the last use (UTC, as in the ids), sizes, folders and
+ * titles.
+ */
 function table(headers: Listed[]): Result {
   const rows = headers.map(({ id, used, bytes, root, title }) => [
     id,
@@ -80,15 +100,22 @@ function table(headers: Listed[]): Result {
     title,
   ]);
   const widths = [0, 1, 2, 3].map((i) => Math.max(0, ...rows.map((row) => width(row[i]!))));
-  const cell = (text: string, i: number) => text + " ".repeat(Math.max(0, (widths[i] ?? 0) - width(text)));
+  const cell = (text: string, i: number) =>
+    text + " ".repeat(Math.max(0, (widths[i] ?? 0) - width(text)));
   return { text: rows.map((row) => row.map(cell).join("  ")).join("\n"), data: headers };
 }
 
 const BYTES_PER_TOKEN = 5; // of a session's file, counting all that it holds besides the texts
-/** About how many tokens a session has, estimated from its file's size, since reading all sessions would take long. */
+/**
+ * About how many tokens a session has, estimated from its file's size, since reading all sessions
+ * would take long.
+ */
 function sizeOf(bytes: number): string {
   const tokens = bytes / BYTES_PER_TOKEN;
-  const rounded = tokens < 950 ? `${Math.max(1, Math.round(tokens / 100)) * 100}` : `${Math.round(tokens / 1_000)}k`;
+  const rounded =
+    tokens < 950
+      ? `${Math.max(1, Math.round(tokens / 100)) * 100}`
+      : `${Math.round(tokens / 1_000)}k`;
   return `~${rounded} tokens`.padStart(12);
 }
 
@@ -104,7 +131,9 @@ function complete(typed: string, { sessions, chat }: Ctx) {
   return headers
     .filter(({ id }) => id !== chat.id || word === "rename" || word === "export")
     .filter(({ id, title }) =>
-      [short.get(id)!, id, title.toLowerCase()].some((text) => text.includes(argument.toLowerCase())),
+      [short.get(id)!, id, title.toLowerCase()].some((text) =>
+        text.includes(argument.toLowerCase()),
+      ),
     )
     .map(({ id, title }) => ({ name: `${word} ${short.get(id)}`, description: title }));
 }
@@ -121,9 +150,14 @@ export function shortIds(headers: readonly Pick<Header, "id">[]): Map<string, st
 }
 
 /** The sessions whose id, or whose id's tail, begins with what was given. */
-function sessionsLike<One extends Pick<Header, "id">>(given: string, headers: readonly One[]): One[] {
+function sessionsLike<One extends Pick<Header, "id">>(
+  given: string,
+  headers: readonly One[],
+): One[] {
   const tail = (id: string) => id.slice(id.lastIndexOf("-") + 1);
-  const fits = headers.filter(({ id }) => id.startsWith(given) || (given.length > 3 && tail(id).startsWith(given)));
+  const fits = headers.filter(
+    ({ id }) => id.startsWith(given) || (given.length > 3 && tail(id).startsWith(given)),
+  );
   const exact = fits.find(({ id }) => id === given);
   return exact ? [exact] : fits;
 }
@@ -154,9 +188,15 @@ function list({ sessions, chat, io, root, note }: Ctx, everywhere = false): void
   if (lines.length) lines.unshift(`${root}:`);
   if (everywhere)
     for (const [folder, folderSessions] of Map.groupBy(away, (header) => header.root))
-      lines.push(`${folder}:`, ...folderSessions.map((header) => lineOf(header, short, chat.id, columns)));
+      lines.push(
+        `${folder}:`,
+        ...folderSessions.map((header) => lineOf(header, short, chat.id, columns)),
+      );
   const older = everywhere ? 0 : Math.max(0, inFolder.length - MAX_ROWS);
-  const omitted = [older && `${older} older`, !everywhere && away.length && `${away.length} in other folders`];
+  const omitted = [
+    older && `${older} older`,
+    !everywhere && away.length && `${away.length} in other folders`,
+  ];
   if (!lines.length) lines.push("None in this folder.");
   const omittedText = omitted.filter(Boolean).join(", ");
   if (omittedText) lines.push(`${omittedText}: /sessions all`);
@@ -202,15 +242,19 @@ async function search(words: string, { sessions, io, note }: Ctx): Promise<void>
   const lines = headers.flatMap((header) => linesOf(header, sessions));
   const exact = lines.filter(({ text }) => holds(text, words));
   const hits = exact.length ? exact : await similar(lines, words);
-  if (!hits.length) return note(`Nothing like '${words}' was said in ${headers.length} conversations.`);
+  if (!hits.length)
+    return note(`Nothing like '${words}' was said in ${headers.length} conversations.`);
   const columns = terminalColumns(io) - 1;
   const bySession = [...Map.groupBy(hits, ({ header }) => header.id).values()];
   const shown = bySession.slice(0, MAX_FOUND).flatMap((sessionLines) => {
     const places = sessionLines.filter(({ id }) => id).slice(0, 2);
-    const quotes = places.map(({ id, text }) => clip(`     #${id} ${startingNear(text, words)}`, columns));
+    const quotes = places.map(({ id, text }) =>
+      clip(`     #${id} ${startingNear(text, words)}`, columns),
+    );
     return [lineOf(sessionLines[0]!.header, short, null, columns), ...quotes];
   });
-  if (bySession.length > MAX_FOUND) shown.push(`${bySession.length - MAX_FOUND} more conversations; give more words.`);
+  if (bySession.length > MAX_FOUND)
+    shown.push(`${bySession.length - MAX_FOUND} more conversations; give more words.`);
   note(shown.join("\n"));
 }
 
@@ -224,7 +268,9 @@ function linesOf(header: Listed, sessions: Ctx["sessions"]): Line[] {
   }
   const matches = saved.entries.flatMap(({ id, message }) =>
     message && message.role !== "tool"
-      ? message.text.split("\n").flatMap((text) => (text.trim() ? [{ header, id, text: text.trim() }] : []))
+      ? message.text
+          .split("\n")
+          .flatMap((text) => (text.trim() ? [{ header, id, text: text.trim() }] : []))
       : [],
   );
   return [{ header, id: 0, text: header.title }, ...matches];
@@ -241,7 +287,12 @@ function holds(text: string, words: string): boolean {
 async function similar(lines: Line[], words: string): Promise<Line[]> {
   const { default: Fuse } = await import("fuse.js");
   const docs = lines.map((line) => ({ line, text: line.text.slice(0, MAX_FUZZY_CHARS) }));
-  const fuse = new Fuse(docs, { keys: ["text"], threshold: 0.3, ignoreLocation: true, minMatchCharLength: 3 });
+  const fuse = new Fuse(docs, {
+    keys: ["text"],
+    threshold: 0.3,
+    ignoreLocation: true,
+    minMatchCharLength: 3,
+  });
   return fuse.search(words, { limit: 50 }).map(({ item }) => item.line);
 }
 
@@ -265,19 +316,30 @@ async function load(name: string, ctx: Ctx): Promise<void> {
   if (!header) return;
   if (header.id === chat.id) return note("That is this conversation.");
   sessions.open(header.id);
-  const userMessages = chat.messages.filter(({ role, ...more }) => role === "user" && !("aside" in more));
+  const userMessages = chat.messages.filter(
+    ({ role, ...more }) => role === "user" && !("aside" in more),
+  );
   const last = chat.messages.findLast(({ role, text }) => role === "assistant" && text);
   const count = `${plural(userMessages.length, "message")} of yours`;
   note(
     `Now in “${header.title}”: ${count}, ${chat.model}.${header.root === ctx.root ? "" : ` It was begun in ${header.root}.`}`,
   );
   if (!last) return;
-  const start = (text = "") => clip(oneLine(text.slice(0, MAX_QUOTED_CHARS)), (terminalColumns(io) - 1) * 2);
+  const start = (text = "") =>
+    clip(oneLine(text.slice(0, MAX_QUOTED_CHARS)), (terminalColumns(io) - 1) * 2);
   note(`You: ${start(userMessages.at(-1)?.text)}\nzz: ${start(last.text)}`);
 }
 const MAX_QUOTED_CHARS = 4_000; // of a message: measuring all of a long one takes time
 
-async function pick({ sessions, chat, io, root, terminal, signal, note }: Ctx): Promise<Listed | undefined> {
+async function pick({
+  sessions,
+  chat,
+  io,
+  root,
+  terminal,
+  signal,
+  note,
+}: Ctx): Promise<Listed | undefined> {
   const allSessions = sessions.list().filter(({ id }) => id !== chat.id);
   const headers = [
     ...allSessions.filter((session) => session.root === root),
@@ -285,7 +347,9 @@ async function pick({ sessions, chat, io, root, terminal, signal, note }: Ctx): 
   ];
   if (!headers.length) return void note("There is no other conversation.");
   if (!terminal || io.variable("TERM") === "dumb")
-    throw new Error("Cannot choose a conversation here: give its id, /sessions load ID. /sessions lists them.");
+    throw new Error(
+      "Cannot choose a conversation here: give its id, /sessions load ID. /sessions lists them.",
+    );
   const short = shortIds(headers);
   const rows = headers.map((header) => ({
     value: header,
@@ -304,18 +368,33 @@ function rename(typed: string, ctx: Ctx): void {
   const id = otherId || chat.id;
   const title = oneLine(otherId ? newTitle : typed);
   if (!title) throw new Error("Cannot rename to nothing: give a title, /rename TITLE.");
-  const reason = chat.messages.length ? "it is not saved (--no-session)" : "nothing of it is saved yet";
+  const reason = chat.messages.length
+    ? "it is not saved (--no-session)"
+    : "nothing of it is saved yet";
   if (!id) throw new Error(`Cannot rename this conversation: ${reason}.`);
   sessions.rename(id, title);
-  note(`${id === chat.id ? "This conversation" : shortIds(headers).get(id)} is called “${title}” now.`);
+  note(
+    `${id === chat.id ? "This conversation" : shortIds(headers).get(id)} is called “${title}” now.`,
+  );
 }
 
 async function remove(name: string, ctx: Ctx): Promise<void> {
   const { ask, sessions, note } = ctx;
-  if (!name) throw new Error("Cannot delete nothing: give an id, /sessions delete ID. /sessions lists them.");
+  if (!name)
+    throw new Error(
+      "Cannot delete nothing: give an id, /sessions delete ID. /sessions lists them.",
+    );
   const { id, title } = sessionNamed(name, ctx);
-  if (!ask) throw new Error(`Cannot delete '${title}': there is no terminal to ask on. Do it at a terminal.`);
-  if ((await ask(`Delete “${title}” of ${timeOf(sessions.read(id).header.at)} for good? [y/N] `, "yn")) !== "y")
+  if (!ask)
+    throw new Error(
+      `Cannot delete '${title}': there is no terminal to ask on. Do it at a terminal.`,
+    );
+  if (
+    (await ask(
+      `Delete “${title}” of ${timeOf(sessions.read(id).header.at)} for good? [y/N] `,
+      "yn",
+    )) !== "y"
+  )
     return note("It stays.");
   sessions.remove(id);
   note(`Deleted “${title}”.`);
@@ -336,7 +415,8 @@ const FORMATS: Record<string, string | undefined> = {
 async function write(typed: string, ctx: Ctx): Promise<void> {
   const { sessions, chat, root, ask, note } = ctx;
   const allWords = typed.split(/\s+/).filter(Boolean);
-  const kind = allWords.map((word) => FORMATS[word.toLowerCase()]).find(Boolean); // a file of that name is ./json
+  // a file of that name is ./json
+  const kind = allWords.map((word) => FORMATS[word.toLowerCase()]).find(Boolean);
   const words = allWords.filter((word) => !FORMATS[word.toLowerCase()]);
   const otherId = words.length ? idOf(words[0]!, sessions.list()) : undefined;
   const name = words.slice(otherId ? 1 : 0).join(" ");
@@ -350,18 +430,22 @@ async function write(typed: string, ctx: Ctx): Promise<void> {
     throw new Error(`Cannot write '${file}': it is a folder. Name a file in it.`);
   if (fs.existsSync(file)) {
     if (!ask) throw new Error(`Cannot write '${file}': it already exists. Choose another name.`);
-    if ((await ask(`${file} already exists. Overwrite it? [y/N] `, "yn")) !== "y") return note("Nothing was written.");
+    if ((await ask(`${file} already exists. Overwrite it? [y/N] `, "yn")) !== "y")
+      return note("Nothing was written.");
   }
   const text = lines ? toLines(saved) : toText(saved, format);
   writeWhole(file, text);
-  note(`Wrote ${file} (${lines ? `${saved.entries.length + 1} lines` : `${text.length} characters`}).`);
+  note(
+    `Wrote ${file} (${lines ? `${saved.entries.length + 1} lines` : `${text.length} characters`}).`,
+  );
 
   function savedOf(id: string | undefined): Saved {
     const listed = sessions.list().find((session) => session.id === (id ?? chat.id));
     const header = listed && headerOf(listed);
     if (id !== undefined) return { ...sessions.read(id), header: header! };
     const { entries, branch } = chat.tree();
-    if (!chat.messages.length) throw new Error("Cannot export this conversation: nothing was said in it.");
+    if (!chat.messages.length)
+      throw new Error("Cannot export this conversation: nothing was said in it.");
     const time = entries[0]?.at ?? new Date().toISOString();
     const unsaved: Header = {
       zz: 1,
@@ -379,7 +463,9 @@ const toLines = ({ header, entries }: Saved): string =>
   [header, ...entries].map((line) => `${JSON.stringify(line)}\n`).join("");
 
 const toText = (saved: Saved, format: string): string =>
-  format === ".json" ? `${JSON.stringify({ ...saved.header, entries: saved.entries }, null, 2)}\n` : toMarkdown(saved);
+  format === ".json"
+    ? `${JSON.stringify({ ...saved.header, entries: saved.entries }, null, 2)}\n`
+    : toMarkdown(saved);
 
 /** The header without what a list adds about its file. */
 const headerOf = ({ used, bytes, ...header }: Listed): Header => header;
@@ -414,20 +500,29 @@ export function toMarkdown({ header, branch }: Pick<Saved, "header" | "branch">)
 
 function partOf(message: Message): string {
   if (message.role === "user") {
-    const pictures = message.images?.length ? `\n\n(${plural(message.images.length, "attachment")})` : "";
-    return message.aside ? `> ${message.text.replaceAll("\n", "\n> ")}` : `## You\n\n${message.text}${pictures}`;
+    const pictures = message.images?.length
+      ? `\n\n(${plural(message.images.length, "attachment")})`
+      : "";
+    return message.aside
+      ? `> ${message.text.replaceAll("\n", "\n> ")}`
+      : `## You\n\n${message.text}${pictures}`;
   }
   if (message.role === "tool") {
     const { text } = message;
     const omittedChars = text.length - MAX_RESULT_CHARS;
-    const shown = omittedChars > 0 ? `${text.slice(0, MAX_RESULT_CHARS)}\n… ${omittedChars} more characters` : text;
+    const shown =
+      omittedChars > 0
+        ? `${text.slice(0, MAX_RESULT_CHARS)}\n… ${omittedChars} more characters`
+        : text;
     return `${message.failed ? "Failed: " : ""}\`${message.name}\` gave\n\n${fenced(shown)}`;
   }
   const calls = (message.calls ?? []).map(
     ({ name, args }) => `\`${name}\` with\n\n${fenced(JSON.stringify(args, null, 2))}`,
   );
   const text = message.cut ? `${message.text}\n\n*(unfinished)*` : message.text;
-  return [`## zz${message.model ? ` (${message.model})` : ""}`, text, ...calls].filter(Boolean).join("\n\n");
+  return [`## zz${message.model ? ` (${message.model})` : ""}`, text, ...calls]
+    .filter(Boolean)
+    .join("\n\n");
 }
 
 /** Puts a text in a code fence that the text itself does not close. */

@@ -3,7 +3,8 @@ import fs from "node:fs";
 import type { Call, Choice, Ctx, Zz } from "zz";
 import { clip, oneLine, plural, sentenceOf, terminalColumns, width, wrap } from "zz/text";
 
-const MAX_FILE_BYTES = 4 * 1024 * 1024; // of an output that was kept in a file; nobody pages through more
+// of an output that was kept in a file; nobody pages through more
+const MAX_FILE_BYTES = 4 * 1024 * 1024;
 const MAX_CHOICES = 20;
 
 export default (zz: Zz) => {
@@ -16,7 +17,10 @@ export default (zz: Zz) => {
     name: "show",
     usage: "[N]",
     description: "what the last call gave, in full, or the Nth last",
-    examples: { "/show": "page through what the last call gave", "/show 3": "what the third last one gave" },
+    examples: {
+      "/show": "page through what the last call gave",
+      "/show 3": "what the third last one gave",
+    },
     group: "conversation",
     complete: (_, ctx): Choice[] =>
       resultsOf(ctx)
@@ -41,7 +45,8 @@ function resultsOf({ chat }: Ctx): Shown[] {
   const calls = new Map<string, Call>();
   const results: Shown[] = [];
   for (const message of chat.messages) {
-    if (message.role === "assistant") for (const call of message.calls ?? []) calls.set(call.id, call);
+    if (message.role === "assistant")
+      for (const call of message.calls ?? []) calls.set(call.id, call);
     if (message.role !== "tool") continue;
     const { id, name, text } = message;
     results.unshift({ call: calls.get(id) ?? { id, name }, text });
@@ -51,10 +56,12 @@ function resultsOf({ chat }: Ctx): Shown[] {
 
 async function show(rest: string, ctx: Ctx, files: ReadonlyMap<string, string>): Promise<void> {
   const results = resultsOf(ctx);
-  if (!results.length) throw new Error("Cannot show a result: no tool was called in this conversation.");
+  if (!results.length)
+    throw new Error("Cannot show a result: no tool was called in this conversation.");
   const wanted = rest || "1";
   const result = /^[1-9]\d*$/.test(wanted) ? results[Number(wanted) - 1] : undefined;
-  if (!result) throw new Error(`Cannot show '${rest}': say a number from 1 (the last) to ${results.length}.`);
+  if (!result)
+    throw new Error(`Cannot show '${rest}': say a number from 1 (the last) to ${results.length}.`);
   const file = files.get(result.call.id);
   const whole = (file && beginningOf(file)) || result.text;
   const columns = terminalColumns(ctx.io);
@@ -71,7 +78,10 @@ const titleOf = ({ call: { name, args = {} } }: Shown): string => {
   return oneLine(`■ ${name} ${what.slice(0, 500)}`);
 };
 
-/** Tabs as the spaces that a terminal makes of them: otherwise it would wrap what was wrapped before. */
+/**
+ * Tabs as the spaces that a terminal makes of them: otherwise it would wrap what was wrapped
+ * before.
+ */
 function withoutTabs(line: string): string {
   const [first = "", ...cells] = line.split("\t");
   let columns = width(first);
@@ -90,7 +100,10 @@ function beginningOf(file: string): string | undefined {
     try {
       const buffer = Buffer.alloc(MAX_FILE_BYTES);
       const count = fs.readSync(fd, buffer, 0, buffer.length, 0);
-      return buffer.toString("utf8", 0, count) + (count === buffer.length ? `\n[… all of it is in ${file}]` : "");
+      return (
+        buffer.toString("utf8", 0, count) +
+        (count === buffer.length ? `\n[… all of it is in ${file}]` : "")
+      );
     } finally {
       fs.closeSync(fd);
     }

@@ -1,8 +1,19 @@
-// /status: the session so far; /context: what fills the model's window; /prompt and --prompt: the system prompt.
+// /status: the session so far; /context: what fills the model's window; /prompt and --prompt: the
+// system prompt.
 import fs from "node:fs";
 import path from "node:path";
 import type { About, Changed, Ctx, Entry, Message, Result, Usage, Zz } from "zz";
-import { clip, oneLine, plural, sumUsage, terminalColumns, tokensOf, visible, width, wrap } from "zz/text";
+import {
+  clip,
+  oneLine,
+  plural,
+  sumUsage,
+  terminalColumns,
+  tokensOf,
+  visible,
+  width,
+  wrap,
+} from "zz/text";
 
 const STOPPED = 130; // by the person
 const WINDOW_TIMEOUT = 1_000; // ms for a provider to list its models' windows
@@ -19,7 +30,9 @@ export default (zz: Zz) => {
     description: "the session, the model, and what was done so far",
     group,
     run: async (_, ctx) =>
-      ctx.note(aligned(await status(ctx, since, refused.count, errors), terminalColumns(ctx.io) - 1)),
+      ctx.note(
+        aligned(await status(ctx, since, refused.count, errors), terminalColumns(ctx.io) - 1),
+      ),
   });
   zz.command({
     name: "context",
@@ -53,14 +66,21 @@ export function aligned(rows: [name: string, text: string][], room: number): str
   return rows
     .flatMap(([name, text]) => {
       const lines = wrap(text, room - indent).map((line) => " ".repeat(indent) + line);
-      return room < 50 ? [name, ...lines] : [name.padEnd(indent) + lines[0]!.slice(indent), ...lines.slice(1)];
+      return room < 50
+        ? [name, ...lines]
+        : [name.padEnd(indent) + lines[0]!.slice(indent), ...lines.slice(1)];
     })
     .join("\n");
 }
 
 // /status
 
-async function status(ctx: Ctx, since: number, refused: number, errors: string[]): Promise<[string, string][]> {
+async function status(
+  ctx: Ctx,
+  since: number,
+  refused: number,
+  errors: string[],
+): Promise<[string, string][]> {
   const { chat, about, files, permissions, settings, sessions, root } = ctx;
   const [provider = ""] = chat.model.split("/");
   const turns = chat.messages.filter((message) => message.role === "user" && !message.aside).length;
@@ -71,7 +91,9 @@ async function status(ctx: Ctx, since: number, refused: number, errors: string[]
   const branch = await branchAt(ctx);
   const changedCount = settings
     .list()
-    .filter((setting) => setting.value !== undefined && !isSame(setting.value, setting.default ?? {})).length;
+    .filter(
+      (setting) => setting.value !== undefined && !isSame(setting.value, setting.default ?? {}),
+    ).length;
   return [
     ["session", chat.id ? `${chat.id}${title ? ` “${title}”` : ""}` : "not saved"],
     ["stored in", storeOf(ctx)],
@@ -79,39 +101,52 @@ async function status(ctx: Ctx, since: number, refused: number, errors: string[]
     ["model", [chat.model, ...modelsByTask(ctx)].join("; ")],
     ["window", await windowOf(ctx)],
     ["folder", root + (branch ? `, branch ${branch}` : "")],
-    ["since start", `${minutes(Date.now() - since)}; ${plural(turns, "turn")} in this conversation`],
+    [
+      "since start",
+      `${minutes(Date.now() - since)}; ${plural(turns, "turn")} in this conversation`,
+    ],
     ["tokens", spent(chat.tree().entries)],
     ["tools", `${plural(results.length, "call")}${failed ? `, ${failed} of them failed` : ""}`],
     ...(errors.length
       ? [["errors", `${errors.length}, the last: ${oneLine(errors.at(-1)!)}`] as [string, string]]
       : []),
     ["edits", edits(files.changes(), refused)],
-    ["plugins", `${about.plugins.length - broken.length} loaded, ${broken.length} failed${names(broken)}`],
+    [
+      "plugins",
+      `${about.plugins.length - broken.length} loaded, ${broken.length} failed${names(broken)}`,
+    ],
     ["permissions", `${plural(permissions.rules.length, "rule")} besides zz's own (/permissions)`],
     ["settings", `${path.join(about.home, "zz.config.json")}, ${changedCount} changed (/config)`],
   ];
 }
 
-const isSame = (first: unknown, two: unknown): boolean => JSON.stringify(first) === JSON.stringify(two);
+const isSame = (first: unknown, two: unknown): boolean =>
+  JSON.stringify(first) === JSON.stringify(two);
 const names = (broken: About["plugins"]): string => broken.map(({ name }) => `; ${name}`).join("");
 
 function storeOf({ chat, about }: Ctx): string {
   if (chat.id === "") return "in memory only: it could not be written";
-  if (!chat.id) return chat.messages.length ? "nothing: it is not saved (--no-session)" : "nothing yet";
+  if (!chat.id)
+    return chat.messages.length ? "nothing: it is not saved (--no-session)" : "nothing yet";
   const file = path.join(about.home, "sessions", `${chat.id}.jsonl`);
   const size = fs.statSync(file, { throwIfNoEntry: false })?.size ?? 0;
   return `${file} (${size < 10_000 ? `${size} bytes` : `${Math.round(size / 1_000)} kB`})`;
 }
 
 function urlOf({ settings }: Ctx, provider: string): string {
-  const providers = settings.list().find(({ name }) => name === "providers")?.value as Record<string, { url?: string }>;
+  const providers = settings.list().find(({ name }) => name === "providers")?.value as Record<
+    string,
+    { url?: string }
+  >;
   const url = providers?.[provider]?.url;
   return url ? ` at ${url.replace(/\/\/[^/@]*@/, "//")}` : "";
 }
 
 function modelsByTask({ settings }: Ctx): string[] {
   const models = settings.list().find(({ name }) => name === "models")?.value ?? {};
-  return Object.entries(models).flatMap(([task, model]) => (task === "chat" ? [] : `for ${task} ${model}`));
+  return Object.entries(models).flatMap(([task, model]) =>
+    task === "chat" ? [] : `for ${task} ${model}`,
+  );
 }
 
 async function windowOf(ctx: Ctx): Promise<string> {
@@ -122,7 +157,9 @@ async function windowOf(ctx: Ctx): Promise<string> {
   return `${window} tokens, ${used === undefined ? "nothing of it used yet" : `${percent(used, window)} used (${used})`}`;
 }
 
-/** The model's window. A conversation at a terminal knows it already; a one-shot has to ask for it. */
+/**
+ * The model's window. A conversation at a terminal knows it already; a one-shot has to ask for it.
+ */
 async function knownWindow({ chat, about, io }: Ctx): Promise<number | undefined> {
   if (chat.window) return chat.window;
   const late = new Promise<undefined>((resolve) => {
@@ -169,13 +206,21 @@ const BAR_COLUMNS = 12;
 async function contextOf(ctx: Ctx): Promise<string> {
   const { chat, about } = ctx;
   const sent = (await about.prompt()).filter((layer) => layer.sent === "system");
-  const layers = sent.map(({ name, text }) => ({ name: `prompt: ${name}`, tokens: tokensOf(text) }));
+  const layers = sent.map(({ name, text }) => ({
+    name: `prompt: ${name}`,
+    tokens: tokensOf(text),
+  }));
   const described = await about.offered();
-  const tools = described.map((tool) => ({ name: `tool: ${tool.name}`, tokens: tokensOf(JSON.stringify(tool)) }));
+  const tools = described.map((tool) => ({
+    name: `tool: ${tool.name}`,
+    tokens: tokensOf(JSON.stringify(tool)),
+  }));
   const parts = [...layers, ...tools, ...groups(chat.messages)];
   const total = parts.reduce((sum, { tokens }) => sum + tokens, 0);
   const window = await knownWindow(ctx);
-  const noWindow = window ? "" : " The provider does not say how many its model takes; percentages are of this total.";
+  const noWindow = window
+    ? ""
+    : " The provider does not say how many its model takes; percentages are of this total.";
   const real = chat.used === undefined ? "" : ` The last request and its answer took ${chat.used}.`;
   const sum = `About ${total} tokens${window ? ` of ${window} (${percent(total, window)})` : ""}.${real}${noWindow}`;
   const files = filesRead(chat.messages);
@@ -190,21 +235,29 @@ async function contextOf(ctx: Ctx): Promise<string> {
 /** The files and the skills that a layer says it holds. */
 const drawnIn = (layer: string): string[] =>
   Array.from(
-    layer.matchAll(/^(?:--- FILE (.+?)(?:, named in .+)? ---|# (\S+) \(.+; its files are in .+\))$/gm),
+    layer.matchAll(
+      /^(?:--- FILE (.+?)(?:, named in .+)? ---|# (\S+) \(.+; its files are in .+\))$/gm,
+    ),
     ([, file, skill]) => file ?? `the skill ${skill}`,
   );
 
 /** The files whose text is still in the messages, latest first. */
 export function filesRead(messages: readonly Message[]): string[] {
-  const gone = new Set(messages.flatMap((message) => (message.role === "tool" && message.failed ? [message.id] : [])));
-  const calls = messages.flatMap((message) => (message.role === "assistant" ? (message.calls ?? []) : []));
+  const gone = new Set(
+    messages.flatMap((message) => (message.role === "tool" && message.failed ? [message.id] : [])),
+  );
+  const calls = messages.flatMap((message) =>
+    message.role === "assistant" ? (message.calls ?? []) : [],
+  );
   const paths = calls.flatMap(({ id, name, args: { path: file } }) =>
     name === "read_file" && typeof file === "string" && !gone.has(id) ? [file] : [],
   );
   return [...new Set(paths.reverse())];
 }
 
-/** The messages by author, and the tokens of answers as counted by the server, if it reports them. */
+/**
+ * The messages by author, and the tokens of answers as counted by the server, if it reports them.
+ */
 export function groups(messages: readonly Message[]): Part[] {
   const sums = new Map<string, { count: number; tokens: number }>();
   const add = (name: string, tokens: number) => {
@@ -215,7 +268,8 @@ export function groups(messages: readonly Message[]): Part[] {
     if (message.role === "user")
       for (const [key, text] of Object.entries(message.news ?? {}))
         add(`prompt: ${key.split("/")[1]}, changed`, tokensOf(text));
-    if (message.role === "user") add(message.aside ? "what zz told it" : "your messages", tokensOf(message.text));
+    if (message.role === "user")
+      add(message.aside ? "what zz told it" : "your messages", tokensOf(message.text));
     else if (message.role === "tool") add(`results of ${message.name}`, tokensOf(message.text));
     else {
       const calls = message.calls?.length ? JSON.stringify(message.calls) : "";
@@ -247,13 +301,19 @@ export function chart(parts: Part[], total: number, room: number): string[] {
 
 // /prompt
 
-const SENT = { system: "", earlier: ", told with an earlier message", next: ", goes with your next message" };
+const SENT = {
+  system: "",
+  earlier: ", told with an earlier message",
+  next: ", goes with your next message",
+};
 
 async function prompt({ about }: Ctx, only = ""): Promise<Result> {
   const layers = await about.prompt();
   const parts = only ? layers.filter(({ name }) => name === only) : layers;
   if (!parts.length && only)
-    throw new Error(`Cannot show '${only}': no such layer. There are: ${layers.map(({ name }) => name).join(", ")}.`);
+    throw new Error(
+      `Cannot show '${only}': no such layer. There are: ${layers.map(({ name }) => name).join(", ")}.`,
+    );
   const shown = parts.map(
     ({ name, slot, owner, text, sent }) =>
       `[${name}: ${slot}, from ${owner}, about ${plural(tokensOf(text), "token")}${SENT[sent]}]\n${text}`,

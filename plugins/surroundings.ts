@@ -1,4 +1,5 @@
-// Tells the model once per session where it runs, and in each turn what it runs with, if that has changed.
+// Tells the model once per session where it runs, and in each turn what it runs with, if that has
+// changed.
 import os from "node:os";
 import type { Ctx, Zz } from "zz";
 

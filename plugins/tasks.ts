@@ -1,4 +1,5 @@
-// Models by task, if the settings name them: `models.code` answers prompt files whose front matter says `task: code`,
+// Models by task, if the settings name them: `models.code` answers prompt files whose front matter
+// says `task: code`,
 // and `models.title` gives a conversation its title after the first answer.
 import type { Ctx, Zz } from "zz";
 import { clip, oneLine, sentenceOf, wordsOf } from "zz/text";
@@ -17,7 +18,8 @@ export default (zz: Zz) => {
     (line, next, ctx) => {
       const task = taskOf(line, ctx);
       model = task && modelFor(task, ctx);
-      if (model && model !== ctx.chat.model) ctx.note(`${model} answers this: models.${task} in the settings.`);
+      if (model && model !== ctx.chat.model)
+        ctx.note(`${model} answers this: models.${task} in the settings.`);
       return next(line);
     },
     "first",
@@ -37,11 +39,16 @@ function taskOf(line: string, { about }: Ctx): string | undefined {
 }
 
 function modelFor(task: string, { settings }: Ctx): string | undefined {
-  const models = settings.list().find(({ name }) => name === "models")?.value as Record<string, string> | undefined;
+  const models = settings.list().find(({ name }) => name === "models")?.value as
+    | Record<string, string>
+    | undefined;
   return models?.[task];
 }
 
-/** Gives a title after the first answer. If that fails, the title stays the beginning of the first message. */
+/**
+ * Gives a title after the first answer. If that fails, the title stays the beginning of the first
+ * message.
+ */
 async function giveTitle(ctx: Ctx): Promise<void> {
   const { chat, sessions, progress } = ctx;
   const { id, messages } = chat;
@@ -49,7 +56,11 @@ async function giveTitle(ctx: Ctx): Promise<void> {
   if (!id || said.length !== 1 || !modelFor("title", ctx)) return;
   const text = `${wordsOf(said[0]!.text).slice(0, 2_000)}\n\n${messages.at(-1)!.text.slice(0, 2_000)}`;
   try {
-    const reply = await ctx.request({ task: "title", system: SYSTEM, messages: [{ role: "user", text }] });
+    const reply = await ctx.request({
+      task: "title",
+      system: SYSTEM,
+      messages: [{ role: "user", text }],
+    });
     const title = oneLine(reply.text).replace(/^["'“]+|["'”.]+$/g, "");
     if (title && chat.id === id) sessions.rename(id, clip(title, MAX_TITLE_COLUMNS));
   } catch (error) {

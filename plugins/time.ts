@@ -19,7 +19,10 @@ export default (zz: Zz) => {
   });
 };
 
-/** Local time. Written by hand, since the first use of Intl costs 15 ms, a fifth of a whole one-shot. */
+/**
+ * Local time. Written by hand, since the first use of Intl costs 15 ms, a fifth of a whole
+ * one-shot.
+ */
 function format(now: Date): string {
   const date = [now.getFullYear(), two(now.getMonth() + 1), two(now.getDate())].join("-");
   const ahead = -now.getTimezoneOffset(); // minutes before UTC

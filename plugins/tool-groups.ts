@@ -1,5 +1,7 @@
-// Chooses the tools that are described to the model. All of them would fill a small window before the person's first
-// word, so as many of the usual ones are described as fit, and the others are named in a line: the model asks for them
+// Chooses the tools that are described to the model. All of them would fill a small window before
+// the person's first
+// word, so as many of the usual ones are described as fit, and the others are named in a line: the
+// model asks for them
 // when it needs them. Tools from plugins that are not zz's own are always described.
 import type { ChatRequest, Ctx, Zz } from "zz";
 import { tokensOf } from "zz/text";
@@ -13,23 +15,38 @@ export const settings = {
     properties: {
       offer: {
         enum: ["groups", "all"],
-        description: "groups: the usual tools at once, the others when the model asks; all: every one at once",
+        description:
+          "groups: the usual tools at once, the others when the model asks; all: every one at once",
       },
-      first: { type: "array", items: { type: "string" }, description: "tools that are always among the usual ones" },
+      first: {
+        type: "array",
+        items: { type: "string" },
+        description: "tools that are always among the usual ones",
+      },
     },
   },
 };
 
-/** In the order of how much most conversations need them. The first few are all that a very small window gets. */
+/**
+ * In the order of how much most conversations need them. The first few are all that a very small
+ * window gets.
+ */
 const READ_AND_EDIT = "read_file edit_file write_file list_dir grep".split(" ");
 const USUAL = [
   ...READ_AND_EDIT,
-  ..."run_command find_definition repo_map glob find_references get_structure get_function run_tests".split(" "),
-  ..."check_types git_diff git_status move_file delete_file remember get_todos edit_lines".split(" "),
+  ..."run_command find_definition repo_map glob find_references get_structure get_function run_tests".split(
+    " ",
+  ),
+  ..."check_types git_diff git_status move_file delete_file remember get_todos edit_lines".split(
+    " ",
+  ),
 ];
 const MORE = "more_tools";
 
-/** Tokens for tools, by window. With the few hundred of the system prompt: 1,200 of 8,192, 2,500 of 32,768. */
+/**
+ * Tokens for tools, by window. With the few hundred of the system prompt: 1,200 of 8,192, 2,500 of
+ * 32,768.
+ */
 const [MIN_TOKENS, MAX_TOKENS, WINDOW_SHARE, PROMPT_TOKENS] = [850, 2_100, 0.075, 350];
 const SMALL_WINDOW = 8_000;
 
@@ -44,8 +61,11 @@ export default (zz: Zz<typeof defaults>) => {
     description: "Get tools that are not described yet.",
     params: { names: "string[] groups or tools, as listed" },
     run({ names }, { about }) {
-      const hidden = about.tools.filter((tool) => names.some((name) => name === tool.name || name === tool.owner));
-      if (!hidden.length) throw new Error(`Cannot get '${names.join("', '")}': no such tools. Choose from the list.`);
+      const hidden = about.tools.filter((tool) =>
+        names.some((name) => name === tool.name || name === tool.owner),
+      );
+      if (!hidden.length)
+        throw new Error(`Cannot get '${names.join("', '")}': no such tools. Choose from the list.`);
       open(hidden.map(({ name }) => name));
       return `Described from now on: ${hidden.map(({ name }) => name).join(", ")}.`;
     },
@@ -62,7 +82,9 @@ export default (zz: Zz<typeof defaults>) => {
   zz.on("planned", ({ calls }) => open(calls.map(({ name }) => name)));
 
   function open(names: string[]): void {
-    const fresh = names.filter((name) => !state.open.includes(name) && !USUAL.includes(name) && name !== MORE);
+    const fresh = names.filter(
+      (name) => !state.open.includes(name) && !USUAL.includes(name) && name !== MORE,
+    );
     if (fresh.length) state.open.push(...fresh);
   }
 };
@@ -74,7 +96,9 @@ function chosen(all: Tools, window: number | undefined, { about }: Ctx, asked: s
   const from = new Map(about.plugins.map(({ name, from }) => [name, from]));
   const owners = new Map(about.tools.map(({ name, owner }) => [name, owner]));
   const kept = new Set(
-    others.filter(({ name }) => asked.includes(name) || from.get(owners.get(name)!) !== "zz").map(({ name }) => name),
+    others
+      .filter(({ name }) => asked.includes(name) || from.get(owners.get(name)!) !== "zz")
+      .map(({ name }) => name),
   );
   const isSmall = window !== undefined && window < SMALL_WINDOW;
   let size = 0;
@@ -82,7 +106,8 @@ function chosen(all: Tools, window: number | undefined, { about }: Ctx, asked: s
     const tool = others.find((one) => one.name === name);
     if (!tool || kept.has(name)) continue;
     const newSize = size + sizeOf([tool]);
-    if (!isSmall && newSize > most - (most > ROOMY_TOKENS ? LIST_TOKENS : LIST_TOKENS / 2)) continue;
+    if (!isSmall && newSize > most - (most > ROOMY_TOKENS ? LIST_TOKENS : LIST_TOKENS / 2))
+      continue;
     kept.add(name);
     size = newSize;
   }
@@ -92,12 +117,16 @@ function chosen(all: Tools, window: number | undefined, { about }: Ctx, asked: s
   if (isSmall || !hidden.length) return described;
   return [
     ...described,
-    { ...more, description: `${more.description} There are ${listOf(hidden, owners, most > ROOMY_TOKENS)}.` },
+    {
+      ...more,
+      description: `${more.description} There are ${listOf(hidden, owners, most > ROOMY_TOKENS)}.`,
+    },
   ];
 }
 
 const LIST_TOKENS = 220; // for the list of tools that are only named
-const ROOMY_TOKENS = 1_500; // tokens for tools; with more, the list names every tool, not only their groups
+// tokens for tools; with more, the list names every tool, not only their groups
+const ROOMY_TOKENS = 1_500;
 
 const sizeOf = (tools: Tools): number => tokensOf(JSON.stringify(tools));
 const tokensFor = (window = Number.POSITIVE_INFINITY): number =>

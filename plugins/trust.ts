@@ -1,4 +1,5 @@
-// What a project brings in .zz/ (plugins, prompts, settings that could run something) takes effect once the person
+// What a project brings in .zz/ (plugins, prompts, settings that could run something) takes effect
+// once the person
 // trusts it.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -13,13 +14,22 @@ export default (zz: Zz) => {
     group: "what tools may do",
     description: "trust what this folder brings in .zz/ and .mcp.json; =no takes it back",
     async run(value, ctx) {
-      if (value !== true && value !== "no") throw usage(`Cannot use --trust '${value}': give 'no', or nothing.`);
+      if (value !== true && value !== "no")
+        throw usage(`Cannot use --trust '${value}': give 'no', or nothing.`);
       await ctx.plugins.trust(value === true);
       const { plugins } = ctx;
       const { files = [] } = plugins.brought ?? {};
-      const state = value === true ? `Trusted, as they are now: ${files.join(", ")}.` : "This folder is not trusted.";
+      const state =
+        value === true
+          ? `Trusted, as they are now: ${files.join(", ")}.`
+          : "This folder is not trusted.";
       const { sends = [] } = plugins.brought ?? {};
-      return { text: [state, ...sends.map((one) => `Not included: ${describe(one)}. ${HOW_TO_REDIRECT}`)].join("\n") };
+      return {
+        text: [
+          state,
+          ...sends.map((one) => `Not included: ${describe(one)}. ${HOW_TO_REDIRECT}`),
+        ].join("\n"),
+      };
     },
   });
   zz.command({
@@ -27,23 +37,32 @@ export default (zz: Zz) => {
     offer: "trust",
     usage: "[no]",
     description: "show what this folder brings in .zz/ and .mcp.json, and ask whether to load it",
-    examples: { "/trust": "show what this folder brings, and ask whether to load it", "/trust no": "stop trusting it" },
+    examples: {
+      "/trust": "show what this folder brings, and ask whether to load it",
+      "/trust no": "stop trusting it",
+    },
     group: "settings",
     async run(rest, ctx) {
       const { plugins, ask, note } = ctx;
       const { brought } = plugins;
       if (rest && rest !== "no") return note("Cannot use that: /trust takes 'no', or nothing.");
-      if (!brought) return note("There is nothing in this folder's .zz/ or .mcp.json that could run.");
+      if (!brought)
+        return note("There is nothing in this folder's .zz/ or .mcp.json that could run.");
       if (brought.wrong) return note(`Cannot trust this folder: ${brought.wrong}.`);
       if (!rest && brought.given && brought.sends && ask) return askWhere(ctx);
-      if (!rest && brought.given) return note(`${list(brought)}\nYou trust it. /trust no takes that back.`);
-      if (!rest && !ask) return note(`${list(brought)}\nThere is no terminal to ask on. --trust trusts it.`);
+      if (!rest && brought.given)
+        return note(`${list(brought)}\nYou trust it. /trust no takes that back.`);
+      if (!rest && !ask)
+        return note(`${list(brought)}\nThere is no terminal to ask on. --trust trusts it.`);
       const yes = !rest && (await confirmTrust(ctx, brought));
       const done = await plugins.trust(yes);
       for (const { name, did, why } of done) note(why ?? `Plugin '${name}' ${did}.`);
       if (!yes) return note("Left out. /trust asks again.");
       const { given, changed = [] } = ctx.plugins.brought ?? {};
-      if (!given) return note(`Left out: ${changed.join(", ")} changed while you were asked. Look at it, then: /trust`);
+      if (!given)
+        return note(
+          `Left out: ${changed.join(", ")} changed while you were asked. Look at it, then: /trust`,
+        );
       await askWhere(ctx);
     },
   });
@@ -57,12 +76,18 @@ const describe = ({ setting, from, to }: Send): string => {
   return `${setting} would send what you say and your files to ${to}${host} instead of ${from}`;
 };
 
-/** Asks whether the project's settings may send things elsewhere, since trusting its code does not include that. */
+/**
+ * Asks whether the project's settings may send things elsewhere, since trusting its code does not
+ * include that.
+ */
 async function askWhere(ctx: Ctx): Promise<void> {
   const { sends = [] } = ctx.plugins.brought ?? {};
   if (!sends.length || !ctx.ask) return;
   const rows = sends.map((one) => `  ${describe(one)}.`).join("\n");
-  const key = await ctx.ask(`Its settings would also send things elsewhere:\n${rows}\nAllow that? [y/N] `, "yn");
+  const key = await ctx.ask(
+    `Its settings would also send things elsewhere:\n${rows}\nAllow that? [y/N] `,
+    "yn",
+  );
   if (key === "y") await ctx.plugins.trust(true, sends);
   else ctx.note(`Left out: nothing is sent elsewhere. ${HOW_TO_REDIRECT}`);
 }
@@ -73,9 +98,14 @@ async function confirmTrust({ root, ask }: Ctx, brought: Trust): Promise<boolean
     let shown = `This folder brings plugins, prompts, settings or MCP servers of its own${since}:\n${list(brought)}${settingsOf(root, brought)}`;
     ;
   ) {
-    const key = await ask!(`${shown}\nIt would run with all your rights. Load it? [y]es, [n]o, [s]how it: `, "yns");
+    const key = await ask!(
+      `${shown}\nIt would run with all your rights. Load it? [y]es, [n]o, [s]how it: `,
+      "yns",
+    );
     if (key !== "s") return key === "y";
-    shown = brought.files.map((name) => `--- ${name} ---\n${text(join(root, name)).trimEnd()}\n`).join("\n");
+    shown = brought.files
+      .map((name) => `--- ${name} ---\n${text(join(root, name)).trimEnd()}\n`)
+      .join("\n");
   }
 }
 
@@ -92,19 +122,28 @@ const SETTINGS = ".zz/zz.config.json";
 const MAX_SETTINGS = 12;
 const MAX_SETTING_COLUMNS = 70;
 
-/** What the project's settings would change, a row each. Where they would send things is a question of its own. */
+/**
+ * What the project's settings would change, a row each. Where they would send things is a question
+ * of its own.
+ */
 function settingsOf(root: string, { files }: Trust): string {
   if (!files.includes(SETTINGS)) return "";
   const rows = leavesOf(tryTo(() => JSON.parse(text(join(root, SETTINGS)))));
-  const shown = rows.slice(0, MAX_SETTINGS).map((row) => `    ${clip(oneLine(clean(row)), MAX_SETTING_COLUMNS)}`);
+  const shown = rows
+    .slice(0, MAX_SETTINGS)
+    .map((row) => `    ${clip(oneLine(clean(row)), MAX_SETTING_COLUMNS)}`);
   const more = rows.length - shown.length;
-  return [...shown, ...(more > 0 ? [`    and ${more} more`] : [])].map((row) => `\n${row}`).join("");
+  return [...shown, ...(more > 0 ? [`    and ${more} more`] : [])]
+    .map((row) => `\n${row}`)
+    .join("");
 }
 
 function leavesOf(value: unknown, name = ""): string[] {
   if (typeof value !== "object" || value === null || Array.isArray(value))
     return name ? [`${name}: ${/\bkey$/.test(name) ? "[key]" : JSON.stringify(value)}`] : [];
-  return Object.entries(value).flatMap(([key, inner]) => leavesOf(inner, name ? `${name}.${key}` : key));
+  return Object.entries(value).flatMap(([key, inner]) =>
+    leavesOf(inner, name ? `${name}.${key}` : key),
+  );
 }
 
 function text(file: string): string {

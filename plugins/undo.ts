@@ -14,7 +14,12 @@ export default (zz: Zz) => {
   const group = "files and undo";
   for (const [name, usage, does, examples] of [
     ["undo", "[N | turn | FILE]", "take back the last change to files, or more", UNDO],
-    ["redo", "[N]", "redo what was undone", { "/redo": "redo the last one", "/redo 2": "redo the last two" }],
+    [
+      "redo",
+      "[N]",
+      "redo what was undone",
+      { "/redo": "redo the last one", "/redo 2": "redo the last two" },
+    ],
   ] as const) {
     const undoOrRedo = (what: string, { files }: Ctx) => files[name](what || "1");
     zz.command({
@@ -23,7 +28,9 @@ export default (zz: Zz) => {
       description: does,
       examples,
       group,
-      ...(name === "undo" && { complete: (typed, ctx) => undoable(ctx).filter((one) => one.name.includes(typed)) }),
+      ...(name === "undo" && {
+        complete: (typed, ctx) => undoable(ctx).filter((one) => one.name.includes(typed)),
+      }),
       run: async (rest, ctx) => ctx.note((await undoOrRedo(rest, ctx)).text),
     });
     zz.flag({
@@ -62,20 +69,25 @@ function undoable({ files }: Ctx): Choice[] {
   const open = files.changes().filter(({ undone }) => !undone);
   const last = new Map(open.map(({ path, did, turn }) => [path, `${did} in turn ${turn}`]));
   const whole = { name: "turn", description: "everything that the last turn did" };
-  return open.length ? [whole, ...[...last].map(([name, description]) => ({ name, description })).reverse()] : [];
+  return open.length
+    ? [whole, ...[...last].map(([name, description]) => ({ name, description })).reverse()]
+    : [];
 }
 
 /** Shows a change in colours, or page by page if it is longer than the screen. */
 async function showDiff(zz: Zz, rest: string, { files, io, ask, note }: Ctx): Promise<void> {
-  const diff = await files.diff(/^\d+$/.test(rest) ? Number(rest) : Number.NaN).catch((error: Error) => {
-    throw new Error(error.message.replace("NaN", `'${rest}'`));
-  });
+  const diff = await files
+    .diff(/^\d+$/.test(rest) ? Number(rest) : Number.NaN)
+    .catch((error: Error) => {
+      throw new Error(error.message.replace("NaN", `'${rest}'`));
+    });
   const plain = stripVTControlCharacters(diff);
   if (!ask) return note(plain);
   const columns = terminalColumns(io);
   const rows = plain.split("\n").flatMap((row) => wrap(row, columns)).length;
   const isShort = rows < (io.stderr.rows || 24) - 2;
-  if (isShort && plain.split("\n").every((row) => width(row) <= columns)) io.stderr.write(`${zz.veil(diff)}\n`);
+  if (isShort && plain.split("\n").every((row) => width(row) <= columns))
+    io.stderr.write(`${zz.veil(diff)}\n`);
   else if (isShort)
     note(plain); // wrapped between words
   else await ask(`${plain}\n── Enter goes back `, "q");

@@ -27,11 +27,17 @@ export default (zz: Zz) =>
         return { text: `Nothing to change: '${path}' holds exactly that already.`, data };
       await files.write(path, content);
       const lines = normalized(content).split("\n").length;
-      return { text: `${there ? "Wrote" : "Created"} ${visible(path)} (${plural(lines, "line")}).`, data };
+      return {
+        text: `${there ? "Wrote" : "Created"} ${visible(path)} (${plural(lines, "line")}).`,
+        data,
+      };
     },
   });
 
-/** The first line that the model was not shown, provided that the file has not changed since the model saw it. */
+/**
+ * The first line that the model was not shown, provided that the file has not changed since the
+ * model saw it.
+ */
 function firstUnread({ text, lines, seen, hash }: FileRead): number | undefined {
   const next = lines[0]?.[0] === 1 ? lines[0][1] + 1 : 1;
   return seen === hash && next <= text.replace(/\n$/, "").split("\n").length ? next : undefined;

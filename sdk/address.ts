@@ -1,4 +1,5 @@
-// Tells public addresses from those of this machine, its networks, and reserved ones, and looks hosts up.
+// Tells public addresses from those of this machine, its networks, and reserved ones, and looks
+// hosts up.
 import type { LookupAddress } from "node:dns";
 import type { BlockList, LookupFunction } from "node:net";
 import type { Permissions } from "../kernel/contract.ts";
@@ -13,7 +14,10 @@ const RANGES: [what: string, ranges: string][] = [
   ["a carrier's private network", "100.64.0.0/10"],
   ["this link alone, where clouds keep their metadata", "169.254.0.0/16 fe80::/10"],
   ["multicast", "224.0.0.0/4 ff00::/8"],
-  ["reserved", "192.0.0.0/24 192.0.2.0/24 192.88.99.0/24 198.18.0.0/15 198.51.100.0/24 203.0.113.0/24 240.0.0.0/4"],
+  [
+    "reserved",
+    "192.0.0.0/24 192.0.2.0/24 192.88.99.0/24 198.18.0.0/15 198.51.100.0/24 203.0.113.0/24 240.0.0.0/4",
+  ],
   ["reserved", "2001::/23 2001:db8::/32 2002::/16 3fff::/20"],
 ];
 const PUBLIC_V6 = "2000::/3"; // the only range of IPv6 that is assigned
@@ -51,7 +55,10 @@ function embedded(address: string): string {
   return [one >> 8, one & 255, two >> 8, two & 255].join(".");
 }
 
-/** Whether a host's name alone shows that it is not public: `localhost`, or an address that is not public. */
+/**
+ * Whether a host's name alone shows that it is not public: `localhost`, or an address that is not
+ * public.
+ */
 export function isPlainlyLocal(hostname: string): boolean {
   const bare = hostname.replace(/^\[|\]$/g, "").replace(/\.$/, "");
   if (/(^|\.)localhost$/.test(bare)) return true;
@@ -59,7 +66,10 @@ export function isPlainlyLocal(hostname: string): boolean {
 }
 
 /** Whether a rule allows a host by its name, and not just all hosts. */
-export function isNamed({ rules, matches }: Pick<Permissions, "rules" | "matches">, host: string): boolean {
+export function isNamed(
+  { rules, matches }: Pick<Permissions, "rules" | "matches">,
+  host: string,
+): boolean {
   return rules.some(({ verdict, kind, name = "", exact }) => {
     if (verdict !== "allow" || kind !== "net" || !/[\p{L}\p{N}]/u.test(name)) return false;
     return exact ? name === host : matches("net", name)(host);
@@ -67,12 +77,18 @@ export function isNamed({ rules, matches }: Pick<Permissions, "rules" | "matches
 }
 
 /** All addresses of a host. It is looked up once, so that what was checked is what is reached. */
-export async function addressesOf({ hostname }: URL, signal?: AbortSignal): Promise<LookupAddress[]> {
+export async function addressesOf(
+  { hostname }: URL,
+  signal?: AbortSignal,
+): Promise<LookupAddress[]> {
   const { promise: stopped, reject } = Promise.withResolvers<never>();
   const stop = () => reject(signal!.reason);
   signal?.addEventListener("abort", stop, { once: true });
   const { lookup } = process.getBuiltinModule("node:dns").promises;
-  const addresses = await Promise.race([lookup(hostname.replace(/^\[|\]$/g, ""), { all: true }), stopped])
+  const addresses = await Promise.race([
+    lookup(hostname.replace(/^\[|\]$/g, ""), { all: true }),
+    stopped,
+  ])
     .catch((error) => Promise.reject(signal?.aborted ? signal.reason : error))
     .finally(() => signal?.removeEventListener("abort", stop));
   signal?.throwIfAborted();

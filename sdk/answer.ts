@@ -3,16 +3,24 @@ import type { Schema } from "../kernel/contract.ts";
 import { checkValue } from "../kernel/text/json-schema.ts";
 import { tryTo } from "../kernel/text/words.ts";
 
-/** A fenced block of Markdown: the first word after the fence, and its lines without indentation and quote marks. */
+/**
+ * A fenced block of Markdown: the first word after the fence, and its lines without indentation and
+ * quote marks.
+ */
 export type CodeBlock = { language: string; text: string };
 
 const OPENS = /^((?:[ \t>]|[-*+](?=[ \t])|\d{1,9}[.)](?=[ \t]))*)(`{3,}|~{3,})(.*)$/;
 const CLOSES = /^[ \t>]*(`{3,}|~{3,})[ \t]*$/;
 
-/** All blocks in order. Longer fences may contain shorter ones, tildes backticks; an unclosed block ends with the text. */
+/**
+ * All blocks in order. Longer fences may contain shorter ones, tildes backticks; an unclosed block
+ * ends with the text.
+ */
 export function codeBlocks(text: string): CodeBlock[] {
   const blocks: CodeBlock[] = [];
-  let open: { fence: string; indent: number; quotes: number; language: string; lines: string[] } | undefined;
+  let open:
+    | { fence: string; indent: number; quotes: number; language: string; lines: string[] }
+    | undefined;
   for (const line of text.split(/\r?\n/)) {
     if (!open) {
       const [, before = "", fence = "", info = ""] = OPENS.exec(line) ?? [];
@@ -23,7 +31,8 @@ export function codeBlocks(text: string): CodeBlock[] {
       continue;
     }
     const [, closing = ""] = CLOSES.exec(line) ?? [];
-    if (closing[0] !== open.fence[0] || closing.length < open.fence.length) open.lines.push(bare(line, open));
+    if (closing[0] !== open.fence[0] || closing.length < open.fence.length)
+      open.lines.push(bare(line, open));
     else {
       blocks.push({ language: open.language, text: open.lines.join("\n") });
       open = undefined;

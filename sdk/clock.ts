@@ -1,14 +1,21 @@
-// A clock for tests that stands still until the test moves it, so that no rule about time depends on how fast the machine is.
+// A clock for tests that stands still until the test moves it, so that no rule about time depends
+// on how fast the machine is.
 
 import type { Clock } from "../kernel/contract.ts";
 import { CLOCK, sleepWith } from "../kernel/text/clock.ts";
 import { fault } from "../kernel/text/faults.ts";
 
 export interface StandingClock extends Clock {
-  /** Moves on by so many ms. What is due on the way happens in its order, each with all that follows from it at once. Files and servers
-   * take real time: wait for what they do before the clock moves on. */
+  /**
+   * Moves on by so many ms. What is due on the way happens in its order, each with all that follows
+   * from it at once. Files and servers take real time: wait for what they do before the clock moves
+   * on.
+   */
   pass(ms: number): Promise<void>;
-  /** Waits until something waits for that long, or for up to `most`. Returns for how long: `pass()` that many ms reaches just it. */
+  /**
+   * Waits until something waits for that long, or for up to `most`. Returns for how long: `pass()`
+   * that many ms reaches just it.
+   */
   waits(ms: number, most?: number): Promise<number>;
 }
 
@@ -19,7 +26,10 @@ const HANGS_MS = 150_000;
 const IS_LIMIT_MS = 5_000;
 const atLeast = (ms: number): number => (ms < IS_LIMIT_MS ? ms : Math.max(ms, HANGS_MS));
 
-/** The machine's, but what has a limit gets one that only a hang reaches: how busy the machine is decides nothing. */
+/**
+ * The machine's, but what has a limit gets one that only a hang reaches: how busy the machine is
+ * decides nothing.
+ */
 export const PATIENT: Clock = {
   ...CLOCK,
   timer: (ms, act, how) => CLOCK.timer(atLeast(ms), act, how),
@@ -44,11 +54,14 @@ export function standingClock(): StandingClock {
     sleep: (ms, signal) => sleepWith({ timer }, ms, signal),
     limit(ms) {
       const end = new AbortController();
-      timer(ms, () => end.abort(new DOMException("The operation was aborted due to timeout", "TimeoutError")));
+      timer(ms, () =>
+        end.abort(new DOMException("The operation was aborted due to timeout", "TimeoutError")),
+      );
       return end.signal;
     },
     async pass(ms) {
-      if (!(ms >= 0 && ms < Number.POSITIVE_INFINITY)) throw fault(`Cannot pass ${ms} ms. Give a number from 0 up.`);
+      if (!(ms >= 0 && ms < Number.POSITIVE_INFINITY))
+        throw fault(`Cannot pass ${ms} ms. Give a number from 0 up.`);
       const end = time + ms;
       for (;;) {
         const next = [...pending].filter(({ at }) => at <= end).sort((a, b) => a.at - b.at)[0];

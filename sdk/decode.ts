@@ -1,4 +1,5 @@
-// What strangers sent or stored is decoded in a process of its own that has an end: limits on its memory and its time, no network,
+// What strangers sent or stored is decoded in a process of its own that has an end: limits on its
+// memory and its time, no network,
 // nothing to write, and nothing to read but its code. In the sandbox, where there is one.
 import type { ChildProcess } from "node:child_process";
 import path from "node:path";
@@ -13,7 +14,8 @@ import type { SandboxedDecoder } from "./services.ts";
 
 export type { Decoded, Job } from "./decoder.ts";
 export interface Decoding {
-  job: string; // the name of the file, beside the one that asks, whose default export decodes (a Job)
+  // the name of the file, beside the one that asks, whose default export decodes (a Job)
+  job: string;
   near: string; // import.meta.url of the file that asks
   bytes: Uint8Array;
   how?: unknown; // for the job, as JSON
@@ -21,13 +23,16 @@ export interface Decoding {
   seconds?: number;
   most?: number; // megabytes of what comes out
 }
-export type DecodeContext = Pick<Ctx, "programs" | "signal" | "service"> & { io: Pick<Ctx["io"], "clock"> };
+export type DecodeContext = Pick<Ctx, "programs" | "signal" | "service"> & {
+  io: Pick<Ctx["io"], "clock">;
+};
 
 const [MEGABYTES, SECONDS, MOST] = [512, 15, 64];
 const MB = 2 ** 20;
 const OWN_MB = 128; // of Node itself, before it decodes anything
 const STACK_KB = 3_900; // of the 8 MB that systems give
-const OF_SYSTEM = process.platform === "linux"; // whose limits count all memory, and whose sandbox ends with zz
+// whose limits count all memory, and whose sandbox ends with zz
+const OF_SYSTEM = process.platform === "linux";
 
 const REASONS = {
   memory: () => "reading it takes too much memory",
@@ -52,7 +57,10 @@ const ENDS: Record<string, Failure> = {
 };
 
 /** Throws why it cannot be decoded, as what follows the colon in "Cannot read 'x': …". */
-export async function decode<Value>(decoding: Decoding, ctx: DecodeContext): Promise<{ value: Value; bytes: Buffer[] }> {
+export async function decode<Value>(
+  decoding: Decoding,
+  ctx: DecodeContext,
+): Promise<{ value: Value; bytes: Buffer[] }> {
   const { bytes, seconds = SECONDS, most = MOST } = decoding;
   const { signal, io } = ctx;
   signal.throwIfAborted();
@@ -98,7 +106,10 @@ function resultIn(out: Buffer): Failure | { value: any; bytes: Buffer[] } {
 // ── the process ──
 
 /** `watches`: the process watches itself, where neither the system's limits nor a sandbox do. */
-function commandOf({ job, near, how = null, megabytes = MEGABYTES }: Decoding, watches: boolean): string[] {
+function commandOf(
+  { job, near, how = null, megabytes = MEGABYTES }: Decoding,
+  watches: boolean,
+): string[] {
   const [decoder, file] = filesOf(job, near);
   const flags = ["--no-warnings", "--permission", `--max-old-space-size=${megabytes}`];
   if (watches) flags.push("--allow-worker");
@@ -111,13 +122,19 @@ function commandOf({ job, near, how = null, megabytes = MEGABYTES }: Decoding, w
 const nodeFile = (): string => fs().realpathSync(process.execPath);
 const fs = () => process.getBuiltinModule("node:fs");
 
-/** What runs in the process, and the job: beside the files that ask for them in the source, in dist/ when built. */
+/**
+ * What runs in the process, and the job: beside the files that ask for them in the source, in dist/
+ * when built.
+ */
 function filesOf(job: string, near: string): [decoder: string, job: string] {
   const places = (name: string, from: string) =>
     [`./${name}.ts`, `./${name}.js`, `../${name}.js`].map((at) => fileURLToPath(new URL(at, from)));
   const found = (name: string, from: string) => {
     const file = places(name, from).find((file) => fs().existsSync(file));
-    if (!file) throw usage(`Cannot decode anything by '${name}': ${places(name, from)[0]} is missing. Put the job there.`);
+    if (!file)
+      throw usage(
+        `Cannot decode anything by '${name}': ${places(name, from)[0]} is missing. Put the job there.`,
+      );
     return fs().realpathSync(file);
   };
   return [found("decoder", import.meta.url), found(job, near)];
@@ -127,15 +144,20 @@ function filesOf(job: string, near: string): [decoder: string, job: string] {
 function readsOf(files: string[]): string[] {
   const folders = [...new Set(files.map((file) => path.dirname(file)))];
   const tops = folders.flatMap(packagesAround);
-  const more = [...new Set(tops)].flatMap((top) => ["package.json", "node_modules"].map((name) => path.join(top, name)));
+  const more = [...new Set(tops)].flatMap((top) =>
+    ["package.json", "node_modules"].map((name) => path.join(top, name)),
+  );
   return [...folders, ...more.filter((at) => fs().existsSync(at))];
 }
 
 /** A workspace has its packages in the package around it. */
 function packagesAround(folder: string): string[] {
   const nearest = folderAbove(folder, (at) => fs().existsSync(path.join(at, "package.json")));
-  if (!nearest || fs().existsSync(path.join(nearest, "node_modules"))) return nearest ? [nearest] : [];
-  const top = folderAbove(nearest, (at) => /"workspaces"/.test(textOf(path.join(at, "package.json"))));
+  if (!nearest || fs().existsSync(path.join(nearest, "node_modules")))
+    return nearest ? [nearest] : [];
+  const top = folderAbove(nearest, (at) =>
+    /"workspaces"/.test(textOf(path.join(at, "package.json"))),
+  );
   return top ? [nearest, top] : [nearest];
 }
 
@@ -145,7 +167,10 @@ function folderAbove(folder: string, fits: (folder: string) => boolean): string 
   return above === folder ? undefined : folderAbove(above, fits);
 }
 
-async function sandboxed(decoding: Decoding, ctx: DecodeContext): Promise<SandboxedDecoder | undefined> {
+async function sandboxed(
+  decoding: Decoding,
+  ctx: DecodeContext,
+): Promise<SandboxedDecoder | undefined> {
   const files = [nodeFile(), ...readsOf(filesOf(decoding.job, decoding.near))];
   return ctx.service("sandbox")?.startDecoder(commandOf(decoding, !OF_SYSTEM), files, ctx);
 }
@@ -157,7 +182,9 @@ function start(
   { programs }: DecodeContext,
 ): ChildProcess {
   const threads = argv.includes("--allow-worker") ? 2 : 1;
-  const memory = OF_SYSTEM ? `ulimit -d ${(megabytes + OWN_MB) * 1024 + threads * codeRangeKb()};` : "";
+  const memory = OF_SYSTEM
+    ? `ulimit -d ${(megabytes + OWN_MB) * 1024 + threads * codeRangeKb()};`
+    : "";
   const limits = `{ echo 1000 > /proc/self/oom_score_adj; ulimit -c 0; ulimit -t ${4 * seconds}; ${memory} } 2>/dev/null; exec "$@"`;
   const isPosix = process.platform !== "win32";
   const [program = "", ...args] = isPosix ? ["/bin/sh", "-c", limits, "sh", ...argv] : argv;
@@ -172,7 +199,10 @@ function start(
   return child;
 }
 
-/** V8 reserves room for the code of each thread, which counts as memory, though most of it is never used: as much here as there. */
+/**
+ * V8 reserves room for the code of each thread, which counts as memory, though most of it is never
+ * used: as much here as there.
+ */
 function codeRangeKb(): number {
   const maps = tryTo(() => fs().readFileSync("/proc/self/maps", "latin1")) ?? "";
   const sizes = Array.from(
@@ -183,7 +213,12 @@ function codeRangeKb(): number {
 }
 
 /** The output, and how the process ended: a signal's name or an exit code. */
-function outputOf(child: ChildProcess, bytes: Uint8Array, most: number, tooMuch: () => void): Promise<{ out: Buffer; end: string }> {
+function outputOf(
+  child: ChildProcess,
+  bytes: Uint8Array,
+  most: number,
+  tooMuch: () => void,
+): Promise<{ out: Buffer; end: string }> {
   const { promise, resolve } = Promise.withResolvers<{ out: Buffer; end: string }>();
   const pieces: Buffer[] = [];
   let size = 0;
@@ -194,7 +229,9 @@ function outputOf(child: ChildProcess, bytes: Uint8Array, most: number, tooMuch:
     else pieces.push(piece);
   });
   child.on("error", () => resolve({ out: Buffer.alloc(0), end: "" }));
-  child.on("close", (code, signal) => resolve({ out: Buffer.concat(pieces), end: signal ?? String(code) }));
+  child.on("close", (code, signal) =>
+    resolve({ out: Buffer.concat(pieces), end: signal ?? String(code) }),
+  );
   return promise;
 }
 

@@ -1,15 +1,27 @@
-// Runs in a process of its own (decode.ts): reads bytes on stdin, has one job make something of them, and writes that to stdout: an
+// Runs in a process of its own (decode.ts): reads bytes on stdin, has one job make something of
+// them, and writes that to stdout: an
 // empty line once it has begun, a line of JSON, then bytes.
 import { pathToFileURL } from "node:url";
 import { Worker } from "node:worker_threads";
 
-/** What a job gives: a value for JSON, and bytes. An error with `sentence: true` says itself why it cannot; of others nothing is shown. */
+/**
+ * What a job gives: a value for JSON, and bytes. An error with `sentence: true` says itself why it
+ * cannot; of others nothing is shown.
+ */
 export type Decoded = { value: unknown; bytes?: readonly Uint8Array[] };
 export type Job = (bytes: Buffer, how: any) => Decoded | Promise<Decoded>;
 /** The first line of the output. */
-export type Head = { value?: unknown; sizes?: number[]; failure?: "memory" | "damaged"; cannot?: string };
+export type Head = {
+  value?: unknown;
+  sizes?: number[];
+  failure?: "memory" | "damaged";
+  cannot?: string;
+};
 
-/** Where the system sets no limits: ends this process when it takes too much memory, or when zz has ended. */
+/**
+ * Where the system sets no limits: ends this process when it takes too much memory, or when zz has
+ * ended.
+ */
 const watch = (most: number): Worker =>
   new Worker(
     `const parent = ${process.ppid};
@@ -27,7 +39,10 @@ async function input(): Promise<Buffer> {
 
 async function outcome(file: string, how: unknown): Promise<[Head, readonly Uint8Array[]]> {
   try {
-    const [bytes, { default: job }] = await Promise.all([input(), import(pathToFileURL(file).href) as Promise<{ default: Job }>]);
+    const [bytes, { default: job }] = await Promise.all([
+      input(),
+      import(pathToFileURL(file).href) as Promise<{ default: Job }>,
+    ]);
     const { value, bytes: given = [] } = await job(bytes, how);
     return [{ value, sizes: given.map(({ length }) => length) }, given];
   } catch (error) {
@@ -41,7 +56,8 @@ const [file = "", how = "null", watched] = process.argv.slice(2);
 if (watched) watch(Number(watched)).unref();
 process.stdout.on("error", () => process.exit()); // nobody waits for it any more
 const write = process.stdout.write.bind(process.stdout);
-process.stdout.write = process.stderr.write.bind(process.stderr); // where a library prints its warnings
+// where a library prints its warnings
+process.stdout.write = process.stderr.write.bind(process.stderr);
 write("\n");
 const [head, bytes] = await outcome(file, JSON.parse(how));
 write(`${JSON.stringify(head)}\n`);

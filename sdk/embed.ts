@@ -1,6 +1,13 @@
 // zz inside of a program: the options that replace flags, and closing it.
 import path from "node:path";
-import { type Ask, type Awaitable, type Ctx, EVENTS, type Events, type Plugin } from "../kernel/contract.ts";
+import {
+  type Ask,
+  type Awaitable,
+  type Ctx,
+  EVENTS,
+  type Events,
+  type Plugin,
+} from "../kernel/contract.ts";
 import { HOOK_LIMIT } from "../kernel/events.ts";
 import { projectExtras } from "../kernel/gate/trust.ts";
 import { assertKnown, type Core, type Options } from "../kernel/instance.ts";
@@ -14,9 +21,16 @@ import { processIo } from "../kernel/system/streams.ts";
 import { fault } from "../kernel/text/faults.ts";
 import { openScript, type Script, type Story } from "./script.ts";
 
-/** What a program passes to embed() instead of flags. Plugins can be functions, and it can answer questions and observe events. Without
- * `settings`, those of the home and the project are read; `config` names another file than the home's. */
-export type Embedding = Omit<Options, "plugins"> & { plugins?: (string | Plugin<any>)[]; ask?: Ask; on?: Hears };
+/**
+ * What a program passes to embed() instead of flags. Plugins can be functions, and it can answer
+ * questions and observe events. Without `settings`, those of the home and the project are read;
+ * `config` names another file than the home's.
+ */
+export type Embedding = Omit<Options, "plugins"> & {
+  plugins?: (string | Plugin<any>)[];
+  ask?: Ask;
+  on?: Hears;
+};
 type Hears = { [K in keyof Events]?: (fact: Readonly<Events[K]>, ctx: Ctx) => Awaitable<void> };
 /** Closing unloads the plugins and leaves nothing behind: `await using zz = await embed()`. */
 export type Embedded = Script & { close(): Promise<void>; [Symbol.asyncDispose](): Promise<void> };
@@ -32,7 +46,14 @@ export async function embedWith(
   const brought = options.own !== false && projectExtras({ root, home });
   const read = options.settings ? {} : await readSettings({ home, root, config, brought });
   const files = plugins.filter((one) => typeof one === "string");
-  const core = await createZz({ ...read, ...options, plugins: files, home, root, ...(config && { config }) });
+  const core = await createZz({
+    ...read,
+    ...options,
+    plugins: files,
+    home,
+    root,
+    ...(config && { config }),
+  });
   const script = openScript(core, process.argv.slice(2), story);
   try {
     await takeOver();
@@ -48,7 +69,9 @@ export async function embedWith(
       core.plugins.push(plugin);
       (await setUpPlugin(core, plugin, { default: own }))?.commit();
     }
-    const failed = core.plugins.flatMap(({ from, failure = "" }) => (/^(flag|program)$/.test(from) && failure ? failure : []));
+    const failed = core.plugins.flatMap(({ from, failure = "" }) =>
+      /^(flag|program)$/.test(from) && failure ? failure : [],
+    );
     if (failed.length) throw fault(failed.join("\n"));
     if (ask) connectPerson(core, { ask });
     for (const [event, see] of Object.entries(on)) {

@@ -4,8 +4,10 @@ import { partIn, sweepParts } from "../kernel/system/temporary-files.ts";
 import { codeOf, errnoSentence } from "../kernel/text/faults.ts";
 import { tryTo } from "../kernel/text/words.ts";
 
-/** Makes a folder and those around it. Returns what it made, the outermost first. (mkdirSync's own `recursive` never ends in /proc,
- * and reports a read-only disk as a missing folder.) */
+/**
+ * Makes a folder and those around it. Returns what it made, the outermost first. (mkdirSync's own
+ * `recursive` never ends in /proc, and reports a read-only disk as a missing folder.)
+ */
 export function makeFolder(folder: string, mode = 0o777): string[] {
   const { existsSync, mkdirSync } = process.getBuiltinModule("node:fs");
   if (existsSync(folder)) return [];
@@ -19,14 +21,17 @@ export function makeFolder(folder: string, mode = 0o777): string[] {
   return [...above, folder];
 }
 
-/** Writes to a new file beside it, then renames that into place: a full disk leaves what was there. Links and modes stay; `mode` is
- * that of a new file. Devices are written to directly, and so are files that cannot be replaced: in a folder without write access,
- * or mounted. */
+/**
+ * Writes to a new file beside it, then renames that into place: a full disk leaves what was there.
+ * Links and modes stay; `mode` is that of a new file. Devices are written to directly, and so are
+ * files that cannot be replaced: in a folder without write access, or mounted.
+ */
 export function writeWhole(file: string, text: string | Uint8Array, mode = 0o666): void {
   const fs = process.getBuiltinModule("node:fs");
   const { dirname, resolve } = process.getBuiltinModule("node:path");
   let real = file;
-  for (let links = 0; links < 40; links++) real = resolve(dirname(real), tryTo(() => fs.readlinkSync(real)) ?? real);
+  for (let links = 0; links < 40; links++)
+    real = resolve(dirname(real), tryTo(() => fs.readlinkSync(real)) ?? real);
   try {
     const old = fs.statSync(real, { throwIfNoEntry: false });
     if (old && !old.isFile()) return void fs.writeFileSync(real, text);
@@ -51,6 +56,8 @@ export function writeWhole(file: string, text: string | Uint8Array, mode = 0o666
     }
   } catch (error) {
     const why = errnoSentence(error);
-    throw why ? Object.assign(new Error(`Cannot write '${file}': ${why}`), { code: codeOf(error) }) : error;
+    throw why
+      ? Object.assign(new Error(`Cannot write '${file}': ${why}`), { code: codeOf(error) })
+      : error;
   }
 }

@@ -31,7 +31,8 @@ const FORMATS: [type: string, begins: RegExp, look: Look][] = [
 const HEAD_BYTES = 64;
 const CUT_OFF = "is cut off";
 
-const formatOf = (bytes: Buffer) => FORMATS.find(([, begins]) => begins.test(bytes.toString("latin1", 0, HEAD_BYTES)));
+const formatOf = (bytes: Buffer) =>
+  FORMATS.find(([, begins]) => begins.test(bytes.toString("latin1", 0, HEAD_BYTES)));
 
 /** An image, a PDF or a sound, by its bytes; undefined: unknown. */
 export function mediaOf(given: Uint8Array): Media | undefined {
@@ -50,18 +51,23 @@ export function mediaIn(bytes: Uint8Array): MediaFile | undefined {
   const media = mediaOf(bytes);
   if (!media) return undefined;
   checkSize(media.type, bytes.length);
-  if (media.broken) throw new Error(`it begins as ${media.type}, but ${media.broken}. Get a whole copy of it.`);
+  if (media.broken)
+    throw new Error(`it begins as ${media.type}, but ${media.broken}. Get a whole copy of it.`);
   return { ...media, bytes: bytes.length, base64: Buffer.from(bytes).toString("base64") };
 }
 
-/** Reads an open file. A file that is too large is refused before, one that grows meanwhile during reading. */
+/**
+ * Reads an open file. A file that is too large is refused before, one that grows meanwhile during
+ * reading.
+ */
 export function readMedia(fd: number): MediaFile | undefined {
   const stat = fs.fstatSync(fd);
   if (stat.isDirectory()) throw new Error("it is a folder. Name a file.");
   if (!stat.isFile()) throw new Error("it is not a regular file. Name another.");
   if (!stat.size) throw new Error("it is empty. Name another.");
   const head = Buffer.alloc(HEAD_BYTES);
-  const [type = "image/"] = formatOf(head.subarray(0, fs.readSync(fd, head, 0, HEAD_BYTES, 0))) ?? [];
+  const [type = "image/"] =
+    formatOf(head.subarray(0, fs.readSync(fd, head, 0, HEAD_BYTES, 0))) ?? [];
   const most = checkSize(type, stat.size);
   const pieces: Buffer[] = [];
   for (let at = 0; at <= most; ) {
@@ -79,12 +85,15 @@ export function readMedia(fd: number): MediaFile | undefined {
 function checkSize(type: string, size: number): number {
   const [, noun, most] = LIMITS.find(([begins]) => type.startsWith(begins))!;
   if (size <= most) return most;
-  throw new Error(`${Math.ceil(size / MB)} MB are too many for ${noun} (${most / MB} MB). Make it smaller.`);
+  throw new Error(
+    `${Math.ceil(size / MB)} MB are too many for ${noun} (${most / MB} MB). Make it smaller.`,
+  );
 }
 
 function png(bytes: Buffer): ReturnType<Look> {
   const [width, height] = [bytes.readUInt32BE(16), bytes.readUInt32BE(20)];
-  if (bytes.toString("latin1", 12, 16) !== "IHDR" || !width || !height) return { broken: "has no header" };
+  if (bytes.toString("latin1", 12, 16) !== "IHDR" || !width || !height)
+    return { broken: "has no header" };
   let isDrawn = false;
   for (let at = 8; ; at += 12 + bytes.readUInt32BE(at)) {
     const chunk = bytes.toString("latin1", at + 4, at + 8);
@@ -107,7 +116,8 @@ function jpeg(bytes: Buffer): ReturnType<Look> {
 function gif(bytes: Buffer): ReturnType<Look> {
   const [width, height] = [bytes.readUInt16LE(6), bytes.readUInt16LE(8)];
   const packed = bytes.readUInt8(10);
-  const first = bytes.readUInt8(13 + (packed & 0x80 ? 3 * 2 ** ((packed & 7) + 1) : 0)); // after the colour table
+  // after the colour table
+  const first = bytes.readUInt8(13 + (packed & 0x80 ? 3 * 2 ** ((packed & 7) + 1) : 0));
   if (first !== 0x21 && first !== 0x2c) return { broken: "holds no picture" };
   return bytes.lastIndexOf(0x3b) > 13 ? { width, height } : { broken: CUT_OFF };
 }
@@ -115,14 +125,19 @@ function gif(bytes: Buffer): ReturnType<Look> {
 function webp(bytes: Buffer): ReturnType<Look> {
   if (bytes.readUInt32LE(4) + 8 > bytes.length + 1) return { broken: CUT_OFF };
   const form = bytes.toString("latin1", 12, 16);
-  if (form === "VP8X") return { width: bytes.readUIntLE(24, 3) + 1, height: bytes.readUIntLE(27, 3) + 1 };
-  if (form === "VP8 ") return { width: bytes.readUInt16LE(26) & 0x3fff, height: bytes.readUInt16LE(28) & 0x3fff };
+  if (form === "VP8X")
+    return { width: bytes.readUIntLE(24, 3) + 1, height: bytes.readUIntLE(27, 3) + 1 };
+  if (form === "VP8 ")
+    return { width: bytes.readUInt16LE(26) & 0x3fff, height: bytes.readUInt16LE(28) & 0x3fff };
   const bits = form === "VP8L" ? bytes.readUInt32LE(21) : undefined;
-  return bits === undefined ? { broken: "holds no picture" } : { width: (bits & 0x3fff) + 1, height: ((bits >> 14) & 0x3fff) + 1 };
+  return bits === undefined
+    ? { broken: "holds no picture" }
+    : { width: (bits & 0x3fff) + 1, height: ((bits >> 14) & 0x3fff) + 1 };
 }
 
 function pdf(bytes: Buffer): ReturnType<Look> {
-  if (!bytes.includes("%%EOF")) return { broken: bytes.includes(" obj") ? CUT_OFF : "holds no document" };
+  if (!bytes.includes("%%EOF"))
+    return { broken: bytes.includes(" obj") ? CUT_OFF : "holds no document" };
   return bytes.includes(" obj") ? {} : { broken: "holds no document" };
 }
 
@@ -134,9 +149,14 @@ function mp3(bytes: Buffer): ReturnType<Look> {
   const kilobits = (isOne ? KILOBITS_1 : KILOBITS_2)[rates >> 4];
   const hertz = HERTZ[(rates >> 2) & 3];
   if (!kilobits || !hertz) return { broken: "holds no sound" };
-  const length = Math.floor(((isOne ? 144 : 72) * kilobits * 1_000) / (isOne ? hertz : hertz / 2)) + ((rates >> 1) & 1);
-  const leadsOn = bytes.length === length || (bytes[length] === 0xff && bytes[length + 1] === flags);
-  return leadsOn || bytes.toString("latin1", length, length + 3) === "TAG" ? {} : { broken: "holds no sound" };
+  const length =
+    Math.floor(((isOne ? 144 : 72) * kilobits * 1_000) / (isOne ? hertz : hertz / 2)) +
+    ((rates >> 1) & 1);
+  const leadsOn =
+    bytes.length === length || (bytes[length] === 0xff && bytes[length + 1] === flags);
+  return leadsOn || bytes.toString("latin1", length, length + 3) === "TAG"
+    ? {}
+    : { broken: "holds no sound" };
 }
 const KILOBITS_1 = [0, 32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320];
 const KILOBITS_2 = [0, 8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160];

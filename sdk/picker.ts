@@ -1,4 +1,5 @@
-// A list to choose from, as high as the terminal has room for. It is drawn again when the terminal is resized.
+// A list to choose from, as high as the terminal has room for. It is drawn again when the terminal
+// is resized.
 import type { Interface } from "node:readline";
 import type { ChalkInstance } from "chalk";
 import type { Clock, PluginIo } from "../kernel/contract.ts";
@@ -29,7 +30,10 @@ export interface Picker<T> {
   signal?: AbortSignal | undefined; // takes it away
 }
 
-/** Lets the person choose a row. Undefined if they left, with Escape, Ctrl+C or Ctrl+D: then nothing of it stays. */
+/**
+ * Lets the person choose a row. Undefined if they left, with Escape, Ctrl+C or Ctrl+D: then nothing
+ * of it stays.
+ */
 export async function pickRow<T>(io: PluginIo, picker: Picker<T>): Promise<T | undefined> {
   const stdin = io.stdin as NodeJS.ReadStream;
   const state: State<T> = { term: "", selected: picker.selected, typed: [], feed: () => {} };
@@ -57,8 +61,14 @@ interface State<T> {
   feed(bytes: Buffer): void;
 }
 
-/** Hands bytes on; those that end in the beginning of a key wait a moment for its rest, since otherwise it is Escape. */
-function wholeKeys(clock: Clock, deliver: (bytes: Buffer) => void): { read(bytes: Buffer): void; stop(): void } {
+/**
+ * Hands bytes on; those that end in the beginning of a key wait a moment for its rest, since
+ * otherwise it is Escape.
+ */
+function wholeKeys(
+  clock: Clock,
+  deliver: (bytes: Buffer) => void,
+): { read(bytes: Buffer): void; stop(): void } {
   let held = Buffer.alloc(0);
   let cancel = () => {};
   const flush = () => {
@@ -69,17 +79,32 @@ function wholeKeys(clock: Clock, deliver: (bytes: Buffer) => void): { read(bytes
   const read = (bytes: Buffer) => {
     cancel();
     held = Buffer.concat([held, bytes]);
-    if (STARTED_KEY.test(held.toString("latin1", Math.max(0, held.length - MAX_KEY_BYTES)))) cancel = clock.timer(ESCAPE_MS, flush);
+    if (STARTED_KEY.test(held.toString("latin1", Math.max(0, held.length - MAX_KEY_BYTES))))
+      cancel = clock.timer(ESCAPE_MS, flush);
     else flush();
   };
   return { read, stop: () => cancel() };
 }
 
-/** Shows the list until a row is chosen or the person leaves. RESIZED: the window changed, and the list was erased. */
-async function draw<T>(io: PluginIo, picker: Picker<T>, state: State<T>): Promise<T | undefined | typeof RESIZED> {
-  const [{ search }, { Chalk }, narrow] = await Promise.all([import("@inquirer/prompts"), import("chalk"), narrowing(picker.rows)]);
+/**
+ * Shows the list until a row is chosen or the person leaves. RESIZED: the window changed, and the
+ * list was erased.
+ */
+async function draw<T>(
+  io: PluginIo,
+  picker: Picker<T>,
+  state: State<T>,
+): Promise<T | undefined | typeof RESIZED> {
+  const [{ search }, { Chalk }, narrow] = await Promise.all([
+    import("@inquirer/prompts"),
+    import("chalk"),
+    narrowing(picker.rows),
+  ]);
   const chalk = new Chalk({ level: io.variable("NO_COLOR") ? 0 : 1 });
-  const [{ PassThrough }, { emitKeypressEvents }] = [builtin("node:stream"), builtin("node:readline")]; // slow to load
+  const [{ PassThrough }, { emitKeypressEvents }] = [
+    builtin("node:stream"),
+    builtin("node:readline"),
+  ]; // slow to load
   const stderr = io.stderr as NodeJS.WriteStream;
   const layout = layoutOf(io, picker, state.term);
   const { term, selected } = state;
@@ -136,17 +161,26 @@ async function draw<T>(io: PluginIo, picker: Picker<T>, state: State<T>): Promis
 }
 
 /** The rows that hold what was typed; similar ones only if there are none. */
-async function narrowing<T>(rows: readonly PickerRow<T>[]): Promise<(term: string) => readonly PickerRow<T>[]> {
+async function narrowing<T>(
+  rows: readonly PickerRow<T>[],
+): Promise<(term: string) => readonly PickerRow<T>[]> {
   const { default: Fuse } = await import("fuse.js");
-  const texts = rows.map(({ name, description = "", words = `${name} ${description}` }) => words.toLowerCase());
+  const texts = rows.map(({ name, description = "", words = `${name} ${description}` }) =>
+    words.toLowerCase(),
+  );
   return (term) => {
     const holding = rows.filter((_, i) => texts[i]!.includes(term.toLowerCase()));
     if (holding.length || !term) return holding;
-    return new Fuse(texts, { threshold: 0.4, ignoreLocation: true }).search(term).map(({ refIndex }) => rows[refIndex]!);
+    return new Fuse(texts, { threshold: 0.4, ignoreLocation: true })
+      .search(term)
+      .map(({ refIndex }) => rows[refIndex]!);
   };
 }
 
-/** The rows and the words around them, and which row is selected: the picker tells that only by drawing it. */
+/**
+ * The rows and the words around them, and which row is selected: the picker tells that only by
+ * drawing it.
+ */
 function listOf<T>(
   narrow: (term: string) => readonly PickerRow<T>[],
   state: State<T>,
@@ -157,7 +191,9 @@ function listOf<T>(
   const source = (term = "") => {
     state.term = term;
     rows = narrow(term);
-    return rows.map(({ description, words: _, ...row }) => (isLow || !description ? row : { ...row, description }));
+    return rows.map(({ description, words: _, ...row }) =>
+      isLow || !description ? row : { ...row, description },
+    );
   };
   const highlight = (text: string) => {
     const row = rows.find(({ name }) => text.slice(2) === name);
@@ -199,10 +235,20 @@ function layoutOf<T>(io: PluginIo, picker: Picker<T>, term: string): Layout<T> {
   const lines = wrap(picker.message, columns - 3);
   const message = lines.slice(-Math.max(1, height - MIN_ROWS - 3));
   const head = headRows(message, columns, width(term) + TYPED_COLUMNS);
-  const described = Math.max(...all.map(({ description = "" }) => Math.ceil(width(description) / columns)), 0);
+  const described = Math.max(
+    ...all.map(({ description = "" }) => Math.ceil(width(description) / columns)),
+    0,
+  );
   const isLow = height - head - described - 2 < MIN_ROWS;
   const rows = Math.min(Math.max(height - head - (isLow ? 0 : described + 2), 1), MAX_ROWS);
-  return { above: lines.slice(0, lines.length - message.length), message, rows, isLow, columns, all };
+  return {
+    above: lines.slice(0, lines.length - message.length),
+    message,
+    rows,
+    isLow,
+    columns,
+    all,
+  };
 }
 
 /** The rows of the message, with its mark and so many columns typed after it. */
@@ -211,8 +257,11 @@ const headRows = (message: string[], columns: number, typed: number): number =>
     .map((line, i) => width(line) + (i ? 0 : 2) + (i === message.length - 1 ? 1 + typed : 0))
     .reduce((sum, taken) => sum + Math.floor(taken / columns) + 1, 0);
 
-/** Erases the list from the row in which it begins by now; the cursor stands after what was typed. */
+/**
+ * Erases the list from the row in which it begins by now; the cursor stands after what was typed.
+ */
 function erase<T>(io: PluginIo, { message, columns }: Layout<T>, term: string): void {
-  const above = headRows(message, rewrapsLines(io.variable) ? terminalColumns(io) : columns, width(term)) - 1;
+  const above =
+    headRows(message, rewrapsLines(io.variable) ? terminalColumns(io) : columns, width(term)) - 1;
   io.stderr.write(`${above ? `\x1b[${above}A` : ""}\r\x1b[J\x1b[?25h`);
 }

@@ -1,12 +1,26 @@
 // zz for scripts and programs: one handle, with the same turn loop and the same gate.
 
 import { pathToFileURL } from "node:url";
-import type { Answer, Image, Infer, Message, Question, Result, Schema, Tool } from "../kernel/contract.ts";
+import type {
+  Answer,
+  Image,
+  Infer,
+  Message,
+  Question,
+  Result,
+  Schema,
+  Tool,
+} from "../kernel/contract.ts";
 import { closeChat, openChat } from "../kernel/conversation/chat.ts";
 import { chooseModel, NO_MODEL_MESSAGE } from "../kernel/conversation/choose-model.ts";
 import { type Core, IDENTIFIER, type LiveChat, NO_MODEL_ID, newId } from "../kernel/instance.ts";
 import { createCtx } from "../kernel/plugins/create-ctx.ts";
-import { importTrees, isForCompiler, providePackages, readyCompiler } from "../kernel/plugins/import-plugin.ts";
+import {
+  importTrees,
+  isForCompiler,
+  providePackages,
+  readyCompiler,
+} from "../kernel/plugins/import-plugin.ts";
 import { runCall } from "../kernel/plugins/run-call.ts";
 import { emitStarted, exitCode } from "../kernel/program/command-line.ts";
 import { readAllStdin, readAttachment } from "../kernel/program/read-input.ts";
@@ -15,16 +29,21 @@ import { fault, usage } from "../kernel/text/faults.ts";
 import { parametersOf, toJsonSchema } from "../kernel/text/json-schema.ts";
 import { readJson } from "./answer.ts";
 
-/** What scripts and programs get: `import { zz } from "zz"`. With `zz --run` it has the settings and permissions of the flags; a program of
- * your own gets those of an empty command line, and nothing can be asked. */
+/**
+ * What scripts and programs get: `import { zz } from "zz"`. With `zz --run` it has the settings and
+ * permissions of the flags; a program of your own gets those of an empty command line, and nothing
+ * can be asked.
+ */
 export interface Script {
   readonly args: readonly string[]; // the words after the script
   stdin(): Promise<string>; // all of it; empty at a terminal
-  ask<const S extends Schema>(text: string, how: How<S> & { schema: S }): Promise<Infer<S>>; // a single turn
+  // a single turn
+  ask<const S extends Schema>(text: string, how: How<S> & { schema: S }): Promise<Infer<S>>;
   ask(text: string, how?: How): Promise<string>;
   chat(how?: How): Promise<Talk>; // several turns
   call(tool: string, args?: object): Promise<Result>; // through the same gate as a model's calls
-  each: typeof eachOf; // what `ask` makes of each item, in their order; `jobs` at a time, 4 if it does not say
+  // what `ask` makes of each item, in their order; `jobs` at a time, 4 if it does not say
+  each: typeof eachOf;
 }
 export interface Talk {
   readonly id: string | null;
@@ -42,19 +61,24 @@ export interface How<S extends Schema = Schema> {
   signal?: AbortSignal;
 }
 
-/** Asks about each item, so many at a time. The first that throws ends it, once those under way are done. */
+/**
+ * Asks about each item, so many at a time. The first that throws ends it, once those under way are
+ * done.
+ */
 export async function eachOf<T, R>(
   items: Iterable<T> | AsyncIterable<T>,
   ask: (item: T, index: number) => Promise<R> | R,
   { jobs = 4 }: { jobs?: number } = {},
 ): Promise<R[]> {
-  if (!(Number.isInteger(jobs) && jobs > 0)) throw usage(`Cannot run ${jobs} jobs: it takes a whole number from 1.`);
+  if (!(Number.isInteger(jobs) && jobs > 0))
+    throw usage(`Cannot run ${jobs} jobs: it takes a whole number from 1.`);
   const results: R[] = [];
   const isAsync = Symbol.asyncIterator in items;
   const source = isAsync ? items[Symbol.asyncIterator]() : items[Symbol.iterator]();
   let [count, isOver] = [0, false];
   let turn: Promise<unknown> = Promise.resolve(); // items are taken one after the other
-  const take = () => (turn = turn.catch(() => {}).then(() => source.next())) as Promise<IteratorResult<T>>;
+  const take = () =>
+    (turn = turn.catch(() => {}).then(() => source.next())) as Promise<IteratorResult<T>>;
   const work = async () => {
     while (!isOver) {
       const { done, value } = await take();
@@ -112,18 +136,22 @@ export function openScript(core: Core, args: string[], story: Story): OpenScript
     chat: async (how = {}) => (await open(script, how)).talk,
     async call(name, given = {}) {
       assertOpen(script, `call '${name}'`);
-      if (!core.tools.has(name)) throw usage(`Cannot call '${name}': ${unknown("tool", name, core.tools.keys())}`);
+      if (!core.tools.has(name))
+        throw usage(`Cannot call '${name}': ${unknown("tool", name, core.tools.keys())}`);
       const chat = trackChat(script, openChat(core, NO_MODEL_ID));
       const call = { id: newId("call_"), name, args: given as Record<string, unknown> };
       const place = { core, chat, ctx: createCtx(core, chat) };
-      const result = await whileBusy(script, () => runCall(place, call)).finally(() => close(script, chat));
+      const result = await whileBusy(script, () => runCall(place, call)).finally(() =>
+        close(script, chat),
+      );
       if (result.refused) script.code ||= 4;
       return result;
     },
     end() {
       script.ended = true;
       for (const chat of script.chats) close(script, chat);
-      return process.exitCode === undefined ? script.code : Number(process.exitCode); // the script's own exit code wins
+      // the script's own exit code wins
+      return process.exitCode === undefined ? script.code : Number(process.exitCode);
     },
     stop(exit) {
       for (const chat of script.chats) chat.stop.abort();
@@ -173,7 +201,9 @@ async function open(script: Running, how: How): Promise<{ talk: Talk; chat: Live
     },
     ask(text: string, more: How = {}) {
       assertOpen(script, "ask");
-      const answered = last.then(() => whileBusy(script, () => answer(script, own, chat, text, { ...how, ...more })));
+      const answered = last.then(() =>
+        whileBusy(script, () => answer(script, own, chat, text, { ...how, ...more })),
+      );
       last = answered.catch(() => {});
       return answered;
     },
@@ -181,11 +211,19 @@ async function open(script: Running, how: How): Promise<{ talk: Talk; chat: Live
   return { talk, chat };
 }
 
-async function answer(script: Running, own: Core, chat: LiveChat, text: string, how: How): Promise<any> {
+async function answer(
+  script: Running,
+  own: Core,
+  chat: LiveChat,
+  text: string,
+  how: How,
+): Promise<any> {
   const { schema, files = [], images = [], signal } = how;
   if (typeof text !== "string") throw usage("Cannot ask: what is asked must be a text.");
   signal?.throwIfAborted();
-  for (const { text = [], image = [] } of await Promise.all(files.map((name) => readAttachment(name, own.io.cwd()))))
+  for (const { text = [], image = [] } of await Promise.all(
+    files.map((name) => readAttachment(name, own.io.cwd())),
+  ))
     for (const one of [text, image].flat()) chat.attach(one);
   images.forEach(chat.attach);
   const abort = () => chat.stop.abort(signal!.reason);
@@ -200,7 +238,10 @@ async function answer(script: Running, own: Core, chat: LiveChat, text: string, 
       if (!schema) return answered.text;
       const { value, wrong } = await readJson(answered.text, schema);
       if (!wrong) return value;
-      if (!left) throw fault(`The answer does not fit the schema: ${wrong}. Ask for less, or another model.`);
+      if (!left)
+        throw fault(
+          `The answer does not fit the schema: ${wrong}. Ask for less, or another model.`,
+        );
       words = `That does not fit: ${wrong}. ${JSON_ALONE}`;
     }
   } finally {
@@ -208,12 +249,22 @@ async function answer(script: Running, own: Core, chat: LiveChat, text: string, 
   }
 }
 
-const JSON_ALONE = "Answer with JSON alone, without a word or a fence around it, that fits this JSON Schema:";
+const JSON_ALONE =
+  "Answer with JSON alone, without a word or a fence around it, that fits this JSON Schema:";
 
-/** ctx.answer(): one turn in a new conversation. Nobody is asked whether to try again or to go on. */
-export async function answerApart(core: Core, story: Story, question: Question): Promise<Answer & { exit: number }> {
+/**
+ * ctx.answer(): one turn in a new conversation. Nobody is asked whether to try again or to go on.
+ */
+export async function answerApart(
+  core: Core,
+  story: Story,
+  question: Question,
+): Promise<Answer & { exit: number }> {
   const { text, images = [], model, tools, save, signal } = question;
-  const own = coreWithOptions(core, { ...(model && { model }), ...(tools !== undefined && { tools }) });
+  const own = coreWithOptions(core, {
+    ...(model && { model }),
+    ...(tools !== undefined && { tools }),
+  });
   if (save !== undefined) own.options.save = save;
   delete own.tryAgain;
   delete own.goOn;
@@ -240,7 +291,9 @@ function coreWithOptions(core: Core, { model, system, tools }: How): Core {
   const given = wanted.filter((tool) => typeof tool !== "string");
   for (const { name, run } of given)
     if (!IDENTIFIER.test(name ?? "") || typeof run !== "function")
-      throw usage(`Cannot offer '${name}': a tool has a 'name' of letters, digits, _ and -, and a function 'run'.`);
+      throw usage(
+        `Cannot offer '${name}': a tool has a 'name' of letters, digits, _ and -, and a function 'run'.`,
+      );
   const names = wanted.map((tool) => (typeof tool === "string" ? tool : tool.name));
   const own: Core = {
     ...core,
@@ -252,14 +305,31 @@ function coreWithOptions(core: Core, { model, system, tools }: How): Core {
       ...(system !== undefined && { system }),
       ...(tools !== undefined && { tools: names.length ? names : (false as const) }),
     },
-    tools: new Map([...core.tools, ...given.map((tool) => [tool.name, { owner: "", value: tool }] as const)]),
-    schemas: new Map([...core.schemas, ...given.map((tool) => [tool.name, parametersOf(tool)] as const)]),
+    tools: new Map([
+      ...core.tools,
+      ...given.map((tool) => [tool.name, { owner: "", value: tool }] as const),
+    ]),
+    schemas: new Map([
+      ...core.schemas,
+      ...given.map((tool) => [tool.name, parametersOf(tool)] as const),
+    ]),
   };
-  for (const name of names) if (!own.tools.has(name)) throw usage(`Cannot offer '${name}': ${unknown("tool", name, own.tools.keys())}`);
-  const said = system === undefined ? [] : [{ owner: "", value: { name: "system", slot: "identity" as const, text: system } }];
-  const kept = core.layers.filter(({ owner, value }) => system === undefined || owner || value.slot !== "identity");
+  for (const name of names)
+    if (!own.tools.has(name))
+      throw usage(`Cannot offer '${name}': ${unknown("tool", name, own.tools.keys())}`);
+  const said =
+    system === undefined
+      ? []
+      : [{ owner: "", value: { name: "system", slot: "identity" as const, text: system } }];
+  const kept = core.layers.filter(
+    ({ owner, value }) => system === undefined || owner || value.slot !== "identity",
+  );
   own.layers = [...said, ...kept];
-  const shared = { get: () => core.asking, set: (asking: Core["asking"]) => void (core.asking = asking), enumerable: true };
+  const shared = {
+    get: () => core.asking,
+    set: (asking: Core["asking"]) => void (core.asking = asking),
+    enumerable: true,
+  };
   return Object.defineProperty(own, "asking", shared); // one question at a time, from all of them
 }
 
@@ -282,7 +352,12 @@ export async function importScript(file: string): Promise<void> {
 /** Nothing is left to do, yet something is awaited: Node would end with a stack trace. */
 async function settled(imported: Promise<unknown>): Promise<void> {
   const { promise: idle, reject } = Promise.withResolvers<never>();
-  const stuck = () => reject(fault("The script waits for something that can no longer happen: a promise in it is never settled."));
+  const stuck = () =>
+    reject(
+      fault(
+        "The script waits for something that can no longer happen: a promise in it is never settled.",
+      ),
+    );
   process.once("beforeExit", stuck);
   await Promise.race([imported, idle]).finally(() => process.off("beforeExit", stuck));
 }

@@ -1,4 +1,5 @@
-// What zz's own plugins offer one another, by `zz.service()` and `ctx.service()`: types alone. A plugin of yours adds its own:
+// What zz's own plugins offer one another, by `zz.service()` and `ctx.service()`: types alone. A
+// plugin of yours adds its own:
 // declare module "zz" { interface Services { lamp: { on(): void } } }
 import type { Ctx } from "../kernel/contract.ts";
 
@@ -13,12 +14,26 @@ declare module "../kernel/contract.ts" {
 /** Starts programs that the person need not be asked about, since they can do no harm there. */
 export interface Sandbox {
   name(ctx: Ctx): Promise<string | undefined>; // "bubblewrap"; undefined: none works here
-  /** For one that stays: the project is read-only unless `write` names it, and only these hosts ("*": all) can be reached. */
-  start(argv: string[], limits: { hosts?: string[]; write?: string[] }, ctx: Ctx): Promise<SandboxedProgram | undefined>;
+  /**
+   * For one that stays: the project is read-only unless `write` names it, and only these hosts
+   * ("*": all) can be reached.
+   */
+  start(
+    argv: string[],
+    limits: { hosts?: string[]; write?: string[] },
+    ctx: Ctx,
+  ): Promise<SandboxedProgram | undefined>;
   /** For one that only reads: it sees the project and these folders, and nothing beside them. */
   startReader(argv: string[], folders: string[], ctx: Ctx): Promise<SandboxedProgram | undefined>;
-  /** For one that decodes strangers' bytes: it reads these and the system's libraries, writes nothing and reaches nobody. */
-  startDecoder(argv: string[], files: string[], ctx: Pick<Ctx, "programs">): Promise<SandboxedDecoder | undefined>;
+  /**
+   * For one that decodes strangers' bytes: it reads these and the system's libraries, writes
+   * nothing and reaches nobody.
+   */
+  startDecoder(
+    argv: string[],
+    files: string[],
+    ctx: Pick<Ctx, "programs">,
+  ): Promise<SandboxedDecoder | undefined>;
 }
 /** How a program is started in the sandbox; `undefined` stands for no sandbox. */
 export interface SandboxedProgram {
@@ -28,9 +43,13 @@ export interface SandboxedProgram {
   failedLookups?(): string[]; // hosts that it looked up in vain
   close(): void;
 }
-export type SandboxedDecoder = { argv: string[]; third?: Uint8Array }; // third: what is written to its file 3
+// third: what is written to its file 3
+export type SandboxedDecoder = { argv: string[]; third?: Uint8Array };
 
-/** Adds MCP servers for this conversation, such as an editor's, described as in the settings; each is treated like one of a project. */
+/**
+ * Adds MCP servers for this conversation, such as an editor's, described as in the settings; each
+ * is treated like one of a project.
+ */
 export interface McpServers {
   add(servers: Record<string, object>, ctx: Ctx): Promise<void>;
 }
@@ -42,7 +61,8 @@ export interface LanguageServers {
 /** It is asked again where the server fails, so it must not change anything. */
 export interface LanguageQuestion {
   file: string; // whose server is asked; relative, like all paths
-  stamps: ReadonlyMap<string, string>; // of all files that a server may have read: changed ones are told
+  // of all files that a server may have read: changed ones are told
+  stamps: ReadonlyMap<string, string>;
   textOf(file: string): Promise<string>;
   ask(server: LanguageServer): Promise<void>;
 }

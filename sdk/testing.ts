@@ -1,4 +1,5 @@
-// The test kit, `import { harness } from "zz/test"`: a plugin with the real loader, gate, files and turn loop, a scripted model, a
+// The test kit, `import { harness } from "zz/test"`: a plugin with the real loader, gate, files and
+// turn loop, a scripted model, a
 // temporary project, and a person who answers as told.
 import fs from "node:fs";
 import os from "node:os";
@@ -39,22 +40,32 @@ import { PATIENT } from "./clock.ts";
 export { type StandingClock, standingClock } from "./clock.ts";
 
 /** What is tested, and in which surroundings. */
-export interface Setup extends Pick<Options, "settings" | "allow" | "deny" | "tools" | "rounds" | "system" | "debug"> {
-  plugins?: (string | URL | Plugin<any> | Inline)[]; // files or folders, by path or file: URL, or functions
+export interface Setup
+  extends Pick<Options, "settings" | "allow" | "deny" | "tools" | "rounds" | "system" | "debug"> {
+  // files or folders, by path or file: URL, or functions
+  plugins?: (string | URL | Plugin<any> | Inline)[];
   files?: Record<string, string | Uint8Array>; // the project's
   home?: Record<string, string | Uint8Array>; // the home's
-  script?: Step[]; // the model: each request takes the next step; the last one stays. Without one, it answers "ok"
-  cassette?: string | URL; // recorded by --record: every request is answered from it, and zz's own plugins are loaded
+  // the model: each request takes the next step; the last one stays. Without one, it answers "ok"
+  script?: Step[];
+  // recorded by --record: every request is answered from it, and zz's own plugins are loaded
+  cassette?: string | URL;
   model?: string; // provider/model, instead of the script: as when the cassette was recorded
-  answer?: "yes" | "no" | "nobody" | Ask; // what the person says to keys, "no" by default; to a line, only a function says something
+  // what the person says to keys, "no" by default; to a line, only a function says something
+  answer?: "yes" | "no" | "nobody" | Ask;
   own?: boolean; // zz's own plugins too, with their tools and commands: /undo, /help …
   live?: boolean; // as if at a terminal
-  clock?: Clock; // standingClock(), which the test moves; by default the machine's, on which limits of 5 s and more end nothing
+  // standingClock(), which the test moves; by default the machine's, on which limits of 5 s and
+  // more end nothing
+  clock?: Clock;
 }
 /** A plugin without a file: what its file would export. */
 export type Inline = { name?: string; default: Plugin<any>; defaults?: object; settings?: object };
 
-/** The model's next step. If the last step is a call, it is made once a turn, and its result is the answer. */
+/**
+ * The model's next step. If the last step is a call, it is made once a turn, and its result is the
+ * answer.
+ */
 export type Step = string | Move | ((request: ChatRequest) => Awaitable<string | Move>);
 export interface Move {
   text?: string;
@@ -68,7 +79,9 @@ export interface Move {
 }
 export type Asked = [tool: string, args?: unknown];
 
-/** What a line led to: the answer, the results of the model's calls, and what the person was told. */
+/**
+ * What a line led to: the answer, the results of the model's calls, and what the person was told.
+ */
 export type Said = Answer & { results: Result[]; notes: string[] };
 export type Happened = { [K in keyof Events]: { type: K } & Events[K] }[keyof Events];
 
@@ -100,7 +113,8 @@ const RECORDED = EVENTS.filter((event) => event !== "received");
 const INLINE = Symbol.for("zz.inline"); // where a function's file finds the function
 
 /** The state of a harness: folders, recordings, and the current instance. */
-interface Kit extends Pick<Harness, "root" | "home" | "requests" | "questions" | "notes" | "events"> {
+interface Kit
+  extends Pick<Harness, "root" | "home" | "requests" | "questions" | "notes" | "events"> {
   setup: Setup;
   base: string; // around the project and the home
   inline: Map<string, Inline>; // by the file that represents it
@@ -112,8 +126,14 @@ interface Kit extends Pick<Harness, "root" | "home" | "requests" | "questions" |
   underWay: Promise<unknown>;
 }
 
-/** Gives a test its zz. With the test's context, or with `await using`, it is closed when the test ends. */
-export async function harness(setup: Setup = {}, test?: { after(done: () => Promise<void>): void }): Promise<Harness> {
+/**
+ * Gives a test its zz. With the test's context, or with `await using`, it is closed when the test
+ * ends.
+ */
+export async function harness(
+  setup: Setup = {},
+  test?: { after(done: () => Promise<void>): void },
+): Promise<Harness> {
   const kit = newKit(setup);
   const { root, home, requests, questions, notes, events, files } = kit;
   const now = () => createCtx(kit.core, kit.chat);
@@ -121,7 +141,8 @@ export async function harness(setup: Setup = {}, test?: { after(done: () => Prom
   try {
     for (const [folder, given] of [[root, setup.files] as const, [home, setup.home] as const]) {
       fs.mkdirSync(folder);
-      for (const [name, content] of Object.entries(given ?? {})) put(path.join(folder, name), content);
+      for (const [name, content] of Object.entries(given ?? {}))
+        put(path.join(folder, name), content);
     }
     await start(kit);
   } catch (error) {
@@ -141,13 +162,18 @@ export async function harness(setup: Setup = {}, test?: { after(done: () => Prom
     ask: (line) => ask(kit, line),
     command: async (line) => (await ask(kit, line.replace(/^\/?/, "/"))).notes,
     call: (tool, args = {}) => now().call(tool, args),
-    read: (name) => (fs.existsSync(path.join(root, name)) ? fs.readFileSync(path.join(root, name), "utf8") : undefined),
+    read: (name) =>
+      fs.existsSync(path.join(root, name))
+        ? fs.readFileSync(path.join(root, name), "utf8")
+        : undefined,
     write: (name, content) => put(path.join(root, name), content),
     reload: async () => now().plugins.refresh(),
     restart: () => restart(kit),
     stop: () => kit.chat.stop.abort(),
     get plugin() {
-      return now().about.plugins.find(({ file }) => file === files[0] || file.startsWith(files[0] + path.sep))!;
+      return now().about.plugins.find(
+        ({ file }) => file === files[0] || file.startsWith(files[0] + path.sep),
+      )!;
     },
     get chat() {
       return kit.chat;
@@ -184,10 +210,16 @@ function newKit(setup: Setup): Kit {
 }
 
 /** The file of a plugin. A function gets one, so that it is loaded like any other. */
-function fileOf(given: NonNullable<Setup["plugins"]>[number], i: number, base: string, inline: Kit["inline"]): string {
+function fileOf(
+  given: NonNullable<Setup["plugins"]>[number],
+  i: number,
+  base: string,
+  inline: Kit["inline"],
+): string {
   if (given instanceof URL || /^file:/.test(String(given))) return fileURLToPath(given as URL);
   if (typeof given === "string") return path.resolve(given);
-  const exports: Inline = typeof given === "function" ? { name: given.name, default: given } : given;
+  const exports: Inline =
+    typeof given === "function" ? { name: given.name, default: given } : given;
   const name = exports.name && exports.name !== "default" ? exports.name : `inline${i || ""}`;
   const file = path.join(base, `${name}.mjs`);
   inline.set(file, exports);
@@ -197,7 +229,15 @@ function fileOf(given: NonNullable<Setup["plugins"]>[number], i: number, base: s
 /** As a process does it. */
 async function start(kit: Kit, session?: string): Promise<void> {
   const { setup, root, home, inline, files, requests, notes, events, provider } = kit;
-  const { settings = {}, cassette, own = cassette !== undefined, live = false, answer = "no", model = MODEL, clock = PATIENT } = setup;
+  const {
+    settings = {},
+    cassette,
+    own = cassette !== undefined,
+    live = false,
+    answer = "no",
+    model = MODEL,
+    clock = PATIENT,
+  } = setup;
   for (const [file, exports] of inline) lend(file, exports);
   const { allow, deny, tools, rounds, system, debug } = setup;
   const core = await createZz({
@@ -218,25 +258,44 @@ async function start(kit: Kit, session?: string): Promise<void> {
   const failures = core.plugins.flatMap(({ failure }) => failure ?? []);
   if (failures.length) throw fault(failures.join("\n"));
   core.providers.set("script", { owner: "test", value: provider });
-  for (const event of RECORDED) observeEvent(core, event, (fact) => void events.push({ type: event, ...fact } as Happened));
-  if (model !== MODEL) observeEvent(core, "requested", (request) => void requests.push(structuredClone({ ...request, endpoint: {} })));
+  for (const event of RECORDED)
+    observeEvent(core, event, (fact) => void events.push({ type: event, ...fact } as Happened));
+  if (model !== MODEL)
+    observeEvent(
+      core,
+      "requested",
+      (request) => void requests.push(structuredClone({ ...request, endpoint: {} })),
+    );
   observeEvent(core, "noted", ({ text }) => void notes.push(text));
   if (answer !== "nobody") Object.assign(core, person(kit, answer));
   if (cassette !== undefined) await replay(core, cassette);
-  const chat = openChat(core, model, session ? openSession(placeOf(core), session, (text) => notes.push(text)) : undefined);
+  const chat = openChat(
+    core,
+    model,
+    session ? openSession(placeOf(core), session, (text) => notes.push(text)) : undefined,
+  );
   kit.chat = chat;
   await emit(core, "started", { session: chat.id, model, root, live, stays: live });
 }
 
 /** As the flag does it. */
 async function replay(core: Core, cassette: string | URL): Promise<void> {
-  const file = cassette instanceof URL || /^file:/.test(cassette) ? fileURLToPath(cassette) : path.resolve(cassette);
+  const file =
+    cassette instanceof URL || /^file:/.test(cassette)
+      ? fileURLToPath(cassette)
+      : path.resolve(cassette);
   const flag = core.flags.get("replay")?.value;
-  if (!flag?.set) throw fault(`Cannot replay '${file}': the plugin that does it is not there. Leave out own: false and "disabled".`);
+  if (!flag?.set)
+    throw fault(
+      `Cannot replay '${file}': the plugin that does it is not there. Leave out own: false and "disabled".`,
+    );
   await flag.set(file, core.ctx());
 }
 
-/** A person who answers as told: with a key, a line (hidden ones too), or the name of a choice; "yes" takes the first. */
+/**
+ * A person who answers as told: with a key, a line (hidden ones too), or the name of a choice;
+ * "yes" takes the first.
+ */
 function person(kit: Kit, answer: "yes" | "no" | Ask): Pick<Core, "ask" | "secret" | "pick"> {
   const reply = (question: string, keys?: string) => {
     if (typeof answer === "function") return answer(question, keys);
@@ -245,7 +304,9 @@ function person(kit: Kit, answer: "yes" | "no" | Ask): Pick<Core, "ask" | "secre
   const asked = async (question: string, keys?: string) => {
     kit.questions.push(question);
     await emit(kit.core, "asked", { question });
-    return Promise.resolve(reply(question, keys)).finally(() => emit(kit.core, "resumed", { ms: 0 }));
+    return Promise.resolve(reply(question, keys)).finally(() =>
+      emit(kit.core, "resumed", { ms: 0 }),
+    );
   };
   return {
     async ask(question, keys) {
@@ -270,16 +331,23 @@ async function ask(kit: Kit, line: string): Promise<Said> {
   kit.underWay = done.catch(() => {});
   const answer = await done;
   const since = events.slice(from);
-  const results = new Map(since.flatMap((fact) => (fact.type === "called" ? [[fact.call.id, fact.result] as const] : [])));
+  const results = new Map(
+    since.flatMap((fact) => (fact.type === "called" ? [[fact.call.id, fact.result] as const] : [])),
+  );
   const calls = since.flatMap((fact) => (fact.type === "planned" ? fact.calls : []));
-  return { ...answer, results: calls.flatMap(({ id }) => results.get(id) ?? []), notes: notes.slice(told) };
+  return {
+    ...answer,
+    results: calls.flatMap(({ id }) => results.get(id) ?? []),
+    notes: notes.slice(told),
+  };
 }
 
 /** Does what zz does with a typed line. */
 async function obeyLine({ core, chat }: Kit, typed: string): Promise<Answer> {
   const place = { core, chat, ctx: createCtx(core, chat) };
   const answered = obey(place, typed).finally(() => {
-    if (chat.stop.signal.aborted) chat.stop = new AbortController(); // a command was stopped, not a turn
+    // a command was stopped, not a turn
+    if (chat.stop.signal.aborted) chat.stop = new AbortController();
   });
   return (await answered) ?? { ...NOTHING, session: chat.id };
 }
@@ -328,7 +396,10 @@ const lent = (): Map<string, Inline> => ((globalThis as any)[INLINE] ??= new Map
 function lend(file: string, exports: Inline): void {
   lent().set(file, exports);
   const own = `globalThis[Symbol.for("zz.inline")].get(${JSON.stringify(file)})`;
-  put(file, `export const { default: plugin, defaults, settings } = ${own};\nexport default plugin;\n`);
+  put(
+    file,
+    `export const { default: plugin, defaults, settings } = ${own};\nexport default plugin;\n`,
+  );
 }
 
 /** A model that follows the script. */
@@ -342,17 +413,24 @@ function scripted(script: Step[], requests: ChatRequest[]): Provider {
     const step = script[Math.min(taken++, script.length - 1)] ?? "ok";
     const move = typeof step === "function" ? await step(requests.at(-1)!) : step;
     const { text, thinking, call, calls: more = [], finish, usage, fail, status } = asMove(move);
-    if (fail !== undefined) throw fault(fail, { ...(status && { status }), transient: (status ?? 0) >= 500 || status === 429, after: 0 });
+    if (fail !== undefined)
+      throw fault(fail, {
+        ...(status && { status }),
+        transient: (status ?? 0) >= 500 || status === 429,
+        after: 0,
+      });
     const asked = [...(call ? [call] : []), ...more];
     const last = request.messages.at(-1);
     const spent = again && typeof step !== "function" && asked.length > 0 && last?.role === "tool";
     if (thinking) yield { thinking };
     if (spent) yield { text: last.text };
     else if (text) yield { text };
-    if (!spent) for (const [name, args = {}] of asked) yield { call: { id: `call_${++calls}`, name, args } };
+    if (!spent)
+      for (const [name, args = {}] of asked) yield { call: { id: `call_${++calls}`, name, args } };
     if (usage) yield { usage };
     yield { finish: finish ?? (asked.length && !spent ? "calls" : "stop") };
   }
 }
 
-const asMove = (given: string | Move): Move => (typeof given === "string" ? { text: given } : given);
+const asMove = (given: string | Move): Move =>
+  typeof given === "string" ? { text: given } : given;

@@ -3,49 +3,95 @@ import type { PluginIo } from "../kernel/contract.ts";
 import { CHARS_PER_TOKEN, plural } from "../kernel/text/words.ts";
 import type { DecodeContext, Decoding } from "./decode.ts";
 
-export { deltasOf, type EventPiece, eventPieces } from "../kernel/conversation/server-sent-events.ts";
+export {
+  deltasOf,
+  type EventPiece,
+  eventPieces,
+} from "../kernel/conversation/server-sent-events.ts";
 export { runsByItself } from "../kernel/gate/sensitive-paths.ts";
 export { acquireLock, updatePrivateFile } from "../kernel/system/locks.ts";
 export { removeTree, temporaryFolder } from "../kernel/system/temporary-files.ts";
 export { nearest, unknown } from "../kernel/text/did-you-mean.ts";
-/** `import { plural, clip } from "zz/text"`: functions that zz itself uses, for plugins. They need only Node, and string-width for
- * terminals. */
+/**
+ * `import { plural, clip } from "zz/text"`: functions that zz itself uses, for plugins. They need
+ * only Node, and string-width for terminals.
+ */
 export { codeOf, errnoSentence, fault, sentenceOf, usage } from "../kernel/text/faults.ts";
 export { joinHalves } from "../kernel/text/join-continuation.ts";
 export { wrongInSchema } from "../kernel/text/json-schema.ts";
 export { fitsStars } from "../kernel/text/name-patterns.ts";
-export { entriesOf, isInside, repositoryTop, stampOf, textOf } from "../kernel/text/read-quietly.ts";
+export {
+  entriesOf,
+  isInside,
+  repositoryTop,
+  stampOf,
+  textOf,
+} from "../kernel/text/read-quietly.ts";
 export { clean, cleanRendered, visible } from "../kernel/text/show-safely.ts";
-export { byName, CHARS_PER_TOKEN, compare, jsonOrText, partsOf, plural, shorten, sumUsage, tryTo, wordsOf } from "../kernel/text/words.ts";
+export {
+  byName,
+  CHARS_PER_TOKEN,
+  compare,
+  jsonOrText,
+  partsOf,
+  plural,
+  shorten,
+  sumUsage,
+  tryTo,
+  wordsOf,
+} from "../kernel/text/words.ts";
 export { addressesOf, isNamed, isPlainlyLocal, lookupAmong, whyNotPublic } from "./address.ts";
 export { codeBlocks, readJson } from "./answer.ts";
 export type { Decoded, Decoding, Job } from "./decode.ts";
 export { makeFolder, writeWhole } from "./files.ts";
-export { MAX_MEDIA_BYTES, type Media, type MediaFile, mediaIn, mediaOf, readMedia } from "./media.ts";
+export {
+  MAX_MEDIA_BYTES,
+  type Media,
+  type MediaFile,
+  mediaIn,
+  mediaOf,
+  readMedia,
+} from "./media.ts";
 export { type Picker, type PickerRow, pickRow } from "./picker.ts";
 export { keptVariables, MIN_VALUE_CHARS, withoutValues } from "./variables.ts";
 export { clip, ERASE_BELOW, rewrapsLines, terminalColumns, width, wrap } from "./width.ts";
 
-/** What a job in a process of its own makes of strangers' bytes. Throws why it cannot, as what follows "Cannot read 'x': ". */
-export const decode = async <Value>(decoding: Decoding, ctx: DecodeContext): Promise<{ value: Value; bytes: Buffer[] }> =>
+/**
+ * What a job in a process of its own makes of strangers' bytes. Throws why it cannot, as what
+ * follows "Cannot read 'x': ".
+ */
+export const decode = async <Value>(
+  decoding: Decoding,
+  ctx: DecodeContext,
+): Promise<{ value: Value; bytes: Buffer[] }> =>
   (await import("./decode.ts")).decode<Value>(decoding, ctx);
 
 /** How a picker of @inquirer/prompts tells its keys: Escape leaves each of zz's. */
 export const pickerTheme = {
-  style: { keysHelpTip: (keys: [string, string][]) => [...keys, ["esc", "leave"]].map((key) => key.join(" ")).join(" · ") },
+  style: {
+    keysHelpTip: (keys: [string, string][]) =>
+      [...keys, ["esc", "leave"]].map((key) => key.join(" ")).join(" · "),
+  },
 };
 
-/** A terminal as a picker gets it: the streams of the terminal outlive the picker, which ends its output. */
+/**
+ * A terminal as a picker gets it: the streams of the terminal outlive the picker, which ends its
+ * output.
+ */
 export const pickerStreams = (input: NodeJS.ReadableStream, output: NodeJS.WritableStream) => ({
   input,
   output: Object.create(output, { end: { value: () => {} } }) as NodeJS.WritableStream,
 });
 
 /** Where a picker is shown; it erases itself if the person leaves it. One for each. */
-export function pickerContext(signal?: AbortSignal, { stdin, stderr }: Pick<PluginIo, "stdin" | "stderr"> = process) {
+export function pickerContext(
+  signal?: AbortSignal,
+  { stdin, stderr }: Pick<PluginIo, "stdin" | "stderr"> = process,
+) {
   let hasLeft = false;
   const see = (_: unknown, key?: { name?: string; ctrl?: boolean }) =>
-    void (hasLeft = key?.name === "escape" || (key?.ctrl === true && /^[cd]$/.test(key.name ?? "")));
+    void (hasLeft =
+      key?.name === "escape" || (key?.ctrl === true && /^[cd]$/.test(key.name ?? "")));
   stdin.on("keypress", see);
   return {
     ...pickerStreams(stdin, stderr),
@@ -57,7 +103,10 @@ export function pickerContext(signal?: AbortSignal, { stdin, stderr }: Pick<Plug
   };
 }
 
-/** A question of zz without the frame around it and without the keys and flags that answer it: for programs that have buttons. */
+/**
+ * A question of zz without the frame around it and without the keys and flags that answer it: for
+ * programs that have buttons.
+ */
 export const withoutFrame = (question: string): string =>
   question
     .split("\n")
@@ -69,17 +118,24 @@ export const withoutFrame = (question: string): string =>
 export const oneLine = (text: string): string => text.replace(/\s+/g, " ").trim();
 
 /** `12,345`. toLocaleString() gives the same, after 10 ms of loading what it knows of languages. */
-export const thousands = (count: number): string => String(count).replace(/(?<=^-?\d+)(?=(\d{3})+$)/g, ",");
+export const thousands = (count: number): string =>
+  String(count).replace(/(?<=^-?\d+)(?=(\d{3})+$)/g, ",");
 
 /** The approximate number of tokens in a text. */
 export const tokensOf = (text: string): number => Math.ceil(text.length / CHARS_PER_TOKEN);
 
-/** A note on files whose names are not UTF-8: in a list some bytes of such a name are replaced, so that what it shows
- * is not the name of a file. */
+/**
+ * A note on files whose names are not UTF-8: in a list some bytes of such a name are replaced, so
+ * that what it shows is not the name of a file.
+ */
 export function notUtf8(root: string, names: readonly string[], became: string): string[] {
   const { lstatSync } = process.getBuiltinModule("node:fs");
-  const lost = names.filter((name) => name.includes("\ufffd") && !lstatSync(`${root}/${name}`, { throwIfNoEntry: false }));
+  const lost = names.filter(
+    (name) => name.includes("\ufffd") && !lstatSync(`${root}/${name}`, { throwIfNoEntry: false }),
+  );
   return lost.length
-    ? [`[${plural(lost.length, "file")} ${became}, for ${lost.length === 1 ? "its name is" : "their names are"} not UTF-8]`]
+    ? [
+        `[${plural(lost.length, "file")} ${became}, for ${lost.length === 1 ? "its name is" : "their names are"} not UTF-8]`,
+      ]
     : [];
 }

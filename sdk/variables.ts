@@ -10,7 +10,9 @@ export function keptVariables(home: string): Record<string, string> {
   if (!statSync(file, { throwIfNoEntry: false })?.isFile()) return {};
   try {
     const kept = Object.entries(JSON.parse(readFileSync(file, "utf8")) as object);
-    return Object.fromEntries(kept.filter(([name, value]) => /^[A-Za-z_]\w*$/.test(name) && typeof value === "string"));
+    return Object.fromEntries(
+      kept.filter(([name, value]) => /^[A-Za-z_]\w*$/.test(name) && typeof value === "string"),
+    );
   } catch {
     throw new Error(`Cannot use '${file}': it is not readable as JSON. Fix it, or move it away.`);
   }
@@ -20,5 +22,8 @@ export function keptVariables(home: string): Record<string, string> {
 export function withoutValues(text: string, own: Record<string, string>): string {
   const long = Object.entries(own).filter(([, value]) => value.length >= MIN_VALUE_CHARS);
   const first = long.sort(([, one], [, two]) => two.length - one.length);
-  return first.reduce((shown, [name, value]) => shown.replaceAll(value, () => `[value of ${name}]`), text);
+  return first.reduce(
+    (shown, [name, value]) => shown.replaceAll(value, () => `[value of ${name}]`),
+    text,
+  );
 }

@@ -3,7 +3,12 @@ import { isUtf8 } from "node:buffer";
 import path from "node:path";
 import type { Changed } from "../contract.ts";
 import { saveChangeEntry, saveEntry, saveFault } from "../conversation/chat.ts";
-import { type Change, type Content, isChange, sessionsFolder } from "../conversation/session-files.ts";
+import {
+  type Change,
+  type Content,
+  isChange,
+  sessionsFolder,
+} from "../conversation/session-files.ts";
 import { placeOf } from "../conversation/session-store.ts";
 import type { LiveChat, TurnContext } from "../instance.ts";
 import {
@@ -25,21 +30,34 @@ import { filesOf, goneIn, keepMoves, type Moves, markMoves, move } from "./folde
 /** Removes the folders around these files that one of the changes created, once they are empty. */
 export function removeCreatedFolders(changes: Change[], files: string[]): void {
   const made = new Set(changes.flatMap((change) => change.made));
-  removeEmptyFolders([...made].filter((folder) => files.some((file) => isInside(folder, file))).sort());
+  removeEmptyFolders(
+    [...made].filter((folder) => files.some((file) => isInside(folder, file))).sort(),
+  );
 }
 
 /** As text where that is shorter: JSON spells out each NUL. */
 const toContent = (bytes: Buffer): Content =>
-  isUtf8(bytes) && !bytes.includes(0) ? { text: bytes.toString("utf8") } : { base64: bytes.toString("base64") };
-const fromContent = (content: Content): Buffer => ("text" in content ? Buffer.from(content.text) : Buffer.from(content.base64, "base64"));
+  isUtf8(bytes) && !bytes.includes(0)
+    ? { text: bytes.toString("utf8") }
+    : { base64: bytes.toString("base64") };
+const fromContent = (content: Content): Buffer =>
+  "text" in content ? Buffer.from(content.text) : Buffer.from(content.base64, "base64");
 
 const MAX_DELTA_CHAIN = 20;
 
 const actIn = (moves: Moves, back: boolean) => (again: boolean) => move(moves, again !== back);
 const nearOf = (moves: Moves) => [...new Set(filesOf(moves).map((file) => path.dirname(file)))];
-export const actOf = (moves: Moves, back = false) => ({ moves, act: actIn(moves, back), gone: goneIn(moves, back), near: nearOf(moves) });
+export const actOf = (moves: Moves, back = false) => ({
+  moves,
+  act: actIn(moves, back),
+  gone: goneIn(moves, back),
+  near: nearOf(moves),
+});
 
-/** tidies: zz's own folders that it empties go; "made": the changes are made already. begin: hears what a killed zz would leave. */
+/**
+ * tidies: zz's own folders that it empties go; "made": the changes are made already. begin: hears
+ * what a killed zz would leave.
+ */
 type Making = { tidies: boolean | "made"; begin: (what: Unfinished) => void };
 /** Records the changes first, then makes them: after a crash in between, the hashes tell. */
 export async function recordAndWrite(
@@ -48,15 +66,23 @@ export async function recordAndWrite(
   held: PendingChanges,
   { tidies, begin }: Making,
 ): Promise<void> {
-  const steps = [...held].map(([file, { before, after, moves }]) => ({ file, from: before, to: after, ...(moves && actOf(moves)) }));
+  const steps = [...held].map(([file, { before, after, moves }]) => ({
+    file,
+    from: before,
+    to: after,
+    ...(moves && actOf(moves)),
+  }));
   const past = (chat.session?.entries ?? []).filter(isChange);
   const first = past.length + 1;
-  let keep: (fields: Record<string, unknown>) => void = (fields) => saveChangeEntry(core, chat, fields);
+  let keep: (fields: Record<string, unknown>) => void = (fields) =>
+    saveChangeEntry(core, chat, fields);
   for (const [i, { file, from, to, moves }] of steps.entries()) {
     const [was, is] = [hashOfState(from), hashOfState(to)];
     const [old, next] = [from?.bytes ?? Buffer.alloc(0), to?.bytes ?? Buffer.alloc(0)];
     const earlier = past.filter((change) => change.path === file);
-    const told = earlier.at(-1)?.is === was && earlier.slice(-MAX_DELTA_CHAIN).some((change) => change.base || !change.was);
+    const told =
+      earlier.at(-1)?.is === was &&
+      earlier.slice(-MAX_DELTA_CHAIN).some((change) => change.base || !change.was);
     const [place, end] = sharedEnds(old, next);
     const entry = {
       change: first + i,
@@ -91,11 +117,17 @@ export async function recordAndWrite(
     writeAllOrNone(steps, () => tidies && removeCreatedFolders(open, gone), !tidies, begin);
   } catch (error) {
     const { lost = [] } = error as { lost?: string[] };
-    saveEntry(core, chat, "undone", { changes: steps.flatMap(({ file }, i) => (lost.includes(file) ? [] : first + i)), never: true });
+    saveEntry(core, chat, "undone", {
+      changes: steps.flatMap(({ file }, i) => (lost.includes(file) ? [] : first + i)),
+      never: true,
+    });
     throw writeFault("write", (file) => shortestName(core.options, file), error);
   }
 
-  /** A power cut must not leave a change without what undoes it. Some disks only say now that they are full. */
+  /**
+   * A power cut must not leave a change without what undoes it. Some disks only say now that they
+   * are full.
+   */
   async function syncSession(): Promise<void> {
     try {
       chat.session?.syncNow();
@@ -109,14 +141,26 @@ export async function recordAndWrite(
     const name = shortestName(core.options, steps[0]!.file);
     const question = `${message} The change to '${name}' could not be undone later. Make it anyway? [y/N] `;
     if (core.ask && (await orAbort(ctx.signal, core.ask(question, "yn"))) === "y") return;
-    if (made) saveEntry(core, chat, "undone", { changes: steps.slice(0, made).map((_, i) => first + i), never: true });
+    if (made)
+      saveEntry(core, chat, "undone", {
+        changes: steps.slice(0, made).map((_, i) => first + i),
+        never: true,
+      });
     const why = `what would undo it cannot be saved. ${message}`;
-    throw fault(`Cannot write '${name}': ${why} --home names another place; --no-session goes without.`);
+    throw fault(
+      `Cannot write '${name}': ${why} --home names another place; --no-session goes without.`,
+    );
   }
 }
 
-/** All changes, on whichever branch, each with whether it is undone, and those that a redo would restore, latest first. */
-export function changeHistory({ session }: LiveChat): { changes: (Change & { undone: boolean })[]; redo: number[][] } {
+/**
+ * All changes, on whichever branch, each with whether it is undone, and those that a redo would
+ * restore, latest first.
+ */
+export function changeHistory({ session }: LiveChat): {
+  changes: (Change & { undone: boolean })[];
+  redo: number[][];
+} {
   const changes: (Change & { undone: boolean })[] = [];
   let redo: number[][] = [];
   for (const entry of session?.entries ?? []) {
@@ -126,7 +170,8 @@ export function changeHistory({ session }: LiveChat): { changes: (Change & { und
     }
     if (!/^(undone|redone)$/.test(entry.type)) continue;
     const ids = Array.isArray(entry.changes) ? (entry.changes as number[]) : [];
-    for (const change of changes) if (ids.includes(change.change)) change.undone = entry.type === "undone";
+    for (const change of changes)
+      if (ids.includes(change.change)) change.undone = entry.type === "undone";
     if (entry.type === "redone") redo = redo.slice(1);
     else if (!entry.never) redo = [ids, ...redo];
   }
@@ -139,13 +184,22 @@ export const changeEffect = ({ was, is }: Change): Changed["did"] => {
   return "edited";
 };
 
-/** A file's bytes before and after a change: the nearest full copy, with the later changes applied to it. */
-export function bytesAround(changes: readonly Change[], change: Change): [before: Buffer, after: Buffer] {
+/**
+ * A file's bytes before and after a change: the nearest full copy, with the later changes applied
+ * to it.
+ */
+export function bytesAround(
+  changes: readonly Change[],
+  change: Change,
+): [before: Buffer, after: Buffer] {
   const chain: Change[] = [];
   let from = change;
   while (!from.base && from.was !== null) {
     const earlier = changes.findLast((one) => one.path === from.path && one.change < from.change);
-    if (!earlier) throw fault(`Cannot restore '${change.path}': the session no longer has its earlier content.`);
+    if (!earlier)
+      throw fault(
+        `Cannot restore '${change.path}': the session no longer has its earlier content.`,
+      );
     chain.unshift(earlier);
     from = earlier;
   }

@@ -9,7 +9,15 @@ import { emit } from "../events.ts";
 import { applyGateWrappers, askPerson, judgeNeed, type PendingNeed } from "../gate/gate.ts";
 import { partsOfRepositories } from "../gate/sensitive-paths.ts";
 import { isTool, type TurnContext } from "../instance.ts";
-import { type DiskState, FILE, hashOfState, isFolder, isSameState, stateInPlace, TYPE } from "../system/atomic-write.ts";
+import {
+  type DiskState,
+  FILE,
+  hashOfState,
+  isFolder,
+  isSameState,
+  stateInPlace,
+  TYPE,
+} from "../system/atomic-write.ts";
 import { withProjectLock } from "../system/locks.ts";
 import { shortestName } from "../system/real-paths.ts";
 import { clockOf } from "../text/clock.ts";
@@ -24,10 +32,17 @@ import { followChanges } from "./seen-files.ts";
 // The new state of each file, by real path.
 export type PendingChanges = Map<string, { before: DiskState; after: DiskState; moves?: Moves }>;
 
-type Committed = { refusal?: string; said?: string; left?: string[] }; // left: the files that got a no
-/** What a command did on a copy; the model need not have read those files. brief: files that are shown as one folder. */
+// left: the files that got a no
+type Committed = { refusal?: string; said?: string; left?: string[] };
+/**
+ * What a command did on a copy; the model need not have read those files. brief: files that are
+ * shown as one folder.
+ */
 type CopyEffects = { about: string; brief: Map<string, string> };
-/** Shows what a tool would change, asks for what the gate did not already allow, and makes it. `said` is for the model. */
+/**
+ * Shows what a tool would change, asks for what the gate did not already allow, and makes it.
+ * `said` is for the model.
+ */
 export async function commitChanges(
   place: TurnContext,
   call: Omit<Call, "id">,
@@ -37,29 +52,50 @@ export async function commitChanges(
 ): Promise<Committed> {
   const { core, chat } = place;
   const tool = call.name;
-  const known = (file: string) => (!isTool(tool) || effects ? undefined : chat.seen.get(file)?.hash);
+  const known = (file: string) =>
+    !isTool(tool) || effects ? undefined : chat.seen.get(file)?.hash;
   const named = (file: string) => shortestName(core.options, file);
-  const inFull = (): PendingChanges => (effects ? new Map([...held].filter(([file]) => !effects.brief.has(file))) : held);
-  const editable = () => [...inFull()].filter(([, { after }]) => core.edit && isText(after) && (after!.mode & TYPE) === FILE);
+  const inFull = (): PendingChanges =>
+    effects ? new Map([...held].filter(([file]) => !effects.brief.has(file))) : held;
+  const editable = () =>
+    [...inFull()].filter(
+      ([, { after }]) => core.edit && isText(after) && (after!.mode & TYPE) === FILE,
+    );
   const open = new Map<string, PendingNeed>();
   for (const [file, { before, after }] of held) if (isSameState(before, after)) held.delete(file);
-  const denied = (await judgeAll(place, tool, held, { granted, effects, open })) ?? (await passWrappers());
+  const denied =
+    (await judgeAll(place, tool, held, { granted, effects, open })) ?? (await passWrappers());
   if (denied) return { refusal: denied };
   const [told, left]: [string[], DeclinedFile[]] = [[], []];
   for (let news = ""; held.size; ) {
-    const stale = [...held].filter(([file, { before }]) => before && (known(file) ?? hashOfState(before)) !== hashOfState(before));
+    const stale = [...held].filter(
+      ([file, { before }]) =>
+        before && (known(file) ?? hashOfState(before)) !== hashOfState(before),
+    );
     const again = `${stale.map(([file]) => `'${visible(named(file))}'`).join(", ")}: it changed since it was read`;
     if (stale.length && !open.size) throw fault(`Cannot write ${again}. Read it again.`);
     if (open.size) {
-      const about = [effects?.about, news || (stale.length ? `Mind ${again}.` : "")].filter(Boolean).join("\n");
+      const about = [effects?.about, news || (stale.length ? `Mind ${again}.` : "")]
+        .filter(Boolean)
+        .join("\n");
       const { text, long } = await renderPreview(place, tool, about, inFull());
       const parts: Parts = effects ? partsOf(held, named, open, effects) : new Map();
-      const choices = { ...(parts.size > 1 && { f: "file by file" }), ...((news || stale.length) && { r: "let the model look again" }) };
+      const choices = {
+        ...(parts.size > 1 && { f: "file by file" }),
+        ...((news || stale.length) && { r: "let the model look again" }),
+      };
       const more = { ...(editable().length && { e: "edit it first" }), ...choices };
-      const { key, refusal } = await askPerson(place, tool, [...open.values()], text, { also: more, long });
+      const { key, refusal } = await askPerson(place, tool, [...open.values()], text, {
+        also: more,
+        long,
+      });
       if (refusal) return { refusal };
-      if (key === "r") return { refusal: `Refused: the person sent it back. Read the file again, and propose the change again.` };
-      if (key === "e" && !(await editAll())) continue; // the editor was closed without saving: ask again
+      if (key === "r")
+        return {
+          refusal: `Refused: the person sent it back. Read the file again, and propose the change again.`,
+        };
+      // the editor was closed without saving: ask again
+      if (key === "e" && !(await editAll())) continue;
       if (key === "f") left.push(...(await askForEach(place, tool, parts, open, inFull)));
       for (const { file } of left) held.delete(file);
       if (!held.size) return { refusal: refusalsIn(left) };
@@ -71,31 +107,48 @@ export async function commitChanges(
     const names = swapped.map(([file]) => `'${visible(named(file))}'`).join(", ");
     for (const [file, { before, after, moves }] of swapped) {
       const rebased = moves ? undefined : await reapplyChange(stateInPlace(file), before, after);
-      if (!rebased || !open.size) throw fault(`Cannot write ${names}: it changed meanwhile. Read it again.`);
+      if (!rebased || !open.size)
+        throw fault(`Cannot write ${names}: it changed meanwhile. Read it again.`);
       held.set(file, rebased);
     }
     news = `${names} changed meanwhile; the change still applies.`;
   }
   const isUnasked = held.size > 0 && !open.size && core.ask;
-  const shown = isUnasked ? (await renderPreview(place, tool, effects?.about ?? "", inFull())).text : "";
-  const edited = told.length ? `The person edited the proposal before it was written:\n${told.join("\n")}` : "";
+  const shown = isUnasked
+    ? (await renderPreview(place, tool, effects?.about ?? "", inFull())).text
+    : "";
+  const edited = told.length
+    ? `The person edited the proposal before it was written:\n${told.join("\n")}`
+    : "";
   const said = [edited, refusalsIn(left)].filter(Boolean).join("\n");
   const { root } = core.options;
   await withProjectLock(root, clockOf(core.io), place.ctx.signal, (begin) =>
     recordAndWrite(place, tool, held, { tidies: !effects, begin }),
   );
   if (isTool(tool)) followChanges(chat, held, !effects);
-  if (held.size) await emit(core, "changed", { tool, paths: [...held.keys()].map(named), ...(shown && { shown }) });
+  if (held.size)
+    await emit(core, "changed", {
+      tool,
+      paths: [...held.keys()].map(named),
+      ...(shown && { shown }),
+    });
   return { said, ...(left.length && { left: left.map(({ file }) => named(file)) }) };
 
-  /** Plugins that wrap the gate see each file that would change, as a need to write. What the call itself asked for, they saw before. */
+  /**
+   * Plugins that wrap the gate see each file that would change, as a need to write. What the call
+   * itself asked for, they saw before.
+   */
   async function passWrappers(): Promise<string | undefined> {
     const targets = [...held].flatMap(([file, { moves }]) => (moves ? filesOf(moves) : [file]));
     const write = targets.filter((file) => isTool(tool) && !granted.includes(file)).map(named);
-    return write.length ? applyGateWrappers(place, { call, kind: "change", needs: { write } }, open) : undefined;
+    return write.length
+      ? applyGateWrappers(place, { call, kind: "change", needs: { write } }, open)
+      : undefined;
   }
 
-  /** Lets the person edit each proposed text; what they save is written. False: they saved nothing. */
+  /**
+   * Lets the person edit each proposed text; what they save is written. False: they saved nothing.
+   */
   async function editAll(): Promise<boolean> {
     for (const [file, { before, after }] of editable()) {
       const proposed = after!.bytes.toString("utf8");
@@ -109,36 +162,71 @@ export async function commitChanges(
   }
 }
 
-/** Checks every file against the rules; what they leave open goes into `open`. Returns the sentence of a refusal. */
-type Judging = { granted: string[]; effects: CopyEffects | undefined; open: Map<string, PendingNeed> };
+/**
+ * Checks every file against the rules; what they leave open goes into `open`. Returns the sentence
+ * of a refusal.
+ */
+type Judging = {
+  granted: string[];
+  effects: CopyEffects | undefined;
+  open: Map<string, PendingNeed>;
+};
 async function judgeAll(
   { core }: TurnContext,
   tool: string,
   held: PendingChanges,
   { granted, effects, open }: Judging,
 ): Promise<string | undefined> {
-  const targets = [...held].flatMap(([file, { moves }]) => (moves ? filesOf(moves) : [file]).map((one) => [file, one] as const));
-  const parts = partsOfRepositories([...held].flatMap(([file, { after }]) => (after ? file : []))); // though each alone is none
+  const targets = [...held].flatMap(([file, { moves }]) =>
+    (moves ? filesOf(moves) : [file]).map((one) => [file, one] as const),
+  );
+  // though each alone is none
+  const parts = partsOfRepositories([...held].flatMap(([file, { after }]) => (after ? file : [])));
   for (const [file, target] of targets) {
     if (granted.includes(file) && !parts.has(file)) continue;
-    const isLink = !effects && tryTo(() => fs.lstatSync(file).isSymbolicLink()); // then its target decides
+    // then its target decides
+    const isLink = !effects && tryTo(() => fs.lstatSync(file).isSymbolicLink());
     const one = new Map<string, PendingNeed>();
     const name = shortestName(core.options, target);
-    const need = parts.has(file) ? { name, verdict: "ask" as const, exact: true, why: "git would obey its folder as a repository" } : name;
-    const refusal = await judgeNeed(core, { tool, kind: "write", need, open: one, ...(!isLink && { target }) });
+    const need = parts.has(file)
+      ? {
+          name,
+          verdict: "ask" as const,
+          exact: true,
+          why: "git would obey its folder as a repository",
+        }
+      : name;
+    const refusal = await judgeNeed(core, {
+      tool,
+      kind: "write",
+      need,
+      open: one,
+      ...(!isLink && { target }),
+    });
     if (refusal) return refusal;
     const folder = effects?.brief.get(file);
     for (const [key, own] of one)
       if (folder === undefined || own.why) open.set(key, own);
-      else open.set(`write ${folder}`, { ...own, name: folder, target: path.resolve(core.options.root, folder) });
+      else
+        open.set(`write ${folder}`, {
+          ...own,
+          name: folder,
+          target: path.resolve(core.options.root, folder),
+        });
   }
   return undefined;
 }
 
 type DeclinedFile = { file: string; refusal: string };
-const refusalsIn = (left: DeclinedFile[]): string => [...new Set(left.map(({ refusal }) => refusal))].join("\n");
+const refusalsIn = (left: DeclinedFile[]): string =>
+  [...new Set(left.map(({ refusal }) => refusal))].join("\n");
 type Parts = Map<string, PendingChanges>; // by the name in the question
-function partsOf(held: PendingChanges, named: (file: string) => string, open: Map<string, PendingNeed>, { brief }: CopyEffects): Parts {
+function partsOf(
+  held: PendingChanges,
+  named: (file: string) => string,
+  open: Map<string, PendingNeed>,
+  { brief }: CopyEffects,
+): Parts {
   const parts: Parts = new Map();
   for (const [file, states] of held) {
     const name = open.has(`write ${named(file)}`) ? named(file) : brief.get(file);
@@ -161,45 +249,77 @@ async function askForEach(
     const one = open.get(`write ${name}`);
     if (!one) continue;
     const shown = new Map([...part].filter(([file]) => inFull().has(file)));
-    const unshown = [...part].filter(([file]) => !shown.has(file)).reduce((sum, [, { moves }]) => sum + (moves?.rows.length ?? 1), 0);
+    const unshown = [...part]
+      .filter(([file]) => !shown.has(file))
+      .reduce((sum, [, { moves }]) => sum + (moves?.rows.length ?? 1), 0);
     const about = unshown ? `${plural(unshown, "file")}, not shown` : "";
     const { text, long } = await renderPreview(place, tool, about, shown);
     const { key, refusal } = await askPerson(place, tool, [one], text, { long });
     if (key === "A") break;
-    if (refusal) for (const file of part.keys()) left.push(...[file, ...dependentChanges(all, file)].map((file) => ({ file, refusal })));
+    if (refusal)
+      for (const file of part.keys())
+        left.push(...[file, ...dependentChanges(all, file)].map((file) => ({ file, refusal })));
   }
   return left.filter(({ file }, i) => left.findIndex((one) => one.file === file) === i);
 }
 
-/** What cannot happen if this file stays: removing the folders around it, or creating something inside what replaces it. */
+/**
+ * What cannot happen if this file stays: removing the folders around it, or creating something
+ * inside what replaces it.
+ */
 function dependentChanges(held: PendingChanges, file: string): string[] {
   const was = held.get(file)!.before;
   const isGone = (after: DiskState) => !after || !isFolder(after);
   const isFile = was !== undefined && !isFolder(was);
   return [...held].flatMap(([other, { after }]) =>
-    (file.startsWith(`${other}/`) && isGone(after)) || (isFile && after && other.startsWith(`${file}/`)) ? [other] : [],
+    (file.startsWith(`${other}/`) && isGone(after)) ||
+    (isFile && after && other.startsWith(`${file}/`))
+      ? [other]
+      : [],
   );
 }
 
-const isText = (state: DiskState): boolean => state !== undefined && !state.bytes.includes(0) && isUtf8(state.bytes);
+const isText = (state: DiskState): boolean =>
+  state !== undefined && !state.bytes.includes(0) && isUtf8(state.bytes);
 
-/** The same change applied to a file that has changed meanwhile; undefined if it does not apply there. */
+/**
+ * The same change applied to a file that has changed meanwhile; undefined if it does not apply
+ * there.
+ */
 export async function reapplyChange(
   now: DiskState,
   before: DiskState,
   after: DiskState,
 ): Promise<{ before: DiskState; after: DiskState } | undefined> {
-  if (!now || !before || !after || ![now, before, after].every((state) => isText(state) && !isFolder(state))) return undefined;
+  if (
+    !now ||
+    !before ||
+    !after ||
+    ![now, before, after].every((state) => isText(state) && !isFolder(state))
+  )
+    return undefined;
   if (!isComparable(before, after)) return undefined;
   const { applyPatch, structuredPatch } = await import("diff");
-  const [from, to, on] = [before, after, now].map((state) => state.bytes.toString("utf8")) as [string, string, string];
-  const patch = structuredPatch("", "", from, to, "", "", { timeout: DIFF_LIMIT }) as StructuredPatch | undefined;
+  const [from, to, on] = [before, after, now].map((state) => state.bytes.toString("utf8")) as [
+    string,
+    string,
+    string,
+  ];
+  const patch = structuredPatch("", "", from, to, "", "", { timeout: DIFF_LIMIT }) as
+    | StructuredPatch
+    | undefined;
   const merged = patch && applyPatch(on, patch, { autoConvertLineEndings: false });
-  return merged === undefined || merged === false ? undefined : { before: now, after: { ...after, bytes: Buffer.from(merged) } };
+  return merged === undefined || merged === false
+    ? undefined
+    : { before: now, after: { ...after, bytes: Buffer.from(merged) } };
 }
 
 /** Shows a change that was already made, the way a question would. */
-export async function showChange(place: TurnContext, all: readonly Change[], change: Change): Promise<string> {
+export async function showChange(
+  place: TurnContext,
+  all: readonly Change[],
+  change: Change,
+): Promise<string> {
   const { path, tool, was, is, modes } = change;
   const [old, next] = bytesAround(all, change);
   const before = was === null ? undefined : { bytes: old, mode: modes[0] };

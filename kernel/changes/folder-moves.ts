@@ -1,9 +1,18 @@
-// Moves many files instead of copying them: those that a command made on a copy and that no question shows. The old ones are kept for undo.
+// Moves many files instead of copying them: those that a command made on a copy and that no
+// question shows. The old ones are kept for undo.
 import fs from "node:fs";
 import path from "node:path";
 import type { Move } from "../contract.ts";
 import { newId } from "../instance.ts";
-import { FOLDER, type FolderModes, folderModes, LINK, makePrivate, TYPE, writePrivate } from "../system/atomic-write.ts";
+import {
+  FOLDER,
+  type FolderModes,
+  folderModes,
+  LINK,
+  makePrivate,
+  TYPE,
+  writePrivate,
+} from "../system/atomic-write.ts";
 import { partIn } from "../system/temporary-files.ts";
 import { codeOf, fault } from "../text/faults.ts";
 import { entriesOf, textOf } from "../text/read-quietly.ts";
@@ -19,7 +28,9 @@ const raw = (name: string): Buffer => Buffer.from(name, "latin1");
 const isFolder = (look: Look): boolean => look !== null && (look[0] & TYPE) === FOLDER;
 const isFile = (look: Look): boolean => look !== null && !isFolder(look);
 const isSame = (one: Look, two: Look): boolean =>
-  one && two ? one[0] === two[0] && one[1] === two[1] && !(Math.abs(one[2] - two[2]) >= 1) : one === two;
+  one && two
+    ? one[0] === two[0] && one[1] === two[1] && !(Math.abs(one[2] - two[2]) >= 1)
+    : one === two;
 
 function lookAt(file: Buffer): Look {
   const stat = fs.lstatSync(file, { throwIfNoEntry: false });
@@ -28,13 +39,17 @@ function lookAt(file: Buffer): Look {
   return [stat.mode, stat.size, stat.mtimeMs, stat.ino];
 }
 
-/** What is in the project; in a folder that is missing, a file or a link, that is nothing. isStrict: a link is an error. */
+/**
+ * What is in the project; in a folder that is missing, a file or a link, that is nothing. isStrict:
+ * a link is an error.
+ */
 function lookIn({ at, late }: Folders, name: string, isStrict = false): Look {
   try {
     const look = lookAt(at(name));
     return isFolder(look) && late.has(name) ? [late.get(name)!, 0, 0, 0] : look;
   } catch (error) {
-    if (["ENOENT", "ENOTDIR", "ELOOP", ...(isStrict ? [] : [""])].includes(codeOf(error))) return null;
+    if (["ENOENT", "ENOTDIR", "ELOOP", ...(isStrict ? [] : [""])].includes(codeOf(error)))
+      return null;
     throw error;
   }
 }
@@ -46,38 +61,57 @@ export function plan(root: string, moves: readonly Move[]): Moves {
     if (is && mode !== undefined) is[0] = (is[0] & TYPE) | mode;
     return [name, lookIn(folders, name), is];
   };
-  return { root, rows: inFolders(root, moves, (folders) => moves.map((one) => rowOf(one, folders))), from: moves.map(([, from]) => from) };
+  return {
+    root,
+    rows: inFolders(root, moves, (folders) => moves.map((one) => rowOf(one, folders))),
+    from: moves.map(([, from]) => from),
+  };
 }
-export const filesOf = ({ root, rows }: Moves): string[] => rows.map(([name]) => placeOf(root, name).toString());
+export const filesOf = ({ root, rows }: Moves): string[] =>
+  rows.map(([name]) => placeOf(root, name).toString());
 /** Folders that go. */
 export const goneIn = ({ root, rows }: Moves, back: boolean): string[] =>
-  rows.flatMap(([name, was, is]) => (isFolder(back ? is : was) && !isFolder(back ? was : is) ? `${placeOf(root, name)}` : []));
-const placeOf = (root: string, name: string): Buffer => Buffer.concat([Buffer.from(`${root}/`), raw(name)]);
+  rows.flatMap(([name, was, is]) =>
+    isFolder(back ? is : was) && !isFolder(back ? was : is) ? `${placeOf(root, name)}` : [],
+  );
+const placeOf = (root: string, name: string): Buffer =>
+  Buffer.concat([Buffer.from(`${root}/`), raw(name)]);
 const sourceOf = ({ from, kept = "" }: Moves, i: number, back: boolean): Buffer =>
   !back && from?.[i] ? raw(from[i]) : Buffer.from(`${kept}/${back ? "old" : "new"}/${i}`);
 
-/** Files that are neither in their old nor in their new state, and those whose kept copy is gone. known: states that earlier moves make. */
-export function changedSince(moves: Moves, back: boolean, known = new Map<string, Look>()): { changed: string[]; missing: string[] } {
+/**
+ * Files that are neither in their old nor in their new state, and those whose kept copy is gone.
+ * known: states that earlier moves make.
+ */
+export function changedSince(
+  moves: Moves,
+  back: boolean,
+  known = new Map<string, Look>(),
+): { changed: string[]; missing: string[] } {
   const [changed, missing]: [Row[], Row[]] = [[], []];
   inFolders(moves.root, moves.rows, (folders) => {
     for (const [i, [name, was, is]] of moves.rows.entries()) {
       const [to, other, source] = [back ? was : is, back ? is : was, sourceOf(moves, i, back)];
       const now = known.has(name) ? known.get(name)! : lookIn(folders, name);
       known.set(name, to);
-      if (![was, is].some((one) => isSame(now, one) || (isFolder(now) && isFolder(one)))) changed.push(moves.rows[i]!);
-      if (!moves.from && isFile(to) && !isDone(source, now, to, other) && !lookAt(source)) missing.push(moves.rows[i]!);
+      if (![was, is].some((one) => isSame(now, one) || (isFolder(now) && isFolder(one))))
+        changed.push(moves.rows[i]!);
+      if (!moves.from && isFile(to) && !isDone(source, now, to, other) && !lookAt(source))
+        missing.push(moves.rows[i]!);
     }
   });
   return { changed: namesOf(changed), missing: namesOf(missing) };
 }
-const goneFault = (name: string) => fault(`Cannot write '${raw(name)}': its copy is gone. Run the command again.`);
+const goneFault = (name: string) =>
+  fault(`Cannot write '${raw(name)}': its copy is gone. Run the command again.`);
 
 /** Moves every file into place, or back. Killed at any moment, each file is either old or new. */
 export function move(moves: Moves, back: boolean): void {
   const { root, rows, kept = "" } = moves;
   for (const folder of ["old", "new"]) makePrivate(path.join(kept, folder));
   let isNews = false;
-  for (const i of rows.length > MAX_SYNCED ? [] : rows.keys()) if (isFile(rows[i]![back ? 1 : 2])) syncAt(sourceOf(moves, i, back));
+  for (const i of rows.length > MAX_SYNCED ? [] : rows.keys())
+    if (isFile(rows[i]![back ? 1 : 2])) syncAt(sourceOf(moves, i, back));
   try {
     inFolders(root, rows, (folders, modes) => {
       for (const i of back ? [...rows.keys()].reverse() : rows.keys()) moveRow(i, folders, modes);
@@ -98,7 +132,8 @@ export function move(moves: Moves, back: boolean): void {
     if (isFolder(now) && !isFolder(to)) removeFolder(here, back && !to);
     else if (now && !isFolder(now)) keep(here, Buffer.from(`${kept}/${old}/${i}`), isFile(to));
     if (isFile(to)) {
-      const look = take(source, here, to) ? lookAt(here) : to; // another disk may have coarser times, and no modes
+      // another disk may have coarser times, and no modes
+      const look = take(source, here, to) ? lookAt(here) : to;
       isNews ||= !isSame(look, to);
       rows[i]![back ? 1 : 2] = look;
     } else if (to) {
@@ -108,10 +143,13 @@ export function move(moves: Moves, back: boolean): void {
   }
 }
 
-const MAX_SYNCED = 500; // git ignores what is moved: of more, a power cut may leave some that have to be built again
+// git ignores what is moved: of more, a power cut may leave some that have to be built again
+const MAX_SYNCED = 500;
 /** What a command has just written is on the disk before it takes another file's place. */
 function syncAt(source: Buffer): void {
-  const fd = tryTo(() => fs.openSync(source, fs.constants.O_RDONLY | (fs.constants.O_NOFOLLOW ?? 0)));
+  const fd = tryTo(() =>
+    fs.openSync(source, fs.constants.O_RDONLY | (fs.constants.O_NOFOLLOW ?? 0)),
+  );
   if (fd === undefined) return; // a link, or one that was moved before
   tryTo(() => fs.fsyncSync(fd));
   fs.closeSync(fd);
@@ -119,12 +157,18 @@ function syncAt(source: Buffer): void {
 
 const namesOf = (rows: Row[]): string[] => rows.map(([name]) => raw(name).toString());
 /** What `act` does with these files in their folders, even in those that keep their owner out. */
-function inFolders<T>(root: string, files: readonly (Row | Move)[], act: (folders: Folders, modes: FolderModes) => T): T {
+function inFolders<T>(
+  root: string,
+  files: readonly (Row | Move)[],
+  act: (folders: Folders, modes: FolderModes) => T,
+): T {
   const folders = openFolders(root);
-  const modeOf = (name: string, look = lookIn(folders, name)) => (isFolder(look) ? look![0] : undefined);
+  const modeOf = (name: string, look = lookIn(folders, name)) =>
+    isFolder(look) ? look![0] : undefined;
   const modes = folderModes(modeOf, (name, mode) => fs.chmodSync(folders.at(name), mode & 0o7777));
   folders.late = modes.late;
-  const above = (name: string) => Array.from(name.matchAll(/\//g), ({ index }) => name.slice(0, index));
+  const above = (name: string) =>
+    Array.from(name.matchAll(/\//g), ({ index }) => name.slice(0, index));
   try {
     modes.open(new Set(["", ...files.flatMap(([name]) => above(name))]));
     return act(folders, modes);
@@ -134,7 +178,9 @@ function inFolders<T>(root: string, files: readonly (Row | Move)[], act: (folder
   }
 }
 
-/** Whether it was moved before. Two files may look alike: package managers give all files one time. */
+/**
+ * Whether it was moved before. Two files may look alike: package managers give all files one time.
+ */
 function isDone(source: Buffer, now: Look, to: Look, other: Look): boolean {
   if (!isSame(now, to) || !isSame(now, other)) return isSame(now, to);
   const look = lookAt(source);
@@ -159,7 +205,9 @@ function openFolders(root: string) {
         close();
         [open, fd] = ["", fs.openSync(raw(folder), O_PATH | fs.constants.O_DIRECTORY)];
         if (fs.readlinkSync(`/proc/self/fd/${fd}`, "latin1") !== folder)
-          throw fault(`Cannot write '${raw(name)}': its folder was swapped for a link. Look at what happens there.`);
+          throw fault(
+            `Cannot write '${raw(name)}': its folder was swapped for a link. Look at what happens there.`,
+          );
         open = folder;
       }
       return raw(`/proc/self/fd/${fd}/${path.posix.basename(name)}`);
@@ -209,7 +257,10 @@ function copy(from: Buffer, to: Buffer, look = lookAt(from)): void {
     if ((mode & TYPE) === LINK) fs.symlinkSync(fs.readlinkSync(from, "buffer"), part);
     else {
       if (!(stat.mode & 0o400)) fs.chmodSync(from, 0o600);
-      if (tryTo(() => fs.copyFileSync(from, part, fs.constants.COPYFILE_FICLONE) ?? true) === undefined)
+      if (
+        tryTo(() => fs.copyFileSync(from, part, fs.constants.COPYFILE_FICLONE) ?? true) ===
+        undefined
+      )
         fs.writeFileSync(part, fs.readFileSync(from), { mode: mode & 0o777 }); // it sets the mode, which some disks refuse
       if (stat.uid !== process.getuid?.()) tryTo(() => fs.chownSync(part, stat.uid, stat.gid));
       tryTo(() => fs.chmodSync(part, mode & 0o7777));
@@ -235,7 +286,8 @@ export function keepMoves(sessions: string, moves: Moves): string {
   saveList(moves);
   return name;
 }
-const saveList = ({ root, rows, kept = "" }: Moves): void => writePrivate(path.join(kept, "list.json"), JSON.stringify({ root, rows }));
+const saveList = ({ root, rows, kept = "" }: Moves): void =>
+  writePrivate(path.join(kept, "list.json"), JSON.stringify({ root, rows }));
 
 /** Marks whose they are. Kept files go when their session is gone, or after some time. */
 export function markMoves({ kept = "" }: Moves, session: string): void {

@@ -1,4 +1,5 @@
-// What a question shows of changes to files. What is too much for any question is neither compared nor drawn.
+// What a question shows of changes to files. What is too much for any question is neither compared
+// nor drawn.
 
 import type { Difference } from "../contract.ts";
 import { runStep } from "../events.ts";
@@ -12,7 +13,12 @@ import type { PendingChanges } from "./commit-changes.ts";
 /** long: how much there is, where that is more than can be shown: then nobody can say yes to it. */
 type Shown = { text: string; long?: string };
 
-export async function renderPreview(place: TurnContext, tool: string, about: string, held: PendingChanges): Promise<Shown> {
+export async function renderPreview(
+  place: TurnContext,
+  tool: string,
+  about: string,
+  held: PendingChanges,
+): Promise<Shown> {
   const room = roomLeft();
   let much = 0;
   const changes = [...held].map(([file, { before, after }]): Difference => {
@@ -21,13 +27,32 @@ export async function renderPreview(place: TurnContext, tool: string, about: str
     const long = !room.takes(parts);
     if (long) much += bytesIn(parts);
     const isBrief = binary || long;
-    const [old, next] = isBrief ? [before, after].map((state) => state && `${state.bytes.length} bytes\n`) : textsOf(parts);
-    const texts = { ...(old !== undefined && { before: old }), ...(next !== undefined && { after: next }) };
-    const note = describeInvisible(before, after, [binary && "not text", long && "too long to be shown"], old === next);
-    return { path: visible(shortestName(place.core.options, file)), ...texts, ...note, ...(line > 1 && !isBrief && { line }) };
+    const [old, next] = isBrief
+      ? [before, after].map((state) => state && `${state.bytes.length} bytes\n`)
+      : textsOf(parts);
+    const texts = {
+      ...(old !== undefined && { before: old }),
+      ...(next !== undefined && { after: next }),
+    };
+    const note = describeInvisible(
+      before,
+      after,
+      [binary && "not text", long && "too long to be shown"],
+      old === next,
+    );
+    return {
+      path: visible(shortestName(place.core.options, file)),
+      ...texts,
+      ...note,
+      ...(line > 1 && !isBrief && { line }),
+    };
   });
-  const text = await runStep(place, "preview", { tool, about: clean(about), changes }, async ({ about, changes }) =>
-    [about, ...(await Promise.all(changes.map(unifiedDiff)))].filter(Boolean).join("\n"),
+  const text = await runStep(
+    place,
+    "preview",
+    { tool, about: clean(about), changes },
+    async ({ about, changes }) =>
+      [about, ...(await Promise.all(changes.map(unifiedDiff)))].filter(Boolean).join("\n"),
   );
   return { text, ...(much && { long: `${much} bytes` }) };
 }
@@ -35,7 +60,10 @@ export async function renderPreview(place: TurnContext, tool: string, about: str
 type Parts = (Buffer | undefined)[];
 const bytesIn = (parts: Parts): number => parts.reduce((sum, part) => sum + (part?.length ?? 0), 0);
 
-/** Of a large file only what lies between its first and its last difference, in whole lines and with some around. */
+/**
+ * Of a large file only what lies between its first and its last difference, in whole lines and with
+ * some around.
+ */
 function partsOf(before: DiskState, after: DiskState): { parts: Parts; line: number } {
   const whole = [before?.bytes, after?.bytes];
   const [old, next] = whole;
@@ -46,10 +74,14 @@ function partsOf(before: DiskState, after: DiskState): { parts: Parts; line: num
   for (let lines = 0; lines < LINES_AROUND; lines++) from = lineAt(from - 1);
   const upTo = (bytes: Buffer) => {
     let at = bytes.length - end;
-    for (let lines = 0; lines <= LINES_AROUND && at < bytes.length; lines++) at = bytes.indexOf(10, at) + 1 || bytes.length;
+    for (let lines = 0; lines <= LINES_AROUND && at < bytes.length; lines++)
+      at = bytes.indexOf(10, at) + 1 || bytes.length;
     return at;
   };
-  return { parts: [old.subarray(from, upTo(old)), next.subarray(from, upTo(next))], line: linesIn(old.subarray(0, from)) + 1 };
+  return {
+    parts: [old.subarray(from, upTo(old)), next.subarray(from, upTo(next))],
+    line: linesIn(old.subarray(0, from)) + 1,
+  };
 }
 const [LARGE_BYTES, LINES_AROUND] = [1_000_000, 3];
 
@@ -59,21 +91,27 @@ function linesIn(bytes: Buffer): number {
   return lines;
 }
 
-/** How much is compared for one question. What is new or goes is shown whole, so that the limits of a question are its own. */
+/**
+ * How much is compared for one question. What is new or goes is shown whole, so that the limits of
+ * a question are its own.
+ */
 function roomLeft() {
   let [bytes, lines] = [MAX_COMPARED_BYTES, MAX_COMPARED_LINES];
   return {
     takes(parts: Parts): boolean {
       const isCompared = parts.every((part) => part !== undefined);
       const count = parts.reduce((sum, part) => sum + (part ? linesIn(part) : 0), 0);
-      if (!isCompared && (bytesIn(parts) > 4 * MAX_QUESTION_CHARS || count > MAX_QUESTION_LINES)) return false;
+      if (!isCompared && (bytesIn(parts) > 4 * MAX_QUESTION_CHARS || count > MAX_QUESTION_LINES))
+        return false;
       [bytes, lines] = [bytes - bytesIn(parts), lines - count];
       return bytes >= 0 && lines >= 0;
     },
   };
 }
-const [MAX_COMPARED_BYTES, MAX_COMPARED_LINES] = [4 * MAX_QUESTION_CHARS, 10 * MAX_QUESTION_LINES]; // a character has up to four bytes
-export const isComparable = (before: DiskState, after: DiskState): boolean => roomLeft().takes(partsOf(before, after).parts);
+// a character has up to four bytes
+const [MAX_COMPARED_BYTES, MAX_COMPARED_LINES] = [4 * MAX_QUESTION_CHARS, 10 * MAX_QUESTION_LINES];
+export const isComparable = (before: DiskState, after: DiskState): boolean =>
+  roomLeft().takes(partsOf(before, after).parts);
 
 /** As they can be shown, each difference too. */
 function textsOf(parts: Parts): (string | undefined)[] {
@@ -85,24 +123,48 @@ function textsOf(parts: Parts): (string | undefined)[] {
 const octal = ({ mode }: NonNullable<DiskState>): string => (mode & 0o7777).toString(8);
 
 /** Notes on what a diff of the texts does not show. */
-function describeInvisible(before: DiskState, after: DiskState, more: (string | false)[], same: boolean): { note?: string } {
+function describeInvisible(
+  before: DiskState,
+  after: DiskState,
+  more: (string | false)[],
+  same: boolean,
+): { note?: string } {
   const mode = (after ?? before)!.mode;
   const notes = [
     ...more,
     [before, after].some(isFolder) && "a folder",
     (mode & TYPE) === LINK ? "a link" : (mode & TYPE) === FILE && mode & 0o111 && "executable",
-    before && after && before.mode !== after.mode && `another mode: ${octal(before)} to ${octal(after)}`,
-    same && before && after && !before.bytes.equals(after.bytes) && "only line ends or bytes that do not show",
+    before &&
+      after &&
+      before.mode !== after.mode &&
+      `another mode: ${octal(before)} to ${octal(after)}`,
+    same &&
+      before &&
+      after &&
+      !before.bytes.equals(after.bytes) &&
+      "only line ends or bytes that do not show",
   ].filter(Boolean);
   return notes.length ? { note: notes.join(", ") } : {};
 }
 
-export async function unifiedDiff({ path, before, after, note = "", line = 1 }: Difference): Promise<string> {
+export async function unifiedDiff({
+  path,
+  before,
+  after,
+  note = "",
+  line = 1,
+}: Difference): Promise<string> {
   const { formatPatch, structuredPatch } = await import("diff");
-  const [from, to] = [before === undefined ? "/dev/null" : path, after === undefined ? "/dev/null" : path];
-  const patch = structuredPatch(from, to, before ?? "", after ?? "", "", note, { timeout: DIFF_LIMIT });
+  const [from, to] = [
+    before === undefined ? "/dev/null" : path,
+    after === undefined ? "/dev/null" : path,
+  ];
+  const patch = structuredPatch(from, to, before ?? "", after ?? "", "", note, {
+    timeout: DIFF_LIMIT,
+  });
   const all = (sign: string, text = "") => text.replace(/\n$/, "").replace(/^/gm, sign);
-  const whole = () => `--- ${from}\n+++ ${to}\n${all("-", before)}\n${all("+", after)}`; // the timeout passed: nearly everything differs
+  // the timeout passed: nearly everything differs
+  const whole = () => `--- ${from}\n+++ ${to}\n${all("-", before)}\n${all("+", after)}`;
   for (const hunk of patch?.hunks ?? []) {
     hunk.oldStart += line - 1;
     hunk.newStart += line - 1;

@@ -14,10 +14,19 @@ const roundOf = ({ phase, messages }: LiveChat): Message | undefined =>
 export const movedNow = (chat: LiveChat, seen: Seen | undefined): Moved[] =>
   seen?.round && seen.round === roundOf(chat) ? seen.moved : [];
 
-export function markLinesSeen(chat: LiveChat, file: string, hash: string, lines: Span[] = [ALL]): void {
+export function markLinesSeen(
+  chat: LiveChat,
+  file: string,
+  hash: string,
+  lines: Span[] = [ALL],
+): void {
   const [seen, round] = [chat.seen.get(file), roundOf(chat)];
-  const known = seen?.hash === hash ? { lines: seen.lines, moved: movedNow(chat, seen) } : { lines: [], moved: round ? [EVERYTHING] : [] };
-  if (lines.length) keepSeen(chat, file, { ...known, hash, round, lines: mergeSpans([...known.lines, ...lines]) });
+  const known =
+    seen?.hash === hash
+      ? { lines: seen.lines, moved: movedNow(chat, seen) }
+      : { lines: [], moved: round ? [EVERYTHING] : [] };
+  if (lines.length)
+    keepSeen(chat, file, { ...known, hash, round, lines: mergeSpans([...known.lines, ...lines]) });
 }
 
 function keepSeen(chat: LiveChat, file: string, seen?: Seen): void {
@@ -26,33 +35,55 @@ function keepSeen(chat: LiveChat, file: string, seen?: Seen): void {
   chat.unsavedSeen.add(file);
 }
 
-/** After zz changed files: what the model still knows of each, and where its lines are now. wrote: whether it knows what is new. */
-export function followChanges(chat: LiveChat, held: Map<string, { before: DiskState; after: DiskState }>, wrote: boolean): void {
+/**
+ * After zz changed files: what the model still knows of each, and where its lines are now. wrote:
+ * whether it knows what is new.
+ */
+export function followChanges(
+  chat: LiveChat,
+  held: Map<string, { before: DiskState; after: DiskState }>,
+  wrote: boolean,
+): void {
   const round = roundOf(chat);
   const known = new Map([...held.keys()].map((file) => [file, chat.seen.get(file)]));
   for (const [file, { before, after }] of held) {
     if (isFolder(after)) continue; // nobody reads it
-    const from = [...held].find(([, one]) => !before && !one.after && one.before && after?.bytes.equals(one.before.bytes));
+    const from = [...held].find(
+      ([, one]) => !before && !one.after && one.before && after?.bytes.equals(one.before.bytes),
+    );
     const seen = known.get(from?.[0] ?? file);
     const isLost = !wrote && !from && seen?.hash !== hashOfState(before); // it has to be read again
     if (!isLost) keepSeen(chat, file);
     if (!after || isLost) continue;
     const hash = hashOf(after.bytes);
     if (from && seen?.hash === hash) keepSeen(chat, file, seen);
-    else if (!before && !from) keepSeen(chat, file, { hash, lines: [ALL], round, moved: round ? [EVERYTHING] : [] });
-    else if (before && !from) keepSeen(chat, file, { hash, round, ...withChange(seen, before, after) });
+    else if (!before && !from)
+      keepSeen(chat, file, { hash, lines: [ALL], round, moved: round ? [EVERYTHING] : [] });
+    else if (before && !from)
+      keepSeen(chat, file, { hash, round, ...withChange(seen, before, after) });
   }
 
-  function withChange(seen: Seen | undefined, before: NonNullable<DiskState>, after: NonNullable<DiskState>) {
+  function withChange(
+    seen: Seen | undefined,
+    before: NonNullable<DiskState>,
+    after: NonNullable<DiskState>,
+  ) {
     const isKnown = seen?.hash === hashOfState(before);
     const move = moveOf(linesOf(before), linesOf(after));
-    const shifted = isKnown ? seen.lines.flatMap((span) => (move ? around(span, move) : [span])) : [];
-    const fresh: Span[] = wrote && move && move.to + move.by >= move.from ? [[move.from, move.to + move.by]] : [];
-    return { lines: [...shifted, ...fresh], moved: isKnown ? [...movedNow(chat, seen), ...(move ? [move] : [])] : [EVERYTHING] };
+    const shifted = isKnown
+      ? seen.lines.flatMap((span) => (move ? around(span, move) : [span]))
+      : [];
+    const fresh: Span[] =
+      wrote && move && move.to + move.by >= move.from ? [[move.from, move.to + move.by]] : [];
+    return {
+      lines: [...shifted, ...fresh],
+      moved: isKnown ? [...movedNow(chat, seen), ...(move ? [move] : [])] : [EVERYTHING],
+    };
   }
 }
 
-const linesOf = ({ bytes }: NonNullable<DiskState>): string[] => bytes.toString("latin1").split(/(?<=\n)/);
+const linesOf = ({ bytes }: NonNullable<DiskState>): string[] =>
+  bytes.toString("latin1").split(/(?<=\n)/);
 
 /** The lines that were replaced. Where lines are alike and several ranges would do, all of them. */
 function moveOf(before: string[], after: string[]): Moved | undefined {
@@ -61,7 +92,11 @@ function moveOf(before: string[], after: string[]): Moved | undefined {
   while (head < least && before[head] === after[head]) head++;
   while (tail < least && before[n - 1 - tail] === after[m - 1 - tail]) tail++;
   if (head === n && head === m) return undefined;
-  return { from: Math.min(head, least - tail) + 1, to: Math.max(n - tail, head + n - least), by: m - n };
+  return {
+    from: Math.min(head, least - tail) + 1,
+    to: Math.max(n - tail, head + n - least),
+    by: m - n,
+  };
 }
 
 /** What is left of a span before and after the replaced lines, with the new numbers. */

@@ -32,11 +32,20 @@ import { clockOf } from "../text/clock.ts";
 import { codeOf } from "../text/faults.ts";
 import { visible } from "../text/show-safely.ts";
 import { someOf, tryTo } from "../text/words.ts";
-import { actOf, bytesAround, changeEffect, changeHistory, removeCreatedFolders } from "./change-log.ts";
+import {
+  actOf,
+  bytesAround,
+  changeEffect,
+  changeHistory,
+  removeCreatedFolders,
+} from "./change-log.ts";
 import { reapplyChange } from "./commit-changes.ts";
 import { changedSince, keptMoves } from "./folder-moves.ts";
 
-/** For use outside of a conversation: the named session, or the last one of this folder with changes. */
+/**
+ * For use outside of a conversation: the named session, or the last one of this folder with
+ * changes.
+ */
 export function sessionWithChanges({ core, chat }: TurnContext): LiveChat {
   const { home, root } = core.options;
   const { past, model } = chat;
@@ -49,8 +58,12 @@ export function sessionWithChanges({ core, chat }: TurnContext): LiveChat {
     return Object.assign(chat, openChat(core, model, openSession(home, id, warn)));
   } catch (error) {
     if (!/^(ENOSPC|EDQUOT|EROFS)$/.test(codeOf(error))) throw error;
-    const { header, entries } = readSession(home, id); // what filled the disk may be what is to be undone
-    return Object.assign(chat, openChat(core, model, unsavedSession(header, entries)), { id: "", lost: id });
+    // what filled the disk may be what is to be undone
+    const { header, entries } = readSession(home, id);
+    return Object.assign(chat, openChat(core, model, unsavedSession(header, entries)), {
+      id: "",
+      lost: id,
+    });
   }
 }
 
@@ -61,19 +74,32 @@ function hasChanged(entries: readonly Entry[]): boolean {
 }
 
 /** What undo and redo work on: the conversation's changes, and which of them are undone. */
-type UndoRequest = TurnContext & { chat: LiveChat; changes: ReturnType<typeof changeHistory>["changes"]; back: boolean };
+type UndoRequest = TurnContext & {
+  chat: LiveChat;
+  changes: ReturnType<typeof changeHistory>["changes"];
+  back: boolean;
+};
 type Begin = (what: Unfinished) => void;
-const named = ({ core }: UndoRequest, file: string): string => visible(shortestName(core.options, file));
+const named = ({ core }: UndoRequest, file: string): string =>
+  visible(shortestName(core.options, file));
 
 /** Undoes or redoes all of the given changes, or none. */
-export async function undoOrRedo(place: TurnContext, verb: "undo" | "redo", what: string): Promise<Result> {
+export async function undoOrRedo(
+  place: TurnContext,
+  verb: "undo" | "redo",
+  what: string,
+): Promise<Result> {
   const { core } = place;
   const chat = sessionWithChanges(place);
   const { changes, redo } = changeHistory(chat);
   const way: UndoRequest = { ...place, chat, changes, back: verb === "undo" };
   const batches = way.back ? toUndo(way, what) : redo.slice(0, Number(what) || 0);
   const picked = changes.filter(({ change }) => batches.flat().includes(change));
-  if (!picked.length) return { text: `Nothing to ${verb}${/^(\d+|turn)$/.test(what) ? "" : ` in '${what}'`}.`, data: [] };
+  if (!picked.length)
+    return {
+      text: `Nothing to ${verb}${/^(\d+|turn)$/.test(what) ? "" : ` in '${what}'`}.`,
+      data: [],
+    };
   if (way.back) picked.reverse();
   const paths = picked.map((change) => change.path);
   const [steps, known]: [WriteStep[], Parameters<typeof changedSince>[2]] = [[], new Map()];
@@ -82,11 +108,15 @@ export async function undoOrRedo(place: TurnContext, verb: "undo" | "redo", what
     for (const one of new Set(picked.map((change) => (change.moves ? change : change.path)))) {
       file = typeof one === "string" ? one : one.path;
       const own = picked.filter((change) => change.path === one);
-      const step = typeof one === "string" ? await undoStepFor(way, one, own) : await moveStepOf(way, one, known, steps);
+      const step =
+        typeof one === "string"
+          ? await undoStepFor(way, one, own)
+          : await moveStepOf(way, one, known, steps);
       if (typeof step === "string") return { text: step, failed: true };
       if (step) steps.push(step);
     }
-    const put = async (begin: Begin) => writeAllOrNone(steps, () => removeCreatedFolders(changes, paths), true, begin);
+    const put = async (begin: Begin) =>
+      writeAllOrNone(steps, () => removeCreatedFolders(changes, paths), true, begin);
     await withProjectLock(core.options.root, clockOf(core.io), place.ctx.signal, put);
   } catch (error) {
     throw writeFault(verb, (file) => named(way, file), error, file);
@@ -95,10 +125,22 @@ export async function undoOrRedo(place: TurnContext, verb: "undo" | "redo", what
   for (const changes of batches) saveEntry(core, chat, way.back ? "undone" : "redone", { changes });
   await chat.session?.sync();
   if (chat.lost)
-    emitNote(core, `Nothing can be written in the home now, so zz does not remember that it ${way.back ? "undid" : "redid"} this.`);
-  const effects = someOf(20, picked, (change) => `${changeEffect(change)} ${named(way, change.path)}`);
+    emitNote(
+      core,
+      `Nothing can be written in the home now, so zz does not remember that it ${way.back ? "undid" : "redid"} this.`,
+    );
+  const effects = someOf(
+    20,
+    picked,
+    (change) => `${changeEffect(change)} ${named(way, change.path)}`,
+  );
   const text = `${way.back ? "Undone" : "Redone"}: ${effects}.`;
-  if (chat.messages.length) addMessage(core, chat, { role: "user", text: `[Since your last message: ${text}]`, aside: true });
+  if (chat.messages.length)
+    addMessage(core, chat, {
+      role: "user",
+      text: `[Since your last message: ${text}]`,
+      aside: true,
+    });
   return { text, data: paths.map((file) => shortestName(core.options, file)) };
 }
 
@@ -116,33 +158,51 @@ function toUndo({ core, changes }: UndoRequest, what: string): number[][] {
 }
 
 /** The new state of one file, or a text that says why it cannot be changed back. */
-async function undoStepFor(way: UndoRequest, file: string, own: Change[]): Promise<WriteStep | string | undefined> {
+async function undoStepFor(
+  way: UndoRequest,
+  file: string,
+  own: Change[],
+): Promise<WriteStep | string | undefined> {
   const { core, back } = way;
   const from = stateInPlace(file);
   let hash = hashOfState(from);
   const expected = own.every(({ was, is, modes }) => {
     const [before, after] = back ? [is, was] : [was, is];
-    const isBetween = hash === null && modes.some((mode) => (mode & TYPE) === FOLDER); // one makes room for the other
-    const fits = hash === before || hash === after || isBetween; // after: zz was killed before it could make the change
+    // one makes room for the other
+    const isBetween = hash === null && modes.some((mode) => (mode & TYPE) === FOLDER);
+    // after: zz was killed before it could make the change
+    const fits = hash === before || hash === after || isBetween;
     hash = after;
     return fits;
   });
   const [first, last] = [own[0]!, own.at(-1)!];
   const then = last.modes[back ? 0 : 1];
-  const isKept = from && from.mode !== first.modes[back ? 1 : 0] && (from.mode & TYPE) === (then & TYPE); // somebody has set it since
+  const isKept =
+    from && from.mode !== first.modes[back ? 1 : 0] && (from.mode & TYPE) === (then & TYPE); // somebody has set it since
   const isGone = (back ? last.was : last.is) === null;
-  const to = isGone ? undefined : { bytes: bytesAround(way.changes, last)[back ? 0 : 1], mode: isKept ? from.mode : then };
+  const to = isGone
+    ? undefined
+    : { bytes: bytesAround(way.changes, last)[back ? 0 : 1], mode: isKept ? from.mode : then };
   if (expected) return isSameState(from, to) ? undefined : { file, from, to };
   const cannot = `Cannot ${back ? "undo" : "redo"} '${named(way, file)}': it has changed since.`;
-  if (!core.ask) return `${cannot} Nothing was touched. At the prompt, zz can merge or overwrite it.`;
+  if (!core.ask)
+    return `${cannot} Nothing was touched. At the prompt, zz can merge or overwrite it.`;
   const merged = await mergeAll(way, from, own);
   const keys = `${merged ? "m = merge into what is there now, " : ""}o = overwrite, n = leave everything`;
-  const key = await core.ask(`${cannot} [${merged ? "m/" : ""}o/N] (${keys}) `, merged ? "mon" : "on");
+  const key = await core.ask(
+    `${cannot} [${merged ? "m/" : ""}o/N] (${keys}) `,
+    merged ? "mon" : "on",
+  );
   if (key === "o") return { file, from, to };
   return key === "m" && merged ? { file, from, to: merged } : `${cannot} Nothing was touched.`;
 }
 
-async function moveStepOf(way: UndoRequest, { path: file, moves: name = "" }: Change, known: Map<string, any>, before: WriteStep[]) {
+async function moveStepOf(
+  way: UndoRequest,
+  { path: file, moves: name = "" }: Change,
+  known: Map<string, any>,
+  before: WriteStep[],
+) {
   const { core, back } = way;
   const moves = keptMoves(sessionsFolder(core.options.home), name);
   const cannot = `Cannot ${back ? "undo" : "redo"} '${named(way, file)}':`;
@@ -151,15 +211,21 @@ async function moveStepOf(way: UndoRequest, { path: file, moves: name = "" }: Ch
   const raw = (file: string) => Buffer.from(file).toString("latin1"); // names are bytes
   const rows = new Map(moves.rows.map(([name]) => [`${raw(moves.root)}/${name}`, name]));
   for (const { path: at, was, is, moves: many } of way.changes) {
-    const [row, last] = [many ? undefined : rows.get(raw(at)), before.findLast((one) => one.file === at)];
+    const [row, last] = [
+      many ? undefined : rows.get(raw(at)),
+      before.findLast((one) => one.file === at),
+    ];
     if (row === undefined || known.has(row)) continue;
     const state = last ? last.to : tryTo(() => stateInPlace(at));
-    if (state && [was, is].includes(hashOfState(state))) known.set(row, [state.mode, state.bytes.length, Number.NaN, 0]); // zz wrote it
+    if (state && [was, is].includes(hashOfState(state)))
+      known.set(row, [state.mode, state.bytes.length, Number.NaN, 0]); // zz wrote it
   }
   const { changed, missing } = changedSince(moves, back, known);
   if (missing.length) return `${cannot} the copy of ${some(missing)} is gone. Nothing was touched.`;
   const why = `${cannot} ${some(changed)} changed since.`;
-  const key = changed.length ? await core.ask?.(`${why} [o/N] (o = overwrite, n = leave everything) `, "on") : "o";
+  const key = changed.length
+    ? await core.ask?.(`${why} [o/N] (o = overwrite, n = leave everything) `, "on")
+    : "o";
   if (key !== "o") return `${why} Nothing was touched.`;
   return { file, from: undefined, to: undefined, ...actOf(moves, back) };
 }

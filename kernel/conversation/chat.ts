@@ -1,6 +1,18 @@
 // A conversation: opening it, going back in it, saving it.
 import path from "node:path";
-import type { AnswerMeta, Compaction, Entry, Fault, Header, Message, Part, Saved, Sessions, Span, UserMeta } from "../contract.ts";
+import type {
+  AnswerMeta,
+  Compaction,
+  Entry,
+  Fault,
+  Header,
+  Message,
+  Part,
+  Saved,
+  Sessions,
+  Span,
+  UserMeta,
+} from "../contract.ts";
 import { emit, emitNote } from "../events.ts";
 import type { Core, LiveChat, Seen, Session, TurnContext } from "../instance.ts";
 import { allProviders } from "../settings/providers.ts";
@@ -9,11 +21,20 @@ import { codeOf, fault, usage } from "../text/faults.ts";
 import { plainJson } from "../text/json-schema.ts";
 import { errorMessage, veil } from "../text/secrets.ts";
 import { shorten, tryTo, wordsOf } from "../text/words.ts";
-import { completeModelName, firstModel, learnWindow, modelOfSession, providerNamed } from "./choose-model.ts";
+import {
+  completeModelName,
+  firstModel,
+  learnWindow,
+  modelOfSession,
+  providerNamed,
+} from "./choose-model.ts";
 import * as saved from "./session-files.ts";
 import { placeOf, storeNamed, unsavedIn } from "./session-store.ts";
 
-/** Opens a conversation: a new one, a saved session, or a copy of one. A new one is saved from its first message on. */
+/**
+ * Opens a conversation: a new one, a saved session, or a copy of one. A new one is saved from its
+ * first message on.
+ */
 export function openChat(core: Core, model: string, from?: Session | Saved): LiveChat {
   const chat: LiveChat = {
     id: null,
@@ -41,7 +62,11 @@ export function openChat(core: Core, model: string, from?: Session | Saved): Liv
       saveEntry(core, chat, "compaction", { ...what, before });
       compactMessages(chat, what);
       const { summary } = what;
-      void emit(core, "compacted", { before, after: chat.messages.length, ...(summary && { summary }) });
+      void emit(core, "compacted", {
+        before,
+        after: chat.messages.length,
+        ...(summary && { summary }),
+      });
     },
   };
   core.chat = chat;
@@ -54,14 +79,18 @@ function continueSession(core: Core, chat: LiveChat, from?: Session | Saved): vo
   const own = from && "append" in from;
   delete chat.session;
   delete chat.used;
-  const turn = own ? Math.max(0, ...from.entries.filter(saved.isChange).map((change) => change.turn)) : 0;
+  const turn = own
+    ? Math.max(0, ...from.entries.filter(saved.isChange).map((change) => change.turn))
+    : 0;
   Object.assign(chat, { id: own ? from.header.id : null, turn, ...(own && { session: from }) });
   const branch = from?.branch() ?? [];
   rebuildFromBranch(core, chat, branch);
   if (own) return;
-  for (const { type, id, parent, at, ...fields } of branch) if (REPLAYED.includes(type)) saveEntry(core, chat, type, fields);
+  for (const { type, id, parent, at, ...fields } of branch)
+    if (REPLAYED.includes(type)) saveEntry(core, chat, type, fields);
 }
-const REPLAYED: Entry["type"][] = ["message", "prompt", "news", "compaction", "state"]; // a conversation is rebuilt from these
+// a conversation is rebuilt from these
+const REPLAYED: Entry["type"][] = ["message", "prompt", "news", "compaction", "state"];
 
 /** Rebuilds the messages and the plugins' states from a branch. */
 function rebuildFromBranch(core: Core, chat: LiveChat, branch: Entry[]): void {
@@ -74,11 +103,14 @@ function rebuildFromBranch(core: Core, chat: LiveChat, branch: Entry[]): void {
     if (state) renew(state, value as object);
     else if (type === "prompt") setSystemPrompt(chat, entry.layers as Part[]);
     else if (type === "news") attachLayerUpdates(chat, entry.news as Record<string, string>);
-    else if (type === "compaction" && entry.before === chat.messages.length) compactMessages(chat, entry as Compaction);
+    else if (type === "compaction" && entry.before === chat.messages.length)
+      compactMessages(chat, entry as Compaction);
     else if (type === "message" && saved.isMessage(message)) chat.messages.push(message);
-    else if (type === "message") emitNote(core, "A message of the session that cannot be understood was ignored.");
+    else if (type === "message")
+      emitNote(core, "A message of the session that cannot be understood was ignored.");
   }
-  const { usage } = (chat.messages.findLast((message) => "usage" in message && message.usage) ?? {}) as AnswerMeta;
+  const { usage } = (chat.messages.findLast((message) => "usage" in message && message.usage) ??
+    {}) as AnswerMeta;
   if (usage) chat.used = usage.input + usage.output;
 
   function renew(state: { live: object; saved: string }, value: object): void {
@@ -88,27 +120,44 @@ function rebuildFromBranch(core: Core, chat: LiveChat, branch: Entry[]): void {
   }
 }
 
-/** What was shown of files is saved with the messages that showed it, so that each branch has its own. */
+/**
+ * What was shown of files is saved with the messages that showed it, so that each branch has its
+ * own.
+ */
 function restoreSeen(chat: LiveChat, branch: Entry[]): void {
   chat.seen.clear();
   chat.unsavedSeen.clear();
-  for (const [file, saved] of branch.flatMap(({ seen }) => Object.entries((seen ?? {}) as SavedSeen))) {
-    const lines = saved?.lines.map(([first, last]): Span => [first, last ?? Number.POSITIVE_INFINITY]);
-    if (saved && lines) chat.seen.set(file, { hash: saved.hash, lines, round: undefined, moved: [] });
+  for (const [file, saved] of branch.flatMap(({ seen }) =>
+    Object.entries((seen ?? {}) as SavedSeen),
+  )) {
+    const lines = saved?.lines.map(
+      ([first, last]): Span => [first, last ?? Number.POSITIVE_INFINITY],
+    );
+    if (saved && lines)
+      chat.seen.set(file, { hash: saved.hash, lines, round: undefined, moved: [] });
     else chat.seen.delete(file);
   }
 }
 
-type SavedSeen = Record<string, { hash: string; lines: [first: number, last: number | null][] } | null>; // a last of null: to the end
+type SavedSeen = Record<
+  string,
+  { hash: string; lines: [first: number, last: number | null][] } | null
+>; // a last of null: to the end
 
 function newlySeen(chat: LiveChat): Record<string, Pick<Seen, "hash" | "lines"> | null> {
   const files = [...chat.unsavedSeen].map((file) => [file, chat.seen.get(file)] as const);
-  return Object.fromEntries(files.map(([file, seen]) => [file, seen ? { hash: seen.hash, lines: seen.lines } : null]));
+  return Object.fromEntries(
+    files.map(([file, seen]) => [file, seen ? { hash: seen.hash, lines: seen.lines } : null]),
+  );
 }
 
-/** Continues from an earlier entry. What came after that entry stays in the file, on a branch of its own. */
+/**
+ * Continues from an earlier entry. What came after that entry stays in the file, on a branch of its
+ * own.
+ */
 function goBack(core: Core, chat: LiveChat, to: number | null, keep = false): void {
-  if (chat.phase !== "idle") throw fault("Cannot go back while an answer is under way. Stop it first, with Ctrl+C.");
+  if (chat.phase !== "idle")
+    throw fault("Cannot go back while an answer is under way. Stop it first, with Ctrl+C.");
   if (to !== null && !chat.session?.entries.some(({ id }) => id === to))
     throw fault(`Cannot go back to ${to}: there is no entry with that number. /tree lists them.`);
   savePluginStates(core, chat);
@@ -125,7 +174,8 @@ async function useModel(core: Core, chat: LiveChat, named: string): Promise<void
   const given = await completeModelName(core, named);
   const { name } = providerNamed(core, given);
   const model = given === name ? await firstModel(core, name) : given;
-  if (model === `${name}/`) throw usage(`Cannot use model '${given}': it has no name. /models lists them.`);
+  if (model === `${name}/`)
+    throw usage(`Cannot use model '${given}': it has no name. /models lists them.`);
   chat.model = model;
   saveEntry(core, chat, "model", { model });
   await learnWindow(core, chat);
@@ -139,10 +189,14 @@ export function sessions({ core, chat }: Pick<TurnContext, "core" | "chat">): Se
     store: (place) => storeNamed(core, place),
     open(id, copy = false) {
       const place = placeOf(core);
-      if (chat.phase !== "idle") throw fault("Cannot change the conversation while an answer is under way. Stop it first, with Ctrl+C.");
+      if (chat.phase !== "idle")
+        throw fault(
+          "Cannot change the conversation while an answer is under way. Stop it first, with Ctrl+C.",
+        );
       const found = id === undefined ? undefined : saved.findSession(place, id);
       if (found === chat.id && found !== undefined && !copy) return;
-      const load = (id: string) => (copy ? saved.readSession(place, id) : saved.openSession(place, id, warn));
+      const load = (id: string) =>
+        copy ? saved.readSession(place, id) : saved.openSession(place, id, warn);
       const from = found === undefined ? undefined : load(found);
       closeChat(core, chat);
       continueSession(core, chat, from);
@@ -155,7 +209,8 @@ export function sessions({ core, chat }: Pick<TurnContext, "core" | "chat">): Se
     rename(id, title) {
       const place = placeOf(core);
       const found = saved.findSession(place, id);
-      const session = found === chat.id ? chat.session : saved.openSession(place, found, warn); // throws if another zz has it open
+      // throws if another zz has it open
+      const session = found === chat.id ? chat.session : saved.openSession(place, found, warn);
       session?.append("title", { title });
       if (session !== chat.session) session?.close();
       storeNamed(core).rename(found, title);
@@ -163,32 +218,47 @@ export function sessions({ core, chat }: Pick<TurnContext, "core" | "chat">): Se
     remove(id) {
       const place = placeOf(core);
       const found = saved.findSession(place, id);
-      if (found === chat.id) throw fault("Cannot delete the current conversation. Start another with /new, then delete this one.");
+      if (found === chat.id)
+        throw fault(
+          "Cannot delete the current conversation. Start another with /new, then delete this one.",
+        );
       saved.openSession(place, found, warn).close(); // throws if another zz has it open
       storeNamed(core).remove(found);
     },
   };
 }
 
-/** Marks a one-shot that failed before anything was answered or done: lists of sessions leave it out until it is continued. */
+/**
+ * Marks a one-shot that failed before anything was answered or done: lists of sessions leave it out
+ * until it is continued.
+ */
 export function markFailed(core: Core, chat: LiveChat): void {
   const { entries = [] } = chat.session ?? {};
-  const isDone = entries.some((entry) => saved.isChange(entry) || entry.message?.role === "assistant");
+  const isDone = entries.some(
+    (entry) => saved.isChange(entry) || entry.message?.role === "assistant",
+  );
   if (entries.length && !isDone) saveEntry(core, chat, "failed", {});
 }
 
 /** Adds a message to the history and saves it, before anything acts on it. */
 export function addMessage(core: Core, chat: LiveChat, message: Message): void {
   chat.messages.push(message);
-  saveEntry(core, chat, "message", { message, ...(chat.unsavedSeen.size && { seen: newlySeen(chat) }) });
+  saveEntry(core, chat, "message", {
+    message,
+    ...(chat.unsavedSeen.size && { seen: newlySeen(chat) }),
+  });
   chat.unsavedSeen.clear();
 }
 
 export function addAsides(core: Core, chat: LiveChat): void {
-  for (const text of chat.told.splice(0)) if (text.trim()) addMessage(core, chat, { role: "user", text, aside: true });
+  for (const text of chat.told.splice(0))
+    if (text.trim()) addMessage(core, chat, { role: "user", text, aside: true });
 }
 
-/** Sets the system prompt. A fresh one already contains the updates, so they are dropped from the messages. */
+/**
+ * Sets the system prompt. A fresh one already contains the updates, so they are dropped from the
+ * messages.
+ */
 export function saveSystemPrompt(core: Core, chat: LiveChat, layers: Part[]): void {
   setSystemPrompt(chat, layers);
   saveEntry(core, chat, "prompt", { layers });
@@ -211,10 +281,18 @@ function attachLayerUpdates(chat: LiveChat, news: Record<string, string>): void 
   if (message?.role === "user") chat.messages[i] = { ...message, news };
 }
 
-/** Removes messages from what the model sees. Layer updates that only stood there move to the summary. */
+/**
+ * Removes messages from what the model sees. Layer updates that only stood there move to the
+ * summary.
+ */
 function compactMessages(chat: LiveChat, { upTo = 0, summary, texts = {} }: Compaction): void {
-  const messages = chat.messages.map((message, i) => (texts[i] === undefined ? message : shortenMessage(message, texts[i])));
-  const news = Object.assign({}, ...messages.slice(0, upTo).map((message) => (message as UserMeta).news));
+  const messages = chat.messages.map((message, i) =>
+    texts[i] === undefined ? message : shortenMessage(message, texts[i]),
+  );
+  const news = Object.assign(
+    {},
+    ...messages.slice(0, upTo).map((message) => (message as UserMeta).news),
+  );
   const told: Message[] = [
     { role: "user", text: summary ?? "", aside: true, ...(Object.keys(news).length && { news }) },
     { role: "assistant", text: "Understood. I go on from there." },
@@ -228,8 +306,14 @@ function shortenMessage(message: Message, to: string | number): Message {
   if (typeof to === "string") return { ...withoutField(message, "images"), text: to };
   const text = shorten(message.text, to);
   if (message.role !== "assistant" || !message.calls) return { ...message, text };
-  const short = ([name, value]: [string, unknown]) => [name, typeof value === "string" ? shorten(value, to) : value];
-  const calls = message.calls.map((call) => ({ ...call, args: Object.fromEntries(Object.entries(call.args).map(short)) }));
+  const short = ([name, value]: [string, unknown]) => [
+    name,
+    typeof value === "string" ? shorten(value, to) : value,
+  ];
+  const calls = message.calls.map((call) => ({
+    ...call,
+    args: Object.fromEntries(Object.entries(call.args).map(short)),
+  }));
   return { ...message, text, calls };
 }
 
@@ -244,11 +328,15 @@ export function savePluginStates(core: Core, chat: LiveChat): void {
   for (const [plugin, state] of core.states) {
     try {
       const now = plainJson(state.live);
-      if (now !== state.saved) saveEntry(core, chat, "state", { plugin, value: JSON.parse(now) }); // a copy: the plugin goes on
+      // a copy: the plugin goes on
+      if (now !== state.saved) saveEntry(core, chat, "state", { plugin, value: JSON.parse(now) });
       state.saved = now;
     } catch (error) {
       if (state.saved !== errorMessage(error))
-        emitNote(core, `Cannot keep the state of plugin '${plugin}': ${(state.saved = errorMessage(error))}`);
+        emitNote(
+          core,
+          `Cannot keep the state of plugin '${plugin}': ${(state.saved = errorMessage(error))}`,
+        );
     }
   }
 }
@@ -292,7 +380,9 @@ export function saveChangeEntry(core: Core, chat: LiveChat, fields: Record<strin
 
 /** What kept a session from being saved. A store says it in a sentence. */
 export const saveFault = (place: saved.Place, error: unknown): Fault =>
-  typeof place === "string" || codeOf(error) ? fileFault("save the session in", saved.nameOf(place), error) : fault(errorMessage(error));
+  typeof place === "string" || codeOf(error)
+    ? fileFault("save the session in", saved.nameOf(place), error)
+    : fault(errorMessage(error));
 
 /** Drops a session whose first entry could not be saved. */
 function dropUnsaved(chat: LiveChat): void {
@@ -302,10 +392,17 @@ function dropUnsaved(chat: LiveChat): void {
 }
 
 /** Saves an entry. If that fails, the person is told, and the conversation continues unsaved. */
-export function saveEntry(core: Core, chat: LiveChat, type: Entry["type"], fields: Record<string, unknown>): void {
+export function saveEntry(
+  core: Core,
+  chat: LiveChat,
+  type: Entry["type"],
+  fields: Record<string, unknown>,
+): void {
   if (!chat.session && type !== "message" && type !== "change") return;
-  if (chat.id === "" && (fields.message as Message | undefined)?.role === "user") saveAgain(core, chat);
-  const stamped = { at: new Date().toISOString(), ...fields }; // a store that answers too late may have kept it: it is the same entry then
+  if (chat.id === "" && (fields.message as Message | undefined)?.role === "user")
+    saveAgain(core, chat);
+  // a store that answers too late may have kept it: it is the same entry then
+  const stamped = { at: new Date().toISOString(), ...fields };
   try {
     appendEntry(core, chat, type, stamped);
   } catch (error) {
@@ -320,7 +417,10 @@ export function saveEntry(core: Core, chat: LiveChat, type: Entry["type"], field
   }
 }
 
-/** Once there is room again, a session that could not be saved goes on in its file, with all that was said meanwhile. */
+/**
+ * Once there is room again, a session that could not be saved goes on in its file, with all that
+ * was said meanwhile.
+ */
 export function saveAgain(core: Core, chat: LiveChat): void {
   const { entries, header } = chat.session!;
   if (core.options.save === false) return;
@@ -333,7 +433,8 @@ export function saveAgain(core: Core, chat: LiveChat): void {
   const session = (isOurs && reopened) || tryTo(() => saved.openSession(place, header, warn));
   if (!session) return;
   try {
-    for (const { id: _, type, parent, ...fields } of entries.slice(session.entries.length)) session.append(type, fields, parent);
+    for (const { id: _, type, parent, ...fields } of entries.slice(session.entries.length))
+      session.append(type, fields, parent);
   } catch {
     session.close();
     return;
@@ -342,7 +443,12 @@ export function saveAgain(core: Core, chat: LiveChat): void {
   emitNote(core, `The session is saved again, as '${session.header.id}'.`);
 }
 
-function appendEntry(core: Core, chat: LiveChat, type: Entry["type"], fields: Record<string, unknown>): void {
+function appendEntry(
+  core: Core,
+  chat: LiveChat,
+  type: Entry["type"],
+  fields: Record<string, unknown>,
+): void {
   if (!chat.session && core.options.save !== false) {
     const header = newSessionHeader(core, chat, fields);
     chat.session = saved.openSession(placeOf(core), header, (text) => emitNote(core, text));
@@ -352,15 +458,30 @@ function appendEntry(core: Core, chat: LiveChat, type: Entry["type"], fields: Re
   chat.session.append(type, fields);
 }
 
-function newSessionHeader({ options: { root } }: Core, chat: LiveChat, fields: Record<string, unknown>): Header {
+function newSessionHeader(
+  { options: { root } }: Core,
+  chat: LiveChat,
+  fields: Record<string, unknown>,
+): Header {
   const said = ((fields.message as Message | undefined) ?? chat.messages[0])?.text;
-  const begins = (said && wordsOf(said))?.trimStart().slice(0, 1_000) ?? `${fields.tool} ${path.relative(root, String(fields.path))}`;
+  const begins =
+    (said && wordsOf(said))?.trimStart().slice(0, 1_000) ??
+    `${fields.tool} ${path.relative(root, String(fields.path))}`;
   const at = new Date().toISOString();
-  return { zz: 1, id: saved.newSessionId(at), at, root, model: chat.model, title: begins.replace(/\s+/g, " ").trim().slice(0, 80) };
+  return {
+    zz: 1,
+    id: saved.newSessionId(at),
+    at,
+    root,
+    model: chat.model,
+    title: begins.replace(/\s+/g, " ").trim().slice(0, 80),
+  };
 }
 
 /** Removes the person's last message, and everything after it, from the conversation. */
 export function retractLastMessage(core: Core, chat: LiveChat): void {
-  const entry = chat.session?.branch().findLast(({ message }) => message?.role === "user" && !message.aside);
+  const entry = chat.session
+    ?.branch()
+    .findLast(({ message }) => message?.role === "user" && !message.aside);
   if (entry) goBack(core, chat, entry.parent);
 }

@@ -13,10 +13,16 @@ import { errorMessage, makeSecret, Secret, sealed, sealUrl } from "../text/secre
 import { clean } from "../text/show-safely.ts";
 import { tryTo } from "../text/words.ts";
 
-export async function listModels(core: Core, all: boolean): Promise<{ models: Model[]; failures: string[] }> {
+export async function listModels(
+  core: Core,
+  all: boolean,
+): Promise<{ models: Model[]; failures: string[] }> {
   const { model, baseUrl } = core.options;
-  const only = all ? undefined : (model?.split("/")[0] ?? (baseUrl ? defaultProvider(core) : undefined));
-  const said = ({ name, role }: Provider) => role !== "named" || endpointOf(core, name).key || endpointOf(core, name).url;
+  const only = all
+    ? undefined
+    : (model?.split("/")[0] ?? (baseUrl ? defaultProvider(core) : undefined));
+  const said = ({ name, role }: Provider) =>
+    role !== "named" || endpointOf(core, name).key || endpointOf(core, name).url;
   const asked = only ? [providerNamed(core, only)] : [...allProviders(core).values()].filter(said);
   const failures: string[] = [];
   const lists = asked.map(async ({ name, models }) => {
@@ -29,7 +35,9 @@ export async function listModels(core: Core, all: boolean): Promise<{ models: Mo
       failures.push(`${name}: ${errorMessage(error)}`);
       return [];
     });
-    return found.filter(({ id }) => clean(id) === id).map((model) => ({ ...model, id: `${name}/${model.id}` }));
+    return found
+      .filter(({ id }) => clean(id) === id)
+      .map((model) => ({ ...model, id: `${name}/${model.id}` }));
   });
   return { models: (await Promise.all(lists)).flat(), failures };
 }
@@ -42,58 +50,126 @@ export function providerNamed(core: Core, model: string): Provider {
   refuseUnknownFields(core, name);
   if (provider) return provider;
   const { like } = ownSettings(core)[name] ?? {};
-  if (like) throw usage(`Cannot use provider '${name}': it is said to be like '${like}', and ${unknown("provider", like, all.keys())}`);
-  throw usage(`Cannot use model '${model}': a model is named provider/model, and ${unknown("provider", name, all.keys())}`);
+  if (like)
+    throw usage(
+      `Cannot use provider '${name}': it is said to be like '${like}', and ${unknown("provider", like, all.keys())}`,
+    );
+  throw usage(
+    `Cannot use model '${model}': a model is named provider/model, and ${unknown("provider", name, all.keys())}`,
+  );
 }
 
-/** What is configured but not understood is not used: with a misspelt "url", the person's words would go to another server. */
+/**
+ * What is configured but not understood is not used: with a misspelt "url", the person's words
+ * would go to another server.
+ */
 function refuseUnknownFields(core: Core, name: string): void {
   const { providers = {} } = core.options.settings;
   const known = [...allProviders(core).keys()];
-  const misspelt = Object.keys(providers).find((other) => !known.includes(other) && nearest(other, known) === name);
+  const misspelt = Object.keys(providers).find(
+    (other) => !known.includes(other) && nearest(other, known) === name,
+  );
   const refuse = (why: string) => usage(`Cannot use provider '${name}': ${why}`);
   if (misspelt !== undefined)
-    throw refuse(`the settings describe '${shortenName(misspelt)}', which nobody has. Correct its name, or say what it is "like".`);
+    throw refuse(
+      `the settings describe '${shortenName(misspelt)}', which nobody has. Correct its name, or say what it is "like".`,
+    );
   const fields = Object.keys(ENDPOINT.properties);
-  const strange = Object.keys(providers[name] ?? {}).find((field) => field !== "kept" && !fields.includes(field));
+  const strange = Object.keys(providers[name] ?? {}).find(
+    (field) => field !== "kept" && !fields.includes(field),
+  );
   if (strange === undefined) return;
-  throw refuse(`in its settings ${unknown("field", shortenName(strange), fields)} Correct it, so that nothing goes elsewhere.`);
+  throw refuse(
+    `in its settings ${unknown("field", shortenName(strange), fields)} Correct it, so that nothing goes elsewhere.`,
+  );
 }
 
 export function endpointOf(core: Core, provider: string): Endpoint {
   const { options } = core;
   const set = options.settings.providers?.[provider];
-  const { url: _, key: __, kept: ___, key_command: command, key_command_seconds: seconds, ...more } = ownSettings(core)[provider] ?? {};
+  const {
+    url: _,
+    key: __,
+    kept: ___,
+    key_command: command,
+    key_command_seconds: seconds,
+    ...more
+  } = ownSettings(core)[provider] ?? {};
   const from = allProviders(core).get(provider);
-  const meant = core.namedProvider || wantedModel(core)?.split("/")[0] || (defaultProvider(core) ?? provider);
+  const meant =
+    core.namedProvider || wantedModel(core)?.split("/")[0] || (defaultProvider(core) ?? provider);
   const isMeant = meant === provider; // else the flags are for another provider
   const variable = (of?: { variable: string }) => of && core.io.env[of.variable];
   const url = (isMeant && options.baseUrl) || set?.url || variable(from?.url);
   const key =
-    (isMeant && options.key) || set?.key || variable(from?.key) || (command && commandKey(core, provider, command, seconds)) || set?.kept;
+    (isMeant && options.key) ||
+    set?.key ||
+    variable(from?.key) ||
+    (command && commandKey(core, provider, command, seconds)) ||
+    set?.kept;
   const own = Object.keys(more).length ? { own: sealed("", more) as Record<string, unknown> } : {};
-  const same = !url && more.like && core.providers.has(more.like) ? endpointOf(core, more.like) : {}; // its other name has the same
-  return { ...same, ...(url && { url: sealUrl(url) }), ...(key && { key: typeof key === "string" ? makeSecret(key) : key }), ...own };
+  const same =
+    !url && more.like && core.providers.has(more.like) ? endpointOf(core, more.like) : {}; // its other name has the same
+  return {
+    ...same,
+    ...(url && { url: sealUrl(url) }),
+    ...(key && { key: typeof key === "string" ? makeSecret(key) : key }),
+    ...own,
+  };
 }
 
-const commandKeys = new Map<string, Secret>(); // by command and limit: it runs once, when its key is first needed
-function commandKey({ options, io }: Core, provider: string, command: string, seconds = KEY_COMMAND_SECONDS): Secret {
+// by command and limit: it runs once, when its key is first needed
+const commandKeys = new Map<string, Secret>();
+function commandKey(
+  { options, io }: Core,
+  provider: string,
+  command: string,
+  seconds = KEY_COMMAND_SECONDS,
+): Secret {
   const name = `${seconds} ${command}`;
-  const known = commandKeys.get(name) ?? new Secret(() => fetchKey(options.home, io.env, provider, command, seconds));
+  const known =
+    commandKeys.get(name) ??
+    new Secret(() => fetchKey(options.home, io.env, provider, command, seconds));
   commandKeys.set(name, known);
   return known;
 }
 const KEY_COMMAND_SECONDS = 10;
 
-/** Runs the command and returns its first line. Without stdin and terminal it cannot ask; its time is limited. */
-function fetchKey(home: string, env: NodeJS.ProcessEnv, provider: string, command: string, seconds: number): string {
-  const refuse = (why: string) => usage(`Cannot get the key of '${provider}' by its key_command: ${why}. Run it yourself, and fix it.`);
-  const how = { cwd: home, env, timeout: seconds * 1_000, killSignal: "SIGKILL", detached: true, stdio: ["ignore", "pipe", "ignore"] };
-  const { pid, status, stdout, error } = programs(home, env).run("sh", ["-c", command], how as object);
+/**
+ * Runs the command and returns its first line. Without stdin and terminal it cannot ask; its time
+ * is limited.
+ */
+function fetchKey(
+  home: string,
+  env: NodeJS.ProcessEnv,
+  provider: string,
+  command: string,
+  seconds: number,
+): string {
+  const refuse = (why: string) =>
+    usage(
+      `Cannot get the key of '${provider}' by its key_command: ${why}. Run it yourself, and fix it.`,
+    );
+  const how = {
+    cwd: home,
+    env,
+    timeout: seconds * 1_000,
+    killSignal: "SIGKILL",
+    detached: true,
+    stdio: ["ignore", "pipe", "ignore"],
+  };
+  const { pid, status, stdout, error } = programs(home, env).run(
+    "sh",
+    ["-c", command],
+    how as object,
+  );
   if (error) tryTo(() => process.kill(-pid, "SIGKILL")); // with everything that it started
   if (codeOf(error) === "ETIMEDOUT")
-    throw refuse(`it took longer than ${seconds} s (key_command_seconds), or waits for somebody to answer`);
-  if (error || status !== 0) throw refuse(error ? errorMessage(error) : `it ended with exit code ${status}`);
+    throw refuse(
+      `it took longer than ${seconds} s (key_command_seconds), or waits for somebody to answer`,
+    );
+  if (error || status !== 0)
+    throw refuse(error ? errorMessage(error) : `it ended with exit code ${status}`);
   const lines = stdout.toString().trimEnd().split("\n");
   const key = lines[0]!.trim();
   if (!key) throw refuse("its first line is empty");
@@ -108,11 +184,15 @@ export function wantedModel(core: Core, earlier?: string): string | undefined {
   const { options, io } = core;
   const { model, baseUrl, settings } = options;
   const named = model || io.env.ZZ_MODEL || earlier || settings.model || settings.models?.chat;
-  const first = named && baseUrl && !allProviders(core).has(named.split("/")[0]!) && defaultProvider(core);
+  const first =
+    named && baseUrl && !allProviders(core).has(named.split("/")[0]!) && defaultProvider(core);
   return first ? `${first}/${named}` : named;
 }
 
-/** Completes a model's name without a provider, such as `gpt-4o` or a part of it, if just one model fits. */
+/**
+ * Completes a model's name without a provider, such as `gpt-4o` or a part of it, if just one model
+ * fits.
+ */
 export async function completeModelName(core: Core, given: string): Promise<string> {
   if (given.includes("/") || allProviders(core).has(given)) return given;
   const { models } = await listModels(core, true);
@@ -122,24 +202,34 @@ export async function completeModelName(core: Core, given: string): Promise<stri
   return fits.length === 1 ? fits[0]!.id : given;
 }
 
-/** By --model, ZZ_MODEL, the session, the settings, a provider with a key, or a local server that answers in 300 ms. Undefined: none. */
+/**
+ * By --model, ZZ_MODEL, the session, the settings, a provider with a key, or a local server that
+ * answers in 300 ms. Undefined: none.
+ */
 export async function chooseModel(core: Core, earlier?: string): Promise<string | undefined> {
   const { baseUrl } = core.options;
   const wanted = wantedModel(core, earlier);
   const named = wanted && (await completeModelName(core, wanted));
-  if (named) return providerNamed(core, named) && named.includes("/") ? named : firstModel(core, named);
+  if (named)
+    return providerNamed(core, named) && named.includes("/") ? named : firstModel(core, named);
   const first = baseUrl && defaultProvider(core);
   if (first) return firstModel(core, first);
-  const signal = clockOf(core.io).limit(LOCAL_LIMIT); // until the first byte; after that a server may take its time
-  const offers = [...allProviders(core).values()].map((one) => [one.name, one.auto?.(signal, endpointOf(core, one.name))] as const);
-  const answers = offers.map(([name, model]) => [name, Promise.resolve(model).catch(() => undefined)] as const);
+  // until the first byte; after that a server may take its time
+  const signal = clockOf(core.io).limit(LOCAL_LIMIT);
+  const offers = [...allProviders(core).values()].map(
+    (one) => [one.name, one.auto?.(signal, endpointOf(core, one.name))] as const,
+  );
+  const answers = offers.map(
+    ([name, model]) => [name, Promise.resolve(model).catch(() => undefined)] as const,
+  );
   for (const [name, model] of offers) if (typeof model === "string") return `${name}/${model}`;
   for (const [name, model] of answers) if (await model) return `${name}/${await model}`;
   return undefined;
 }
 
 /** The provider for an address without a name. */
-const defaultProvider = (core: Core): string | undefined => registeredValues(core.providers).find(({ role }) => role === "default")?.name;
+const defaultProvider = (core: Core): string | undefined =>
+  registeredValues(core.providers).find(({ role }) => role === "default")?.name;
 
 /** The model to use when no other answers. */
 export async function fallbackModel(core: Core): Promise<string> {
@@ -152,8 +242,10 @@ export async function firstModel(core: Core, name: string): Promise<string> {
   const provider = providerNamed(core, name);
   const signal = clockOf(core.io).limit(PROVIDER_TIMEOUT_MS);
   const endpoint = endpointOf(core, name);
-  const model = (await provider.auto?.(signal, endpoint)) ?? (await provider.models(signal, endpoint))[0]?.id;
-  if (!model) throw usage(`Cannot use '${name}': it offers no model. Name one with --model ${name}/MODEL.`);
+  const model =
+    (await provider.auto?.(signal, endpoint)) ?? (await provider.models(signal, endpoint))[0]?.id;
+  if (!model)
+    throw usage(`Cannot use '${name}': it offers no model. Name one with --model ${name}/MODEL.`);
   return `${name}/${model}`;
 }
 
@@ -166,11 +258,19 @@ export const NO_MODEL_MESSAGE =
 export async function learnWindow(core: Core, chat: LiveChat): Promise<void> {
   const [{ model }, { models }] = [chat, core];
   const known = await describeModel(core, model).catch(() => undefined); // its provider may be gone
-  if (chat.model === model && core.models === models) Object.assign(chat, { window: known?.window }); // the old one stays until then
+  if (chat.model === model && core.models === models)
+    Object.assign(chat, { window: known?.window }); // the old one stays until then
 }
 
-/** What the provider says about a model; for its window the person's setting counts as well. Undefined if nobody knows. */
-export async function describeModel(core: Core, model: string, quick = false): Promise<Model | undefined> {
+/**
+ * What the provider says about a model; for its window the person's setting counts as well.
+ * Undefined if nobody knows.
+ */
+export async function describeModel(
+  core: Core,
+  model: string,
+  quick = false,
+): Promise<Model | undefined> {
   const { models } = core; // others take their place when what was said no longer counts
   const known = models.get(model);
   if (known) return known;
@@ -180,7 +280,8 @@ export async function describeModel(core: Core, model: string, quick = false): P
   const endpoint = endpointOf(core, provider.name);
   const patience = () => clockOf(core.io).limit(PROVIDER_TIMEOUT_MS);
   const one = await (async () => provider.model?.(id, patience, endpoint))().catch(() => undefined);
-  const all = one?.window || quick ? [] : await provider.models(patience(), endpoint).catch(() => []);
+  const all =
+    one?.window || quick ? [] : await provider.models(patience(), endpoint).catch(() => []);
   const found = all.find((other) => other.id === id) ?? one;
   const window = found?.window ?? core.options.settings.window;
   if (!found && !window) return undefined;
@@ -191,4 +292,7 @@ export async function describeModel(core: Core, model: string, quick = false): P
 
 /** The last model that a session used, on whichever branch: going back does not change it. */
 export const modelOfSession = ({ header, entries }: Saved): string =>
-  String(entries.findLast(({ type }) => type === "model")?.model ?? header.model).replace(NO_MODEL_ID, "");
+  String(entries.findLast(({ type }) => type === "model")?.model ?? header.model).replace(
+    NO_MODEL_ID,
+    "",
+  );

@@ -6,10 +6,18 @@ import { errorMessage } from "../text/secrets.ts";
 import { tryTo } from "../text/words.ts";
 import { answerFault, isDeep, MAX_JSON_DEPTH } from "./server-errors.ts";
 
-type See = (text: string, thinking: string, thought: string, size: number) => void; // so far; and what came since the last call
-/** Reads a provider's stream into one whole reply. Servers differ in all of it: indexes, ids, names sent twice, pieces of arguments, finish
- * reasons that contradict the content. Throws if it was cut off or carried an error; what had arrived is in `partial`. */
-export async function collectReply(stream: AsyncIterable<Delta>, see?: See, from = ""): Promise<Reply> {
+// so far; and what came since the last call
+type See = (text: string, thinking: string, thought: string, size: number) => void;
+/**
+ * Reads a provider's stream into one whole reply. Servers differ in all of it: indexes, ids, names
+ * sent twice, pieces of arguments, finish reasons that contradict the content. Throws if it was cut
+ * off or carried an error; what had arrived is in `partial`.
+ */
+export async function collectReply(
+  stream: AsyncIterable<Delta>,
+  see?: See,
+  from = "",
+): Promise<Reply> {
   let [text, thinking] = ["", ""];
   let finish: Finish | undefined;
   let usage: Usage | undefined;
@@ -19,26 +27,39 @@ export async function collectReply(stream: AsyncIterable<Delta>, see?: See, from
   let size = 0;
   try {
     for await (const delta of stream) {
-      if (!isDelta(delta)) throw fault(`Cannot read the answer of provider '${from}': ${JSON.stringify(delta)?.slice(0, 60)} ${NO_DELTA}`);
+      if (!isDelta(delta))
+        throw fault(
+          `Cannot read the answer of provider '${from}': ${JSON.stringify(delta)?.slice(0, 60)} ${NO_DELTA}`,
+        );
       if ("text" in delta) text += delta.text ?? "";
       else if ("thinking" in delta) thinking += delta.thinking ?? "";
       else if ("call" in delta) addCallPiece(drafts, delta.call, unrun);
       else if ("usage" in delta) usage = checkedUsage({ ...usage, ...delta.usage });
       else if ("finish" in delta) finish = finishOf(delta.finish) ?? finish;
-      else if ("error" in delta) throw answerFault("The model's server failed in mid-stream", delta.error);
-      if (delta.extra !== undefined && !isDeep(delta.extra, MAX_JSON_DEPTH)) extra.push(delta.extra);
+      else if ("error" in delta)
+        throw answerFault("The model's server failed in mid-stream", delta.error);
+      if (delta.extra !== undefined && !isDeep(delta.extra, MAX_JSON_DEPTH))
+        extra.push(delta.extra);
       const come = sizeOf(delta);
       see?.(text, thinking, ("thinking" in delta && delta.thinking) || "", come);
       size += come + CHARS_PER_DELTA;
-      if (size > MAX_REPLY_CHARS) throw fault("The answer is larger than 64 MB and was given up. Ask for less.");
+      if (size > MAX_REPLY_CHARS)
+        throw fault("The answer is larger than 64 MB and was given up. Ask for less.");
     }
-    if (!finish && !text && !thinking && !drafts.length) throw fault("The server answered with nothing. Try again.", { transient: true });
+    if (!finish && !text && !thinking && !drafts.length)
+      throw fault("The server answered with nothing. Try again.", { transient: true });
     if (!finish) throw fault(CUT_OFF, { transient: true });
   } catch (error) {
-    const cut = /^(ECONN|EPIPE|ETIMEDOUT|HPE_|Z_)/.test((error as NodeJS.ErrnoException)?.code ?? "");
-    throw Object.assign(cut ? fault(CUT_OFF, { transient: true }) : asFault(error), { partial: { text, thinking } });
+    const cut = /^(ECONN|EPIPE|ETIMEDOUT|HPE_|Z_)/.test(
+      (error as NodeJS.ErrnoException)?.code ?? "",
+    );
+    throw Object.assign(cut ? fault(CUT_OFF, { transient: true }) : asFault(error), {
+      partial: { text, thinking },
+    });
   }
-  const calls = drafts.filter(({ name, args }) => name || args).map((draft) => finishCall(draft, finish === "length"));
+  const calls = drafts
+    .filter(({ name, args }) => name || args)
+    .map((draft) => finishCall(draft, finish === "length"));
   if (calls.length > MAX_CALLS) calls[MAX_CALLS]!.broken = tooMany(calls[MAX_CALLS]!, unrun);
   if (finish === "stop" || finish === "calls") finish = calls.length ? "calls" : "stop";
   const ids = new Set<string>();
@@ -48,16 +69,38 @@ export async function collectReply(stream: AsyncIterable<Delta>, see?: See, from
   }
   const parts = splitThinking(text);
   const thought = [...new Set([thinking.trim(), parts.thinking])].filter(Boolean).join("\n");
-  return { text: parts.text, thinking: thought, calls, finish, ...(usage && { usage }), ...(extra.length && { extra }) };
+  return {
+    text: parts.text,
+    thinking: thought,
+    calls,
+    finish,
+    ...(usage && { usage }),
+    ...(extra.length && { extra }),
+  };
 }
-const NO_DELTA = "is not a delta. It yields { text }, { thinking }, { call }, { usage }, { extra }, { finish } or { error }: see Delta.";
-const DELTAS = { text: "string", thinking: "string", call: "object", usage: "object", finish: "string", error: "", extra: "" };
+const NO_DELTA =
+  "is not a delta. It yields { text }, { thinking }, { call }, { usage }, { extra }, { finish } or { error }: see Delta.";
+const DELTAS = {
+  text: "string",
+  thinking: "string",
+  call: "object",
+  usage: "object",
+  finish: "string",
+  error: "",
+  extra: "",
+};
 const FIELDS = Object.entries(DELTAS);
 function isDelta(delta: any): boolean {
   const given = Object(delta);
   let count = 0;
   for (const [name, type] of FIELDS)
-    if (name in given && ++count && type && (given[name] == null ? name === "call" : typeof given[name] !== type)) return false;
+    if (
+      name in given &&
+      ++count &&
+      type &&
+      (given[name] == null ? name === "call" : typeof given[name] !== type)
+    )
+      return false;
   return count > 0;
 }
 const MAX_REPLY_CHARS = 64 * 1024 * 1024;
@@ -68,11 +111,14 @@ const MAX_ID_CHARS = 100_000; // some gateways put signatures into it
 const MAX_ARGS_CHARS = 4 * 1024 * 1024; // of one call's arguments
 const MAX_PARSED_CHARS = 8 * 1024 * 1024; // parsed to see whether a call's arguments are complete
 const charsOf = (one: unknown): number => (typeof one === "string" ? one.length : 0);
-const extraSize = (one: unknown): number => (one === undefined || isDeep(one, MAX_JSON_DEPTH) ? 0 : charsOf(JSON.stringify(one)));
+const extraSize = (one: unknown): number =>
+  one === undefined || isDeep(one, MAX_JSON_DEPTH) ? 0 : charsOf(JSON.stringify(one));
 function sizeOf(delta: Delta): number {
   const { text, thinking, call } = delta as { text?: string; thinking?: string; call?: CallDelta };
   const size = charsOf(text) + charsOf(thinking) + extraSize(delta.extra);
-  return call ? size + charsOf(call.id) + charsOf(call.name) + charsOf(call.args) + extraSize(call.extra) : size;
+  return call
+    ? size + charsOf(call.id) + charsOf(call.name) + charsOf(call.args) + extraSize(call.extra)
+    : size;
 }
 
 /** A server's token counts, if they are numbers. */
@@ -109,7 +155,8 @@ function addCallPiece(drafts: Draft[], piece: CallDelta, unrun: Unrun): void {
     drafts.push((draft = { index, id: "", name: "", args: "", last: "", parsed: 0 }));
   }
   draft.id ||= id;
-  draft.name = name.slice(0, MAX_NAME_CHARS + 1) || draft.name; // some gateways send it again: never append
+  // some gateways send it again: never append
+  draft.name = name.slice(0, MAX_NAME_CHARS + 1) || draft.name;
   if (name.length > MAX_NAME_CHARS)
     draft.wrong = `its name has ${name.length} characters, more than the ${MAX_NAME_CHARS} that a tool's may have`;
   if (wrong) draft.wrong = wrong;
@@ -135,7 +182,9 @@ function addCallPiece(drafts: Draft[], piece: CallDelta, unrun: Unrun): void {
 /** Arguments may come as text or as JSON values. */
 function textOfArgs(args: unknown): { args: string; wrong?: string } {
   if (typeof args === "string" || !args) return { args: (args as string) || "" };
-  return isDeep(args, MAX_JSON_DEPTH) ? { args: "", wrong: TOO_DEEP } : { args: JSON.stringify(args) ?? "" };
+  return isDeep(args, MAX_JSON_DEPTH)
+    ? { args: "", wrong: TOO_DEEP }
+    : { args: JSON.stringify(args) ?? "" };
 }
 
 /** Asked for every piece: checks the last character first, and parses only up to a limit. */
@@ -146,7 +195,9 @@ function isDraftWhole(draft: Draft): boolean {
 }
 
 function tooMany({ name }: Call, { count, names }: Unrun): string {
-  const all = [...names, name.slice(0, 60)].filter((one, i, list) => one && list.indexOf(one) === i);
+  const all = [...names, name.slice(0, 60)].filter(
+    (one, i, list) => one && list.indexOf(one) === i,
+  );
   const many = `This reply had ${MAX_CALLS + 1 + count} calls, and at most ${MAX_CALLS} of a reply run.`;
   return `${many} Not run: the last ${count + 1}, of ${all.join(", ")}. Make those that are still needed in the next reply.`;
 }
@@ -157,14 +208,25 @@ function finishCall({ id, name, args, extra, wrong }: Draft, cut: boolean): Call
   const broken = `The call did not run: ${wrong}. Send it again, shorter.`;
   if (wrong) return { id, name: name.slice(0, MAX_NAME_CHARS), args: {}, broken };
   const parsed = parseArguments(args);
-  const call: Call = { id, name, args: "args" in parsed ? parsed.args : {}, ...(extra !== undefined && { extra }) };
-  if (cut && !isWhole(args)) call.broken = "The call was cut off by the output limit and did not run. Send it again, shorter or in parts.";
-  else if ("wrong" in parsed) call.broken = `The arguments are not usable: ${parsed.wrong}. Send the call again with a valid JSON object.`;
+  const call: Call = {
+    id,
+    name,
+    args: "args" in parsed ? parsed.args : {},
+    ...(extra !== undefined && { extra }),
+  };
+  if (cut && !isWhole(args))
+    call.broken =
+      "The call was cut off by the output limit and did not run. Send it again, shorter or in parts.";
+  else if ("wrong" in parsed)
+    call.broken = `The arguments are not usable: ${parsed.wrong}. Send the call again with a valid JSON object.`;
   else if (!name) call.broken = "The call names no tool. Send it again with a name.";
   return call;
 }
 
-/** Parses arguments. Nothing is {}; a JSON string is parsed again; repeated objects count once, and a leading {} is dropped. */
+/**
+ * Parses arguments. Nothing is {}; a JSON string is parsed again; repeated objects count once, and
+ * a leading {} is dropped.
+ */
 function parseArguments(text: string): { args: Record<string, unknown> } | { wrong: string } {
   if (!text.trim()) return { args: {} };
   let value: unknown;
@@ -204,15 +266,23 @@ function finishOf(word: string): Finish | undefined {
   if (/content_filter|safety|^filter$/i.test(word)) return "filter";
   if (word === "refusal") return "refusal";
   if (/^error$|insufficient_system_resource/.test(word))
-    throw fault(`The model's server gave up in mid-stream (${word}). Try again.`, { transient: true });
+    throw fault(`The model's server gave up in mid-stream (${word}). Try again.`, {
+      transient: true,
+    });
   return "stop";
 }
 
-/** Separates thinking from text: `<think>…</think>` at the start, or everything before a lone `</think>` that is not in code. */
+/**
+ * Separates thinking from text: `<think>…</think>` at the start, or everything before a lone
+ * `</think>` that is not in code.
+ */
 export function splitThinking(text: string): { text: string; thinking: string } {
   let rest = text;
   const thoughts: string[] = [];
-  for (let block: RegExpExecArray | null; (block = /^\s*<think(?:ing)?>(.*?)(?:<\/think(?:ing)?>|$)/s.exec(rest)); ) {
+  for (
+    let block: RegExpExecArray | null;
+    (block = /^\s*<think(?:ing)?>(.*?)(?:<\/think(?:ing)?>|$)/s.exec(rest));
+  ) {
     thoughts.push(block[1]!.replace(/^\s*<think>/, "").trim());
     rest = rest.slice(block[0].length);
   }
@@ -229,5 +299,8 @@ export function splitThinking(text: string): { text: string; thinking: string } 
 
 /** Whether a text ends inside of a code fence or inline code. */
 function isQuoted(before: string): boolean {
-  return before.split("```").length % 2 === 0 || before.slice(before.lastIndexOf("\n") + 1).split("`").length % 2 === 0;
+  return (
+    before.split("```").length % 2 === 0 ||
+    before.slice(before.lastIndexOf("\n") + 1).split("`").length % 2 === 0
+  );
 }

@@ -1,4 +1,5 @@
-// Requests over node:http. Loading the built-in fetch takes 33 ms, half of a whole one-shot. This file alone puts the values of secrets in
+// Requests over node:http. Loading the built-in fetch takes 33 ms, half of a whole one-shot. This
+// file alone puts the values of secrets in
 // the place of their placeholders, in headers and addresses.
 import type { IncomingMessage } from "node:http";
 import type { Readable } from "node:stream";
@@ -10,10 +11,14 @@ import { visible } from "../text/show-safely.ts";
 const SILENCE_LIMIT_MS = 300_000; // ms without a byte until a connection counts as dead
 const MAX_REDIRECTS = 5;
 const MB = 1024 * 1024;
-const MAX_TEXT_BYTES = 128 * MB; // of a text that is read whole; packed, it may be a thousandth of that
+// of a text that is read whole; packed, it may be a thousandth of that
+const MAX_TEXT_BYTES = 128 * MB;
 const MAX_JSON_BYTES = 32 * MB; // parsing blocks everything else
 
-/** A request with its secrets filled in, and a function that hides them in messages, however short they are. */
+/**
+ * A request with its secrets filled in, and a function that hides them in messages, however short
+ * they are.
+ */
 interface Outgoing {
   url: string;
   request: HttpRequest;
@@ -31,25 +36,39 @@ export function fillSecrets(given: string, request: HttpRequest = {}): Outgoing 
     learnSecret(own);
     used.add(own);
   }
-  const said = [...used].filter((value) => value.length >= MIN_HIDDEN_CHARS).sort((a, b) => b.length - a.length);
-  const hide = (text: string) => said.reduce((shown, value) => shown.replaceAll(value, KEY), veil(text));
+  const said = [...used]
+    .filter((value) => value.length >= MIN_HIDDEN_CHARS)
+    .sort((a, b) => b.length - a.length);
+  const hide = (text: string) =>
+    said.reduce((shown, value) => shown.replaceAll(value, KEY), veil(text));
   return { url, request: { ...request, ...(request.headers && { headers }) }, hide };
 }
 const MIN_HIDDEN_CHARS = 4;
 
-/** Like fetch, for http and https: follows redirects, unpacks bodies, and reconnects when a kept connection was closed. */
-export const send = (url: string, request?: HttpRequest): Promise<HttpAnswer> => fetchWithRedirects(fillSecrets(url, request));
+/**
+ * Like fetch, for http and https: follows redirects, unpacks bodies, and reconnects when a kept
+ * connection was closed.
+ */
+export const send = (url: string, request?: HttpRequest): Promise<HttpAnswer> =>
+  fetchWithRedirects(fillSecrets(url, request));
 
-type Followed = HttpAnswer & { host: string; beginning(most: number): Promise<string> }; // an error body may be endless
+// an error body may be endless
+type Followed = HttpAnswer & { host: string; beginning(most: number): Promise<string> };
 /** A redirect's address comes from the server: placeholders in it mean nothing. */
-export async function fetchWithRedirects({ url, request, hide }: Outgoing, isModels = false, moves = 0): Promise<Followed> {
+export async function fetchWithRedirects(
+  { url, request, hide }: Outgoing,
+  isModels = false,
+  moves = 0,
+): Promise<Followed> {
   const { signal } = request;
   signal?.throwIfAborted();
   const at = new URL(url);
   const shown = (address: string | URL) => hide(veil(sealUrl(String(address))));
-  if (!/^https?:$/.test(at.protocol)) throw usage(`Cannot reach '${shown(url)}': neither http nor https. Check the address.`);
+  if (!/^https?:$/.test(at.protocol))
+    throw usage(`Cannot reach '${shown(url)}': neither http nor https. Check the address.`);
   const again = (error: NodeJS.ErrnoException & { stale?: boolean }) => {
-    if (!error.stale || signal?.aborted) throw signal?.aborted ? error : Object.assign(error, { host: at.host });
+    if (!error.stale || signal?.aborted)
+      throw signal?.aborted ? error : Object.assign(error, { host: at.host });
     return connect(at, request); // the server had closed the kept connection
   };
   const answer = await connect(at, request).catch(again);
@@ -60,16 +79,26 @@ export async function fetchWithRedirects({ url, request, hide }: Outgoing, isMod
     const moved = new URL(to, at.href);
     const reads = /^(GET|HEAD)$/i.test(request.method ?? "GET");
     if (moves >= MAX_REDIRECTS) throw usage(`Cannot reach '${at.host}': it redirects without end.`);
-    const kept = status === 303 && !reads ? { ...request, method: "GET", body: undefined } : request;
+    const kept =
+      status === 303 && !reads ? { ...request, method: "GET", body: undefined } : request;
     const isFar = moved.origin !== at.origin;
-    // A body is not sent on unless the status says so, and never to another server; nor is a model's server exchanged unseen.
+    // A body is not sent on unless the status says so, and never to another server; nor is a
+    // model's server exchanged unseen.
     if ((!reads && status < 303) || (isFar && (isModels || kept.body !== undefined))) {
       const far = isFar ? ", another server, and nothing was sent there" : "";
-      const hint = isModels ? `If you trust it: --base-url ${shown(moved).replace(OF_WIRES, "")}` : "Give that address";
-      throw usage(`Cannot reach '${shown(url)}': it has moved to '${shown(moved)}'${far}. ${hint}.`);
+      const hint = isModels
+        ? `If you trust it: --base-url ${shown(moved).replace(OF_WIRES, "")}`
+        : "Give that address";
+      throw usage(
+        `Cannot reach '${shown(url)}': it has moved to '${shown(moved)}'${far}. ${hint}.`,
+      );
     }
     return fetchWithRedirects(
-      { url: moved.href, request: isFar ? { ...kept, headers: headersForOtherServer(kept.headers) } : kept, hide },
+      {
+        url: moved.href,
+        request: isFar ? { ...kept, headers: headersForOtherServer(kept.headers) } : kept,
+        hide,
+      },
       isModels,
       moves + 1,
     );
@@ -82,7 +111,8 @@ export async function fetchWithRedirects({ url, request, hide }: Outgoing, isMod
     try {
       for await (const bytes of parts()) {
         text += decoder.decode(bytes, { stream: true });
-        if (text.length > most) throw usage(`Cannot use what '${at.host}' sent: it is larger than ${most / MB} MB.`);
+        if (text.length > most)
+          throw usage(`Cannot use what '${at.host}' sent: it is larger than ${most / MB} MB.`);
       }
     } catch (error) {
       if (!isCut) throw error; // else what arrived is enough
@@ -100,42 +130,69 @@ export async function fetchWithRedirects({ url, request, hide }: Outgoing, isMod
     json: async () => JSON.parse(await text(MAX_JSON_BYTES)),
   };
 }
-const OF_WIRES = /\/(chat\/completions|responses|models|messages|api\/\w+)([/:?].*)?$/; // what wires add to a base URL
+// what wires add to a base URL
+const OF_WIRES = /\/(chat\/completions|responses|models|messages|api\/\w+)([/:?].*)?$/;
 
-async function connect(at: URL, { method = "GET", headers, body, signal, via }: HttpRequest): Promise<IncomingMessage> {
+async function connect(
+  at: URL,
+  { method = "GET", headers, body, signal, via }: HttpRequest,
+): Promise<IncomingMessage> {
   const lookup = await via?.(at);
   const own = lookup && ({ lookup, agent: false } as const); // a connection of its own
-  const { request } = process.getBuiltinModule(at.protocol === "https:" ? "node:https" : "node:http");
+  const { request } = process.getBuiltinModule(
+    at.protocol === "https:" ? "node:https" : "node:http",
+  );
   return new Promise((resolve, reject) => {
     const all = { accept: "*/*", "user-agent": "zz", ...headers };
     let answer: IncomingMessage | undefined;
-    const sent = request(at, { method, headers: all, timeout: SILENCE_LIMIT_MS, ...own }, (given) => resolve((answer = given)));
-    const abort = () => void (answer?.complete || sent.destroy(signal!.reason)); // by now the connection may serve another request
+    const sent = request(at, { method, headers: all, timeout: SILENCE_LIMIT_MS, ...own }, (given) =>
+      resolve((answer = given)),
+    );
+    // by now the connection may serve another request
+    const abort = () => void (answer?.complete || sent.destroy(signal!.reason));
     signal?.addEventListener("abort", abort, { once: true });
     sent.on("close", () => signal?.removeEventListener("abort", abort));
     sent.on("upgrade", ({ statusCode }, socket) => {
       socket.destroy();
-      reject(usage(`Cannot talk to '${at.host}': it answered ${statusCode}, and wants a protocol other than HTTP.`));
+      reject(
+        usage(
+          `Cannot talk to '${at.host}': it answered ${statusCode}, and wants a protocol other than HTTP.`,
+        ),
+      );
     });
-    sent.on("timeout", () => sent.destroy(Object.assign(new Error("no answer in time"), { code: "ETIMEDOUT" })));
-    sent.on("error", (error) => reject(Object.assign(error, { stale: sent.reusedSocket && codeOf(error) === "ECONNRESET" })));
+    sent.on("timeout", () =>
+      sent.destroy(Object.assign(new Error("no answer in time"), { code: "ETIMEDOUT" })),
+    );
+    sent.on("error", (error) =>
+      reject(Object.assign(error, { stale: sent.reusedSocket && codeOf(error) === "ECONNRESET" })),
+    );
     sent.end(body);
   });
 }
 
 /** When aborted, reading fails with the abort's reason, whatever the socket reports. */
 const DAMAGED = /^Z_|BROTLI|ZSTD|^ERR__ERROR/i; // as zlib names its errors
-async function* pieces(body: Readable, answer: IncomingMessage, host: string, signal?: AbortSignal) {
+async function* pieces(
+  body: Readable,
+  answer: IncomingMessage,
+  host: string,
+  signal?: AbortSignal,
+) {
   try {
     yield* body as AsyncIterable<Uint8Array>;
   } catch (error) {
     if (signal?.aborted) throw signal.reason;
     const isUnfinished = codeOf(error) === UNFINISHED;
     const isEvents = /event-stream/i.test(answer.headers["content-type"] ?? "");
-    if (isUnfinished && (isEvents || !answer.readableDidRead)) return; // servers do not always finish what they pack
+    // servers do not always finish what they pack
+    if (isUnfinished && (isEvents || !answer.readableDidRead)) return;
     if (isUnfinished || (error as Error).message === "aborted")
-      throw Object.assign(new Error(`What '${host}' sent broke off. Try again.`), { code: "ECONNRESET" });
-    throw DAMAGED.test(codeOf(error)) ? usage(`Cannot unpack what '${host}' sent: it is damaged, or packed in another way.`) : error;
+      throw Object.assign(new Error(`What '${host}' sent broke off. Try again.`), {
+        code: "ECONNRESET",
+      });
+    throw DAMAGED.test(codeOf(error))
+      ? usage(`Cannot unpack what '${host}' sent: it is damaged, or packed in another way.`)
+      : error;
   }
 }
 const UNFINISHED = "Z_BUF_ERROR"; // as zlib says that a packed body ends too early
@@ -146,7 +203,8 @@ function unpacked(answer: IncomingMessage, host: string): Readable {
   const packed = answer.headers["content-encoding"]?.trim().toLowerCase() ?? "identity";
   if (packed === "identity") return answer;
   const zlib = process.getBuiltinModule("node:zlib");
-  const { Z_SYNC_FLUSH, BROTLI_OPERATION_FLUSH } = zlib.constants; // whatever arrived is unpacked at once
+  // whatever arrived is unpacked at once
+  const { Z_SYNC_FLUSH, BROTLI_OPERATION_FLUSH } = zlib.constants;
   const ways: Record<string, () => NodeJS.ReadWriteStream> = {
     gzip: () => zlib.createUnzip({ flush: Z_SYNC_FLUSH }),
     deflate: () => zlib.createInflate({ flush: Z_SYNC_FLUSH }),
@@ -158,11 +216,17 @@ function unpacked(answer: IncomingMessage, host: string): Readable {
   const known = names.filter((name) => Object.hasOwn(ways, name));
   if (!known.length) return answer; // some servers name the encoding of their text there
   if (known.length < names.length || names.length > MAX_PACKINGS)
-    throw usage(`Cannot read what '${host}' sent: it is packed in a way that zz cannot unpack ('${visible(packed).slice(0, 60)}').`);
+    throw usage(
+      `Cannot read what '${host}' sent: it is packed in a way that zz cannot unpack ('${visible(packed).slice(0, 60)}').`,
+    );
   const steps = names.toReversed().map((name) => ways[name]!());
-  return process.getBuiltinModule("node:stream").pipeline([answer, ...steps], () => {}) as unknown as Readable;
+  return process
+    .getBuiltinModule("node:stream")
+    .pipeline([answer, ...steps], () => {}) as unknown as Readable;
 }
 
 /** The headers that may go to another server: none that could hold a key. */
 const headersForOtherServer = (headers: Record<string, string> = {}): Record<string, string> =>
-  Object.fromEntries(Object.entries(headers).filter(([name]) => /^(accept|content-type|user-agent)/i.test(name)));
+  Object.fromEntries(
+    Object.entries(headers).filter(([name]) => /^(accept|content-type|user-agent)/i.test(name)),
+  );

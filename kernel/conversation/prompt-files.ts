@@ -12,7 +12,8 @@ import { entriesOf, textOf } from "../text/read-quietly.ts";
 /** zz's own folder, the home's, and the project's if it is trusted. */
 export function promptFiles(core: Core): string[] {
   const { home, root } = core.options;
-  const filesIn = (folder: string) => entriesOf(path.join(folder, "prompts")).map((name) => path.join(folder, "prompts", name));
+  const filesIn = (folder: string) =>
+    entriesOf(path.join(folder, "prompts")).map((name) => path.join(folder, "prompts", name));
   const own = [...new Set([PACKAGE_FOLDER, home])].flatMap((folder) => filesIn(folder).sort());
   const project = filesIn(path.join(root, ".zz")).filter((file) => isTrusted(core, file));
   return [...own, ...project.sort()].filter((file) => file.endsWith(".md"));
@@ -22,52 +23,89 @@ export type PromptFile = ReturnType<typeof frontMatter> & { name: string; file: 
 /** On a name clash the nearer file wins. */
 export function readPrompts(files: string[]): PromptFile[] {
   const read = files.map((file) => ({ file, ...frontMatter(textOf(file)) }));
-  const all = read.map((one) => ({ ...one, name: one.head.name ?? path.basename(one.file, ".md") }));
+  const all = read.map((one) => ({
+    ...one,
+    name: one.head.name ?? path.basename(one.file, ".md"),
+  }));
   return [...new Map(all.map((one) => [one.name, one])).values()];
 }
 
-/** A Markdown file in prompts/ with a description but no slot is a command that sends it. The home's win over zz's. */
+/**
+ * A Markdown file in prompts/ with a description but no slot is a command that sends it. The home's
+ * win over zz's.
+ */
 export function addTemplates(core: Core, prompts: PromptFile[]): void {
   for (const { file, name, head, body } of prompts) {
     const { slot, description, usage, example } = head;
     if (slot || !description) continue;
     const owner = core.commands.get(name)?.owner;
-    const why = IDENTIFIER.test(name) ? owner && owner !== TEMPLATES && `'${owner}' has it already` : "no command has such a name";
+    const why = IDENTIFIER.test(name)
+      ? owner && owner !== TEMPLATES && `'${owner}' has it already`
+      : "no command has such a name";
     if (why) say(core.io, `Cannot make '/${name}' of '${file}': ${why}. Give it another name.`);
-    const template = { head, fill: (words: string, named = {}) => fillTemplate(body, words, named, name) };
+    const template = {
+      head,
+      fill: (words: string, named = {}) => fillTemplate(body, words, named, name),
+    };
     const run = (rest: string, { chat }: Ctx) => chat.send(template.fill(rest));
-    const value = { name, description, usage, examples: example ? { [example]: description } : {}, group: TEMPLATES, template, run };
+    const value = {
+      name,
+      description,
+      usage,
+      examples: example ? { [example]: description } : {},
+      group: TEMPLATES,
+      template,
+      run,
+    };
     if (!why) core.commands.set(name, { owner: TEMPLATES, value });
   }
 }
 export const TEMPLATES = "templates";
 
-/** `$1` to `$9` are the words, `$@` is all of them, `$lang` is the value given as lang=german, `${1:-else}` has a default.
- * Unused words are appended. `$$lang` is left as it is. */
-export function fillTemplate(body: string, rest: string, given: Record<string, string> = {}, command = ""): string {
-  const places = new Set([...body.matchAll(PLACE)].map(([, escaped, one, , two]) => (escaped ? "" : (one ?? two ?? ""))));
+/**
+ * `$1` to `$9` are the words, `$@` is all of them, `$lang` is the value given as lang=german,
+ * `${1:-else}` has a default. Unused words are appended. `$$lang` is left as it is.
+ */
+export function fillTemplate(
+  body: string,
+  rest: string,
+  given: Record<string, string> = {},
+  command = "",
+): string {
+  const places = new Set(
+    [...body.matchAll(PLACE)].map(([, escaped, one, , two]) => (escaped ? "" : (one ?? two ?? ""))),
+  );
   const named = new Map(Object.entries(given));
   const words: string[] = [];
-  const all = rest.replace(/(?:([a-z]\w{0,63})=)?(?:"([^"]*)"|'([^']*)'|(\S+))/g, (whole, name, one, two, three) => {
-    const value = one ?? two ?? three;
-    if (places.has(name)) named.set(name, value);
-    else words.push(name ? whole : value);
-    return places.has(name) ? "" : whole;
-  });
+  const all = rest.replace(
+    /(?:([a-z]\w{0,63})=)?(?:"([^"]*)"|'([^']*)'|(\S+))/g,
+    (whole, name, one, two, three) => {
+      const value = one ?? two ?? three;
+      if (places.has(name)) named.set(name, value);
+      else words.push(name ? whole : value);
+      return places.has(name) ? "" : whole;
+    },
+  );
   const missing: string[] = [];
   const text = body.replace(PLACE, (place, escaped, braced, otherwise, bare) => {
     if (escaped) return place.slice(1);
     const which = braced ?? bare;
-    const value = (which === "@" ? all.trim() : (named.get(which) ?? words[which - 1])) || otherwise;
-    if (value === undefined && /^[a-z]/.test(which) && !missing.includes(which)) missing.push(which);
+    const value =
+      (which === "@" ? all.trim() : (named.get(which) ?? words[which - 1])) || otherwise;
+    if (value === undefined && /^[a-z]/.test(which) && !missing.includes(which))
+      missing.push(which);
     return value ?? "";
   });
   const names = [...places].filter((place) => /^[a-z]/.test(place));
   const stray = [...named.keys()].find((name) => !names.includes(name));
-  const wrong = stray && unknown("place", stray, names, names.length ? undefined : "It has none with a name.");
+  const wrong =
+    stray && unknown("place", stray, names, names.length ? undefined : "It has none with a name.");
   const remedy = `it needs ${missing.join(" and ")}. Add ${missing.map((name) => `${name}=VALUE`).join(" ")} after the name.`;
   if (wrong || missing.length) throw usage(`Cannot fill in '/${command}': ${wrong || remedy}`);
-  return /[1-9@]/.test([...places].filter((place) => !names.includes(place)).join()) || !words.length ? text : `${text}\n\n${all.trim()}`;
+  return /[1-9@]/.test([...places].filter((place) => !names.includes(place)).join()) ||
+    !words.length
+    ? text
+    : `${text}\n\n${all.trim()}`;
 }
 const PLACE = /(\$)?\$(?:\{([1-9@]|[a-z]\w{0,63})(?::-([^}]{0,1000}))?\}|([1-9@]|[a-z]\w{0,63}))/g;
 
@@ -75,5 +113,8 @@ const PLACE = /(\$)?\$(?:\{([1-9@]|[a-z]\w{0,63})(?::-([^}]{0,1000}))?\}|([1-9@]
 export function frontMatter(text: string): { head: Record<string, string>; body: string } {
   const [, head = "", body = text] = /^---\r?\n(.*?)\r?\n---\r?\n?(.*)$/s.exec(text) ?? [];
   const lines = [...head.matchAll(/^(\w[\w-]*):[^\S\r\n]*(.*?)\s*$/gm)];
-  return { head: Object.fromEntries(lines.map(([, key, value]) => [key, value])), body: body.trim() };
+  return {
+    head: Object.fromEntries(lines.map(([, key, value]) => [key, value])),
+    body: body.trim(),
+  };
 }

@@ -16,17 +16,30 @@ const MAX_RETRY_WAIT_MS = 60_000;
 const SILENCES_OF_SIGNS = 4; // that many times as long while comments and other signs of life come
 
 /** Passes the request through its wrappers, then to the provider of its model. */
-export async function sendRequest(place: TurnContext, asked: Omit<ChatRequest, "options" | "endpoint">): Promise<Reply> {
+export async function sendRequest(
+  place: TurnContext,
+  asked: Omit<ChatRequest, "options" | "endpoint">,
+): Promise<Reply> {
   const { core } = place;
   const { name } = providerNamed(core, asked.model);
   const options = { ...core.options.settings.options, ...core.options.options };
   const usual = endpointOf(core, name);
-  const own = ({ endpoint }: ChatRequest) => (endpoint === usual ? undefined : endpoint); // set by a wrapper
-  return runStep(place, "request", { ...asked, options, endpoint: usual }, (request) => tryRequest(place, request, own(request)));
+  // set by a wrapper
+  const own = ({ endpoint }: ChatRequest) => (endpoint === usual ? undefined : endpoint);
+  return runStep(place, "request", { ...asked, options, endpoint: usual }, (request) =>
+    tryRequest(place, request, own(request)),
+  );
 }
 
-/** Tries up to twice more if the failure may pass, and once more after a silence. Nothing has been shown yet. */
-async function tryRequest(place: TurnContext, { model, messages, ...asked }: ChatRequest, own?: Endpoint): Promise<Reply> {
+/**
+ * Tries up to twice more if the failure may pass, and once more after a silence. Nothing has been
+ * shown yet.
+ */
+async function tryRequest(
+  place: TurnContext,
+  { model, messages, ...asked }: ChatRequest,
+  own?: Endpoint,
+): Promise<Reply> {
   const { core, chat } = place;
   const clock = clockOf(core.io);
   const provider = providerNamed(core, model);
@@ -44,18 +57,28 @@ async function tryRequest(place: TurnContext, { model, messages, ...asked }: Cha
       await emit(core, "requested", told);
       const started = clock.now();
       const reply = { ...(await receiveReply(place, provider, request)), model };
-      await emit(core, "replied", { ...reply, task: asked.task, ms: Math.round(clock.now() - started) });
+      await emit(core, "replied", {
+        ...reply,
+        task: asked.task,
+        ms: Math.round(clock.now() - started),
+      });
       return reply;
     } catch (error) {
       const failed = asFault(error);
-      if ((failed.partial?.text.length ?? -1) >= (partial?.text.length ?? 0)) partial = failed.partial;
+      if ((failed.partial?.text.length ?? -1) >= (partial?.text.length ?? 0))
+        partial = failed.partial;
       if (partial) failed.partial = partial;
       if (chat.stop.signal.aborted || failed.dry) throw failed;
       const wait = failed.after ?? 500 * 2 ** (tried - 1) * (1 + Math.random() / 4);
-      if (failed.transient && wait > MAX_RETRY_WAIT_MS) failed.message += ` Try again in ${Math.ceil(wait / 1000)} s.`;
+      if (failed.transient && wait > MAX_RETRY_WAIT_MS)
+        failed.message += ` Try again in ${Math.ceil(wait / 1000)} s.`;
       const mayPass = failed.stalled ? ++stalls === 1 : failed.transient;
       if (!mayPass || tried === MAX_TRIES || wait > MAX_RETRY_WAIT_MS) throw failed;
-      await emit(core, "retried", { attempt: tried, wait: Math.round(wait), reason: errorMessage(failed) });
+      await emit(core, "retried", {
+        attempt: tried,
+        wait: Math.round(wait),
+        reason: errorMessage(failed),
+      });
       await clock.sleep(wait, chat.stop.signal).catch((stopped) => {
         throw Object.assign(stopped, partial && { partial });
       });
@@ -64,25 +87,40 @@ async function tryRequest(place: TurnContext, { model, messages, ...asked }: Cha
 }
 
 /** Receives one reply, whole. Silence is limited, not length. */
-async function receiveReply({ core, chat }: TurnContext, provider: Provider, request: ChatRequest): Promise<Reply> {
+async function receiveReply(
+  { core, chat }: TurnContext,
+  provider: Provider,
+  request: ChatRequest,
+): Promise<Reply> {
   const clock = clockOf(core.io);
   const started = clock.now();
   const { timeout = SILENCE_SECONDS } = core.options.settings;
   const seconds = timeout || Number.POSITIVE_INFINITY; // 0: no limit
-  let [heard, isSigns] = [started, false]; // when more than a sign of life came; whether for too long nothing else has
+  // when more than a sign of life came; whether for too long nothing else has
+  let [heard, isSigns] = [started, false];
   const silence = deadline(clock, seconds * 1000, () => {
-    const late = isSigns ? `nothing but signs of life for ${seconds * SILENCES_OF_SIGNS}` : `nothing for ${seconds}`;
-    return fault(`'${provider.name}' sent ${late} s. Try again, or raise "timeout" in the settings.`, { kind: "network", stalled: true });
+    const late = isSigns
+      ? `nothing but signs of life for ${seconds * SILENCES_OF_SIGNS}`
+      : `nothing for ${seconds}`;
+    return fault(
+      `'${provider.name}' sent ${late} s. Try again, or raise "timeout" in the settings.`,
+      { kind: "network", stalled: true },
+    );
   });
   const signal = AbortSignal.any([chat.stop.signal, silence.signal]);
   let [partial, thought] = [{ text: "", thinking: "" }, ""];
   let telling: NodeJS.Immediate | undefined; // one event for pieces that arrive together
   const secret = secretFinder();
   try {
-    const reply = await orAbort(signal, collectReply(provider.chat(request, signal), see, provider.name));
+    const reply = await orAbort(
+      signal,
+      collectReply(provider.chat(request, signal), see, provider.name),
+    );
     return { ...reply, text: veil(reply.text), thinking: veil(reply.thinking) };
   } catch (error) {
-    const failed = asFault(silence.signal.aborted && !chat.stop.signal.aborted ? silence.signal.reason : error);
+    const failed = asFault(
+      silence.signal.aborted && !chat.stop.signal.aborted ? silence.signal.reason : error,
+    );
     throw Object.assign(failed, { kind: failed.kind ?? "provider", partial: veilData(partial) });
   } finally {
     silence.lift();
@@ -117,8 +155,11 @@ function ownExtras(message: Message, provider: string): Message {
   return { ...rest, ...(calls && { calls: calls.map(({ extra: _, ...call }) => call) }) };
 }
 
-/** Makes the history acceptable to every provider: each call has one result right after it, in order; results without a call go away;
- * messages of one role in a row are merged; nothing is empty. Runs before every request. */
+/**
+ * Makes the history acceptable to every provider: each call has one result right after it, in
+ * order; results without a call go away; messages of one role in a row are merged; nothing is
+ * empty. Runs before every request.
+ */
 export function repairHistory(history: readonly Message[]): Message[] {
   const fixed: Message[] = [];
   let open = new Map<string, number>(); // the index in `fixed` of each result of the last calls
@@ -137,7 +178,8 @@ export function repairHistory(history: readonly Message[]): Message[] {
     const last = fixed.at(-1);
     if (last?.role === message.role) fixed[fixed.length - 1] = mergeMessages(last, message);
     else fixed.push(message);
-    for (const { id, name } of calls) open.set(id, fixed.push({ role: "tool", id, name, text: "[interrupted]", failed: true }) - 1);
+    for (const { id, name } of calls)
+      open.set(id, fixed.push({ role: "tool", id, name, text: "[interrupted]", failed: true }) - 1);
   }
   return fixed;
 }

@@ -13,8 +13,16 @@ export function isDeep(value: unknown, left: number): boolean {
   return left === 0 || Object.values(value).some((inner) => isDeep(inner, left - 1));
 }
 
-/** Sends a request. Network errors and refusals become sentences in the server's own words, with a hint if it is a provider's. */
-export async function fetchForPlugin(core: Core, url: string, init: HttpRequest = {}, isModels = true): Promise<HttpAnswer> {
+/**
+ * Sends a request. Network errors and refusals become sentences in the server's own words, with a
+ * hint if it is a provider's.
+ */
+export async function fetchForPlugin(
+  core: Core,
+  url: string,
+  init: HttpRequest = {},
+  isModels = true,
+): Promise<HttpAnswer> {
   if (core.options.dry) {
     const body = typeof init.body === "string" ? JSON.parse(init.body) : undefined;
     throw fault(
@@ -25,9 +33,12 @@ export async function fetchForPlugin(core: Core, url: string, init: HttpRequest 
   const check = isModels ? "--base-url" : "the address";
   const out = fillSecrets(url, init);
   const { hide } = out;
-  if (!URL.canParse(out.url)) throw usage(`Cannot reach '${hide(veil(sealUrl(url)))}': not a URL. Check ${check}.`);
+  if (!URL.canParse(out.url))
+    throw usage(`Cannot reach '${hide(veil(sealUrl(url)))}': not a URL. Check ${check}.`);
   const response = await fetchWithRedirects(out, isModels).catch((error) => {
-    throw init.signal?.aborted || error.exit ? error : networkFault(error, error.host ?? new URL(out.url).host, check, hide);
+    throw init.signal?.aborted || error.exit
+      ? error
+      : networkFault(error, error.host ?? new URL(out.url).host, check, hide);
   });
   if (response.ok || init.any) return response;
   const said = await response.beginning(MAX_ERROR_BYTES); // some servers repeat the key
@@ -35,7 +46,12 @@ export async function fetchForPlugin(core: Core, url: string, init: HttpRequest 
 }
 const MAX_ERROR_BYTES = 65_536;
 
-function networkFault(error: unknown, where: string, check: string, hide: (text: string) => string): Fault {
+function networkFault(
+  error: unknown,
+  where: string,
+  check: string,
+  hide: (text: string) => string,
+): Fault {
   const { code = "", message } = error as NodeJS.ErrnoException;
   const why =
     (errors.network as Record<string, string>)[code]?.replace("--base-url", check) ??
@@ -44,8 +60,17 @@ function networkFault(error: unknown, where: string, check: string, hide: (text:
   return fault(`Cannot reach '${where}': ${hide(why)}`, { kind: "network", transient });
 }
 
-/** A server's refusal as a sentence. Bodies come in a dozen shapes: a string, a list, flat, nested, a web page. */
-export function answerFault(what: string, body: unknown, response?: HttpAnswer, isModels = true, hide = veil): Fault {
+/**
+ * A server's refusal as a sentence. Bodies come in a dozen shapes: a string, a list, flat, nested,
+ * a web page.
+ */
+export function answerFault(
+  what: string,
+  body: unknown,
+  response?: HttpAnswer,
+  isModels = true,
+  hide = veil,
+): Fault {
   const parsed: any = [typeof body === "string" ? jsonOrText(body) : body].flat()[0];
   const inner = parsed?.error ?? parsed?.detail ?? parsed;
   const page = typeof parsed === "string" && /^\s*(<!doctype|<html|<\?xml)/i.test(parsed);
@@ -56,10 +81,14 @@ export function answerFault(what: string, body: unknown, response?: HttpAnswer, 
   const all = [said, ...(upstream ? [upstream] : [])].map((one) => hide(spoken(one)));
   const words = all.join(": ").trim().slice(0, 600);
   const status = response?.status ?? (typeof inner?.code === "number" ? inner.code : undefined);
-  const code = [inner?.code, inner?.type, inner?.status, parsed?.code].filter((one) => typeof one === "string").join(" ");
+  const code = [inner?.code, inner?.type, inner?.status, parsed?.code]
+    .filter((one) => typeof one === "string")
+    .join(" ");
   const details = spoken(inner?.details ?? "");
-  const delay = Number.parseFloat(/"retryDelay":"([\d.]+)s"/.exec(details)?.[1] ?? "") * 1000; // where Google puts it
-  const lasting = delay >= 0 ? /per ?day/i : /insufficient_quota|billing|credit|per day|daily|monthly/i;
+  // where Google puts it
+  const delay = Number.parseFloat(/"retryDelay":"([\d.]+)s"/.exec(details)?.[1] ?? "") * 1000;
+  const lasting =
+    delay >= 0 ? /per ?day/i : /insufficient_quota|billing|credit|per day|daily|monthly/i;
   const forGood = lasting.test(`${code} ${words} ${delay >= 0 ? details : ""}`);
   const transient =
     status === undefined
@@ -74,20 +103,30 @@ export function answerFault(what: string, body: unknown, response?: HttpAnswer, 
   const after = delay >= 0 ? delay : retryAfter(response?.headers);
   const otherKind = forGood || status === 429 || status === 402 ? "quota" : "provider";
   const kind = isKey ? "key" : otherKind;
-  return fault(sentence + stop + hint, { kind, transient, ...(status !== undefined && { status }), ...(after >= 0 && { after }) });
+  return fault(sentence + stop + hint, {
+    kind,
+    transient,
+    ...(status !== undefined && { status }),
+    ...(after >= 0 && { after }),
+  });
 
   function spoken(words: unknown): string {
     if (typeof words === "string") return words.slice(0, MAX_ERROR_BYTES);
-    return isDeep(words, MAX_JSON_DEPTH) ? "something nested too deeply to show" : (JSON.stringify(words) ?? "");
+    return isDeep(words, MAX_JSON_DEPTH)
+      ? "something nested too deeply to show"
+      : (JSON.stringify(words) ?? "");
   }
 }
 const CHECK_KEY = " Check the key: --key, or the provider's variable.";
-const CHECK_PLACE = " Check --model (zz --models lists what there is) and --base-url, which usually ends in /v1.";
+const CHECK_PLACE =
+  " Check --model (zz --models lists what there is) and --base-url, which usually ends in /v1.";
 
 /** In ms; NaN if the server names no time. */
 function retryAfter(headers?: HttpAnswer["headers"]): number {
   const ms = Number(headers?.get("retry-after-ms") ?? Number.NaN);
   if (ms >= 0) return ms;
   const value = headers?.get("retry-after") || Number.NaN;
-  return Number.isNaN(Number(value)) ? Date.parse(String(value)) - Date.now() : Number(value) * 1000;
+  return Number.isNaN(Number(value))
+    ? Date.parse(String(value)) - Date.now()
+    : Number(value) * 1000;
 }

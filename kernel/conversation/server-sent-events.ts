@@ -1,4 +1,5 @@
-// Server-sent events, as most providers stream them: `for await (const { data } of zz.events(answer))`.
+// Server-sent events, as most providers stream them:
+// `for await (const { data } of zz.events(answer))`.
 import type { Delta, HttpAnswer } from "../contract.ts";
 
 type ServerEvent = { event?: string | undefined; data: string };
@@ -10,24 +11,40 @@ const [LF, CR] = [10, 13];
 /** An event; a keep-alive; or, at the end, all lines that belonged to no event. */
 export type EventPiece = ServerEvent | { alive: true } | { rest: string };
 
-/** Yields events in order, however they were split. Other lines are ignored; the last event needs no empty line after it. */
-export const events = (answer: HttpAnswer): AsyncIterable<{ event?: string; data: string }> => oneByOne(onlyEvents(answer));
+/**
+ * Yields events in order, however they were split. Other lines are ignored; the last event needs no
+ * empty line after it.
+ */
+export const events = (answer: HttpAnswer): AsyncIterable<{ event?: string; data: string }> =>
+  oneByOne(onlyEvents(answer));
 
 async function* onlyEvents(answer: HttpAnswer): AsyncGenerator<{ event?: string; data: string }[]> {
   for await (const batch of eventPieces(answer))
-    yield batch.flatMap((piece) => ("data" in piece ? { data: piece.data, ...(piece.event && { event: piece.event }) } : []));
+    yield batch.flatMap((piece) =>
+      "data" in piece ? { data: piece.data, ...(piece.event && { event: piece.event }) } : [],
+    );
 }
 
-/** Yields pieces in batches, as they arrived: waiting for each piece would take longer than reading it. */
-export async function* eventPieces(response: HttpAnswer, name?: string): AsyncGenerator<EventPiece[]> {
+/**
+ * Yields pieces in batches, as they arrived: waiting for each piece would take longer than reading
+ * it.
+ */
+export async function* eventPieces(
+  response: HttpAnswer,
+  name?: string,
+): AsyncGenerator<EventPiece[]> {
   const { createParser } = await import("eventsource-parser");
   let batch: EventPiece[] = [];
-  let rest: Uint8Array[] = []; // an unfinished line, which the parser may drop; no character contains a line break
+  // an unfinished line, which the parser may drop; no character contains a line break
+  let rest: Uint8Array[] = [];
   let otherLines = "";
-  let [size, restSize, open] = [0, 0, 0]; // bytes: in all, of the rest, and since the last event ended
+  // bytes: in all, of the rest, and since the last event ended
+  let [size, restSize, open] = [0, 0, 0];
   const tooLong = (what: string, most: number) => {
     const [who, hint] = name ? [`'${name}'`, "--base-url"] : ["The server", "its address"];
-    return new Error(`${who} sent ${what} of more than ${most / MB} MB, and was given up. Check ${hint}.`);
+    return new Error(
+      `${who} sent ${what} of more than ${most / MB} MB, and was given up. Check ${hint}.`,
+    );
   };
   const parser = createParser({
     onEvent: (event) => batch.push(event),
@@ -36,17 +53,21 @@ export async function* eventPieces(response: HttpAnswer, name?: string): AsyncGe
   });
   for await (const bytes of response.body) {
     const chunk = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
-    const end = Math.max(chunk.lastIndexOf(LF), chunk.lastIndexOf(CR)) + 1; // not in `rest`: long lines stay cheap
+    // not in `rest`: long lines stay cheap
+    const end = Math.max(chunk.lastIndexOf(LF), chunk.lastIndexOf(CR)) + 1;
     size += chunk.length;
     if (end) {
-      const lines = restSize ? Buffer.concat([...rest, chunk.subarray(0, end)]) : chunk.subarray(0, end);
+      const lines = restSize
+        ? Buffer.concat([...rest, chunk.subarray(0, end)])
+        : chunk.subarray(0, end);
       parser.feed(withoutReturns(lines.toString()));
       [rest, restSize] = [[], 0];
     }
     if (end < chunk.length) restSize += rest.push(chunk.subarray(end)) && chunk.length - end;
     open = batch.length ? 0 : open + chunk.length;
     if (restSize > MAX_LINE_BYTES) throw tooLong("a line", MAX_LINE_BYTES);
-    if (open > MAX_LINE_BYTES || otherLines.length > MAX_LINE_BYTES) throw tooLong("an event", MAX_LINE_BYTES);
+    if (open > MAX_LINE_BYTES || otherLines.length > MAX_LINE_BYTES)
+      throw tooLong("an event", MAX_LINE_BYTES);
     if (size > MAX_ANSWER_BYTES) throw tooLong("an answer", MAX_ANSWER_BYTES);
     if (!batch.length) continue;
     yield batch;
@@ -59,10 +80,13 @@ export async function* eventPieces(response: HttpAnswer, name?: string): AsyncGe
 }
 
 /** The parser is fastest if lines end in a line feed alone. */
-const withoutReturns = (text: string): string => (text.includes("\r\n") ? text.replaceAll("\r\n", "\n") : text);
+const withoutReturns = (text: string): string =>
+  text.includes("\r\n") ? text.replaceAll("\r\n", "\n") : text;
 
 /** Yields single items from groups: awaiting each group is much faster than awaiting each item. */
-export function oneByOne<T>(groups: AsyncIterable<Iterable<T>>): AsyncIterableIterator<T, undefined> {
+export function oneByOne<T>(
+  groups: AsyncIterable<Iterable<T>>,
+): AsyncIterableIterator<T, undefined> {
   const source = groups[Symbol.asyncIterator]();
   let group: Iterator<T> | undefined;
   let left = false;
@@ -97,7 +121,9 @@ export function oneByOne<T>(groups: AsyncIterable<Iterable<T>>): AsyncIterableIt
 }
 
 /** Turns groups of pieces into deltas: text that arrived together is one delta. */
-export const deltasOf = (groups: AsyncIterable<Iterable<Delta>>): AsyncIterableIterator<Delta, undefined> => oneByOne(joined(groups));
+export const deltasOf = (
+  groups: AsyncIterable<Iterable<Delta>>,
+): AsyncIterableIterator<Delta, undefined> => oneByOne(joined(groups));
 
 async function* joined(groups: AsyncIterable<Iterable<Delta>>): AsyncGenerator<Iterable<Delta>> {
   for await (const group of groups) yield withTextsJoined(group);
@@ -113,7 +139,11 @@ function* withTextsJoined(group: Iterable<Delta>): Generator<Delta> {
   };
   try {
     for (const delta of group) {
-      const { text, thinking, extra } = delta as { text?: unknown; thinking?: unknown; extra?: unknown };
+      const { text, thinking, extra } = delta as {
+        text?: unknown;
+        thinking?: unknown;
+        extra?: unknown;
+      };
       const piece = extra === undefined ? (text ?? thinking) : undefined;
       const isPlain = typeof piece === "string";
       if (run.length && (!isPlain || isThinking !== (text === undefined))) yield taken();

@@ -3,10 +3,25 @@
 import fs from "node:fs";
 import path from "node:path";
 import { LowSync } from "lowdb";
-import type { Call, Entry, Header, KeptSession, Listed, Message, Saved, SessionStore } from "../contract.ts";
+import type {
+  Call,
+  Entry,
+  Header,
+  KeptSession,
+  Listed,
+  Message,
+  Saved,
+  SessionStore,
+} from "../contract.ts";
 import type { Session } from "../instance.ts";
 import { newId } from "../instance.ts";
-import { makePrivate, missingFolders, NO_SYNC, syncFile, syncFolder } from "../system/atomic-write.ts";
+import {
+  makePrivate,
+  missingFolders,
+  NO_SYNC,
+  syncFile,
+  syncFolder,
+} from "../system/atomic-write.ts";
 import { acquireLock, isHeldByAnother, updatePrivateFile } from "../system/locks.ts";
 import { sweepParts } from "../system/temporary-files.ts";
 import { codeOf, errnoSentence, fault, usage } from "../text/faults.ts";
@@ -15,7 +30,9 @@ import { veilData, veiledJson } from "../text/secrets.ts";
 import { clean } from "../text/show-safely.ts";
 import { compare, tryTo } from "../text/words.ts";
 
-/** The change of one file: from its old to its new state, each with a hash; null: it did not exist. */
+/**
+ * The change of one file: from its old to its new state, each with a hash; null: it did not exist.
+ */
 export interface Change extends Entry {
   type: "change";
   change: number; // its number, from 1
@@ -36,10 +53,16 @@ export interface Change extends Entry {
 export type Content = { text: string } | { base64: string };
 
 export const isChange = (entry: Entry): entry is Change =>
-  entry.type === "change" && typeof entry.change === "number" && typeof entry.path === "string" && Array.isArray(entry.made);
+  entry.type === "change" &&
+  typeof entry.change === "number" &&
+  typeof entry.path === "string" &&
+  Array.isArray(entry.made);
 
 type Row = Header | Entry;
-/** A lowdb adapter that appends: `write` adds only new lines. `read` drops a torn last line (after a crash) and reports it. */
+/**
+ * A lowdb adapter that appends: `write` adds only new lines. `read` drops a torn last line (after a
+ * crash) and reports it.
+ */
 function appending(kept: KeptSession, file: string, warn: (text: string) => void) {
   let written = 0;
   return {
@@ -48,9 +71,13 @@ function appending(kept: KeptSession, file: string, warn: (text: string) => void
       const { lines, end, spoilt } = parseLines(bytes, file);
       const torn = bytes.length - end;
       if (spoilt)
-        warn(`Session file '${file}' has ${spoilt} unreadable ${spoilt === 1 ? "line, which was" : "lines, which were"} ignored.`);
+        warn(
+          `Session file '${file}' has ${spoilt} unreadable ${spoilt === 1 ? "line, which was" : "lines, which were"} ignored.`,
+        );
       if (torn)
-        warn(`Session file '${file}' ended in the middle of a line; its last ${torn} bytes, never confirmed as saved, were cut off.`);
+        warn(
+          `Session file '${file}' ended in the middle of a line; its last ${torn} bytes, never confirmed as saved, were cut off.`,
+        );
       if (torn) kept.cut?.(end);
       written = lines.length;
       return lines;
@@ -71,7 +98,8 @@ function appending(kept: KeptSession, file: string, warn: (text: string) => void
 function fileLines(file: string, warn: (text: string) => void, made: string[]): KeptSession {
   let fd = -1;
   let [isSynced, isTold] = [true, false];
-  let names: string[] = []; // that are new on the disk: its own, and those of the folders that were made for it
+  // that are new on the disk: its own, and those of the folders that were made for it
+  let names: string[] = [];
   const syncNames = (): void => names.splice(0).forEach((at) => void syncFolder(path.dirname(at)));
   return {
     read() {
@@ -89,16 +117,19 @@ function fileLines(file: string, warn: (text: string) => void, made: string[]): 
       try {
         fs.writeFileSync(fd, Buffer.from(lines.map((line) => `${line}\n`).join("")));
       } catch (error) {
-        tryTo(() => (end === 0 ? fs.unlinkSync(file) : fs.ftruncateSync(fd, end))); // a full disk must not leave half a line
+        // a full disk must not leave half a line
+        tryTo(() => (end === 0 ? fs.unlinkSync(file) : fs.ftruncateSync(fd, end)));
         throw error;
       }
     },
     async sync(): Promise<void> {
       if (isSynced) return;
       isSynced = true;
-      const error = fd < 0 ? null : await new Promise<Error | null>((resolve) => fs.fdatasync(fd, resolve));
+      const error =
+        fd < 0 ? null : await new Promise<Error | null>((resolve) => fs.fdatasync(fd, resolve));
       const why = errnoSentence(error);
-      if (why && !NO_SYNC.test(codeOf(error)) && !isTold) warn(`Session file '${file}' may not be saved: ${why}`);
+      if (why && !NO_SYNC.test(codeOf(error)) && !isTold)
+        warn(`Session file '${file}' may not be saved: ${why}`);
       isTold ||= why !== "";
       syncNames();
     },
@@ -114,12 +145,19 @@ function fileLines(file: string, warn: (text: string) => void, made: string[]): 
   };
 }
 /** Veils entries that are new. */
-const serializeLine = (line: Row): string => ("type" in line && line.type === "change" ? JSON.stringify(line) : veiledJson(line));
+const serializeLine = (line: Row): string =>
+  "type" in line && line.type === "change" ? JSON.stringify(line) : veiledJson(line);
 
 export const UNSAVED = "It goes on unsaved; --home or ZZ_HOME names another place.";
 
-/** Parses a session. `end` is where the last complete line ends, `spoilt` counts lines that are neither header nor entry. */
-function parseLines(bytes: Buffer, file: string): { lines: [Header, ...Entry[]]; end: number; spoilt: number } {
+/**
+ * Parses a session. `end` is where the last complete line ends, `spoilt` counts lines that are
+ * neither header nor entry.
+ */
+function parseLines(
+  bytes: Buffer,
+  file: string,
+): { lines: [Header, ...Entry[]]; end: number; spoilt: number } {
   const lines: Row[] = [];
   let [end, spoilt, newer] = [0, 0, false];
   for (let stop = bytes.indexOf(10); stop >= 0; stop = bytes.indexOf(10, end)) {
@@ -131,38 +169,53 @@ function parseLines(bytes: Buffer, file: string): { lines: [Header, ...Entry[]];
   }
   if (lines.length) return { lines: lines as [Header, ...Entry[]], end, spoilt };
   const cannotOpen = (why: string, next: string) =>
-    fault(`Cannot open session file '${file}': ${why}. It was left as it is. ${next}, or start without it.`);
+    fault(
+      `Cannot open session file '${file}': ${why}. It was left as it is. ${next}, or start without it.`,
+    );
   if (newer) throw cannotOpen("a newer zz made it", "Open it with that one");
   throw cannotOpen(bytes.length ? "it holds no readable header" : "it is empty", "Move it away");
 }
 
-const isNewer = (line: unknown): boolean => Number((line as Header | undefined)?.zz) > 1; // written by a newer zz
+// written by a newer zz
+const isNewer = (line: unknown): boolean => Number((line as Header | undefined)?.zz) > 1;
 const isHeader = (line: unknown): line is Header =>
-  (line as Header)?.zz === 1 && (["id", "at", "root", "model", "title"] as const).every((key) => typeof (line as Header)[key] === "string");
+  (line as Header)?.zz === 1 &&
+  (["id", "at", "root", "model", "title"] as const).every(
+    (key) => typeof (line as Header)[key] === "string",
+  );
 
 /** Whether a message from a file can be sent; others are ignored. */
 export function isMessage(value: unknown): value is Message {
   const message = value as Message & { calls?: unknown };
   if (typeof message?.text !== "string") return false;
-  if (message.role === "tool") return typeof message.id === "string" && typeof message.name === "string";
-  const isCall = (call: Call) => typeof call?.id === "string" && typeof call.name === "string" && Boolean(call.args);
-  if (message.role === "assistant") return !message.calls || (Array.isArray(message.calls) && message.calls.every(isCall));
+  if (message.role === "tool")
+    return typeof message.id === "string" && typeof message.name === "string";
+  const isCall = (call: Call) =>
+    typeof call?.id === "string" && typeof call.name === "string" && Boolean(call.args);
+  if (message.role === "assistant")
+    return !message.calls || (Array.isArray(message.calls) && message.calls.every(isCall));
   return message.role === "user";
 }
 export const sessionsFolder = (home: string): string => path.join(home, "sessions");
-export const sessionFile = (home: string, id: string): string => path.join(sessionsFolder(home), `${id}.jsonl`);
+export const sessionFile = (home: string, id: string): string =>
+  path.join(sessionsFolder(home), `${id}.jsonl`);
 const lockFile = (file: string): string => file.replace(/jsonl$/, "lock");
 
 /** Where sessions are: in files of this home, or in what the setting `store` names. */
 export type Place = string | SessionStore;
-const storeAt = (place: Place): SessionStore => (typeof place === "string" ? sessionFiles(place) : place);
+const storeAt = (place: Place): SessionStore =>
+  typeof place === "string" ? sessionFiles(place) : place;
 export function nameOf(place: Place, id?: string): string {
   if (typeof place !== "string") return id === undefined ? place.where : `${place.where} ${id}`;
   return id === undefined ? sessionsFolder(place) : sessionFile(place, id);
 }
 
 /** Opens a session for writing; given a header, creates it. */
-export function openSession(place: Place, which: string | Header, warn: (text: string) => void): Session {
+export function openSession(
+  place: Place,
+  which: string | Header,
+  warn: (text: string) => void,
+): Session {
   const id = typeof which === "string" ? which : which.id;
   const kept = storeAt(place).open(id, typeof which !== "string", warn);
   const db = new LowSync<Row[]>(appending(kept, nameOf(place, id), warn), []);
@@ -188,7 +241,11 @@ export const sessionFiles = (home: string): SessionStore => ({
     const file = sessionFile(home, id);
     const made = missingFolders(sessionsFolder(home));
     if (isNew) makePrivate(sessionsFolder(home));
-    const release = acquireLock(lockFile(file), `Cannot open session '${id}'`, "Go on there, close it, or use a copy with --fork");
+    const release = acquireLock(
+      lockFile(file),
+      `Cannot open session '${id}'`,
+      "Go on there, close it, or use a copy with --fork",
+    );
     const lines = fileLines(file, warn, made);
     const close = () => {
       lines.close();
@@ -209,7 +266,11 @@ export function unsavedSession(header: Header, entries: readonly Entry[] = []): 
   return sessionOf(header, nowhere, { sync: async () => {}, syncNow() {}, close: () => {} });
 }
 
-function sessionOf(header: Header, db: LowSync<Row[]>, ends: Pick<Session, "sync" | "syncNow" | "close">): Session {
+function sessionOf(
+  header: Header,
+  db: LowSync<Row[]>,
+  ends: Pick<Session, "sync" | "syncNow" | "close">,
+): Session {
   return {
     header,
     get entries() {
@@ -234,7 +295,10 @@ export function readSession(place: Place, id: string): Saved {
   return { header, entries, branch: () => branchOf(entries) };
 }
 
-/** The entries from the root to the last one. An entry whose parent is lost follows the one before it. */
+/**
+ * The entries from the root to the last one. An entry whose parent is lost follows the one before
+ * it.
+ */
 function branchOf(entries: Entry[]): Entry[] {
   const places = new Map(entries.map((entry, i) => [entry.id, i]));
   const branch: Entry[] = [];
@@ -247,7 +311,9 @@ function branchOf(entries: Entry[]): Entry[] {
 }
 
 const sessionIds = (home: string): string[] =>
-  entriesOf(sessionsFolder(home)).flatMap((name) => (name.endsWith(".jsonl") ? [name.slice(0, -".jsonl".length)] : []));
+  entriesOf(sessionsFolder(home)).flatMap((name) =>
+    name.endsWith(".jsonl") ? [name.slice(0, -".jsonl".length)] : [],
+  );
 
 export const hasSession = (place: Place, id: string): boolean => storeAt(place).ids().includes(id);
 
@@ -266,19 +332,40 @@ function listFiles(home: string): Listed[] {
     const header = headerOf(sessionFile(home, id), buffer);
     const { text, stat } = readPart(sessionFile(home, id), buffer, true);
     if (!header || /"type":"failed"\}\n$/.test(text)) return [];
-    const used = stat ? { used: stat.mtime.toISOString(), bytes: stat.size } : { used: header.at, bytes: 0 };
-    const model = Array.from(text.matchAll(/"model":"([^"\\]+)"(,"ms":\d+|\}\n)/g), ([, name]) => name).at(-1) ?? header.model;
+    const used = stat
+      ? { used: stat.mtime.toISOString(), bytes: stat.size }
+      : { used: header.at, bytes: 0 };
+    const model =
+      Array.from(text.matchAll(/"model":"([^"\\]+)"(,"ms":\d+|\}\n)/g), ([, name]) => name).at(
+        -1,
+      ) ?? header.model;
     const isHeld = locks.has(`${id}.lock`) && isHeldByAnother(lockFile(sessionFile(home, id)));
-    return { ...header, ...used, model, title: clean(titles[id] || header.title), ...(isHeld && { held: true as const }) };
+    return {
+      ...header,
+      ...used,
+      model,
+      title: clean(titles[id] || header.title),
+      ...(isHeld && { held: true as const }),
+    };
   });
 }
 
 /** The beginning of a file, or its end. */
 function readPart(file: string, buffer: Buffer, isEnd = false): { text: string; stat?: fs.Stats } {
   const read = tryTo(() => {
-    const fd = fs.openSync(file, fs.constants.O_RDONLY | fs.constants.O_NONBLOCK); // a FIFO does not block
+    // a FIFO does not block
+    const fd = fs.openSync(file, fs.constants.O_RDONLY | fs.constants.O_NONBLOCK);
     const stat = fs.fstatSync(fd);
-    const bytes = tryTo(() => fs.readSync(fd, buffer, 0, buffer.length, isEnd ? Math.max(0, stat.size - buffer.length) : 0)) ?? 0;
+    const bytes =
+      tryTo(() =>
+        fs.readSync(
+          fd,
+          buffer,
+          0,
+          buffer.length,
+          isEnd ? Math.max(0, stat.size - buffer.length) : 0,
+        ),
+      ) ?? 0;
     fs.closeSync(fd);
     return { text: buffer.toString("utf8", 0, bytes), stat };
   });
@@ -288,7 +375,9 @@ function readPart(file: string, buffer: Buffer, isEnd = false): { text: string; 
 /** Titles of renamed sessions, kept in one file so that lists need not read every session. */
 const titlesFile = (home: string): string => path.join(sessionsFolder(home), "titles.json");
 function titlesOf(home: string): Record<string, string> {
-  const titles = Object.entries((tryTo(() => JSON.parse(textOf(titlesFile(home)))) as object) ?? {});
+  const titles = Object.entries(
+    (tryTo(() => JSON.parse(textOf(titlesFile(home)))) as object) ?? {},
+  );
   return Object.fromEntries(titles.filter(([, title]) => typeof title === "string"));
 }
 function keepTitle(home: string, id: string, title: string): void {
@@ -308,7 +397,12 @@ const readFirstLine = (file: string, buffer: Buffer = Buffer.allocUnsafe(8192)):
   tryTo(() => JSON.parse(readPart(file, buffer).text.split("\n", 1)[0]!));
 
 /** The session of this folder that was used last and fits. */
-export function lastSession(place: Place, root: string, warn: (text: string) => void, fits = (_: string) => true) {
+export function lastSession(
+  place: Place,
+  root: string,
+  warn: (text: string) => void,
+  fits = (_: string) => true,
+) {
   for (const id of storeAt(place).recent(root, warn)) if (fits(id)) return id;
   return undefined;
 }
@@ -320,13 +414,19 @@ function* recentFiles(home: string, root: string, warn: (text: string) => void):
     (name) => name.endsWith(".lock") && !readFirstLine(sessionFile(home, name.slice(0, -5))),
   );
   sweepParts(sessionsFolder(home));
-  for (const name of locks) tryTo(() => acquireLock(path.join(sessionsFolder(home), name), "")()); // killed before the first line
-  const used = files.map((file) => ({ file, at: fs.statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? 0 }));
+  // killed before the first line
+  for (const name of locks) tryTo(() => acquireLock(path.join(sessionsFolder(home), name), "")());
+  const used = files.map((file) => ({
+    file,
+    at: fs.statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? 0,
+  }));
   for (const { file } of used.sort((a, b) => b.at - a.at)) {
     const start = readFirstLine(file);
     const id = path.basename(file, ".jsonl");
     if (isHeader(start) && start.root === root) yield id;
-    const why = isNewer(start) ? "is of a newer zz" : (unreadable(file) ?? "holds no readable header");
+    const why = isNewer(start)
+      ? "is of a newer zz"
+      : (unreadable(file) ?? "holds no readable header");
     if (!isHeader(start)) warn(`Session file '${file}' ${why}; it was ignored and left as it is.`);
   }
 }
@@ -350,12 +450,17 @@ function unreadable(file: string): string | undefined {
 /** The one session whose id, or a later part of it, starts like that. */
 export function findSession(place: Place, start: string): string {
   const ids = storeAt(place).ids();
-  const isMeant = (id: string) => id.startsWith(start) || (start.length > 3 && id.includes(`-${start}`));
+  const isMeant = (id: string) =>
+    id.startsWith(start) || (start.length > 3 && id.includes(`-${start}`));
   const fits = ids.includes(start) ? [start] : ids.filter(isMeant);
-  const isUsable = (id: string) => typeof place !== "string" || fs.statSync(sessionFile(place, id)).isFile();
+  const isUsable = (id: string) =>
+    typeof place !== "string" || fs.statSync(sessionFile(place, id)).isFile();
   if (fits.length === 1 && isUsable(fits[0]!)) return fits[0]!;
-  const why = fits.length ? `${fits.length} begin like that. Give more of it` : "there is none. `zz --sessions` lists them";
+  const why = fits.length
+    ? `${fits.length} begin like that. Give more of it`
+    : "there is none. `zz --sessions` lists them";
   throw usage(`Cannot open session '${start}': ${why}.`);
 }
 
-export const newSessionId = (at: string): string => `${at.slice(0, 19).replace(/[-:]/g, "").replace("T", "-")}-${newId()}`;
+export const newSessionId = (at: string): string =>
+  `${at.slice(0, 19).replace(/[-:]/g, "").replace("T", "-")}-${newId()}`;

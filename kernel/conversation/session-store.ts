@@ -25,17 +25,26 @@ function openStore(core: Core, url: string): SessionStore {
   );
 }
 
-/** A place that was named: "files", the folder of a home, or a URL. Without a name, where this zz keeps its sessions. */
+/**
+ * A place that was named: "files", the folder of a home, or a URL. Without a name, where this zz
+ * keeps its sessions.
+ */
 export function storeNamed(core: Core, place?: string): SessionStore {
   const { home, settings } = core.options;
   if (place === "files") return sessionFiles(home);
   const own = placeOf(core);
-  const isOwn = !place || place === settings.store || (typeof own !== "string" && place === own.where);
+  const isOwn =
+    !place || place === settings.store || (typeof own !== "string" && place === own.where);
   if (isOwn) return typeof own === "string" ? sessionFiles(own) : own;
-  return /^[a-z][a-z+]+:/i.test(place) ? openStore(core, place) : sessionFiles(path.resolve(core.io.cwd(), place));
+  return /^[a-z][a-z+]+:/i.test(place)
+    ? openStore(core, place)
+    : sessionFiles(path.resolve(core.io.cwd(), place));
 }
 
-/** Says what the person should know of the store. If it is out of reach, the person chooses; with nobody to ask, it goes on in memory. */
+/**
+ * Says what the person should know of the store. If it is out of reach, the person chooses; with
+ * nobody to ask, it goes on in memory.
+ */
 export async function reachStore(core: Core): Promise<void> {
   const place = placeOf(core);
   if (typeof place === "string" || core.options.save === false) return;
@@ -45,10 +54,13 @@ export async function reachStore(core: Core): Promise<void> {
       return;
     } catch (error) {
       const why = errorMessage(error);
-      const choice = core.ask ? await core.ask(`${why} [r]etry, go on in [m]emory and save later, or [l]eave? `, "rml") : "m";
+      const choice = core.ask
+        ? await core.ask(`${why} [r]etry, go on in [m]emory and save later, or [l]eave? `, "rml")
+        : "m";
       if (choice === "m") return; // the first entry says why
       if (choice !== "r") throw fault(why);
     }
 }
 const UNSAVED_YET = "It goes on in memory, and is saved once the store can be reached.";
-export const unsavedIn = (place: Place): string => (typeof place === "string" ? UNSAVED : UNSAVED_YET);
+export const unsavedIn = (place: Place): string =>
+  typeof place === "string" ? UNSAVED : UNSAVED_YET;

@@ -6,7 +6,13 @@ import { stampOf } from "../text/read-quietly.ts";
 import { errorMessage } from "../text/secrets.ts";
 import { CHARS_PER_TOKEN, compare, shorten } from "../text/words.ts";
 import { saveLayerUpdates, savePluginStates, saveSystemPrompt } from "./chat.ts";
-import { addTemplates, type PromptFile, promptFiles, readPrompts, TEMPLATES } from "./prompt-files.ts";
+import {
+  addTemplates,
+  type PromptFile,
+  promptFiles,
+  readPrompts,
+  TEMPLATES,
+} from "./prompt-files.ts";
 
 const LAYER_BUDGET = 2_000;
 const MAX_WINDOW_SHARE = 8; // the part of the window that one layer may fill
@@ -30,8 +36,11 @@ function promptLayers(core: Core, prompts: PromptFile[]): Owned<Layer>[] {
   const { system } = core.options;
   const layers: Layer[] = system ? [{ name: "system", slot: "identity", text: system }] : [];
   for (const { name, head, body } of prompts) {
-    const slot = SLOTS.find((slot) => slot === head.slot && !(slot === "identity" && system !== undefined));
-    if (slot) layers.push({ name, slot, text: body, ...(head.budget && { budget: Number(head.budget) }) });
+    const slot = SLOTS.find(
+      (slot) => slot === head.slot && !(slot === "identity" && system !== undefined),
+    );
+    if (slot)
+      layers.push({ name, slot, text: body, ...(head.budget && { budget: Number(head.budget) }) });
   }
   return layers.map((value) => ({ owner: "", value }));
 }
@@ -42,21 +51,36 @@ async function renderLayers({ core, chat, ctx }: TurnContext): Promise<Part[]> {
   const { system } = core.options;
   const most = chat.window ? chat.window / MAX_WINDOW_SHARE : Number.POSITIVE_INFINITY;
   const parts: Part[] = [];
-  for (const layer of core.layers.toSorted((a, b) => order(a) - order(b) || compare(a.owner, b.owner))) {
+  for (const layer of core.layers.toSorted(
+    (a, b) => order(a) - order(b) || compare(a.owner, b.owner),
+  )) {
     const { owner, value } = layer;
     const { name, slot } = value;
-    if (system !== undefined && slot === "identity" && owner) continue; // --system replaces the identity
+    // --system replaces the identity
+    if (system !== undefined && slot === "identity" && owner) continue;
     const body = await render(layer);
-    if (body) parts.push({ name, slot, owner: owner || ZZ, text: slot === "identity" && !owner ? body : fencedBlock(titleOf(name), body) });
+    if (body)
+      parts.push({
+        name,
+        slot,
+        owner: owner || ZZ,
+        text: slot === "identity" && !owner ? body : fencedBlock(titleOf(name), body),
+      });
   }
   return parts;
 
-  async function render({ owner, value: { name, text, budget = LAYER_BUDGET } }: Owned<Layer>): Promise<string> {
+  async function render({
+    owner,
+    value: { name, text, budget = LAYER_BUDGET },
+  }: Owned<Layer>): Promise<string> {
     const room = Math.min(budget, most);
     if (typeof text === "string") return shortenToTokens(text.trim(), room);
     try {
       const made = text(ctx);
-      return shortenToTokens(((made instanceof Promise ? await withinHookLimit(core, made) : made) ?? "").trim(), room);
+      return shortenToTokens(
+        ((made instanceof Promise ? await withinHookLimit(core, made) : made) ?? "").trim(),
+        room,
+      );
     } catch (error) {
       emitNote(core, `Layer '${name}' of '${owner}' was left out: ${errorMessage(error)}`);
       return "";
@@ -65,15 +89,20 @@ async function renderLayers({ core, chat, ctx }: TurnContext): Promise<Part[]> {
 }
 
 /** The system prompt as first sent, the updates sent since, and what changed since then. */
-export async function composePrompt(place: TurnContext): Promise<{ prompt: Part[]; told: Map<string, string>; news: Part[] }> {
+export async function composePrompt(
+  place: TurnContext,
+): Promise<{ prompt: Part[]; told: Map<string, string>; news: Part[] }> {
   const { prompt: first, messages } = place.chat;
   const now = await renderLayers(place);
   const told = new Map<string, string>();
   if (!first) return { prompt: now, told, news: [] };
   const loose = first.filter((part) => !isAlwaysCurrent(part));
-  for (const message of messages) for (const [key, text] of Object.entries((message as UserMeta).news ?? {})) told.set(key, text);
+  for (const message of messages)
+    for (const [key, text] of Object.entries((message as UserMeta).news ?? {})) told.set(key, text);
   const known = new Map([...loose.map((part) => [layerKey(part), part.text] as const), ...told]);
-  const news = now.filter((part) => !isAlwaysCurrent(part) && known.get(layerKey(part)) !== part.text);
+  const news = now.filter(
+    (part) => !isAlwaysCurrent(part) && known.get(layerKey(part)) !== part.text,
+  );
   const keys = new Set(now.map(layerKey));
   for (const [key, text] of known) {
     const gone = partOf(key, fencedBlock(titleOf(key.split("/")[1]!), "Nothing any more."));
@@ -88,17 +117,32 @@ export const partOf = (key: string, text: string): Part => {
 const isAlwaysCurrent = ({ slot }: Part): boolean => slot === "identity" || slot === "rules";
 const layerKey = ({ owner, name }: Part): string => `${owner}/${name}`;
 
-/** Prepares the prompt for a turn. What changed is attached to the message and kept, so that later requests begin the same way. */
-export async function prepareSystemPrompt(place: TurnContext, { core, chat } = place): Promise<string> {
+/**
+ * Prepares the prompt for a turn. What changed is attached to the message and kept, so that later
+ * requests begin the same way.
+ */
+export async function prepareSystemPrompt(
+  place: TurnContext,
+  { core, chat } = place,
+): Promise<string> {
   const { prompt, news } = await composePrompt(place);
-  if (!chat.prompt || JSON.stringify(prompt) !== JSON.stringify(chat.prompt)) saveSystemPrompt(core, chat, prompt);
-  if (news.length) saveLayerUpdates(core, chat, Object.fromEntries(news.map((part) => [layerKey(part), part.text])));
-  savePluginStates(core, chat); // what plugins remember of it, in case zz is killed before the answer
+  if (!chat.prompt || JSON.stringify(prompt) !== JSON.stringify(chat.prompt))
+    saveSystemPrompt(core, chat, prompt);
+  if (news.length)
+    saveLayerUpdates(
+      core,
+      chat,
+      Object.fromEntries(news.map((part) => [layerKey(part), part.text])),
+    );
+  // what plugins remember of it, in case zz is killed before the answer
+  savePluginStates(core, chat);
   return prompt.map(({ text }) => text).join("\n\n");
 }
 
 const titleOf = (name: string): string => name.replace(/[-_]/g, " ").toUpperCase();
-export const fencedBlock = (title: string, text: string): string => `--- ${title} ---\n${text}\n--- END ${title} ---`;
+export const fencedBlock = (title: string, text: string): string =>
+  `--- ${title} ---\n${text}\n--- END ${title} ---`;
 
 /** At most so many tokens: the head and the tail, with a marker between. */
-export const shortenToTokens = (text: string, tokens: number): string => shorten(text, Math.floor(tokens * CHARS_PER_TOKEN));
+export const shortenToTokens = (text: string, tokens: number): string =>
+  shorten(text, Math.floor(tokens * CHARS_PER_TOKEN));

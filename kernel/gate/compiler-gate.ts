@@ -11,15 +11,31 @@ const MAX_PATH_DEPTH = 1_000;
 const MODULES = `${path.sep}node_modules${path.sep}`;
 const TYPES = /\.d\.(?:[\w-]+\.)?[cm]?ts$/;
 
-/** The rules as plain data without keys, for another thread. `module`: where that thread imports this file from. */
-export function compilerRules({ rules, options }: Pick<Core, "rules" | "options">, module: string): CompilerRules {
+/**
+ * The rules as plain data without keys, for another thread. `module`: where that thread imports
+ * this file from.
+ */
+export function compilerRules(
+  { rules, options }: Pick<Core, "rules" | "options">,
+  module: string,
+): CompilerRules {
   const { root, home, allow, deny, settings } = options;
   const { projects, permissions } = settings;
-  return structuredClone({ module, rules, where: { root, home, allow, deny, settings: { projects, permissions } } });
+  return structuredClone({
+    module,
+    rules,
+    where: { root, home, allow, deny, settings: { projects, permissions } },
+  });
 }
 
-/** `own`: of zz itself, always read. `near`: being checked, read also outside of the project, unless denied or with secrets. */
-export const compilerGate: MakeCompilerGate = ({ rules, where }, { own = [], near = [] } = {}): CompilerGate => {
+/**
+ * `own`: of zz itself, always read. `near`: being checked, read also outside of the project, unless
+ * denied or with secrets.
+ */
+export const compilerGate: MakeCompilerGate = (
+  { rules, where },
+  { own = [], near = [] } = {},
+): CompilerGate => {
   const options = where as Core["options"];
   const core = { rules: [...rules], options };
   const root = followLinks(options.root);
@@ -35,12 +51,14 @@ export const compilerGate: MakeCompilerGate = ({ rules, where }, { own = [], nea
     },
     mayLookUp(file) {
       const why = whyNot(file, true);
-      if (why && isAround(file)) note(shown(file), why); // elsewhere, a note would reveal what exists
+      // elsewhere, a note would reveal what exists
+      if (why && isAround(file)) note(shown(file), why);
       return !why;
     },
     mayList,
     leadsOut(name, file) {
-      const isPackages = isInstalled(file) && isInstalled(followLinks(path.dirname(file)) + path.sep); // not through a link
+      const isPackages =
+        isInstalled(file) && isInstalled(followLinks(path.dirname(file)) + path.sep); // not through a link
       const why = isPackages ? undefined : whyNot(file, true);
       if (why) note(name, why);
     },
@@ -73,10 +91,17 @@ export const compilerGate: MakeCompilerGate = ({ rules, where }, { own = [], nea
     if (verdict === "deny") return `is denied ${why}`;
     if (holdsSecret(real)) return "may hold secrets";
     if (nearby.some((one) => isInside(one, real))) return undefined;
-    if ((TYPES.test(real) || (lookUp && path.basename(real) === "package.json")) && isInstalled(real)) return undefined;
+    if (
+      (TYPES.test(real) || (lookUp && path.basename(real) === "package.json")) &&
+      isInstalled(real)
+    )
+      return undefined;
     return isInside(root, real) ? why || "has to be asked for" : "lies outside of the project";
   }
-  /** Whether it is in a node_modules of a folder above what is checked, where workspaces keep their packages. */
+  /**
+   * Whether it is in a node_modules of a folder above what is checked, where workspaces keep their
+   * packages.
+   */
   function isInstalled(real: string): boolean {
     const at = real.indexOf(MODULES);
     return at >= 0 && anchors.some((one) => isInside(real.slice(0, at) || path.sep, one));
@@ -88,9 +113,14 @@ export const compilerGate: MakeCompilerGate = ({ rules, where }, { own = [], nea
     const { verdict } = verdictFor(core, "read", real);
     return verdict === "allow" || (verdict === "ask" && nearby.some((one) => isInside(one, real)));
   }
-  /** Whether its existence may be revealed: it is part of what is checked, or of installed packages. */
+  /**
+   * Whether its existence may be revealed: it is part of what is checked, or of installed packages.
+   */
   function isAround(file: string): boolean {
-    return [options.root, ...own, ...near, ...anchors].some((one) => isInside(one, file)) || isInstalled(file);
+    return (
+      [options.root, ...own, ...near, ...anchors].some((one) => isInside(one, file)) ||
+      isInstalled(file)
+    );
   }
 };
 const MAX_UNREAD_NAMED = 20;

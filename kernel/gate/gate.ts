@@ -24,17 +24,36 @@ import { whyNotProject } from "./sensitive-paths.ts";
 
 const accessTo = (open: { kind: Kind; name: string }[], max = Infinity): string => {
   const byKind = [...Map.groupBy(open, ({ kind }) => kind)];
-  return byKind.map(([kind, own]) => `${kind} access to ${someOf(max, own, ({ name }) => `"${visible(name)}"`)}`).join(" and ");
+  return byKind
+    .map(
+      ([kind, own]) => `${kind} access to ${someOf(max, own, ({ name }) => `"${visible(name)}"`)}`,
+    )
+    .join(" and ");
 };
 
-/** A need that the rules leave open. whole: no list can allow it; exact: only its exact name can; anyway: ask each time. */
-export type PendingNeed = { kind: Kind; name: string; target: string; why: string; whole: boolean; exact?: boolean; anyway?: true };
-export type Granted = { [K in Kind]: string[] }; // what a call may touch: real targets, since names may lead elsewhere by now
+/**
+ * A need that the rules leave open. whole: no list can allow it; exact: only its exact name can;
+ * anyway: ask each time.
+ */
+export type PendingNeed = {
+  kind: Kind;
+  name: string;
+  target: string;
+  why: string;
+  whole: boolean;
+  exact?: boolean;
+  anyway?: true;
+};
+// what a call may touch: real targets, since names may lead elsewhere by now
+export type Granted = { [K in Kind]: string[] };
 
 /** The person edited an argument at the question: the call is judged again. */
 export type Edited = { edited: string };
 
-/** Judges what a call needs and asks about what the rules leave open. Returns the sentence of a refusal as text. */
+/**
+ * Judges what a call needs and asks about what the rules leave open. Returns the sentence of a
+ * refusal as text.
+ */
 export async function judgeCall(
   place: TurnContext,
   tool: Tool,
@@ -53,11 +72,17 @@ export async function judgeCall(
     }
   const kind = effectOf(tool, needs);
   const unresolved = (may ?? kind === "run") ? (true as const) : undefined;
-  const judged = { call: { name: tool.name, args }, kind, needs: structuredClone(needs), ...(unresolved && { unresolved }) };
+  const judged = {
+    call: { name: tool.name, args },
+    kind,
+    needs: structuredClone(needs),
+    ...(unresolved && { unresolved }),
+  };
   const refusal = await applyGateWrappers(place, judged, open);
   if (refusal) return refusal;
   if (!open.size) return granted;
-  const text = (await orAbort(place.ctx.signal, (async () => tool.preview?.(args, place.ctx))())) ?? "";
+  const text =
+    (await orAbort(place.ctx.signal, (async () => tool.preview?.(args, place.ctx))())) ?? "";
   const { editable = "" } = tool;
   const rules = familyRules(core, tool, [...open.values()]);
   const more = {
@@ -65,7 +90,10 @@ export async function judgeCall(
     ...(rules && { F: describeRules(rules) }),
   };
   for (;;) {
-    const { key, refusal } = await askPerson(place, tool.name, [...open.values()], clean(text), { also: more, writes: tool.changes });
+    const { key, refusal } = await askPerson(place, tool.name, [...open.values()], clean(text), {
+      also: more,
+      writes: tool.changes,
+    });
     if (refusal) return refusal;
     if (key === "F") core.rules.push(...rules!);
     if (key !== "e") return granted;
@@ -74,62 +102,123 @@ export async function judgeCall(
   }
 }
 
-/** The most that a call can do; without needs, the most that any call of the tool can. A command known to only read counts as reading. */
+/**
+ * The most that a call can do; without needs, the most that any call of the tool can. A command
+ * known to only read counts as reading.
+ */
 export function effectOf({ kind, changes, needs: asks }: Tool, needs?: Needs): Effect {
-  if (kind === "run" || needs?.run?.some((need) => typeof need === "string" || need.verdict !== "allow" || need.exact)) return "run";
+  if (
+    kind === "run" ||
+    needs?.run?.some((need) => typeof need === "string" || need.verdict !== "allow" || need.exact)
+  )
+    return "run";
   if (changes || kind === "change" || needs?.write?.length) return "change";
   const mayRun = needs ? needs.net?.length : asks;
   return kind ?? (mayRun ? "run" : "read");
 }
 
-/** What plugins' wrappers say. They can only tighten: the rules were applied before, and a wrapper that throws refuses. */
-export async function applyGateWrappers(place: TurnContext, judged: Judged, open: Map<string, PendingNeed>): Promise<string | undefined> {
+/**
+ * What plugins' wrappers say. They can only tighten: the rules were applied before, and a wrapper
+ * that throws refuses.
+ */
+export async function applyGateWrappers(
+  place: TurnContext,
+  judged: Judged,
+  open: Map<string, PendingNeed>,
+): Promise<string | undefined> {
   const { core, ctx } = place;
   const { name: tool } = judged.call;
   const needs = structuredClone(judged.needs);
-  const ruled = runStep(place, "gate", judged, async () => ({ verdict: open.size ? "ask" : "allow" }));
-  const { verdict, why = "" } = await ruled.catch((error): Ruling => ({ verdict: "deny", why: errorMessage(error) }));
+  const ruled = runStep(place, "gate", judged, async () => ({
+    verdict: open.size ? "ask" : "allow",
+  }));
+  const { verdict, why = "" } = await ruled.catch(
+    (error): Ruling => ({ verdict: "deny", why: errorMessage(error) }),
+  );
   ctx.signal.throwIfAborted();
   if (verdict === "allow" || (verdict === "ask" && !why && open.size)) return undefined;
-  const named = KINDS.flatMap((kind) => (needs[kind] ?? []).map((need) => ({ kind, name: needName(need) })));
+  const named = KINDS.flatMap((kind) =>
+    (needs[kind] ?? []).map((need) => ({ kind, name: needName(need) })),
+  );
   if (!named.length) named.push({ kind: "run", name: tool });
   for (const { kind, name } of named) {
     const key = `${kind} ${name}`;
-    const more = { target: needTarget(core.options, kind, name), why: why || open.get(key)?.why || "", whole: true, exact: true };
+    const more = {
+      target: needTarget(core.options, kind, name),
+      why: why || open.get(key)?.why || "",
+      whole: true,
+      exact: true,
+    };
     if (verdict === "ask") open.set(key, { kind, name, ...more, anyway: true });
     else await emit(core, "decided", { tool, kind, name, allowed: false, why });
   }
-  const said = why || (verdict === "deny" ? "a plugin denied it" : `a plugin's verdict was '${verdict}', and not allow, ask or deny`);
+  const said =
+    why ||
+    (verdict === "deny"
+      ? "a plugin denied it"
+      : `a plugin's verdict was '${verdict}', and not allow, ask or deny`);
   return verdict === "ask" ? undefined : `Refused: ${said}${/[.!?]$/.test(said) ? "" : "."}`;
 }
 
-/** Rules that allow each command's family instead of its exact words; undefined if no command has one. */
+/**
+ * Rules that allow each command's family instead of its exact words; undefined if no command has
+ * one.
+ */
 function familyRules(core: Core, tool: Tool, open: PendingNeed[]): Rule[] | undefined {
-  const families = open.map(({ kind, name, whole }) => (kind === "run" && !whole ? tool.family?.(name) : undefined));
+  const families = open.map(({ kind, name, whole }) =>
+    kind === "run" && !whole ? tool.family?.(name) : undefined,
+  );
   if (!families.some(Boolean)) return undefined;
   return open.map((one, i) => {
     const name = families[i];
-    return name ? { verdict: "allow", kind: one.kind, name, from: "answer" } : ruleForAlways(core, one);
+    return name
+      ? { verdict: "allow", kind: one.kind, name, from: "answer" }
+      : ruleForAlways(core, one);
   });
 }
 
-type Collect = { tool: string; kind: Kind; need: Need; open: Map<string, PendingNeed>; target?: string | undefined };
-export async function judgeNeed(core: Core, { tool, kind, need, open, target: given }: Collect): Promise<string | undefined> {
+type Collect = {
+  tool: string;
+  kind: Kind;
+  need: Need;
+  open: Map<string, PendingNeed>;
+  target?: string | undefined;
+};
+export async function judgeNeed(
+  core: Core,
+  { tool, kind, need, open, target: given }: Collect,
+): Promise<string | undefined> {
   const name = needName(need);
   const target = given ?? needTarget(core.options, kind, name);
   const { verdict, why } = verdictFor(core, kind, need, target);
-  if (verdict !== "ask") await emit(core, "decided", { tool, kind, name, allowed: verdict === "allow", why });
+  if (verdict !== "ask")
+    await emit(core, "decided", { tool, kind, name, allowed: verdict === "allow", why });
   else {
-    const anyway = why.startsWith(`${ASKED_FOR} by `); // a rule demands the question, and no answer changes that
+    // a rule demands the question, and no answer changes that
+    const anyway = why.startsWith(`${ASKED_FOR} by `);
     const exact = anyway || (typeof need !== "string" && need.exact === true);
     const known = open.get(`${kind} ${name}`);
     const whole = anyway || (typeof need !== "string" && !PLUGIN.test(name));
-    if (!known?.exact) open.set(`${kind} ${name}`, { kind, name, target, why, whole, ...(exact && { exact }), ...(anyway && { anyway }) });
+    if (!known?.exact)
+      open.set(`${kind} ${name}`, {
+        kind,
+        name,
+        target,
+        why,
+        whole,
+        ...(exact && { exact }),
+        ...(anyway && { anyway }),
+      });
   }
-  return verdict === "deny" ? `Refused: ${accessTo([{ kind, name }])} is denied${why.startsWith("by ") ? " " : ": "}${why}.` : undefined;
+  return verdict === "deny"
+    ? `Refused: ${accessTo([{ kind, name }])} is denied${why.startsWith("by ") ? " " : ": "}${why}.`
+    : undefined;
 }
 
-/** The flags that would allow these needs. Needs that only an exact name allows, and no list can hold, have none. */
+/**
+ * The flags that would allow these needs. Needs that only an exact name allows, and no list can
+ * hold, have none.
+ */
 const flagsOf = (open: PendingNeed[], all = false): string =>
   KINDS.flatMap((kind) => {
     const own = open.filter((one) => one.kind === kind);
@@ -141,11 +230,18 @@ const flagsOf = (open: PendingNeed[], all = false): string =>
 
 /** Shortens what the question already shows in full. */
 const shortenMiddle = (text: string): string =>
-  text.length > 500 ? `${text.slice(0, 200)} [… ${text.length - 400} characters …] ${text.slice(-200)}` : text;
+  text.length > 500
+    ? `${text.slice(0, 200)} [… ${text.length - 400} characters …] ${text.slice(-200)}`
+    : text;
 
-export const [MAX_QUESTION_LINES, MAX_QUESTION_CHARS] = [20_000, 2_000_000]; // more than a person reads
+// more than a person reads
+export const [MAX_QUESTION_LINES, MAX_QUESTION_CHARS] = [20_000, 2_000_000];
 const MAX_NAMED = 6;
-const tooLongToShow = (text: string, most = MAX_QUESTION_CHARS, lines = text.split("\n").length): string | undefined => {
+const tooLongToShow = (
+  text: string,
+  most = MAX_QUESTION_CHARS,
+  lines = text.split("\n").length,
+): string | undefined => {
   if (text.length > most) return `${text.length} characters`;
   if (lines > MAX_QUESTION_LINES) return `${lines} lines`;
   return undefined;
@@ -153,7 +249,10 @@ const tooLongToShow = (text: string, most = MAX_QUESTION_CHARS, lines = text.spl
 
 type Keys = Record<string, string>; // what each key does
 type Confirmed = { key: string; refusal?: string };
-/** also: keys besides yes, no and always. writes: it will write what it reads. long: what is too much to be shown. */
+/**
+ * also: keys besides yes, no and always. writes: it will write what it reads. long: what is too
+ * much to be shown.
+ */
 type Asking = { also?: Keys; writes?: boolean | undefined; long?: string | undefined };
 /** Asks the person; without a terminal the answer is no. */
 export async function askPerson(
@@ -163,52 +262,91 @@ export async function askPerson(
   text: string,
   { also = {}, writes = false, long: much }: Asking = {},
 ): Promise<Confirmed> {
-  const [accesses, few] = [accessTo(open), accessTo(open, MAX_NAMED)]; // few: for what nobody has to agree to
+  // few: for what nobody has to agree to
+  const [accesses, few] = [accessTo(open), accessTo(open, MAX_NAMED)];
   const anyway = open.some((one) => one.anyway);
   const flags = anyway ? "" : flagsOf(open);
   const brief = open.length > MAX_NAMED ? flagsOf(open, true) : flags;
-  const long = much ?? tooLongToShow(text, core.mostAsked) ?? tooLongToShow(accesses, core.mostAsked);
+  const long =
+    much ?? tooLongToShow(text, core.mostAsked) ?? tooLongToShow(accesses, core.mostAsked);
   if (long && core.ask) {
     await decide(false, "it is too long to be shown");
     const what = `${tool} asks for more than anyone can review at once (${long})`;
-    return { key: "n", refusal: `Refused: ${what}. Do it in smaller parts, or run again with ${brief}.` };
+    return {
+      key: "n",
+      refusal: `Refused: ${what}. Do it in smaller parts, or run again with ${brief}.`,
+    };
   }
   if (!core.ask) {
     await decide(false, "there is no terminal to ask on");
     const exact = open.find((one) => one.exact);
     const why = exact && `${accessTo([exact])} ${NOT_BY_ALL} ${exact.why}.`;
-    const next = writes ? open.filter(({ kind }) => kind === "read").map((one) => ({ ...one, kind: "write" as const })) : [];
+    const next = writes
+      ? open
+          .filter(({ kind }) => kind === "read")
+          .map((one) => ({ ...one, kind: "write" as const }))
+      : [];
     const all = next.length ? flagsOf([...open, ...next], open.length > MAX_NAMED) : brief;
     return { key: "n", refusal: `Refused: ${why ?? `requires ${few}; run again with ${all}.`}` };
   }
-  const rules = [...new Map(open.map((one) => ruleForAlways(core, one)).map((rule) => [`${rule.kind} ${rule.name}`, rule])).values()];
+  const rules = [
+    ...new Map(
+      open
+        .map((one) => ruleForAlways(core, one))
+        .map((rule) => [`${rule.kind} ${rule.name}`, rule]),
+    ).values(),
+  ];
   const { F, ...others } = also;
-  const keys: Keys = { y: "yes", n: "no", ...others, ...(!anyway && { A: describeRules(rules) }), ...(F && { F }) };
-  const offered = Object.keys(keys).map((key) => (key === "n" ? "N" : key)); // the capital is the default
+  const keys: Keys = {
+    y: "yes",
+    n: "no",
+    ...others,
+    ...(!anyway && { A: describeRules(rules) }),
+    ...(F && { F }),
+  };
+  // the capital is the default
+  const offered = Object.keys(keys).map((key) => (key === "n" ? "N" : key));
   const allow = `┗ Allow? [${[...offered, "?"].join("/")}] (? explains) `;
-  const put = (question: string) => orAbort(ctx.signal, core.ask!(question, `${Object.keys(keys).join("")}?`));
+  const put = (question: string) =>
+    orAbort(ctx.signal, core.ask!(question, `${Object.keys(keys).join("")}?`));
   const { key, because } = await oneQuestionAtATime(core, async () => {
     // Allowed meanwhile.
-    const granted = !anyway && open.every((one) => verdictFor(core, one.kind, needOf(one), one.target).verdict === "allow");
+    const granted =
+      !anyway &&
+      open.every((one) => verdictFor(core, one.kind, needOf(one), one.target).verdict === "allow");
     let key = granted && !text ? "y" : await put(question());
     while (key === "?") key = await put(explanation());
-    const because = key === "n" && isTool(tool) ? (await orAbort(ctx.signal, core.ask!("Why not? (Enter: no reason) "))).trim() : "";
+    const because =
+      key === "n" && isTool(tool)
+        ? (await orAbort(ctx.signal, core.ask!("Why not? (Enter: no reason) "))).trim()
+        : "";
     return { key, because };
   });
   if (key === "A") core.rules.push(...rules);
   if (key === "r") await decide(false, "the person sent it back");
-  else if (key in keys && key !== "n") await decide(true, key === "e" ? "the person edited it" : "the person said yes");
+  else if (key in keys && key !== "n")
+    await decide(true, key === "e" ? "the person edited it" : "the person said yes");
   if (key in keys && key !== "n") return { key };
   await decide(false, "the person said no");
-  return { key: "n", refusal: `Refused: the person said no to ${few}${because ? `: ${because}` : "."}` };
+  return {
+    key: "n",
+    refusal: `Refused: the person said no to ${few}${because ? `: ${because}` : "."}`,
+  };
 
   async function decide(allowed: boolean, why: string): Promise<void> {
-    for (const { kind, name } of open) await emit(core, "decided", { tool, kind, name, allowed, why });
+    for (const { kind, name } of open)
+      await emit(core, "decided", { tool, kind, name, allowed, why });
   }
 
   function explanation(): string {
-    const rows = Object.entries(keys).map(([key, does]) => `${key}  ${shortenMiddle(visible(does))}`);
-    const [first = "", ...rest] = [...rows, "Enter  no, without a reason", "words  no, for the reason that you type or paste"];
+    const rows = Object.entries(keys).map(
+      ([key, does]) => `${key}  ${shortenMiddle(visible(does))}`,
+    );
+    const [first = "", ...rest] = [
+      ...rows,
+      "Enter  no, without a reason",
+      "words  no, for the reason that you type or paste",
+    ];
     return [`┏ ${first}`, ...rest.map((row) => `┠ ${row}`), allow].join("\n");
   }
 
@@ -225,7 +363,9 @@ export async function askPerson(
 
 function describeRules(rules: Rule[]): string {
   const names = rules.map(({ kind, name, exact }) =>
-    name === "." ? "edits in this project" : `${kind} "${name}${kind === "run" && !exact ? " …" : ""}"`,
+    name === "."
+      ? "edits in this project"
+      : `${kind} "${name}${kind === "run" && !exact ? " …" : ""}"`,
   );
   return `always, in this session: ${[...new Set(names)].join(", ")}`;
 }
@@ -233,10 +373,20 @@ function describeRules(rules: Rule[]): string {
 /** The rule that "always" adds: for edits the whole project, for everything else its exact name. */
 function ruleForAlways({ options, options: { root } }: Core, { kind, name }: PendingNeed): Rule {
   const target = kind === "write" ? realPath(options, name) : "";
-  const wide = kind === "write" && isInside(root, target) && !guardOf(options, "write", target) && !whyNotProject(root);
-  return { verdict: "allow", kind, from: "answer", ...(wide ? { name: "." } : { name, exact: true }) };
+  const wide =
+    kind === "write" &&
+    isInside(root, target) &&
+    !guardOf(options, "write", target) &&
+    !whyNotProject(root);
+  return {
+    verdict: "allow",
+    kind,
+    from: "answer",
+    ...(wide ? { name: "." } : { name, exact: true }),
+  };
 }
-const needOf = ({ name, why, whole, exact }: PendingNeed): Need => (whole ? { name, verdict: "ask", why, ...(exact && { exact }) } : name);
+const needOf = ({ name, why, whole, exact }: PendingNeed): Need =>
+  whole ? { name, verdict: "ask", why, ...(exact && { exact }) } : name;
 const NOT_BY_ALL = "is asked for even where all is allowed, and there is no terminal to ask on:";
 
 /** Calls that run at the same time ask one after the other. */

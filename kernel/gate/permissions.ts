@@ -9,7 +9,16 @@ import { fault } from "../text/faults.ts";
 import { anyCase } from "../text/name-patterns.ts";
 import { clean } from "../text/show-safely.ts";
 import { compilerRules } from "./compiler-gate.ts";
-import { denialOf, fitsName, isSame, keptFile, keptRules, rulePath, verdictFor, whyRuleNeverMatches } from "./rules.ts";
+import {
+  denialOf,
+  fitsName,
+  isSame,
+  keptFile,
+  keptRules,
+  rulePath,
+  verdictFor,
+  whyRuleNeverMatches,
+} from "./rules.ts";
 import { credentials, holdsSecret } from "./secret-files.ts";
 import { whyNotProject } from "./sensitive-paths.ts";
 
@@ -30,7 +39,8 @@ export function permissions({ rules, options }: Core): Permissions {
     add(rule) {
       const named = rule.exact ? [] : [rule.but ?? rule.name ?? []].flat();
       const why = named.map((name) => whyRuleNeverMatches(options, rule.kind, name)).find(Boolean);
-      if (why) throw fault(`Cannot ${rule.verdict} ${rule.kind} '${clean(named.join(" "))}': ${why}.`);
+      if (why)
+        throw fault(`Cannot ${rule.verdict} ${rule.kind} '${clean(named.join(" "))}': ${why}.`);
       rules.push(rule);
       keep(rule, [rule]);
     },
@@ -43,14 +53,22 @@ export function permissions({ rules, options }: Core): Permissions {
   /** Changes what the file holds now: another zz may have changed it. */
   function keep(rule: Rule, now: Rule[]): void {
     const { home, root } = options;
-    const next = (all = keptRules(home)) => ({ ...all, [root]: [...(all[root] ?? []).filter((one) => !isSame(one, rule)), ...now] });
-    if (rule.from === "project") updatePrivateFile(keptFile(home), () => JSON.stringify(next(), null, 2));
+    const next = (all = keptRules(home)) => ({
+      ...all,
+      [root]: [...(all[root] ?? []).filter((one) => !isSame(one, rule)), ...now],
+    });
+    if (rule.from === "project")
+      updatePrivateFile(keptFile(home), () => JSON.stringify(next(), null, 2));
   }
 }
 
-/** What a denial would cover, for what cannot judge call by call, such as the sandbox. Links are not followed. */
+/**
+ * What a denial would cover, for what cannot judge call by call, such as the sandbox. Links are not
+ * followed.
+ */
 function matcherOf(where: PathScope, kind: Kind, name: string): (asked: string) => boolean {
-  if (kind !== "read" && kind !== "write") return (asked) => fitsName(kind, anyCase(name), anyCase(asked));
+  if (kind !== "read" && kind !== "write")
+    return (asked) => fitsName(kind, anyCase(name), anyCase(asked));
   const fits = denialOf(where, name);
   return (asked) => fits(absolutePath(where, asked));
 }

@@ -1,4 +1,5 @@
-// Places that are not an ordinary project, and files that run by themselves some day: less is allowed there without asking.
+// Places that are not an ordinary project, and files that run by themselves some day: less is
+// allowed there without asking.
 import fs from "node:fs";
 import os from "node:os";
 import path from "node:path";
@@ -15,7 +16,9 @@ function homes(): string[] {
     const [, , id = "", , , home = "", shell = ""] = row.split(":");
     return (id === "0" || Number(id) >= 1_000) && !/(nologin|false)$/.test(shell) ? [home] : [];
   });
-  const all = [...own, ...others].filter((home) => path.isAbsolute(home) && home !== "/" && home !== "/nonexistent");
+  const all = [...own, ...others].filter(
+    (home) => path.isAbsolute(home) && home !== "/" && home !== "/nonexistent",
+  );
   return [...new Set(all.flatMap((home) => [home, tryTo(() => fs.realpathSync(home)) ?? home]))];
 }
 let known: { key: string; homes: string[] } | undefined;
@@ -30,22 +33,36 @@ function homesOf(): string[] {
 export function whyNotProject(root: string): string | undefined {
   if (path.dirname(root) === root) return "the whole disk";
   if (homesOf().includes(root)) return "a home directory";
-  if (["/home", "/Users"].includes(root) || homesOf().some((home) => isInside(root, home))) return "a folder with home directories in it";
+  if (["/home", "/Users"].includes(root) || homesOf().some((home) => isInside(root, home)))
+    return "a folder with home directories in it";
   return undefined;
 }
 
-/** The home and the name in it, for a file behind a dot in a home, where programs keep their settings, or in a Mac's Library. */
+/**
+ * The home and the name in it, for a file behind a dot in a home, where programs keep their
+ * settings, or in a Mac's Library.
+ */
 export function behindDot(file: string): { home: string; name: string } | undefined {
-  const names = homesOf().map((home) => ({ home, name: isInside(home, file) ? path.relative(home, file) : "" }));
+  const names = homesOf().map((home) => ({
+    home,
+    name: isInside(home, file) ? path.relative(home, file) : "",
+  }));
   return names.find(({ name }) => /^\.|^Library(\/|$)/i.test(name));
 }
 
-/** Git takes any folder with these in it for a repository, whatever its name, and obeys its settings. */
+/**
+ * Git takes any folder with these in it for a repository, whatever its name, and obeys its
+ * settings.
+ */
 const OF_REPOSITORY = ["HEAD", "objects", "refs"];
 const OBEYED = /^(HEAD|objects|refs|config|hooks|commondir)$/;
-/** Those of some files that are the settings or a hook of such a folder, or the last things that it lacks to be one. */
+/**
+ * Those of some files that are the settings or a hook of such a folder, or the last things that it
+ * lacks to be one.
+ */
 export function partsOfRepositories(files: readonly string[]): Set<string> {
-  const folders = new Map<string, Map<string, string[]>>(); // what git obeys of each, and the files that it comes with
+  // what git obeys of each, and the files that it comes with
+  const folders = new Map<string, Map<string, string[]>>();
   for (const file of files) {
     const parts = file.split("/");
     for (const [at, part] of parts.entries()) {
@@ -62,7 +79,10 @@ export function partsOfRepositories(files: readonly string[]): Set<string> {
   return new Set(made.flatMap(([, comes]) => [...comes.values()].flat()));
 }
 
-/** What runs by itself wherever it is: git's files and hooks, zz's own, editors' tasks, other agents' programs. */
+/**
+ * What runs by itself wherever it is: git's files and hooks, zz's own, editors' tasks, other
+ * agents' programs.
+ */
 const RUN_BY_THEMSELVES = new RegExp(`(^|/)(${runs.anywhere.join("|")})`);
 /** The same in a home, by the name in it. */
 const RUNS_AT_HOME = new RegExp(`^(${runs.home.join("|")})`);

@@ -1,4 +1,5 @@
-// What a project brings that could run or steer zz: plugins, prompts and settings in its .zz/, and the servers of its .mcp.json. It counts
+// What a project brings that could run or steer zz: plugins, prompts and settings in its .zz/, and
+// the servers of its .mcp.json. It counts
 // only after the person has trusted exactly these bytes; trust.json in the home remembers them.
 
 import fs from "node:fs";
@@ -14,10 +15,17 @@ type Where = { root: string; home: string };
 
 const [MAX_FILES, MAX_BYTES] = [2_000, 20_000_000];
 const fileOf = (home: string): string => path.join(home, "trust.json");
-const readTrustFile = (home: string): Record<string, Hashes> => tryTo(() => JSON.parse(textOf(fileOf(home)))) ?? {};
+const readTrustFile = (home: string): Record<string, Hashes> =>
+  tryTo(() => JSON.parse(textOf(fileOf(home)))) ?? {};
 
-/** Undefined if the project brings nothing, or is the home itself. Files with the same size and time as before are not read again. */
-export function projectExtras({ root, home }: Where, before?: ProjectExtras): ProjectExtras | undefined {
+/**
+ * Undefined if the project brings nothing, or is the home itself. Files with the same size and time
+ * as before are not read again.
+ */
+export function projectExtras(
+  { root, home }: Where,
+  before?: ProjectExtras,
+): ProjectExtras | undefined {
   const own = path.join(root, ".zz");
   if (tryTo(() => fs.realpathSync(own) === fs.realpathSync(home))) return undefined;
   const hashes: Hashes = {};
@@ -27,7 +35,9 @@ export function projectExtras({ root, home }: Where, before?: ProjectExtras): Pr
   for (const name of [".zz/plugins", ".zz/prompts", ".zz/zz.config.json", ".mcp.json"])
     try {
       if (tryTo(() => fs.lstatSync(path.join(root, name)).isSymbolicLink()))
-        throw fault(`${name} is a link, and what it leads to was not looked at. Put it there itself`);
+        throw fault(
+          `${name} is a link, and what it leads to was not looked at. Put it there itself`,
+        );
       look(path.join(root, name));
     } catch (error) {
       wrong = (error as Error).message;
@@ -35,29 +45,52 @@ export function projectExtras({ root, home }: Where, before?: ProjectExtras): Pr
   const files = Object.keys(hashes).sort(compare);
   if (!files.length && !wrong) return undefined;
   const all = readTrustFile(home)[root];
-  const yes = all && Object.fromEntries(Object.entries(all).filter(([name]) => !name.startsWith(TO)));
-  const agreed = Object.keys(all ?? {}).flatMap((name) => (name.startsWith(TO) ? [name.slice(TO.length)] : []));
+  const yes =
+    all && Object.fromEntries(Object.entries(all).filter(([name]) => !name.startsWith(TO)));
+  const agreed = Object.keys(all ?? {}).flatMap((name) =>
+    name.startsWith(TO) ? [name.slice(TO.length)] : [],
+  );
   const changed =
-    yes && files.filter((name) => yes[name] !== hashes[name]).concat(Object.keys(yes).filter((name) => !Object.hasOwn(hashes, name)));
-  return { files, hashes, agreed, stamps, given: !wrong && changed?.length === 0, ...(changed && { changed }), ...(wrong && { wrong }) };
+    yes &&
+    files
+      .filter((name) => yes[name] !== hashes[name])
+      .concat(Object.keys(yes).filter((name) => !Object.hasOwn(hashes, name)));
+  return {
+    files,
+    hashes,
+    agreed,
+    stamps,
+    given: !wrong && changed?.length === 0,
+    ...(changed && { changed }),
+    ...(wrong && { wrong }),
+  };
 
   function look(at: string): void {
     const stat = fs.lstatSync(at, { throwIfNoEntry: false });
     const name = nameIn(root, at);
-    if (UNSEEN.test(name)) throw fault(`the name ${JSON.stringify(name)} holds invisible characters`);
-    if (stat?.isDirectory()) for (const entry of entriesOf(at).sort(compare)) look(path.join(at, entry));
-    if (!stat?.isFile()) return; // a link leads to a file that is hashed anyway, or out of .zz/, where nothing is loaded
+    if (UNSEEN.test(name))
+      throw fault(`the name ${JSON.stringify(name)} holds invisible characters`);
+    if (stat?.isDirectory())
+      for (const entry of entriesOf(at).sort(compare)) look(path.join(at, entry));
+    // a link leads to a file that is hashed anyway, or out of .zz/, where nothing is loaded
+    if (!stat?.isFile()) return;
     bytes += stat.size;
-    if (Object.keys(hashes).length >= MAX_FILES || bytes > MAX_BYTES) throw fault("there is too much in .zz/ to look at");
+    if (Object.keys(hashes).length >= MAX_FILES || bytes > MAX_BYTES)
+      throw fault("there is too much in .zz/ to look at");
     stamps[name] = `${stat.mtimeMs} ${stat.ctimeMs} ${stat.size} ${stat.ino}`;
-    hashes[name] = (before?.stamps[name] === stamps[name] ? before.hashes[name] : undefined) ?? hashOf(fs.readFileSync(at));
+    hashes[name] =
+      (before?.stamps[name] === stamps[name] ? before.hashes[name] : undefined) ??
+      hashOf(fs.readFileSync(at));
   }
 }
 
 const TO = "to "; // no file name in .zz/ begins like this
 const UNSEEN = /[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/u;
 
-/** Whether a file of .zz/plugins, by its path there, still has the trusted bytes: it may be imported much later. */
+/**
+ * Whether a file of .zz/plugins, by its path there, still has the trusted bytes: it may be imported
+ * much later.
+ */
 export function trustChecker(core: Pick<Core, "extras">): (name: string, file: string) => boolean {
   let hashes: Hashes = {};
   return (name, file) => {
@@ -67,19 +100,31 @@ export function trustChecker(core: Pick<Core, "extras">): (name: string, file: s
 }
 
 /** Whether it was hashed and trusted; a link never is. */
-export function isTrusted({ extras, options: { root } }: Pick<Core, "extras" | "options">, file: string): boolean {
+export function isTrusted(
+  { extras, options: { root } }: Pick<Core, "extras" | "options">,
+  file: string,
+): boolean {
   return extras?.given === true && extras.files.includes(nameIn(root, file));
 }
-const nameIn = (root: string, file: string): string => path.relative(root, file).replaceAll(path.sep, "/");
+const nameIn = (root: string, file: string): string =>
+  path.relative(root, file).replaceAll(path.sep, "/");
 
 /** Trust holds for the bytes that were shown, not for what may be there by now. */
-export function keepTrust({ root, home }: Where, hashes: Hashes | undefined, agreed: string[] = []): void {
+export function keepTrust(
+  { root, home }: Where,
+  hashes: Hashes | undefined,
+  agreed: string[] = [],
+): void {
   if (hashes) hashes = { ...hashes, ...Object.fromEntries(agreed.map((to) => [TO + to, "yes"])) };
   try {
     updatePrivateFile(fileOf(home), () => {
       const { [root]: _, ...others } = readTrustFile(home);
       const next = Object.entries(hashes ? { ...others, [root]: hashes } : others);
-      return JSON.stringify(Object.fromEntries(next.sort(([one], [two]) => compare(one, two))), null, 2);
+      return JSON.stringify(
+        Object.fromEntries(next.sort(([one], [two]) => compare(one, two))),
+        null,
+        2,
+      );
     });
   } catch (error) {
     throw fileFault("keep your answer in", fileOf(home), error);

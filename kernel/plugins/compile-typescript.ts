@@ -1,4 +1,5 @@
-// Compiles, while they load, TypeScript files that Node cannot run by erasing types: enums, JSX, decorators.
+// Compiles, while they load, TypeScript files that Node cannot run by erasing types: enums, JSX,
+// decorators.
 import fs from "node:fs";
 import module from "node:module";
 import { fileURLToPath } from "node:url";
@@ -17,7 +18,11 @@ export function installCompiler(wants: (url: string) => boolean): void {
     load(url, context, next) {
       const file = wants(url) ? fileURLToPath(url) : "";
       if (!COMPILED.test(file)) return next(url, context);
-      return { format: COMMON.test(file) ? "commonjs" : "module", source: compile(file), shortCircuit: true };
+      return {
+        format: COMMON.test(file) ? "commonjs" : "module",
+        source: compile(file),
+        shortCircuit: true,
+      };
     },
   });
 }
@@ -32,9 +37,15 @@ function compile(fileName: string): string {
     inlineSourceMap: true,
     inlineSources: true,
   };
-  const { outputText, diagnostics = [] } = ts.transpileModule(text, { fileName, reportDiagnostics: true, compilerOptions });
+  const { outputText, diagnostics = [] } = ts.transpileModule(text, {
+    fileName,
+    reportDiagnostics: true,
+    compilerOptions,
+  });
   const [wrong] = diagnostics;
   if (!wrong) return outputText;
   const { line } = ts.getLineAndCharacterOfPosition(wrong.file!, wrong.start ?? 0);
-  throw new SyntaxError(`${ts.flattenDiagnosticMessageText(wrong.messageText, " ")} (${fileName}:${line + 1})`);
+  throw new SyntaxError(
+    `${ts.flattenDiagnosticMessageText(wrong.messageText, " ")} (${fileName}:${line + 1})`,
+  );
 }

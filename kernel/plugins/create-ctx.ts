@@ -53,15 +53,23 @@ export function createCtx(core: Core, chat: LiveChat, actor = ZZ): Ctx {
     request: (what: SideRequest) => core.side(place, what),
     answer: (question: Question) => core.apart(core, question),
     call: (name: string, args: unknown, signal?: AbortSignal) =>
-      runCall(signal ? stoppedBy(place, signal) : place, { id: newId("call_"), name, args: args as Call["args"] }, true),
+      runCall(
+        signal ? stoppedBy(place, signal) : place,
+        { id: newId("call_"), name, args: args as Call["args"] },
+        true,
+      ),
     service: (name: string) => core.services.get(name)?.value.offer as any,
-    command: async (name: string, rest = "") => commandNamed(core, name).run(rest, createCtx(core, chat, `/${name}`)),
+    command: async (name: string, rest = "") =>
+      commandNamed(core, name).run(rest, createCtx(core, chat, `/${name}`)),
     note: (text: string) => emitNote(core, text),
-    keep: (name: string, change: (text: string) => string) => updatePrivateFile(path.join(home, path.basename(name)), change),
+    keep: (name: string, change: (text: string) => string) =>
+      updatePrivateFile(path.join(home, path.basename(name)), change),
     progress: (text: string) => void emit(core, "progressed", { text }),
   });
-  const ask = (question: string, how?: any) => (how?.secret ? core.secret : core.ask)!(clean(question), how);
-  Object.defineProperty(ctx, "ask", { get: () => core.ask && ask, enumerable: true }); // a client may come, and be able to ask
+  const ask = (question: string, how?: any) =>
+    (how?.secret ? core.secret : core.ask)!(clean(question), how);
+  // a client may come, and be able to ask
+  Object.defineProperty(ctx, "ask", { get: () => core.ask && ask, enumerable: true });
   const place: TurnContext = { core, chat, ctx };
   return ctx;
 }
@@ -81,7 +89,8 @@ function pluginsOf(core: Core): Plugins {
     refresh,
     ...(brought && { brought: { ...told, ...(sends.length && { sends }) } }),
     async trust(yes, sends = []) {
-      if (yes && !brought) throw usage("Cannot trust this folder: there is nothing in its .zz/ that could run.");
+      if (yes && !brought)
+        throw usage("Cannot trust this folder: there is nothing in its .zz/ that could run.");
       if (yes && brought?.wrong) throw usage(`Cannot trust this folder: ${brought.wrong}.`);
       keepTrust(core.options, yes ? brought?.hashes : undefined, sends.map(agreement));
       core.extras = projectExtras(core.options);
@@ -96,9 +105,22 @@ function createAbout(place: TurnContext): About {
   const { home } = core.options;
   const ownerOf = (name: string) => core.tools.get(name)!.owner;
   const made = lazily({
-    tools: () => offeredTools(core).map((tool) => ({ ...tool, owner: ownerOf(tool.name), kind: effectOf(requireTool(core, tool.name)) })),
-    commands: () => [...core.commands.values()].map(({ owner, value: { run, complete, ...rest } }) => ({ ...rest, owner })).sort(byName),
-    keys: () => [...core.keys.values()].map(({ owner, value: { name, description } }) => ({ name, description, owner })),
+    tools: () =>
+      offeredTools(core).map((tool) => ({
+        ...tool,
+        owner: ownerOf(tool.name),
+        kind: effectOf(requireTool(core, tool.name)),
+      })),
+    commands: () =>
+      [...core.commands.values()]
+        .map(({ owner, value: { run, complete, ...rest } }) => ({ ...rest, owner }))
+        .sort(byName),
+    keys: () =>
+      [...core.keys.values()].map(({ owner, value: { name, description } }) => ({
+        name,
+        description,
+        owner,
+      })),
     plugins: () =>
       core.plugins.map(({ undo, ms, version, stamps, isPackage, forZz, ...plugin }) => {
         const adds = () => addedBy(core, plugin.name); // slow, and seldom asked for
@@ -108,7 +130,12 @@ function createAbout(place: TurnContext): About {
     providers: () =>
       [...allProviders(core).values()].map(({ name, key }) => {
         const owner = core.providers.get(name)?.owner ?? ZZ;
-        return { name, owner, endpoint: endpointOf(core, name), ...(key && { variable: key.variable }) };
+        return {
+          name,
+          owner,
+          endpoint: endpointOf(core, name),
+          ...(key && { variable: key.variable }),
+        };
       }),
   });
   return Object.assign(made, {
@@ -118,14 +145,21 @@ function createAbout(place: TurnContext): About {
     offered: () => runStep(place, "offer", offeredTools(core)),
     async prompt() {
       const { prompt, told, news } = await composePrompt(place);
-      const sent = { system: prompt, earlier: [...told].map(([key, text]) => partOf(key, text)), next: news };
-      return Object.entries(sent).flatMap(([when, parts]) => parts.map((part) => ({ ...part, sent: when as keyof typeof sent })));
+      const sent = {
+        system: prompt,
+        earlier: [...told].map(([key, text]) => partOf(key, text)),
+        next: news,
+      };
+      return Object.entries(sent).flatMap(([when, parts]) =>
+        parts.map((part) => ({ ...part, sent: when as keyof typeof sent })),
+      );
     },
     model: (name: string, quick?: boolean) => describeModel(core, name, quick),
     line: (call: Pick<Call, "name" | "args">) => describeCall(core, call),
     async complete(command: string, typed: string) {
       const { owner, value } = core.commands.get(command) ?? {};
-      const named = (error: unknown) => fault(`Cannot complete '/${command}' of plugin '${owner}': ${errorMessage(error)}`);
+      const named = (error: unknown) =>
+        fault(`Cannot complete '/${command}' of plugin '${owner}': ${errorMessage(error)}`);
       const completed = withinHookLimit(core, (async () => value?.complete?.(typed, ctx))());
       const given = (await completed.catch((error) => Promise.reject(named(error)))) ?? [];
       return given.map((one) => (typeof one === "string" ? { name: one } : one));
@@ -139,15 +173,26 @@ const nameOf = ({ name, override }: { name: string; override?: boolean }): strin
 function addedBy(core: Core, owner: string): Added[] {
   const { tools, commands, flags, keys, providers, layers, wraps, observers, configs } = core;
   const set = configs.filter(({ value }) => Object.keys(value.defaults).length > 0);
-  const named = { tool: tools, command: commands, flag: flags, key: keys, provider: providers, layer: layers };
+  const named = {
+    tool: tools,
+    command: commands,
+    flag: flags,
+    key: keys,
+    provider: providers,
+    layer: layers,
+  };
   return [
-    ...Object.entries(named).flatMap(([kind, all]) => list(kind, [...all.values()] as Owned<any>[], nameOf)),
+    ...Object.entries(named).flatMap(([kind, all]) =>
+      list(kind, [...all.values()] as Owned<any>[], nameOf),
+    ),
     ...list("wrapper", wraps, ({ step }) => step),
     ...list("event", observers, ({ event }) => event),
     ...list("settings", set, ({ section }) => section),
   ];
 
   function list<T>(kind: string, all: Owned<T>[], nameOf: (value: T) => string): Added[] {
-    return all.filter((one) => one.owner === owner).map(({ value }) => ({ kind, name: nameOf(value) }));
+    return all
+      .filter((one) => one.owner === owner)
+      .map(({ value }) => ({ kind, name: nameOf(value) }));
   }
 }

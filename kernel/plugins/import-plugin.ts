@@ -18,35 +18,59 @@ const PROVIDED = /^(zod|typebox|zz)(\/|$)/;
 
 export function newLoadedPlugin(file: string, from: LoadedPlugin["from"]): LoadedPlugin {
   const base = path.basename(file).replace(/\.[cm]?[jt]sx?$/, "");
-  return { name: base === "index" ? path.basename(path.dirname(file)) : base, file, from, ms: 0, undo: [], version: 0, stamps: new Map() };
+  return {
+    name: base === "index" ? path.basename(path.dirname(file)) : base,
+    file,
+    from,
+    ms: 0,
+    undo: [],
+    version: 0,
+    stamps: new Map(),
+  };
 }
 
 /** By the URL of each imported file: the URL of its plugin, and how the file is loaded. */
 type Trees = Map<string, Tree> & {
   uses: Map<string, Set<string>>; // by the URL of a file, what it imports
-  imported: Map<string, Pick<LoadedPlugin, "version" | "stamps">>; // by the file of a plugin, its last import
+  // by the file of a plugin, its last import
+  imported: Map<string, Pick<LoadedPlugin, "version" | "stamps">>;
   versions: number; // handed out so far
 };
 type Tree = { plugin: string; within?: Within; compiled?: boolean; script?: boolean };
 const TREES = Symbol.for("zz.trees"); // hooks apply to the whole process, with all its instances
 
-/** Resolves imports of plugins: zz's own zod and typebox wherever the file is, a package's own for packages. Files that a plugin imports
- * from its own files are noted, and belong to the same version of it. */
+/**
+ * Resolves imports of plugins: zz's own zod and typebox wherever the file is, a package's own for
+ * packages. Files that a plugin imports from its own files are noted, and belong to the same
+ * version of it.
+ */
 export function providePackages(): void {
   if (Object.hasOwn(globalThis, TREES)) return;
   const trees = newTrees();
   Object.defineProperty(globalThis, TREES, { value: trees });
   module.registerHooks({
     resolve(specifier, context, next) {
-      if (specifier.startsWith(AT_ONCE)) return { url: specifier, format: "module", shortCircuit: true };
+      if (specifier.startsWith(AT_ONCE))
+        return { url: specifier, format: "module", shortCircuit: true };
       const { parentURL = "" } = context;
-      const lent = PROVIDED.test(specifier) && !parentURL.includes("/node_modules/") && parentURL !== import.meta.url;
-      if (lent) return { url: lentModules()[specifier] ?? import.meta.resolve(specifier), shortCircuit: true };
+      const lent =
+        PROVIDED.test(specifier) &&
+        !parentURL.includes("/node_modules/") &&
+        parentURL !== import.meta.url;
+      if (lent)
+        return {
+          url: lentModules()[specifier] ?? import.meta.resolve(specifier),
+          shortCircuit: true,
+        };
       const itself = trees.get(specifier);
-      const typed = itself && TYPED.test(specifier); // tsx would take it for CommonJS, and its place is known
-      const found = typed ? { url: realUrl(specifier), shortCircuit: true } : next(specifier, context);
+      // tsx would take it for CommonJS, and its place is known
+      const typed = itself && TYPED.test(specifier);
+      const found = typed
+        ? { url: realUrl(specifier), shortCircuit: true }
+        : next(specifier, context);
       if (itself?.within) assertTrusted(itself.within, found.url, specifier);
-      if (itself && found.url !== specifier) recordImport(trees, specifier, found.url, itself); // it was reached through a link
+      // it was reached through a link
+      if (itself && found.url !== specifier) recordImport(trees, specifier, found.url, itself);
       if (typed) return { ...found, format: "module-typescript" };
       const tree = trees.get(parentURL);
       if (!tree || found.url.startsWith("node:")) return found;
@@ -62,19 +86,30 @@ export function providePackages(): void {
     },
     load(url, context, next) {
       if (!url.startsWith(AT_ONCE)) return next(url, context);
-      return { format: "module", source: `export * as plugin from ${JSON.stringify(url.slice(AT_ONCE.length))}`, shortCircuit: true };
+      return {
+        format: "module",
+        source: `export * as plugin from ${JSON.stringify(url.slice(AT_ONCE.length))}`,
+        shortCircuit: true,
+      };
     },
   });
 }
-/** While plugins load, process.exit() throws. Signals, and a program that embeds zz, still end the process. */
+/**
+ * While plugins load, process.exit() throws. Signals, and a program that embeds zz, still end the
+ * process.
+ */
 export async function forbidExitDuring<T>(act: () => Promise<T>): Promise<T> {
   const { exit } = process;
   let isLoading = true;
   const leave: typeof exit = (code) => {
     const stack = getCallSites(200).map(({ scriptName }) => `${scriptName}:`);
-    const isPlugins = stack.some((at) => at.startsWith("node:internal/modules/")) || pluginInStack(stack.join("\n"));
+    const isPlugins =
+      stack.some((at) => at.startsWith("node:internal/modules/")) ||
+      pluginInStack(stack.join("\n"));
     if (!isLoading || !isPlugins) return exit.call(process, code);
-    throw fault(`it called process.exit(${code ?? ""}), which would end zz. Throw an error instead.`);
+    throw fault(
+      `it called process.exit(${code ?? ""}), which would end zz. Throw an error instead.`,
+    );
   };
   process.exit = leave;
   return act().finally(() => {
@@ -84,9 +119,12 @@ export async function forbidExitDuring<T>(act: () => Promise<T>): Promise<T> {
 }
 
 /** The real path, as Node finds it: asking Node takes a tenth of loading a plugin. */
-const realUrl = (url: string): string => pathToFileURL(fs.realpathSync.native(fileURLToPath(url))).href + new URL(url).search;
+const realUrl = (url: string): string =>
+  pathToFileURL(fs.realpathSync.native(fileURLToPath(url))).href + new URL(url).search;
 const TYPED = /\.ts($|\?)|\/[^./]+$/;
-/** Records an import. A file that several plugins share belongs to the last one and is used by all. */
+/**
+ * Records an import. A file that several plugins share belongs to the last one and is used by all.
+ */
 function recordImport(trees: Trees, parent: string, url: string, tree: Tree): void {
   trees.set(url, tree);
   trees.uses.set(parent, (trees.uses.get(parent) ?? new Set()).add(url));
@@ -96,27 +134,40 @@ function assertTrusted({ folder, trusts }: Within, url: string, specifier: strin
   if (!url.startsWith(folder)) throw fault(OUTSIDE.replace("%", () => specifier));
   const file = fileURLToPath(url);
   const name = path.relative(fileURLToPath(folder), file).replaceAll(path.sep, "/");
-  if (!trusts(name, file)) throw fault(`'.zz/plugins/${name}' is not what you trusted any more. Look at it, then: /trust`);
+  if (!trusts(name, file))
+    throw fault(`'.zz/plugins/${name}' is not what you trusted any more. Look at it, then: /trust`);
 }
-const OUTSIDE = "it imports '%' from outside of .zz/plugins, which nobody trusted. Copy it there, or install it in the home";
-export const importTrees = (): Trees => (globalThis as unknown as { [TREES]?: Trees })[TREES] ?? newTrees();
-const newTrees = (): Trees => Object.assign(new Map<string, Tree>(), { uses: new Map(), imported: new Map(), versions: 0 });
+const OUTSIDE =
+  "it imports '%' from outside of .zz/plugins, which nobody trusted. Copy it there, or install it in the home";
+export const importTrees = (): Trees =>
+  (globalThis as unknown as { [TREES]?: Trees })[TREES] ?? newTrees();
+const newTrees = (): Trees =>
+  Object.assign(new Map<string, Tree>(), { uses: new Map(), imported: new Map(), versions: 0 });
 /** A version that no other import in this process has: sharing one would return the older file. */
 export const newVersion = (): number => ++importTrees().versions;
 
-export const urlOf = ({ file, version }: LoadedPlugin): string => pathToFileURL(file).href + (version ? `?zz=${version}` : "");
+export const urlOf = ({ file, version }: LoadedPlugin): string =>
+  pathToFileURL(file).href + (version ? `?zz=${version}` : "");
 
 /** Imports a plugin's file. */
-export function startImport(plugin: LoadedPlugin, bundled: Record<string, unknown>, seconds: number): Awaitable<any> {
+export function startImport(
+  plugin: LoadedPlugin,
+  bundled: Record<string, unknown>,
+  seconds: number,
+): Awaitable<any> {
   if (IS_BUILT && plugin.from === "zz") return bundled[plugin.name];
   const unfit = plugin.forZz === undefined ? undefined : whyUnfit(plugin.forZz);
   if (unfit) return rejected(unfit);
   const start = performance.now();
   if (plugin.from !== "zz" && !plugin.version) plugin.version = versionNow(plugin);
   const plain = () =>
-    importTree(plugin, seconds).catch((error) => (isForCompiler(error) ? importCompiled(plugin, seconds) : Promise.reject(error)));
+    importTree(plugin, seconds).catch((error) =>
+      isForCompiler(error) ? importCompiled(plugin, seconds) : Promise.reject(error),
+    );
   // Node would warn about a file that it cannot run.
-  const imported = (plugin.file.endsWith(".cts") ? importCompiled(plugin, seconds) : plain()).finally(() => {
+  const imported = (
+    plugin.file.endsWith(".cts") ? importCompiled(plugin, seconds) : plain()
+  ).finally(() => {
     plugin.ms += performance.now() - start;
     if (plugin.from === "zz") return;
     noteImported(plugin);
@@ -131,25 +182,38 @@ function rejected(why: string): Promise<never> {
   return imported;
 }
 
-/** Why a plugin for these versions of zz is not loaded: `0.1.2`, `>=0.1` or `^0.1.2`, as npm means them. */
+/**
+ * Why a plugin for these versions of zz is not loaded: `0.1.2`, `>=0.1` or `^0.1.2`, as npm means
+ * them.
+ */
 export function whyUnfit(range: string, own = version()): string | undefined {
   const [, sign, wanted = ""] = /^(\^|>=|)(\d+(?:\.\d+){0,2})$/.exec(range) ?? [];
-  if (!wanted) return `its package.json says that it is for zz '${range}', which is no version. Write it as "^${own}" under engines.`;
-  const [least, have] = [wanted, own].map((text) => text.split(".").map(Number)) as [number[], number[]];
+  if (!wanted)
+    return `its package.json says that it is for zz '${range}', which is no version. Write it as "^${own}" under engines.`;
+  const [least, have] = [wanted, own].map((text) => text.split(".").map(Number)) as [
+    number[],
+    number[],
+  ];
   const differs = least.findIndex((part, i) => part !== have[i]); // the first part that does
   const isNewer = differs < 0 || have[differs]! > least[differs]!;
   const first = least.findIndex((part) => part > 0);
-  const fixed = sign === "^" && first >= 0 ? first + 1 : least.length; // the parts that must be the same
+  // the parts that must be the same
+  const fixed = sign === "^" && first >= 0 ? first + 1 : least.length;
   if (sign === ">=" ? isNewer : isNewer && (differs < 0 || differs >= fixed)) return undefined;
   return `it is for zz ${range}, and this is ${own}. Install the one for this version.`;
 }
 
-/** Also of an import that never ends: once its files have changed, the next one needs a version of its own. */
+/**
+ * Also of an import that never ends: once its files have changed, the next one needs a version of
+ * its own.
+ */
 export function noteImported(plugin: LoadedPlugin): void {
   importTrees().imported.set(plugin.file, { version: plugin.version, stamps: stampsOf(plugin) });
 }
 
-/** Node caches imports: after a change, another instance in this process needs a version of its own. */
+/**
+ * Node caches imports: after a change, another instance in this process needs a version of its own.
+ */
 function versionNow({ file }: LoadedPlugin): number {
   const before = importTrees().imported.get(file);
   const isUnchanged = [...(before?.stamps ?? [])].every(([file, stamp]) => stampOf(file) === stamp);
@@ -165,18 +229,24 @@ async function importTree(plugin: LoadedPlugin, seconds: number, compiled = fals
   try {
     return endingLoops(seconds, () => module.createRequire(import.meta.url)(AT_ONCE + url)).plugin;
   } catch (error) {
-    if (!codeOf(error)?.startsWith("ERR_REQUIRE_") && !errorMessage(error).includes(AT_ONCE)) throw error;
-    return import(url); // it waits for something at its top, or tsx, which loads by itself, is there
+    if (!codeOf(error)?.startsWith("ERR_REQUIRE_") && !errorMessage(error).includes(AT_ONCE))
+      throw error;
+    // it waits for something at its top, or tsx, which loads by itself, is there
+    return import(url);
   }
 }
 const AT_ONCE = "zz-plugin:";
 
 /** Enums, JSX and decorators, which Node cannot erase, are compiled with ts-morph's compiler. */
-const NOT_ERASABLE = /^(ERR_UNSUPPORTED_TYPESCRIPT_SYNTAX|ERR_UNKNOWN_FILE_EXTENSION|Invalid or unexpected token)$/;
-export const isForCompiler = (error: any): boolean => NOT_ERASABLE.test(codeOf(error) || error?.message);
+const NOT_ERASABLE =
+  /^(ERR_UNSUPPORTED_TYPESCRIPT_SYNTAX|ERR_UNKNOWN_FILE_EXTENSION|Invalid or unexpected token)$/;
+export const isForCompiler = (error: any): boolean =>
+  NOT_ERASABLE.test(codeOf(error) || error?.message);
 
 export const readyCompiler = async (): Promise<void> =>
-  (await import("./compile-typescript.ts")).installCompiler((url) => importTrees().get(url)?.compiled === true);
+  (await import("./compile-typescript.ts")).installCompiler(
+    (url) => importTrees().get(url)?.compiled === true,
+  );
 
 async function importCompiled(plugin: LoadedPlugin, seconds: number): Promise<any> {
   await readyCompiler();
@@ -203,18 +273,24 @@ export function stampsOf(plugin: LoadedPlugin): Map<string, string> {
   return new Map([plugin.file, ...files].map((file) => [file, stampOf(file)]));
 }
 
-/** Where an error happened: the first of the plugin's files in the stack, else a package that it imports. */
+/**
+ * Where an error happened: the first of the plugin's files in the stack, else a package that it
+ * imports.
+ */
 export function locationOfError(error: unknown, file: string, own?: Iterable<string>): string {
   const text = `${(error as Error)?.stack ?? ""}\n${errorMessage(error)}`;
   const all = own ?? [...importTrees().keys()].map((url) => fileURLToPath(url));
-  const files = [file, ...all].flatMap((one) => [one, pathToFileURL(one).href].map((spelt) => ({ one, spelt })));
+  const files = [file, ...all].flatMap((one) =>
+    [one, pathToFileURL(one).href].map((spelt) => ({ one, spelt })),
+  );
   const placeIn = (row: string) =>
     files.flatMap(({ one, spelt }) => {
       const [, line] = /^(?:\?zz=\d+)?:(\d+)/.exec(row.split(spelt)[1] ?? "") ?? [];
       return line ? `${one}:${line}` : [];
     });
   const [place] = text.split("\n").flatMap(placeIn);
-  const [, package_] = /(?:file:\/\/)?(\/[^()]*\/node_modules\/[^()]*?:\d+):\d+\)?$/m.exec(text) ?? [];
+  const [, package_] =
+    /(?:file:\/\/)?(\/[^()]*\/node_modules\/[^()]*?:\d+):\d+\)?$/m.exec(text) ?? [];
   return place ?? (whereImported(text) || (package_ ?? file));
 }
 function whereImported(text: string): string {
@@ -226,9 +302,14 @@ function whereImported(text: string): string {
 
 /** The plugin whose file comes first in a stack. */
 export function pluginInStack(stack: string): string | undefined {
-  const files = [...importTrees()].flatMap(([url, { plugin, script }]) => (script ? [] : [{ url: url.replace(/\?.*/, ""), plugin }]));
-  const tells = (line: string, url: string) => [`${url}:`, `${url}?`, `${fileURLToPath(url)}:`].some((at) => line.includes(at));
-  const [found] = stack.split("\n").flatMap((line) => files.find(({ url }) => tells(line, url)) ?? []);
+  const files = [...importTrees()].flatMap(([url, { plugin, script }]) =>
+    script ? [] : [{ url: url.replace(/\?.*/, ""), plugin }],
+  );
+  const tells = (line: string, url: string) =>
+    [`${url}:`, `${url}?`, `${fileURLToPath(url)}:`].some((at) => line.includes(at));
+  const [found] = stack
+    .split("\n")
+    .flatMap((line) => files.find(({ url }) => tells(line, url)) ?? []);
   return found && newLoadedPlugin(fileURLToPath(found.plugin), "home").name;
 }
 
@@ -236,5 +317,7 @@ export function pluginInStack(stack: string): string | undefined {
 export function explainError(error: unknown): string {
   const { name = "Error", stack = "" } = Object(error) as Error;
   const owner = name !== "Error" && pluginInStack(stack);
-  return owner ? `Plugin '${owner}' failed (${locationOfError(error, "")}): ${errorMessage(error)}` : errorMessage(error);
+  return owner
+    ? `Plugin '${owner}' failed (${locationOfError(error, "")}): ${errorMessage(error)}`
+    : errorMessage(error);
 }

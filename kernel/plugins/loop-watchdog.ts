@@ -1,7 +1,9 @@
-// Ends an endless loop in a plugin that is being loaded: once its time is over, or by Ctrl+C, which zz itself does not hear meanwhile.
+// Ends an endless loop in a plugin that is being loaded: once its time is over, or by Ctrl+C, which
+// zz itself does not hear meanwhile.
 import { codeOf, fault } from "../text/faults.ts";
 
-const ACT = Symbol.for("zz.act"); // what the script below calls: Node limits only the time of scripts
+// what the script below calls: Node limits only the time of scripts
+const ACT = Symbol.for("zz.act");
 
 /** Calls a function. What it waits for is not limited, only what it does at once. */
 export function endingLoops<T>(seconds: number, act: () => T): T {
@@ -9,9 +11,13 @@ export function endingLoops<T>(seconds: number, act: () => T): T {
   const own = globalThis as { [ACT]?: () => T };
   own[ACT] = act;
   try {
-    return runInThisContext('globalThis[Symbol.for("zz.act")]()', { timeout: seconds * 1_000, breakOnSigint: true });
+    return runInThisContext('globalThis[Symbol.for("zz.act")]()', {
+      timeout: seconds * 1_000,
+      breakOnSigint: true,
+    });
   } catch (error) {
-    if (codeOf(error) === "ERR_SCRIPT_EXECUTION_TIMEOUT") throw fault(`it ran for ${seconds} s without an end. Fix its loop.`);
+    if (codeOf(error) === "ERR_SCRIPT_EXECUTION_TIMEOUT")
+      throw fault(`it ran for ${seconds} s without an end. Fix its loop.`);
     if (codeOf(error) !== "ERR_SCRIPT_EXECUTION_INTERRUPTED") throw error;
     if (!process.emit("SIGINT")) process.kill(process.pid, "SIGINT"); // as if zz had heard it
     throw fault("Ctrl+C ended it.");

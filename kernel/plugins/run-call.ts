@@ -3,7 +3,16 @@
 import { commitChanges, type PendingChanges } from "../changes/commit-changes.ts";
 import { markLinesSeen } from "../changes/seen-files.ts";
 import { filesForCall } from "../changes/tool-files.ts";
-import { type Call, type ChatRequest, type Ctx, KINDS, type Kind, type Needs, type Result, type Tool } from "../contract.ts";
+import {
+  type Call,
+  type ChatRequest,
+  type Ctx,
+  KINDS,
+  type Kind,
+  type Needs,
+  type Result,
+  type Tool,
+} from "../contract.ts";
 import { emit, emitNote, pauseLimitWhileWaiting, runStep } from "../events.ts";
 import { type Granted, judgeCall } from "../gate/gate.ts";
 import { type Core, registeredValues, showsTraces, type TurnContext } from "../instance.ts";
@@ -15,8 +24,15 @@ import { checkValue, parametersOf, toJsonSchema } from "../text/json-schema.ts";
 import { errorMessage, veil, veilData } from "../text/secrets.ts";
 import { byName, isObject, tryTo } from "../text/words.ts";
 
-/** The arguments as the tool will see them. Throws a sentence that says what is wrong with them and what to do. */
-export async function validate({ name, params }: Tool, args: unknown, remedy: string): Promise<any> {
+/**
+ * The arguments as the tool will see them. Throws a sentence that says what is wrong with them and
+ * what to do.
+ */
+export async function validate(
+  { name, params }: Tool,
+  args: unknown,
+  remedy: string,
+): Promise<any> {
   const { value, wrong } = await checkValue(params, args);
   if (wrong) throw usage(`Cannot call '${name}': ${wrong}. ${remedy}`);
   return value;
@@ -48,12 +64,21 @@ export async function runCall(place: TurnContext, call: Call, inner = false): Pr
   const width = core.io.stderr.columns ?? 80;
   const isShown = !result.failed || (!result.refused && result.data !== undefined);
   const shown = isShown ? tryTo(() => tool?.render?.(result, width, call.args)) : undefined;
-  await emit(core, "called", { call, result, ms: Math.round(now() - started), ...(shown && { shown }), ...(inner && { inner }) });
+  await emit(core, "called", {
+    call,
+    result,
+    ms: Math.round(now() - started),
+    ...(shown && { shown }),
+    ...(inner && { inner }),
+  });
   return result;
 }
 
 /** A call in the words of its tool; undefined if the tool has none. */
-export function describeCall(core: Core, { name, args }: Pick<Call, "name" | "args">): string | undefined {
+export function describeCall(
+  core: Core,
+  { name, args }: Pick<Call, "name" | "args">,
+): string | undefined {
   const tool = findTool(core, name);
   const line: unknown = tool?.describe && tryTo(() => tool.describe!(normalizeArgs(tool, args)));
   return typeof line === "string" && line.trim() ? line : undefined;
@@ -78,19 +103,34 @@ async function runTool(place: TurnContext, call: Call): Promise<Result> {
   const reach = { tool: tool.name, args, granted: granted.read, changes: tool.changes === true };
   const files = filesForCall(place, { ...reach, ...(held ? { held } : { reads }) });
   const seconds = (tool.timeout ?? TOOL_LIMIT) / 1000;
-  const limit = deadline(clockOf(core.io), seconds * 1000, () => fault(`'${tool.name}' took longer than ${seconds} s and was given up.`));
+  const limit = deadline(clockOf(core.io), seconds * 1000, () =>
+    fault(`'${tool.name}' took longer than ${seconds} s and was given up.`),
+  );
   const signal = AbortSignal.any([ctx.signal, limit.signal]);
-  const own: Ctx = Object.create(pauseLimitWhileWaiting(ctx, limit), { files: { value: files }, signal: { value: signal } });
+  const own: Ctx = Object.create(pauseLimitWhileWaiting(ctx, limit), {
+    files: { value: files },
+    signal: { value: signal },
+  });
   const given = await orAbort(signal, (async () => tool.run(args, own))()).finally(limit.lift);
   const plain = typeof given === "string" ? { text: given } : given;
-  if (typeof plain?.text !== "string") throw fault(`'${tool.name}' gave no result. Its run() must return text or { text }.`);
+  if (typeof plain?.text !== "string")
+    throw fault(`'${tool.name}' gave no result. Its run() must return text or { text }.`);
   const said = withIgnored(plain, tool, named);
   for (const [file, hash] of reads) markLinesSeen(place.chat, file, hash);
   const result = edited ? { ...said, text: edited + said.text } : said;
   return held && !result.failed ? settleChanges(held, result, granted) : result;
 
-  async function settleChanges(held: PendingChanges, result: Result, granted: Granted): Promise<Result> {
-    const { refusal, said } = await commitChanges(place, { name: tool.name, args }, held, granted.write);
+  async function settleChanges(
+    held: PendingChanges,
+    result: Result,
+    granted: Granted,
+  ): Promise<Result> {
+    const { refusal, said } = await commitChanges(
+      place,
+      { name: tool.name, args },
+      held,
+      granted.write,
+    );
     if (refusal) return { text: refusal, failed: true, refused: true };
     return said ? { ...result, text: `${result.text}\n${said}` } : result;
   }
@@ -100,12 +140,17 @@ async function runTool(place: TurnContext, call: Call): Promise<Result> {
 async function passGate(place: TurnContext, tool: Tool, asked: Call["args"]) {
   let [args, edited] = [deepFreeze(asked), ""];
   for (;;) {
-    const needs = assertNeeds(tool, (await orAbort(place.ctx.signal, (async () => tool.needs?.(args, place.ctx))())) ?? {});
+    const needs = assertNeeds(
+      tool,
+      (await orAbort(place.ctx.signal, (async () => tool.needs?.(args, place.ctx))())) ?? {},
+    );
     const granted = await judgeCall(place, tool, args, needs);
     place.ctx.signal.throwIfAborted();
     if (typeof granted === "string" || !("edited" in granted)) return { args, granted, edited };
     edited = `The person edited the ${tool.editable} before it ran:\n${granted.edited}\n\n`;
-    args = deepFreeze(await validate(tool, { ...asked, [tool.editable!]: granted.edited }, "Edit it again."));
+    args = deepFreeze(
+      await validate(tool, { ...asked, [tool.editable!]: granted.edited }, "Edit it again."),
+    );
   }
 }
 
@@ -117,18 +162,26 @@ function assertNeeds<N extends Needs & { unresolved?: boolean }>(tool: Tool, nee
     throw fault(`Cannot call '${tool.name}': 'unresolved' of its needs must be true or false.`);
   for (const [kind, list] of Object.entries(named))
     if (!KINDS.includes(kind as Kind) || !Array.isArray(list) || !list.every(isNeed))
-      throw fault(`Cannot call '${tool.name}': its needs for '${kind}' make no sense. They are lists of names, by ${KINDS.join(", ")}.`);
+      throw fault(
+        `Cannot call '${tool.name}': its needs for '${kind}' make no sense. They are lists of names, by ${KINDS.join(", ")}.`,
+      );
   return needs;
 }
 
-/** Renames and converts parameters as the tool expects them: models spell them differently, and write numbers as text. */
+/**
+ * Renames and converts parameters as the tool expects them: models spell them differently, and
+ * write numbers as text.
+ */
 export function normalizeArgs({ also = {}, params }: Tool, args: Call["args"]): Call["args"] {
   if (!isObject(args)) return args; // validation reports it
   const known = { ...args };
   const properties = propertiesOf(params);
   for (const name of new Set([...Object.keys(also), ...Object.keys(properties)])) {
     const others = [name, ...(also[name] ?? [])];
-    for (const other of others.flatMap((one) => [one, ...Object.keys(known).filter((key) => foldName(key) === foldName(one))]))
+    for (const other of others.flatMap((one) => [
+      one,
+      ...Object.keys(known).filter((key) => foldName(key) === foldName(one)),
+    ]))
       if (!(name in known) && other in known && !(other in properties)) {
         known[name] = known[other];
         delete known[other];
@@ -140,9 +193,13 @@ export function normalizeArgs({ also = {}, params }: Tool, args: Call["args"]): 
 
 const foldName = (name: string): string => name.replace(/[-_]/g, "").toLowerCase();
 type Property = { type?: string; items?: { type?: string } };
-const propertiesOf = (params: Tool["params"]) => (toJsonSchema(params).properties ?? {}) as Record<string, Property>;
+const propertiesOf = (params: Tool["params"]) =>
+  (toJsonSchema(params).properties ?? {}) as Record<string, Property>;
 
-/** Converts "12" to a number, "true" to a boolean, and a single text to a list, where the tool wants that. */
+/**
+ * Converts "12" to a number, "true" to a boolean, and a single text to a list, where the tool wants
+ * that.
+ */
 function coerceValue(value: unknown, { type, items }: Property = {}): unknown {
   if (typeof value !== "string") return value;
   if (type === "array" && items?.type === "string" && !/^\s*\[/.test(value)) return [value];
@@ -155,15 +212,27 @@ function coerceValue(value: unknown, { type, items }: Property = {}): unknown {
 function withIgnored(result: Result, { name, params }: Tool, args: Call["args"]): Result {
   const { properties, additionalProperties } = toJsonSchema(params);
   const all = Object.keys(properties ?? {});
-  const ignored = additionalProperties || !properties ? [] : Object.keys(args).filter((key) => !all.includes(key));
+  const ignored =
+    additionalProperties || !properties
+      ? []
+      : Object.keys(args).filter((key) => !all.includes(key));
   if (!ignored.length) return result;
   const known = all.length ? `it takes ${all.join(", ")}` : "it takes none";
-  return { ...result, text: `${result.text}\n[Ignored: ${ignored.join(", ")}. '${name}' has no such parameter; ${known}.]` };
+  return {
+    ...result,
+    text: `${result.text}\n[Ignored: ${ignored.join(", ")}. '${name}' has no such parameter; ${known}.]`,
+  };
 }
 
 /** Frozen, so that what was asked for is what runs. */
 function deepFreeze<T>(value: T): T {
-  if (typeof value !== "object" || value === null || Object.isFrozen(value) || ArrayBuffer.isView(value)) return value;
+  if (
+    typeof value !== "object" ||
+    value === null ||
+    Object.isFrozen(value) ||
+    ArrayBuffer.isView(value)
+  )
+    return value;
   for (const inner of Object.values(value)) deepFreeze(inner);
   return Object.freeze(value);
 }
@@ -174,21 +243,27 @@ export function requireTool(core: Core, name: string): Tool {
   return tool;
 }
 
-/** By name or alias, even in markup, with a prefix or suffix, or written twice. If two tools match, there is none. */
+/**
+ * By name or alias, even in markup, with a prefix or suffix, or written twice. If two tools match,
+ * there is none.
+ */
 export function findTool(core: Pick<Core, "tools">, given: string): Tool | undefined {
   if (given.length > MAX_TOOL_NAME_CHARS) return undefined;
   const [bare = ""] = given.split(/<\||[{(["<\n]/);
   const plain = bare.replace(/^[\s'`]+|[\s'`]+$/g, "");
   const cut = plain.replace(/^(functions?[._]|tools\.|default_api\.)/, "").replace(/:\d+$/, "");
   const half = cut.slice(0, cut.length / 2);
-  const loose = (name: string) => name.replace(/[-._]/g, "").toLowerCase(); // readFile and read-file
+  // readFile and read-file
+  const loose = (name: string) => name.replace(/[-._]/g, "").toLowerCase();
   const names = [given, cut, cut.split(".").at(-1)!, ...(half + half === cut ? [half] : [])];
   const own = core.tools.get(given)?.value;
   if (own) return own;
   const tools = registeredValues(core.tools);
   for (const form of [(name: string) => name, loose])
     for (const name of names) {
-      const fits = tools.filter((tool) => [tool.name, ...(tool.aliases ?? [])].some((one) => form(one) === form(name)));
+      const fits = tools.filter((tool) =>
+        [tool.name, ...(tool.aliases ?? [])].some((one) => form(one) === form(name)),
+      );
       if (fits.length) return fits.length === 1 ? fits[0] : undefined;
     }
   return undefined;
@@ -196,9 +271,17 @@ export function findTool(core: Pick<Core, "tools">, given: string): Tool | undef
 const MAX_TOOL_NAME_CHARS = 1_000; // with markup around it
 
 /** The tools that the model is offered, in a stable order. */
-export function offeredTools({ tools, schemas, options: { tools: only } }: Core): ChatRequest["tools"] {
+export function offeredTools({
+  tools,
+  schemas,
+  options: { tools: only },
+}: Core): ChatRequest["tools"] {
   return registeredValues(tools)
     .filter(({ name }) => only !== false && (!only?.length || only.includes(name)))
     .sort(byName)
-    .map((tool) => ({ name: tool.name, description: tool.description, schema: schemas.get(tool.name) ?? parametersOf(tool) }));
+    .map((tool) => ({
+      name: tool.name,
+      description: tool.description,
+      schema: schemas.get(tool.name) ?? parametersOf(tool),
+    }));
 }

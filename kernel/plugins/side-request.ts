@@ -14,14 +14,25 @@ const NO_MORE_TOOLS = "No more tools can be used now. Answer with what you know.
 /** Its cost is saved; with tools also an entry with the question, the calls, and the answer. */
 export async function sideRequest(place: TurnContext, asked: SideRequest): Promise<Reply> {
   const { core, chat, ctx } = place;
-  const { task, system = "", model = core.options.settings.models?.[task] ?? chat.model, rounds = ROUNDS } = asked;
+  const {
+    task,
+    system = "",
+    model = core.options.settings.models?.[task] ?? chat.model,
+    rounds = ROUNDS,
+  } = asked;
   const messages = [...asked.messages];
   const tools = toolsFor(core, asked.tools ?? []);
   const own = { core, chat: chatForHelper(chat, messages), ctx };
   const made: HelperProgress = { calls: [], usages: [], started: Date.now() };
   try {
     for (let left = tools.length ? rounds : 0; ; left--) {
-      const reply = await sendRequest(place, { task, model, system, messages, tools: left > 0 ? tools : [] });
+      const reply = await sendRequest(place, {
+        task,
+        model,
+        system,
+        messages,
+        tools: left > 0 ? tools : [],
+      });
       const { text, calls, usage, extra } = reply;
       const by = reply.model ?? model;
       saveEntry(core, chat, "spent", { task, model: by, ...(usage && { usage }) });
@@ -38,7 +49,8 @@ export async function sideRequest(place: TurnContext, asked: SideRequest): Promi
   async function resultOf(call: Call): Promise<Message> {
     const { id, name, args } = call;
     const names = tools.map((tool) => tool.name);
-    if (!names.includes(findTool(core, name)?.name ?? "")) call.broken = `Cannot call '${name}': ${unknown("tool", name, names)}`;
+    if (!names.includes(findTool(core, name)?.name ?? ""))
+      call.broken = `Cannot call '${name}': ${unknown("tool", name, names)}`;
     const { text, failed, images } = await runCall(own, call, true);
     made.calls.push({ name, args, ...(failed && { failed }) });
     ctx.signal.throwIfAborted();
@@ -55,12 +67,25 @@ interface HelperProgress {
 }
 
 /** Without a reply: it failed or was stopped. */
-function keepHelper({ core, chat }: TurnContext, { task, messages }: SideRequest, made: HelperProgress, model: string): void {
+function keepHelper(
+  { core, chat }: TurnContext,
+  { task, messages }: SideRequest,
+  made: HelperProgress,
+  model: string,
+): void {
   const { reply, calls, usages, started } = made;
   const question = messages.findLast(({ role }) => role === "user")?.text ?? "";
   const said = reply ? { text: reply.text } : { failed: true };
   const by = reply?.model ?? model;
-  saveEntry(core, chat, "helper", { task, model: by, question, calls, ...said, usage: sumUsage(usages), ms: Date.now() - started });
+  saveEntry(core, chat, "helper", {
+    task,
+    model: by,
+    question,
+    calls,
+    ...said,
+    usage: sumUsage(usages),
+    ms: Date.now() - started,
+  });
 }
 
 /** The tools that it may use, among those of this run. An unknown name is refused. */
@@ -73,5 +98,8 @@ function toolsFor(core: Core, given: string[]): ReturnType<typeof offeredTools> 
 function chatForHelper(chat: LiveChat, messages: Message[]): LiveChat {
   if (!chat.session) return chat; // a new session would begin in the copy
   const view = { seen: new Map(), unsavedSeen: new Set(), messages, phase: "executing_tools" };
-  return Object.create(chat, Object.fromEntries(Object.entries(view).map(([name, value]) => [name, { value }])));
+  return Object.create(
+    chat,
+    Object.fromEntries(Object.entries(view).map(([name, value]) => [name, { value }])),
+  );
 }

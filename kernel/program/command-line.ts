@@ -1,13 +1,28 @@
-// What the command line asks for before and after a turn: trust, a session, known flags and tools; the exit code.
+// What the command line asks for before and after a turn: trust, a session, known flags and tools;
+// the exit code.
 import type { Answer, Command } from "../contract.ts";
 import { openChat } from "../conversation/chat.ts";
 import { chooseModel, modelOfSession } from "../conversation/choose-model.ts";
 import { TEMPLATES } from "../conversation/prompt-files.ts";
-import { findSession, hasSession, lastSession, nameOf, openSession, readSession, UNSAVED } from "../conversation/session-files.ts";
+import {
+  findSession,
+  hasSession,
+  lastSession,
+  nameOf,
+  openSession,
+  readSession,
+  UNSAVED,
+} from "../conversation/session-files.ts";
 import { placeOf, reachStore } from "../conversation/session-store.ts";
 import { emit, emitNote } from "../events.ts";
 import { whyNotProject } from "../gate/sensitive-paths.ts";
-import { type Core, type LiveChat, NO_MODEL_ID, registeredValues, type Session } from "../instance.ts";
+import {
+  type Core,
+  type LiveChat,
+  NO_MODEL_ID,
+  registeredValues,
+  type Session,
+} from "../instance.ts";
 import { createCtx } from "../plugins/create-ctx.ts";
 import { allFlags } from "../settings/flag-table.ts";
 import { fileFault } from "../system/atomic-write.ts";
@@ -17,14 +32,29 @@ import { codeOf, usage } from "../text/faults.ts";
 import { tryTo } from "../text/words.ts";
 import { allValues, type CommandLine, lastValue } from "./parse-flags.ts";
 
-export function emitStarted(core: Core, { id, model }: LiveChat, watched: boolean, stays = false): Promise<void> {
+export function emitStarted(
+  core: Core,
+  { id, model }: LiveChat,
+  watched: boolean,
+  stays = false,
+): Promise<void> {
   const { root, quiet } = core.options;
-  return emit(core, "started", { session: id || null, model, root, live: watched && !quiet, stays });
+  return emit(core, "started", {
+    session: id || null,
+    model,
+    root,
+    live: watched && !quiet,
+    stays,
+  });
 }
 
-/** Whether the project brings something that needs trust. Settings that any project may set do not. */
+/**
+ * Whether the project brings something that needs trust. Settings that any project may set do not.
+ */
 export const isUntrusted = ({ extras: brought, options: { sources } }: Core): boolean =>
-  brought?.given === false && (brought.files.some((name) => !name.endsWith("/zz.config.json")) || Boolean(sources?.project?.left.length));
+  brought?.given === false &&
+  (brought.files.some((name) => !name.endsWith("/zz.config.json")) ||
+    Boolean(sources?.project?.left.length));
 
 /** The command that a plugin offers for choosing a model or for trust. */
 export const commandFor = ({ commands }: Core, what: "model" | "trust"): Command | undefined =>
@@ -36,7 +66,9 @@ export async function askAboutTrust(core: Core, chat: LiveChat): Promise<void> {
   const command = commandFor(core, "trust");
   if (core.ask && command) return command.run("", createCtx(core, chat));
   const { files, changed } = core.extras!;
-  const what = changed ? `${changed.join(", ")} changed since you trusted it` : `nobody has trusted ${files.join(", ")}`;
+  const what = changed
+    ? `${changed.join(", ")} changed since you trusted it`
+    : `nobody has trusted ${files.join(", ")}`;
   say(core.io, `Left out what this folder brings: ${what}. Look at it, then: zz --trust`);
 }
 
@@ -44,32 +76,51 @@ export async function askAboutTrust(core: Core, chat: LiveChat): Promise<void> {
 export function noteUnusualFolder(core: Core): void {
   const { root, quiet } = core.options;
   const wide = quiet ? undefined : whyNotProject(root);
-  if (wide) emitNote(core, `'${root}' is ${wide}, not a project: zz asks here before it reads, too. Name a project's folder with --cwd.`);
+  if (wide)
+    emitNote(
+      core,
+      `'${root}' is ${wide}, not a project: zz asks here before it reads, too. Name a project's folder with --cwd.`,
+    );
 }
 
 /** Refuses unknown flags. */
 export function checkFlags(core: Core, cli: CommandLine): void {
   const [name] = cli.unknown;
-  const near = name && name.length > 2 && nearest(name.replace(/^-+/, ""), new Set(allFlags(core).map((flag) => flag.name)));
-  if (name) throw usage(`Unknown flag ${name}. ${near ? `Did you mean --${near}?` : "zz --help lists them."}`);
+  const near =
+    name &&
+    name.length > 2 &&
+    nearest(name.replace(/^-+/, ""), new Set(allFlags(core).map((flag) => flag.name)));
+  if (name)
+    throw usage(
+      `Unknown flag ${name}. ${near ? `Did you mean --${near}?` : "zz --help lists them."}`,
+    );
 }
 
 /** Refuses unknown tools, once plugins' flags may have added some. */
 export function checkTools(core: Core, cli: CommandLine): void {
   for (const name of allValues(cli, "tool"))
-    if (!core.tools.has(name)) throw usage(`Cannot offer '${name}': ${unknown("tool", name, core.tools.keys())}`);
+    if (!core.tools.has(name))
+      throw usage(`Cannot offer '${name}': ${unknown("tool", name, core.tools.keys())}`);
 }
 
 /** `--fork ID words`: the ID may also be a word of its own, if a session has that name. */
 export function takeForkId(core: Core, cli: CommandLine): void {
   const [word = ""] = cli.words;
-  if (cli.values.get("fork")?.at(-1) !== true || cli.values.has("session") || !hasSession(placeOf(core), word)) return;
+  if (
+    cli.values.get("fork")?.at(-1) !== true ||
+    cli.values.has("session") ||
+    !hasSession(placeOf(core), word)
+  )
+    return;
   cli.values.set("fork", [word]);
   cli.words.shift();
 }
 
 /** Opens the conversation that the flags ask for; undefined when there is no model. */
-export async function openConversation(core: Core, cli: CommandLine): Promise<LiveChat | undefined> {
+export async function openConversation(
+  core: Core,
+  cli: CommandLine,
+): Promise<LiveChat | undefined> {
   await reachStore(core);
   const place = placeOf(core);
   const { root } = core.options;
@@ -81,7 +132,8 @@ export async function openConversation(core: Core, cli: CommandLine): Promise<Li
   const latest = () => (last ? lastSession(place, root, warn, isTalk) : undefined);
   const id = named ? findSession(place, named) : latest();
   if (last && !id) warn("There is no earlier session in this folder; this is a new one.");
-  const session = id && !cli.values.has("fork") && !cli.values.has("no-session") ? openOr(id) : undefined;
+  const session =
+    id && !cli.values.has("fork") && !cli.values.has("no-session") ? openOr(id) : undefined;
   const from = session ?? (id ? readSession(place, id) : undefined);
   try {
     const model = await chooseModel(core, (from && modelOfSession(from)) || undefined);
@@ -115,7 +167,10 @@ export function madeNoChange({ calls }: Answer): boolean {
   return changes.length > 0 && !changes.some(({ ok }) => ok);
 }
 
-/** The exit code. 3 wins over 4: a cut-off answer is the worse surprise. Undefined: a command that asked for no answer. */
+/**
+ * The exit code. 3 wins over 4: a cut-off answer is the worse surprise. Undefined: a command that
+ * asked for no answer.
+ */
 export function exitCode(answer: Answer | undefined): number {
   if (!answer) return 0;
   if (answer.finish === "refusal" || (answer.finish === "stop" && !answer.text.trim())) return 1;
@@ -128,7 +183,9 @@ export function exitCode(answer: Answer | undefined): number {
 /** Several lines are a message, as a paste would be, unless they are for a template. */
 export function commandIn(core: Core, line: string): { name: string; rest: string } {
   const found = parseCommand(line);
-  return !line.includes("\n") || core.commands.get(found.name)?.value.group === TEMPLATES ? found : { name: "", rest: "" };
+  return !line.includes("\n") || core.commands.get(found.name)?.value.group === TEMPLATES
+    ? found
+    : { name: "", rest: "" };
 }
 
 /** `/undo 2` is a command; `//x` and `/` are text. */

@@ -6,19 +6,32 @@ import { pluginInStack } from "../plugins/import-plugin.ts";
 import { say, wrapForTerminal } from "../system/streams.ts";
 import { plural } from "../text/words.ts";
 
-/** Notes go to stderr. Everything else that a person sees during a turn comes from plugins/terminal. */
+/**
+ * Notes go to stderr. Everything else that a person sees during a turn comes from plugins/terminal.
+ */
 export function narrateTurns(core: Core): void {
   let live = false; // then plugins/terminal shows every call
   observeEvent(core, "started", (fact) => void (live = fact.live));
-  observeEvent(core, "called", ({ call, result }) => void (result.refused && !live && say(core.io, `${call.name}: ${result.text}`)));
+  observeEvent(
+    core,
+    "called",
+    ({ call, result }) =>
+      void (result.refused && !live && say(core.io, `${call.name}: ${result.text}`)),
+  );
   if (core.options.quiet) return;
   observeEvent(core, "noted", ({ text }) => showToPerson(core, wrapForTerminal(core.io, text)));
   observeEvent(core, "retried", ({ attempt, wait, reason }) =>
-    say(core.io, `${reason.replace(/ Try again\.$/, "")} Trying again in ${(wait / 1000).toFixed(1)} s (${attempt} of ${MAX_TRIES - 1}).`),
+    say(
+      core.io,
+      `${reason.replace(/ Try again\.$/, "")} Trying again in ${(wait / 1000).toFixed(1)} s (${attempt} of ${MAX_TRIES - 1}).`,
+    ),
   );
 }
 
-/** Sends what plugins print to stderr, each line with the plugin's name: stdout is for the answer, or for a script. */
+/**
+ * Sends what plugins print to stderr, each line with the plugin's name: stdout is for the answer,
+ * or for a script.
+ */
 export function catchConsole(core: Core, isScript: boolean): void {
   if (!core.io.console) return;
   const all = core.io.console as unknown as Record<string, any>;
@@ -44,9 +57,15 @@ export function catchConsole(core: Core, isScript: boolean): void {
 
 /** Tokens are left out if the server did not report them. */
 export function usageLine({ model, usage: { input, output, cached }, calls, ms }: Answer): string {
-  const tokens = input || output ? [`${input} tokens in${cached ? ` (${cached} cached)` : ""}, ${output} out`] : [];
-  return [model, ...tokens, plural(calls.length, "call"), `${(ms / 1000).toFixed(1)} s`].join(" · ");
+  const tokens =
+    input || output
+      ? [`${input} tokens in${cached ? ` (${cached} cached)` : ""}, ${output} out`]
+      : [];
+  return [model, ...tokens, plural(calls.length, "call"), `${(ms / 1000).toFixed(1)} s`].join(
+    " · ",
+  );
 }
 
 /** Works while a line is being typed, too. */
-const showToPerson = (core: Core, text: string): void => (core.showNote ? core.showNote(text) : say(core.io, text));
+const showToPerson = (core: Core, text: string): void =>
+  core.showNote ? core.showNote(text) : say(core.io, text);

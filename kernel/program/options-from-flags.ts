@@ -16,14 +16,22 @@ export function resolveRoot({ root }: Options, io: Io): string {
   const real = tryTo(() => fs.realpathSync(root ?? io.cwd()));
   if (real && fs.statSync(real).isDirectory()) return real;
   const gone = "Cannot work here: the folder is gone. Change to another, or name one with --cwd.";
-  throw usage(root === undefined ? gone : `Cannot work in '${root}': no such folder. Check the path.`);
+  throw usage(
+    root === undefined ? gone : `Cannot work in '${root}': no such folder. Check the path.`,
+  );
 }
 
-export async function optionsFromFlags(cli: CommandLine, io: Io): Promise<Options & { home: string; io: Io }> {
+export async function optionsFromFlags(
+  cli: CommandLine,
+  io: Io,
+): Promise<Options & { home: string; io: Io }> {
   const has = (name: string) => cli.values.has(name);
   for (const name of ["model", "session", "base-url", "home", "config", "cwd"])
-    if (lastValue(cli, name) === "") throw usage(`Flag --${name} has an empty value. Give it one, or leave it out.`);
-  const home = lastValue(cli, "home") ? path.resolve(io.cwd(), lastValue(cli, "home")!) : homeFolder(io.env);
+    if (lastValue(cli, name) === "")
+      throw usage(`Flag --${name} has an empty value. Give it one, or leave it out.`);
+  const home = lastValue(cli, "home")
+    ? path.resolve(io.cwd(), lastValue(cli, "home")!)
+    : homeFolder(io.env);
   const root = tryTo(() => fs.realpathSync(io.cwd())); // createZz() reports a folder that is gone
   const config = lastValue(cli, "config") && path.resolve(io.cwd(), lastValue(cli, "config")!);
   const brought = root !== undefined && !has("no-plugins") && projectExtras({ root, home });
@@ -42,7 +50,9 @@ export async function optionsFromFlags(cli: CommandLine, io: Io): Promise<Option
     system: lastValue(cli, "system"),
     options: Object.fromEntries(allValues(cli, "option").map(parseOption)),
     tools: has("no-tools") ? false : allValues(cli, "tool"),
-    rounds: lastValue(cli, "rounds") ? parseWholeNumber("rounds", lastValue(cli, "rounds")!) : undefined,
+    rounds: lastValue(cli, "rounds")
+      ? parseWholeNumber("rounds", lastValue(cli, "rounds")!)
+      : undefined,
     save: !has("no-session") && !has("dry-run"),
     raw: has("raw"),
     rendered: has("rendered"),
@@ -59,16 +69,22 @@ export async function optionsFromFlags(cli: CommandLine, io: Io): Promise<Option
     for (const kind of KINDS) {
       const given = cli.values.get(`${verb}-${kind}`);
       if (given?.includes(true)) found[kind] = true;
-      else if (given) found[kind] = given.flatMap((list) => String(list).split(",").filter(Boolean));
+      else if (given)
+        found[kind] = given.flatMap((list) => String(list).split(",").filter(Boolean));
       if (Array.isArray(found[kind]) && !found[kind].length)
-        throw usage(`Flag --${verb}-${kind} has an empty list. Name something, or leave out the '='.`);
+        throw usage(
+          `Flag --${verb}-${kind} has an empty list. Name something, or leave out the '='.`,
+        );
       else if (verb === "allow" && has("allow-all")) found[kind] = true;
     }
     return found;
   }
 }
 
-/** `--provider NAME` says which provider `--model` belongs to; alone, it stands for that provider's first model. */
+/**
+ * `--provider NAME` says which provider `--model` belongs to; alone, it stands for that provider's
+ * first model.
+ */
 function modelOfFlags(cli: CommandLine): string | undefined {
   const [model, provider] = [lastValue(cli, "model"), lastValue(cli, "provider")];
   if (!provider || model?.startsWith(`${provider}/`)) return model;
@@ -76,7 +92,11 @@ function modelOfFlags(cli: CommandLine): string | undefined {
 }
 
 /** Reads the command line again, with the flags that a plugin's flag stands for in front. */
-export async function parseAgainWith(core: Core, more: string[], argv: string[]): Promise<CommandLine> {
+export async function parseAgainWith(
+  core: Core,
+  more: string[],
+  argv: string[],
+): Promise<CommandLine> {
   const cli = parseFlags([...more, ...argv], allFlags(core));
   const { model, system, options, tools } = await optionsFromFlags(cli, core.io);
   Object.assign(core.options, { model, system, options, tools });
@@ -86,7 +106,8 @@ export async function parseAgainWith(core: Core, more: string[], argv: string[])
 }
 
 export function requireFolder(name: string, flag: string, cwd: string): string {
-  if (tryTo(() => fs.statSync(path.resolve(cwd, name)))?.isDirectory()) return path.resolve(cwd, name);
+  if (tryTo(() => fs.statSync(path.resolve(cwd, name)))?.isDirectory())
+    return path.resolve(cwd, name);
   throw usage(`Cannot use --${flag} '${name}': no such folder, or none that you may enter.`);
 }
 
@@ -98,6 +119,7 @@ function parseWholeNumber(flag: string, text: string): number {
 /** Splits `key=value`; the value is JSON if it parses, else text. */
 function parseOption(text: string): [string, unknown] {
   const at = text.indexOf("=");
-  if (at < 1) throw usage(`Cannot use -o ${text}: it takes a name and a value, as in -o temperature 0.`);
+  if (at < 1)
+    throw usage(`Cannot use -o ${text}: it takes a name and a value, as in -o temperature 0.`);
   return [text.slice(0, at), jsonOrText(text.slice(at + 1))];
 }

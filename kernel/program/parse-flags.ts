@@ -8,9 +8,16 @@ const asOf = ({ name, as }: Flag & { as?: string }): string => as ?? name;
 /** What a flag means without its value. */
 const UNVALUED: Record<string, string> = { resume: "continue" };
 /** The parsed command line; `unknown` holds the flags that no table has. */
-export type CommandLine = { values: Map<string, (string | true)[]>; words: string[]; unknown: string[] };
+export type CommandLine = {
+  values: Map<string, (string | true)[]>;
+  words: string[];
+  unknown: string[];
+};
 
-/** Parses the command line by a table of flags. Only once the plugins are loaded is an unknown flag an error. */
+/**
+ * Parses the command line by a table of flags. Only once the plugins are loaded is an unknown flag
+ * an error.
+ */
 export function parseFlags(argv: string[], flags: Flag[]): CommandLine {
   flags = [...flags, ...UNLISTED_FLAGS];
   const byName = new Map(flags.map((flag) => [flag.name, flag]));
@@ -18,7 +25,13 @@ export function parseFlags(argv: string[], flags: Flag[]): CommandLine {
     [name, { type: value && !optional ? "string" : "boolean", ...(short && { short }) }] as const;
   const options = Object.fromEntries(flags.map(option));
   const cli: CommandLine = { values: new Map(), words: [], unknown: [] };
-  const { tokens } = parseArgs({ args: pairs(argv), options, strict: false, allowPositionals: true, tokens: true });
+  const { tokens } = parseArgs({
+    args: pairs(argv),
+    options,
+    strict: false,
+    allowPositionals: true,
+    tokens: true,
+  });
   for (const token of tokens) {
     if (token.kind === "positional") cli.words.push(token.value);
     if (token.kind !== "option") continue;
@@ -27,10 +40,19 @@ export function parseFlags(argv: string[], flags: Flag[]): CommandLine {
     const meant = value === undefined && UNVALUED[name];
     if (meant) cli.values.set(meant, [true]);
     else if (!flag) cli.unknown.push(rawName);
-    else if (flag.value && !flag.optional && (value === undefined || (!inlineValue && isFlag(value))))
+    else if (
+      flag.value &&
+      !flag.optional &&
+      (value === undefined || (!inlineValue && isFlag(value)))
+    )
       throw usage(`Flag ${rawName} needs a value: ${rawName} ${flag.value}.`);
-    else if (!flag.value && value !== undefined) throw usage(`Flag ${rawName} takes no value. Leave out '=${value}'.`);
-    else cli.values.set(asOf(flag), [...(flag.many ? (cli.values.get(name) ?? []) : []), value ?? true]);
+    else if (!flag.value && value !== undefined)
+      throw usage(`Flag ${rawName} takes no value. Leave out '=${value}'.`);
+    else
+      cli.values.set(asOf(flag), [
+        ...(flag.many ? (cli.values.get(name) ?? []) : []),
+        value ?? true,
+      ]);
   }
   return cli;
 
@@ -43,17 +65,23 @@ export function parseFlags(argv: string[], flags: Flag[]): CommandLine {
     for (let i = 0; i < args.length; i++) {
       if (args[i] === "--") return [...out, ...args.slice(i)];
       const [key, value] = [args[i + 1], args[i + 2]];
-      const pair = flags.find((flag) => flag.value === "KEY VALUE" && [`-${flag.short}`, `--${flag.name}`].includes(args[i]!));
+      const pair = flags.find(
+        (flag) =>
+          flag.value === "KEY VALUE" && [`-${flag.short}`, `--${flag.name}`].includes(args[i]!),
+      );
       if (!pair || key === undefined) out.push(args[i]!);
-      else if (key.includes("=") || value === undefined || isFlag(value)) out.push(`--${pair.name}=${args[++i]}`);
+      else if (key.includes("=") || value === undefined || isFlag(value))
+        out.push(`--${pair.name}=${args[++i]}`);
       else out.push(`--${pair.name}=${key}=${args[(i += 2)]}`);
     }
     return out;
   }
 }
 
-export const allValues = (cli: CommandLine, name: string): string[] => (cli.values.get(name) ?? []).filter((value) => value !== true);
-export const lastValue = (cli: CommandLine, name: string): string | undefined => allValues(cli, name).at(-1);
+export const allValues = (cli: CommandLine, name: string): string[] =>
+  (cli.values.get(name) ?? []).filter((value) => value !== true);
+export const lastValue = (cli: CommandLine, name: string): string | undefined =>
+  allValues(cli, name).at(-1);
 
 /** Where `--run` is: everything after the script belongs to the script. */
 export const indexOfRunFlag = (argv: string[]): number => {
@@ -61,4 +89,5 @@ export const indexOfRunFlag = (argv: string[]): number => {
   return argv[at] === "--" ? -1 : at;
 };
 
-export const isJson = (cli: CommandLine): boolean => cli.values.has("json") || cli.values.has("json-lines");
+export const isJson = (cli: CommandLine): boolean =>
+  cli.values.has("json") || cli.values.has("json-lines");

@@ -1,4 +1,5 @@
-// zz as a process, and all that it shares with the outside: signals, the exit code, the console, its command line as others see it.
+// zz as a process, and all that it shares with the outside: signals, the exit code, the console,
+// its command line as others see it.
 import fs from "node:fs";
 import path from "node:path";
 import type { Io } from "../contract.ts";
@@ -6,7 +7,15 @@ import type { Core } from "../instance.ts";
 import { PACKAGE_FOLDER } from "../system/installation.ts";
 import { processIo, say } from "../system/streams.ts";
 import { codeOf, kindOf } from "../text/faults.ts";
-import { errorMessage, isVeiled, KEY, learnSecret, sealUrl, veil, veiledJson } from "../text/secrets.ts";
+import {
+  errorMessage,
+  isVeiled,
+  KEY,
+  learnSecret,
+  sealUrl,
+  veil,
+  veiledJson,
+} from "../text/secrets.ts";
 import { indexOfRunFlag } from "./parse-flags.ts";
 
 /** How a run ends early: `leave` does what is needed wherever zz is at that moment. */
@@ -17,7 +26,8 @@ export interface EarlyStop {
   leave(code: number): unknown;
   showStray?(text: string): void; // a dialog survives a fault outside of any turn
 }
-type Run = (argv: string[], io: Io, stop: EarlyStop) => Promise<number>; // zz.ts has the whole program
+// zz.ts has the whole program
+type Run = (argv: string[], io: Io, stop: EarlyStop) => Promise<number>;
 
 export async function runAsProcess(argv: string[], run: Run): Promise<number> {
   const io = processIo();
@@ -69,19 +79,28 @@ export async function runAsProcess(argv: string[], run: Run): Promise<number> {
 export const errorLine = (message: string, exit: number, kind = kindOf({ exit })): string =>
   `${veiledJson({ type: "error", kind, message, exit })}\n`;
 
-const FROM_WITHIN = "Something inside zz ended it before there was an answer, most likely a plugin. --no-plugins leaves them out.";
+const FROM_WITHIN =
+  "Something inside zz ended it before there was an answer, most likely a plugin. --no-plugins leaves them out.";
 const strayErrorMessage = (error: unknown): string =>
   `Something failed outside of any turn, most likely in a plugin: ${errorMessage(error)}`;
 
 function isTooOld(io: Io): boolean {
   const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
   if (major > 22 || (major === 22 && minor >= 18)) return false;
-  const own = fs.existsSync(path.join(PACKAGE_FOLDER, "node_modules", "node")) ? ", or run it by npx in its own folder" : "";
-  say(io, `zz needs Node 22.18 or later; this is ${process.versions.node}. Install a newer one${own}.`);
+  const own = fs.existsSync(path.join(PACKAGE_FOLDER, "node_modules", "node"))
+    ? ", or run it by npx in its own folder"
+    : "";
+  say(
+    io,
+    `zz needs Node 22.18 or later; this is ${process.versions.node}. Install a newer one${own}.`,
+  );
   return true;
 }
 
-/** Hides the key before anything else is read: from the list of processes, and from everything that is written. */
+/**
+ * Hides the key before anything else is read: from the list of processes, and from everything that
+ * is written.
+ */
 function hideKey(argv: string[]): void {
   const flags = argv.slice(0, argv.includes("--") ? argv.indexOf("--") : undefined);
   const given = (name: string) =>
@@ -96,12 +115,15 @@ function hideKey(argv: string[]): void {
   for (const url of given("--base-url")) shown.set(url, veil(sealUrl(url)));
   for (const [whole, instead] of shown)
     for (const [i, arg] of process.argv.entries())
-      if (arg === whole || arg.endsWith(`=${whole}`)) process.argv[i] = arg.slice(0, arg.length - whole.length) + instead;
-  if ([...shown].some(([whole, instead]) => whole !== instead)) process.title = "zz"; // what `ps` shows
+      if (arg === whole || arg.endsWith(`=${whole}`))
+        process.argv[i] = arg.slice(0, arg.length - whole.length) + instead;
+  // what `ps` shows
+  if ([...shown].some(([whole, instead]) => whole !== instead)) process.title = "zz";
   if (indexOfRunFlag(argv) >= 0) return; // a script's output is not veiled
   for (const stream of [process.stdout, process.stderr]) {
     const write = stream.write.bind(stream) as (...given: any[]) => boolean;
-    const veiled = (piece: unknown) => (typeof piece === "string" && isVeiled(piece) ? veil(piece) : piece);
+    const veiled = (piece: unknown) =>
+      typeof piece === "string" && isVeiled(piece) ? veil(piece) : piece;
     stream.write = (piece: any, ...rest: any[]) => write(veiled(piece), ...rest);
   }
 }

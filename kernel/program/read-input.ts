@@ -10,35 +10,57 @@ import { codeOf, usage } from "../text/faults.ts";
 import { visible } from "../text/show-safely.ts";
 import { allValues, type CommandLine } from "./parse-flags.ts";
 
-/** What the person asked and attached. `typed`: the words were typed, so that a slash is a command and an @ a file. */
+/**
+ * What the person asked and attached. `typed`: the words were typed, so that a slash is a command
+ * and an @ a file.
+ */
 export type FirstMessage = { words: string; attached: (Image | string)[]; typed: boolean };
 
 /** Puts the prompt together: piped text, attached files, and the words. */
 export async function readPrompt(cli: CommandLine, data: string, io: Io): Promise<FirstMessage> {
   const words = cli.words.filter((word) => word !== "-").join(" ");
-  const files = await Promise.all(allValues(cli, "file").map((name) => readAttachment(name, io.cwd())));
+  const files = await Promise.all(
+    allValues(cli, "file").map((name) => readAttachment(name, io.cwd())),
+  );
   const stdin = words && data.trim() ? [fencedBlock("STDIN", data.trimEnd())] : [];
-  const attached = [...stdin, ...files.flatMap(({ text = [], image = [] }) => [text, image].flat())];
+  const attached = [
+    ...stdin,
+    ...files.flatMap(({ text = [], image = [] }) => [text, image].flat()),
+  ];
   return { words: words || data.trimEnd(), attached, typed: Boolean(words) };
 }
 
-export async function readAttachment(name: string, cwd: string): Promise<{ text?: string; image?: Image }> {
+export async function readAttachment(
+  name: string,
+  cwd: string,
+): Promise<{ text?: string; image?: Image }> {
   const file = path.resolve(cwd, name);
   const refuse = (why: string) => usage(`Cannot attach '${name}': ${why}.`);
-  const bytes = await readAll().catch((error) => Promise.reject(codeOf(error) ? fileFault("attach", name, error, { exit: 2 }) : error));
+  const bytes = await readAll().catch((error) =>
+    Promise.reject(codeOf(error) ? fileFault("attach", name, error, { exit: 2 }) : error),
+  );
   const kind = /\.(png|jpe?g|webp|gif)$/i.exec(name)?.[1]?.toLowerCase().replace("jpg", "jpeg");
   if (kind) return { image: { type: `image/${kind}`, base64: bytes.toString("base64") } };
-  if (!bytes.subarray(0, 8192).includes(0)) return { text: fencedBlock(`FILE ${visible(name)}`, bytes.toString("utf8").trimEnd()) };
+  if (!bytes.subarray(0, 8192).includes(0))
+    return { text: fencedBlock(`FILE ${visible(name)}`, bytes.toString("utf8").trimEnd()) };
   throw refuse("it is neither text nor an image. -a FILE attaches a PDF or a sound");
 
   async function readAll(): Promise<Buffer> {
     const stat = await fs.promises.stat(file);
-    if (!stat.isFile() && !stat.isFIFO() && !stat.isDirectory()) throw refuse("it is a device. Name a file");
-    return readUpTo(fs.createReadStream(file), MAX_READ_BYTES / 2 ** 20, (most) => refuse(`it is over ${most} MB. Cut it down first`));
+    if (!stat.isFile() && !stat.isFIFO() && !stat.isDirectory())
+      throw refuse("it is a device. Name a file");
+    return readUpTo(fs.createReadStream(file), MAX_READ_BYTES / 2 ** 20, (most) =>
+      refuse(`it is over ${most} MB. Cut it down first`),
+    );
   }
 }
 
-async function readUpTo(from: AsyncIterable<Buffer | string>, most: number, tooMuch: (most: number) => Fault, heard?: () => void) {
+async function readUpTo(
+  from: AsyncIterable<Buffer | string>,
+  most: number,
+  tooMuch: (most: number) => Fault,
+  heard?: () => void,
+) {
   const pieces: Buffer[] = [];
   let left = (most || Number.POSITIVE_INFINITY) * 2 ** 20;
   for await (const piece of from) {
@@ -51,13 +73,22 @@ async function readUpTo(from: AsyncIterable<Buffer | string>, most: number, tooM
 /** All that comes on stdin, 64 MB at most (ZZ_STDIN_LIMIT). */
 export async function readAllStdin({ stdin, env }: Io, heard?: () => void): Promise<string> {
   const remedy = "Cut it down first; ZZ_STDIN_LIMIT=MB takes more (0: no limit)";
-  const tooMuch = (most: number) => usage(`Cannot take what comes on stdin: it is more than ${most} MB. ${remedy}.`);
+  const tooMuch = (most: number) =>
+    usage(`Cannot take what comes on stdin: it is more than ${most} MB. ${remedy}.`);
   return (await readUpTo(stdin, Number(env.ZZ_STDIN_LIMIT ?? 64), tooMuch, heard)).toString("utf8");
 }
 
-/** Reads stdin; the result waits for all of it. A silent pipe is reported after 2 s of waiting, given up after 30 s (ZZ_STDIN_WAIT). */
+/**
+ * Reads stdin; the result waits for all of it. A silent pipe is reported after 2 s of waiting,
+ * given up after 30 s (ZZ_STDIN_WAIT).
+ */
 export function readStdin(cli: CommandLine, io: Io): () => Promise<string> {
-  if (cli.values.has("no-stdin") || !io.stdin.readable || (io.stdin.isTTY && !cli.words.includes("-"))) return async () => "";
+  if (
+    cli.values.has("no-stdin") ||
+    !io.stdin.readable ||
+    (io.stdin.isTTY && !cli.words.includes("-"))
+  )
+    return async () => "";
   const clock = clockOf(io);
   let isSilent = true;
   let putOff = () => {};
@@ -66,14 +97,18 @@ export function readStdin(cli: CommandLine, io: Io): () => Promise<string> {
     isSilent = false;
     putOff();
   };
-  readAllStdin(io, heard).then(resolve, (error) => (codeOf(error) ? resolve("") : reject(error))); // a folder, for instance, gives nothing
+  // a folder, for instance, gives nothing
+  readAllStdin(io, heard).then(resolve, (error) => (codeOf(error) ? resolve("") : reject(error)));
   promise.catch(() => {}); // it may fail before anybody waits for it
   return async () => {
     const { fd } = io.stdin as { fd?: number };
     const stat = fd === undefined ? undefined : fs.fstatSync(fd);
     const wait = Number(io.env.ZZ_STDIN_WAIT ?? 30) * 1000;
     if (stat && !stat.isFIFO() && !stat.isSocket()) return promise;
-    const cancelNote = clock.timer(2_000, () => isSilent && say(io, "Waiting for stdin; --no-stdin leaves it alone."));
+    const cancelNote = clock.timer(
+      2_000,
+      () => isSilent && say(io, "Waiting for stdin; --no-stdin leaves it alone."),
+    );
     let cancel = () => {};
     putOff = () => {
       cancel();
@@ -87,7 +122,8 @@ export function readStdin(cli: CommandLine, io: Io): () => Promise<string> {
   };
 
   function giveUp(seconds: number): void {
-    const remedy = "Close it, add </dev/null, or use --no-stdin; ZZ_STDIN_WAIT=SECONDS waits longer (0: no limit)";
+    const remedy =
+      "Close it, add </dev/null, or use --no-stdin; ZZ_STDIN_WAIT=SECONDS waits longer (0: no limit)";
     reject(usage(`Nothing came on stdin for ${seconds} s, and it is still open. ${remedy}.`));
     io.stdin.destroy?.();
   }

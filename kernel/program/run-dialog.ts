@@ -1,4 +1,5 @@
-// What a dialog gets from zz: a conversation that opens in the background, and one way to obey a line.
+// What a dialog gets from zz: a conversation that opens in the background, and one way to obey a
+// line.
 
 import fs from "node:fs";
 import path from "node:path";
@@ -18,12 +19,20 @@ import { textOf } from "../text/read-quietly.ts";
 import { makeSecret as markSecret, veil } from "../text/secrets.ts";
 import { cleanRendered } from "../text/show-safely.ts";
 import { tryTo } from "../text/words.ts";
-import { askAboutTrust, commandFor, emitStarted, isUntrusted, noteUnusualFolder } from "./command-line.ts";
+import {
+  askAboutTrust,
+  commandFor,
+  emitStarted,
+  isUntrusted,
+  noteUnusualFolder,
+} from "./command-line.ts";
 import type { EarlyStop } from "./process-signals.ts";
 import type { FirstMessage } from "./read-input.ts";
 
-type Opening = () => Promise<LiveChat | undefined>; // resolves once a model is chosen; undefined if there is none
-export const dialogOf = (core: Core): Dialog | undefined => core.dialogs.at(-1)?.value; // the last one registered
+// resolves once a model is chosen; undefined if there is none
+type Opening = () => Promise<LiveChat | undefined>;
+// the last one registered
+export const dialogOf = (core: Core): Dialog | undefined => core.dialogs.at(-1)?.value;
 
 /** Lets a one-shot ask the person, if there is a terminal, or whom the flag knows. */
 export function connectPersonAtTerminal(core: Core, flag?: Flag): void {
@@ -35,15 +44,34 @@ export function connectPersonAtTerminal(core: Core, flag?: Flag): void {
 
 /** Makes this the way to reach the person. */
 export function connectPerson(core: Core, person: Person): void {
-  const { ask, away, most, secret = refuseSecret, pick, edit, terminal, note, tryAgain, goOn } = person;
-  Object.assign(core, Object.fromEntries(Object.entries({ tryAgain, goOn }).filter(([, act]) => act)));
+  const {
+    ask,
+    away,
+    most,
+    secret = refuseSecret,
+    pick,
+    edit,
+    terminal,
+    note,
+    tryAgain,
+    goOn,
+  } = person;
+  Object.assign(
+    core,
+    Object.fromEntries(Object.entries({ tryAgain, goOn }).filter(([, act]) => act)),
+  );
   if (terminal) core.terminal = (act) => askWhileQuiet(core, "", () => terminal(act));
   if (edit) core.edit = (text, name) => askWhileQuiet(core, "", () => edit(text, name));
   if (note) core.showNote = (text) => note(veil(text));
   if (core.options.prompt === false) return;
   if (ask) {
-    const through: Ask = (question, keys) => askWhileQuiet(core, question, (shown) => ask(shown, keys));
-    if (away) Object.defineProperty(core, "ask", { get: () => (away() ? undefined : through), enumerable: true });
+    const through: Ask = (question, keys) =>
+      askWhileQuiet(core, question, (shown) => ask(shown, keys));
+    if (away)
+      Object.defineProperty(core, "ask", {
+        get: () => (away() ? undefined : through),
+        enumerable: true,
+      });
     else core.ask = through;
     core.mostAsked = most;
   }
@@ -52,12 +80,21 @@ export function connectPerson(core: Core, person: Person): void {
     if (said) markSecret(said); // from now on it is veiled
     return said;
   };
-  if (pick) core.pick = (question, choices) => askWhileQuiet(core, question, (shown) => pick(shown, choices));
+  if (pick)
+    core.pick = (question, choices) =>
+      askWhileQuiet(core, question, (shown) => pick(shown, choices));
 }
-const refuseSecret: Ask = async () => Promise.reject(usage("Cannot ask for a secret: it would be shown. Take it from the environment."));
+const refuseSecret: Ask = async () =>
+  Promise.reject(
+    usage("Cannot ask for a secret: it would be shown. Take it from the environment."),
+  );
 
 /** Lets nothing else draw, and counts the time until the person answers as theirs. */
-async function askWhileQuiet<T>(core: Core, question: string, ask: (shown: string) => Promise<T>): Promise<T> {
+async function askWhileQuiet<T>(
+  core: Core,
+  question: string,
+  ask: (shown: string) => Promise<T>,
+): Promise<T> {
   await emit(core, "asked", { question });
   const clock = clockOf(core.io);
   const started = clock.now();
@@ -79,20 +116,36 @@ interface Talk extends DialogOptions {
   plugins: ReturnType<typeof watchPlugins>;
 }
 /** One way to obey a line: obey() in zz.ts. */
-type Obey = (turn: TurnContext, line: string, ways: { show(text: string): unknown; expand(text: string): string }) => Promise<unknown>;
+type Obey = (
+  turn: TurnContext,
+  line: string,
+  ways: { show(text: string): unknown; expand(text: string): string },
+) => Promise<unknown>;
 type DialogOptions = { open: Opening; first: FirstMessage; stop: EarlyStop; obey: Obey };
 
-/** Runs the dialog until the person leaves. The first prompt shows while the model is still being chosen. */
-export async function runDialog(core: Core, dialog: Dialog, setting: DialogOptions): Promise<number> {
+/**
+ * Runs the dialog until the person leaves. The first prompt shows while the model is still being
+ * chosen.
+ */
+export async function runDialog(
+  core: Core,
+  dialog: Dialog,
+  setting: DialogOptions,
+): Promise<number> {
   const plugins = watchPlugins(core, () => void (talk.busy || renewPlugins(talk)));
   const talk: Talk = { ...setting, core, busy: false, begins: [], plugins };
   try {
     return await dialog.talk(hostOf(talk));
   } catch (error) {
     const failed = asFault(error);
-    const { name, from } = core.plugins.find(({ name }) => name === core.dialogs.find(({ value }) => value === dialog)?.owner) ?? {};
+    const { name, from } =
+      core.plugins.find(
+        ({ name }) => name === core.dialogs.find(({ value }) => value === dialog)?.owner,
+      ) ?? {};
     if (from === "zz" || failed.name !== "Error" || failed.exit) throw failed;
-    throw Object.assign(failed, { message: `Plugin '${name}' failed in its dialog: ${failed.message}` });
+    throw Object.assign(failed, {
+      message: `Plugin '${name}' failed in its dialog: ${failed.message}`,
+    });
   } finally {
     plugins.close();
     await talk.opening?.finally(() => talk.chat && closeChat(core, talk.chat));
@@ -114,7 +167,10 @@ function hostOf(talk: Talk): DialogHost {
     open: () => openOnce(talk),
     begins: () => talk.begins.shift(),
     obey: (line, expand) => obeyLine(talk, line, expand),
-    ask: async (question, keys) => (talk.person?.ask ? askWhileQuiet(core, question, (shown) => talk.person!.ask!(shown, keys)) : ""),
+    ask: async (question, keys) =>
+      talk.person?.ask
+        ? askWhileQuiet(core, question, (shown) => talk.person!.ask!(shown, keys))
+        : "",
     retract: () => talk.chat && retractLastMessage(core, talk.chat),
     meet(person) {
       talk.person = person;
@@ -130,7 +186,9 @@ function hostOf(talk: Talk): DialogHost {
     onEnd: (leave) => void (stop.leave = leave),
     async prompt(mark) {
       const { chat } = talk;
-      return chat ? runStep({ core, chat, ctx: createCtx(core, chat) }, "prompt", mark).catch(() => mark) : mark;
+      return chat
+        ? runStep({ core, chat, ctx: createCtx(core, chat) }, "prompt", mark).catch(() => mark)
+        : mark;
     },
   };
 }
@@ -146,7 +204,8 @@ async function beginConversation(talk: Talk): Promise<Ctx> {
   const chat = (talk.chat = found ?? openChat(core, await fallbackModel(core)));
   first.attached.forEach(chat.attach);
   await emitStarted(core, chat, true, true);
-  for (const event of ["configured", "reloaded"] as const) observeEvent(core, event, () => void learnWindow(core, chat));
+  for (const event of ["configured", "reloaded"] as const)
+    observeEvent(core, event, () => void learnWindow(core, chat));
   void learnWindow(core, chat);
   if (!waits) await askAboutTrust(core, chat);
   const trust = core.ask && waits && isUntrusted(core) ? commandFor(core, "trust") : undefined;
@@ -169,7 +228,8 @@ async function obeyLine(talk: Talk, line: string, expand = (text: string) => tex
     if (!error.told) say(core.io, error.exit === 130 ? "Stopped." : explainError(error));
   } finally {
     talk.busy = false;
-    if (talk.chat?.stop.signal.aborted) talk.chat.stop = new AbortController(); // a command was stopped, not a turn
+    // a command was stopped, not a turn
+    if (talk.chat?.stop.signal.aborted) talk.chat.stop = new AbortController();
   }
 }
 

@@ -1,4 +1,5 @@
-// Runs of zz that are no conversation: a tool called by --call, and a flag of a plugin that does one thing.
+// Runs of zz that are no conversation: a tool called by --call, and a flag of a plugin that does
+// one thing.
 
 import type { Call, Flag, Io, Result } from "../contract.ts";
 import { closeChat, openChat } from "../conversation/chat.ts";
@@ -19,15 +20,18 @@ export async function runFlag(core: Core, cli: CommandLine, flag: Flag): Promise
   const { io } = core;
   const value = cli.values.get(flag.name)!.at(-1)!;
   const alone = `--${flag.name} is all that zz does in a run`;
-  if (cli.values.has("call")) throw usage(`Cannot use --call with --${flag.name}: ${alone}. Run one after the other.`);
+  if (cli.values.has("call"))
+    throw usage(`Cannot use --call with --${flag.name}: ${alone}. Run one after the other.`);
   if (cli.values.has("once")) say(io, `${alone}: --once was left out.`);
   connectPersonAtTerminal(core, flag);
   const model = wantedModel(core) ?? "";
   const chat = openChat(core, model.includes("/") ? model : "");
   chat.past = lastValue(cli, "session") ?? true;
-  const apart = value === true && flag.optional && cli.words.shift(); // --undo 2 works like --undo=2
+  // --undo 2 works like --undo=2
+  const apart = value === true && flag.optional && cli.words.shift();
   const wants = flag.value ? "one value. Quote it" : "no value. Leave it out";
-  if (cli.words.length && !flag.value?.includes(" ")) throw usage(`Cannot use '${cli.words.join(" ")}': --${flag.name} takes ${wants}.`);
+  if (cli.words.length && !flag.value?.includes(" "))
+    throw usage(`Cannot use '${cli.words.join(" ")}': --${flag.name} takes ${wants}.`);
   const result = await flag.run!(apart || value, createCtx(core, chat), cli);
   closeChat(core, chat);
   return printResult(io, cli, result);
@@ -44,7 +48,10 @@ export async function callTool(core: Core, cli: CommandLine, stop: EarlyStop): P
   const args = argumentsOf(cli.words.join(" ") || "{}");
   await validate(tool, normalizeArgs(tool, args), "zz --tools --json shows its parameters.");
   const call: Call = { id: newId("call_"), name: tool.name, args };
-  const { text, data, failed, refused } = await runCall({ core, chat, ctx: createCtx(core, chat) }, call);
+  const { text, data, failed, refused } = await runCall(
+    { core, chat, ctx: createCtx(core, chat) },
+    call,
+  );
   closeChat(core, chat);
   if (isJson(cli)) await print(core.io, veiledJson({ ok: !failed, text, data }));
   else if (!failed) await print(core.io, text);
@@ -58,12 +65,18 @@ export async function callTool(core: Core, cli: CommandLine, stop: EarlyStop): P
       return JSON.parse(text);
     } catch (error) {
       const remedy = `Write them as '{"name": "value"}'`;
-      throw usage(`Cannot call '${tool.name}': its arguments are not JSON (${errorMessage(error)}). ${remedy}.`);
+      throw usage(
+        `Cannot call '${tool.name}': its arguments are not JSON (${errorMessage(error)}). ${remedy}.`,
+      );
     }
   }
 }
 
-export async function printResult(io: Io, cli: CommandLine, { text, data, failed }: Result): Promise<number> {
+export async function printResult(
+  io: Io,
+  cli: CommandLine,
+  { text, data, failed }: Result,
+): Promise<number> {
   if (failed) throw fault(text);
   const shown = isJson(cli) && (text || data !== undefined) ? veiledJson(data ?? text) : text;
   if (shown) await print(io, shown);

@@ -1,4 +1,5 @@
-// What does not fit in settings. A schema and a value that fits it are remembered by their hash, so that a start with both loads no zod.
+// What does not fit in settings. A schema and a value that fits it are remembered by their hash, so
+// that a start with both loads no zod.
 import fs from "node:fs";
 import path from "node:path";
 import type { Awaitable, Schema } from "../contract.ts";
@@ -8,13 +9,17 @@ import { unguessable } from "../text/secrets.ts";
 import { tryTo } from "../text/words.ts";
 
 const MAX_HASHES = 500;
-/** The first line is random, and goes into each hash: no project can make settings that count as checked. */
+/**
+ * The first line is random, and goes into each hash: no project can make settings that count as
+ * checked.
+ */
 const read = (file: string) => textOf(file).split("\n");
 
 /** Not a promise where the value is known to fit, so that such a start waits for nothing. */
 export function misfitsOf(home: string, schema: Schema, value: unknown): Awaitable<Misfit[]> {
   const file = path.join(home, "accepted.txt");
-  const text = "~standard" in schema ? undefined : tryTo(() => JSON.stringify([schema, value])); // a function may change its mind
+  // a function may change its mind
+  const text = "~standard" in schema ? undefined : tryTo(() => JSON.stringify([schema, value]));
   const [salt = "", ...accepted] = text ? read(file) : [];
   return text && salt && accepted.includes(hashOf(text, salt)) ? [] : checked();
 
@@ -29,10 +34,16 @@ function remember(file: string, text: string): void {
   const [before = "", ...hashes] = read(file);
   const isNew = !before || hashes.length > MAX_HASHES;
   const salt = isNew ? unguessable() : before;
-  fs.writeFileSync(file, `${isNew ? `${salt}\n` : ""}${hashOf(text, salt)}\n`, { flag: isNew ? "w" : "a", mode: 0o600 });
+  fs.writeFileSync(file, `${isNew ? `${salt}\n` : ""}${hashOf(text, salt)}\n`, {
+    flag: isNew ? "w" : "a",
+    mode: 0o600,
+  });
 }
 
-/** FNV-1a by words of four bytes, twice: Node's crypto takes 5 ms to load, and a loop over bytes 3 ms of V8's compiler. */
+/**
+ * FNV-1a by words of four bytes, twice: Node's crypto takes 5 ms to load, and a loop over bytes 3
+ * ms of V8's compiler.
+ */
 function hashOf(text: string, salt: string): string {
   const all = `${salt}${text}${salt}`;
   const bytes = Buffer.alloc((Buffer.byteLength(all) + 3) & ~3);

@@ -1,22 +1,46 @@
-// A plugin's own settings: its section, checked by its schema and merged over its defaults; and all settings read again.
+// A plugin's own settings: its section, checked by its schema and merged over its defaults; and all
+// settings read again.
 import path from "node:path";
 import type { Awaitable, Rule, Schema, Settings } from "../contract.ts";
 import { emit, emitNote } from "../events.ts";
 import { initialRules, isSame, keptFile } from "../gate/rules.ts";
 import type { Config, Core } from "../instance.ts";
 import { say } from "../system/streams.ts";
-import { inOneLine, type Misfit, type Shape, toJsonSchema, withSwitches } from "../text/json-schema.ts";
+import {
+  inOneLine,
+  type Misfit,
+  type Shape,
+  toJsonSchema,
+  withSwitches,
+} from "../text/json-schema.ts";
 import { stampOf } from "../text/read-quietly.ts";
 import { errorMessage } from "../text/secrets.ts";
 import { isObject, tryTo } from "../text/words.ts";
 import { misfitsOf } from "./accepted-settings.ts";
-import { keysFile, merge, quoted, readSettings, SETTINGS_FILE_NAME, sourcesOf, unusable } from "./settings-files.ts";
+import {
+  keysFile,
+  merge,
+  quoted,
+  readSettings,
+  SETTINGS_FILE_NAME,
+  sourcesOf,
+  unusable,
+} from "./settings-files.ts";
 import { only } from "./settings-table.ts";
 
-/** A plugin's settings: the defaults, over them the person's, over those the project's, as far as it may and the schema accepts them. */
+/**
+ * A plugin's settings: the defaults, over them the person's, over those the project's, as far as it
+ * may and the schema accepts them.
+ */
 export function configOf(core: Core, plugin: string, exports: any): Awaitable<Config> {
   const { defaults = {}, settings: { name: section = plugin, schema, project } = {} } = exports;
-  const config: Config = { section, live: {}, defaults: { ...defaults }, ...(schema && { schema }), ...(project && { project }) };
+  const config: Config = {
+    section,
+    live: {},
+    defaults: { ...defaults },
+    ...(schema && { schema }),
+    ...(project && { project }),
+  };
   return fillConfig(core, config, (fault) => say(core.io, fault));
 }
 
@@ -24,11 +48,16 @@ type Tell = (fault: string) => unknown;
 export function fillConfig({ options }: Core, config: Config, tell?: Tell): Awaitable<Config> {
   const { section, schema, defaults, project: may = [] } = config;
   const { home, project } = sourcesOf(options);
-  const [mine, given] = [home, isObject(project?.settings[section]) ? project.settings : {}].map((all) => sectionOf(all, config));
+  const [mine, given] = [home, isObject(project?.settings[section]) ? project.settings : {}].map(
+    (all) => sectionOf(all, config),
+  );
   const all = may === true || project?.trusted;
   const both = merge(defaults, mine);
   const counts = (key: string) => all || may.includes(key);
-  const theirs = given && (all || may.length) ? (lowered(only(given, counts)) as Record<string, unknown>) : undefined;
+  const theirs =
+    given && (all || may.length)
+      ? (lowered(only(given, counts)) as Record<string, unknown>)
+      : undefined;
   delete config.fault;
   if (!schema || (!mine && !theirs)) return filled(config, mine, theirs);
   const misfits = misfitsIn(options.home!, config, merge(both, theirs));
@@ -44,7 +73,8 @@ export function fillConfig({ options }: Core, config: Config, tell?: Tell): Awai
       if (isMore && !project!.left.includes(name)) project!.left.push(name);
       return !isMore;
     };
-    const inner = ([key, one]: [string, unknown]) => [key, lowered(one, isObject(under) ? under[key] : undefined, `${at}.${key}`)] as const;
+    const inner = ([key, one]: [string, unknown]) =>
+      [key, lowered(one, isObject(under) ? under[key] : undefined, `${at}.${key}`)] as const;
     return Object.fromEntries(Object.entries(only(value, fit)).map(inner));
   }
 
@@ -54,13 +84,31 @@ export function fillConfig({ options }: Core, config: Config, tell?: Tell): Awai
     return filled(
       config,
       own,
-      theirs && (await fitting(options.home!, config, theirs, merge(defaults, own), note, ` in '${project!.file}'`)),
+      theirs &&
+        (await fitting(
+          options.home!,
+          config,
+          theirs,
+          merge(defaults, own),
+          note,
+          ` in '${project!.file}'`,
+        )),
     );
   }
 }
 
-/** The keys of a section that its schema accepts: one that is wrong does not affect the others. Unknown names are reported elsewhere. */
-async function fitting(home: string, config: Config, given: object, under: unknown, tell: Tell = () => {}, where = "") {
+/**
+ * The keys of a section that its schema accepts: one that is wrong does not affect the others.
+ * Unknown names are reported elsewhere.
+ */
+async function fitting(
+  home: string,
+  config: Config,
+  given: object,
+  under: unknown,
+  tell: Tell = () => {},
+  where = "",
+) {
   const { section } = config;
   const remedy = (own: string, are: string) => (where ? `${are} ignored.` : own);
   const misfits = await misfitsIn(home, config, merge(under, given));
@@ -76,7 +124,9 @@ async function fitting(home: string, config: Config, given: object, under: unkno
   const left = misfits.length ? inOneLine(await misfitsIn(home, config, merge(under, fit))) : "";
   if (!left) return fit;
   config.fault ??= `"${section}" does not fit: ${left}`;
-  tell(`Cannot use the settings under "${section}"${where}: ${left}. ${remedy("Its defaults are used; fix them.", "They are")}`);
+  tell(
+    `Cannot use the settings under "${section}"${where}: ${left}. ${remedy("Its defaults are used; fix them.", "They are")}`,
+  );
   return undefined;
 }
 
@@ -84,22 +134,37 @@ async function fitting(home: string, config: Config, given: object, under: unkno
 function misfitsIn(home: string, config: Config, value: unknown): Awaitable<Misfit[]> {
   const { schema = {} } = config;
   const { additionalProperties = true } = "~standard" in schema ? {} : toJsonSchema(schema);
-  return misfitsOf(home, "~standard" in schema ? schema : ({ ...configSchema(config), additionalProperties } as Schema), value);
+  return misfitsOf(
+    home,
+    "~standard" in schema ? schema : ({ ...configSchema(config), additionalProperties } as Schema),
+    value,
+  );
 }
 
 /** What a section would have wrong in one of its settings, or in all. */
-export async function wrongSection(home: string, config: Config, given: Settings, key: string | undefined): Promise<string> {
+export async function wrongSection(
+  home: string,
+  config: Config,
+  given: Settings,
+  key: string | undefined,
+): Promise<string> {
   const misfits = await misfitsIn(home, config, merge(config.defaults, sectionOf(given, config)));
-  return inOneLine(misfits.filter(({ path }) => key === undefined || !path.length || path[0] === key));
+  return inOneLine(
+    misfits.filter(({ path }) => key === undefined || !path.length || path[0] === key),
+  );
 }
 
 /** Runs what may change settings, then tells plugins which ones changed. */
 export async function withChangeEvents(core: Core, act: () => Promise<void>): Promise<void> {
-  const all = ({ settings, sources }: Core["options"]) => Object.entries({ ...sources?.project?.settings, ...settings });
-  const told = () => new Map(all(core.options).map(([name, value]) => [name, JSON.stringify(value)]));
+  const all = ({ settings, sources }: Core["options"]) =>
+    Object.entries({ ...sources?.project?.settings, ...settings });
+  const told = () =>
+    new Map(all(core.options).map(([name, value]) => [name, JSON.stringify(value)]));
   const before = told();
   await act();
-  const names = [...new Set([...before.keys(), ...told().keys()])].filter((name) => before.get(name) !== told().get(name));
+  const names = [...new Set([...before.keys(), ...told().keys()])].filter(
+    (name) => before.get(name) !== told().get(name),
+  );
   if (names.length) core.models = new Map(); // what providers say may depend on them
   if (names.length) await emit(core, "configured", { names: names.sort() });
 }
@@ -109,22 +174,35 @@ export const reread = (core: Core): Promise<void> =>
   withChangeEvents(core, async () => {
     const { io, options, rules, configs, extras: brought } = core;
     const next = { ...options, ...(await readSettings({ ...options, brought })) };
-    const [was, is] = [core.first, initialRules(next)]; // it throws if they cannot be used, and nothing is changed yet
+    // it throws if they cannot be used, and nothing is changed yet
+    const [was, is] = [core.first, initialRules(next)];
     Object.assign(options, next);
     core.first = is;
     for (const { value } of configs) await fillConfig(core, value, (fault) => say(io, fault));
     const has = (all: Rule[], rule: Rule) => all.some((one) => isSame(one, rule));
-    const left = rules.filter((rule) => !has(was, rule) || has(is, rule)); // what this session added stays, what it dropped stays away
-    rules.splice(0, rules.length, ...left, ...is.filter((rule) => !has(was, rule) && !has(left, rule)));
+    // what this session added stays, what it dropped stays away
+    const left = rules.filter((rule) => !has(was, rule) || has(is, rule));
+    rules.splice(
+      0,
+      rules.length,
+      ...left,
+      ...is.filter((rule) => !has(was, rule) && !has(left, rule)),
+    );
   });
 
-/** Reads the settings again if a file, the kept rules or the trust changed. What cannot be used is reported; the old ones stay. */
+/**
+ * Reads the settings again if a file, the kept rules or the trust changed. What cannot be used is
+ * reported; the old ones stay.
+ */
 export async function renewSettings(core: Core): Promise<void> {
   const { home, root, config = path.join(home, SETTINGS_FILE_NAME), sources } = core.options;
   const before = core.settingsStamps;
-  const stamps = [config, keysFile(home), path.join(root, ".zz", SETTINGS_FILE_NAME), keptFile(home)].map((file) =>
-    tryTo(() => stampOf(file)),
-  );
+  const stamps = [
+    config,
+    keysFile(home),
+    path.join(root, ".zz", SETTINGS_FILE_NAME),
+    keptFile(home),
+  ].map((file) => tryTo(() => stampOf(file)));
   core.settingsStamps = [...stamps, core.extras?.given, core.extras?.agreed].join();
   if (sources && before !== undefined && before !== core.settingsStamps)
     await reread(core).catch((error) => emitNote(core, errorMessage(error)));
@@ -139,15 +217,23 @@ function filled(config: Config, home: Config["home"], theirs: Config["theirs"]):
 
 /** Also merges what is not an object, so that the plugin's schema can refuse it. */
 function sectionOf(given: Settings, config: Config): Record<string, unknown> | undefined {
-  return Object.hasOwn(given, config.section) ? withSwitches(configSchema(config), { ...(given[config.section] as object) }) : undefined;
+  return Object.hasOwn(given, config.section)
+    ? withSwitches(configSchema(config), { ...(given[config.section] as object) })
+    : undefined;
 }
 
 /** A plugin's settings as JSON Schema, completed from its defaults. */
 export function configSchema({ defaults, schema }: Config): Shape {
-  const { properties: own = {}, ...told }: Shape = (schema && tryTo(() => toJsonSchema(schema))) || {};
+  const { properties: own = {}, ...told }: Shape =
+    (schema && tryTo(() => toJsonSchema(schema))) || {};
   const typed = (value: unknown, { description, ...more }: Shape = {}) =>
-    value == null || Object.keys(more).length ? more : { type: Array.isArray(value) ? "array" : typeof value };
-  const known = Object.entries(defaults).map(([key, value]) => [key, { ...own[key], ...typed(value, own[key]), default: value }]);
+    value == null || Object.keys(more).length
+      ? more
+      : { type: Array.isArray(value) ? "array" : typeof value };
+  const known = Object.entries(defaults).map(([key, value]) => [
+    key,
+    { ...own[key], ...typed(value, own[key]), default: value },
+  ]);
   const required = told.required?.filter((key) => !Object.hasOwn(defaults, key)) ?? [];
   return {
     type: "object",

@@ -7,11 +7,18 @@ export function allProviders(core: Core): Map<string, Provider> {
   const all = new Map(registeredValues(core.providers).map((one) => [one.name, one]));
   for (const [name, { like = "" }] of Object.entries(ownSettings(core))) {
     const { url: _, key: __, ...model } = core.providers.get(like)?.value ?? { name: "" };
-    if (model.name && !all.has(name)) all.set(name, { ...(model as Provider), name, role: "named", key: { variable: variableOf(name) } });
+    if (model.name && !all.has(name))
+      all.set(name, {
+        ...(model as Provider),
+        name,
+        role: "named",
+        key: { variable: variableOf(name) },
+      });
   }
   return all;
 }
 const variableOf = (name: string): string => `${name.toUpperCase().replace(/\W/g, "_")}_API_KEY`;
 
 /** The person's provider settings, without the project's. */
-export const ownSettings = ({ options: { sources, settings } }: Core) => (sources?.home ?? settings).providers ?? {};
+export const ownSettings = ({ options: { sources, settings } }: Core) =>
+  (sources?.home ?? settings).providers ?? {};

@@ -1,4 +1,5 @@
-// The disk: files written whole or not at all, opened exactly where they were judged, and private files of the home.
+// The disk: files written whole or not at all, opened exactly where they were judged, and private
+// files of the home.
 import fs from "node:fs";
 import path from "node:path";
 import type { Fault } from "../contract.ts";
@@ -10,11 +11,16 @@ import { partIn, sweepParts } from "./temporary-files.ts";
 export const MAX_READ_BYTES = 50 * 1024 * 1024;
 export const [FILE, LINK, FOLDER, TYPE] = [0o100000, 0o120000, 0o040000, 0o170000];
 
-/** The state of a file: its mode with the type; the bytes of a link are its target, a folder has none. Undefined: it does not exist. */
+/**
+ * The state of a file: its mode with the type; the bytes of a link are its target, a folder has
+ * none. Undefined: it does not exist.
+ */
 export type DiskState = { bytes: Buffer; mode: number } | undefined;
 
-export const hashOf = (bytes: Uint8Array): string => process.getBuiltinModule("node:crypto").hash("sha256", bytes, "hex");
-export const isFolder = (state: DiskState): boolean => state !== undefined && (state.mode & TYPE) === FOLDER;
+export const hashOf = (bytes: Uint8Array): string =>
+  process.getBuiltinModule("node:crypto").hash("sha256", bytes, "hex");
+export const isFolder = (state: DiskState): boolean =>
+  state !== undefined && (state.mode & TYPE) === FOLDER;
 export const hashOfState = (state: DiskState): string | null => {
   if (!state) return null;
   if (isFolder(state)) return "folder";
@@ -49,11 +55,16 @@ export function stateOf(file: string): DiskState {
   }
 }
 
-/** The same, for a path whose parent may be a file or a link, where nothing is then. A mode may keep its owner out. */
+/**
+ * The same, for a path whose parent may be a file or a link, where nothing is then. A mode may keep
+ * its owner out.
+ */
 export function stateInPlace(file: string): DiskState {
   const folder = path.dirname(file);
   const look = () => (followLinks(folder) === folder ? stateOf(file) : undefined);
-  const modes = folderModes((at, stat = fs.lstatSync(at)) => (stat.isSymbolicLink() ? undefined : stat.mode));
+  const modes = folderModes((at, stat = fs.lstatSync(at)) =>
+    stat.isSymbolicLink() ? undefined : stat.mode,
+  );
   try {
     return look();
   } catch (error) {
@@ -66,11 +77,18 @@ export function stateInPlace(file: string): DiskState {
     modes.close();
   }
 }
-const isShut = (folder: string): boolean => !tryTo(() => fs.accessSync(folder, R_OK | W_OK | X_OK) ?? true);
-const ancestorsOf = (file: string): string[] => (file === path.dirname(file) ? [] : [...ancestorsOf(path.dirname(file)), file]);
+const isShut = (folder: string): boolean =>
+  !tryTo(() => fs.accessSync(folder, R_OK | W_OK | X_OK) ?? true);
+const ancestorsOf = (file: string): string[] =>
+  file === path.dirname(file) ? [] : [...ancestorsOf(path.dirname(file)), file];
 
-/** Opens folders that keep their owner out. They get their modes at the end, the innermost first. */
-export function folderModes(modeOf: (folder: string) => number | undefined = modeOfFolder, set = setMode) {
+/**
+ * Opens folders that keep their owner out. They get their modes at the end, the innermost first.
+ */
+export function folderModes(
+  modeOf: (folder: string) => number | undefined = modeOfFolder,
+  set = setMode,
+) {
   const late = new Map<string, number>();
   const own = 0o700;
   const give = (folder: string, mode: number): void => {
@@ -87,21 +105,28 @@ export function folderModes(modeOf: (folder: string) => number | undefined = mod
       }
     },
     close(): void {
-      for (const [folder, mode] of [...late].sort().reverse()) tryTo(() => modeOf(folder) !== undefined && set(folder, mode));
+      for (const [folder, mode] of [...late].sort().reverse())
+        tryTo(() => modeOf(folder) !== undefined && set(folder, mode));
     },
   };
 }
 export type FolderModes = ReturnType<typeof folderModes>;
 
-const modeOfFolder = (at: string, stat = fs.lstatSync(at)): number | undefined => (stat.isDirectory() ? stat.mode : undefined);
-const setMode = (file: string, mode: number): void => withFolderOpen(file, (here) => fs.chmodSync(here, mode & 0o7777));
+const modeOfFolder = (at: string, stat = fs.lstatSync(at)): number | undefined =>
+  stat.isDirectory() ? stat.mode : undefined;
+const setMode = (file: string, mode: number): void =>
+  withFolderOpen(file, (here) => fs.chmodSync(here, mode & 0o7777));
 
-const { O_RDONLY, O_NOFOLLOW = 0, O_NONBLOCK = 0, R_OK, W_OK, X_OK } = fs.constants; // Windows has only the first
-const O_NOFOLLOW_ANY = process.platform === "darwin" ? 0x20000000 : 0; // refuses links anywhere in the path
+// Windows has only the first
+const { O_RDONLY, O_NOFOLLOW = 0, O_NONBLOCK = 0, R_OK, W_OK, X_OK } = fs.constants;
+// refuses links anywhere in the path
+const O_NOFOLLOW_ANY = process.platform === "darwin" ? 0x20000000 : 0;
 export const SAFELY = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOFOLLOW_ANY; // a FIFO does not block
 
-/** Opens a path that was resolved before. A link that was swapped in since then is not followed; a file that another program saves at
- * that moment is opened again. */
+/**
+ * Opens a path that was resolved before. A link that was swapped in since then is not followed; a
+ * file that another program saves at that moment is opened again.
+ */
 export function openReal(file: string, tries = 10): number {
   const fd = fs.openSync(file, SAFELY);
   try {
@@ -119,14 +144,16 @@ export function checkPlace(fd: number, file: string): void {
   if (O_NOFOLLOW_ANY) return;
   const place = placeOfOpen(fd);
   const same = (one: string) => one.normalize().toLowerCase(); // some disks ignore case
-  if (place === undefined ? isStill(fd, file) : place === file || same(place) === same(file)) return;
+  if (place === undefined ? isStill(fd, file) : place === file || same(place) === same(file))
+    return;
   throw Object.assign(new Error(`'${file}' was swapped for a link`), { code: "ELOOP" });
 }
 
 /** Where the system cannot tell what was opened: no link may be in the path, before or after. */
 function isStill(fd: number, file: string): boolean {
   const { ino, dev } = fs.fstatSync(fd);
-  const isHere = (at = fs.lstatSync(file, { throwIfNoEntry: false })) => followLinks(file) === file && at?.ino === ino && at.dev === dev;
+  const isHere = (at = fs.lstatSync(file, { throwIfNoEntry: false })) =>
+    followLinks(file) === file && at?.ino === ino && at.dev === dev;
   return isHere() && isHere() && followLinks(file) === file;
 }
 
@@ -138,7 +165,10 @@ function placeOfOpen(fd: number): string | undefined {
 }
 const GONE = " (deleted)";
 
-/** Holds the file's folder open, so that nobody can swap it for a link. here: its path by that handle. */
+/**
+ * Holds the file's folder open, so that nobody can swap it for a link. here: its path by that
+ * handle.
+ */
 function withFolderOpen<T>(file: string, act: (here: string) => T): T {
   const folder = path.dirname(file);
   const fd = fs.openSync(folder, fs.constants.O_RDONLY | fs.constants.O_DIRECTORY);
@@ -146,16 +176,26 @@ function withFolderOpen<T>(file: string, act: (here: string) => T): T {
   try {
     const real = tryTo(() => fs.readlinkSync(handle));
     if ((real ?? fs.realpathSync(folder)) !== folder)
-      throw fault(`Cannot write '${file}': its folder was swapped for a link. Look at what happens there.`);
+      throw fault(
+        `Cannot write '${file}': its folder was swapped for a link. Look at what happens there.`,
+      );
     return act(path.join(real === undefined ? folder : handle, path.basename(file)));
   } finally {
     fs.closeSync(fd);
   }
 }
 
-/** Writes a file's new state next to it and renames it into place: whole, or not at all. aside: where it is already. check: runs right
- * before the file is replaced or removed. */
-function writeState(file: string, state: DiskState, modes?: FolderModes, aside?: string, check: (here: string) => void = () => {}): void {
+/**
+ * Writes a file's new state next to it and renames it into place: whole, or not at all. aside:
+ * where it is already. check: runs right before the file is replaced or removed.
+ */
+function writeState(
+  file: string,
+  state: DiskState,
+  modes?: FolderModes,
+  aside?: string,
+  check: (here: string) => void = () => {},
+): void {
   for (const missing of missingFolders(path.dirname(file))) fs.mkdirSync(missing);
   withFolderOpen(file, (here) => {
     const old = fs.lstatSync(here, { throwIfNoEntry: false });
@@ -168,12 +208,19 @@ function writeState(file: string, state: DiskState, modes?: FolderModes, aside?:
     else {
       if (old) fs.unlinkSync(here);
       fs.mkdirSync(here);
-      tryTo(() => modes?.give(file, state.mode)); // some disks have no modes, or do not let them be set
+      // some disks have no modes, or do not let them be set
+      tryTo(() => modes?.give(file, state.mode));
     }
   });
 }
 
-function replace(file: string, part: string, old: fs.Stats | undefined, state?: DiskState, check?: (here: string) => void): void {
+function replace(
+  file: string,
+  part: string,
+  old: fs.Stats | undefined,
+  state?: DiskState,
+  check?: (here: string) => void,
+): void {
   try {
     if (state) write(part, state, old);
     check?.(file);
@@ -184,7 +231,10 @@ function replace(file: string, part: string, old: fs.Stats | undefined, state?: 
   }
 }
 
-/** Unlike a rename, a link takes nobody's place: who has made such a file meanwhile keeps it. False: this disk has no links. */
+/**
+ * Unlike a rename, a link takes nobody's place: who has made such a file meanwhile keeps it. False:
+ * this disk has no links.
+ */
 function linkNew(part: string, file: string): boolean {
   try {
     fs.linkSync(part, file);
@@ -195,7 +245,11 @@ function linkNew(part: string, file: string): boolean {
   }
 }
 
-function write(part: string, { bytes, mode }: NonNullable<DiskState>, old: fs.Stats | undefined): void {
+function write(
+  part: string,
+  { bytes, mode }: NonNullable<DiskState>,
+  old: fs.Stats | undefined,
+): void {
   if ((mode & TYPE) === LINK) return void fs.symlinkSync(bytes, part);
   const isOthers = old && old.uid !== process.getuid?.();
   const fd = fs.openSync(part, "wx", isOthers ? 0o600 : mode & 0o777);
@@ -230,22 +284,49 @@ export function syncFolder(folder: string): void {
 export const missingFolders = (folder: string): string[] =>
   fs.existsSync(folder) ? [] : [...missingFolders(path.dirname(folder)), folder];
 
-/** What a change leaves in a project where zz is killed in the middle of it: parts of files in `folders`, and empty ones of `made`. */
+/**
+ * What a change leaves in a project where zz is killed in the middle of it: parts of files in
+ * `folders`, and empty ones of `made`.
+ */
 export type Unfinished = { folders: string[]; made: string[] };
 
-/** Puts all files into their new states, or none; `tidy` takes away what else was made. `opens`: even folders that keep their owner out.
- * begin: hears what would be left. */
-export function writeAllOrNone(steps: WriteStep[], tidy: () => void, opens: boolean, begin: (what: Unfinished) => void = () => {}): void {
+/**
+ * Puts all files into their new states, or none; `tidy` takes away what else was made. `opens`:
+ * even folders that keep their owner out. begin: hears what would be left.
+ */
+export function writeAllOrNone(
+  steps: WriteStep[],
+  tidy: () => void,
+  opens: boolean,
+  begin: (what: Unfinished) => void = () => {},
+): void {
   const made: string[] = [];
   const done: [step: WriteStep, aside: string | undefined][] = [];
   const modes = folderModes();
-  const going = new Set(steps.flatMap(({ file, from, to, gone = [] }) => (isFolder(from) && !isFolder(to) ? file : gone)));
-  const forget = () => done.splice(0).map(([, aside]) => aside && tryTo(() => fs.unlinkSync(aside)));
+  const going = new Set(
+    steps.flatMap(({ file, from, to, gone = [] }) =>
+      isFolder(from) && !isFolder(to) ? file : gone,
+    ),
+  );
+  const forget = () =>
+    done.splice(0).map(([, aside]) => aside && tryTo(() => fs.unlinkSync(aside)));
   let step = steps[0]!;
-  const folders = [...new Set(steps.flatMap(({ file, near }) => near ?? [path.dirname(file), lasting(file, going)]))];
-  begin({ folders, made: [...new Set(steps.flatMap(({ file, act }) => (act ? [] : missingFolders(path.dirname(file)))))].sort() });
+  const folders = [
+    ...new Set(
+      steps.flatMap(({ file, near }) => near ?? [path.dirname(file), lasting(file, going)]),
+    ),
+  ];
+  begin({
+    folders,
+    made: [
+      ...new Set(steps.flatMap(({ file, act }) => (act ? [] : missingFolders(path.dirname(file))))),
+    ].sort(),
+  });
   try {
-    if (opens) modes.open([...new Set(steps.flatMap(({ file }) => ancestorsOf(path.dirname(file))))].filter(isShut));
+    if (opens)
+      modes.open(
+        [...new Set(steps.flatMap(({ file }) => ancestorsOf(path.dirname(file))))].filter(isShut),
+      );
     modes.open(steps.flatMap(({ file, from }) => (isFolder(from) ? [file] : [])));
     for (const folder of folders) sweepParts(folder);
     for (step of steps) {
@@ -254,14 +335,22 @@ export function writeAllOrNone(steps: WriteStep[], tidy: () => void, opens: bool
       done.push([step, aside]);
       if (going.has(step.file)) tidy(); // that may be in it
       if (step.act) step.act(false);
-      else if (step.to || stateInPlace(step.file)) writeState(step.file, step.to, modes, undefined, () => assertAsCompared(step));
+      else if (step.to || stateInPlace(step.file))
+        writeState(step.file, step.to, modes, undefined, () => assertAsCompared(step));
       if (!step.act && aside) assertKept(step, aside);
     }
-    for (const folder of new Set([...steps, ...made.map((file) => ({ file }))].map(({ file }) => path.dirname(file)))) syncFolder(folder);
+    for (const folder of new Set(
+      [...steps, ...made.map((file) => ({ file }))].map(({ file }) => path.dirname(file)),
+    ))
+      syncFolder(folder);
     forget();
     tidy();
   } catch (error) {
-    const lost = done.toReversed().flatMap(([one, aside]) => (tryTo(() => takeBack(one, modes, aside) ?? true) ? [] : one.file));
+    const lost = done
+      .toReversed()
+      .flatMap(([one, aside]) =>
+        tryTo(() => takeBack(one, modes, aside) ?? true) ? [] : one.file,
+      );
     removeEmptyFolders(made);
     throw Object.assign(error as Error, { file: step.file, lost });
   } finally {
@@ -270,30 +359,47 @@ export function writeAllOrNone(steps: WriteStep[], tidy: () => void, opens: bool
   }
 }
 
-/** What is replaced is what was compared: another program may have saved the file since, in place or as a new one. */
+/**
+ * What is replaced is what was compared: another program may have saved the file since, in place or
+ * as a new one.
+ */
 function assertAsCompared({ file, from }: WriteStep): void {
   if (isFolder(from)) return; // what is in it decides, and rmdir() refuses
-  const stat = () => tryTo(() => fs.lstatSync(file, { throwIfNoEntry: false })); // its folder may keep its owner out
-  const look = (now = stat()) => now && `${now.ino} ${now.size} ${now.mtimeMs}`; // reading it may take setting modes
+  // its folder may keep its owner out
+  const stat = () => tryTo(() => fs.lstatSync(file, { throwIfNoEntry: false }));
+  // reading it may take setting modes
+  const look = (now = stat()) => now && `${now.ino} ${now.size} ${now.mtimeMs}`;
   const before = look();
   if (!isSameState(stateInPlace(file), from) || look() !== before) throw changedMeanwhile(file);
 }
-/** The old content, which is kept until all is done, is still what was compared: else somebody has just written to it. */
+/**
+ * The old content, which is kept until all is done, is still what was compared: else somebody has
+ * just written to it.
+ */
 function assertKept({ file, from }: WriteStep, aside: string): void {
   const kept = tryTo(() => fs.readFileSync(aside)); // who cannot read it could not write to it
   if (kept && !kept.equals(from!.bytes)) throw changedMeanwhile(file);
 }
-const changedMeanwhile = (file: string): Fault => fault(`Cannot write '${path.basename(file)}': it changed meanwhile. Read it again.`);
+const changedMeanwhile = (file: string): Fault =>
+  fault(`Cannot write '${path.basename(file)}': it changed meanwhile. Read it again.`);
 
 /** The folder of a file, or the one around the folders that go. */
-const lasting = (file: string, going: Set<string>): string => path.dirname(ancestorsOf(file).find((at) => going.has(at)) ?? file);
+const lasting = (file: string, going: Set<string>): string =>
+  path.dirname(ancestorsOf(file).find((at) => going.has(at)) ?? file);
 
-/** Keeps a file under another name until all is done: it comes back even if another program fills the disk meanwhile. */
+/**
+ * Keeps a file under another name until all is done: it comes back even if another program fills
+ * the disk meanwhile.
+ */
 function keepAside({ file, from, act }: WriteStep, going: Set<string>): string | undefined {
   if (act || !from || (from.mode & TYPE) !== FILE) return undefined;
   const aside = partIn(lasting(file, going));
   // Some disks have no links.
-  return tryTo(() => withFolderOpen(file, (here) => withFolderOpen(aside, (there) => fs.linkSync(here, there) ?? aside)));
+  return tryTo(() =>
+    withFolderOpen(file, (here) =>
+      withFolderOpen(aside, (there) => fs.linkSync(here, there) ?? aside),
+    ),
+  );
 }
 
 function takeBack({ file, from, to, act }: WriteStep, modes: FolderModes, aside?: string): void {
@@ -302,10 +408,14 @@ function takeBack({ file, from, to, act }: WriteStep, modes: FolderModes, aside?
     return;
   }
   const now = stateInPlace(file);
-  const isOthers = now !== undefined && (now.mode & TYPE) === FILE && ![from, to].some((state) => state?.bytes.equals(now.bytes));
+  const isOthers =
+    now !== undefined &&
+    (now.mode & TYPE) === FILE &&
+    ![from, to].some((state) => state?.bytes.equals(now.bytes));
   if (isOthers) return; // somebody has saved it since: theirs stays
   if (isSameState(now, from)) isFolder(from) && modes.give(file, from!.mode);
-  else if (!aside || !tryTo(() => writeState(file, from, modes, aside) ?? true)) writeState(file, from, modes);
+  else if (!aside || !tryTo(() => writeState(file, from, modes, aside) ?? true))
+    writeState(file, from, modes);
 }
 
 /** Takes away what a process that was killed left. What is not empty is somebody's by now. */
@@ -319,7 +429,10 @@ export const removeEmptyFolders = (folders: string[]): void => {
   for (const folder of folders.toReversed()) tryTo(() => fs.rmdirSync(folder));
 };
 
-/** act: used instead of writing, and to take it back. gone: the folders that it removes. near: those that it works in. */
+/**
+ * act: used instead of writing, and to take it back. gone: the folders that it removes. near: those
+ * that it works in.
+ */
 export type WriteStep = {
   file: string;
   from: DiskState;
@@ -329,11 +442,21 @@ export type WriteStep = {
   near?: string[];
 };
 
-export const fileFault = (verb: string, name: string, error: unknown, more: Partial<Fault> = {}): Fault =>
+export const fileFault = (
+  verb: string,
+  name: string,
+  error: unknown,
+  more: Partial<Fault> = {},
+): Fault =>
   fault(`Cannot ${verb} '${name}': ${errnoSentence(error) || `${errorMessage(error)}.`}`, more);
 
 /** The same for what putAll threw; it may not have been able to take everything back. */
-export function writeFault(verb: string, nameOf: (file: string) => string, error: any, at = ""): Fault {
+export function writeFault(
+  verb: string,
+  nameOf: (file: string) => string,
+  error: any,
+  at = "",
+): Fault {
   const { file = at, lost = [] }: { file?: string; lost?: string[] } = error;
   const said = codeOf(error) ? fileFault(verb, nameOf(file), error) : error;
   const names = someOf(10, lost, (one) => `'${nameOf(one)}'`);
@@ -348,13 +471,17 @@ export function followLinks(file: string): string {
     const real = tryTo(() => fs.realpathSync.native(existing));
     const parent = path.dirname(existing);
     if (real !== undefined || parent === existing) return path.join(real ?? existing, ...missing);
-    const to = links++ < 40 ? tryTo(() => fs.readlinkSync(existing)) : undefined; // a link to something that does not exist yet
+    // a link to something that does not exist yet
+    const to = links++ < 40 ? tryTo(() => fs.readlinkSync(existing)) : undefined;
     if (to === undefined) missing.unshift(path.basename(existing));
     existing = to === undefined ? parent : path.resolve(parent, to);
   }
 }
 
-/** Makes folders one by one: mkdir's own `recursive` hangs under /proc, and reports a read-only disk as a missing folder. */
+/**
+ * Makes folders one by one: mkdir's own `recursive` hangs under /proc, and reports a read-only disk
+ * as a missing folder.
+ */
 export function makePrivate(folder: string): void {
   for (const missing of missingFolders(folder))
     try {
@@ -362,13 +489,16 @@ export function makePrivate(folder: string): void {
     } catch (error) {
       if (codeOf(error) !== "EEXIST") throw error; // another zz has just made it
     }
-  if (path.basename(folder) === "sessions" && fs.statSync(folder).mode & 0o077) fs.chmodSync(folder, 0o700);
+  if (path.basename(folder) === "sessions" && fs.statSync(folder).mode & 0o077)
+    fs.chmodSync(folder, 0o700);
 }
 
 /** Only the person may read it. */
 export function writePrivate(file: string, text: string): void {
   makePrivate(path.dirname(file));
-  const real = tryTo(() => fs.realpathSync(file)) ?? path.join(fs.realpathSync(path.dirname(file)), path.basename(file));
+  const real =
+    tryTo(() => fs.realpathSync(file)) ??
+    path.join(fs.realpathSync(path.dirname(file)), path.basename(file));
   sweepParts(path.dirname(real));
   writeState(real, { bytes: Buffer.from(`${text}\n`), mode: 0o100600 });
   syncFolder(path.dirname(real));

@@ -5,8 +5,14 @@ import path from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { textOf } from "../text/read-quietly.ts";
 
-/** The folder of zz.ts, or of the build: this file is in one of its rooms, one of its chunks, or the whole program. */
-export const ZZ_FOLDER = fileURLToPath(new URL(wayUp(import.meta.url), import.meta.url)).replace(/[/\\]$/, "");
+/**
+ * The folder of zz.ts, or of the build: this file is in one of its rooms, one of its chunks, or the
+ * whole program.
+ */
+export const ZZ_FOLDER = fileURLToPath(new URL(wayUp(import.meta.url), import.meta.url)).replace(
+  /[/\\]$/,
+  "",
+);
 function wayUp(url: string): string {
   if (/\/kernel\/system\/[^/]*$/.test(url)) return "../..";
   return /\/chunks\/[^/]*$/.test(url) ? ".." : ".";
@@ -24,8 +30,11 @@ export const lentModules = (): Record<string, string> => ({
 /** A checkout is its own home; an installed zz uses ~/.zz. */
 export function homeFolder(env: NodeJS.ProcessEnv): string {
   if (env.ZZ_HOME) return path.resolve(env.ZZ_HOME);
-  return fs.existsSync(path.join(PACKAGE_FOLDER, "sessions")) ? PACKAGE_FOLDER : path.join(os.homedir(), ".zz");
+  return fs.existsSync(path.join(PACKAGE_FOLDER, "sessions"))
+    ? PACKAGE_FOLDER
+    : path.join(os.homedir(), ".zz");
 }
 
 let known: string | undefined;
-export const version = (): string => (known ??= JSON.parse(textOf(path.join(PACKAGE_FOLDER, "package.json"))).version as string);
+export const version = (): string =>
+  (known ??= JSON.parse(textOf(path.join(PACKAGE_FOLDER, "package.json"))).version as string);

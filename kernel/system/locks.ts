@@ -10,7 +10,10 @@ import { tryTo } from "../text/words.ts";
 import { makePrivate, takeAway, type Unfinished, writePrivate } from "./atomic-write.ts";
 import { partIn, processStartTime, sweepParts } from "./temporary-files.ts";
 
-/** Locks a file. The lock names its process by number and start time, so that a dead process does not keep it. */
+/**
+ * Locks a file. The lock names its process by number and start time, so that a dead process does
+ * not keep it.
+ */
 export function acquireLock(file: string, cannot: string, remedy = "Try again"): () => void {
   const mine = `${process.pid} ${processStartTime(process.pid)}`;
   const temporary = partIn(path.dirname(file));
@@ -25,14 +28,18 @@ export function acquireLock(file: string, cannot: string, remedy = "Try again"):
       }
       const theirs = textOf(file);
       const [pid, start] = theirs.split(" ");
-      if (start && processStartTime(Number(pid)) === start) throw fault(`${cannot}: another zz (process ${pid}) has it open. ${remedy}.`);
-      if (!theirs && tryTo(() => fs.statSync(file).size) !== 0) continue; // released meanwhile: do not mistake the next one for it
+      if (start && processStartTime(Number(pid)) === start)
+        throw fault(`${cannot}: another zz (process ${pid}) has it open. ${remedy}.`);
+      // released meanwhile: do not mistake the next one for it
+      if (!theirs && tryTo(() => fs.statSync(file).size) !== 0) continue;
       let mayBreak: (() => void) | undefined;
       try {
-        mayBreak = acquireLock(`${file}.break`, cannot); // only one at a time may break a dead process's lock
+        // only one at a time may break a dead process's lock
+        mayBreak = acquireLock(`${file}.break`, cannot);
         if (textOf(file) === theirs && fs.existsSync(file)) fs.unlinkSync(file);
       } catch (error) {
-        if (codeOf(error) && codeOf(error) !== "ENOENT") throw error; // another process is breaking it: look again
+        // another process is breaking it: look again
+        if (codeOf(error) && codeOf(error) !== "ENOENT") throw error;
       } finally {
         mayBreak?.();
       }
@@ -57,7 +64,10 @@ function release(file: string): void {
   }
 }
 
-/** In one step, so that nobody sees an empty lock. Without hard links it takes two, and who sees it empty may take it away. */
+/**
+ * In one step, so that nobody sees an empty lock. Without hard links it takes two, and who sees it
+ * empty may take it away.
+ */
 function claim(temporary: string, file: string): boolean {
   try {
     fs.linkSync(temporary, file);
@@ -81,8 +91,9 @@ export function updatePrivateFile(file: string, change: (text: string) => string
 }
 
 /**
- * One zz at a time changes the files of a project, wherever its home is: what it compares is then what it replaces. The lock lies in the
- * machine's folder for temporary files, since a project holds no file of zz's. Where none can be made, it goes without.
+ * One zz at a time changes the files of a project, wherever its home is: what it compares is then
+ * what it replaces. The lock lies in the machine's folder for temporary files, since a project
+ * holds no file of zz's. Where none can be made, it goes without.
  */
 export async function withProjectLock<T>(
   root: string,
@@ -96,7 +107,12 @@ export async function withProjectLock<T>(
   try {
     finishDead(file);
     return await act(
-      (what) => void tryTo(() => fs.writeFileSync(notesOf(file), JSON.stringify({ pid: process.pid, ...what }), { mode: 0o600 })),
+      (what) =>
+        void tryTo(() =>
+          fs.writeFileSync(notesOf(file), JSON.stringify({ pid: process.pid, ...what }), {
+            mode: 0o600,
+          }),
+        ),
     );
   } finally {
     fs.rmSync(notesOf(file), { force: true });
@@ -104,7 +120,10 @@ export async function withProjectLock<T>(
   }
 }
 
-/** While a project is changed, this stands beside its lock: what a zz that is killed then would leave in the project. */
+/**
+ * While a project is changed, this stands beside its lock: what a zz that is killed then would
+ * leave in the project.
+ */
 const notesOf = (file: string): string => `${file}.unfinished`;
 function finishDead(file: string): void {
   const text = textOf(notesOf(file));
@@ -134,10 +153,20 @@ function lockOf(root: string): string | undefined {
     const { uid, mode } = fs.lstatSync(folder);
     return uid === (process.getuid?.() ?? uid) && (mode & 0o777) === 0o700;
   });
-  return isOurs ? path.join(folder, process.getBuiltinModule("node:crypto").hash("sha256", root, "hex").slice(0, 32)) : undefined;
+  return isOurs
+    ? path.join(
+        folder,
+        process.getBuiltinModule("node:crypto").hash("sha256", root, "hex").slice(0, 32),
+      )
+    : undefined;
 }
 
-async function projectLock(root: string, file: string, clock: Clock, signal: AbortSignal): Promise<(() => void) | undefined> {
+async function projectLock(
+  root: string,
+  file: string,
+  clock: Clock,
+  signal: AbortSignal,
+): Promise<(() => void) | undefined> {
   for (let until = clock.now() + PATIENCE, holder = ""; ; )
     try {
       return acquireLock(file, `Cannot write in '${root}'`);
@@ -158,7 +187,8 @@ function waitForLock(file: string): () => void {
       return acquireLock(`${file}.lock`, `Cannot change '${file}'`);
     } catch (error) {
       const now = textOf(`${file}.lock`);
-      if (now !== holder) [holder, until] = [now, performance.now() + PATIENCE]; // the lock has changed hands
+      // the lock has changed hands
+      if (now !== holder) [holder, until] = [now, performance.now() + PATIENCE];
       if (codeOf(error) || performance.now() > until) throw error;
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2 + Math.random() * 10);
     }

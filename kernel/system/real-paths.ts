@@ -11,10 +11,16 @@ import { followLinks } from "./atomic-write.ts";
 
 const MAX_PATH_DEPTH = 1_000;
 
-/** The absolute path that a name really stands for: links are followed as far as the path exists. */
+/**
+ * The absolute path that a name really stands for: links are followed as far as the path exists.
+ */
 export function realPath(where: PathScope, name: string): string {
-  if (name.includes("\0")) throw fault(`Cannot use path '${name.replaceAll("\0", "\\0")}': it holds a NUL byte. Leave it out.`);
-  if (name.split("/").length > MAX_PATH_DEPTH) throw fault(`Cannot use path '${name.slice(0, 60)}…': it is nested too deep. Check it.`);
+  if (name.includes("\0"))
+    throw fault(
+      `Cannot use path '${name.replaceAll("\0", "\\0")}': it holds a NUL byte. Leave it out.`,
+    );
+  if (name.split("/").length > MAX_PATH_DEPTH)
+    throw fault(`Cannot use path '${name.slice(0, 60)}…': it is nested too deep. Check it.`);
   return followLinks(absolutePath(where, name));
 }
 
@@ -25,44 +31,64 @@ const LIKE = '{ "path": "~/lib", "rights": "read" }, or "write", with "about" fo
 
 export function projectsOf({ settings: { projects = {} } }: PathScope): Project[] {
   checkProjects(projects); // settings may have changed since
-  return Object.entries(projects as Record<string, { path: string; rights: Project["rights"] }>).map(([id, { path: name, rights }]) => {
-    return { id, folder: followLinks(path.resolve(name.replace(/^~(?=\/|$)/, os.homedir()))), rights };
+  return Object.entries(
+    projects as Record<string, { path: string; rights: Project["rights"] }>,
+  ).map(([id, { path: name, rights }]) => {
+    return {
+      id,
+      folder: followLinks(path.resolve(name.replace(/^~(?=\/|$)/, os.homedir()))),
+      rights,
+    };
   });
 }
 
 /** Refuses a misspelt right, instead of taking it for another. */
 function checkProjects(given: unknown): void {
-  const refuse = (what: string, why: string) => usage(`Cannot use ${what} in the settings: ${why}. Fix it.`);
-  const isMap = (value: unknown) => typeof value === "object" && value !== null && !Array.isArray(value);
+  const refuse = (what: string, why: string) =>
+    usage(`Cannot use ${what} in the settings: ${why}. Fix it.`);
+  const isMap = (value: unknown) =>
+    typeof value === "object" && value !== null && !Array.isArray(value);
   if (!isMap(given)) throw refuse('"projects"', `they must be by id, as in { "lib": ${LIKE} }`);
   for (const [id, project] of Object.entries(given as object)) {
     const { path: name, rights, about = "", ...others } = Object(project);
     const shown = `project '${visible(id)}'`;
-    if (!PROJECT_ID.test(id)) throw refuse(shown, "an id is two or more letters, digits, '.', '_' or '-'");
+    if (!PROJECT_ID.test(id))
+      throw refuse(shown, "an id is two or more letters, digits, '.', '_' or '-'");
     const isPath = typeof name === "string" && /^(~?\/|~$)/.test(name);
     const isRight = ["read", "write"].includes(rights);
-    if (!isPath || !isRight || typeof about !== "string" || Object.keys(others).length) throw refuse(shown, `it must be like ${LIKE}`);
+    if (!isPath || !isRight || typeof about !== "string" || Object.keys(others).length)
+      throw refuse(shown, `it must be like ${LIKE}`);
   }
 }
 
-/** The path of a name, without following links. `id:path` is in another project, unless a file here has that name. */
+/**
+ * The path of a name, without following links. `id:path` is in another project, unless a file here
+ * has that name.
+ */
 export function absolutePath(where: PathScope, name: string): string {
   const [first = "", id] = /^([^/:]+):[^/]*/.exec(name) ?? [];
-  const other = id === undefined ? undefined : projectsOf(where).find((project) => project.id === id);
+  const other =
+    id === undefined ? undefined : projectsOf(where).find((project) => project.id === id);
   const isHere = other && tryTo(() => fs.lstatSync(path.join(where.root, first))) !== undefined;
-  return other && !isHere ? path.join(other.folder, name.slice(other.id.length + 1)) : path.resolve(where.root, name);
+  return other && !isHere
+    ? path.join(other.folder, name.slice(other.id.length + 1))
+    : path.resolve(where.root, name);
 }
 
 /** The innermost project that a file belongs to, the current one included. */
 export function projectContaining(where: PathScope, file: string): Project | undefined {
   const here: Project = { id: "", folder: where.root, rights: "write" };
-  return [here, ...projectsOf(where)].filter(({ folder }) => isInside(folder, file)).sort((a, b) => b.folder.length - a.folder.length)[0];
+  return [here, ...projectsOf(where)]
+    .filter(({ folder }) => isInside(folder, file))
+    .sort((a, b) => b.folder.length - a.folder.length)[0];
 }
 
 /** The shortest name for a file. */
 export function shortestName(where: PathScope, file: string): string {
   const { root } = where;
-  const { id, folder } = isInside(root, file) ? { id: "", folder: root } : (projectContaining(where, file) ?? {});
+  const { id, folder } = isInside(root, file)
+    ? { id: "", folder: root }
+    : (projectContaining(where, file) ?? {});
   const name = folder === undefined ? file : (id && `${id}:`) + path.relative(folder, file);
   return absolutePath(where, name) === file ? name : file;
 }

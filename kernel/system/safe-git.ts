@@ -1,4 +1,5 @@
-// Git, asked so that a repository can neither start programs nor reveal files elsewhere: git itself reports its settings and places.
+// Git, asked so that a repository can neither start programs nor reveal files elsewhere: git itself
+// reports its settings and places.
 import fs from "node:fs";
 import os from "node:os";
 import path from "node:path";
@@ -15,7 +16,10 @@ const PATIENCE = 10_000; // ms for one question
 const MAX_OUTPUT_BYTES = 1 << 28;
 const MAX_SUBMODULE_DEPTH = 10; // levels
 
-/** Switched off whatever the repository says: hooks, the file watcher, pagers, colours, signatures, entering submodules. */
+/**
+ * Switched off whatever the repository says: hooks, the file watcher, pagers, colours, signatures,
+ * entering submodules.
+ */
 const QUIET = [
   "safe.bareRepository=explicit",
   "core.fsmonitor=false",
@@ -41,7 +45,10 @@ const NO_HELPERS = {
   SSH_ASKPASS: "true",
 };
 const IN_ENGLISH = { LC_ALL: "C.UTF-8", LANGUAGE: "" };
-/** Variables that a surrounding git (a hook, say) sets: they point to another repository or to files to write. */
+/**
+ * Variables that a surrounding git (a hook, say) sets: they point to another repository or to files
+ * to write.
+ */
 const MOVES = new RegExp(
   `^GIT_(DIR|WORK_TREE|INDEX_FILE|COMMON_DIR|OBJECT_DIRECTORY|ALTERNATE_OBJECT_DIRECTORIES|NAMESPACE|PREFIX|CONFIG
   |EXTERNAL_DIFF|DIFF_OPTS|ATTR_SOURCE|SHALLOW_FILE|GRAFT_FILE|REPLACE_REF_BASE|IMPLICIT_WORK_TREE|QUARANTINE_PATH
@@ -58,8 +65,11 @@ function environment(command?: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   return { ...Object.fromEntries(kept), ...own, GIT_CEILING_DIRECTORIES: ceiling() };
 }
 
-/** Settings of a repository that start no program and reveal no other file; `*` is any. All others make zz ask, also those that later
- * versions of git will bring. The person's own settings, in their home, all count as harmless. */
+/**
+ * Settings of a repository that start no program and reveal no other file; `*` is any. All others
+ * make zz ask, also those that later versions of git will bring. The person's own settings, in
+ * their home, all count as harmless.
+ */
 const HARMLESS: Record<string, string | string[]> = harmless;
 /** Harmless only with such a value. */
 const BY_VALUE: [key: RegExp, value: RegExp][] = [
@@ -80,7 +90,9 @@ function isHarmless({ scope, key, value }: Setting): boolean {
   if (PERSONS.has(scope)) return true;
   const [first, last] = [key.indexOf("."), key.lastIndexOf(".")];
   const section = key.slice(0, first) + (first === last ? "" : ".*");
-  const names = Object.hasOwn(HARMLESS, section) ? [HARMLESS[section]!].flat().join(" ").split(" ") : [];
+  const names = Object.hasOwn(HARMLESS, section)
+    ? [HARMLESS[section]!].flat().join(" ").split(" ")
+    : [];
   if (names[0] === "*" || names.includes(key.slice(last + 1))) return true;
   return BY_VALUE.some(([which, fits]) => which.test(key) && fits.test(value));
 }
@@ -91,7 +103,10 @@ type Answer = { out?: string; err: string };
 type How = { before: readonly string[]; env: NodeJS.ProcessEnv; stop: AbortSignal };
 type Ask = (args: readonly string[], at: string) => Promise<Answer>;
 
-/** Git can hang on a file that never answers, even after zz has ended: what still runs at exit is stopped. */
+/**
+ * Git can hang on a file that never answers, even after zz has ended: what still runs at exit is
+ * stopped.
+ */
 const running = new Set<() => void>();
 function begun(kill: () => void): void {
   if (!running.size && !process.listeners("exit").includes(stopAll)) process.once("exit", stopAll);
@@ -111,12 +126,19 @@ export function gitOf(root: string, clock: Clock = CLOCK): Git {
     env: environment,
     async check(folder, { stop = clock.limit(PATIENCE), command } = {}) {
       const moves = command && Object.keys(command).find((name) => MOVES.test(name));
-      if (moves) return { why: `${moves} is set, so that git may look elsewhere or run something`, reads: [] };
+      if (moves)
+        return {
+          why: `${moves} is set, so that git may look elsewhere or run something`,
+          reads: [],
+        };
       if (!find("git")) return { reads: [] };
       const how = { before: command ? asIs : quiet, env: environment(command), stop };
-      const early = fs.existsSync(path.join(folder, ".git")) ? answer(SETTINGS, folder, how) : undefined; // at the same time
+      const early = fs.existsSync(path.join(folder, ".git"))
+        ? answer(SETTINGS, folder, how)
+        : undefined; // at the same time
       early?.catch(() => {});
-      const ask: Ask = (args, at) => (args === SETTINGS && at === folder && early) || answer(args, at, how);
+      const ask: Ask = (args, at) =>
+        (args === SETTINGS && at === folder && early) || answer(args, at, how);
       return inspect({ root, folder, command, ask });
     },
     async say(args, folder = root) {
@@ -126,14 +148,21 @@ export function gitOf(root: string, clock: Clock = CLOCK): Git {
   };
 
   /** Rejects when the signal aborts; everything that git started is stopped as well. */
-  function answer(args: readonly string[], cwd: string, { before, env, stop }: How): Promise<Answer> {
+  function answer(
+    args: readonly string[],
+    cwd: string,
+    { before, env, stop }: How,
+  ): Promise<Answer> {
     const { promise, resolve, reject } = Promise.withResolvers<Answer>();
     if (stop.aborted) return Promise.reject(stop.reason);
     const how = { cwd, env, detached: process.platform !== "win32", windowsHide: true };
     const child = start("git", [...before, ...args], { ...how, stdio: ["ignore", "pipe", "pipe"] });
     const [out, err]: [Buffer[], Buffer[]] = [[], []];
     let size = 0;
-    child.stdout!.on("data", (bytes: Buffer) => (size += out.push(bytes) && bytes.length) > MAX_OUTPUT_BYTES && kill());
+    child.stdout!.on(
+      "data",
+      (bytes: Buffer) => (size += out.push(bytes) && bytes.length) > MAX_OUTPUT_BYTES && kill(),
+    );
     child.stderr!.on("data", (bytes: Buffer) => err.length < 100 && err.push(bytes));
     const abort = () => {
       kill();
@@ -145,14 +174,18 @@ export function gitOf(root: string, clock: Clock = CLOCK): Git {
     child.on("close", (code) => {
       stop.removeEventListener("abort", abort);
       running.delete(kill);
-      const [text, why] = [out, err].map((parts) => Buffer.concat(parts).toString("utf8")) as [string, string];
+      const [text, why] = [out, err].map((parts) => Buffer.concat(parts).toString("utf8")) as [
+        string,
+        string,
+      ];
       resolve(code === 0 ? { out: text, err: why } : { err: why });
     });
     return promise;
 
     function kill(): void {
       const alone = process.platform === "win32" || !child.pid;
-      tryTo(() => (alone ? child.kill("SIGKILL") : process.kill(-child.pid!, "SIGKILL"))); // it may have ended
+      // it may have ended
+      tryTo(() => (alone ? child.kill("SIGKILL") : process.kill(-child.pid!, "SIGKILL")));
     }
   }
 }
@@ -161,14 +194,19 @@ interface Look {
   ask: Ask;
   root: string;
   folder: string;
-  command?: NodeJS.ProcessEnv | undefined; // the environment of a command that runs git itself: then nothing is switched off
+  // the environment of a command that runs git itself: then nothing is switched off
+  command?: NodeJS.ProcessEnv | undefined;
   depth?: number;
 }
 const NAMES = "git would run or read what the repository's own";
 
 async function inspect(look: Look): Promise<GitDoubt> {
   const { ask, folder, command } = look;
-  if (!fs.statSync(folder, { throwIfNoEntry: false })?.isDirectory() || !(command || mayBeInRepository(folder))) return { reads: [] };
+  if (
+    !fs.statSync(folder, { throwIfNoEntry: false })?.isDirectory() ||
+    !(command || mayBeInRepository(folder))
+  )
+    return { reads: [] };
   const found = await placeOf(look);
   if (typeof found === "string") {
     // zz asks git the same way, and gets the same error.
@@ -177,25 +215,48 @@ async function inspect(look: Look): Promise<GitDoubt> {
   }
   const own = await settingsOf(look);
   if (!own) return { why: "git cannot tell what the repository's settings are", reads: [] };
-  const settings = own.filter((one) => !isHarmless(one) && one.key !== "core.worktree").map(({ key }) => key);
+  const settings = own
+    .filter((one) => !isHarmless(one) && one.key !== "core.worktree")
+    .map(({ key }) => key);
   const obeyed = command ? undefined : settings.find((key) => !OFF.test(key));
   if (obeyed) return { why: `${NAMES} setting '${obeyed}' names`, reads: [] };
   const pointed = own.some(({ scope, key }) => key === "core.worktree" && !PERSONS.has(scope));
-  const back = pointed && (await ask(["rev-parse", "--absolute-git-dir"], found.top)).out?.trimEnd();
+  const back =
+    pointed && (await ask(["rev-parse", "--absolute-git-dir"], found.top)).out?.trimEnd();
   const { top } = found;
-  if (!isInside(top, folder) || (pointed && back !== found.dir)) return { why: `${NAMES} setting 'core.worktree' names`, reads: [] };
+  if (!isInside(top, folder) || (pointed && back !== found.dir))
+    return { why: `${NAMES} setting 'core.worktree' names`, reads: [] };
   const reads = await elsewhere(look, found, pointed);
   if (!command) return { reads, top };
-  if (isProgram(path.join(found.hooks, "post-index-change"))) return { why: `${NAMES} hook post-index-change names`, reads, top };
+  if (isProgram(path.join(found.hooks, "post-index-change")))
+    return { why: `${NAMES} hook post-index-change names`, reads, top };
   const inner = await within(look, top);
-  return { ...inner, settings: [...settings, ...(inner.settings ?? [])], reads: [...reads, ...inner.reads], top };
+  return {
+    ...inner,
+    settings: [...settings, ...(inner.settings ?? [])],
+    reads: [...reads, ...inner.reads],
+    top,
+  };
 }
 
-/** Folders outside of the project whose contents git would show, except those that belong to this very project. */
-async function elsewhere({ ask, root, folder }: Look, place: Place, pointed: boolean): Promise<string[]> {
+/**
+ * Folders outside of the project whose contents git would show, except those that belong to this
+ * very project.
+ */
+async function elsewhere(
+  { ask, root, folder }: Look,
+  place: Place,
+  pointed: boolean,
+): Promise<string[]> {
   const { dir, common, top, objects } = place;
-  const own = [root, ...(isInside(top, root) && dir === path.join(top, ".git") && followLinks(dir) === dir ? [dir] : [])];
-  // Its own are those of a submodule, whose repository names this folder as its working tree, and those of a linked worktree.
+  const own = [
+    root,
+    ...(isInside(top, root) && dir === path.join(top, ".git") && followLinks(dir) === dir
+      ? [dir]
+      : []),
+  ];
+  // Its own are those of a submodule, whose repository names this folder as its working tree, and
+  // those of a linked worktree.
   if (pointed) own.push(dir);
   if (isInside(path.join(common, "worktrees"), dir)) {
     const { out = "" } = await ask(["worktree", "list", "--porcelain"], folder);
@@ -205,7 +266,9 @@ async function elsewhere({ ask, root, folder }: Look, place: Place, pointed: boo
   const { out = "" } = lends ? await ask(["count-objects", "-v"], folder) : {};
   const lent = lends ? [objects, ...(out.match(/(?<=^alternate: ).*/gm) ?? ["/"])] : [];
   const links = [dir, common, objects, path.join(objects, "pack")].flatMap(linked);
-  return [...new Set([dir, common, objects, ...links, ...lent].map(followLinks))].filter((at) => !own.some((one) => isInside(one, at)));
+  return [...new Set([dir, common, objects, ...links, ...lent].map(followLinks))].filter(
+    (at) => !own.some((one) => isInside(one, at)),
+  );
 }
 
 /** Checks the submodules that git enters by itself to look for changes. */
@@ -225,14 +288,27 @@ async function within({ depth = 0, ...look }: Look, top: string): Promise<GitDou
   return { reads, settings };
 }
 
-/** False if git would find no repository, as zz asks it: without a `.git` there or above, QUIET allows none. Spares starting git. */
-export const mayBeInRepository = (folder: string): boolean => repositoryTop(followLinks(folder)) !== undefined;
+/**
+ * False if git would find no repository, as zz asks it: without a `.git` there or above, QUIET
+ * allows none. Spares starting git.
+ */
+export const mayBeInRepository = (folder: string): boolean =>
+  repositoryTop(followLinks(folder)) !== undefined;
 
 /** Where git finds a repository, or a text that says why it finds none. */
 async function placeOf({ ask, folder }: Look): Promise<Place | string> {
-  const asks = ["--absolute-git-dir", "--git-common-dir", "--show-toplevel", "--git-path", "hooks", "--git-path", "objects"];
+  const asks = [
+    "--absolute-git-dir",
+    "--git-common-dir",
+    "--show-toplevel",
+    "--git-path",
+    "hooks",
+    "--git-path",
+    "objects",
+  ];
   const { out, err } = await ask(["rev-parse", ...asks], folder);
-  if (out === undefined) return err.replace(/^fatal: |\.?\s*$/g, "").split("\n")[0] || "it gives no answer";
+  if (out === undefined)
+    return err.replace(/^fatal: |\.?\s*$/g, "").split("\n")[0] || "it gives no answer";
   const lines = out.split("\n").map((line) => path.resolve(folder, line));
   if (lines.length !== 6) return "a folder on the way has a line break in its name";
   const [dir, common, top, hooks, objects] = lines as [string, string, string, string, string];
@@ -256,8 +332,11 @@ async function settingsOf({ ask, folder }: Look): Promise<Setting[] | undefined>
 /** Git prints a remote's address with the password in it, and headers for http hold tokens. */
 function learnSetting(key: string, value: string): void {
   learnData(value, key);
-  for (const [name] of key.matchAll(/\b[a-z][\w+.-]*:\/\/\S+/g)) learnData(name); // url.<address>.insteadOf
-  if (/\.extraheader$/.test(key)) for (const word of value.split(/[\s:]+/)) if (word.length >= MIN_HEADER_CHARS) learnSecret(word);
+  // url.<address>.insteadOf
+  for (const [name] of key.matchAll(/\b[a-z][\w+.-]*:\/\/\S+/g)) learnData(name);
+  if (/\.extraheader$/.test(key))
+    for (const word of value.split(/[\s:]+/))
+      if (word.length >= MIN_HEADER_CHARS) learnSecret(word);
 }
 const MIN_HEADER_CHARS = 16; // shorter ones may be ordinary words
 
@@ -268,4 +347,5 @@ function linked(folder: string): string[] {
   return links.map(({ name }) => followLinks(path.join(folder, name)));
 }
 
-const isProgram = (file: string): boolean => tryTo(() => fs.accessSync(file, fs.constants.X_OK) ?? true) ?? false;
+const isProgram = (file: string): boolean =>
+  tryTo(() => fs.accessSync(file, fs.constants.X_OK) ?? true) ?? false;

@@ -1,4 +1,5 @@
-// Where zz reads and writes: the process's streams and environment, or those that a program or a test passes in.
+// Where zz reads and writes: the process's streams and environment, or those that a program or a
+// test passes in.
 import type { Io } from "../contract.ts";
 import { codeOf } from "../text/faults.ts";
 import { veil } from "../text/secrets.ts";
@@ -19,13 +20,16 @@ export const processIo = (): Io => ({
 });
 
 /** Writes to stderr, for the person; on a terminal lines are wrapped at words. */
-export const say = (io: Io, text: string): void => void io.stderr.write(`${wrapForTerminal(io, clean(veil(text)))}\n`);
+export const say = (io: Io, text: string): void =>
+  void io.stderr.write(`${wrapForTerminal(io, clean(veil(text)))}\n`);
 
 /** Wraps at words if it is a terminal. */
 export function wrapForTerminal({ stderr }: Io, text: string): string {
   const width = stderr.isTTY ? (stderr.columns ?? 80) : Number.POSITIVE_INFINITY;
-  const wrap = (line: string, at = line.length > width ? line.lastIndexOf(" ", width) : -1): string =>
-    at < width / 3 ? line : `${line.slice(0, at)}\n${wrap(line.slice(at + 1))}`;
+  const wrap = (
+    line: string,
+    at = line.length > width ? line.lastIndexOf(" ", width) : -1,
+  ): string => (at < width / 3 ? line : `${line.slice(0, at)}\n${wrap(line.slice(at + 1))}`);
   const lines = text.split("\n").map((line) => wrap(line));
   return lines.join("\n");
 }
@@ -33,7 +37,10 @@ export function wrapForTerminal({ stderr }: Io, text: string): string {
 /** Prints a rendered answer; its colours and links stay. */
 export const printAnswer = (io: Io, text: string): Promise<void> => print(io, text, cleanRendered);
 
-/** Writes everything to stdout, however slow the reader is. A closed pipe is not an error: the reader has what it wanted. */
+/**
+ * Writes everything to stdout, however slow the reader is. A closed pipe is not an error: the
+ * reader has what it wanted.
+ */
 export function print({ stdout, clean: isClean }: Io, text: string, tidy = clean): Promise<void> {
   const shown = stdout.isTTY || isClean ? tidy(veil(text)) : veil(text);
   return new Promise((done, failed) =>

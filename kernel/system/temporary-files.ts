@@ -1,4 +1,5 @@
-// What a zz that was killed leaves behind, told by its name from what is anybody else's, so that the next one can remove it.
+// What a zz that was killed leaves behind, told by its name from what is anybody else's, so that
+// the next one can remove it.
 import fs from "node:fs";
 import os from "node:os";
 import { join } from "node:path";
@@ -6,7 +7,10 @@ import { codeOf } from "../text/faults.ts";
 import { entriesOf, textOf } from "../text/read-quietly.ts";
 import { tryTo } from "../text/words.ts";
 
-/** When a process started ("" if it does not exist), to tell it from a later one with the same number. */
+/**
+ * When a process started ("" if it does not exist), to tell it from a later one with the same
+ * number.
+ */
 export function processStartTime(pid: number): string {
   if (process.platform === "linux") {
     const fields = textOf(`/proc/${pid}/stat`).split(") ").at(-1)!.split(" ");
@@ -20,40 +24,52 @@ export function processStartTime(pid: number): string {
 }
 
 /** A new file beside another, which then takes its place. */
-export const partIn = (folder: string): string => join(folder, `.zz-${process.pid}-${Math.random().toString(36).slice(2)}.tmp`);
+export const partIn = (folder: string): string =>
+  join(folder, `.zz-${process.pid}-${Math.random().toString(36).slice(2)}.tmp`);
 
 /** Removes such files that a killed zz left in a folder. dead: one that is known to have ended. */
 export function sweepParts(folder: string, dead?: number): void {
   for (const name of entriesOf(folder)) {
     const pid = Number(/^\.zz-(\d+)-\w+\.tmp$/.exec(name)?.[1] ?? process.pid);
-    if (pid !== process.pid && (pid === dead || !processStartTime(pid))) tryTo(() => fs.unlinkSync(join(folder, name)));
+    if (pid !== process.pid && (pid === dead || !processStartTime(pid)))
+      tryTo(() => fs.unlinkSync(join(folder, name)));
   }
 }
 
 /** Processes of other containers have the same numbers. */
-const container = (): string => /\d+/.exec(tryTo(() => fs.readlinkSync("/proc/self/ns/pid")) ?? "")?.[0] ?? "";
+const container = (): string =>
+  /\d+/.exec(tryTo(() => fs.readlinkSync("/proc/self/ns/pid")) ?? "")?.[0] ?? "";
 const DAY_MS = 86_400_000;
 
-/** A new folder for one's own temporary files, named after this process. Those of processes that were killed are removed first. */
+/**
+ * A new folder for one's own temporary files, named after this process. Those of processes that
+ * were killed are removed first.
+ */
 export function temporaryFolder(name: string, base = os.tmpdir()): string {
   const here = container();
   for (const one of entriesOf(base)) {
     const [, pid, start, there] = /^zz-[a-z]+\.(\d+)\.(\w*)\.(\d*)\./.exec(one) ?? [];
     const stat = pid ? tryTo(() => fs.lstatSync(join(base, one))) : undefined;
     if (!stat?.isDirectory() || stat.uid !== process.getuid?.()) continue;
-    const isLeft = there === here ? processStartTime(Number(pid)) !== start : Date.now() - stat.mtimeMs > DAY_MS;
+    const isLeft =
+      there === here ? processStartTime(Number(pid)) !== start : Date.now() - stat.mtimeMs > DAY_MS;
     if (isLeft) tryTo(() => removeTree(join(base, one)));
   }
-  return fs.mkdtempSync(join(base, `zz-${name}.${process.pid}.${processStartTime(process.pid)}.${here}.`));
+  return fs.mkdtempSync(
+    join(base, `zz-${name}.${process.pid}.${processStartTime(process.pid)}.${here}.`),
+  );
 }
 
-/** Removes a folder with those in it that nobody may enter or change: commands leave such folders. */
+/**
+ * Removes a folder with those in it that nobody may enter or change: commands leave such folders.
+ */
 export function removeTree(folder: string): void {
   const { chmodSync, existsSync, readdirSync, rmSync } = fs;
   if (!existsSync(folder)) return;
   const open = (at: string): void => {
     tryTo(() => chmodSync(at, 0o700));
-    for (const one of tryTo(() => readdirSync(at, { withFileTypes: true })) ?? []) if (one.isDirectory()) open(join(at, one.name));
+    for (const one of tryTo(() => readdirSync(at, { withFileTypes: true })) ?? [])
+      if (one.isDirectory()) open(join(at, one.name));
   };
   open(folder);
   rmSync(folder, { recursive: true, force: true });

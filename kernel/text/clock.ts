@@ -1,4 +1,5 @@
-// Time for everything that waits or measures: the machine's clock, unless a program or a test hands in its own with `io.clock`.
+// Time for everything that waits or measures: the machine's clock, unless a program or a test hands
+// in its own with `io.clock`.
 import type { Clock, Io } from "../contract.ts";
 
 const LONGEST_MS = 2 ** 31 - 1; // setTimeout() fires at once beyond it
@@ -17,7 +18,11 @@ export const CLOCK: Clock = {
 export const clockOf = ({ clock = CLOCK }: Io): Clock => clock;
 
 /** Sleeps by a clock's timers. Rejects with the signal's reason as soon as that aborts. */
-export function sleepWith({ timer }: Pick<Clock, "timer">, ms: number, signal?: AbortSignal): Promise<void> {
+export function sleepWith(
+  { timer }: Pick<Clock, "timer">,
+  ms: number,
+  signal?: AbortSignal,
+): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   if (signal?.aborted) return Promise.reject(signal.reason);
   const cancel = timer(ms, resolve);

@@ -2,13 +2,26 @@
 import type { Clock, Fault } from "../contract.ts";
 import { fault } from "./faults.ts";
 
-export function withTimeout<T>(clock: Clock, promise: Promise<T>, ms: number, late: string): Promise<T> {
+export function withTimeout<T>(
+  clock: Clock,
+  promise: Promise<T>,
+  ms: number,
+  late: string,
+): Promise<T> {
   const limit = deadline(clock, ms, () => fault(late));
   return orAbort(limit.signal, promise).finally(limit.lift);
 }
 
-export type Deadline = { signal: AbortSignal; putOff(): void; lift(): void; wait<T>(promise: Promise<T>): Promise<T> };
-/** A signal that aborts after some time. `putOff` starts it again, `wait` stops its clock while a promise is pending, `lift` ends it. */
+export type Deadline = {
+  signal: AbortSignal;
+  putOff(): void;
+  lift(): void;
+  wait<T>(promise: Promise<T>): Promise<T>;
+};
+/**
+ * A signal that aborts after some time. `putOff` starts it again, `wait` stops its clock while a
+ * promise is pending, `lift` ends it.
+ */
 export function deadline(clock: Clock, ms: number, late: () => Fault): Deadline {
   const end = new AbortController();
   let cancel = () => {};
@@ -26,9 +39,15 @@ export function deadline(clock: Clock, ms: number, late: () => Fault): Deadline 
   return { signal: end.signal, putOff: () => putOff(), lift: () => putOff(1), wait };
 }
 
-/** The promise, or the signal's reason, whichever comes first: for code that ignores the signal. With `grace`, the code gets a moment to
- * end by itself, and is then left behind with that error. */
-export function orAbort<T>(signal: AbortSignal, promise: Promise<T>, grace?: { clock: Clock; left(): Fault }): Promise<T> {
+/**
+ * The promise, or the signal's reason, whichever comes first: for code that ignores the signal.
+ * With `grace`, the code gets a moment to end by itself, and is then left behind with that error.
+ */
+export function orAbort<T>(
+  signal: AbortSignal,
+  promise: Promise<T>,
+  grace?: { clock: Clock; left(): Fault },
+): Promise<T> {
   return new Promise((resolve, reject) => {
     let cancel = () => {};
     const stop = () => {

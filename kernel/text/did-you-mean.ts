@@ -2,7 +2,12 @@
 import { distance } from "fastest-levenshtein";
 
 /** Why a name is unknown: the name that was probably meant, or all names. */
-export function unknown(what: string, name: string, all: Iterable<string>, instead?: string): string {
+export function unknown(
+  what: string,
+  name: string,
+  all: Iterable<string>,
+  instead?: string,
+): string {
   const names = [...all];
   const near = name.length > MAX_NAME_CHARS ? undefined : nearest(name, names);
   const shown = name.length > MAX_NAME_CHARS ? `${name.slice(0, MAX_NAME_CHARS)}…` : name;
@@ -10,10 +15,14 @@ export function unknown(what: string, name: string, all: Iterable<string>, inste
 }
 const MAX_NAME_CHARS = 100; // longer ones are not typos
 
-/** The known name that a misspelt one most likely means, by edit distance; fuse.js takes too long to load at each start. */
+/**
+ * The known name that a misspelt one most likely means, by edit distance; fuse.js takes too long to
+ * load at each start.
+ */
 export function nearest(name: string, known: Iterable<string>): string | undefined {
   const meant = name.toLowerCase();
-  const isPart = (word: string) => (word.startsWith(meant) && meant.length > 1) || (meant.endsWith(word) && word.length > 2);
+  const isPart = (word: string) =>
+    (word.startsWith(meant) && meant.length > 1) || (meant.endsWith(word) && word.length > 2);
   const farFrom = (word: string) => (isPart(word) ? 1 : distance(meant, word));
   const all = [...known].map((word) => ({ word, far: farFrom(word.toLowerCase()) }));
   const [best] = all.sort((one, other) => one.far - other.far); // the first of equally near ones
@@ -22,11 +31,16 @@ export function nearest(name: string, known: Iterable<string>): string | undefin
 /** The one of several values that was probably meant, for the end of a sentence. */
 export function nearestAllowed(values: readonly unknown[] = [], value: unknown): string {
   const names = values.map(String);
-  const near = meantBySwitch(names, value) ?? (typeof value === "string" ? nearest(shortenName(value), names) : "");
+  const near =
+    meantBySwitch(names, value) ??
+    (typeof value === "string" ? nearest(shortenName(value), names) : "");
   return !near || near === value ? "" : `; nearest to "${shortenName(String(value))}" is "${near}"`;
 }
 
-/** Of words that switch something on or off, the allowed one that does the same, and never one that does the opposite. "": none does. */
+/**
+ * Of words that switch something on or off, the allowed one that does the same, and never one that
+ * does the opposite. "": none does.
+ */
 function meantBySwitch(values: string[], value: unknown): string | undefined {
   const word = String(value).toLowerCase();
   const side = SWITCHES.find((words) => words.includes(word));

@@ -4,8 +4,10 @@ import { inspect } from "node:util";
 import type { Fault } from "../contract.ts";
 import errors from "./errors.json" with { type: "json" };
 
-export const fault = (message: string, more: Partial<Fault> = {}): Fault => Object.assign(new Error(message), more);
-export const usage = (message: string): Fault => fault(message, { exit: 2 }); // wrong usage: the program ends with exit code 2
+export const fault = (message: string, more: Partial<Fault> = {}): Fault =>
+  Object.assign(new Error(message), more);
+// wrong usage: the program ends with exit code 2
+export const usage = (message: string): Fault => fault(message, { exit: 2 });
 
 /** The kind of an error, for programs: from its exit code, or from what failed. */
 export const kindOf = ({ exit = 1, kind }: Partial<Fault>): string =>
@@ -18,19 +20,28 @@ export function asFault(thrown: unknown, nothing = "It threw, and did not say wh
   return fault(typeof said === "string" ? said : inspect(said));
 }
 
-/** The code of a system error, such as ENOENT; "" for other errors. Some, as of network disks, Node has no name for. */
+/**
+ * The code of a system error, such as ENOENT; "" for other errors. Some, as of network disks, Node
+ * has no name for.
+ */
 export function codeOf(error: unknown): string {
   const { code = "", errno = 0 } = (error ?? {}) as NodeJS.ErrnoException;
-  return String(code).startsWith("Unknown system error") ? (NAMES.find(([, number]) => number === -errno)?.[0] ?? code) : code;
+  return String(code).startsWith("Unknown system error")
+    ? (NAMES.find(([, number]) => number === -errno)?.[0] ?? code)
+    : code;
 }
 const NAMES = Object.entries(constants.errno);
 
 /** Why the disk refused and what to do next; "" for an error that is not from the disk. */
-export const errnoSentence = (error: unknown): string => (errors.disk as Record<string, string>)[codeOf(error)] ?? "";
+export const errnoSentence = (error: unknown): string =>
+  (errors.disk as Record<string, string>)[codeOf(error)] ?? "";
 /** What an error says to a person: what Node itself threw is put in words. */
 export function sentenceOf(error: unknown): string {
   const { message, syscall = "", path } = asFault(error) as NodeJS.ErrnoException;
-  if (message.includes("without null bytes")) return "Cannot use a name or an argument with a NUL character in it. Leave it out.";
+  if (message.includes("without null bytes"))
+    return "Cannot use a name or an argument with a NUL character in it. Leave it out.";
   const why = /^\w+$/.test(syscall) && errnoSentence(error);
-  return why ? `Cannot ${syscall === "spawn" ? "start it" : syscall}${path ? ` '${path}'` : ""}: ${why}` : message;
+  return why
+    ? `Cannot ${syscall === "spawn" ? "start it" : syscall}${path ? ` '${path}'` : ""}: ${why}`
+    : message;
 }

@@ -1,4 +1,5 @@
-// Schemas: JSON Schema and its short form, and what of a value does not fit. typebox checks the arguments of tools, zod settings.
+// Schemas: JSON Schema and its short form, and what of a value does not fit. typebox checks the
+// arguments of tools, zod settings.
 import type { Schema, StandardSchema, Tool } from "../contract.ts";
 import { nearestAllowed } from "./did-you-mean.ts";
 import { fault } from "./faults.ts";
@@ -32,41 +33,68 @@ export function toJsonSchema(params: Schema | undefined): Record<string, unknown
   }
   const given: Record<string, unknown> = { ...params };
   if (given.type === "object" || given.properties) return { properties: {}, ...given };
-  const isWord = ([key, value]: [string, unknown]) => SCHEMA_WORD.test(key) && !SHORTHAND.test(String(value));
+  const isWord = ([key, value]: [string, unknown]) =>
+    SCHEMA_WORD.test(key) && !SHORTHAND.test(String(value));
   const isTyped = typeof given.type === "string" && !SHORTHAND.test(given.type);
   if (params && (isTyped || "~kind" in params || Object.entries(given).some(isWord))) return given;
   const required: string[] = [];
   const property = ([name, word]: [string, unknown]) => {
     const [, type, list, optional, description] = SHORTHAND.exec(String(word)) ?? [];
-    if (!type) throw fault(`param '${name}' has type '${word}'. Use string, number, integer or boolean, with [] and ? as needed.`);
+    if (!type)
+      throw fault(
+        `param '${name}' has type '${word}'. Use string, number, integer or boolean, with [] and ? as needed.`,
+      );
     if (!optional) required.push(name);
-    return [name, { ...(list ? { type: "array", items: { type } } : { type }), ...(description && { description }) }];
+    return [
+      name,
+      {
+        ...(list ? { type: "array", items: { type } } : { type }),
+        ...(description && { description }),
+      },
+    ];
   };
   const properties = Object.fromEntries(Object.entries(given).map(property));
   return { type: "object", properties, ...(params && { required }) };
 }
-const SCHEMA_WORD = /^((any|one|all)Of|items|prefixItems|enum|const|not|pattern|format|default|m(in|ax)\w*|\$\w+)$/; // typebox schemas too
+const SCHEMA_WORD =
+  /^((any|one|all)Of|items|prefixItems|enum|const|not|pattern|format|default|m(in|ax)\w*|\$\w+)$/; // typebox schemas too
 const SHORTHAND = /^(string|number|integer|boolean)(\[\])?(\?)?(?: (.*))?$/s;
 
 /** The same for a tool, whose arguments must be an object or one of several. */
-export function parametersOf({ name, params }: Pick<Tool, "name" | "params">): Record<string, unknown> {
-  const schema = /^(object|undefined|function)$/.test(typeof params) && !Array.isArray(params) ? toJsonSchema(params) : {};
+export function parametersOf({
+  name,
+  params,
+}: Pick<Tool, "name" | "params">): Record<string, unknown> {
+  const schema =
+    /^(object|undefined|function)$/.test(typeof params) && !Array.isArray(params)
+      ? toJsonSchema(params)
+      : {};
   if (takesObject(schema)) return { type: "object", ...schema };
   throw fault(`tool '${name}' has parameters that are not an object. Write them as { name: … }.`);
 }
 const takesObject = ({ type, properties, $ref, anyOf, oneOf, allOf }: any): boolean =>
-  type === "object" || Boolean(properties ?? $ref ?? [anyOf, oneOf, allOf].find((all) => all?.every(takesObject)));
+  type === "object" ||
+  Boolean(properties ?? $ref ?? [anyOf, oneOf, allOf].find((all) => all?.every(takesObject)));
 
 /** The value as the schema returns it, or what is wrong with it, in one line. */
-export async function checkValue(schema: Schema | undefined, given: unknown): Promise<{ value?: any; wrong?: string }> {
+export async function checkValue(
+  schema: Schema | undefined,
+  given: unknown,
+): Promise<{ value?: any; wrong?: string }> {
   const { value, misfits } = await fit(schema, given);
   return misfits ? { wrong: inOneLine(misfits) } : { value };
 }
 export const inOneLine = (misfits: Misfit[]): string =>
   [...new Set(misfits.map(({ path, words }) => `${path.join(".") || "it"} ${words}`))].join("; ");
 
-/** The value as the schema returns it, or all that is wrong with it, in the schema's own words if it has any. */
-export async function fit(schema: Schema | undefined, given: unknown): Promise<{ value?: any; misfits?: Misfit[] }> {
+/**
+ * The value as the schema returns it, or all that is wrong with it, in the schema's own words if it
+ * has any.
+ */
+export async function fit(
+  schema: Schema | undefined,
+  given: unknown,
+): Promise<{ value?: any; misfits?: Misfit[] }> {
   const json = tryTo(() => toJsonSchema(schema)) ?? {};
   const told = (keys: readonly PropertyKey[], message: string, listed?: string[]): Misfit => {
     const path = keys.map(String);
@@ -82,20 +110,29 @@ export async function fit(schema: Schema | undefined, given: unknown): Promise<{
     const value = withDefaults(json, given);
     const [ok, errors] = Errors(json, value);
     if (ok) return { value };
-    const inner = errors.filter(({ keyword }) => !/^(additionalProperties|anyOf)$/.test(keyword)); // each of these has errors of its own
+    // each of these has errors of its own
+    const inner = errors.filter(({ keyword }) => !/^(additionalProperties|anyOf)$/.test(keyword));
     const all = inner.length ? inner : errors;
-    return { misfits: all.map((error) => told(error.instancePath.split("/").slice(1), inWords(error), listedIn(error.params))) };
+    return {
+      misfits: all.map((error) =>
+        told(error.instancePath.split("/").slice(1), inWords(error), listedIn(error.params)),
+      ),
+    };
   }
   const { safeParseAsync: parse, "~standard": standard } = schema as any; // zod, or another library
   const checked = await (parse ? parse(given, { error: ofZod }) : standard.validate(given));
   const issues: any[] | undefined = checked.error?.issues ?? checked.issues;
   if (!issues) return { value: "data" in checked ? checked.data : checked.value };
-  const strange = (path: string[], key: string, { properties = {} }: Shape = partOf(json, path) ?? {}) => ({
-    path: [...path, key],
-    words: NOT_KNOWN + nearestAllowed(Object.keys(properties), key),
-  });
+  const strange = (
+    path: string[],
+    key: string,
+    { properties = {} }: Shape = partOf(json, path) ?? {},
+  ) => ({ path: [...path, key], words: NOT_KNOWN + nearestAllowed(Object.keys(properties), key) });
   return {
-    misfits: issues.flatMap(({ path = [], message, keys }) => keys?.map((key: string) => strange(path, key)) ?? told(path, message)),
+    misfits: issues.flatMap(
+      ({ path = [], message, keys }) =>
+        keys?.map((key: string) => strange(path, key)) ?? told(path, message),
+    ),
   };
 }
 
@@ -107,20 +144,44 @@ export async function asZod(schema: Schema): Promise<Schema> {
 }
 
 /** What zod found, in words that go after a name; undefined: its own words do. */
-function ofZod({ code, input, expected, values, minimum, maximum, inclusive, origin, errors }: any): string | undefined {
+function ofZod({
+  code,
+  input,
+  expected,
+  values,
+  minimum,
+  maximum,
+  inclusive,
+  origin,
+  errors,
+}: any): string | undefined {
   const isNumber = origin === "number" || origin === "int";
-  if (code === "invalid_type" || (code === "too_big" && expected)) return input === undefined ? "is missing" : must([expected]);
-  if (code === "invalid_value") return `must be ${values.length > 1 ? `one of ${values.join(", ")}` : JSON.stringify(values[0])}`;
-  if (code === "too_small" && isNumber) return `must be ${inclusive ? "at least" : "more than"} ${minimum}`;
+  if (code === "invalid_type" || (code === "too_big" && expected))
+    return input === undefined ? "is missing" : must([expected]);
+  if (code === "invalid_value")
+    return `must be ${values.length > 1 ? `one of ${values.join(", ")}` : JSON.stringify(values[0])}`;
+  if (code === "too_small" && isNumber)
+    return `must be ${inclusive ? "at least" : "more than"} ${minimum}`;
   if (code === "too_small" && minimum === 1 && origin === "string") return "must not be empty";
-  if (code === "too_big" && isNumber) return `must be ${inclusive ? "at most" : "less than"} ${maximum}`;
+  if (code === "too_big" && isNumber)
+    return `must be ${inclusive ? "at most" : "less than"} ${maximum}`;
   if (code !== "invalid_union" || !errors?.length) return undefined;
-  const ways = errors.map(([{ path, message }]: any) => `${path.length ? `its entry ${path.join(".")} ` : ""}${message}`);
+  const ways = errors.map(
+    ([{ path, message }]: any) => `${path.length ? `its entry ${path.join(".")} ` : ""}${message}`,
+  );
   return [...new Set(ways)].join(", or ");
 }
 
 /** The same of typebox. */
-function inWords({ keyword, params, message }: { keyword: string; params: any; message: string }): string {
+function inWords({
+  keyword,
+  params,
+  message,
+}: {
+  keyword: string;
+  params: any;
+  message: string;
+}): string {
   if (keyword === "type") return must([params.type].flat());
   if (keyword === "required") return `needs '${params.requiredProperties.join("', '")}'`;
   return keyword === "boolean" ? NOT_KNOWN : message;
@@ -140,12 +201,17 @@ const TYPES: Record<string, string> = {
   array: "a list",
   function: "a function",
 };
-export const must = (types: string[]): string => `must be ${types.map((type) => TYPES[type] ?? type).join(" or ")}`;
+export const must = (types: string[]): string =>
+  `must be ${types.map((type) => TYPES[type] ?? type).join(" or ")}`;
 
 /** What is wrong in a JSON Schema. typebox passes over what it cannot read, and zod throws. */
 export async function wrongInSchema(schema: unknown, at: string): Promise<string | undefined> {
   const { json, $defs } = registered;
-  return (await checkValue({ type: "object", properties: { [at]: json }, $defs } as object as Schema, { [at]: schema })).wrong;
+  return (
+    await checkValue({ type: "object", properties: { [at]: json }, $defs } as object as Schema, {
+      [at]: schema,
+    })
+  ).wrong;
 }
 
 /** A value as JSON; refuses what JSON cannot represent. */
@@ -154,14 +220,18 @@ export function plainJson(state: object): string {
     const raw = this[key]; // a Date is already text here
     const type = typeof raw === "object" ? (raw?.constructor?.name ?? "Object") : typeof raw;
     if (/^(Object|Array|string|number|boolean|undefined)$/.test(type)) return value;
-    throw fault(`zz.state() keeps plain JSON, and '${key}' is a ${type}. Use an object or an array.`);
+    throw fault(
+      `zz.state() keeps plain JSON, and '${key}' is a ${type}. Use an object or an array.`,
+    );
   });
 }
 
 /** `on` and `off` where a setting is a switch, as true and false. */
 export function withSwitches(shape: Shape | undefined, given: any): any {
   const ways = shape?.anyOf ?? [shape];
-  const isSwitch = ways.some((one) => one?.type === "boolean") && !ways.some((one) => one?.type === "string" || one?.enum);
+  const isSwitch =
+    ways.some((one) => one?.type === "boolean") &&
+    !ways.some((one) => one?.type === "string" || one?.enum);
   if (isSwitch && /^(on|off)$/.test(given)) return given === "on";
   if (!isObject(given)) return given;
   const { properties = {}, additionalProperties: others } = shape ?? {};
@@ -170,15 +240,19 @@ export function withSwitches(shape: Shape | undefined, given: any): any {
     if (isObject(others)) return others;
     return undefined;
   };
-  return Object.fromEntries(Object.entries(given).map(([key, value]) => [key, withSwitches(inner(key), value)]));
+  return Object.fromEntries(
+    Object.entries(given).map(([key, value]) => [key, withSwitches(inner(key), value)]),
+  );
 }
 
-const partOf = (schema: any, path: readonly string[]): any => path.reduce((inner, key) => inner?.properties?.[key] ?? inner?.items, schema);
+const partOf = (schema: any, path: readonly string[]): any =>
+  path.reduce((inner, key) => inner?.properties?.[key] ?? inner?.items, schema);
 
 /** The values that a schema lists at a place, if it does. */
 function valuesAt(schema: any, path: readonly string[]): string[] | undefined {
   const part = partOf(schema, path);
-  const values: unknown[] = part?.enum ?? (part?.anyOf ?? part?.oneOf)?.map((one: any) => one.const) ?? [];
+  const values: unknown[] =
+    part?.enum ?? (part?.anyOf ?? part?.oneOf)?.map((one: any) => one.const) ?? [];
   return values.length && !values.includes(undefined) ? values.map(String) : undefined;
 }
 
@@ -187,6 +261,9 @@ function withDefaults({ default: otherwise, properties = {}, items }: any, given
   const value = given === undefined ? structuredClone(otherwise) : given;
   if (Array.isArray(value)) return items ? value.map((one) => withDefaults(items, one)) : value;
   if (typeof value !== "object" || !value) return value;
-  const filled = Object.entries(properties).map(([key, inner]) => [key, withDefaults(inner, value[key])]);
+  const filled = Object.entries(properties).map(([key, inner]) => [
+    key,
+    withDefaults(inner, value[key]),
+  ]);
   return { ...value, ...Object.fromEntries(filled.filter(([, one]) => one !== undefined)) };
 }

@@ -1,4 +1,5 @@
-// Patterns in the names of rules: `*`, `**` and `?`. Written by hand, since a regular expression made from one could run forever.
+// Patterns in the names of rules: `*`, `**` and `?`. Written by hand, since a regular expression
+// made from one could run forever.
 import type { Kind } from "../contract.ts";
 
 export const isPattern = (name: string): boolean => /[*?]/.test(name);
@@ -11,32 +12,44 @@ export function fitsText(pattern: string, text: string): boolean {
   if (!isPattern(pattern)) return pattern === text;
   return fitsLetters(lettersOf(pattern), text);
 }
-const fitsLetters = (letters: string[], text: string): boolean => fitsStars(letters, [...text], (letter) => letter === "*", fitsLetter);
+const fitsLetters = (letters: string[], text: string): boolean =>
+  fitsStars(letters, [...text], (letter) => letter === "*", fitsLetter);
 const fitsLetter = (letter: string, other: string): boolean => letter === "?" || letter === other;
 const lettersOf = (pattern: string): string[] => [...pattern.replace(/\*+/g, "*")];
 
-/** Below where the pattern starts: `*` and `?` within a name, `**` for any folders. What is inside of a folder that matches, matches. */
+/**
+ * Below where the pattern starts: `*` and `?` within a name, `**` for any folders. What is inside
+ * of a folder that matches, matches.
+ */
 export function pathPattern(pattern: string): (file: string) => boolean {
   const segments: Segment[] = [...pattern.split("/").filter(Boolean).map(toSegment), undefined];
   return (file) => fitsStars(segments, file.split("/").filter(Boolean), isAny, fitsSegment);
 }
 
-type Segment = { letters: string[] } | { text: string } | undefined; // undefined: any number of folders
+// undefined: any number of folders
+type Segment = { letters: string[] } | { text: string } | undefined;
 const toSegment = (text: string): Segment => {
   if (text === "**") return undefined;
   if (isPattern(text)) return { letters: lettersOf(text) };
   return { text };
 };
 const isAny = (segment: Segment): boolean => segment === undefined;
-const fitsSegment = (part: Segment, name: string): boolean => ("text" in part! ? part.text === name : fitsLetters(part!.letters, name));
+const fitsSegment = (part: Segment, name: string): boolean =>
+  "text" in part! ? part.text === name : fitsLetters(part!.letters, name);
 
 /** A command by its words: `*` is one word, `**` any number; further words are covered. */
 export function fitsWords(pattern: string, command: string): boolean {
-  const [asked, words] = [pattern, command].map((text) => text.split(/\s+/).filter(Boolean)) as [string[], string[]];
+  const [asked, words] = [pattern, command].map((text) => text.split(/\s+/).filter(Boolean)) as [
+    string[],
+    string[],
+  ];
   return fitsStars([...asked, "**"], words, (word) => word === "**", fitsText);
 }
 
-/** A host, with or without a port: `*` matches any characters, dots included; without a port it covers all ports. */
+/**
+ * A host, with or without a port: `*` matches any characters, dots included; without a port it
+ * covers all ports.
+ */
 export function fitsHost(pattern: string, host: string): boolean {
   const [asked, given] = [hostOf(pattern), hostOf(host)];
   return fitsText(asked.name, given.name) && (!asked.port || fitsText(asked.port, given.port));
@@ -48,8 +61,16 @@ function hostOf(text: string): { name: string; port: string } {
   return { name: name.replace(/\.$/, ""), port };
 }
 
-/** Greedy from star to star: when a piece does not match, the last star takes one more character. Earlier stars never need to. */
-export function fitsStars<P, I>(pattern: P[], items: I[], isStar: (one: P) => boolean, one: (part: P, item: I) => boolean): boolean {
+/**
+ * Greedy from star to star: when a piece does not match, the last star takes one more character.
+ * Earlier stars never need to.
+ */
+export function fitsStars<P, I>(
+  pattern: P[],
+  items: I[],
+  isStar: (one: P) => boolean,
+  one: (part: P, item: I) => boolean,
+): boolean {
   let [at, star, mark] = [0, -1, 0];
   for (let i = 0; i < items.length; ) {
     if (at < pattern.length && isStar(pattern[at]!)) [star, mark] = [at++, i];
@@ -61,23 +82,36 @@ export function fitsStars<P, I>(pattern: P[], items: I[], isStar: (one: P) => bo
   return at === pattern.length;
 }
 
-/** Why a rule of that kind and name could never match; undefined if it could. `exists`: a file has exactly that name. */
-export function neverMatches(kind: Kind, name: string, exists: (name: string) => boolean): string | undefined {
+/**
+ * Why a rule of that kind and name could never match; undefined if it could. `exists`: a file has
+ * exactly that name.
+ */
+export function neverMatches(
+  kind: Kind,
+  name: string,
+  exists: (name: string) => boolean,
+): string | undefined {
   if (typeof name !== "string") return "it is not a text";
   if (!name.trim()) return "it names nothing";
   if (name.includes("\0")) return "it holds a NUL byte";
   if (kind === "run") return undefined;
   if (kind === "net") return wrongHost(name);
-  if (kind === "env") return /[\s=$]/.test(name) ? "it is not a variable's name. Write its name alone, such as AWS_* or HOME" : undefined;
+  if (kind === "env")
+    return /[\s=$]/.test(name)
+      ? "it is not a variable's name. Write its name alone, such as AWS_* or HOME"
+      : undefined;
   return exists(name) ? undefined : wrongPath(name);
 }
 
 function wrongHost(name: string): string | undefined {
   const like = "Write a host alone, such as example.com, *.example.com or example.com:443";
   if (/^[a-z][\w+.-]*:\/\//i.test(name)) return `it is an address. ${like}`;
-  const [, host = "", port] = /^(\[[\da-f:.]+\]|[^:[\]]*|[\da-f:]*:[\da-f:.]*)(?::([^:]*))?$/i.exec(name) ?? [];
-  if (!host || /[^\p{L}\p{N}.*?:_[\]-]/u.test(host) || /\.\./.test(host) || host.startsWith(".")) return `it is not a host's name. ${like}`;
-  if (port !== undefined && !(/^[\d*?]+$/.test(port) && !(Number(port) > 65_535))) return `'${port}' is not a port. ${like}`;
+  const [, host = "", port] =
+    /^(\[[\da-f:.]+\]|[^:[\]]*|[\da-f:]*:[\da-f:.]*)(?::([^:]*))?$/i.exec(name) ?? [];
+  if (!host || /[^\p{L}\p{N}.*?:_[\]-]/u.test(host) || /\.\./.test(host) || host.startsWith("."))
+    return `it is not a host's name. ${like}`;
+  if (port !== undefined && !(/^[\d*?]+$/.test(port) && !(Number(port) > 65_535)))
+    return `'${port}' is not a port. ${like}`;
   return undefined;
 }
 
@@ -86,11 +120,14 @@ const MAX_PATH_CHARS = 4_096; // that systems accept
 function wrongPath(name: string): string | undefined {
   if (name !== name.trim()) return "it begins or ends with a blank. Leave that out";
   if (/^[a-z][\w+.-]*:\/\//i.test(name)) return "it is an address. Write a path";
-  if (name.replace(/\*+/g, "*").length > MAX_PATH_CHARS) return "it is too long for a path. Make it shorter";
+  if (name.replace(/\*+/g, "*").length > MAX_PATH_CHARS)
+    return "it is too long for a path. Make it shorter";
   if (/^~[^/]/.test(name)) return "homes of other users are not looked up. Write the whole path";
-  if (/^\$\{?[A-Z_]\w*\}?(\/|$)/.test(name)) return "variables are not looked up. Write the path itself";
+  if (/^\$\{?[A-Z_]\w*\}?(\/|$)/.test(name))
+    return "variables are not looked up. Write the path itself";
   if (/\[([!^][^\]]|[^\]]*\w-\w|:\w)[^\]]*\]/.test(name))
     return "it holds a class of letters, and only *, ** and ? stand for others. Use those, or write one rule for each";
-  if (/\{[^{}]*,[^{}]*\}/.test(name)) return "braces are not taken apart, and only *, ** and ? stand for others. Write one rule for each";
+  if (/\{[^{}]*,[^{}]*\}/.test(name))
+    return "braces are not taken apart, and only *, ** and ? stand for others. Write one rule for each";
   return undefined;
 }

@@ -10,13 +10,15 @@ export const textOf = (file: string): string => tryTo(() => readRegular(file).to
 export function readRegular(file: string): Buffer {
   const fd = fs.openSync(file, WITHOUT_WAITING);
   try {
-    if (!fs.fstatSync(fd).isFile()) throw Object.assign(new Error(`'${file}' is not a regular file`), { code: "EISDIR" });
+    if (!fs.fstatSync(fd).isFile())
+      throw Object.assign(new Error(`'${file}' is not a regular file`), { code: "EISDIR" });
     return fs.readFileSync(fd);
   } finally {
     fs.closeSync(fd);
   }
 }
-const WITHOUT_WAITING = fs.constants.O_RDONLY | (fs.constants.O_NONBLOCK ?? 0); // a FIFO does not block
+// a FIFO does not block
+const WITHOUT_WAITING = fs.constants.O_RDONLY | (fs.constants.O_NONBLOCK ?? 0);
 /** The nearest folder with a .git in it, from this one upwards. */
 export function repositoryTop(folder: string): string | undefined {
   if (fs.existsSync(path.join(folder, ".git"))) return folder;

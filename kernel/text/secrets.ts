@@ -1,4 +1,5 @@
-// Secrets: values that nothing shows. Texts are veiled, and requests alone fill in the placeholders.
+// Secrets: values that nothing shows. Texts are veiled, and requests alone fill in the
+// placeholders.
 import fs from "node:fs";
 import path from "node:path";
 import type * as contract from "../contract.ts";
@@ -6,7 +7,10 @@ import { sentenceOf } from "./faults.ts";
 import { textOf } from "./read-quietly.ts";
 import { partsOf, tryTo } from "./words.ts";
 
-/** The message of an error, without a stack, and without the lines that tsx puts around a syntax error. */
+/**
+ * The message of an error, without a stack, and without the lines that tsx puts around a syntax
+ * error.
+ */
 export const errorMessage = (error: unknown): string =>
   veil(sentenceOf(error))
     .split(/\n {4}at |\nRequire stack:/)[0]!
@@ -16,15 +20,22 @@ export const KEY = "[key]";
 
 const TOKEN = "zzkey_";
 const TOKENS = /zzkey_[0-9a-f]{32}/g; // as tokenFor() makes them
-const values = new Map<string, { value: string; inUrl: string }>(); // by placeholder: the value, and how it is written in a URL
+// by placeholder: the value, and how it is written in a URL
+const values = new Map<string, { value: string; inUrl: string }>();
 const tokens = new Map<string, string>(); // by value
-/** What must not be shown, in every form that it may take, and what is shown instead. `loose`: veiled in logs only. */
+/**
+ * What must not be shown, in every form that it may take, and what is shown instead. `loose`:
+ * veiled in logs only.
+ */
 const veiledForms = new Map<string, { instead: string; loose: boolean }>();
 let firm: RegExp | undefined; // built on demand
 let all: RegExp | undefined;
 let longest = 0;
 
-/** A value that nothing shows. As text it is a placeholder, valid in headers and URLs, and new in each process. */
+/**
+ * A value that nothing shows. As text it is a placeholder, valid in headers and URLs, and new in
+ * each process.
+ */
 export class Secret implements contract.Secret {
   constructor(value: string | (() => string)) {
     secretValues.set(this, value);
@@ -53,7 +64,8 @@ function valueIn(one: Secret): string {
 /** What is shown in place of a value. */
 const insteadOf = (value: unknown): string => veiledForms.get(value as string)?.instead ?? KEY;
 /** The value itself, for code that stores it. */
-export const revealSecret = (given: unknown): unknown => (given instanceof Secret ? valueIn(given) : given);
+export const revealSecret = (given: unknown): unknown =>
+  given instanceof Secret ? valueIn(given) : given;
 
 export function makeSecret(value: string, instead = KEY): Secret {
   learnSecret(value, instead, instead === KEY ? MIN_SECRET_CHARS : MIN_VARIABLE_CHARS);
@@ -68,15 +80,26 @@ function tokenFor(value: string, inUrl = encodeURIComponent(value.toWellFormed()
   return token;
 }
 
-/** Random hex from the system's file if there is one: loading Node's crypto for 16 bytes costs every answer 5 ms. */
+/**
+ * Random hex from the system's file if there is one: loading Node's crypto for 16 bytes costs every
+ * answer 5 ms.
+ */
 export function unguessable(bytes = Buffer.alloc(16)): string {
   const file = tryTo(() => fs.openSync("/dev/urandom", "r"));
-  const count = file === undefined ? 0 : tryTo(() => fs.readSync(file, bytes, 0, bytes.length, null));
+  const count =
+    file === undefined ? 0 : tryTo(() => fs.readSync(file, bytes, 0, bytes.length, null));
   if (file !== undefined) fs.closeSync(file);
-  return (count === bytes.length ? bytes : process.getBuiltinModule("node:crypto").randomBytes(bytes.length)).toString("hex");
+  return (
+    count === bytes.length
+      ? bytes
+      : process.getBuiltinModule("node:crypto").randomBytes(bytes.length)
+  ).toString("hex");
 }
 
-/** Replaces placeholders by values, and adds these to `used`. For kernel/conversation/http-transport.ts only. */
+/**
+ * Replaces placeholders by values, and adds these to `used`. For
+ * kernel/conversation/http-transport.ts only.
+ */
 export function fillPlaceholders(text: string, where: "header" | "url", used: Set<string>): string {
   if (!text.includes(TOKEN)) return text;
   return text.replace(TOKENS, (token) => {
@@ -99,24 +122,34 @@ const DUMMY = new RegExp(
     "|not-?(needed|required|used)|unused|development|production)$",
   "i",
 );
-/** Words, and addresses without a password or query, which any file may contain. A long word may be a key. */
+/**
+ * Words, and addresses without a password or query, which any file may contain. A long word may be
+ * a key.
+ */
 const PLAIN = /^[A-Za-z]{1,19}$|^https?:\/\/[^@?#\s]+$/;
 
 /** From now on the text is veiled everywhere, also as JSON, in URLs, and in base64. */
 export function learnSecret(given: string, instead = KEY, least = MIN_SECRET_CHARS): void {
   const value = given.trim();
   if (value.length < 4 || DUMMY.test(value) || value === KEY) return;
-  if (/^(~|\.{1,2})[\\/]/.test(value) || (path.isAbsolute(value) && fs.existsSync(value))) return; // a path is not a secret
+  // a path is not a secret
+  if (/^(~|\.{1,2})[\\/]/.test(value) || (path.isAbsolute(value) && fs.existsSync(value))) return;
   const loose = value.length < least || PLAIN.test(value);
   if (loose && value.length < MIN_VARIABLE_CHARS) return;
   add(value, instead, loose);
   const lines = value.split(/\r?\n/).map((line) => line.trim());
-  if (lines.length > 1) for (const line of lines) if (line.length >= MIN_LINE_CHARS) add(line, instead, loose);
+  if (lines.length > 1)
+    for (const line of lines) if (line.length >= MIN_LINE_CHARS) add(line, instead, loose);
 }
 
 function add(value: string, instead: string, loose: boolean): void {
   const base64 = Buffer.from(value).toString("base64").replace(/=+$/, "");
-  const forms = [value, JSON.stringify(value).slice(1, -1), encodeURIComponent(value.toWellFormed()), base64].flatMap(partsOf);
+  const forms = [
+    value,
+    JSON.stringify(value).slice(1, -1),
+    encodeURIComponent(value.toWellFormed()),
+    base64,
+  ].flatMap(partsOf);
   if (loose ? veiledForms.has(forms[0]!) : veiledForms.get(forms[0]!)?.loose === false) return;
   for (const form of forms) veiledForms.set(form, { instead, loose });
   longest = Math.max(longest, ...forms.map((form) => form.length));
@@ -125,19 +158,30 @@ function add(value: string, instead: string, loose: boolean): void {
 
 /** A pattern of all known secrets, longest first, since one may begin with another. */
 function patternOf(withLoose: boolean): RegExp {
-  const forms = [...veiledForms].flatMap(([form, { loose }]) => (withLoose || !loose ? [form] : []));
+  const forms = [...veiledForms].flatMap(([form, { loose }]) =>
+    withLoose || !loose ? [form] : [],
+  );
   const literal = (text: string) => text.replace(/[\\^$.*+?()[\]{}|/-]/g, "\\$&");
-  return new RegExp([TOKENS.source, ...forms.sort((a, b) => b.length - a.length).map(literal)].join("|"), "g");
+  return new RegExp(
+    [TOKENS.source, ...forms.sort((a, b) => b.length - a.length).map(literal)].join("|"),
+    "g",
+  );
 }
 
-/** Replaces known secrets in a text. With `instead`, which then replaces each, short and plain values go as well. */
+/**
+ * Replaces known secrets in a text. With `instead`, which then replaces each, short and plain
+ * values go as well.
+ */
 export function veil(text: string, instead?: string): string {
   if (!veiledForms.size && !values.size) return text;
   const pattern = instead === undefined ? (firm ??= patternOf(false)) : (all ??= patternOf(true));
   return text.replace(pattern, (found) => instead ?? insteadOf(values.get(found)?.value ?? found));
 }
 
-/** For text that arrives in pieces: whether a secret has occurred so far. Searching the whole text each time would be quadratic. */
+/**
+ * For text that arrives in pieces: whether a secret has occurred so far. Searching the whole text
+ * each time would be quadratic.
+ */
 export function secretFinder(): (piece: string) => boolean {
   let [end, found] = ["", false];
   return (piece) => {
@@ -154,11 +198,15 @@ export function isVeiled(text: string): boolean {
 /** Veils every text in plain data; returns the same object if there is nothing to veil. */
 export function veilData<T>(data: T, depth = 0): T {
   if (typeof data === "string") return (isVeiled(data) ? veil(data) : data) as T;
-  if (!data || typeof data !== "object" || depth > 100 || (!veiledForms.size && !values.size)) return data;
+  if (!data || typeof data !== "object" || depth > 100 || (!veiledForms.size && !values.size))
+    return data;
   if (!Array.isArray(data) && Object.getPrototypeOf(data) !== Object.prototype) return data;
   const names = Object.keys(data);
-  const entries = names.map((name) => [veil(name), veilData((data as any)[name], depth + 1)] as const);
-  if (entries.every(([key, one], i) => key === names[i] && Object.is((data as any)[key], one))) return data;
+  const entries = names.map(
+    (name) => [veil(name), veilData((data as any)[name], depth + 1)] as const,
+  );
+  if (entries.every(([key, one], i) => key === names[i] && Object.is((data as any)[key], one)))
+    return data;
   return (Array.isArray(data) ? entries.map(([, one]) => one) : Object.fromEntries(entries)) as T;
 }
 
@@ -166,7 +214,11 @@ export function veilData<T>(data: T, depth = 0): T {
 export function veiledJson(data: unknown, space?: number): string {
   const text = JSON.stringify(data, null, space);
   if (text === undefined || !isVeiled(text)) return text;
-  const shown = JSON.stringify(data, (_, one) => (typeof one === "string" ? veil(one) : one), space);
+  const shown = JSON.stringify(
+    data,
+    (_, one) => (typeof one === "string" ? veil(one) : one),
+    space,
+  );
   return isVeiled(shown) ? veil(shown) : shown; // a secret in a key, or across several values
 }
 
@@ -176,23 +228,30 @@ const NAME =
   /(^|[_.\-\s])(key|token|pat|pass|auth|sig|signature|cookie|credentials?)$|api[_-]?key|secret|passw|passphrase|authorization|_pwd$/i;
 const CAMEL = /[a-z](Key|Token|Pat)$/;
 
-export const namesSecret = (name: string): boolean => NAME.test(name) || CAMEL.test(name); // whether something with this name is a secret
+// whether something with this name is a secret
+export const namesSecret = (name: string): boolean => NAME.test(name) || CAMEL.test(name);
 
 /** What keys of well-known services look like. */
-const LOOKS = /^(sk|rk|pk)[-_][\w-]{12,}$|^(gh[pousr]_|github_pat_|glpat-|xox[a-z]-|npm_|hf_|gsk_|AIza|AKIA)[\w-]{10,}$|^eyJ[\w-]+\.[\w-]+/;
+const LOOKS =
+  /^(sk|rk|pk)[-_][\w-]{12,}$|^(gh[pousr]_|github_pat_|glpat-|xox[a-z]-|npm_|hf_|gsk_|AIza|AKIA)[\w-]{10,}$|^eyJ[\w-]+\.[\w-]+/;
 
-/** Learns all texts in plain data that are secrets by their key or by their look, and those in addresses. */
+/**
+ * Learns all texts in plain data that are secrets by their key or by their look, and those in
+ * addresses.
+ */
 export function learnData(data: unknown, name = "", depth = 0): void {
   if (typeof data === "string") {
     if (namesSecret(name) || LOOKS.test(data)) learnSecret(data);
     else sealAny(data);
   } else if (data && typeof data === "object" && depth < 20)
-    for (const [key, one] of Object.entries(data)) learnData(one, Array.isArray(data) ? name : key, depth + 1);
+    for (const [key, one] of Object.entries(data))
+      learnData(one, Array.isArray(data) ? name : key, depth + 1);
 }
 
 /** Settings that can be shown: secrets, by their names, are replaced by Secret objects. */
 export function sealed(name: string, value: unknown): unknown {
-  if (typeof value === "string" && value) return namesSecret(name) ? makeSecret(value) : sealAny(value);
+  if (typeof value === "string" && value)
+    return namesSecret(name) ? makeSecret(value) : sealAny(value);
   if (!value || typeof value !== "object" || value instanceof Secret) return value;
   if (Array.isArray(value)) return value.map((one) => sealed(name, one));
   return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, sealed(key, one)]));
@@ -205,27 +264,41 @@ export function learnEnvironment(env: NodeJS.ProcessEnv): void {
 
 /** Learns what the home keeps: keys of providers, and variables for commands. */
 export function learnHome(home: string): void {
-  const read = (name: string) => Object.entries(Object(tryTo(() => JSON.parse(textOf(path.join(home, name))))) as Record<string, unknown>);
+  const read = (name: string) =>
+    Object.entries(
+      Object(tryTo(() => JSON.parse(textOf(path.join(home, name))))) as Record<string, unknown>,
+    );
   for (const [, key] of read("keys.json")) if (typeof key === "string") learnSecret(key);
-  for (const [name, value] of read("env.json")) if (typeof value === "string") learnSecret(value, `[value of ${name}]`, MIN_VARIABLE_CHARS);
+  for (const [name, value] of read("env.json"))
+    if (typeof value === "string") learnSecret(value, `[value of ${name}]`, MIN_VARIABLE_CHARS);
 }
 // In addresses
 
-const ASKS = "key|api-?key|token|sig|signature|secret|password|passwd|pwd|auth|access-?token|credentials?";
-const QUERY = new RegExp(String.raw`([?&#;](?!next|page|continuation)(?:[\w.-]*[_.-])?(?:${ASKS})=)([^&#;\s]+)`, "gi");
+const ASKS =
+  "key|api-?key|token|sig|signature|secret|password|passwd|pwd|auth|access-?token|credentials?";
+const QUERY = new RegExp(
+  String.raw`([?&#;](?!next|page|continuation)(?:[\w.-]*[_.-])?(?:${ASKS})=)([^&#;\s]+)`,
+  "gi",
+);
 const USER = /^(\s*[a-z][a-z0-9+.-]*:\/\/)([^/?#\s]*)@(?=[^\s@])/i;
 const USER_ALONE = /^(\s*)([^/?#\s@:]*:[^/?#\s]*)@(?=[^\s@])/; // an address without a scheme
-const BROKEN = /^(\s*[a-z][a-z0-9+.-]*:\/\/)(.*)@/is; // a password with characters that no address may have: all up to the last @
-const NO_PASSWORD = /^(x|x-oauth-basic|oauth2?)?$/i; // in place of a password, if the user's name is the secret
+// a password with characters that no address may have: all up to the last @
+const BROKEN = /^(\s*[a-z][a-z0-9+.-]*:\/\/)(.*)@/is;
+// in place of a password, if the user's name is the secret
+const NO_PASSWORD = /^(x|x-oauth-basic|oauth2?)?$/i;
 
 /** The address with placeholders for its user and password, and for keys in its query. */
 export function sealUrl(url: string): string {
   if (!/[@=]/.test(url)) return url;
-  return sealText(url, USER.exec(url) ?? USER_ALONE.exec(url) ?? (!URL.canParse(url) ? BROKEN.exec(url) : null));
+  return sealText(
+    url,
+    USER.exec(url) ?? USER_ALONE.exec(url) ?? (!URL.canParse(url) ? BROKEN.exec(url) : null),
+  );
 }
 
 /** The same for a text of any kind. */
-const sealAny = (text: string): string => (/[@=]/.test(text) ? sealText(text, USER.exec(text)) : text);
+const sealAny = (text: string): string =>
+  /[@=]/.test(text) ? sealText(text, USER.exec(text)) : text;
 
 function sealText(text: string, found: RegExpExecArray | null): string {
   const [start = "", before = "", who = ""] = found ?? [];
@@ -233,7 +306,8 @@ function sealText(text: string, found: RegExpExecArray | null): string {
   if (!start) return rest;
   const [, user = "", colon = "", password = ""] = /^([^:]*)(:?)(.*)$/s.exec(who)!;
   const isToken = NO_PASSWORD.test(password);
-  if (user && !isToken && !password.includes(TOKEN)) learnSecret(`${decoded(user)}:${decoded(password)}`); // for basic authorization
+  if (user && !isToken && !password.includes(TOKEN))
+    learnSecret(`${decoded(user)}:${decoded(password)}`); // for basic authorization
   const shown = isToken ? seal(user, LOOKS.test(user) || /^(?=.*\d).{16,}$/.test(user)) : user;
   return `${before}${shown}${colon}${isToken ? password : seal(password)}@${rest}`;
 }

@@ -6,30 +6,52 @@ const UNSAFE = new RegExp(String.raw`[\x00-\x08\x0b-\x1f\x7f-\x9f${UNSEEN}]`, "g
 /** Text that a terminal shows and never obeys: control bytes become visible. */
 export function clean(text: string): string {
   if (!/[^\n\x20-\x7e]/.test(text)) return text; // ten times as fast for most texts
-  return text.replace(/\r\n/g, "\n").replace(UNSAFE, (char) => (char < " " ? String.fromCharCode(0x2400 + char.charCodeAt(0)) : "\ufffd"));
+  return text
+    .replace(/\r\n/g, "\n")
+    .replace(UNSAFE, (char) =>
+      char < " " ? String.fromCharCode(0x2400 + char.charCodeAt(0)) : "\ufffd",
+    );
 }
-/** A name, or a sentence with names, as one line in which every character shows: no name forges another line. */
+/**
+ * A name, or a sentence with names, as one line in which every character shows: no name forges
+ * another line.
+ */
 export const visible = (text: string): string => clean(text).replaceAll("\n", "␊");
 
-/** Two versions of a file, as `clean` shows them, but no line looks like another that differs from it. */
+/**
+ * Two versions of a file, as `clean` shows them, but no line looks like another that differs from
+ * it.
+ */
 export function cleanVersions(versions: Buffer[]): string[] {
   const texts = versions.map((bytes) => bytes.toString("latin1"));
   const isDos = texts.every((text) => !/(?<!\r)\n/.test(text)); // its line ends are no news
   const shown = (char: string, kind: string) =>
-    char < " " ? clean(char) : `⟨${kind}${char.codePointAt(0)!.toString(16).toUpperCase().padStart(2, "0")}⟩`;
+    char < " "
+      ? clean(char)
+      : `⟨${kind}${char.codePointAt(0)!.toString(16).toUpperCase().padStart(2, "0")}⟩`;
   const line = (bytes: string) => {
     if (!/[^\t\x20-\x7e]/.test(bytes)) return bytes;
     const text = Buffer.from(bytes, "latin1").toString();
     const isUtf8 = Buffer.from(text).toString("latin1") === bytes;
-    return isUtf8 ? text.replace(ALIKE, (char) => shown(char, "U+")) : bytes.replace(/[^\t\x20-\x7e]/g, (byte) => shown(byte, ""));
+    return isUtf8
+      ? text.replace(ALIKE, (char) => shown(char, "U+"))
+      : bytes.replace(/[^\t\x20-\x7e]/g, (byte) => shown(byte, ""));
   };
-  return texts.map((text) => (isDos ? text.replaceAll("\r\n", "\n") : text).split("\n").map(line).join("\n"));
+  return texts.map((text) =>
+    (isDos ? text.replaceAll("\r\n", "\n") : text).split("\n").map(line).join("\n"),
+  );
 }
-const ALIKE = new RegExp(`${UNSAFE.source}|[\u2400-\u241f\ufffd⟨]`, "gu"); // and what stands for others
+// and what stands for others
+const ALIKE = new RegExp(`${UNSAFE.source}|[\u2400-\u241f\ufffd⟨]`, "gu");
 
-/** The same for rendered text, whose colours and links stay. The model's own text was cleaned before. */
+/**
+ * The same for rendered text, whose colours and links stay. The model's own text was cleaned
+ * before.
+ */
 export function cleanRendered(text: string): string {
-  return text.replace(/\r\n/g, "\n").replace(PAINT_OR_UNSAFE, (found) => (/^\x1b./.test(found) ? found : clean(found)));
+  return text
+    .replace(/\r\n/g, "\n")
+    .replace(PAINT_OR_UNSAFE, (found) => (/^\x1b./.test(found) ? found : clean(found)));
 }
 const PAINT = "\\x1b\\[[\\d;]*m|\\x1b\\]8;;[!-~]*\\x1b\\\\";
 const PAINT_OR_UNSAFE = new RegExp(`${PAINT}|${UNSAFE.source}`, "gu");

@@ -12,11 +12,13 @@ export const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
 /** `1 file`, `2 files`; `2 matches` with the plural given. */
-export const plural = (count: number, noun: string, nouns = `${noun}s`): string => `${count} ${count === 1 ? noun : nouns}`;
+export const plural = (count: number, noun: string, nouns = `${noun}s`): string =>
+  `${count} ${count === 1 ? noun : nouns}`;
 
 /** The first of these names, and how many more there are. */
 export const someOf = <T>(max: number, all: T[], nameOf = (one: T) => `${one}`): string =>
-  all.slice(0, max).map(nameOf).join(", ") + (all.length > max ? ` and ${all.length - max} more` : "");
+  all.slice(0, max).map(nameOf).join(", ") +
+  (all.length > max ? ` and ${all.length - max} more` : "");
 
 export const CHARS_PER_TOKEN = 4; // roughly
 
@@ -28,9 +30,13 @@ export function shorten(text: string, maxChars: number): string {
   return `${text.slice(0, head)}\n[… ${left} characters left out …]\n${text.slice(text.length - tail)}`.toWellFormed();
 }
 
-/** What the person wrote: without the files and the piped text that stand before it. Without anything else, what the first of those is. */
+/**
+ * What the person wrote: without the files and the piped text that stand before it. Without
+ * anything else, what the first of those is.
+ */
 export const wordsOf = (text: string): string =>
-  text.replace(/^(?:--- (.*) ---\n[\s\S]*?\n--- END \1 ---\s*)+/, "") || (/(?<=^--- ).*(?= ---$)/m.exec(text)?.[0] ?? "");
+  text.replace(/^(?:--- (.*) ---\n[\s\S]*?\n--- END \1 ---\s*)+/, "") ||
+  (/(?<=^--- ).*(?= ---$)/m.exec(text)?.[0] ?? "");
 
 /** What the function returns, or undefined if it throws. */
 export function tryTo<T>(act: () => T): T | undefined {
@@ -43,13 +49,19 @@ export function tryTo<T>(act: () => T): T | undefined {
 
 /** An object whose fields are computed on first access. */
 export function lazily<T extends object>(fields: { [K in keyof T]: () => T[K] }): T {
-  const made = Object.entries(fields).map(([name, get]) => [name, { get: get as () => unknown, enumerable: true }]);
+  const made = Object.entries(fields).map(([name, get]) => [
+    name,
+    { get: get as () => unknown, enumerable: true },
+  ]);
   return Object.defineProperties({}, Object.fromEntries(made)) as T;
 }
 
 export const jsonOrText = (text: string): unknown => (tryTo(() => [JSON.parse(text)]) ?? [text])[0];
 
-/** Equal parts that a pattern can hold, which finds some of them in a text that is cut. V8 takes about 30,000 characters in a row. */
+/**
+ * Equal parts that a pattern can hold, which finds some of them in a text that is cut. V8 takes
+ * about 30,000 characters in a row.
+ */
 export function partsOf(text: string): string[] {
   const size = Math.ceil(text.length / Math.ceil(text.length / 1_000));
   return text.match(new RegExp(`[^]{1,${size}}`, "g"))!;
@@ -59,6 +71,7 @@ export function partsOf(text: string): string[] {
 export function sumUsage(all: readonly (Usage | undefined)[]): Usage {
   const sum: Usage = { input: 0, output: 0 };
   for (const one of all)
-    for (const kind of ["input", "output", "cached", "written"] as const) if (one?.[kind]) sum[kind] = (sum[kind] ?? 0) + one[kind];
+    for (const kind of ["input", "output", "cached", "written"] as const)
+      if (one?.[kind]) sum[kind] = (sum[kind] ?? 0) + one[kind];
   return sum;
 }

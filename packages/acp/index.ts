@@ -1,4 +1,5 @@
-// --acp: an editor drives zz by the Agent Client Protocol. One process talks to the editor and starts another for each
+// --acp: an editor drives zz by the Agent Client Protocol. One process talks to the editor and
+// starts another for each
 // conversation, which has its own folder, settings and plugins and does not wait for the others.
 import type { Zz } from "zz";
 import { usage } from "zz/text";
@@ -19,8 +20,14 @@ export default (zz: Zz) => {
     description: "one conversation of --acp, which starts it",
     set() {
       if (!process.send)
-        throw usage("Cannot hold a conversation without an editor: use --acp, which starts each of them.");
-      zz.dialog({ name: "acp", unseen: true, talk: async (host) => (await import("./session.ts")).talk(zz, host) });
+        throw usage(
+          "Cannot hold a conversation without an editor: use --acp, which starts each of them.",
+        );
+      zz.dialog({
+        name: "acp",
+        unseen: true,
+        talk: async (host) => (await import("./session.ts")).talk(zz, host),
+      });
     },
   });
 };

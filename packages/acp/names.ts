@@ -1,4 +1,5 @@
-// Maps the editor's names of sessions to zz's, in a file of the home: the editor gets a name before zz has one.
+// Maps the editor's names of sessions to zz's, in a file of the home: the editor gets a name before
+// zz has one.
 import type { Ctx } from "zz";
 
 const FILE = "acp.json";
@@ -25,7 +26,9 @@ export function keepName(ctx: Ctx, editorName: string, name: string): void {
 function parsed(text: string): Names {
   try {
     const names = JSON.parse(text);
-    return Object.fromEntries(Object.entries(names).filter(([, name]) => typeof name === "string")) as Names;
+    return Object.fromEntries(
+      Object.entries(names).filter(([, name]) => typeof name === "string"),
+    ) as Names;
   } catch {
     return {};
   }

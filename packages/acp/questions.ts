@@ -21,27 +21,40 @@ export function askThrough(talk: Talk): Person {
   };
 }
 
-/** Asks for a key, and shows what would change. If the person closes the question, the answer is no. */
+/**
+ * Asks for a key, and shows what would change. If the person closes the question, the answer is no.
+ */
 async function choose(talk: Talk, question: string, keys: string): Promise<string> {
   const state = running.getStore();
   const said = withoutFrame(question);
   const { changes = [], preview = "" } = state ?? {};
-  // The editor draws the differences itself; whatever else the question says stays, so that it shows what the prompt would.
-  const text = preview && said.includes(preview) ? said.replace(preview, () => aboutOf(state!)) : said;
+  // The editor draws the differences itself; whatever else the question says stays, so that it
+  // shows what the prompt would.
+  const text =
+    preview && said.includes(preview) ? said.replace(preview, () => aboutOf(state!)) : said;
   const content: acp.ToolCallContent[] = [
     { type: "content", content: { type: "text", text } },
     ...changes.map((change) => diffOf(talk.ctx, change)),
   ];
-  const options = OPTIONS.filter(({ key }) => keys.includes(key)).map(({ key: _, ...option }) => option);
+  const options = OPTIONS.filter(({ key }) => keys.includes(key)).map(
+    ({ key: _, ...option }) => option,
+  );
   const picked = await request(talk, {
-    toolCall: { toolCallId: state?.id ?? `question ${++asked}`, title: oneLine(said.split("\n")[0]!), content },
+    toolCall: {
+      toolCallId: state?.id ?? `question ${++asked}`,
+      title: oneLine(said.split("\n")[0]!),
+      content,
+    },
     options,
   });
   return picked ?? (keys.includes("n") ? "n" : "");
 }
 let asked = 0;
 
-/** What differences do not show: the command, and of each file whether it is new or goes, is a link, can be run … */
+/**
+ * What differences do not show: the command, and of each file whether it is new or goes, is a link,
+ * can be run …
+ */
 const aboutOf = ({ about, changes }: Running): string =>
   [
     about,
@@ -66,7 +79,11 @@ async function request(
   try {
     const options = { cancellationSignal: talk.turn.signal, stopWaitingOnCancel: true };
     const method = acp.methods.client.session.requestPermission;
-    const { outcome } = await talk.editor.request<acp.RequestPermissionResponse>(method, params, options);
+    const { outcome } = await talk.editor.request<acp.RequestPermissionResponse>(
+      method,
+      params,
+      options,
+    );
     return outcome.outcome === "selected" ? outcome.optionId : undefined;
   } catch {
     return undefined; // the editor is gone, or cancelled the turn
@@ -83,25 +100,36 @@ async function askForText({ editor, id, can, turn }: Talk, question: string): Pr
         mode: "form",
         sessionId: id,
         message: withoutFrame(question),
-        requestedSchema: { type: "object", properties: { answer: { type: "string", title: "Answer" } } },
+        requestedSchema: {
+          type: "object",
+          properties: { answer: { type: "string", title: "Answer" } },
+        },
       } as acp.CreateElicitationRequest,
       { cancellationSignal: turn.signal, stopWaitingOnCancel: true },
     );
-    const { answer: words } = Object((answer as { content?: object }).content) as { answer?: unknown };
+    const { answer: words } = Object((answer as { content?: object }).content) as {
+      answer?: unknown;
+    };
     return typeof words === "string" ? words : "";
   } catch {
     return "";
   }
 }
 
-async function pick(talk: Talk, question: string, choices: readonly (string | Choice)[]): Promise<string | undefined> {
+async function pick(
+  talk: Talk,
+  question: string,
+  choices: readonly (string | Choice)[],
+): Promise<string | undefined> {
   const named = choices.map((choice) => (typeof choice === "string" ? { name: choice } : choice));
   const options = named.map(({ name, description }, i) => ({
     optionId: String(i),
     name: description ? `${name}: ${description}` : name,
     kind: "allow_once" as const,
   }));
-  const content: acp.ToolCallContent[] = [{ type: "content", content: { type: "text", text: question } }];
+  const content: acp.ToolCallContent[] = [
+    { type: "content", content: { type: "text", text: question } },
+  ];
   const none = { optionId: "none", name: "None of them", kind: "reject_once" as const };
   const picked = await request(talk, {
     toolCall: { toolCallId: `question ${++asked}`, title: oneLine(question), content },

@@ -17,7 +17,8 @@ interface Message {
 interface Session {
   process: ChildProcess;
   number: number;
-  waiting: Map<Message["id"], (answer: Message) => void>; // handlers of its answers, by the request's id
+  // handlers of its answers, by the request's id
+  waiting: Map<Message["id"], (answer: Message) => void>;
 }
 interface Relay {
   zz: Zz;
@@ -28,8 +29,16 @@ interface Relay {
   begun: number;
 }
 
-const OF_A_SESSION = /^session\/(prompt|cancel|set_mode|set_config_option)$/; // what its process does
-const CODES = { parse: -32700, request: -32600, method: -32601, params: -32602, internal: -32603, missing: -32002 };
+// what its process does
+const OF_A_SESSION = /^session\/(prompt|cancel|set_mode|set_config_option)$/;
+const CODES = {
+  parse: -32700,
+  request: -32600,
+  method: -32601,
+  params: -32602,
+  internal: -32603,
+  missing: -32002,
+};
 const VERSION = 1;
 const MAX_MESSAGE_CHARS = 64 << 20;
 const MAX_SESSIONS = 100; // each has a process
@@ -67,7 +76,8 @@ async function obey(state: Relay, line: string): Promise<void> {
   let message: Message;
   try {
     message = JSON.parse(line);
-    if (typeof message !== "object" || !message || Array.isArray(message)) throw new Error("it is not a message");
+    if (typeof message !== "object" || !message || Array.isArray(message))
+      throw new Error("it is not a message");
   } catch {
     return send(state, {
       id: null,
@@ -92,16 +102,19 @@ async function obey(state: Relay, line: string): Promise<void> {
   }
 }
 
-const refusal = (code: number, message: string): Error => Object.assign(new Error(message), { code });
+const refusal = (code: number, message: string): Error =>
+  Object.assign(new Error(message), { code });
 
 /** The result; undefined if the session's own process answers. */
 async function handle(state: Relay, message: Message): Promise<unknown> {
   const { method = "", params = {} } = message;
   if (method === "initialize") return initialize(state, message);
-  if (!state.hello.method) throw refusal(CODES.request, `Cannot do '${method}' before 'initialize'.`);
+  if (!state.hello.method)
+    throw refusal(CODES.request, `Cannot do '${method}' before 'initialize'.`);
   if (method === "authenticate") return {};
   if (method === "session/new") return begin(state, message);
-  if (method === "session/load" || method === "session/resume") return begin(state, message, sessionIdIn(params));
+  if (method === "session/load" || method === "session/resume")
+    return begin(state, message, sessionIdIn(params));
   if (method === "session/list") return list(state, params);
   if (method === "session/delete") return remove(state, sessionIdIn(params));
   if (method === "session/close") return close(state, sessionIdIn(params));
@@ -109,7 +122,8 @@ async function handle(state: Relay, message: Message): Promise<unknown> {
     for (const one of state.sessions.values()) one.process.send(message);
     return undefined;
   }
-  if (!OF_A_SESSION.test(method)) throw refusal(CODES.method, `Cannot do '${method}': zz has no such method.`);
+  if (!OF_A_SESSION.test(method))
+    throw refusal(CODES.method, `Cannot do '${method}': zz has no such method.`);
   const session = state.sessions.get(sessionIdIn(params));
   if (!session)
     throw refusal(
@@ -140,16 +154,28 @@ function initialize(state: Relay, message: Message): object {
   };
 }
 
-/** Starts a process for one session, and sends it the editor's `initialize` first, then the editor's request. */
+/**
+ * Starts a process for one session, and sends it the editor's `initialize` first, then the editor's
+ * request.
+ */
 async function begin(state: Relay, message: Message, id?: string): Promise<undefined> {
   const { params = {} } = message;
   if (typeof params.cwd !== "string" || !path.isAbsolute(params.cwd))
-    throw refusal(CODES.params, `Cannot begin a session in '${params.cwd}': 'cwd' has to be an absolute path.`);
+    throw refusal(
+      CODES.params,
+      `Cannot begin a session in '${params.cwd}': 'cwd' has to be an absolute path.`,
+    );
   if (!tryTo(() => fs.statSync(params.cwd))?.isDirectory())
-    throw refusal(CODES.params, `Cannot begin a session in '${params.cwd}': no such folder. Check 'cwd'.`);
+    throw refusal(
+      CODES.params,
+      `Cannot begin a session in '${params.cwd}': no such folder. Check 'cwd'.`,
+    );
   if (id && state.sessions.has(id)) await close(state, id);
   if (state.live.size >= MAX_SESSIONS)
-    throw refusal(CODES.request, `Cannot begin a session: ${MAX_SESSIONS} are open. Close one with session/close.`);
+    throw refusal(
+      CODES.request,
+      `Cannot begin a session: ${MAX_SESSIONS} are open. Close one with session/close.`,
+    );
   const flags = process.argv.slice(2).filter((flag) => flag !== "--acp");
   const args = [process.argv[1]!, ...flags, "--acp-session", "--no-stdin", "--cwd", params.cwd];
   const child = state.zz.programs.start(
@@ -179,7 +205,10 @@ function pass(state: Relay, session: Session, message: Message): void {
   session.process.send(message, () => {});
 }
 
-/** Handles a message of a session's process. Its requests get the session's number, so that answers find it. */
+/**
+ * Handles a message of a session's process. Its requests get the session's number, so that answers
+ * find it.
+ */
 function receive(state: Relay, session: Session, message: Message): void {
   if (message.method === undefined) {
     const onReply = session.waiting.get(message.id);
@@ -193,8 +222,10 @@ function receive(state: Relay, session: Session, message: Message): void {
 function answer(state: Relay, message: Message): void {
   const [, number, id] = /^(\d+) (.*)$/s.exec(String(message.id)) ?? [];
   const session = [...state.live].find((candidate) => candidate.number === Number(number));
-  const ownId: unknown = tryTo(() => JSON.parse(id ?? "")); // an editor may answer what nobody asked
-  if (session && ownId !== undefined) session.process.send({ ...message, id: ownId } as Message, () => {});
+  // an editor may answer what nobody asked
+  const ownId: unknown = tryTo(() => JSON.parse(id ?? ""));
+  if (session && ownId !== undefined)
+    session.process.send({ ...message, id: ownId } as Message, () => {});
 }
 
 /** Answers the editor's open requests to a session whose process ended. */

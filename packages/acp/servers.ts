@@ -4,7 +4,10 @@ import type { Ctx } from "zz";
 
 const MAX_NAME = 28;
 
-/** Describes each server as settings do. The plugin for MCP starts them, and keeps them until this process ends. */
+/**
+ * Describes each server as settings do. The plugin for MCP starts them, and keeps them until this
+ * process ends.
+ */
 export async function lendServers(given: readonly McpServer[], ctx: Ctx): Promise<void> {
   if (!given.length) return;
   const servers: Record<string, object> = {};
@@ -17,7 +20,10 @@ export async function lendServers(given: readonly McpServer[], ctx: Ctx): Promis
   }
   const mcpServers = ctx.service("mcpServers");
   if (mcpServers) await mcpServers.add(servers, ctx);
-  else ctx.note("The editor's MCP servers are left out: the plugin 'mcp' is off. /plugins enable mcp turns it on.");
+  else
+    ctx.note(
+      "The editor's MCP servers are left out: the plugin 'mcp' is off. /plugins enable mcp turns it on.",
+    );
 }
 
 const configOf = (server: McpServer): object =>

@@ -1,4 +1,5 @@
-// One conversation with an editor: the editor's prompts become turns of zz; what zz does becomes updates, questions and
+// One conversation with an editor: the editor's prompts become turns of zz; what zz does becomes
+// updates, questions and
 // diffs of the protocol.
 import { randomUUID } from "node:crypto";
 import fs from "node:fs";
@@ -39,9 +40,24 @@ const RULES = {
 export async function talk(zz: Zz, host: DialogHost): Promise<number> {
   let live: Talk | undefined;
   let can: acp.ClientCapabilities = {};
-  const opened = async (editor: AgentContext, id: string, servers: acp.McpServer[] = []): Promise<Talk> => {
+  const opened = async (
+    editor: AgentContext,
+    id: string,
+    servers: acp.McpServer[] = [],
+  ): Promise<Talk> => {
     const ctx = await host.open();
-    live = { zz, host, ctx, id, editor, can, mode: "ask", turn: new AbortController(), finish: "stop", busy: false };
+    live = {
+      zz,
+      host,
+      ctx,
+      id,
+      editor,
+      can,
+      mode: "ask",
+      turn: new AbortController(),
+      finish: "stop",
+      busy: false,
+    };
     watch(live);
     host.meet(askThrough(live));
     await lendServers(servers, ctx);
@@ -109,18 +125,28 @@ function streamOfParent(): acp.Stream {
 async function begun(talk: Talk) {
   const { ctx, mode } = talk;
   setTimeout(async () => {
-    await tell(talk, { sessionUpdate: "available_commands_update", availableCommands: commandsOf(ctx) });
-    await tell(talk, { sessionUpdate: "config_option_update", configOptions: await optionsOf(ctx) });
+    await tell(talk, {
+      sessionUpdate: "available_commands_update",
+      availableCommands: commandsOf(ctx),
+    });
+    await tell(talk, {
+      sessionUpdate: "config_option_update",
+      configOptions: await optionsOf(ctx),
+    });
   });
   return {
-    modes: { currentModeId: mode, availableModes: Object.entries(MODES).map(([id, about]) => ({ id, ...about })) },
+    modes: {
+      currentModeId: mode,
+      availableModes: Object.entries(MODES).map(([id, about]) => ({ id, ...about })),
+    },
     configOptions: optionsWith(ctx, []),
   };
 }
 
 function setMode(talk: Talk, mode: string): Record<string, never> {
   const { permissions } = talk.ctx;
-  if (!Object.hasOwn(RULES, mode)) throw acp.RequestError.invalidParams(undefined, `there is no mode '${mode}'`);
+  if (!Object.hasOwn(RULES, mode))
+    throw acp.RequestError.invalidParams(undefined, `there is no mode '${mode}'`);
   for (const rule of RULES[talk.mode as keyof typeof RULES]) permissions.drop(rule);
   for (const rule of RULES[mode as keyof typeof RULES]) permissions.add(rule);
   talk.mode = mode;
@@ -134,8 +160,17 @@ function cancel(talk?: Talk): void {
 
 async function prompt(talk: Talk, blocks: ContentBlock[]): Promise<StopReason> {
   const { host, ctx } = talk;
-  if (talk.busy) throw acp.RequestError.invalidRequest(undefined, "a turn is under way; cancel it, or wait for it");
-  Object.assign(talk, { busy: true, failed: undefined, finish: "stop", turn: new AbortController() });
+  if (talk.busy)
+    throw acp.RequestError.invalidRequest(
+      undefined,
+      "a turn is under way; cancel it, or wait for it",
+    );
+  Object.assign(talk, {
+    busy: true,
+    failed: undefined,
+    finish: "stop",
+    turn: new AbortController(),
+  });
   try {
     const words = blocks.flatMap((block) => wordsOf(ctx, block)).join("\n\n");
     await host.obey(words);
@@ -152,7 +187,9 @@ async function prompt(talk: Talk, blocks: ContentBlock[]): Promise<StopReason> {
   return stopReasonOf(failed ? "filter" : talk.finish);
 }
 
-/** The text of one part of a prompt. Files and images that the person attached go with the message. */
+/**
+ * The text of one part of a prompt. Files and images that the person attached go with the message.
+ */
 function wordsOf({ chat }: Ctx, block: ContentBlock): string[] {
   if (block.type === "text") return [block.text];
   if (block.type === "image") chat.attach({ type: block.mimeType, base64: block.data });
@@ -160,8 +197,11 @@ function wordsOf({ chat }: Ctx, block: ContentBlock): string[] {
   if (block.type === "resource") {
     const { resource } = block;
     if ("text" in resource)
-      chat.attach(`<file name=${JSON.stringify(pathOrUri(resource.uri))}>\n${resource.text}\n</file>`);
-    else if (/^image\//.test(resource.mimeType ?? "")) chat.attach({ type: resource.mimeType!, base64: resource.blob });
+      chat.attach(
+        `<file name=${JSON.stringify(pathOrUri(resource.uri))}>\n${resource.text}\n</file>`,
+      );
+    else if (/^image\//.test(resource.mimeType ?? ""))
+      chat.attach({ type: resource.mimeType!, base64: resource.blob });
     else return [pathOrUri(resource.uri)];
   }
   return [];
@@ -170,16 +210,22 @@ function wordsOf({ chat }: Ctx, block: ContentBlock): string[] {
 /** The path of a file's URI; of another URI, its name and the URI. */
 function pathOrUri(uri: string, name = uri): string {
   const url = URL.canParse(uri) ? new URL(uri) : undefined;
-  return url?.protocol === "file:" ? decodeURIComponent(url.pathname) : `${name === uri ? "" : `${name}: `}${uri}`;
+  return url?.protocol === "file:"
+    ? decodeURIComponent(url.pathname)
+    : `${name === uri ? "" : `${name}: `}${uri}`;
 }
 
-/** Reports what happens in zz to the editor, and refuses calls that change files with unsaved text there. */
+/**
+ * Reports what happens in zz to the editor, and refuses calls that change files with unsaved text
+ * there.
+ */
 function watch(talk: Talk): void {
   const { zz, ctx } = talk;
   zz.on("thought", ({ text }) => tell(talk, textUpdate("agent_thought_chunk", text)));
   zz.on(
     "planned",
-    async ({ text }) => void (text.trim() && (await tell(talk, textUpdate("agent_message_chunk", `${text}\n\n`)))),
+    async ({ text }) =>
+      void (text.trim() && (await tell(talk, textUpdate("agent_message_chunk", `${text}\n\n`)))),
   );
   zz.on("answered", async ({ text, finish }) => {
     talk.finish = finish;
@@ -194,7 +240,8 @@ function watch(talk: Talk): void {
   zz.wrap(
     "call",
     async (call, next, callCtx) => {
-      if (Object.values(call.args).some((arg) => typeof arg === "function")) return next(call); // between plugins
+      // between plugins
+      if (Object.values(call.args).some((arg) => typeof arg === "function")) return next(call);
       const state: Running = { id: call.id || randomUUID(), changes: [], unsaved: [] };
       await tell(talk, startOf(callCtx, state.id, call));
       const result = await running
@@ -204,7 +251,9 @@ function watch(talk: Talk): void {
           throw error;
         });
       await tell(talk, answerOf(callCtx, state, result));
-      return state.unsaved.length ? { ...result, text: [result.text, ...state.unsaved].join("\n") } : result;
+      return state.unsaved.length
+        ? { ...result, text: [result.text, ...state.unsaved].join("\n") }
+        : result;
     },
     "first",
   );
@@ -229,7 +278,9 @@ function watch(talk: Talk): void {
           verdict: "deny",
           why: `'${file}' has changes in the editor that are not saved. Ask the person to save it first.`,
         };
-      state?.unsaved.push(`[In the editor '${file}' has changes that are not saved. With them it is:\n${text}\n]`);
+      state?.unsaved.push(
+        `[In the editor '${file}' has changes that are not saved. With them it is:\n${text}\n]`,
+      );
     }
     return next(judged);
   });
@@ -247,14 +298,24 @@ function watch(talk: Talk): void {
 
 const PATIENCE_MS = 2_000;
 /** A file's text in the editor, if it differs from the disk. */
-async function unsavedText({ can, ctx, editor, id }: Talk, file: string): Promise<string | undefined> {
+async function unsavedText(
+  { can, ctx, editor, id }: Talk,
+  file: string,
+): Promise<string | undefined> {
   if (!can.fs?.readTextFile) return undefined;
   try {
     if (!fs.statSync(file).isFile()) return undefined;
     const saved = fs.readFileSync(file, "utf8");
-    const options = { cancellationSignal: ctx.io.clock.limit(PATIENCE_MS), stopWaitingOnCancel: true };
+    const options = {
+      cancellationSignal: ctx.io.clock.limit(PATIENCE_MS),
+      stopWaitingOnCancel: true,
+    };
     const method = acp.methods.client.fs.readTextFile;
-    const { content } = await editor.request<acp.ReadTextFileResponse>(method, { sessionId: id, path: file }, options);
+    const { content } = await editor.request<acp.ReadTextFileResponse>(
+      method,
+      { sessionId: id, path: file },
+      options,
+    );
     return content === saved ? undefined : content;
   } catch {
     return undefined; // the editor does not know the file

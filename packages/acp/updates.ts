@@ -53,7 +53,11 @@ export function kindOf({ about }: Ctx, name: string): ToolKind {
   return named ?? ({ read: "read", change: "edit", run: "execute" } as const)[tool?.kind ?? "run"];
 }
 
-export function answerOf(ctx: Ctx, { id, changes }: Running, { text, failed, images = [] }: Result): Update {
+export function answerOf(
+  ctx: Ctx,
+  { id, changes }: Running,
+  { text, failed, images = [] }: Result,
+): Update {
   const shown = clip(text, MAX_RESULT_CHARS);
   return {
     sessionUpdate: "tool_call_update",
@@ -61,7 +65,9 @@ export function answerOf(ctx: Ctx, { id, changes }: Running, { text, failed, ima
     status: failed ? "failed" : "completed",
     content: [
       ...(failed ? [] : changes.map((change) => diffOf(ctx, change))),
-      ...(shown ? [{ type: "content" as const, content: { type: "text" as const, text: shown } }] : []),
+      ...(shown
+        ? [{ type: "content" as const, content: { type: "text" as const, text: shown } }]
+        : []),
       ...images.map(({ type, base64 }) => ({
         type: "content" as const,
         content: { type: "image" as const, mimeType: type, data: base64 },
@@ -70,7 +76,10 @@ export function answerOf(ctx: Ctx, { id, changes }: Running, { text, failed, ima
   };
 }
 
-export const diffOf = ({ permissions }: Ctx, { path, before, after }: Difference): ToolCallContent => ({
+export const diffOf = (
+  { permissions }: Ctx,
+  { path, before, after }: Difference,
+): ToolCallContent => ({
   type: "diff",
   path: permissions.place(path),
   newText: after ?? "",
@@ -114,10 +123,13 @@ export function optionsWith({ chat }: Ctx, models: readonly Model[]): SessionCon
 export function historyOf(ctx: Ctx): Update[] {
   const { messages } = ctx.chat;
   const results = new Map(
-    messages.flatMap((message) => (message.role === "tool" ? [[message.id, message] as const] : [])),
+    messages.flatMap((message) =>
+      message.role === "tool" ? [[message.id, message] as const] : [],
+    ),
   );
   return messages.flatMap((message): Update[] => {
-    if (message.role === "user") return message.aside ? [] : [textUpdate("user_message_chunk", message.text)];
+    if (message.role === "user")
+      return message.aside ? [] : [textUpdate("user_message_chunk", message.text)];
     if (message.role === "tool") return [];
     const calls = (message.calls ?? []).flatMap(({ id, name, args }) => {
       const result = results.get(id);

@@ -1,4 +1,5 @@
-// Applies a change to a file's text. Every line that the change names must be found in exactly one place, otherwise it
+// Applies a change to a file's text. Every line that the change names must be found in exactly one
+// place, otherwise it
 // throws.
 import { plural } from "zz/text";
 import type { FileChange, Hunk } from "./parse.ts";
@@ -16,7 +17,10 @@ const MAX_LINES_EXAMINED = 50_000_000; // for one change; takes seconds
 let examined = 0; // lines, for the current change
 const READ_AGAIN = "Read the file and send the patch with the lines as they are.";
 
-/** Limits the work: in a repetitive file each hunk may fit thousands of places, which all have to be examined. */
+/**
+ * Limits the work: in a repetitive file each hunk may fit thousands of places, which all have to be
+ * examined.
+ */
 function countExamined(lines: number): void {
   examined += lines;
   if (examined > MAX_LINES_EXAMINED)
@@ -26,15 +30,19 @@ function countExamined(lines: number): void {
 }
 
 /**
- * The file's text after the change, undefined if the change deletes the file. If the change was already made, the text
- * stays the same.
+ * The file's text after the change, undefined if the change deletes the file. If the change was
+ * already made, the text stays the same.
  */
 export function applyChange(before: string | undefined, change: FileChange): string | undefined {
   const { action, path, hunks } = change;
   examined = 0;
   const refuse = refusal(`${action} '${path}'`);
-  if (action === "add" || (before === undefined && hunks.length && hunks.every(({ fresh }) => fresh))) {
-    if (before !== undefined) throw refuse("it exists already", "Update it, or choose another name.");
+  if (
+    action === "add" ||
+    (before === undefined && hunks.length && hunks.every(({ fresh }) => fresh))
+  ) {
+    if (before !== undefined)
+      throw refuse("it exists already", "Update it, or choose another name.");
     const rows = hunks.flatMap(({ lines }) => lines).map(toRow);
     return join(rows, "\n", rows.at(-1)?.eol !== "");
   }
@@ -53,7 +61,9 @@ export function applyChange(before: string | undefined, change: FileChange): str
 const refusal =
   (task: string): Refuse =>
   (reason, next) =>
-    new Error(`Cannot ${task}: ${reason}${reason.endsWith("\n") ? "" : ". "}Nothing was changed. ${next}`);
+    new Error(
+      `Cannot ${task}: ${reason}${reason.endsWith("\n") ? "" : ". "}Nothing was changed. ${next}`,
+    );
 
 function patch(before: string, { path, hunks }: FileChange): string {
   // A byte order mark is kept, unless the patch itself has a line that begins with one.
@@ -62,15 +72,22 @@ function patch(before: string, { path, hunks }: FileChange): string {
   const file = { rows, linesByKey: Map.groupBy(rows.keys(), (index) => rows[index]!.key) };
   const places = hunks.map((hunk, i) => {
     const name =
-      hunks.length === 1 && !hunk.header ? "the hunk" : `hunk ${i + 1}${hunk.header && ` (${clipLine(hunk.header)})`}`;
+      hunks.length === 1 && !hunk.header
+        ? "the hunk"
+        : `hunk ${i + 1}${hunk.header && ` (${clipLine(hunk.header)})`}`;
     const refuse = refusal(`apply ${name} to '${path}'`);
     return { hunk, name, ...findMatch(file, hunk, refuse) };
   });
   const done = places.filter((hunkMatch) => hunkMatch.done);
   if (done.length) {
     if (done.length === places.length) return before;
-    const there = done.map(({ name, index }) => `${name} is there already, at line ${index + 1}`).join("; ");
-    throw refusal(`apply the patch to '${path}'`)(`${there}; the others are not`, "Leave out what is there.");
+    const there = done
+      .map(({ name, index }) => `${name} is there already, at line ${index + 1}`)
+      .join("; ");
+    throw refusal(`apply the patch to '${path}'`)(
+      `${there}; the others are not`,
+      "Leave out what is there.",
+    );
   }
   places.sort((a, b) => a.index - b.index);
   refuseOverlaps(places, path);
@@ -78,21 +95,27 @@ function patch(before: string, { path, hunks }: FileChange): string {
   return hasBom && !after.startsWith(BOM) ? BOM + after : after;
 }
 
-const namesBom = ({ lines }: Hunk): boolean => lines.some(({ sign, text }) => sign !== "+" && text.startsWith(BOM));
+const namesBom = ({ lines }: Hunk): boolean =>
+  lines.some(({ sign, text }) => sign !== "+" && text.startsWith(BOM));
 
 // Finding the place of a hunk
 
 const sameText: SameRow = (a, b) => a.text === b.text && a.eol === b.eol;
 const sameTrimmed: SameRow = (a, b) => a.key === b.key;
 
-function findMatch(file: File, hunk: Hunk, refuse: Refuse): { index: number; size: number; done?: boolean } {
+function findMatch(
+  file: File,
+  hunk: Hunk,
+  refuse: Refuse,
+): { index: number; size: number; done?: boolean } {
   const old = hunk.lines.filter(({ sign }) => sign !== "+").map(toRow);
   const spans = spansUnder(file.rows, hunk, refuse);
   if (!old.length) return { index: insertion(file.rows, hunk, spans, refuse), size: 0 };
   for (const isSame of [sameText, sameTrimmed]) {
     const starts = preferInside(spans, places(file, old, isSame, hunk.atEnd), old.length);
     if (starts.length === 1) return { index: starts[0]!, size: old.length };
-    if (hunk.start !== undefined && starts.includes(hunk.start)) return { index: hunk.start, size: old.length };
+    if (hunk.start !== undefined && starts.includes(hunk.start))
+      return { index: hunk.start, size: old.length };
     if (!starts.length) continue;
     const lineNumbers = starts
       .slice(0, MAX_LINES_SHOWN)
@@ -110,8 +133,8 @@ function findMatch(file: File, hunk: Hunk, refuse: Refuse): { index: number; siz
 }
 
 /**
- * The one place where the hunk was already applied. Undefined if the hunk begins or ends by removing lines, since that
- * leaves no trace.
+ * The one place where the hunk was already applied. Undefined if the hunk begins or ends by
+ * removing lines, since that leaves no trace.
  */
 function appliedAt(file: File, { lines, atEnd }: Hunk, spans: Span[]): number | undefined {
   const shows = (sign?: string, next?: string) => sign !== "-" || next === "+";
@@ -122,7 +145,12 @@ function appliedAt(file: File, { lines, atEnd }: Hunk, spans: Span[]): number | 
   return starts.length === 1 ? starts[0] : undefined;
 }
 
-function places({ rows, linesByKey }: File, lines: Row[], isSame: SameRow, atEnd: boolean): number[] {
+function places(
+  { rows, linesByKey }: File,
+  lines: Row[],
+  isSame: SameRow,
+  atEnd: boolean,
+): number[] {
   const count = (line: Row) => linesByKey.get(line.key)?.length ?? 0;
   const rare = lines.reduce((best, line, i) => (count(line) < count(lines[best]!) ? i : best), 0);
   const last = rows.length - lines.length;
@@ -137,13 +165,26 @@ function places({ rows, linesByKey }: File, lines: Row[], isSame: SameRow, atEnd
     });
 }
 
-/** Where to insert a hunk that names no line of the file: refused unless only one place is possible. */
-function insertion(file: Row[], { anchors, atEnd, fresh }: Hunk, spans: Span[], refuse: Refuse): number {
+/**
+ * Where to insert a hunk that names no line of the file: refused unless only one place is possible.
+ */
+function insertion(
+  file: Row[],
+  { anchors, atEnd, fresh }: Hunk,
+  spans: Span[],
+  refuse: Refuse,
+): number {
   if (!file.length) return 0;
-  if (fresh) throw refuse(`it says that the file is empty, but it has ${plural(file.length, "line")}`, READ_AGAIN);
+  if (fresh)
+    throw refuse(
+      `it says that the file is empty, but it has ${plural(file.length, "line")}`,
+      READ_AGAIN,
+    );
   if (atEnd) return file.length;
   if (anchors.length && spans.length === 1) return spans[0]!.from + 1;
-  const reason = anchors.length ? `its @@ line is there ${spans.length} times` : "it names no line of the file";
+  const reason = anchors.length
+    ? `its @@ line is there ${spans.length} times`
+    : "it names no line of the file";
   throw refuse(`${reason}, so that its place is not known`, "Add the lines around it.");
 }
 
@@ -158,7 +199,8 @@ function spansUnder(file: Row[], { anchors }: Hunk, refuse: Refuse): Span[] {
     const heads = linesLike(file, head);
     const after = heads.filter((index) => index > spans[0]!.from);
     const chosen = heads.some(inside) ? heads.filter(inside) : after;
-    if (!chosen.length) throw refuse(`there is no line '${clipLine(head)}'${aroundWord(file, head)}`, READ_AGAIN);
+    if (!chosen.length)
+      throw refuse(`there is no line '${clipLine(head)}'${aroundWord(file, head)}`, READ_AGAIN);
     spans = chosen.map((from) => ({ from, to: blockEnd(file, from) }));
   }
   return spans;
@@ -186,9 +228,14 @@ function isWithin(spans: Span[], holds: (span: Span) => boolean): boolean {
 }
 const indentOf = ({ text }: Row): number => text.length - text.trimStart().length;
 
-/** The places inside the blocks that the @@ lines begin; if there are none, those after the @@ lines. */
+/**
+ * The places inside the blocks that the @@ lines begin; if there are none, those after the @@
+ * lines.
+ */
 function preferInside(spans: Span[], starts: number[], size: number): number[] {
-  const within = starts.filter((start) => isWithin(spans, ({ from, to }) => start + size > from && start < to));
+  const within = starts.filter((start) =>
+    isWithin(spans, ({ from, to }) => start + size > from && start < to),
+  );
   return within.length ? within : starts.filter((start) => start + size > spans[0]!.from);
 }
 
@@ -201,7 +248,8 @@ function refuseOverlaps(places: HunkMatch[], path: string): void {
       const [a, b] = [changedLines(earlier), changedLines(later)];
       const gaps = new Set(b.gaps);
       countExamined(earlier.hunk.lines.length + later.hunk.lines.length);
-      const named = (line: number, { index, size }: HunkMatch) => line >= index && line < index + size;
+      const named = (line: number, { index, size }: HunkMatch) =>
+        line >= index && line < index + size;
       const line =
         a.gone.find((line) => named(line, later)) ??
         b.gone.find((line) => named(line, earlier)) ??
@@ -258,17 +306,24 @@ function rewrite(file: Row[], places: HunkMatch[]): string {
   return join(rows, usualEol, endsInNewline(file, places));
 }
 
-/** Whether the patch has the same line ends as the file: if so, those of its new lines are meant literally. */
+/**
+ * Whether the patch has the same line ends as the file: if so, those of its new lines are meant
+ * literally.
+ */
 function hasEnds(file: Row[], { lines }: Hunk, start: number): boolean {
   const old = lines.filter(({ sign }) => sign !== "+");
   const hasEvidence = old.some(({ eol }) => eol) || !file.some(({ eol }) => eol);
   return hasEvidence && old.every(({ eol }, i) => eol === file[start + i]!.eol);
 }
 
-/** Whether the file ends in a newline: as before, unless the patch changes "\ No newline at end of file". */
+/**
+ * Whether the file ends in a newline: as before, unless the patch changes "\ No newline at end of
+ * file".
+ */
 function endsInNewline(file: Row[], places: HunkMatch[]): boolean {
   for (const { hunk } of places) {
-    const without = (oppositeSign: string) => hunk.lines.some(({ sign, eol }) => sign !== oppositeSign && !eol);
+    const without = (oppositeSign: string) =>
+      hunk.lines.some(({ sign, eol }) => sign !== oppositeSign && !eol);
     if (without("+") !== without("-")) return without("+");
   }
   return file.at(-1)?.eol !== "";
@@ -281,7 +336,11 @@ function split(text: string): Row[] {
   });
 }
 
-const toRow = ({ text, eol }: { text: string; eol: string }): Row => ({ text, eol, key: text.trimEnd() });
+const toRow = ({ text, eol }: { text: string; eol: string }): Row => ({
+  text,
+  eol,
+  key: text.trimEnd(),
+});
 
 function join(rows: Row[], usualEol: string, newline: boolean): string {
   const last = rows.length - 1;
@@ -300,7 +359,9 @@ const listed = (lines: string[]): string =>
 
 function missing(file: File, old: Row[], { atEnd, anchors }: Hunk): string {
   const elsewhere = places(file, old, sameTrimmed, false).slice(0, MAX_LINES_SHOWN);
-  const but = atEnd ? "at the end of the file, as it says" : `after '${clipLine(anchors.at(-1) ?? "")}'`;
+  const but = atEnd
+    ? "at the end of the file, as it says"
+    : `after '${clipLine(anchors.at(-1) ?? "")}'`;
   const reason = elsewhere.length
     ? `its lines are at line ${elsewhere.map((start) => start + 1).join(", ")}, but not ${but}`
     : `the file does not hold its ${plural(old.length, "line")}`;
@@ -309,8 +370,8 @@ function missing(file: File, old: Row[], { atEnd, anchors }: Hunk): string {
 const shownLines = (old: Row[]): string => listed(old.map(({ text }) => clipLine(text)));
 
 /**
- * The part of the file that has the most lines in common with what was searched for, or else a line that shares its
- * words.
+ * The part of the file that has the most lines in common with what was searched for, or else a line
+ * that shares its words.
  */
 function nearest(file: Row[], old: Row[], { start = 0 }: Hunk): string {
   if (!file.length) return "The file is empty.";
@@ -323,12 +384,19 @@ function nearest(file: Row[], old: Row[], { start = 0 }: Hunk): string {
         matches.set(at - i, (matches.get(at - i) ?? 0) + 1);
   const better = (a: [number, number], b: [number, number]) =>
     b[1] - a[1] || Math.abs(a[0] - start) - Math.abs(b[0] - start);
-  const [bestStart, sameCount] = [...matches].sort(better)[0] ?? [mostSimilarLine(file, wanted) ?? start, 0];
+  const [bestStart, sameCount] = [...matches].sort(better)[0] ?? [
+    mostSimilarLine(file, wanted) ?? start,
+    0,
+  ];
   const differs = wanted.findIndex((text, i) => file[bestStart + i]?.text.trim() !== text);
-  const from = Math.max(0, Math.min(differs < MAX_LINES_SHOWN ? bestStart : bestStart + differs - 3, file.length - 1));
+  const from = Math.max(
+    0,
+    Math.min(differs < MAX_LINES_SHOWN ? bestStart : bestStart + differs - 3, file.length - 1),
+  );
   const shown = file.slice(from, from + Math.min(MAX_LINES_SHOWN, Math.max(3, old.length)));
   const first = `${sameCount} of ${old.length} are the same, line ${bestStart + differs + 1} is the first that is not`;
-  const comparison = sameCount && ` (${differs < 0 ? "the same but for the spaces at the start" : first})`;
+  const comparison =
+    sameCount && ` (${differs < 0 ? "the same but for the spaces at the start" : first})`;
   return `Nearest${comparison || ""}:\n${shown.map(({ text }, i) => `${from + i + 1}\t${clipLine(text)}`).join("\n")}`;
 }
 
@@ -338,7 +406,10 @@ const wordsOf = (text: string): string[] => text.slice(0, 1_000).match(/[\p{L}\p
 
 /** Where the hunk would begin if its longest line were the most similar line of the file. */
 function mostSimilarLine(file: Row[], wanted: string[]): number | undefined {
-  const longest = wanted.reduce((best, text, i) => (text.length > wanted[best]!.length ? i : best), 0);
+  const longest = wanted.reduce(
+    (best, text, i) => (text.length > wanted[best]!.length ? i : best),
+    0,
+  );
   const words = new Set(wordsOf(wanted[longest]!));
   let [best, mostShared] = [-1, 0];
   for (const [index, { text }] of file.entries()) {
@@ -350,5 +421,7 @@ function mostSimilarLine(file: Row[], wanted: string[]): number | undefined {
 
 function aroundWord(file: Row[], head: string): string {
   const index = mostSimilarLine(file, [head]);
-  return index === undefined ? "" : `; nearest is line ${index + 1}: '${clipLine(file[index]!.text.trim())}'`;
+  return index === undefined
+    ? ""
+    : `; nearest is line ${index + 1}: '${clipLine(file[index]!.text.trim())}'`;
 }

@@ -24,18 +24,25 @@ export default (zz: Zz) =>
     params: { patch: "string the whole patch" },
     needs: ({ patch }) => ({ read: pathsRead(patch) }),
     async run({ patch }, { files, chat }) {
-      const existing = new Map<string, boolean>(); // by path, whether the file exists after this patch
+      // by path, whether the file exists after this patch
+      const existing = new Map<string, boolean>();
       const changes = parsePatch(patch);
       const did: Applied[] = [];
-      for (const change of changes) did.push(await applyToFile(change, files, existing, chat.messages.length > 0));
+      for (const change of changes)
+        did.push(await applyToFile(change, files, existing, chat.messages.length > 0));
       return { text: resultText(did, changes), data: { files: did } };
     },
   });
 
-/** The files that the patch reads. None if the patch is unreadable, since run() reports what is wrong with it. */
+/**
+ * The files that the patch reads. None if the patch is unreadable, since run() reports what is
+ * wrong with it.
+ */
 function pathsRead(patch: string): string[] {
   try {
-    return [...new Set(parsePatch(patch).flatMap(({ action, path }) => (action === "add" ? [] : [path])))];
+    return [
+      ...new Set(parsePatch(patch).flatMap(({ action, path }) => (action === "add" ? [] : [path]))),
+    ];
   } catch {
     return [];
   }
@@ -50,13 +57,17 @@ async function applyToFile(
   const { action, path, to, hunks } = change;
   const exists = (name: string) => existing.get(files.path(name)) ?? existsSync(files.path(name));
   const set = (name: string, is: boolean) => existing.set(files.path(name), is);
-  const mustBeRead = inConversation && !existing.has(files.path(path)); // unless this patch wrote it
-  const text = async () => (hunks.length && action !== "add" ? await textOf(path, files, mustBeRead) : "");
+  // unless this patch wrote it
+  const mustBeRead = inConversation && !existing.has(files.path(path));
+  const text = async () =>
+    hunks.length && action !== "add" ? await textOf(path, files, mustBeRead) : "";
   const before = exists(path) ? await text() : undefined;
   if (before === undefined && action !== "add") await refuseMissing(change, files);
   const after = applyChange(before, change);
   if (to && exists(to))
-    throw new Error(`Cannot move '${path}' to '${to}': it exists already. Nothing was changed. Choose another name.`);
+    throw new Error(
+      `Cannot move '${path}' to '${to}': it exists already. Nothing was changed. Choose another name.`,
+    );
   if (to) {
     await files.move(path, to);
     set(path, false);
@@ -76,11 +87,18 @@ function outcomeOf(before: unknown, after: unknown, to?: string) {
 }
 
 /** Suggests files of the same name, since wrong paths are often wrong only in their folder. */
-async function refuseMissing({ action, path, hunks }: FileChange, files: Ctx["files"]): Promise<void> {
+async function refuseMissing(
+  { action, path, hunks }: FileChange,
+  files: Ctx["files"],
+): Promise<void> {
   if (hunks.length && hunks.every(({ fresh }) => fresh)) return;
   const base = `/${path.split("/").at(-1)}`;
-  const similar = (await files.list().catch(() => [])).filter((file) => `/${file}`.endsWith(base)).slice(0, 3);
-  const hint = similar.length ? `Did you mean ${similar.map((file) => `'${file}'`).join(" or ")}?` : "Check the path.";
+  const similar = (await files.list().catch(() => []))
+    .filter((file) => `/${file}`.endsWith(base))
+    .slice(0, 3);
+  const hint = similar.length
+    ? `Did you mean ${similar.map((file) => `'${file}'`).join(" or ")}?`
+    : "Check the path.";
   throw new Error(`Cannot ${action} '${path}': no such file. Nothing was changed. ${hint}`);
 }
 
@@ -91,7 +109,9 @@ async function textOf(path: string, files: Ctx["files"], mustBeRead: boolean): P
       `Cannot patch '${path}': it was not read in this conversation. Nothing was changed. Read it first.`,
     );
   const refuse = (reason: string) =>
-    new Error(`Cannot patch '${path}': ${reason}. Nothing was changed. Leave this file out of the patch.`);
+    new Error(
+      `Cannot patch '${path}': ${reason}. Nothing was changed. Leave this file out of the patch.`,
+    );
   if (bytes.includes(0)) throw refuse("it is binary");
   try {
     return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
@@ -103,7 +123,9 @@ async function textOf(path: string, files: Ctx["files"], mustBeRead: boolean): P
 function resultText(did: Applied[], changes: FileChange[]): string {
   const applied = did.filter((file) => file.did !== "unchanged");
   const kept = did.filter((file) => file.did === "unchanged").map(({ path }) => visible(path));
-  const modes = changes.flatMap(({ path, to, mode }) => (mode ? [`${visible(to ?? path)} (${mode})`] : []));
+  const modes = changes.flatMap(({ path, to, mode }) =>
+    mode ? [`${visible(to ?? path)} (${mode})`] : [],
+  );
   return [
     applied.length && `Applied: ${listed(applied.map(phrase))}.`,
     kept.length &&

@@ -1,5 +1,7 @@
-// What a patch asks of each file. Its format may be sloppy, but its lines are never guessed at. Written by hand, since
-// diff 9 cannot do this: its parser relies on the counts in the headers, which models get wrong, its applyPatch takes
+// What a patch asks of each file. Its format may be sloppy, but its lines are never guessed at.
+// Written by hand, since
+// diff 9 cannot do this: its parser relies on the counts in the headers, which models get wrong,
+// its applyPatch takes
 // the nearest of several places, and neither can say what did not match.
 
 export interface FileChange {
@@ -37,7 +39,8 @@ interface Section {
   hunks: Hunk[];
 }
 
-const START = /^(\*\*\*\s*(Begin Patch|(Add|Update|Delete) File:)|diff --git |--- \S|Index: |rename from |@@)/i;
+const START =
+  /^(\*\*\*\s*(Begin Patch|(Add|Update|Delete) File:)|diff --git |--- \S|Index: |rename from |@@)/i;
 const isFence = (line: string): boolean => /^(`{3,}|~{3,}) ?[\w+-]*$/.test(line.trimEnd());
 const HEREDOC = /<<-?\s*\\?(["']?)(\w+)\1/;
 
@@ -59,7 +62,8 @@ export const unusable = (reason: string, next: string): Error =>
   new Error(`Cannot use the patch: ${reason}. Nothing was changed. ${next}`);
 
 /** A line of the patch, quoted in an error. */
-const quote = (line: string): string => `'${line.length > 120 ? `${line.slice(0, 120)}…` : line.trimEnd()}'`;
+const quote = (line: string): string =>
+  `'${line.length > 120 ? `${line.slice(0, 120)}…` : line.trimEnd()}'`;
 
 // ── what surrounds a patch ──
 
@@ -91,7 +95,10 @@ function unheredoc(lines: string[]): string[] {
   const tag = START.test(first) ? undefined : HEREDOC.exec(first)?.[2];
   if (!tag) return lines;
   if (/\bcd\s/.test(first))
-    throw unusable(`${quote(first)} changes the folder`, "Send the patch alone, with paths relative to the project.");
+    throw unusable(
+      `${quote(first)} changes the folder`,
+      "Send the patch alone, with paths relative to the project.",
+    );
   const close = new RegExp(`^\\s*${tag}["')\\s]*$`);
   const end = lines.findIndex((line, i) => i > index && close.test(line));
   if (end >= 0 && lines.slice(end).some((line) => START.test(line)))
@@ -123,7 +130,8 @@ function parseSections(lines: string[]): FileChange[] {
     } else if (PATCH_MARKER.test(line)) {
       change = undefined;
       inPatch = /begin/i.test(line);
-    } else if (move && change?.action === "update" && !change.hunks.length) change.to = nameIn(move[1]!);
+    } else if (move && change?.action === "update" && !change.hunks.length)
+      change.to = nameIn(move[1]!);
     else if (LAST.test(line) && change) markEndOfFile(change);
     else if (line.startsWith("***") || (!change && (inPatch ? /^([+-]|@@)/ : /^@@/).test(line)))
       throw unusable(
@@ -131,7 +139,8 @@ function parseSections(lines: string[]): FileChange[] {
         "Begin each file with *** Add File:, *** Update File: or *** Delete File:.",
       );
     else if (change && line.trim()) {
-      if (!change.hunks.length && isPair(lines, index)) index += 2; // the headers of a diff, repeated
+      // the headers of a diff, repeated
+      if (!change.hunks.length && isPair(lines, index)) index += 2;
       const [hunk, next] = readHunk(lines, index, false);
       change.hunks.push(hunk);
       index = next;
@@ -158,7 +167,10 @@ const HEADERS: Header[] = [
   [/^old mode (\d+)/, (_, mode) => textOnly(mode)],
   [/^new mode (\d+)/, (section, mode) => setMode(section, mode)],
   [/^index [0-9a-f]+\.\.[0-9a-f]+ (\d+)/, (_, mode) => textOnly(mode)],
-  [/^(Binary files .* differ|GIT binary patch)/, () => refuse("it is binary", "Copy the file by other means.")],
+  [
+    /^(Binary files .* differ|GIT binary patch)/,
+    () => refuse("it is binary", "Copy the file by other means."),
+  ],
   [/^(copy (?:from|to) .+)/, () => refuse("it copies a file", "Add the copy as a new file.")],
   [/^(@@@+ .*)/, () => refuse("it is the diff of a merge", "Send a diff against one version.")],
 ];
@@ -193,17 +205,25 @@ function parseDiff(lines: string[]): FileChange[] {
     const line = lines[index]!;
     const section = sections.at(-1);
     const header = HEADERS.find(([pattern]) => pattern.test(line));
-    if (line.startsWith("diff --git ")) open(nameOfBoth(line.slice("diff --git ".length).trimEnd()));
+    if (line.startsWith("diff --git "))
+      open(nameOfBoth(line.slice("diff --git ".length).trimEnd()));
     else if (line.startsWith("Index: ")) open();
     else if (isPair(lines, index)) {
       const [old, newName] = [nameIn(line.slice(4)), nameIn(lines[++index]!.slice(4))];
       const next = !section || section.hunks.length || section.old ? open() : section;
       Object.assign(next, { old, new: newName });
     } else if (header) {
-      const next = !section || section.hunks.length || (section.from && /^rename from/.test(line)) ? open() : section;
+      const next =
+        !section || section.hunks.length || (section.from && /^rename from/.test(line))
+          ? open()
+          : section;
       header[1](next, header[0].exec(line)![1]!);
     } else if (line.startsWith("@@")) {
-      if (!section) throw unusable("it does not name the file", "Put --- a/FILE and +++ b/FILE before the first @@.");
+      if (!section)
+        throw unusable(
+          "it does not name the file",
+          "Put --- a/FILE and +++ b/FILE before the first @@.",
+        );
       const [hunk, next] = readHunk(lines, index, true);
       section.hunks.push(hunk);
       index = next - 1;
@@ -225,7 +245,11 @@ function toChange(section: Section): FileChange {
   const names = namesOf(section);
   const [old, newName] = [from ?? names[0], to ?? names[1]];
   const path = old ?? newName;
-  if (!path) throw unusable("it does not name the file", "Put --- a/FILE and +++ b/FILE before the first @@.");
+  if (!path)
+    throw unusable(
+      "it does not name the file",
+      "Put --- a/FILE and +++ b/FILE before the first @@.",
+    );
   const common = { hunks, ...(mode && { mode }) };
   if (section.added || !old) return { action: "add", path: newName ?? path, ...common };
   if (section.deleted || !newName) return { action: "delete", path, ...common };
@@ -266,7 +290,15 @@ function nameOfBoth(names: string): { name?: string } {
   return a && a === b ? { name: a } : {};
 }
 
-const ESCAPES: Record<string, string> = { a: "\x07", b: "\b", f: "\f", n: "\n", r: "\r", t: "\t", v: "\v" };
+const ESCAPES: Record<string, string> = {
+  a: "\x07",
+  b: "\b",
+  f: "\f",
+  n: "\n",
+  r: "\r",
+  t: "\t",
+  v: "\v",
+};
 
 /** A file name without quotes and without what diffs write after it. */
 function nameIn(text: string): string {
@@ -274,7 +306,9 @@ function nameIn(text: string): string {
   const quoted = /^"((?:[^"\\]|\\.)*)"/.exec(trimmed)?.[1];
   const bare = (/^`([^`]+)`$/.exec(trimmed) ?? /^'([^']+)'$/.exec(trimmed))?.[1];
   const name =
-    quoted === undefined ? (bare ?? trimmed.split(/\t| \d{4}-\d\d-\d\d[ T]\d\d:/)[0]!.trim()) : unescapeName(quoted);
+    quoted === undefined
+      ? (bare ?? trimmed.split(/\t| \d{4}-\d\d-\d\d[ T]\d\d:/)[0]!.trim())
+      : unescapeName(quoted);
   if (name) return name;
   throw unusable("it leaves out the name of a file", "Name it.");
 }
@@ -306,7 +340,8 @@ function readHunk(lines: string[], index: number, inDiff: boolean): [Hunk, numbe
       .replace(/@@$/, "")
       .trimEnd();
     const [, from, old, newName] = /^-(\d+)(?:,(\d+))?(?:\s+\+\d+(?:,(\d+))?)?/.exec(text) ?? [];
-    if (from) [start, counts] = [Number(from), { old: Number(old ?? 1), new: Number(newName ?? 1) }];
+    if (from)
+      [start, counts] = [Number(from), { old: Number(old ?? 1), new: Number(newName ?? 1) }];
     else if (text && !WITHOUT_PLACE.test(text)) hunk.anchors.push(text);
   }
   const [body, next] = (counts && byCount(lines, index, counts)) ?? byContent(lines, index, inDiff);
@@ -318,12 +353,23 @@ function readHunk(lines: string[], index: number, inDiff: boolean): [Hunk, numbe
   return [hunk, next];
 }
 
-/** Reads as many lines as the header says, if what follows agrees; this alone tells a removed `-- x` from a header. */
-function byCount(lines: string[], from: number, { ...remaining }: Counts): [string[], number] | undefined {
+/**
+ * Reads as many lines as the header says, if what follows agrees; this alone tells a removed `-- x`
+ * from a header.
+ */
+function byCount(
+  lines: string[],
+  from: number,
+  { ...remaining }: Counts,
+): [string[], number] | undefined {
   let index = from;
   for (; remaining.old > 0 || remaining.new > 0; index++) {
     const line = lines[index];
-    if (line === undefined || !/^[ +\\-]|^\r?$/.test(line) || (isNextFile(lines, index) && isSameName(lines, index)))
+    if (
+      line === undefined ||
+      !/^[ +\\-]|^\r?$/.test(line) ||
+      (isNextFile(lines, index) && isSameName(lines, index))
+    )
       return;
     if (line.startsWith("\\ ")) continue;
     if (!line.startsWith("+")) remaining.old--;
@@ -338,7 +384,10 @@ function byCount(lines: string[], from: number, { ...remaining }: Counts): [stri
   return [lines.slice(from, index), index];
 }
 
-/** Reads up to the first line that cannot belong to a hunk, without the empty lines before that line. */
+/**
+ * Reads up to the first line that cannot belong to a hunk, without the empty lines before that
+ * line.
+ */
 function byContent(lines: string[], from: number, inDiff: boolean): [string[], number] {
   let next = from;
   while (next < lines.length && !ends(next)) next++;
@@ -375,7 +424,8 @@ function addLine({ lines, header }: Hunk, line: string): void {
     before.eol = "";
     return;
   }
-  const sign = (line.trim() ? line[0] : " ") as Sign; // models often drop the space of an empty context line
+  // models often drop the space of an empty context line
+  const sign = (line.trim() ? line[0] : " ") as Sign;
   if (!" +-".includes(sign))
     throw unusable(
       `the line ${quote(line)}${header && ` under ${quote(header)}`} begins with none of ' ', '+' and '-'`,
@@ -392,16 +442,22 @@ function assertValid(change: FileChange): FileChange {
   const lines = hunks.flatMap((hunk) => hunk.lines);
   if (to === path) delete change.to;
   if (action === "add") {
-    for (const line of lines) if (line.sign === " " && !line.text.trim()) line.sign = "+"; // its sign is missing
+    // its sign is missing
+    for (const line of lines) if (line.sign === " " && !line.text.trim()) line.sign = "+";
     const notAdded = lines.find(({ sign }) => sign !== "+");
     if (notAdded)
-      throw unusable(`in the new file '${path}', ${quote(notAdded.sign + notAdded.text)} is not added`, ONLY_ADD);
+      throw unusable(
+        `in the new file '${path}', ${quote(notAdded.sign + notAdded.text)} is not added`,
+        ONLY_ADD,
+      );
   }
   if (action !== "update" || change.to) return change;
-  if (!hunks.length && mode) throw unusable(`it changes only the mode of '${path}'`, "Run chmod for that.");
+  if (!hunks.length && mode)
+    throw unusable(`it changes only the mode of '${path}'`, "Run chmod for that.");
   if (!lines.some(({ sign }) => sign !== " "))
     throw unusable(`it adds and removes no line in '${path}'`, "Mark the lines with '+' and '-'.");
   return change;
 }
 
-const ONLY_ADD = "Begin each of its lines with '+'; to change a file that is there, use *** Update File.";
+const ONLY_ADD =
+  "Begin each of its lines with '+'; to change a file that is there, use *** Update File.";

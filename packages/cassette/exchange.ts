@@ -1,4 +1,5 @@
-// One line of a cassette: a request, and what came back: an answer, whole or cut off by an error, or an error alone.
+// One line of a cassette: a request, and what came back: an answer, whole or cut off by an error,
+// or an error alone.
 import * as z from "zod";
 
 export const exchange = z.object({

@@ -1,4 +1,5 @@
-// --record FILE keeps requests and what came back; --replay FILE answers from it, so that prompts, plugins and scripts
+// --record FILE keeps requests and what came back; --replay FILE answers from it, so that prompts,
+// plugins and scripts
 // can be tried without a model, and a bug report can be run.
 import path from "node:path";
 import type { Zz } from "zz";
@@ -14,14 +15,16 @@ export default (zz: Zz) => {
     value: "FILE",
     group,
     description: "keep in it what the model is sent and answers, without keys",
-    set: async (value) => void (recorder = (await import("./tape.ts")).record(pathTo(value), zz.veil)),
+    set: async (value) =>
+      void (recorder = (await import("./tape.ts")).record(pathTo(value), zz.veil)),
   });
   zz.flag({
     name: "replay",
     value: "FILE",
     group,
     description: "answer from what was recorded in it, without a model",
-    set: async (value) => void (player = await (await import("./tape.ts")).play(pathTo(value), String(value))),
+    set: async (value) =>
+      void (player = await (await import("./tape.ts")).play(pathTo(value), String(value))),
   });
   zz.wrap("fetch", (request, next) => {
     if (player) return player.answer(request);
@@ -31,7 +34,9 @@ export default (zz: Zz) => {
   zz.wrap("request", (request, next) => {
     const { endpoint } = request;
     return next(
-      player && !endpoint.key ? { ...request, endpoint: { ...endpoint, key: zz.secret("replayed") } } : request,
+      player && !endpoint.key
+        ? { ...request, endpoint: { ...endpoint, key: zz.secret("replayed") } }
+        : request,
     );
   });
 };

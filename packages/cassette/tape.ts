@@ -1,4 +1,5 @@
-// A cassette: lines of JSON. The first says what it is; each other has a request and what came back, piece by piece.
+// A cassette: lines of JSON. The first says what it is; each other has a request and what came
+// back, piece by piece.
 import { appendFileSync, existsSync, readFileSync, statSync } from "node:fs";
 import type { HttpAnswer, HttpRequest } from "zz";
 import { errnoSentence, oneLine, tryTo, usage, writeWhole } from "zz/text";
@@ -21,7 +22,8 @@ const SHOWN = 60; // characters of a request, quoted in an error
 /** Records into a file. An earlier cassette is replaced; any other file is not. */
 export function record(file: string, veil: (text: string) => string): Recorder {
   const cannot = (reason: string) => usage(`Cannot record into '${file}': ${reason}`);
-  if (existsSync(file) && !isCassette(file)) throw cannot("it exists and is not a cassette. Name another file.");
+  if (existsSync(file) && !isCassette(file))
+    throw cannot("it exists and is not a cassette. Name another file.");
   try {
     writeWhole(file, `${JSON.stringify(FIRST)}\n`, 0o600);
   } catch (error) {
@@ -76,11 +78,18 @@ export function record(file: string, veil: (text: string) => string): Recorder {
       error = failed;
       throw failed;
     } finally {
-      write({ ...kept, pieces: veiledPieces(pieces), ...(error !== undefined && { error: errorOf(error) }) });
+      write({
+        ...kept,
+        pieces: veiledPieces(pieces),
+        ...(error !== undefined && { error: errorOf(error) }),
+      });
     }
   }
 
-  /** The pieces as they came, unless they hold a secret, perhaps across two: then the whole answer, veiled. */
+  /**
+   * The pieces as they came, unless they hold a secret, perhaps across two: then the whole answer,
+   * veiled.
+   */
   function veiledPieces(pieces: Uint8Array[]): Exchange["pieces"] {
     const original = Buffer.concat(pieces).toString();
     const veiled = veilEvents(veil(original), veil);
@@ -89,8 +98,9 @@ export function record(file: string, veil: (text: string) => string): Recorder {
 }
 
 /**
- * An answer comes in events, each with a part of a text, and a secret may be spread over several: of each place in the
- * events, such as `choices.0.delta.content`, the parts are read as one text. If it holds a secret, the first has all of it.
+ * An answer comes in events, each with a part of a text, and a secret may be spread over several:
+ * of each place in the events, such as `choices.0.delta.content`, the parts are read as one text.
+ * If it holds a secret, the first has all of it.
  */
 function veilEvents(text: string, veil: (text: string) => string): string {
   const places = new Map<string, { holder: Record<string, unknown>; name: string }[]>();
@@ -118,12 +128,21 @@ function veilEvents(text: string, veil: (text: string) => string): string {
     for (const [i, { holder, name }] of parts.entries()) holder[name] = i ? "" : shown;
   }
   if (!isVeiled) return text;
-  return lines.map(({ line, head, event }) => (event ? head + JSON.stringify(event) : line)).join("\n");
+  return lines
+    .map(({ line, head, event }) => (event ? head + JSON.stringify(event) : line))
+    .join("\n");
 }
 
-/** Refuses what was not recorded. Equal requests get their answers in the order recorded; the last answer repeats. */
+/**
+ * Refuses what was not recorded. Equal requests get their answers in the order recorded; the last
+ * answer repeats.
+ */
 export async function play(file: string, shown: string): Promise<Player> {
-  const exchanges = (await read(file, shown)).map((exchange) => ({ exchange, key: keyOf(exchange.asked), played: 0 }));
+  const exchanges = (await read(file, shown)).map((exchange) => ({
+    exchange,
+    key: keyOf(exchange.asked),
+    played: 0,
+  }));
   return {
     async answer(request) {
       const { signal, method = "GET", url } = request;
@@ -176,7 +195,9 @@ async function read(file: string, shown: string): Promise<Exchange[]> {
     const { data, error } = exchange.safeParse(tryTo(() => JSON.parse(line)));
     const location = error?.issues[0]?.path.join(".");
     if (!data)
-      throw cannot(`line ${i + 2} is not a recorded exchange${location && ` (see "${location}")`}. Record it again.`);
+      throw cannot(
+        `line ${i + 2} is not a recorded exchange${location && ` (see "${location}")`}. Record it again.`,
+      );
     return data;
   });
 }
@@ -188,7 +209,9 @@ const isCassette = (file: string): boolean =>
 function textIn(file: string): string {
   const stat = statSync(file);
   if (!stat.isFile())
-    throw Object.assign(new Error("not a file"), { code: stat.isDirectory() ? "EISDIR" : "it is not a file" });
+    throw Object.assign(new Error("not a file"), {
+      code: stat.isDirectory() ? "EISDIR" : "it is not a file",
+    });
   return readFileSync(file, "utf8");
 }
 
@@ -199,8 +222,9 @@ const bodyOf = ({ body }: Request): { body?: unknown } => {
 };
 
 /**
- * What makes two requests the same: where they go, the model, and what was said, by whom, in which order. What zz
- * itself tells the model (the time, the folder, the tools) does not count, since it is never the same twice.
+ * What makes two requests the same: where they go, the model, and what was said, by whom, in which
+ * order. What zz itself tells the model (the time, the folder, the tools) does not count, since it
+ * is never the same twice.
  */
 function keyOf({ method, url, body }: Exchange["asked"]): string {
   const spoken = saidIn(body);
@@ -211,7 +235,10 @@ function keyOf({ method, url, body }: Exchange["asked"]): string {
 const pathOf = (url: string): string => tryTo(() => new URL(url).pathname) ?? url;
 const BLOCK = /--- ([A-Z][A-Z ]*) ---\n[\s\S]*?\n--- END \1 ---\n*/g;
 
-/** The person's and the model's own words, in every provider's format; undefined if it is not a conversation. */
+/**
+ * The person's and the model's own words, in every provider's format; undefined if it is not a
+ * conversation.
+ */
 function saidIn(body: unknown): string[] | undefined {
   const { messages, input, contents } = Object(body);
   const all = [messages, input, contents].find(Array.isArray);
@@ -252,7 +279,9 @@ function errorOf(error: unknown): NonNullable<Exchange["error"]> {
   return {
     message,
     ...Object.fromEntries(
-      Object.entries({ code, status, transient, after, exit }).filter(([, value]) => value !== undefined),
+      Object.entries({ code, status, transient, after, exit }).filter(
+        ([, value]) => value !== undefined,
+      ),
     ),
   };
 }

@@ -1,7 +1,15 @@
 // One language server: its program, what is said to it, and an end to what it may cost.
 import type { ChildProcess } from "node:child_process";
-import { createMessageConnection, StreamMessageReader, StreamMessageWriter } from "vscode-jsonrpc/node";
-import type { InitializeParams, InitializeResult, ServerCapabilities } from "vscode-languageserver-protocol";
+import {
+  createMessageConnection,
+  StreamMessageReader,
+  StreamMessageWriter,
+} from "vscode-jsonrpc/node";
+import type {
+  InitializeParams,
+  InitializeResult,
+  ServerCapabilities,
+} from "vscode-languageserver-protocol";
 import type { Clock } from "zz";
 import { clean, clip, oneLine, tryTo } from "zz/text";
 
@@ -44,19 +52,31 @@ export async function openClient(child: ChildProcess, how: ClientOptions): Promi
     unasked += length;
     if (unasked > MAX_UNASKED_BYTES) end("it sent far more than anybody asked for");
   });
-  stderr!.setEncoding("utf8").on("data", (text: string) => void (errors = (errors + text).slice(-MAX_STDERR_CHARS)));
+  stderr!
+    .setEncoding("utf8")
+    .on("data", (text: string) => void (errors = (errors + text).slice(-MAX_STDERR_CHARS)));
   for (const stream of [stdin!, stdout!, stderr!]) stream.on("error", () => {});
   child.on("error", (error) => end(error.message));
   child.on("exit", (code, signal) => {
     process.off("exit", killAtExit);
-    end(`${signal ? `it was ended by ${signal}` : `it ended with exit code ${code}`}${lastWordsIn(errors)}`);
+    end(
+      `${signal ? `it was ended by ${signal}` : `it ended with exit code ${code}`}${lastWordsIn(errors)}`,
+    );
   });
-  for (const one of [reader, connection]) one.onError(() => end("it sent something that cannot be read"));
+  for (const one of [reader, connection])
+    one.onError(() => end("it sent something that cannot be read"));
   connection.onRequest((method: string, params: unknown) => answerTo(method, params, how));
   connection.onNotification(() => {});
   connection.listen();
-  for (const one of [child, stdin, stdout, stderr]) (one as { unref?(): void }).unref?.(); // zz may end meanwhile
-  const client: Client = { ask, tell, can: (what) => !!capabilities[what], isOver: () => !!why, close };
+  // zz may end meanwhile
+  for (const one of [child, stdin, stdout, stderr]) (one as { unref?(): void }).unref?.();
+  const client: Client = {
+    ask,
+    tell,
+    can: (what) => !!capabilities[what],
+    isOver: () => !!why,
+    close,
+  };
   try {
     const { capabilities: own } = await ask<InitializeResult>("initialize", introduction(how));
     if (typeof own !== "object" || own === null) end("it sent something that cannot be read");
@@ -68,7 +88,9 @@ export async function openClient(child: ChildProcess, how: ClientOptions): Promi
     throw error instanceof ServerOver ? error : new ServerOver(why);
   }
 
-  /** A refusal of the server is an error with its words; ServerOver means that there is no server. */
+  /**
+   * A refusal of the server is an error with its words; ServerOver means that there is no server.
+   */
   async function ask<T>(method: string, params: object, signal?: AbortSignal): Promise<T> {
     if (why) throw new ServerOver(why);
     signal?.throwIfAborted();
@@ -76,9 +98,15 @@ export async function openClient(child: ChildProcess, how: ClientOptions): Promi
     stopped.catch(() => {});
     const onAbort = () => stop(signal!.reason);
     signal?.addEventListener("abort", onAbort, { once: true });
-    const cancelTimer = how.clock.timer(how.seconds * 1_000, () => end(`it gave no answer in ${how.seconds} s`));
+    const cancelTimer = how.clock.timer(how.seconds * 1_000, () =>
+      end(`it gave no answer in ${how.seconds} s`),
+    );
     try {
-      const answer = await Promise.race([connection.sendRequest<T>(method, params), stopped, over.promise]);
+      const answer = await Promise.race([
+        connection.sendRequest<T>(method, params),
+        stopped,
+        over.promise,
+      ]);
       unasked = 0;
       return answer;
     } catch (error) {
@@ -136,12 +164,19 @@ function introduction({ root, options }: ClientOptions): InitializeParams {
         diagnostic: {},
         publishDiagnostics: {},
       },
-      workspace: { configuration: true, workspaceFolders: true, workspaceEdit: { documentChanges: true } },
+      workspace: {
+        configuration: true,
+        workspaceFolders: true,
+        workspaceEdit: { documentChanges: true },
+      },
     },
   };
 }
 
-/** Servers ask for settings, and for leave to report progress. Nothing of a project is changed by them. */
+/**
+ * Servers ask for settings, and for leave to report progress. Nothing of a project is changed by
+ * them.
+ */
 function answerTo(method: string, params: unknown, { settings }: ClientOptions): unknown {
   if (method === "workspace/applyEdit") return { applied: false };
   if (method !== "workspace/configuration") return null;

@@ -33,7 +33,8 @@ export class RunningServers implements Host {
 
   async answer(question: LanguageQuestion, ctx: Ctx): Promise<string | undefined> {
     const kind = serverFor(question.file);
-    if (!kind || (kind !== TYPESCRIPT && !this.#zz.config.others)) return "no language server is asked for it";
+    if (!kind || (kind !== TYPESCRIPT && !this.#zz.config.others))
+      return "no language server is asked for it";
     const turn = this.#line.then(() => this.#answerNow(kind, question, ctx)); // one after the other
     this.#line = turn.then(
       () => {},
@@ -42,7 +43,11 @@ export class RunningServers implements Host {
     return turn;
   }
 
-  async #answerNow(kind: ServerKind, question: LanguageQuestion, ctx: Ctx): Promise<string | undefined> {
+  async #answerNow(
+    kind: ServerKind,
+    question: LanguageQuestion,
+    ctx: Ctx,
+  ): Promise<string | undefined> {
     const known = this.#failed.get(kind.name);
     if (known) return known;
     const stop = Promise.withResolvers<never>();
@@ -90,17 +95,25 @@ export class RunningServers implements Host {
     const box = await (kind === TYPESCRIPT
       ? sandbox?.startReader(program.argv, program.reads, ctx)
       : sandbox?.start(program.argv, {}, ctx));
-    if (!box && kind !== TYPESCRIPT) return `${kind.name} runs only in a sandbox, and there is none here`;
+    if (!box && kind !== TYPESCRIPT)
+      return `${kind.name} runs only in a sandbox, and there is none here`;
     const started = this.#start(kind, program, box, key, ctx);
     this.#running.set(kind.name, started);
     return started;
   }
 
-  async #start(kind: ServerKind, program: Program, box: SandboxedProgram | undefined, key: string, ctx: Ctx) {
+  async #start(
+    kind: ServerKind,
+    program: Program,
+    box: SandboxedProgram | undefined,
+    key: string,
+    ctx: Ctx,
+  ) {
     const [file, ...args] = box?.argv ?? program.bare;
     const own = Object.fromEntries(VARIABLES.map((name) => [name, this.#zz.io.variable(name)]));
     const child = ctx.programs.start(file!, args, {
-      env: { ...own, ...(box ? { ...box.env, ...CACHES } : { PATH: "" }), ...kind.env }, // without a sandbox it finds no program
+      // without a sandbox it finds no program
+      env: { ...own, ...(box ? { ...box.env, ...CACHES } : { PATH: "" }), ...kind.env },
       stdio: ["pipe", "pipe", "pipe"],
       detached: process.platform !== "win32",
       windowsHide: true,
@@ -161,7 +174,10 @@ export class RunningServers implements Host {
 }
 
 /** The variables that a program needs to run at all; the person's keys are not among them. */
-const VARIABLES = "HOME LANG LC_ALL LOGNAME PATH SHELL USER GOPATH GOROOT JAVA_HOME RUSTUP_HOME CARGO_HOME".split(" ");
+const VARIABLES =
+  "HOME LANG LC_ALL LOGNAME PATH SHELL USER GOPATH GOROOT JAVA_HOME RUSTUP_HOME CARGO_HOME".split(
+    " ",
+  );
 const CACHES = { XDG_CACHE_HOME: "/tmp/.cache", TMPDIR: "/tmp" };
 
 interface Program {
@@ -179,19 +195,28 @@ function programOf({ name, program, args = [], install }: ServerKind, ctx: Ctx):
   if (!own) return `${name} is not installed (${install})`;
   const how = ["--lsp", "--stdio"];
   const above = modulesAbove(ctx.root);
-  return { argv: [own.program, ...how], bare: [process.execPath, own.starter, ...how], reads: [own.folder, ...above] };
+  return {
+    argv: [own.program, ...how],
+    bare: [process.execPath, own.starter, ...how],
+    reads: [own.folder, ...above],
+  };
 }
 
 /** Where a workspace keeps packages, above the folder that zz works in. */
 function modulesAbove(root: string): string[] {
   const above = root.split("/").slice(1, -1);
-  return above.map((_, i) => `/${above.slice(0, i + 1).join("/")}/node_modules`).concat("/node_modules");
+  return above
+    .map((_, i) => `/${above.slice(0, i + 1).join("/")}/node_modules`)
+    .concat("/node_modules");
 }
 
 /** Changes when packages are installed, which no list of files has. */
 const installedIn = (root: string): string =>
   ["", ".package-lock.json", ".modules.yaml", ".yarn-state.yml"]
-    .map((name) => fs.statSync(path.join(root, "node_modules", name), { throwIfNoEntry: false })?.mtimeMs)
+    .map(
+      (name) =>
+        fs.statSync(path.join(root, "node_modules", name), { throwIfNoEntry: false })?.mtimeMs,
+    )
     .join();
 
 /** What changed on the disk since it was asked last. */
@@ -202,7 +227,8 @@ async function tellChanges(one: Running, { stamps, textOf }: LanguageQuestion): 
   for (const [file, stamp] of stamps) {
     const known = before.get(file);
     if (known === stamp || (!before.size && !server.shows(file))) continue;
-    if (before.size) changes.push({ uri: server.uriOf(file), type: known === undefined ? CREATED : CHANGED });
+    if (before.size)
+      changes.push({ uri: server.uriOf(file), type: known === undefined ? CREATED : CHANGED });
     if (server.shows(file)) server.show(file, await textOf(file));
   }
   for (const file of before.keys()) {

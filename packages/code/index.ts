@@ -1,4 +1,5 @@
-// code: language servers, which know what a name means. Other plugins ask them by ctx.service("languageServers"); the tools
+// code: language servers, which know what a name means. Other plugins ask them by
+// ctx.service("languageServers"); the tools
 // are in packages/symbols.
 import type { Ctx, Zz } from "zz";
 import type { Host } from "./host.ts";
@@ -19,17 +20,23 @@ export const settings = {
         maximum: 600,
         description: "seconds that a language server may take for one answer",
       },
-      warm: { type: "boolean", description: "start TypeScript's language server while the first line is typed" },
+      warm: {
+        type: "boolean",
+        description: "start TypeScript's language server while the first line is typed",
+      },
     },
   },
 };
 
 export default (zz: Zz<Config>) => {
   let opened: Promise<Host> | undefined;
-  const host = () => (opened ??= import("./host.ts").then(({ RunningServers }) => new RunningServers(zz)));
+  const host = () =>
+    (opened ??= import("./host.ts").then(({ RunningServers }) => new RunningServers(zz)));
   zz.defer(async () => (await opened)?.close());
 
-  zz.service("languageServers", { answer: async (question, ctx) => (await host()).answer(question, ctx) });
+  zz.service("languageServers", {
+    answer: async (question, ctx) => (await host()).answer(question, ctx),
+  });
 
   /** A command may change files that nobody lists, such as packages. */
   zz.on("called", ({ call: { name } }, { about }) => {
@@ -37,7 +44,8 @@ export default (zz: Zz<Config>) => {
     if (kind === "run") void opened?.then((host) => host.forget());
   });
   zz.on("started", ({ stays }, ctx) => {
-    if (stays && zz.config.warm) ctx.io.clock.timer(WARM_AFTER_MS, () => void warm(ctx), { background: true });
+    if (stays && zz.config.warm)
+      ctx.io.clock.timer(WARM_AFTER_MS, () => void warm(ctx), { background: true });
   });
 
   async function warm(ctx: Ctx): Promise<void> {

@@ -38,12 +38,16 @@ export function openServer(client: Client, about: About): OpenServer {
     textDocument: { uri: uriOf(file) },
     position: { line, character },
   });
-  const ask = <T>(method: string, params: object) => client.ask<T>(`textDocument/${method}`, params);
+  const ask = <T>(method: string, params: object) =>
+    client.ask<T>(`textDocument/${method}`, params);
   const spotsOf = (answer: unknown, isAnywhere = false): Spot[] =>
-    listOf<Location>(answer).flatMap(({ uri, range }) => spotOf(root, uri, range, isAnywhere) ?? []);
+    listOf<Location>(answer).flatMap(
+      ({ uri, range }) => spotOf(root, uri, range, isAnywhere) ?? [],
+    );
 
   const calls = async (point: Point, way: Way) => {
-    if (!client.can("callHierarchyProvider")) throw new Error(`${name} does not know who calls whom.`);
+    if (!client.can("callHierarchyProvider"))
+      throw new Error(`${name} does not know who calls whom.`);
     const items = listOf<CallHierarchyItem>(await ask("prepareCallHierarchy", at(point)));
     try {
       return await callsOf(root, client, items, way);
@@ -77,17 +81,23 @@ export function openServer(client: Client, about: About): OpenServer {
     hover: async (point) => textOfHover(await ask<Hover | null>("hover", at(point))),
     async problems(file) {
       if (!client.can("diagnosticProvider")) return [];
-      const { items } = (await ask<{ items?: unknown }>("diagnostic", { textDocument: { uri: uriOf(file) } })) ?? {};
-      return listOf<Diagnostic>(items ?? []).flatMap(({ range, message, code = 0, severity = 1 }) => {
-        const spot = spotOf(root, uriOf(file), range);
-        return spot ? [{ ...spot, message: String(message), code, severity }] : [];
-      });
+      const { items } =
+        (await ask<{ items?: unknown }>("diagnostic", { textDocument: { uri: uriOf(file) } })) ??
+        {};
+      return listOf<Diagnostic>(items ?? []).flatMap(
+        ({ range, message, code = 0, severity = 1 }) => {
+          const spot = spotOf(root, uriOf(file), range);
+          return spot ? [{ ...spot, message: String(message), code, severity }] : [];
+        },
+      );
     },
     callers: (point) => calls(point, "incoming"),
     callees: (point) => calls(point, "outgoing"),
     async symbols(file) {
       const answer = await ask("documentSymbol", { textDocument: { uri: uriOf(file) } });
-      return listOf<DocumentSymbol | SymbolInformation>(answer).flatMap((one) => namesIn(root, file, one));
+      return listOf<DocumentSymbol | SymbolInformation>(answer).flatMap((one) =>
+        namesIn(root, file, one),
+      );
     },
     show(file, text) {
       const textDocument = { uri: uriOf(file), version: (shown.get(file)?.version ?? 0) + 1 };
@@ -100,7 +110,8 @@ export function openServer(client: Client, about: About): OpenServer {
       shown.set(file, { version: textDocument.version, text });
     },
     hide(file) {
-      if (shown.delete(file)) client.tell("textDocument/didClose", { textDocument: { uri: uriOf(file) } });
+      if (shown.delete(file))
+        client.tell("textDocument/didClose", { textDocument: { uri: uriOf(file) } });
     },
     shows: (file) => shown.has(file),
   };
@@ -148,29 +159,41 @@ function editsOf(root: string, answer: unknown): (Spot & { text: string })[] {
   const { changes = {}, documentChanges = [] } = (answer ?? {}) as WorkspaceEdit;
   const byFile = [
     ...Object.entries(changes),
-    ...listOf<{ textDocument?: { uri: string }; edits?: { range: Range; newText: string }[] }>(documentChanges).flatMap(
-      ({ textDocument, edits }) => (textDocument && edits ? [[textDocument.uri, edits] as const] : []),
+    ...listOf<{ textDocument?: { uri: string }; edits?: { range: Range; newText: string }[] }>(
+      documentChanges,
+    ).flatMap(({ textDocument, edits }) =>
+      textDocument && edits ? [[textDocument.uri, edits] as const] : [],
     ),
   ];
   return byFile.flatMap(([uri, edits]) =>
     listOf<{ range: Range; newText: string }>(edits).map(({ range, newText }) => {
       const spot = spotOf(root, uri, range, true);
-      if (!spot || typeof newText !== "string") throw new ServerOver("it sent an answer that cannot be used");
+      if (!spot || typeof newText !== "string")
+        throw new ServerOver("it sent an answer that cannot be used");
       return { ...spot, text: newText };
     }),
   );
 }
 
 type Way = "incoming" | "outgoing";
-async function callsOf(root: string, client: Client, items: CallHierarchyItem[], way: Way): Promise<Called[]> {
+async function callsOf(
+  root: string,
+  client: Client,
+  items: CallHierarchyItem[],
+  way: Way,
+): Promise<Called[]> {
   const found: Called[] = [];
   for (const item of items) {
     const answer = await client.ask(`callHierarchy/${way}Calls`, { item });
-    for (const one of listOf<Record<"from" | "to", CallHierarchyItem> & { fromRanges: Range[] }>(answer)) {
+    for (const one of listOf<Record<"from" | "to", CallHierarchyItem> & { fromRanges: Range[] }>(
+      answer,
+    )) {
       const other = way === "incoming" ? one.from : one.to;
       const spot = spotOf(root, other.uri, other.selectionRange);
       const calling = way === "incoming" ? other.uri : item.uri;
-      const from = listOf<Range>(one.fromRanges).flatMap((range) => spotOf(root, calling, range) ?? []);
+      const from = listOf<Range>(one.fromRanges).flatMap(
+        (range) => spotOf(root, calling, range) ?? [],
+      );
       if (spot) found.push({ ...spot, name: String(other.name), from });
     }
   }
@@ -187,7 +210,9 @@ function namesIn(
     return spot ? [{ ...spot, name: one.name, begins: spot.line, ends: spot.endLine }] : [];
   }
   const spot = spotOf(root, pathToFileURL(path.join(root, file)).href, one.selectionRange);
-  const inner = listOf<DocumentSymbol>(one.children ?? []).flatMap((child) => namesIn(root, file, child));
+  const inner = listOf<DocumentSymbol>(one.children ?? []).flatMap((child) =>
+    namesIn(root, file, child),
+  );
   const [begins, ends] = [one.range?.start?.line ?? 0, one.range?.end?.line ?? 0];
   return spot ? [{ ...spot, name: String(one.name), begins, ends }, ...inner] : inner;
 }

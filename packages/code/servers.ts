@@ -11,7 +11,8 @@ export interface ServerKind {
   program: string; // "": comes with zz
   args?: string[];
   install: string; // what to do where it is missing
-  env?: Record<string, string>; // so that it writes to the sandbox's own /tmp, and waits for no network
+  // so that it writes to the sandbox's own /tmp, and waits for no network
+  env?: Record<string, string>;
   options?: object; // sent at its start
   settings?: (section: string) => unknown;
 }
@@ -26,7 +27,16 @@ const SCRIPTS = {
   cjs: "javascript",
   jsx: "javascriptreact",
 };
-const C = { c: "c", h: "cpp", cc: "cpp", cpp: "cpp", cxx: "cpp", hh: "cpp", hpp: "cpp", hxx: "cpp" };
+const C = {
+  c: "c",
+  h: "cpp",
+  cc: "cpp",
+  cpp: "cpp",
+  cxx: "cpp",
+  hh: "cpp",
+  hpp: "cpp",
+  hxx: "cpp",
+};
 
 export const TYPESCRIPT: ServerKind = {
   name: "TypeScript's language server",
@@ -62,7 +72,13 @@ export const SERVERS: ServerKind[] = [
     args: ["--stdio"],
     install: "npm install -g pyright",
   },
-  { name: "clangd", files: C, program: "clangd", args: ["--log=error"], install: "apt-get install clangd" },
+  {
+    name: "clangd",
+    files: C,
+    program: "clangd",
+    args: ["--log=error"],
+    install: "apt-get install clangd",
+  },
   {
     name: "jdtls", // runs Gradle and Maven of the project
     files: { java: "java" },
@@ -79,8 +95,18 @@ export const SERVERS: ServerKind[] = [
     args: ["--stdio"],
     install: "npm install -g intelephense",
   },
-  { name: "csharp-ls", files: { cs: "csharp" }, program: "csharp-ls", install: "dotnet tool install -g csharp-ls" },
-  { name: "sourcekit-lsp", files: { swift: "swift" }, program: "sourcekit-lsp", install: "comes with Swift" },
+  {
+    name: "csharp-ls",
+    files: { cs: "csharp" },
+    program: "csharp-ls",
+    install: "dotnet tool install -g csharp-ls",
+  },
+  {
+    name: "sourcekit-lsp",
+    files: { swift: "swift" },
+    program: "sourcekit-lsp",
+    install: "comes with Swift",
+  },
   {
     name: "lua-language-server",
     files: { lua: "lua" },
@@ -96,11 +122,15 @@ export const SERVERS: ServerKind[] = [
 ];
 
 const endingOf = (file: string): string => path.extname(file).slice(1).toLowerCase();
-export const languageIdOf = ({ files }: ServerKind, file: string): string => files[endingOf(file)] ?? "plaintext";
+export const languageIdOf = ({ files }: ServerKind, file: string): string =>
+  files[endingOf(file)] ?? "plaintext";
 export const serverFor = (file: string): ServerKind | undefined =>
   SERVERS.find(({ files }) => Object.hasOwn(files, endingOf(file)));
 
-/** TypeScript's program in zz's own packages, never one of the project's; undefined: it was left out. */
+/**
+ * TypeScript's program in zz's own packages, never one of the project's; undefined: it was left
+ * out.
+ */
 export function ownTypescript(): { folder: string; program: string; starter: string } | undefined {
   return tryTo(() => {
     const manifest = createRequire(import.meta.url).resolve("typescript/package.json");

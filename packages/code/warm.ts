@@ -8,12 +8,16 @@ const MAX_FILES = 30_000; // in a larger project it waits until it is asked
 export async function warmFile(ctx: Ctx): Promise<{ name: string; text: string } | undefined> {
   const { root, files, permissions } = ctx;
   if (permissions.wide !== undefined) return undefined;
-  if (!["tsconfig.json", "jsconfig.json"].some((name) => fs.existsSync(path.join(root, name)))) return undefined;
+  if (!["tsconfig.json", "jsconfig.json"].some((name) => fs.existsSync(path.join(root, name))))
+    return undefined;
   const all = await files.list();
   if (all.length > MAX_FILES) return undefined;
   const depth = (name: string) => name.split("/").length;
   const [name] = all
-    .filter((name) => /(?<!\.d)\.[cm]?tsx?$/.test(name) && permissions.judge("read", name).verdict === "allow")
+    .filter(
+      (name) =>
+        /(?<!\.d)\.[cm]?tsx?$/.test(name) && permissions.judge("read", name).verdict === "allow",
+    )
     .sort((a, b) => depth(a) - depth(b));
   return name ? { name, text: (await files.read(name)).text } : undefined;
 }

@@ -6,9 +6,16 @@ import { tokensOf } from "zz/text";
 export type Size = { chars: number; tokens: number };
 export const sizeOf = (text: string): Size => ({ chars: text.length, tokens: tokensOf(text) });
 
-/** The prompt and its layers, as the session keeps them. Text that is in no layer is listed as well. */
-export function describePrompt({ system, task }: ChatRequest, { chat }: Ctx): Record<string, unknown> {
-  const kept = chat.tree().branch.findLast(({ type }) => type === "prompt")?.layers as Part[] | undefined;
+/**
+ * The prompt and its layers, as the session keeps them. Text that is in no layer is listed as well.
+ */
+export function describePrompt(
+  { system, task }: ChatRequest,
+  { chat }: Ctx,
+): Record<string, unknown> {
+  const kept = chat.tree().branch.findLast(({ type }) => type === "prompt")?.layers as
+    | Part[]
+    | undefined;
   const layers: (Size & { name: string; slot: string; owner: string })[] = [];
   let offset = 0;
   for (const { name, slot, owner, text } of kept ?? []) {
@@ -19,17 +26,20 @@ export function describePrompt({ system, task }: ChatRequest, { chat }: Ctx): Re
     offset = from + text.length;
   }
   addText(offset, system.length);
-  const updates = task === "chat" ? chat.messages.flatMap((message) => Object.entries(newsOf(message))) : [];
+  const updates =
+    task === "chat" ? chat.messages.flatMap((message) => Object.entries(newsOf(message))) : [];
   const news = updates.map(([name, text]) => ({ name, ...sizeOf(text) }));
   return { ...sizeOf(system), layers, ...(news.length && { news }), text: system };
 
   function addText(from: number, to: number): void {
     const unlayered = system.slice(from, to).trim();
-    if (unlayered) layers.push({ name: "(in no layer)", slot: "", owner: "", ...sizeOf(unlayered) });
+    if (unlayered)
+      layers.push({ name: "(in no layer)", slot: "", owner: "", ...sizeOf(unlayered) });
   }
 }
 
-const newsOf = (message: Message): Record<string, string> => (message.role === "user" && message.news) || {};
+const newsOf = (message: Message): Record<string, string> =>
+  (message.role === "user" && message.news) || {};
 
 export function describeMessage(message: Message): Record<string, unknown> {
   const { role, text } = message;
@@ -41,7 +51,8 @@ export function describeMessage(message: Message): Record<string, unknown> {
     ...sizeOf(text),
     ...(message.role === "assistant" && message.thinking && { thinking: sizeOf(message.thinking) }),
     text,
-    ...(message.role === "assistant" && message.calls?.length && { calls: message.calls.map(describeCall) }),
+    ...(message.role === "assistant" &&
+      message.calls?.length && { calls: message.calls.map(describeCall) }),
     ...(images && images.length > 0 && { images }),
   };
 }

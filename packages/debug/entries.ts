@@ -1,8 +1,15 @@
-// Writes an entry as a line of JSON, or as text to read. In the text, entries begin at the left margin and everything
+// Writes an entry as a line of JSON, or as text to read. In the text, entries begin at the left
+// margin and everything
 // that was said is indented, so that nothing from a model or a file can look like an entry.
 import { plural } from "zz/text";
 
-export type LogEntry = { at: string; turn: number; step: number; type: string; pid: number } & Record<string, unknown>;
+export type LogEntry = {
+  at: string;
+  turn: number;
+  step: number;
+  type: string;
+  pid: number;
+} & Record<string, unknown>;
 
 export const toJson = (logEntry: LogEntry): string => `${JSON.stringify(logEntry)}\n`;
 
@@ -39,7 +46,9 @@ const SECTIONS: Record<string, (logEntry: any) => string[]> = {
   PROMPT: ({ layers, news, text, ...size }) => [
     heading("2 PROMPT", size, inWords(size)),
     ...layers.map((layer: any) => `  ${layerOf(layer)}`),
-    ...(news ?? []).map((update: any) => `  ${layerOf({ ...update, slot: "told since, with a message" })}`),
+    ...(news ?? []).map(
+      (update: any) => `  ${layerOf({ ...update, slot: "told since, with a message" })}`,
+    ),
     "  TEXT",
     indented(text),
   ],
@@ -55,7 +64,10 @@ const SECTIONS: Record<string, (logEntry: any) => string[]> = {
     ]),
   ],
   PARAMETERS: ({ at, pid, turn, step, type, changed, ...parameters }) => [
-    heading("5 PARAMETERS", { changed, task: parameters.task === "chat" ? undefined : parameters.task }),
+    heading("5 PARAMETERS", {
+      changed,
+      task: parameters.task === "chat" ? undefined : parameters.task,
+    }),
     ...rows(parameters),
   ],
 };
@@ -101,7 +113,9 @@ function messageOf({
   return [
     `  ${about.join(" · ")}`,
     ...(text && !above ? [indented(text)] : []),
-    ...(calls ?? []).map((call: any) => indented(`► ${call.name} (id=${call.id}) ${JSON.stringify(call.args)}`)),
+    ...(calls ?? []).map((call: any) =>
+      indented(`► ${call.name} (id=${call.id}) ${JSON.stringify(call.args)}`),
+    ),
     ...(images ?? []).map(indented),
   ];
 }
@@ -109,12 +123,20 @@ function messageOf({
 const titleOf = (turn: number, task?: string): string =>
   [turn ? `TURN ${turn}` : "OUTSIDE OF ANY TURN", ...(task ? [task] : [])].join(" · ");
 
-function heading(title: string, { task, changed }: { task?: string; changed?: true }, note?: string): string {
+function heading(
+  title: string,
+  { task, changed }: { task?: string; changed?: true },
+  note?: string,
+): string {
   return `── ${[title, ...(task ? [task] : []), ...(changed ? ["changed"] : []), ...(note ? [note] : [])].join(" · ")}`;
 }
 
 const layerOf = ({ name, slot, owner, chars, tokens }: any): string =>
-  [name.padEnd(20), [slot, owner].filter(Boolean).join(", ").padEnd(28), inWords({ chars, tokens })].join(" ");
+  [
+    name.padEnd(20),
+    [slot, owner].filter(Boolean).join(", ").padEnd(28),
+    inWords({ chars, tokens }),
+  ].join(" ");
 
 function rows(fields: Record<string, unknown>): string[] {
   const shown = (value: unknown) => (typeof value === "string" ? value : JSON.stringify(value));

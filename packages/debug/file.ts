@@ -1,8 +1,10 @@
-// The log's file: readable by the person alone, only ever appended to, and checked again with every entry.
+// The log's file: readable by the person alone, only ever appended to, and checked again with every
+// entry.
 import fs from "node:fs";
 import { codeOf, errnoSentence, makeFolder } from "zz/text";
 
-const { O_APPEND, O_CREAT, O_WRONLY, O_NOFOLLOW = 0, O_NONBLOCK = 0 } = fs.constants; // a FIFO must not block
+// a FIFO must not block
+const { O_APPEND, O_CREAT, O_WRONLY, O_NOFOLLOW = 0, O_NONBLOCK = 0 } = fs.constants;
 
 /** Like errnoSentence() of zz/text, but every next step is about where the log may be. */
 const REASONS: Record<string, string> = {
@@ -19,7 +21,10 @@ const REASONS: Record<string, string> = {
   EDQUOT: "the disk quota is used up. Make room, or name a file elsewhere.",
 };
 
-/** The text is handed to the system before this returns, so that a killed zz loses at most the entry it was writing. */
+/**
+ * The text is handed to the system before this returns, so that a killed zz loses at most the entry
+ * it was writing.
+ */
 export function append(file: string, text: string, folder?: string): void {
   const fd = open(file, folder);
   try {

@@ -1,4 +1,5 @@
-// --debug[=FILE], ZZ_DEBUG and /debug: a complete log, without secrets, of what was sent to the model and what came of
+// --debug[=FILE], ZZ_DEBUG and /debug: a complete log, without secrets, of what was sent to the
+// model and what came of
 // it. While it is off, nothing is observed.
 import path from "node:path";
 import type { Ctx, Zz } from "zz";
@@ -52,7 +53,11 @@ export default (zz: Zz) => {
     name: "debug",
     usage: "[on | off]",
     description: "a log of what is sent to the model and what comes back",
-    examples: { "/debug": "say whether there is a log, and where", "/debug on": "start it", "/debug off": "stop it" },
+    examples: {
+      "/debug": "say whether there is a log, and where",
+      "/debug on": "start it",
+      "/debug off": "stop it",
+    },
     group: "settings",
     complete: (typed) => ["on", "off"].filter((word) => word.startsWith(typed)),
     run: (typed, ctx) => ctx.note(runCommand(state, typed, ctx)),
@@ -62,7 +67,8 @@ export default (zz: Zz) => {
 /** The value of --debug and ZZ_DEBUG: on, off, or a file. */
 function switchTo(state: State, fileOrSwitch: string): void {
   state.on = !OFF.test(fileOrSwitch);
-  state.named = state.on && !ON.test(fileOrSwitch) ? path.resolve(state.zz.io.cwd(), fileOrSwitch) : "";
+  state.named =
+    state.on && !ON.test(fileOrSwitch) ? path.resolve(state.zz.io.cwd(), fileOrSwitch) : "";
   if (state.on) begin(state);
 }
 
@@ -77,8 +83,12 @@ function begin(state: State): void {
 
 function runCommand(state: State, typed: string, ctx: Ctx): string {
   const { file } = placeFor(state, ctx);
-  if (typed && typed !== "on" && typed !== "off") return `Cannot run '/debug ${typed}': use /debug on or /debug off.`;
-  if (!typed) return state.on ? `The debug log is on: ${file}` : `The debug log is off; /debug on writes to ${file}`;
+  if (typed && typed !== "on" && typed !== "off")
+    return `Cannot run '/debug ${typed}': use /debug on or /debug off.`;
+  if (!typed)
+    return state.on
+      ? `The debug log is on: ${file}`
+      : `The debug log is off; /debug on writes to ${file}`;
   if (typed === "off") {
     state.on = false;
     return `The debug log is off. What was written stays in ${file}`;
@@ -93,7 +103,10 @@ function runCommand(state: State, typed: string, ctx: Ctx): string {
   return `The debug log is on: ${file}`;
 }
 
-/** Where the log goes. The first ctx says where the home is; entries that waited for that are written then. */
+/**
+ * Where the log goes. The first ctx says where the home is; entries that waited for that are
+ * written then.
+ */
 function placeFor(state: State, ctx: Ctx): { file: string } {
   const { home } = state.location ?? ctx.about;
   const location = { file: state.named || path.join(home, NAME), home, ctx };
@@ -103,7 +116,8 @@ function placeFor(state: State, ctx: Ctx): { file: string } {
 }
 
 /** The home may not exist yet. The folder of a file that the person named has to exist. */
-const folderToMake = ({ named, location }: State): string | undefined => (named ? undefined : location?.home);
+const folderToMake = ({ named, location }: State): string | undefined =>
+  named ? undefined : location?.home;
 
 /** When an entry cannot be written, the log is switched off and the run goes on. */
 function write(state: State, logEntry: LogEntry): void {

@@ -1,4 +1,5 @@
-// Removes what must not be in a log: known secrets, including short ones, and whatever looks like a key. Images are
+// Removes what must not be in a log: known secrets, including short ones, and whatever looks like a
+// key. Images are
 // only named.
 import type { Zz } from "zz";
 
@@ -23,8 +24,14 @@ const PRIVATE = new RegExp(
   "g",
 );
 const PATTERNS: [pattern: RegExp, instead: string][] = [
-  [/(?<![A-Za-z0-9])(?:sk|rk|pk)[-_](?:live_|test_|proj-|ant-|or-)?[A-Za-z0-9][\w-]{7,}/g, REDACTED],
-  [/(?<![A-Za-z0-9])(?:gh[pousr]_|github_pat_|glpat-|xox[a-z]-|xapp-|npm_|hf_|gsk_|AIza|ya29\.)[\w-]{8,}/g, REDACTED],
+  [
+    /(?<![A-Za-z0-9])(?:sk|rk|pk)[-_](?:live_|test_|proj-|ant-|or-)?[A-Za-z0-9][\w-]{7,}/g,
+    REDACTED,
+  ],
+  [
+    /(?<![A-Za-z0-9])(?:gh[pousr]_|github_pat_|glpat-|xox[a-z]-|xapp-|npm_|hf_|gsk_|AIza|ya29\.)[\w-]{8,}/g,
+    REDACTED,
+  ],
   [/(?<![A-Za-z0-9])(?:AKIA|ASIA)[A-Z0-9]{12,}/g, REDACTED],
   [/(?<![A-Za-z0-9])eyJ[\w-]{8,}\.[\w-]{4,}(?:\.[\w-]*)?/g, REDACTED], // a JSON Web Token
   [
@@ -35,7 +42,10 @@ const PATTERNS: [pattern: RegExp, instead: string][] = [
     `$1${REDACTED}`,
   ],
   [new RegExp(`\\b(bearer\\s+)(?=\\S*\\d)${VALUE}`, "gi"), `$1${REDACTED}`],
-  [new RegExp(`\\b([A-Z0-9_]*(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD)=["']?)${VALUE}`, "g"), `$1${REDACTED}`], // as in .env
+  [
+    new RegExp(`\\b([A-Z0-9_]*(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD)=["']?)${VALUE}`, "g"),
+    `$1${REDACTED}`,
+  ], // as in .env
   [/(\b\w+:\/\/[^\s/:@]+:)[^\s/@]+@/g, `$1${REDACTED}@`], // in a URL
 ];
 const IMAGE = /data:(image\/[\w.+-]+);base64,([A-Za-z0-9+/=]{64,})/g;
@@ -50,7 +60,8 @@ export function redactor(zz: Zz): (value: unknown) => unknown {
     if (typeof value !== "object" || value === null) return value;
     if (above.includes(value)) return "[circular]";
     if (ArrayBuffer.isView(value)) return `[${value.byteLength} bytes]`;
-    if ("toJSON" in value && typeof value.toJSON === "function") return redact(value.toJSON(), [...above, value]);
+    if ("toJSON" in value && typeof value.toJSON === "function")
+      return redact(value.toJSON(), [...above, value]);
     const inside = [...above, value];
     if (Array.isArray(value)) return value.map((element) => redact(element, inside));
     const { base64, type } = value as { base64?: unknown; type?: unknown };
@@ -68,7 +79,9 @@ export function redactor(zz: Zz): (value: unknown) => unknown {
   /** The value given to set_env is a secret from now on, but is not among the known ones yet. */
   function withoutValue(of: object, name: string, value: unknown): unknown {
     const isCall = name === "args" && "name" in of && of.name === "set_env";
-    return isCall && Object(value).value !== undefined ? { ...(value as object), value: REDACTED } : value;
+    return isCall && Object(value).value !== undefined
+      ? { ...(value as object), value: REDACTED }
+      : value;
   }
 
   function redactText(text: string): string {

@@ -1,5 +1,7 @@
-// What is written to the log, and when: everything that goes out with the first request of a turn, what changed in
-// later ones, then what happens. A step is a request of the conversation with the calls it led to; retries belong to
+// What is written to the log, and when: everything that goes out with the first request of a turn,
+// what changed in
+// later ones, then what happens. A step is a request of the conversation with the calls it led to;
+// retries belong to
 // their step.
 import type { ChatRequest, Ctx, Events, Message, Steps, Usage, Zz } from "zz";
 import { sumUsage } from "zz/text";
@@ -75,7 +77,11 @@ function wrapSteps(zz: Zz, watch: Watch): void {
 
   /** Wraps outside of all other wrappers, and changes nothing. */
   function wrap<K extends "line" | "call" | "request">(step: K, see: See<K>): void {
-    const outside = (input: Steps[K][0], next: (given: Steps[K][0]) => Promise<Steps[K][1]>, ctx: Ctx) => {
+    const outside = (
+      input: Steps[K][0],
+      next: (given: Steps[K][0]) => Promise<Steps[K][1]>,
+      ctx: Ctx,
+    ) => {
       if (!watch.log.on()) return next(input);
       watch.ctx = ctx;
       watch.log.setContext(ctx);
@@ -93,7 +99,9 @@ function observeEvents(zz: Zz, watch: Watch): void {
     put(watch, "GATE", { decision: allowed ? "allowed" : "refused", ...decision }),
   );
   on("changed", ({ tool, paths }) => put(watch, "CHANGED", { tool, paths }));
-  on("retried", ({ attempt, wait, reason }) => put(watch, "RETRY", { attempt, waitMs: wait, reason }));
+  on("retried", ({ attempt, wait, reason }) =>
+    put(watch, "RETRY", { attempt, waitMs: wait, reason }),
+  );
   on("compacted", (fact) => put(watch, "COMPACTED", { ...fact }));
   on("noted", ({ text }) => put(watch, "NOTE", { text }));
   on("failed", ({ message, exit }) => {
@@ -114,11 +122,23 @@ function observeEvents(zz: Zz, watch: Watch): void {
 
 function put(watch: Watch, type: string, fields: Record<string, unknown>): void {
   const time = new Date().toISOString();
-  watch.log.put({ at: time, turn: watch.inTurn ? watch.turn : 0, step: watch.step, type, pid: process.pid, ...fields });
+  watch.log.put({
+    at: time,
+    turn: watch.inTurn ? watch.turn : 0,
+    step: watch.step,
+    type,
+    pid: process.pid,
+    ...fields,
+  });
 }
 
 function forget(watch: Watch): void {
-  [watch.inTurn, watch.step, watch.open, watch.total] = [false, 0, undefined, { input: 0, output: 0 }];
+  [watch.inTurn, watch.step, watch.open, watch.total] = [
+    false,
+    0,
+    undefined,
+    { input: 0, output: 0 },
+  ];
   watch.attempts = new WeakMap();
   for (const each of [watch.sent, watch.written, watch.announced]) each.clear();
 }
@@ -153,20 +173,28 @@ function putRequest(watch: Watch, request: ChatRequest): void {
   };
   watch.sent.set(task, current);
   const sameCount = before ? countSameStart(before.messages, current.messages) : 0;
-  const added = messages.slice(sameCount).map((message, i) => messageAt(watch, message, sameCount + i));
+  const added = messages
+    .slice(sameCount)
+    .map((message, i) => messageAt(watch, message, sameCount + i));
   const marks = before ? { changed: true, ...taskField } : taskField;
   if (!before) putHeader(watch, request);
-  if (before?.system !== current.system) put(watch, "PROMPT", { ...marks, ...describePrompt(request, watch.ctx!) });
+  if (before?.system !== current.system)
+    put(watch, "PROMPT", { ...marks, ...describePrompt(request, watch.ctx!) });
   if (!before) put(watch, "HISTORY", { ...marks, messages: added });
   if (before?.tools !== current.tools) put(watch, "TOOLS", { ...marks, tools });
-  if (before?.parameters !== current.parameters) put(watch, "PARAMETERS", { ...marks, ...parameters });
+  if (before?.parameters !== current.parameters)
+    put(watch, "PARAMETERS", { ...marks, ...parameters });
   const gone = (before?.messages.length ?? sameCount) - sameCount;
   const update = before ? { new: added.length, ...(gone && { gone }), added } : { first: true };
   put(watch, "STEP-START", { ...taskField, messages: messages.length, ...update });
 }
 
 function messageAt(watch: Watch, message: Message, i: number): Record<string, unknown> {
-  return { index: i + 1, ...describeMessage(message), ...(watch.written.has(message.text) && { above: true }) };
+  return {
+    index: i + 1,
+    ...describeMessage(message),
+    ...(watch.written.has(message.text) && { above: true }),
+  };
 }
 
 /** Writes section 1. Before any request it is shorter. */
@@ -188,7 +216,10 @@ function putHeader(watch: Watch, request?: ChatRequest): void {
   });
 }
 
-function parametersOf(watch: Watch, { task, model, options, endpoint }: ChatRequest): Record<string, unknown> {
+function parametersOf(
+  watch: Watch,
+  { task, model, options, endpoint }: ChatRequest,
+): Record<string, unknown> {
   const full = [...watch.models].find((name) => name.endsWith(`/${model}`)) ?? model;
   const url = endpoint.url ?? "the provider's own";
   return { task, model: full, url: url.replace(/\?[^\s]*/, "?[redacted]"), options };
@@ -212,7 +243,10 @@ function putReply(
   }
 }
 
-function putResult(watch: Watch, { call: { id, name }, result, ms, inner }: Events["called"]): void {
+function putResult(
+  watch: Watch,
+  { call: { id, name }, result, ms, inner }: Events["called"],
+): void {
   const { text, failed, refused, images } = result;
   put(watch, failed ? "TOOL-ERROR" : "TOOL-RESULT", {
     name,
@@ -227,7 +261,10 @@ function putResult(watch: Watch, { call: { id, name }, result, ms, inner }: Even
 }
 
 function putError(watch: Watch, task: string, error: Error): void {
-  const { partial, status } = error as { partial?: { text: string; thinking: string }; status?: number };
+  const { partial, status } = error as {
+    partial?: { text: string; thinking: string };
+    status?: number;
+  };
   const { aborted } = watch.ctx!.signal;
   if (task === "chat" && watch.open) watch.open = { finishReason: aborted ? "aborted" : "error" };
   const had = partial && Object.fromEntries(Object.entries(partial).filter(([, text]) => text));
@@ -247,7 +284,11 @@ function endStep(watch: Watch): void {
 
 function endTurn(watch: Watch, finish: Record<string, unknown>): void {
   endStep(watch);
-  put(watch, "FINISH", Object.fromEntries(Object.entries(finish).filter(([, value]) => value !== undefined)));
+  put(
+    watch,
+    "FINISH",
+    Object.fromEntries(Object.entries(finish).filter(([, value]) => value !== undefined)),
+  );
   put(watch, "Turn ended", { usage: watch.total });
   forget(watch);
 }

@@ -1,4 +1,5 @@
-// --each: one question about many inputs, each answered once. The run is kept in the home and goes on where it stopped.
+// --each: one question about many inputs, each answered once. The run is kept in the home and goes
+// on where it stopped.
 import type { Ctx, Result, Typed, Zz } from "zz";
 
 type Kind = "file" | "line" | "row";
@@ -40,8 +41,18 @@ export default (zz: Zz) => {
     run: start("row"),
   });
   zz.flag({ name: "jobs", group, value: "N", description: "how many are asked at a time (4)" });
-  zz.flag({ name: "out", group, value: "FILE", description: "write each answer to a file: 'notes/{name}.md'" });
+  zz.flag({
+    name: "out",
+    group,
+    value: "FILE",
+    description: "write each answer to a file: 'notes/{name}.md'",
+  });
   zz.flag({ name: "unordered", group, description: "print answers as they come" });
-  zz.flag({ name: "budget", group, value: "DOLLARS", description: "stop before more is spent; 50000t: tokens" });
+  zz.flag({
+    name: "budget",
+    group,
+    value: "DOLLARS",
+    description: "stop before more is spent; 50000t: tokens",
+  });
   zz.flag({ name: "status", group, description: "with --each: what a run came to" });
 };

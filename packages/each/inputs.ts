@@ -1,4 +1,5 @@
-// What a run is asked about: files that globs name, lines or JSON rows on stdin. And what each says in the prompt.
+// What a run is asked about: files that globs name, lines or JSON rows on stdin. And what each says
+// in the prompt.
 import fs from "node:fs";
 import path from "node:path";
 import { createInterface } from "node:readline";
@@ -16,9 +17,11 @@ export function filesOf(globs: readonly string[], ctx: Ctx): { files: Input[]; r
   for (const glob of globs) {
     const isName = fs.existsSync(path.resolve(folder, glob));
     const found = isName ? [glob] : fs.globSync(glob, { cwd: folder });
-    if (!found.length) throw usage(`Cannot ask about '${visible(glob)}': no file has such a name. Check the glob.`);
+    if (!found.length)
+      throw usage(`Cannot ask about '${visible(glob)}': no file has such a name. Check the glob.`);
     for (const name of found)
-      if (!/(^|[/\\])(\.git|node_modules)([/\\]|$)/.test(name) || isName) names.add(path.normalize(name));
+      if (!/(^|[/\\])(\.git|node_modules)([/\\]|$)/.test(name) || isName)
+        names.add(path.normalize(name));
   }
   const files: Input[] = [];
   const refused: string[] = [];
@@ -31,24 +34,39 @@ export function filesOf(globs: readonly string[], ctx: Ctx): { files: Input[]; r
   return { files, refused };
 }
 
-const isReadable = (file: string, { permissions }: Ctx): boolean => permissions.judge("read", file).verdict === "allow";
+const isReadable = (file: string, { permissions }: Ctx): boolean =>
+  permissions.judge("read", file).verdict === "allow";
 
 export async function* linesOf({ io }: Ctx, kind: "line" | "row"): AsyncGenerator<Input> {
   if (io.stdin.isTTY)
-    throw usage('Cannot ask about lines: nothing is piped in. Use it as in: cat urls | zz --each-line "…".');
+    throw usage(
+      'Cannot ask about lines: nothing is piped in. Use it as in: cat urls | zz --each-line "…".',
+    );
   let number = 0;
-  for await (const line of createInterface({ input: io.stdin, crlfDelay: Number.POSITIVE_INFINITY })) {
+  for await (const line of createInterface({
+    input: io.stdin,
+    crlfDelay: Number.POSITIVE_INFINITY,
+  })) {
     number++;
     const name = line.replace(/^\ufeff/, "").trim();
     if (!name) continue;
     if (kind === "row" && typeof tryTo(() => JSON.parse(name)) !== "object")
-      throw usage(`Cannot ask about line ${number}: it is not a JSON object. --each-line takes any text.`);
+      throw usage(
+        `Cannot ask about line ${number}: it is not a JSON object. --each-line takes any text.`,
+      );
     yield { name, kind };
   }
 }
 
-/** The words with the input in its place; without a place, the input follows, so that all share what goes before. */
-export async function messageOf(prompt: string, input: Input, ctx: Ctx): Promise<{ text: string; images?: Image[] }> {
+/**
+ * The words with the input in its place; without a place, the input follows, so that all share what
+ * goes before.
+ */
+export async function messageOf(
+  prompt: string,
+  input: Input,
+  ctx: Ctx,
+): Promise<{ text: string; images?: Image[] }> {
   const { kind, name } = input;
   const body = kind === "file" ? contentOf(name, ctx) : { text: name };
   const fields: unknown = kind === "row" ? jsonOrText(name) : undefined;
@@ -78,7 +96,8 @@ function fieldOf(fields: unknown, field: string): string {
 function contentOf(name: string, ctx: Ctx): { text: string; image?: Image } {
   const file = tryTo(() => fs.realpathSync(path.resolve(ctx.io.cwd(), name)));
   if (!file) throw fault(`Cannot read '${visible(name)}': it is gone.`);
-  if (!isReadable(file, ctx)) throw fault(`Cannot read '${visible(name)}': it may not be read.`, { exit: 4 });
+  if (!isReadable(file, ctx))
+    throw fault(`Cannot read '${visible(name)}': it may not be read.`, { exit: 4 });
   const fd = ctx.files.open(file);
   try {
     const { size } = fs.fstatSync(fd);

@@ -1,5 +1,7 @@
-// A run in one file of the home, each/RUN.jsonl: a header, the inputs, then what came of them, only ever appended to.
-// Memory holds where each line is, not what it says, so that a hundred thousand inputs are a few megabytes.
+// A run in one file of the home, each/RUN.jsonl: a header, the inputs, then what came of them, only
+// ever appended to.
+// Memory holds where each line is, not what it says, so that a hundred thousand inputs are a few
+// megabytes.
 import { randomUUID } from "node:crypto";
 import fs from "node:fs";
 import path from "node:path";
@@ -43,7 +45,9 @@ const fileOf = (home: string, id: string): string => path.join(folderOf(home), `
 /** The runs of this home, the newest first. */
 export function runIds(home: string): string[] {
   const names = tryTo(() => fs.readdirSync(folderOf(home))) ?? [];
-  const ids = names.filter((name) => name.endsWith(".jsonl")).map((name) => name.slice(0, -".jsonl".length));
+  const ids = names
+    .filter((name) => name.endsWith(".jsonl"))
+    .map((name) => name.slice(0, -".jsonl".length));
   return ids.sort().reverse();
 }
 
@@ -52,12 +56,18 @@ export function findRun(home: string, given?: string): string {
   const ids = runIds(home);
   const fits = given === undefined ? ids.slice(0, 1) : ids.filter((id) => id.startsWith(given));
   if (fits.length === 1) return fits[0]!;
-  if (!ids.length) throw usage('Cannot find a run: none was made yet. Make one with zz --each GLOB "…".');
-  const why = fits.length ? `${fits.length} begin like that. Give more of it` : `there is none. The last is ${ids[0]}`;
+  if (!ids.length)
+    throw usage('Cannot find a run: none was made yet. Make one with zz --each GLOB "…".');
+  const why = fits.length
+    ? `${fits.length} begin like that. Give more of it`
+    : `there is none. The last is ${ids[0]}`;
   throw usage(`Cannot find the run '${given}': ${why}.`);
 }
 
-/** Makes a run of these inputs. Until all of them are in its file it has another name, so a run is never half of one. */
+/**
+ * Makes a run of these inputs. Until all of them are in its file it has another name, so a run is
+ * never half of one.
+ */
 export async function createRun(
   home: string,
   plan: Plan,
@@ -79,7 +89,8 @@ export async function createRun(
       fs.writeFileSync(fd, text);
       text = "";
     }
-    if (!count) throw usage("Nothing to ask about: there is no input. Check the glob, or what is piped in.");
+    if (!count)
+      throw usage("Nothing to ask about: there is no input. Check the glob, or what is piped in.");
     fs.writeFileSync(fd, `${text}${JSON.stringify({ inputs: count })}\n`);
     fs.fdatasyncSync(fd);
     fs.renameSync(part, fileOf(home, id));
@@ -92,8 +103,15 @@ export async function createRun(
   return openRun(home, id);
 }
 
-/** Opens a run for asking; `note` hears what is wrong in its file. One process at a time has it open. */
-export async function openRun(home: string, id: string, note: (text: string) => void = () => {}): Promise<LocalLedger> {
+/**
+ * Opens a run for asking; `note` hears what is wrong in its file. One process at a time has it
+ * open.
+ */
+export async function openRun(
+  home: string,
+  id: string,
+  note: (text: string) => void = () => {},
+): Promise<LocalLedger> {
   const release = acquireLock(
     `${fileOf(home, id)}.lock`,
     `Cannot open the run '${id}'`,
@@ -140,7 +158,10 @@ class LocalLedger implements RunLedger {
     this.release = release;
   }
 
-  /** Reads the file line by line. A torn last line is cut off; a changed input ends it, a changed answer is asked again. */
+  /**
+   * Reads the file line by line. A torn last line is cut off; a changed input ends it, a changed
+   * answer is asked again.
+   */
   load(note: (text: string) => void, isReading = false): void {
     this.fd = fs.openSync(this.file, isReading ? "r" : "r+");
     let [line, spoilt, complete] = [0, 0, false];
@@ -152,12 +173,20 @@ class LocalLedger implements RunLedger {
         if (!complete) throw this.changed(`line ${line} is no line of a run`);
         this.states = new Uint8Array(this.counts.inputs);
         this.tries = new Uint8Array(this.counts.inputs);
-      } else if (complete && line > this.counts.inputs + 2 && !this.loadOutcome(parsed, start, length)) spoilt++;
+      } else if (
+        complete &&
+        line > this.counts.inputs + 2 &&
+        !this.loadOutcome(parsed, start, length)
+      )
+        spoilt++;
     }
     if (!complete) throw this.changed("it ends before its inputs do");
     const size = fs.fstatSync(this.fd).size;
     if (size > this.end && !isReading) fs.ftruncateSync(this.fd, this.end);
-    if (spoilt) note(`The file of the run has ${spoilt} lines that cannot be read; what they answered is asked again.`);
+    if (spoilt)
+      note(
+        `The file of the run has ${spoilt} lines that cannot be read; what they answered is asked again.`,
+      );
   }
 
   private changed(why: string): Error {
@@ -170,7 +199,9 @@ class LocalLedger implements RunLedger {
     if (line === 1) {
       const { zz, run, plan } = (parsed ?? {}) as Partial<Header>;
       if (zz !== VERSION || typeof run !== "string" || typeof plan?.prompt !== "string")
-        throw this.changed(Number(zz) > VERSION ? "a newer zz made it" : "it holds no readable header");
+        throw this.changed(
+          Number(zz) > VERSION ? "a newer zz made it" : "it holds no readable header",
+        );
       this.id = run;
       this.plan = plan;
       return true;
@@ -186,7 +217,8 @@ class LocalLedger implements RunLedger {
       return true;
     }
     const isAnswer = parsed && "answer" in parsed;
-    if (!Number.isInteger(parsed?.n) || !(parsed.n >= 0 && parsed.n < this.counts.inputs)) return false;
+    if (!Number.isInteger(parsed?.n) || !(parsed.n >= 0 && parsed.n < this.counts.inputs))
+      return false;
     if (!isAnswer) return typeof parsed.error === "string"; // asked again
     if (this.states[parsed.n] === ANSWERED) return true;
     this.states[parsed.n] = ANSWERED;
@@ -285,7 +317,9 @@ class LocalLedger implements RunLedger {
         done += fs.writeSync(this.fd, bytes, done, bytes.length - done, start + done);
     } catch (error) {
       tryTo(() => fs.ftruncateSync(this.fd, start)); // a full disk must not leave half a line
-      throw fault(`Cannot keep the run in '${this.file}': ${(error as Error).message}. Make room, then resume it.`);
+      throw fault(
+        `Cannot keep the run in '${this.file}': ${(error as Error).message}. Make room, then resume it.`,
+      );
     }
     this.end += bytes.length;
     return [start, bytes.length - 1];

@@ -1,4 +1,5 @@
-// How fast a provider may be asked, learnt from the headers of its answers, for all jobs together. A refusal with
+// How fast a provider may be asked, learnt from the headers of its answers, for all jobs together.
+// A refusal with
 // retry-after holds all of them back, and the request that met it is sent again.
 import type { Around, Clock, Fault, HttpAnswer, Steps } from "zz";
 import { CHARS_PER_TOKEN } from "zz/text";
@@ -35,7 +36,12 @@ export function paceOf(clock: Clock): Around<Fetch> {
       const [sent, sentTokens] = [pace.sent, pace.sentTokens];
       const answer = await next(request).catch((error: Fault) => error);
       if (!(answer instanceof Error)) {
-        learn(pace, answer, { since: pace.sent - sent, tokensSince: pace.sentTokens - sentTokens }, clock);
+        learn(
+          pace,
+          answer,
+          { since: pace.sent - sent, tokensSince: pace.sentTokens - sentTokens },
+          clock,
+        );
         return answer;
       }
       const wait = pauseOf(answer, refusals);
@@ -46,7 +52,12 @@ export function paceOf(clock: Clock): Around<Fetch> {
 }
 
 /** Waits until one more request of that size may be sent, and counts it. */
-async function allowed(pace: Pace, tokens: number, clock: Clock, signal?: AbortSignal): Promise<void> {
+async function allowed(
+  pace: Pace,
+  tokens: number,
+  clock: Clock,
+  signal?: AbortSignal,
+): Promise<void> {
   for (;;) {
     const wait = Math.max(
       pace.pausedUntil - clock.now(),
@@ -66,7 +77,8 @@ function waitOf(allowance: Allowance | undefined, needed: number, clock: Clock):
   if (!allowance) return 0;
   const now = clock.now();
   if (now >= allowance.whole) allowance.left = allowance.limit;
-  if (now >= allowance.whole) allowance.whole = Number.POSITIVE_INFINITY; // the next answer says when
+  // the next answer says when
+  if (now >= allowance.whole) allowance.whole = Number.POSITIVE_INFINITY;
   const isEnough = allowance.left >= Math.min(needed, allowance.limit);
   return isEnough || !Number.isFinite(allowance.whole) ? 0 : allowance.whole - now;
 }
@@ -82,11 +94,16 @@ function learn(
     ["tokens", tokensSince],
   ] as const) {
     const told = allowanceIn(answer, kind, clock);
-    if (told) pace[kind] = { ...told, left: told.left - spent }; // what was sent since may not be counted in it
+    // what was sent since may not be counted in it
+    if (told) pace[kind] = { ...told, left: told.left - spent };
   }
 }
 
-function allowanceIn({ headers }: HttpAnswer, kind: "requests" | "tokens", clock: Clock): Allowance | undefined {
+function allowanceIn(
+  { headers }: HttpAnswer,
+  kind: "requests" | "tokens",
+  clock: Clock,
+): Allowance | undefined {
   const kinds = kind === "tokens" ? ["tokens", "input-tokens"] : [kind];
   for (const name of kinds)
     for (const [limit, left, reset] of [
@@ -98,7 +115,9 @@ function allowanceIn({ headers }: HttpAnswer, kind: "requests" | "tokens", clock
       ],
     ] as const) {
       const ms = spanOf(headers.get(reset));
-      const [most, rest] = [headers.get(limit), headers.get(left)].map((text) => Number(text ?? Number.NaN));
+      const [most, rest] = [headers.get(limit), headers.get(left)].map((text) =>
+        Number(text ?? Number.NaN),
+      );
       if (!(most! > 0 && rest! >= 0) || ms === undefined) continue;
       return { limit: most!, left: rest!, whole: clock.now() + ms };
     }

@@ -1,19 +1,28 @@
-// What a run is to those who ask and to those who print: inputs that are taken, answered or given back, and what came
+// What a run is to those who ask and to those who print: inputs that are taken, answered or given
+// back, and what came
 // of them in order. local-ledger.ts keeps it in one file of the home.
 //
-// How a queue implements it (BullMQ, say): `add` puts a job with the input's number as its id, so that adding twice adds
-// once; `take` waits for the next job and holds its lease; `answer` completes the job and `giveBack` moves it to the
-// delayed ones, or to the dead letters without `after`. The first answer of a number counts: a worker whose lease ran
-// out may answer as well. `outcome` reads what the job came to, `settled` waits until one more has come to something.
+// How a queue implements it (BullMQ, say): `add` puts a job with the input's number as its id, so
+// that adding twice adds
+// once; `take` waits for the next job and holds its lease; `answer` completes the job and
+// `giveBack` moves it to the
+// delayed ones, or to the dead letters without `after`. The first answer of a number counts: a
+// worker whose lease ran
+// out may answer as well. `outcome` reads what the job came to, `settled` waits until one more has
+// come to something.
 // Nothing above this interface knows where a run is kept, and nothing below it knows what is asked.
 import type { Usage } from "zz";
 
-/** What is asked about. A file is named and read when it is asked; a line travels as its text, a row as its fields. */
+/**
+ * What is asked about. A file is named and read when it is asked; a line travels as its text, a row
+ * as its fields.
+ */
 export interface Input {
   name: string; // a file's path in the project, the line itself, or the row as JSON
   kind: "file" | "line" | "row";
 }
-export type Taken = { n: number; input: Input; tries: number }; // tries: how often it was given back before
+// tries: how often it was given back before
+export type Taken = { n: number; input: Input; tries: number };
 
 /** What came of an input. An answer stays; a failure is asked again when the run is resumed. */
 export type Outcome = Answered | Failed;
@@ -48,9 +57,15 @@ export interface RunLedger {
   readonly plan: Plan;
   /** Inputs, answers, and failures that are not asked again unless the run is resumed. */
   readonly counts: { inputs: number; answered: number; failed: number };
-  /** The next input without an answer that nobody has. Waits for one that was given back; undefined: there is none. */
+  /**
+   * The next input without an answer that nobody has. Waits for one that was given back; undefined:
+   * there is none.
+   */
   take(signal: AbortSignal): Promise<Taken | undefined>;
-  /** Keeps an answer. When it returns, a killed process does not lose it. False: the input had one already. */
+  /**
+   * Keeps an answer. When it returns, a killed process does not lose it. False: the input had one
+   * already.
+   */
   answer(n: number, answered: Answered): Promise<boolean>;
   /** Gives an input back: to be taken again after so many ms, or (no `after`) as failed. */
   giveBack(n: number, failed: Failed, after?: number): Promise<void>;
@@ -59,7 +74,10 @@ export interface RunLedger {
   input(n: number): Promise<Input>;
   /** Resolves when something has come of one more input than at the last call. */
   settled(): Promise<void>;
-  /** What was made of several answers, by a name of the caller's: a fold of --reduce, a batch that was submitted. */
+  /**
+   * What was made of several answers, by a name of the caller's: a fold of --reduce, a batch that
+   * was submitted.
+   */
   kept(name: string): unknown;
   keep(name: string, value: unknown): Promise<void>;
   close(): Promise<void>;

@@ -1,7 +1,17 @@
-// A run: made of the command line or gone on with, asked by several jobs at a time, its outcomes printed in order.
+// A run: made of the command line or gone on with, asked by several jobs at a time, its outcomes
+// printed in order.
 import path from "node:path";
 import type { Ctx, Fault, Image, Model, Result, Typed, Usage, Zz } from "zz";
-import { CHARS_PER_TOKEN, fault, makeFolder, plural, sumUsage, usage, visible, writeWhole } from "zz/text";
+import {
+  CHARS_PER_TOKEN,
+  fault,
+  makeFolder,
+  plural,
+  sumUsage,
+  usage,
+  visible,
+  writeWhole,
+} from "zz/text";
 import { filesOf, linesOf, messageOf } from "./inputs.ts";
 import { createRun, findRun, openRun, readRun } from "./local-ledger.ts";
 import { paceOf } from "./pace.ts";
@@ -29,7 +39,13 @@ interface Running {
   ended?: Error; // why nothing more is asked
 }
 
-export async function obey(zz: Zz, ctx: Ctx, kind: Input["kind"], words: string[], line: Typed): Promise<Result> {
+export async function obey(
+  zz: Zz,
+  ctx: Ctx,
+  kind: Input["kind"],
+  words: string[],
+  line: Typed,
+): Promise<Result> {
   const { home } = ctx.about;
   const given = (name: string) => line.values.get(name)?.at(-1);
   const resumed = given("session") ?? given("continue");
@@ -49,8 +65,10 @@ export async function obey(zz: Zz, ctx: Ctx, kind: Input["kind"], words: string[
   } else {
     const prompt = words.pop()?.trim();
     if (!prompt) throw usage(`Nothing to ask: the prompt is empty. Write ${EXAMPLES[kind]}.`);
-    if (kind === "file" && !words.length) throw usage(`Cannot ask: no file is named. Write ${EXAMPLES[kind]}.`);
-    if (kind !== "file" && words.length) throw usage(`Cannot ask '${words[0]}': the prompt is one value. Quote it.`);
+    if (kind === "file" && !words.length)
+      throw usage(`Cannot ask: no file is named. Write ${EXAMPLES[kind]}.`);
+    if (kind !== "file" && words.length)
+      throw usage(`Cannot ask '${words[0]}': the prompt is one value. Quote it.`);
     const plan = planOf(ctx, kind, prompt, given);
     const found = kind === "file" ? filesOf(words, ctx) : undefined;
     refused.push(...(found?.refused ?? []));
@@ -115,9 +133,17 @@ function limitsOf(line: Typed): Running["limits"] {
   return { jobs, ...(isTokens ? { tokens: Number(count) } : { dollars: Number(count) }) };
 }
 
-async function run(zz: Zz, ctx: Ctx, ledger: RunLedger, limits: Running["limits"], worst: number): Promise<Result> {
+async function run(
+  zz: Zz,
+  ctx: Ctx,
+  ledger: RunLedger,
+  limits: Running["limits"],
+  worst: number,
+): Promise<Result> {
   const { plan, counts } = ledger;
-  const described = plan.model ? await ctx.about.model(plan.model, true).catch(() => undefined) : undefined;
+  const described = plan.model
+    ? await ctx.about.model(plan.model, true).catch(() => undefined)
+    : undefined;
   if (limits.dollars && !described?.price)
     throw usage(
       `Cannot keep to --budget: what '${plan.model || "the model"}' costs is not known. Give tokens: --budget 500000t.`,
@@ -136,7 +162,9 @@ async function run(zz: Zz, ctx: Ctx, ledger: RunLedger, limits: Running["limits"
     started: zz.io.clock.now(),
   };
   zz.wrap("fetch", paceOf(zz.io.clock), { limit: DAY_MS });
-  ctx.note(`${plural(counts.inputs - counts.answered, "input")} to ask. If it stops: zz --each --resume ${ledger.id}`);
+  ctx.note(
+    `${plural(counts.inputs - counts.answered, "input")} to ask. If it stops: zz --each --resume ${ledger.id}`,
+  );
   if (plan.unordered) await printAnswered(running);
   const printed = plan.unordered ? undefined : print(running);
   await ask(running); // alone first, so that the provider's cache holds what all of them share
@@ -169,7 +197,10 @@ async function ask(running: Running): Promise<boolean> {
   return running.ended === undefined;
 }
 
-async function answerTo(running: Running, { input }: Taken): Promise<Answered | (Failed & { mayPass?: boolean })> {
+async function answerTo(
+  running: Running,
+  { input }: Taken,
+): Promise<Answered | (Failed & { mayPass?: boolean })> {
   const { ctx, ledger, window } = running;
   const { plan } = ledger;
   let message: { text: string; images?: Image[] };
@@ -177,20 +208,27 @@ async function answerTo(running: Running, { input }: Taken): Promise<Answered | 
     message = await messageOf(plan.prompt, input, ctx);
     const tokens = Math.ceil(message.text.length / CHARS_PER_TOKEN);
     if (window && tokens > window)
-      throw fault(`It is too long: about ${tokens} tokens, and the model takes ${window}.`, { exit: 3 });
+      throw fault(`It is too long: about ${tokens} tokens, and the model takes ${window}.`, {
+        exit: 3,
+      });
   } catch (error) {
     const { message, exit = 1 } = error as Fault;
     return { error: message, exit };
   }
   try {
     const { rules } = ctx.permissions;
-    const save = rules.some(({ kind, verdict }) => verdict === "allow" && (kind === "write" || kind === "run"));
+    const save = rules.some(
+      ({ kind, verdict }) => verdict === "allow" && (kind === "write" || kind === "run"),
+    );
     const given = {
       save,
       ...(plan.model && { model: plan.model }),
       ...(plan.tools === false && { tools: false as const }),
     };
-    const { text, rendered, data, usage, model, ms, finish, exit } = await ctx.answer({ ...message, ...given });
+    const { text, rendered, data, usage, model, ms, finish, exit } = await ctx.answer({
+      ...message,
+      ...given,
+    });
     running.spent = sumUsage([running.spent, usage]);
     running.asked++;
     const more = { ...(finish !== "stop" && { finish }), ...(exit && { exit }) };
@@ -198,12 +236,17 @@ async function answerTo(running: Running, { input }: Taken): Promise<Answered | 
     return { answer: data ?? rendered ?? text, model, usage, ms, ...more };
   } catch (error) {
     const { message, exit = 1, kind, transient, stalled } = error as Fault;
-    if (kind === "key" || exit === 2 || (kind === "quota" && !transient)) running.ended ??= error as Error;
+    if (kind === "key" || exit === 2 || (kind === "quota" && !transient))
+      running.ended ??= error as Error;
     return { error: message, exit, ...(kind && { kind }), mayPass: Boolean(transient || stalled) };
   }
 }
 
-async function giveBack(running: Running, { n, tries }: Taken, outcome: Failed & { mayPass?: boolean }): Promise<void> {
+async function giveBack(
+  running: Running,
+  { n, tries }: Taken,
+  outcome: Failed & { mayPass?: boolean },
+): Promise<void> {
   const { mayPass, ...failed } = outcome;
   if (mayPass && tries + 1 < TRIES && !running.ended) {
     return running.ledger.giveBack(n, failed, Math.min(30_000, 250 * 2 ** tries));
@@ -221,7 +264,12 @@ function isSpent({ spent, limits, price, asked }: Running): boolean {
 
 const dollarsOf = ({ input, output, cached = 0 }: Usage, price?: Model["price"]): number => {
   if (!price) return 0;
-  return ((input - cached) * price.input + cached * (price.cached ?? price.input) + output * price.output) / 1e6;
+  return (
+    ((input - cached) * price.input +
+      cached * (price.cached ?? price.input) +
+      output * price.output) /
+    1e6
+  );
 };
 
 function showProgress({ ctx, zz, ledger, started, asked, spent, price }: Running): void {
@@ -229,10 +277,14 @@ function showProgress({ ctx, zz, ledger, started, asked, spent, price }: Running
   const seconds = Math.max(0.001, (zz.io.clock.now() - started) / 1000);
   const rate = asked / seconds;
   const left = inputs - answered - failed;
-  const cost = price ? `$${dollarsOf(spent, price).toFixed(2)}` : `${spent.input + spent.output} tokens`;
+  const cost = price
+    ? `$${dollarsOf(spent, price).toFixed(2)}`
+    : `${spent.input + spent.output} tokens`;
   const time = rate ? `${Math.ceil(left / rate)} s left` : "";
   const bad = failed ? `${failed} failed` : "";
-  ctx.progress([`${answered}/${inputs}`, bad, `${rate.toFixed(1)}/s`, cost, time].filter(Boolean).join(" · "));
+  ctx.progress(
+    [`${answered}/${inputs}`, bad, `${rate.toFixed(1)}/s`, cost, time].filter(Boolean).join(" · "),
+  );
 }
 
 // What came of it
@@ -264,14 +316,22 @@ async function printAnswered(running: Running): Promise<void> {
 async function show({ zz, ledger, ctx }: Running, n: number, outcome: Outcome): Promise<void> {
   const { plan } = ledger;
   const { name, kind } = await ledger.input(n);
-  if (plan.out && "answer" in outcome) writeAnswer(ctx, plan.out, { name, kind }, n, outcome.answer);
+  if (plan.out && "answer" in outcome)
+    writeAnswer(ctx, plan.out, { name, kind }, n, outcome.answer);
   if (plan.out && "answer" in outcome) return;
   const input = kind === "row" ? JSON.parse(name) : name;
   const line = `${zz.veil(JSON.stringify({ input, ...outcome }))}\n`;
-  if (!zz.io.stdout.write(line)) await new Promise((drained) => zz.io.stdout.once("drain", drained));
+  if (!zz.io.stdout.write(line))
+    await new Promise((drained) => zz.io.stdout.once("drain", drained));
 }
 
-function writeAnswer(ctx: Ctx, out: string, { name, kind }: Input, n: number, answer: unknown): void {
+function writeAnswer(
+  ctx: Ctx,
+  out: string,
+  { name, kind }: Input,
+  n: number,
+  answer: unknown,
+): void {
   const words = kind === "file" ? path.basename(name, path.extname(name)) : name.slice(0, 40);
   const plain = words.replace(/[^\p{L}\p{N}._-]+/gu, "-").replace(/^[.-]+|-+$/g, "") || "input";
   const folders = kind === "file" ? path.normalize(name).replace(/\.\.[/\\]/g, "") : plain;
@@ -283,7 +343,10 @@ function writeAnswer(ctx: Ctx, out: string, { name, kind }: Input, n: number, an
   if (ctx.permissions.judge("write", whole).verdict === "deny")
     throw fault(`Cannot write '${file}': it is denied.`, { exit: 4 });
   makeFolder(path.dirname(whole));
-  writeWhole(whole, typeof answer === "string" ? `${answer.trimEnd()}\n` : `${JSON.stringify(answer, null, 2)}\n`);
+  writeWhole(
+    whole,
+    typeof answer === "string" ? `${answer.trimEnd()}\n` : `${JSON.stringify(answer, null, 2)}\n`,
+  );
 }
 
 function finish({ ledger, ended, worst, ctx }: Running): Result {
@@ -294,7 +357,9 @@ function finish({ ledger, ended, worst, ctx }: Running): Result {
       exit: (ended as Fault).exit ?? 1,
     });
   if (answered < inputs)
-    throw fault(`${plural(inputs - answered, "input")} of ${inputs} could not be answered. Ask them again: ${again}`);
+    throw fault(
+      `${plural(inputs - answered, "input")} of ${inputs} could not be answered. Ask them again: ${again}`,
+    );
   ctx.note(`${plural(answered, "answer")}.`);
   if (worst) throw fault("", { exit: worst, told: true });
   return { text: "" };
@@ -310,21 +375,40 @@ function status(home: string, given?: string): Result {
 }
 
 /** What it would take, without a request. */
-async function estimate(ctx: Ctx, plan: Plan, inputs: Iterable<Input> | AsyncIterable<Input>): Promise<Result> {
+async function estimate(
+  ctx: Ctx,
+  plan: Plan,
+  inputs: Iterable<Input> | AsyncIterable<Input>,
+): Promise<Result> {
   const layers = await ctx.about.prompt();
-  const shared = Math.ceil(layers.reduce((sum, { text }) => sum + text.length, 0) / CHARS_PER_TOKEN);
+  const shared = Math.ceil(
+    layers.reduce((sum, { text }) => sum + text.length, 0) / CHARS_PER_TOKEN,
+  );
   const tools =
-    plan.tools === false ? 0 : Math.ceil(JSON.stringify(await ctx.about.offered()).length / CHARS_PER_TOKEN);
+    plan.tools === false
+      ? 0
+      : Math.ceil(JSON.stringify(await ctx.about.offered()).length / CHARS_PER_TOKEN);
   let [count, tokens] = [0, 0];
   for await (const input of inputs) {
     const message = await messageOf(plan.prompt, input, ctx).catch(() => undefined);
     if (message) tokens += shared + tools + Math.ceil(message.text.length / CHARS_PER_TOKEN);
     count++;
   }
-  if (!count) throw usage("Nothing to ask about: there is no input. Check the glob, or what is piped in.");
-  const described = plan.model ? await ctx.about.model(plan.model, true).catch(() => undefined) : undefined;
-  const cost = dollarsOf({ input: tokens, output: count * ASSUMED_OUTPUT_TOKENS }, described?.price);
-  const price = described?.price ? `, about $${cost.toFixed(2)}` : "; what the model costs is not known";
+  if (!count)
+    throw usage("Nothing to ask about: there is no input. Check the glob, or what is piped in.");
+  const described = plan.model
+    ? await ctx.about.model(plan.model, true).catch(() => undefined)
+    : undefined;
+  const cost = dollarsOf(
+    { input: tokens, output: count * ASSUMED_OUTPUT_TOKENS },
+    described?.price,
+  );
+  const price = described?.price
+    ? `, about $${cost.toFixed(2)}`
+    : "; what the model costs is not known";
   const data = { inputs: count, tokens, ...(described?.price && { dollars: cost }) };
-  return { text: `${plural(count, "request")} of about ${tokens} tokens together${price}. Nothing was sent.`, data };
+  return {
+    text: `${plural(count, "request")} of about ${tokens} tokens together${price}. Nothing was sent.`,
+    data,
+  };
 }

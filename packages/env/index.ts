@@ -1,5 +1,7 @@
-// /env, set_env, delete_env: variables for commands. The model knows only their names, and names replace values in
-// everything it is sent. They are kept in env.json of the home, { "NAME": "value" }, which every plugin that runs
+// /env, set_env, delete_env: variables for commands. The model knows only their names, and names
+// replace values in
+// everything it is sent. They are kept in env.json of the home, { "NAME": "value" }, which every
+// plugin that runs
 // commands reads.
 import fs from "node:fs";
 import path from "node:path";
@@ -38,9 +40,13 @@ const STEERING = [
   /^(VIMINIT|EXINIT|PHPRC|WGETRC|NETRC|KUBECONFIG|HOSTALIASES|REQUESTS_CA_BUNDLE|AWS_(SHARED_CREDENTIALS|CONFIG)_FILE)$/i,
 ];
 const HARMLESS = /^NODE_ENV$/;
-const steers = (name: string): boolean => !HARMLESS.test(name) && STEERING.some((pattern) => pattern.test(name));
+const steers = (name: string): boolean =>
+  !HARMLESS.test(name) && STEERING.some((pattern) => pattern.test(name));
 
-/** Words, and addresses without a password or a query: files are full of them, and they are not secret. */
+/**
+ * Words, and addresses without a password or a query: files are full of them, and they are not
+ * secret.
+ */
 const PLAIN = /^[A-Za-z]+$|^https?:\/\/[^@?#\s]+$/;
 
 const VERBS = {
@@ -55,7 +61,9 @@ export default (zz: Zz) => {
     name: "env",
     slot: "turn", // what commands have may change from turn to turn
     text: (ctx) => {
-      const names = [...kept(ctx).all.keys()].filter((name) => ctx.permissions.judge("env", name).verdict !== "deny");
+      const names = [...kept(ctx).all.keys()].filter(
+        (name) => ctx.permissions.judge("env", name).verdict !== "deny",
+      );
       return names.length ? `Variables that commands have: ${names.sort().join(", ")}.` : undefined;
     },
   });
@@ -139,13 +147,16 @@ function hideValues(zz: Zz, kept: (ctx: Ctx) => Kept): void {
       const hiddenVariable = before && placeholderIn(args, before.all);
       if (hiddenVariable) return { text: cannotUse(name, hiddenVariable), failed: true };
       const result = await next(call);
-      const { all, pattern, hide } = tryTo(() => kept(ctx)) ?? before ?? NOTHING; // the call may have set one
-      if (isPrinted(args, ctx)) return changed(result, (text) => withoutValues(text, Object.fromEntries(all)));
+      // the call may have set one
+      const { all, pattern, hide } = tryTo(() => kept(ctx)) ?? before ?? NOTHING;
+      if (isPrinted(args, ctx))
+        return changed(result, (text) => withoutValues(text, Object.fromEntries(all)));
       return pattern ? changed(result, hide) : result;
     },
     "first", // so that nothing that handles the result later sees a value
   );
-  // Values also arrive in other ways: in a file that is mentioned or pinned, in rules, in what the person types.
+  // Values also arrive in other ways: in a file that is mentioned or pinned, in rules, in what the
+  // person types.
   zz.wrap("request", async (request, next, ctx) => {
     const { pattern, hide } = tryTo(() => kept(ctx)) ?? NOTHING;
     if (!pattern) return next(request);
@@ -166,7 +177,8 @@ function hideValues(zz: Zz, kept: (ctx: Ctx) => Kept): void {
 
 const fileOf = ({ about }: Ctx): string => path.join(about.home, "env.json");
 
-const read = (file: string): Map<string, string> => new Map(Object.entries(keptVariables(path.dirname(file))));
+const read = (file: string): Map<string, string> =>
+  new Map(Object.entries(keptVariables(path.dirname(file))));
 
 interface Kept {
   all: Variables;
@@ -175,7 +187,10 @@ interface Kept {
 }
 const NOTHING: Kept = { all: new Map(), pattern: undefined, hide: (text) => text };
 
-/** Reads the file again only when it has changed, since every turn and every call needs the variables. */
+/**
+ * Reads the file again only when it has changed, since every turn and every call needs the
+ * variables.
+ */
 function variablesReader(zz: Zz): (ctx: Ctx) => Kept {
   let home: string | undefined;
   let [lastStamp, kept] = ["", NOTHING];
@@ -190,15 +205,18 @@ function variablesReader(zz: Zz): (ctx: Ctx) => Kept {
 }
 
 function hiding(variables: Variables, zz: Zz): Kept {
-  for (const [name, value] of variables) zz.secret(value, placeholder(name)); // for everything that is printed and saved
+  // for everything that is printed and saved
+  for (const [name, value] of variables) zz.secret(value, placeholder(name));
   const names = new Map<string, string>();
-  for (const [name, value] of variables) for (const text of secretsIn(value).flatMap(partsOf)) names.set(text, name);
+  for (const [name, value] of variables)
+    for (const text of secretsIn(value).flatMap(partsOf)) names.set(text, name);
   const longest = [...names.keys()].sort((a, b) => b.length - a.length);
   const pattern = longest.length ? new RegExp(longest.map(literal).join("|"), "g") : undefined;
   return {
     all: variables,
     pattern,
-    hide: (text) => (pattern ? text.replace(pattern, (secret) => placeholder(names.get(secret)!)) : text),
+    hide: (text) =>
+      pattern ? text.replace(pattern, (secret) => placeholder(names.get(secret)!)) : text,
   };
 }
 const placeholder = (name: string): string => `[value of ${name}]`;
@@ -206,34 +224,51 @@ const literal = (text: string): string => text.replace(/[\\^$.*+?()[\]{}|/-]/g, 
 
 /** Whether a call reads the kept output of a command, in which even a plain word may be a value. */
 function isPrinted(args: unknown, { about: { home } }: Ctx): boolean {
-  return (JSON.stringify(args) ?? "").includes(JSON.stringify(path.join(home, "outputs")).slice(1, -1));
+  return (JSON.stringify(args) ?? "").includes(
+    JSON.stringify(path.join(home, "outputs")).slice(1, -1),
+  );
 }
 
 /**
- * The texts to hide: a whole value, and each of its long lines, since a tool may number lines. An existing path is not
- * secret. The tool that runs a command hides all values in its output, plain ones too.
+ * The texts to hide: a whole value, and each of its long lines, since a tool may number lines. An
+ * existing path is not secret. The tool that runs a command hides all values in its output, plain
+ * ones too.
  */
 function secretsIn(value: string): string[] {
-  if (value.length < MIN_VALUE_CHARS || PLAIN.test(value) || (path.isAbsolute(value) && fs.existsSync(value)))
+  if (
+    value.length < MIN_VALUE_CHARS ||
+    PLAIN.test(value) ||
+    (path.isAbsolute(value) && fs.existsSync(value))
+  )
     return [];
   return [
     value,
-    ...(value.includes("\n") ? value.split(/\r?\n/).filter((line) => line.length >= MIN_SECRET_LINE_CHARS) : []),
+    ...(value.includes("\n")
+      ? value.split(/\r?\n/).filter((line) => line.length >= MIN_SECRET_LINE_CHARS)
+      : []),
   ];
 }
 
 function changed(result: Result, hide: (text: string) => string): Result {
-  return { ...result, text: hide(result.text), ...(result.data !== undefined && { data: within(result.data) }) };
+  return {
+    ...result,
+    text: hide(result.text),
+    ...(result.data !== undefined && { data: within(result.data) }),
+  };
 
   function within(data: unknown): unknown {
     if (typeof data === "string") return hide(data);
     if (Array.isArray(data)) return data.map(within);
-    if (!data || typeof data !== "object" || Object.getPrototypeOf(data) !== Object.prototype) return data;
+    if (!data || typeof data !== "object" || Object.getPrototypeOf(data) !== Object.prototype)
+      return data;
     return Object.fromEntries(Object.entries(data).map(([key, child]) => [key, within(child)]));
   }
 }
 
-/** The variable whose `[value of NAME]` is in a call: a file or a command would get that text instead of the value. */
+/**
+ * The variable whose `[value of NAME]` is in a call: a file or a command would get that text
+ * instead of the value.
+ */
 function placeholderIn(args: unknown, variables: Variables): string | undefined {
   if (!variables.size) return undefined;
   const text = JSON.stringify(args) ?? "";
@@ -272,21 +307,28 @@ const NEXT_STEPS: Record<string, string> = {
 
 const ONLY_PERSON = "it changes how programs run, so that only the person does that, by /env";
 const NOT_KEPT = "it is not kept. /env list shows what is";
-const refuse = (verb: string, name: string, reason: string): Error => new Error(`Cannot ${verb} '${name}': ${reason}.`);
+const refuse = (verb: string, name: string, reason: string): Error =>
+  new Error(`Cannot ${verb} '${name}': ${reason}.`);
 
 /**
- * The need to set or delete a variable. A rule that lets commands see a variable must not let the model set it, so the
- * need has more than the variable's name.
+ * The need to set or delete a variable. A rule that lets commands see a variable must not let the
+ * model set it, so the need has more than the variable's name.
  */
 const asks = (name: string): Needs => ({
-  env: [{ name: name, verdict: "ask", why: "it holds for every command from now on, in every project" }],
+  env: [
+    { name: name, verdict: "ask", why: "it holds for every command from now on, in every project" },
+  ],
 });
 
 function checkSet(name: string, value: string): void {
   if (!NAME.test(name)) throw refuse("set", name, NAMES);
   if (steers(name)) throw refuse("set", name, ONLY_PERSON);
   if (value.length > MAX_SHOWN_CHARS)
-    throw refuse("set", name, `${value.length} characters are too many to be shown (${MAX_SHOWN_CHARS}). Shorten it`);
+    throw refuse(
+      "set",
+      name,
+      `${value.length} characters are too many to be shown (${MAX_SHOWN_CHARS}). Shorten it`,
+    );
   const [invisible] = /(?![\n\t])[\p{C}\p{Zl}\p{Zp}]/u.exec(value) ?? [];
   if (invisible === undefined) return;
   const code = invisible.codePointAt(0)!.toString(16).padStart(4, "0");
@@ -300,7 +342,9 @@ async function runCommand(typed: string, ctx: Ctx): Promise<void> {
   if (verb === "set") return set(argument, ctx);
   if (verb === "unset" && argument) return unset(argument.trim(), ctx);
   if (!verb || verb === "list") return ctx.note(list(ctx));
-  throw usage(`Cannot run '/env ${verb}': use /env set NAME [VALUE], /env unset NAME or /env list.`);
+  throw usage(
+    `Cannot run '/env ${verb}': use /env set NAME [VALUE], /env unset NAME or /env list.`,
+  );
 }
 
 /** Sets a variable. The value is the rest of the line, verbatim. */
@@ -314,9 +358,13 @@ async function set(assignment: string, ctx: Ctx): Promise<void> {
   const value = typed.trim() || (await askHidden(name, ctx));
   if (!value) return ctx.note("Nothing was changed.");
   if (value.includes("\0") || value.length > MAX_VALUE_CHARS)
-    throw usage(`Cannot set '${name}': a value holds no NUL, and at most ${MAX_VALUE_CHARS} characters.`);
+    throw usage(
+      `Cannot set '${name}': a value holds no NUL, and at most ${MAX_VALUE_CHARS} characters.`,
+    );
   keep(name, value, ctx);
-  ctx.note(`${name} is kept in ${fileOf(ctx)}, which only you can read; commands have it from now on.`);
+  ctx.note(
+    `${name} is kept in ${fileOf(ctx)}, which only you can read; commands have it from now on.`,
+  );
   if (steers(name))
     ctx.note(
       `It changes how programs run, all that commands start. What bash reads a line by, such as IFS and BASH_ENV, is left out where the model's commands run.`,
@@ -326,7 +374,9 @@ async function set(assignment: string, ctx: Ctx): Promise<void> {
 function unset(name: string, ctx: Ctx): void {
   if (!read(fileOf(ctx)).has(name)) throw usage(`Cannot unset '${name}': ${NOT_KEPT}.`);
   keep(name, undefined, ctx);
-  ctx.note(`${name} is forgotten${process.env[name] === undefined ? "" : "; commands have what zz was started with"}.`);
+  ctx.note(
+    `${name} is forgotten${process.env[name] === undefined ? "" : "; commands have what zz was started with"}.`,
+  );
 }
 
 /** Lists the names of variables, never their values. */
@@ -335,14 +385,25 @@ function list(ctx: Ctx): string {
   const rows = [...read(file).keys()].map((name): [string, string] => {
     const denied = ctx.permissions.judge("env", name).verdict === "deny";
     const over = process.env[name] === undefined ? "" : ", instead of what zz was started with";
-    return [name, `kept in ${file}${over}${denied ? "; denied, so the model's commands go without" : ""}`];
+    return [
+      name,
+      `kept in ${file}${over}${denied ? "; denied, so the model's commands go without" : ""}`,
+    ];
   });
   const named = ctx.permissions.rules.flatMap(({ kind, verdict, name = "" }) =>
-    kind === "env" && verdict === "allow" && name in process.env && !rows.some(([rowName]) => rowName === name)
+    kind === "env" &&
+    verdict === "allow" &&
+    name in process.env &&
+    !rows.some(([rowName]) => rowName === name)
       ? [name]
       : [],
   );
-  rows.push(...named.map((name): [string, string] => [name, "zz was started with it, and commands may see it"]));
+  rows.push(
+    ...named.map((name): [string, string] => [
+      name,
+      "zz was started with it, and commands may see it",
+    ]),
+  );
   if (!rows.length) return `No variables are kept for commands. /env set NAME enters one.`;
   const width = Math.max(...rows.map(([name]) => name.length));
   return rows.map(([name, from]) => `${name.padEnd(width)}  ${from}`).join("\n");
@@ -354,13 +415,23 @@ function complete(typed: string, ctx: Ctx): Choice[] {
     return Object.entries(VERBS).flatMap(([word, description]) =>
       word.startsWith(verb) ? [{ name: word === "list" ? word : `${word} `, description }] : [],
     );
-  const names = verb === "set" || verb === "unset" ? [...(tryTo(() => read(fileOf(ctx))) ?? new Map()).keys()] : [];
-  return names.filter((candidate) => candidate.startsWith(name)).map((candidate) => ({ name: `${verb} ${candidate}` }));
+  const names =
+    verb === "set" || verb === "unset"
+      ? [...(tryTo(() => read(fileOf(ctx))) ?? new Map()).keys()]
+      : [];
+  return names
+    .filter((candidate) => candidate.startsWith(name))
+    .map((candidate) => ({ name: `${verb} ${candidate}` }));
 }
 
-/** Asks for a value without showing it. Returns undefined or an empty text if the person left the question. */
+/**
+ * Asks for a value without showing it. Returns undefined or an empty text if the person left the
+ * question.
+ */
 async function askHidden(name: string, ctx: Ctx): Promise<string | undefined> {
   if (!ctx.ask)
-    throw usage(`Cannot ask for '${name}': there is no terminal to ask on. Give it: /env set ${name} VALUE.`);
+    throw usage(
+      `Cannot ask for '${name}': there is no terminal to ask on. Give it: /env set ${name} VALUE.`,
+    );
   return (await ctx.ask(`Value of ${name}:`, { secret: true })).trim();
 }

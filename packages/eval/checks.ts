@@ -44,20 +44,33 @@ export async function check(names: Named[], ownCode: string, ctx: Ctx): Promise<
 
   async function checkOne(named: Named): Promise<Finding | undefined> {
     const { kind, name, line, end, weak } = named;
-    const verdict = kind === "path" ? await checkPath(named, files, ctx) : await checkSymbol(name, ownCode, ctx);
+    const verdict =
+      kind === "path" ? await checkPath(named, files, ctx) : await checkSymbol(name, ownCode, ctx);
     if (weak && verdict[0] !== "good") return undefined;
     const spot = line ? `:${line}${end ? `–${end}` : ""}` : "";
-    return { sign: verdict[0], name: kind === "path" ? `${name}${spot}` : `\`${name}\``, message: verdict[1] };
+    return {
+      sign: verdict[0],
+      name: kind === "path" ? `${name}${spot}` : `\`${name}\``,
+      message: verdict[1],
+    };
   }
 }
 
-async function checkPath({ name, line, end = line }: Named, files: string[], ctx: Ctx): Promise<Verdict> {
-  const absolutePath = name.startsWith("~") ? undefined : tryTo(() => ctx.files.path(path.resolve(ctx.root, name)));
+async function checkPath(
+  { name, line, end = line }: Named,
+  files: string[],
+  ctx: Ctx,
+): Promise<Verdict> {
+  const absolutePath = name.startsWith("~")
+    ? undefined
+    : tryTo(() => ctx.files.path(path.resolve(ctx.root, name)));
   if (absolutePath === undefined) return ["open", "it is outside the project"];
   const relativePath = path.relative(ctx.root, absolutePath).split(path.sep).join("/");
   const { verdict } = ctx.permissions.judge("read", relativePath);
-  if (verdict !== "allow") return ["open", `reading it ${verdict === "ask" ? "must be asked for" : "is denied"}`];
-  if (fs.statSync(absolutePath, { throwIfNoEntry: false })?.isDirectory()) return ["good", "a folder"];
+  if (verdict !== "allow")
+    return ["open", `reading it ${verdict === "ask" ? "must be asked for" : "is denied"}`];
+  if (fs.statSync(absolutePath, { throwIfNoEntry: false })?.isDirectory())
+    return ["good", "a folder"];
   const candidates = relativePath ? ENDS.map((ending) => `${relativePath}${ending}`) : [];
   const matches = files.filter((file) =>
     candidates.some((candidate) => file === candidate || file.endsWith(`/${candidate}`)),
@@ -71,7 +84,9 @@ async function checkPath({ name, line, end = line }: Named, files: string[], ctx
   if (!line)
     return [
       "good",
-      [where || "it is there", matches.length > 1 ? `and ${matches.length - 1} more` : ""].join(" ").trim(),
+      [where || "it is there", matches.length > 1 ? `and ${matches.length - 1} more` : ""]
+        .join(" ")
+        .trim(),
     ];
   const lines = (await ctx.files.read(file)).text.replace(/\n$/, "").split("\n");
   const start = where && `${where}: `;
@@ -82,32 +97,44 @@ async function checkPath({ name, line, end = line }: Named, files: string[], ctx
 async function checkSymbol(name: string, ownCode: string, ctx: Ctx): Promise<Verdict> {
   const { data } = await ctx.call("find_definition", { symbol: name });
   const similar = (data as Definition[] | undefined) ?? [];
-  const definitions = similar.filter((definition) => definition.name === name || definition.name.endsWith(`.${name}`));
+  const definitions = similar.filter(
+    (definition) => definition.name === name || definition.name.endsWith(`.${name}`),
+  );
   if (definitions.length) return ["good", placesOf(definitions)];
   const places = await placesOfWord(name, ctx);
   if (places.length) return ["good", `no definition of it, but ${placesOf(places)} names it`];
   const last = name.slice(name.lastIndexOf(".") + 1);
   if (isOfNode(last)) return ["good", "JavaScript's own, or Node's"];
-  if (hasWord(ownCode, last)) return ["open", "nowhere in the project; the answer's own code has it"];
+  if (hasWord(ownCode, last))
+    return ["open", "nowhere in the project; the answer's own code has it"];
   const [near] = similar;
-  return ["bad", `nowhere in the project${near ? `; nearest: ${near.name}, ${placesOf([near])}` : ""}`];
+  return [
+    "bad",
+    `nowhere in the project${near ? `; nearest: ${near.name}, ${placesOf([near])}` : ""}`,
+  ];
 }
 
 /** Where it is written: also in what is no code, or of no language that the index knows. */
 async function placesOfWord(name: string, ctx: Ctx): Promise<Place[]> {
   const dotted = name.replaceAll("$", "\\$").replaceAll(".", "(?:\\??\\.|::|#|->)");
-  const { failed, data } = await ctx.call("grep", { query: `(?<![\\w$])${dotted}(?![\\w$])`, regex: true });
+  const { failed, data } = await ctx.call("grep", {
+    query: `(?<![\\w$])${dotted}(?![\\w$])`,
+    regex: true,
+  });
   return failed ? [] : ((data as Place[] | undefined) ?? []);
 }
 
 const placesOf = ([first, ...others]: Place[]): string =>
   `${first!.path}:${first!.line}${others.length ? ` and ${others.length} more` : ""}`;
 
-const hasWord = (text: string, word: string): boolean => text.split(/[^\p{L}\p{N}_$]+/u).includes(word);
+const hasWord = (text: string, word: string): boolean =>
+  text.split(/[^\p{L}\p{N}_$]+/u).includes(word);
 
 let nodesOwn: Set<string> | undefined;
 function isOfNode(name: string): boolean {
-  nodesOwn ??= new Set([globalThis, ...MODULES.map((module) => process.getBuiltinModule(module)!)].flatMap(membersOf));
+  nodesOwn ??= new Set(
+    [globalThis, ...MODULES.map((module) => process.getBuiltinModule(module)!)].flatMap(membersOf),
+  );
   return nodesOwn.has(name);
 }
 
@@ -116,7 +143,11 @@ function membersOf(from: object): string[] {
   const members = Object.entries(Object.getOwnPropertyDescriptors(from));
   return members.flatMap(([name, { value }]) =>
     typeof value === "function" || name === "JSON" || name === "Math" || name === "console"
-      ? [name, ...Object.getOwnPropertyNames(value), ...Object.getOwnPropertyNames(value.prototype ?? {})]
+      ? [
+          name,
+          ...Object.getOwnPropertyNames(value),
+          ...Object.getOwnPropertyNames(value.prototype ?? {}),
+        ]
       : [name],
   );
 }

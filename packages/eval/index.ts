@@ -1,4 +1,5 @@
-// /eval: looks up the files and symbols that the last answer names, then has the model judge the answer with that evidence.
+// /eval: looks up the files and symbols that the last answer names, then has the model judge the
+// answer with that evidence.
 import type { Ctx, Message, Reply, Zz } from "zz";
 import type { Finding } from "./checks.ts";
 
@@ -6,7 +7,8 @@ const USAGE = "use /eval, /eval N for the Nth last answer, /eval fast to do with
 const MAX_NAMES = 300;
 const MAX_ROWS = { bad: 60, open: 25, good: 25 };
 const SIGNS = { bad: "✗", open: "?", good: "✓" };
-const WORDS = { bad: "not found:", open: "unknown:", good: "found:" }; // instead of the signs, for plain output
+// instead of the signs, for plain output
+const WORDS = { bad: "not found:", open: "unknown:", good: "found:" };
 const TITLES = { bad: "not found", open: "not known", good: "found" };
 const ORDER = ["bad", "open", "good"] as const;
 const MAX_CHARS = { question: 6_000, answer: 24_000, evidence: 10_000 }; // sent to the model
@@ -46,24 +48,34 @@ async function check(typed: string, ctx: Ctx): Promise<void> {
 function parseArgs(typed: string): { count: number; fast: boolean } {
   const words = typed.split(/\s+/).filter(Boolean);
   const [count = "1", ...extra] = words.filter((word) => word !== "fast");
-  if (extra.length || !/^[1-9]\d*$/.test(count)) throw new Error(`Cannot check '${typed}': ${USAGE}.`);
+  if (extra.length || !/^[1-9]\d*$/.test(count))
+    throw new Error(`Cannot check '${typed}': ${USAGE}.`);
   return { count: Number(count), fast: words.includes("fast") };
 }
 
-/** The Nth last answer with its question. Text that accompanied tool calls does not count as an answer. */
-function answerAt(messages: readonly Message[], count: number): { question: string; answer: string } {
+/**
+ * The Nth last answer with its question. Text that accompanied tool calls does not count as an
+ * answer.
+ */
+function answerAt(
+  messages: readonly Message[],
+  count: number,
+): { question: string; answer: string } {
   const answers = messages.flatMap((message, index) =>
     message.role === "assistant" && message.text.trim() && !message.calls?.length
       ? [{ at: index, text: message.text }]
       : [],
   );
-  if (!answers.length) throw new Error("Cannot check an answer: there is none yet. Ask something first.");
+  if (!answers.length)
+    throw new Error("Cannot check an answer: there is none yet. Ask something first.");
   const chosen = answers.at(-count);
   if (!chosen)
     throw new Error(
       `Cannot check answer ${count}: there ${answers.length === 1 ? "is" : "are"} ${answers.length}. ${capital(USAGE)}.`,
     );
-  const question = messages.slice(0, chosen.at).findLast((message) => message.role === "user" && !message.aside);
+  const question = messages
+    .slice(0, chosen.at)
+    .findLast((message) => message.role === "user" && !message.aside);
   return { question: question?.text ?? "", answer: chosen.text };
 }
 
@@ -76,12 +88,18 @@ async function showEvidence(answer: string, ctx: Ctx): Promise<string> {
   const { names, ownCode } = namesIn(answer);
   const findings = names.length ? await check(names.slice(0, MAX_NAMES), ownCode, ctx) : [];
   ctx.progress("");
-  const leftOut = names.length > MAX_NAMES ? ` ${names.length - MAX_NAMES} more were not looked up.` : "";
+  const leftOut =
+    names.length > MAX_NAMES ? ` ${names.length - MAX_NAMES} more were not looked up.` : "";
   if (!findings.length) {
     ctx.note(`The answer names no file and no symbol that could be looked up.${leftOut}`);
     return "It names nothing that could be looked up.";
   }
-  ctx.note([`${summary(findings)}${leftOut}`, ...(await fitToTerminal(ctx, rowsOf(findings, signs(ctx))))].join("\n"));
+  ctx.note(
+    [
+      `${summary(findings)}${leftOut}`,
+      ...(await fitToTerminal(ctx, rowsOf(findings, signs(ctx)))),
+    ].join("\n"),
+  );
   return [...rowsOf(findings, WORDS), leftOut.trim()].filter(Boolean).join("\n");
 }
 
@@ -100,7 +118,9 @@ function rowsOf(findings: Finding[], signs: typeof SIGNS): string[] {
     const rows = ofSign
       .slice(0, maxRows)
       .map(({ name, message }) => `${signs[sign]} ${name}: ${message}`.replace(/\s+/g, " "));
-    return ofSign.length > maxRows ? [...rows, `${signs[sign]} and ${ofSign.length - maxRows} more`] : rows;
+    return ofSign.length > maxRows
+      ? [...rows, `${signs[sign]} and ${ofSign.length - maxRows} more`]
+      : rows;
   });
 }
 
@@ -119,10 +139,16 @@ async function fitToTerminal({ io }: Ctx, rows: string[]): Promise<string[]> {
 
 // The opinion of the model
 
-async function askModel(question: string, answer: string, evidence: string, ctx: Ctx): Promise<void> {
+async function askModel(
+  question: string,
+  answer: string,
+  evidence: string,
+  ctx: Ctx,
+): Promise<void> {
   const scale = Math.min(
     1,
-    (2 * (ctx.chat.window ?? MIN_WINDOW)) / (MAX_CHARS.question + MAX_CHARS.answer + MAX_CHARS.evidence),
+    (2 * (ctx.chat.window ?? MIN_WINDOW)) /
+      (MAX_CHARS.question + MAX_CHARS.answer + MAX_CHARS.evidence),
   );
   const part = (name: keyof typeof MAX_CHARS, text: string) =>
     `<${name}>\n${shortened(text, MAX_CHARS[name] * scale)}\n</${name}>`;
@@ -144,7 +170,11 @@ async function askModel(question: string, answer: string, evidence: string, ctx:
     ctx.progress("");
   }
   const advice = reply.text.trim();
-  ctx.note(advice ? `${reply.model ?? "The model"} says:\n${advice}` : "The model had nothing to say about it.");
+  ctx.note(
+    advice
+      ? `${reply.model ?? "The model"} says:\n${advice}`
+      : "The model had nothing to say about it.",
+  );
 }
 
 /** Like shorten() of zz/text, but worded for the model. */

@@ -9,8 +9,8 @@ const KILL_GRACE_MS = 5_000; // in which git removes its lock files, also on a b
 const EXIT_GRACE_MS = 500; // ms in which processes that a hook left running may still write
 
 /**
- * The diff comes from git itself: no external diff, no text conversion, and no look into submodules, which have
- * programs of their own.
+ * The diff comes from git itself: no external diff, no text conversion, and no look into
+ * submodules, which have programs of their own.
  */
 export const DIFF = [
   "diff",
@@ -39,17 +39,24 @@ export interface AskOptions {
 export interface Repository {
   git(args: string[], options?: AskOptions): Promise<Answer>;
   fromProject(name: string): string; // for a path relative to the top of the repository
-  hideValues(text: string): string; // hides the values that /env keeps: a hook may have printed them
-  filters: string[]; // the names of content filters that were switched off; none if the question reads no files
+  // hides the values that /env keeps: a hook may have printed them
+  hideValues(text: string): string;
+  // the names of content filters that were switched off; none if the question reads no files
+  filters: string[];
 }
 
 type RunContext = Pick<Ctx, "root" | "signal" | "about" | "git" | "programs" | "io">;
 
 /**
- * The repository that the project is in. Git must answer all questions to it within that many seconds together.
- * `readsFiles` is false for questions about commits alone, for which no content filter can run.
+ * The repository that the project is in. Git must answer all questions to it within that many
+ * seconds together. `readsFiles` is false for questions about commits alone, for which no content
+ * filter can run.
  */
-export async function repository(ctx: RunContext, seconds: number, readsFiles = true): Promise<Repository> {
+export async function repository(
+  ctx: RunContext,
+  seconds: number,
+  readsFiles = true,
+): Promise<Repository> {
   const {
     root,
     git: { quiet },
@@ -63,23 +70,35 @@ export async function repository(ctx: RunContext, seconds: number, readsFiles = 
     const env = options.own ? environment(keptVariables(ctx.about.home)) : ctx.git.env();
     const stops = [ctx.signal, late];
     if (!ctx.programs.find("git")) throw cannot("there is no git here. Install it");
-    const answer = await runGit([...settings, "--no-pager", ...args], { ...options, ctx, env, stops }).catch(
-      (error) => {
-        if (error === late.reason) throw tooLate(seconds);
-        throw error;
-      },
-    );
-    if (answer.code < 0 || (!codes.includes(answer.code) && !options.own)) throw cannot(wordsOf(answer));
+    const answer = await runGit([...settings, "--no-pager", ...args], {
+      ...options,
+      ctx,
+      env,
+      stops,
+    }).catch((error) => {
+      if (error === late.reason) throw tooLate(seconds);
+      throw error;
+    });
+    if (answer.code < 0 || (!codes.includes(answer.code) && !options.own))
+      throw cannot(wordsOf(answer));
     return answer;
   };
-  const location = await ask([...quiet], ["rev-parse", "--show-toplevel", "--show-prefix"], { codes: [0, 128] });
-  if (location.code) throw new Error(`Cannot ask git: ${wordsOf(location)}. Is '${root}' a repository?`);
+  const location = await ask([...quiet], ["rev-parse", "--show-toplevel", "--show-prefix"], {
+    codes: [0, 128],
+  });
+  if (location.code)
+    throw new Error(`Cannot ask git: ${wordsOf(location)}. Is '${root}' a repository?`);
   const [top = "", prefix = ""] = location.stdout.split("\n");
   if (path.resolve(top, prefix) !== root)
-    throw cannot(`the repository's files are in '${top}', outside the project. Look at core.worktree`);
+    throw cannot(
+      `the repository's files are in '${top}', outside the project. Look at core.worktree`,
+    );
   const filters = readsFiles ? await filterNames() : [];
   const off = filters.flatMap((name) =>
-    ["clean=", "smudge=", "process=", "required=false"].flatMap((setting) => ["-c", `filter.${name}.${setting}`]),
+    ["clean=", "smudge=", "process=", "required=false"].flatMap((setting) => [
+      "-c",
+      `filter.${name}.${setting}`,
+    ]),
   );
   return {
     git: (args, options = {}) => ask(options.own ? [] : [...quiet, ...off], args, options),
@@ -89,18 +108,22 @@ export async function repository(ctx: RunContext, seconds: number, readsFiles = 
   };
 
   /**
-   * The content filters to switch off: status and diff would run the clean filter of each file whose date changed, and
-   * that may be any program. Without its filter a file is compared as it is on the disk.
+   * The content filters to switch off: status and diff would run the clean filter of each file
+   * whose date changed, and that may be any program. Without its filter a file is compared as it is
+   * on the disk.
    */
   async function filterNames(): Promise<string[]> {
-    const configured = await ask([...quiet], ["config", "-z", "--name-only", "--get-regexp", "^filter\\."], {
-      codes: [0, 1],
-    });
+    const configured = await ask(
+      [...quiet],
+      ["config", "-z", "--name-only", "--get-regexp", "^filter\\."],
+      { codes: [0, 1] },
+    );
     const names = new Set(
       configured.stdout.split("\0").flatMap((key) => /^filter\.(.*)\.[^.]*$/s.exec(key)?.[1] ?? []),
     );
     for (const name of names)
-      if (/[=\n]/.test(name)) throw cannot(`nothing can switch off its content filter '${name}'. Rename the filter`);
+      if (/[=\n]/.test(name))
+        throw cannot(`nothing can switch off its content filter '${name}'. Rename the filter`);
     return [...names];
   }
 }
@@ -113,7 +136,10 @@ const tooLate = (seconds: number): Error =>
 /** Git's own error, without its hints and its full stop. */
 export function wordsOf({ err, code }: Answer): string {
   const lines = err.split("\n").filter(Boolean);
-  const line = lines.find((line) => /^(fatal|error): /.test(line)) ?? lines[0] ?? `it ended with exit code ${code}`;
+  const line =
+    lines.find((line) => /^(fatal|error): /.test(line)) ??
+    lines[0] ??
+    `it ended with exit code ${code}`;
   return line.replace(/^(fatal|error): /, "").replace(/\.$/, "");
 }
 
@@ -122,18 +148,28 @@ function relativeTo(prefix: string, name: string): string {
   return (path.posix.relative(prefix, name) || ".") + slash;
 }
 
-/** What a question about the repository needs: nothing, or what the repository makes git run or show. */
+/**
+ * What a question about the repository needs: nothing, or what the repository makes git run or
+ * show.
+ */
 export async function needsOf(
   question: string,
   ctx: Pick<Ctx, "root" | "git" | "signal" | "io" | "ask">,
   seconds: number,
 ): Promise<Needs> {
   const { why, reads } = await check(ctx, seconds);
-  const name = ctx.ask ? question : `${question} (${why})`; // without a terminal to ask on, the refusal says why
-  return { ...(reads.length && { read: reads }), ...(why && { run: [{ name, verdict: "ask", why }] }) };
+  // without a terminal to ask on, the refusal says why
+  const name = ctx.ask ? question : `${question} (${why})`;
+  return {
+    ...(reads.length && { read: reads }),
+    ...(why && { run: [{ name, verdict: "ask", why }] }),
+  };
 }
 
-export async function check({ root, git, signal, io }: Pick<Ctx, "root" | "git" | "signal" | "io">, seconds: number) {
+export async function check(
+  { root, git, signal, io }: Pick<Ctx, "root" | "git" | "signal" | "io">,
+  seconds: number,
+) {
   const late = io.clock.limit(seconds * 1_000);
   return git.check(root, { stop: AbortSignal.any([signal, late]) }).catch((error) => {
     throw error === late.reason ? tooLate(seconds) : error;
@@ -148,14 +184,25 @@ export function pathspec(name: string, { root, files }: Pick<Ctx, "root" | "file
 export function ownPath(name: string, { root, files }: Pick<Ctx, "root" | "files">): string {
   const absolutePath = path.resolve(root, name);
   const real =
-    absolutePath === root ? root : path.join(files.path(path.dirname(absolutePath)), path.basename(absolutePath));
+    absolutePath === root
+      ? root
+      : path.join(files.path(path.dirname(absolutePath)), path.basename(absolutePath));
   return path.relative(root, real).replaceAll(path.sep, "/") || ".";
 }
 
-/** Runs git without a terminal, so that nothing can wait for a passphrase. Stopping git stops all that it started. */
+/**
+ * Runs git without a terminal, so that nothing can wait for a passphrase. Stopping git stops all
+ * that it started.
+ */
 function runGit(
   args: string[],
-  { ctx, env, stops, input, cut }: AskOptions & { ctx: RunContext; env: NodeJS.ProcessEnv; stops: AbortSignal[] },
+  {
+    ctx,
+    env,
+    stops,
+    input,
+    cut,
+  }: AskOptions & { ctx: RunContext; env: NodeJS.ProcessEnv; stops: AbortSignal[] },
 ): Promise<Answer> {
   const { promise, resolve, reject } = Promise.withResolvers<Answer>();
   const stop = AbortSignal.any(stops);
@@ -188,7 +235,8 @@ function runGit(
     cancelGrace();
     stop.removeEventListener("abort", abort);
     if (stop.aborted) reject(stop.reason);
-    else if (stdout.lost() && !cut) reject(cannot("the answer is too long to judge. Name a path, a smaller part"));
+    else if (stdout.lost() && !cut)
+      reject(cannot("the answer is too long to judge. Name a path, a smaller part"));
     else resolve({ code: code ?? -1, stdout: stdout.text(), err: err.text(), lost: stdout.lost() });
   });
   return promise;
@@ -201,11 +249,15 @@ function runGit(
   }
 }
 
-/** The environment for a commit that the person allowed: with their hooks, in the repository that they were shown. */
+/**
+ * The environment for a commit that the person allowed: with their hooks, in the repository that
+ * they were shown.
+ */
 function environment(keptValues: Record<string, string>): NodeJS.ProcessEnv {
   const env: NodeJS.ProcessEnv = { ...process.env, GIT_TERMINAL_PROMPT: "0", ...keptValues };
   for (const name of ["LITERAL", "GLOB", "NOGLOB", "ICASE"]) delete env[`GIT_${name}_PATHSPECS`];
-  for (const name of ["DIR", "WORK_TREE", "COMMON_DIR", "INDEX_FILE", "PREFIX", "NAMESPACE"]) delete env[`GIT_${name}`];
+  for (const name of ["DIR", "WORK_TREE", "COMMON_DIR", "INDEX_FILE", "PREFIX", "NAMESPACE"])
+    delete env[`GIT_${name}`];
   delete env.GPG_TTY; // it names a terminal to ask for a passphrase on
   return env;
 }
@@ -241,7 +293,10 @@ function breaksIn(bytes: Buffer): number {
 /** Head and tail, cut at line ends, with how much is missing in between. */
 export function capped(text: string, lost = 0, advice = ""): { text: string; cut: number } {
   if (text.length <= MAX_SHOWN_CHARS.head + MAX_SHOWN_CHARS.tail && !lost) return { text, cut: 0 };
-  const head = text.slice(0, text.lastIndexOf("\n", MAX_SHOWN_CHARS.head) + 1 || MAX_SHOWN_CHARS.head);
+  const head = text.slice(
+    0,
+    text.lastIndexOf("\n", MAX_SHOWN_CHARS.head) + 1 || MAX_SHOWN_CHARS.head,
+  );
   const from = text.length - MAX_SHOWN_CHARS.tail;
   const tail = text.slice(text.indexOf("\n", from) + 1 || from);
   const lines = (part: string) => part.split("\n").length - 1;

@@ -19,11 +19,21 @@ export interface Plan {
   against: string[] | undefined; // the arguments of git diff; undefined: there is no commit yet
 }
 
-const HOOKS = ["pre-commit", "prepare-commit-msg", "commit-msg", "post-index-change", "reference-transaction"];
+const HOOKS = [
+  "pre-commit",
+  "prepare-commit-msg",
+  "commit-msg",
+  "post-index-change",
+  "reference-transaction",
+];
 const literal = (name: string): string => `:(literal)${name}`;
 const refuse = (reason: string): Error => new Error(`Cannot commit: ${reason}`);
 
-export async function plan({ message, files: asked = [] }: Args, repo: Repository, ctx: Ctx): Promise<Plan> {
+export async function plan(
+  { message, files: asked = [] }: Args,
+  repo: Repository,
+  ctx: Ctx,
+): Promise<Plan> {
   if (!message.trim()) throw refuse("the message is empty. Say what was changed, and why.");
   const { branch, files } = await branchAndFiles(repo, [], ["--no-renames"]);
   const conflict = files.find(({ state }) => /^(DD|AA|.U|U.)$/.test(state));
@@ -31,12 +41,16 @@ export async function plan({ message, files: asked = [] }: Args, repo: Repositor
   const names = asked.map((name) => ownPath(name, ctx));
   const chosen = asked.length ? await toCommit(repo, files, names) : staged(files);
   if (!chosen.files.length && !(await merges(repo, ctx)))
-    throw refuse(`nothing is staged${offer(files)}. Name the files to commit in 'files', or stage them.`);
+    throw refuse(
+      `nothing is staged${offer(files)}. Name the files to commit in 'files', or stage them.`,
+    );
   const only = names.map(literal);
   const unborn = /^No commits yet on (.*)$/.exec(branch);
   const head = unborn ? undefined : ["HEAD"];
   return {
-    branch: unborn?.[1] ?? (branch === "HEAD (no branch)" ? "no branch (a detached HEAD)" : branch.split("...")[0]!),
+    branch:
+      unborn?.[1] ??
+      (branch === "HEAD (no branch)" ? "no branch (a detached HEAD)" : branch.split("...")[0]!),
     ...chosen,
     only,
     against: asked.length ? head : ["--cached"],
@@ -56,9 +70,17 @@ async function toCommit(
   allFiles: File[],
   names: string[],
 ): Promise<Pick<Plan, "files" | "fresh">> {
-  const others = await git(["ls-files", "--others", "--exclude-standard", "-z", "--", ...names.map(literal)]);
+  const others = await git([
+    "ls-files",
+    "--others",
+    "--exclude-standard",
+    "-z",
+    "--",
+    ...names.map(literal),
+  ]);
   const fresh = others.stdout.split("\0").filter(Boolean);
-  const isIn = (name: string, file: string) => name === "." || file === name || file.startsWith(`${name}/`);
+  const isIn = (name: string, file: string) =>
+    name === "." || file === name || file.startsWith(`${name}/`);
   const trackedFiles = allFiles.filter(
     ({ state, path: file }) => state !== "??" && names.some((name) => isIn(name, file)),
   );
@@ -68,7 +90,9 @@ async function toCommit(
   ];
   for (const name of names)
     if (!files.some((file) => isIn(name, file.path)))
-      throw refuse(`there is nothing new in '${name}', or git ignores it. git_status lists what there is.`);
+      throw refuse(
+        `there is nothing new in '${name}', or git ignores it. git_status lists what there is.`,
+      );
   return { files, fresh };
 }
 
@@ -76,7 +100,9 @@ const letter = ([inIndex, outside]: string): string =>
   inIndex === "A" || outside === " " || outside === undefined ? inIndex! : outside;
 
 function offer(files: File[]): string {
-  return files.length ? ` (${plural(files.length, "path")} changed: ${files.slice(0, 10).map(row).join(", ")})` : "";
+  return files.length
+    ? ` (${plural(files.length, "path")} changed: ${files.slice(0, 10).map(row).join(", ")})`
+    : "";
 }
 
 async function merges({ git }: Repository, { root }: Ctx): Promise<boolean> {
@@ -84,14 +110,21 @@ async function merges({ git }: Repository, { root }: Ctx): Promise<boolean> {
   return fs.existsSync(path.resolve(root, stdout.trimEnd()));
 }
 
-/** The hooks and configured programs that the commit would run. Git is asked for them with the commit's own options. */
+/**
+ * The hooks and configured programs that the commit would run. Git is asked for them with the
+ * commit's own options.
+ */
 async function programs({ git }: Repository, { root }: Ctx): Promise<string[]> {
   const { stdout: folder } = await git(["rev-parse", "--git-path", "hooks"], { own: true });
-  const names = [...HOOKS, "post-commit"].filter((name) => isProgram(path.resolve(root, folder.trimEnd(), name)));
+  const names = [...HOOKS, "post-commit"].filter((name) =>
+    isProgram(path.resolve(root, folder.trimEnd(), name)),
+  );
   const keys = "^(filter\\..*\\.(clean|process)|hook\\..*\\.command|commit\\.gpgsign)$";
   const { stdout } = await git(["config", "-z", "--get-regexp", keys], { own: true });
   const configured = stdout.split("\0").filter(Boolean);
-  const signing = configured.findLast((setting) => setting.startsWith("commit.gpgsign"))?.split("\n")[1] ?? "false";
+  const signing =
+    configured.findLast((setting) => setting.startsWith("commit.gpgsign"))?.split("\n")[1] ??
+    "false";
   return [
     ...names.map((name) => `the hook ${name}`),
     ...configured.flatMap((setting) => {
@@ -112,10 +145,16 @@ function isProgram(file: string): boolean {
 }
 
 /** What the person sees with the question. */
-async function describe({ message }: Args, plan: Plan, repo: Repository, ctx: Ctx): Promise<string> {
+async function describe(
+  { message }: Args,
+  plan: Plan,
+  repo: Repository,
+  ctx: Ctx,
+): Promise<string> {
   const { branch, files, only, against } = plan;
   const compare = [...DIFF, "--no-relative", "--stat=100"];
-  const stat = against && (await repo.git([...compare, ...against, "--", ...only])).stdout.trimEnd();
+  const stat =
+    against && (await repo.git([...compare, ...against, "--", ...only])).stdout.trimEnd();
   const runs = await programs(repo, ctx);
   return [
     `On ${branch}, ${plural(files.length, "file")}:`,
@@ -159,11 +198,21 @@ export async function carryOut(
   const added = fresh.map(literal); // otherwise `commit --only` does not know the file
   const unstage = async () => {
     if (added.length)
-      await (await again()).git(["rm", "-q", "--cached", "--force", "--ignore-unmatch", "--", ...added]);
+      await (await again()).git([
+        "rm",
+        "-q",
+        "--cached",
+        "--force",
+        "--ignore-unmatch",
+        "--",
+        ...added,
+      ]);
   };
   try {
     if (added.length) await repo.git(["add", "--intent-to-add", "--", ...added]);
-    const quiet = ["core.fsmonitor=false", "gc.auto=0", "maintenance.auto=false"].flatMap((setting) => ["-c", setting]);
+    const quiet = ["core.fsmonitor=false", "gc.auto=0", "maintenance.auto=false"].flatMap(
+      (setting) => ["-c", setting],
+    );
     const commitArgs = [
       "commit",
       "--quiet",
@@ -171,12 +220,23 @@ export async function carryOut(
       "--file=-",
       ...(only.length ? ["--only", "--", ...only] : []),
     ];
-    const answer = await repo.git([...quiet, ...commitArgs], { own: true, input: message, cut: true });
-    const output = capped(repo.hideValues(`${answer.stdout}${answer.err}`.trim()), answer.lost).text;
+    const answer = await repo.git([...quiet, ...commitArgs], {
+      own: true,
+      input: message,
+      cut: true,
+    });
+    const output = capped(
+      repo.hideValues(`${answer.stdout}${answer.err}`.trim()),
+      answer.lost,
+    ).text;
     if (answer.code) {
       await unstage();
       const reason = `git or a hook refused (exit code ${answer.code}). Nothing was committed; what is staged is as it was.`;
-      return { text: `Cannot commit: ${reason}\n${output}`.trim(), failed: true, data: { exit: answer.code, output } };
+      return {
+        text: `Cannot commit: ${reason}\n${output}`.trim(),
+        failed: true,
+        data: { exit: answer.code, output },
+      };
     }
     return { ...(await describeCommit(repo, branch, output)) };
   } catch (error) {
@@ -196,9 +256,25 @@ async function checkIdentity({ git }: Repository): Promise<void> {
   }
 }
 
-async function describeCommit({ git }: Repository, branch: string, output: string): Promise<Result> {
-  const plain = ["--no-color", "--no-show-signature", "--no-notes", "--no-ext-diff", "--no-textconv"];
-  const { stdout } = await git(["log", "--max-count=1", ...plain, "--format=%h%x1f%s%x1f", "--shortstat"]);
+async function describeCommit(
+  { git }: Repository,
+  branch: string,
+  output: string,
+): Promise<Result> {
+  const plain = [
+    "--no-color",
+    "--no-show-signature",
+    "--no-notes",
+    "--no-ext-diff",
+    "--no-textconv",
+  ];
+  const { stdout } = await git([
+    "log",
+    "--max-count=1",
+    ...plain,
+    "--format=%h%x1f%s%x1f",
+    "--shortstat",
+  ]);
   const [hash = "", subject = "", counts = ""] = stdout.split("\x1f");
   const changed = counts.trim();
   const number = (word: string) => Number(new RegExp(`(\\d+) ${word}`).exec(changed)?.[1] ?? 0);

@@ -1,12 +1,23 @@
-// git_status, git_diff and git_log only read. For git_commit the person is asked, and shown everything it will do.
+// git_status, git_diff and git_log only read. For git_commit the person is asked, and shown
+// everything it will do.
 import type { Ctx, Needs, Zz } from "zz";
 import { plural } from "zz/text";
 import { changedIn, type Shown } from "./agreed.ts";
-import { capped, check, DIFF, needsOf, ownPath, pathspec, type Repository, repository } from "./ask.ts";
+import {
+  capped,
+  check,
+  DIFF,
+  needsOf,
+  ownPath,
+  pathspec,
+  type Repository,
+  repository,
+} from "./ask.ts";
 import { assertAsShown, carryOut, look, plan } from "./commit.ts";
 import { branchAndFiles, row } from "./status.ts";
 
-export const defaults = { seconds: 60, commitSeconds: 600 }; // what git may take to answer; hooks can run a test suite
+// what git may take to answer; hooks can run a test suite
+export const defaults = { seconds: 60, commitSeconds: 600 };
 
 const seconds = { type: "number", minimum: 0.01, maximum: 86_400 };
 export const settings = {
@@ -20,7 +31,8 @@ export const settings = {
   },
 };
 
-const SPARE_MS = 10_000; // zz waits this much longer than this plugin, so that the plugin's own error is reported
+// zz waits this much longer than this plugin, so that the plugin's own error is reported
+const SPARE_MS = 10_000;
 const PATH = ["file", "file_path", "filepath"]; // what models call it
 
 type GitZz = Zz<typeof defaults>;
@@ -63,7 +75,8 @@ function addDiff(zz: GitZz): void {
   zz.tool({
     name: "git_diff",
     kind: "read",
-    description: "Show what changed in the files: not yet staged, or staged, or since a commit or between two (a..b).",
+    description:
+      "Show what changed in the files: not yet staged, or staged, or since a commit or between two (a..b).",
     aliases: ["diff"],
     params: {
       path: "string? only under this file or folder",
@@ -75,21 +88,45 @@ function addDiff(zz: GitZz): void {
     timeout: seconds * 1_000 + SPARE_MS,
     run: async ({ path = ".", staged = false, ref }, ctx) => {
       const repo = await repository(ctx, seconds);
-      const compared = [...(staged ? ["--cached"] : []), ...(ref === undefined ? [] : [await commits(repo, ref)])];
+      const compared = [
+        ...(staged ? ["--cached"] : []),
+        ...(ref === undefined ? [] : [await commits(repo, ref)]),
+      ];
       const where = pathspec(path, ctx);
-      const named = await repo.git([...DIFF, "--name-only", "--no-renames", "-z", ...compared, "--", where]);
+      const named = await repo.git([
+        ...DIFF,
+        "--name-only",
+        "--no-renames",
+        "-z",
+        ...compared,
+        "--",
+        where,
+      ]);
       const names = named.stdout.split("\0").filter(Boolean);
       const hidden = names.filter((name) => name !== ownPath(path, ctx) && !isShown(name, ctx));
       const shown = names.filter((name) => !hidden.includes(name));
-      if (!names.length) return { text: await whyEmpty(repo, where, staged, ref), data: { files: [], hidden, cut: 0 } };
+      if (!names.length)
+        return {
+          text: await whyEmpty(repo, where, staged, ref),
+          data: { files: [], hidden, cut: 0 },
+        };
       const without = hidden.map((name) => `:(exclude,literal)${name}`);
       const { stdout, lost } = shown.length
         ? await repo.git([...DIFF, ...compared, "--", where, ...without], { cut: true })
         : { stdout: "", lost: 0 };
-      const { text, cut } = capped(stdout, lost, `; ask for one path at a time: ${listSome(shown)}`);
-      const notes = hidden.length ? [`[Left out, since they may not be read: ${listSome(hidden)}]`] : [];
+      const { text, cut } = capped(
+        stdout,
+        lost,
+        `; ask for one path at a time: ${listSome(shown)}`,
+      );
+      const notes = hidden.length
+        ? [`[Left out, since they may not be read: ${listSome(hidden)}]`]
+        : [];
       notes.push(...(await unfiltered(repo, shown)));
-      return { text: [text.trimEnd(), ...notes].filter(Boolean).join("\n"), data: { files: shown, hidden, cut } };
+      return {
+        text: [text.trimEnd(), ...notes].filter(Boolean).join("\n"),
+        data: { files: shown, hidden, cut },
+      };
     },
   });
 }
@@ -110,7 +147,8 @@ function addLog(zz: GitZz): void {
     needs: ({ path = "." }, ctx) => needsToLook("git log", path, ctx, seconds),
     timeout: seconds * 1_000 + SPARE_MS,
     async run({ path = ".", count: maxCommits = 20, since }, ctx) {
-      if (maxCommits < 1) throw new Error(`Cannot show ${maxCommits} commits: that is none. Ask for 1 or more.`);
+      if (maxCommits < 1)
+        throw new Error(`Cannot show ${maxCommits} commits: that is none. Ask for 1 or more.`);
       const repo = await repository(ctx, seconds, false);
       const format = "--format=%h%x1f%as%x1f%an%x1f%D%x1f%s";
       const plain = [
@@ -122,11 +160,16 @@ function addLog(zz: GitZz): void {
         "--no-show-signature",
         "--ignore-submodules",
       ];
-      const limits = [`--max-count=${maxCommits}`, ...(since === undefined ? [] : [`--since=${since}`])];
+      const limits = [
+        `--max-count=${maxCommits}`,
+        ...(since === undefined ? [] : [`--since=${since}`]),
+      ];
       const where = path === "." ? [] : [pathspec(path, ctx)];
-      const asked = await repo.git([...plain, format, ...limits, "HEAD", "--", ...where]).catch(async (error) => {
-        if (await hasCommits(repo)) throw error;
-      });
+      const asked = await repo
+        .git([...plain, format, ...limits, "HEAD", "--", ...where])
+        .catch(async (error) => {
+          if (await hasCommits(repo)) throw error;
+        });
       if (!asked) return { text: "No commits yet.", data: [] };
       const data = asked.stdout
         .split("\0")
@@ -136,7 +179,8 @@ function addLog(zz: GitZz): void {
           return { hash, date, author, refs, subject };
         });
       const rows = data.map(
-        ({ hash, date, author, refs, subject }) => `${hash} ${date} ${author}: ${subject}${refs && ` (${refs})`}`,
+        ({ hash, date, author, refs, subject }) =>
+          `${hash} ${date} ${author}: ${subject}${refs && ` (${refs})`}`,
       );
       const none = `No commits${path === "." ? "" : ` that changed '${path}'`}${since ? ` since '${since}'` : ""}.`;
       return { text: capped(rows.join("\n")).text || none, data };
@@ -152,7 +196,10 @@ function addCommit(zz: GitZz): void {
     description:
       "Commit: with files, these as they are now, new ones too; without, what is staged. The person is asked. Never amends or pushes.",
     aliases: ["commit"],
-    params: { message: "string a subject line; a body after an empty line", files: "string[]? only these" },
+    params: {
+      message: "string a subject line; a body after an empty line",
+      files: "string[]? only these",
+    },
     also: { message: ["msg", "commit_message"], files: ["paths"] },
     async needs(_, ctx) {
       const { read = [], run = ["git commit"] } = await needsOf("git commit", ctx, seconds);
@@ -161,7 +208,8 @@ function addCommit(zz: GitZz): void {
     timeout: commitSeconds * 1_000 + SPARE_MS,
     async preview(args, ctx) {
       const { why } = await check(ctx, seconds);
-      if (why) return `zz cannot show what it would commit: ${why}.\nWith the message:\n${args.message}`;
+      if (why)
+        return `zz cannot show what it would commit: ${why}.\nWith the message:\n${args.message}`;
       const repo = await repository(ctx, seconds);
       const { text, shown } = await look(args, await plan(args, repo, ctx), repo, ctx);
       asked.set(args, shown);
@@ -180,23 +228,35 @@ function addCommit(zz: GitZz): void {
   });
 }
 
-/** Cleans up after a commit that was stopped: the signal that stopped it must not stop the cleanup. */
+/**
+ * Cleans up after a commit that was stopped: the signal that stopped it must not stop the cleanup.
+ */
 const unstopped = (ctx: Ctx) => {
   const { root, about, git, programs, io } = ctx;
   return { root, about, git, programs, io, signal: new AbortController().signal };
 };
 
-async function needsToLook(question: string, path: string, ctx: Ctx, seconds: number): Promise<Needs> {
+async function needsToLook(
+  question: string,
+  path: string,
+  ctx: Ctx,
+  seconds: number,
+): Promise<Needs> {
   const { read = [], ...others } = await needsOf(question, ctx, seconds);
   return { read: [path, ...read], ...others };
 }
 
-/** Whether a diff may show the file: only if the gate would let the model read it without asking. */
+/**
+ * Whether a diff may show the file: only if the gate would let the model read it without asking.
+ */
 function isShown(name: string, { permissions }: Ctx): boolean {
   return permissions.judge("read", name).verdict === "allow";
 }
 
-/** Resolves `ref` to commit hashes, so that it cannot be an option, a path or a single file's content. */
+/**
+ * Resolves `ref` to commit hashes, so that it cannot be an option, a path or a single file's
+ * content.
+ */
 async function commits({ git }: Repository, ref: string): Promise<string> {
   const refuse = (reason: string) => new Error(`Cannot compare with '${ref}': ${reason}.`);
   if (ref.startsWith("-")) throw refuse("it begins with a dash. Name a commit, a branch or a tag");
@@ -207,18 +267,26 @@ async function commits({ git }: Repository, ref: string): Promise<string> {
     const answer = side.startsWith("-")
       ? undefined
       : await git(["rev-parse", "--verify", "--quiet", `${side}^{commit}`], { codes });
-    if (!answer || answer.code) throw refuse(`there is no commit '${side}'. git_log shows what there is`);
+    if (!answer || answer.code)
+      throw refuse(`there is no commit '${side}'. git_log shows what there is`);
     hashes.push(answer.stdout.trim());
   }
   return hashes.join(dots);
 }
 
 async function hasCommits({ git }: Repository): Promise<boolean> {
-  return (await git(["rev-parse", "--verify", "--quiet", "HEAD"], { codes: [0, 1, 128] })).code === 0;
+  return (
+    (await git(["rev-parse", "--verify", "--quiet", "HEAD"], { codes: [0, 1, 128] })).code === 0
+  );
 }
 
 /** Explains why a diff is empty, and says where the changes are that the model may have meant. */
-async function whyEmpty(repo: Repository, where: string, staged: boolean, ref?: string): Promise<string> {
+async function whyEmpty(
+  repo: Repository,
+  where: string,
+  staged: boolean,
+  ref?: string,
+): Promise<string> {
   if (ref !== undefined) return "No changes.";
   const { files } = await branchAndFiles(repo, [where]);
   const has = (fits: (state: string) => boolean) => files.filter(({ state }) => fits(state)).length;
@@ -229,7 +297,8 @@ async function whyEmpty(repo: Repository, where: string, staged: boolean, ref?: 
   ];
   const others: string[] = [];
   if (!staged && inIndex) others.push(`${plural(inIndex, "file")} staged: ask with staged`);
-  if (staged && outside) others.push(`${plural(outside, "file")} changed and not staged: ask without staged`);
+  if (staged && outside)
+    others.push(`${plural(outside, "file")} changed and not staged: ask without staged`);
   if (fresh) others.push(`${plural(fresh, "path")} not tracked: git_status lists them`);
   const unstaged = inIndex ? "No unstaged changes" : "No changes";
   const which = staged ? "No staged changes" : unstaged;
@@ -240,11 +309,17 @@ async function whyEmpty(repo: Repository, where: string, staged: boolean, ref?: 
 async function unfiltered({ git, filters }: Repository, names: string[]): Promise<string[]> {
   if (!filters.length || !names.length) return [];
   const input = names.map((name) => `${name}\0`).join("");
-  const { stdout } = await git(["check-attr", "-z", "--stdin", "filter"], { input, cut: true, codes: [0, 128] });
+  const { stdout } = await git(["check-attr", "-z", "--stdin", "filter"], {
+    input,
+    cut: true,
+    codes: [0, 128],
+  });
   const fields = stdout.split("\0");
   const under = names.filter((_, i) => filters.includes(fields[i * 3 + 2] ?? ""));
   return under.length
-    ? [`[Compared without their content filter, so these may only look changed: ${listSome(under)}]`]
+    ? [
+        `[Compared without their content filter, so these may only look changed: ${listSome(under)}]`,
+      ]
     : [];
 }
 

@@ -12,7 +12,14 @@ export async function branchAndFiles(
   where: string[],
   extraArgs: string[] = [],
 ): Promise<{ branch: string; files: File[] }> {
-  const shape = ["--short", "--branch", "-z", "--untracked-files=normal", "--ignore-submodules=dirty", "--no-column"];
+  const shape = [
+    "--short",
+    "--branch",
+    "-z",
+    "--untracked-files=normal",
+    "--ignore-submodules=dirty",
+    "--no-column",
+  ];
   const { stdout } = await git(["status", ...shape, ...extraArgs, "--", ...where]);
   const [branch = "", ...entries] = stdout.split("\0");
   const files: File[] = [];
@@ -20,7 +27,11 @@ export async function branchAndFiles(
     const field = next();
     if (!field) return { branch: branch.replace(/^## /, ""), files };
     const [state, name] = [field.slice(0, 2), fromProject(field.slice(3))];
-    files.push({ state, path: name, ...(/[RC]/.test(state) && { from: fromProject(next() ?? "") }) });
+    files.push({
+      state,
+      path: name,
+      ...(/[RC]/.test(state) && { from: fromProject(next() ?? "") }),
+    });
   }
 }
 

@@ -1,5 +1,7 @@
-// task: a helper, a model with its own tools and window, finds something out and returns a report. Several can work
-// at once. A helper only reads unless the person allows it more; its calls pass the conversation's own gate.
+// task: a helper, a model with its own tools and window, finds something out and returns a report.
+// Several can work
+// at once. A helper only reads unless the person allows it more; its calls pass the conversation's
+// own gate.
 import type { AsyncLocalStorage } from "node:async_hooks";
 import type { Ctx, Zz } from "zz";
 import { fault, oneLine, plural, unknown } from "zz/text";
@@ -32,7 +34,10 @@ export const settings = {
         maximum: 10_000,
         description: "helpers in one turn, including those that helpers send",
       },
-      model: { type: "string", description: "the model of helpers, as provider/model; empty: the conversation's" },
+      model: {
+        type: "string",
+        description: "the model of helpers, as provider/model; empty: the conversation's",
+      },
     },
   },
 };
@@ -66,9 +71,12 @@ export default (zz: Zz<Config>) => {
     name: TASK,
     description:
       "Send a helper to find something out; it reads as much as it needs and reports. Several at once work side by side.",
-    params: { question: "string all that the helper has to know: it sees nothing of this conversation" },
+    params: {
+      question: "string all that the helper has to know: it sees nothing of this conversation",
+    },
     timeout: 3_600_000,
-    // An empty need of another kind keeps a helper that may do more than read from running next to other calls.
+    // An empty need of another kind keeps a helper that may do more than read from running next to
+    // other calls.
     needs: (_, ctx) => (mayChange(zz.config, ctx) ? { write: [] } : {}),
     kind: "read",
     describe: ({ question }) => oneLine(question),
@@ -81,14 +89,23 @@ export default (zz: Zz<Config>) => {
       current ??= new AsyncLocalStorage(); // several calls may have waited for the import
       const level = (current.getStore()?.level ?? 0) + 1;
       if (level > zz.config.depth)
-        throw fault(`Cannot send a helper: helpers send none ("helpers.depth"). Look for it yourself.`);
-      if (ctx.chat.phase === "idle" && !working.size) inTurn = 0; // a program called it, outside of any turn
+        throw fault(
+          `Cannot send a helper: helpers send none ("helpers.depth"). Look for it yourself.`,
+        );
+      // a program called it, outside of any turn
+      if (ctx.chat.phase === "idle" && !working.size) inTurn = 0;
       if (++inTurn > zz.config.most)
         throw fault(
           `Cannot send a helper: ${plural(zz.config.most, "helper")} were sent in this turn ("helpers.most"). Answer with what they found.`,
         );
       if (!working.size) sent = 0;
-      const helper: Helper = { number: ++sent, level, question: oneLine(question), doing: "thinking", calls: 0 };
+      const helper: Helper = {
+        number: ++sent,
+        level,
+        question: oneLine(question),
+        doing: "thinking",
+        calls: 0,
+      };
       working.add(helper);
       show(ctx);
       try {
@@ -106,11 +123,14 @@ export default (zz: Zz<Config>) => {
   zz.on("replied", ({ task, calls }, ctx) => {
     const helper = task === KIND ? current?.getStore() : undefined;
     if (!helper) return;
-    helper.doing = calls.map((call) => `${call.name} ${ctx.about.line(call) ?? ""}`.trim()).join(", ") || "reporting";
+    helper.doing =
+      calls.map((call) => `${call.name} ${ctx.about.line(call) ?? ""}`.trim()).join(", ") ||
+      "reporting";
     show(ctx);
   });
   zz.on("called", ({ call, inner }, ctx) => {
-    const isTool = ctx.about.tools.some(({ name }) => name === call.name); // what plugins lend one another is none
+    // what plugins lend one another is none
+    const isTool = ctx.about.tools.some(({ name }) => name === call.name);
     const helper = inner && isTool ? current?.getStore() : undefined;
     if (!helper) return;
     helper.calls++;
@@ -130,8 +150,11 @@ export default (zz: Zz<Config>) => {
 function toolsOf({ tools, depth }: Config, { about }: Ctx, level: number): string[] {
   const allNames = about.tools.map(({ name }) => name);
   for (const name of tools)
-    if (!allNames.includes(name)) throw fault(`Cannot give helpers '${name}': ${unknown("tool", name, allNames)}`);
-  const reads = about.tools.flatMap(({ name, kind }) => (READERS.includes(name) && kind === "read" ? name : []));
+    if (!allNames.includes(name))
+      throw fault(`Cannot give helpers '${name}': ${unknown("tool", name, allNames)}`);
+  const reads = about.tools.flatMap(({ name, kind }) =>
+    READERS.includes(name) && kind === "read" ? name : [],
+  );
   const extraTools = tools.filter((name) => name !== TASK);
   return [...new Set([...reads, ...extraTools, ...(level < depth ? [TASK] : [])])];
 }
@@ -145,7 +168,8 @@ async function report(config: Config, helper: Helper, question: string, ctx: Ctx
   const messages = [{ role: "user" as const, text: question }];
   const asked = { task: KIND, system: SYSTEM, messages, tools, rounds, ...(model && { model }) };
   const reply = await ctx.request(asked);
-  if (!reply.text.trim()) throw fault("The helper answered with nothing. Ask more precisely, or look for it yourself.");
+  if (!reply.text.trim())
+    throw fault("The helper answered with nothing. Ask more precisely, or look for it yourself.");
   const cut = reply.finish === "length" ? "\n[The output limit cut this report off.]" : "";
   return { text: reply.text + cut, data: { model: reply.model, calls: helper.calls, rounds } };
 }

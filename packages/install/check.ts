@@ -21,7 +21,8 @@ export const PACKAGE_FOLDER = path.join(ZZ, IS_BUILT ? "../.." : "..");
 export async function checkLoads(name: string, stage: Stage, ctx: Ctx): Promise<void> {
   const { home, plugins } = ctx.about;
   const usable = plugins.filter(
-    (plugin) => !plugin.failure && !plugin.outdated && !plugin.disabled && fs.existsSync(plugin.file),
+    (plugin) =>
+      !plugin.failure && !plugin.outdated && !plugin.disabled && fs.existsSync(plugin.file),
   );
   const others = usable.filter((plugin) => plugin.from !== "zz" && plugin.name !== name);
   const config = path.join(home, "zz.config.json");
@@ -39,20 +40,34 @@ export async function checkLoads(name: string, stage: Stage, ctx: Ctx): Promise<
   ];
   const env = { ZZ_DEBUG: undefined, ZZ_HOME: undefined, NO_COLOR: "1" };
   const options = { cwd: stage.work, env, limit: TIMEOUT };
-  const { stdout, stderr, code } = await run(ctx, process.execPath, args, options).catch((error) => {
-    throw ctx.signal.aborted ? error : fault(`it did not load within ${TIMEOUT / 1000} s. Nothing was changed`);
-  });
-  const shownText = (text: string) => plain(text.replaceAll(`${stage.plugins}${path.sep}`, ""), 600).replace(/\.$/, "");
+  const { stdout, stderr, code } = await run(ctx, process.execPath, args, options).catch(
+    (error) => {
+      throw ctx.signal.aborted
+        ? error
+        : fault(`it did not load within ${TIMEOUT / 1000} s. Nothing was changed`);
+    },
+  );
+  const shownText = (text: string) =>
+    plain(text.replaceAll(`${stage.plugins}${path.sep}`, ""), 600).replace(/\.$/, "");
   const listed = listIn(stdout);
   if (!listed)
     throw fault(
       `zz did not start with it: ${shownText(stderr.trim().split("\n").at(-1) || `exit code ${code}`)}. Nothing was changed`,
     );
   const loaded = listed.find((plugin) => plugin.from === "home" && plugin.name === name);
-  if (!loaded) throw fault("the file that its package.json names as a plugin is not in it. Nothing was changed");
-  if (loaded.failure) throw fault(`it does not load: ${shownText(loaded.failure)}. Nothing was changed`);
-  const broken = listed.find(({ file, failure }) => failure && others.some((plugin) => plugin.file === file));
-  if (broken) throw fault(`it conflicts with what is installed: ${shownText(broken.failure!)}. Nothing was changed`);
+  if (!loaded)
+    throw fault(
+      "the file that its package.json names as a plugin is not in it. Nothing was changed",
+    );
+  if (loaded.failure)
+    throw fault(`it does not load: ${shownText(loaded.failure)}. Nothing was changed`);
+  const broken = listed.find(
+    ({ file, failure }) => failure && others.some((plugin) => plugin.file === file),
+  );
+  if (broken)
+    throw fault(
+      `it conflicts with what is installed: ${shownText(broken.failure!)}. Nothing was changed`,
+    );
 }
 
 /** The list that zz printed last; plugins may have printed something before it. */

@@ -1,4 +1,5 @@
-// Installs, restores, updates and removes plugins: each is fetched, shown and asked for, tried, then put in place.
+// Installs, restores, updates and removes plugins: each is fetched, shown and asked for, tried,
+// then put in place.
 import fs from "node:fs";
 import path from "node:path";
 import type { Choice, Ctx, Kind, Result } from "zz";
@@ -45,7 +46,10 @@ export const examples = (): string[] => [...known(PACKAGE_FOLDER).keys()];
 
 export function installed(ctx: Ctx): Choice[] {
   try {
-    return [...readLock(ctx.about.home)].map(([name, lockEntry]) => ({ name, description: versionOf(lockEntry) }));
+    return [...readLock(ctx.about.home)].map(([name, lockEntry]) => ({
+      name,
+      description: versionOf(lockEntry),
+    }));
   } catch {
     return [];
   }
@@ -56,7 +60,9 @@ export function installed(ctx: Ctx): Choice[] {
 export async function install(specText: string | undefined, ctx: Ctx): Promise<Result> {
   if (specText === undefined) return restore(ctx);
   const wanted = { called: specText.trim(), spec: specOf(specText, ctx.root) };
-  return staged("install", wanted.called, ctx, (openStage) => bring("install", [wanted], openStage, ctx));
+  return staged("install", wanted.called, ctx, (openStage) =>
+    bring("install", [wanted], openStage, ctx),
+  );
 }
 
 /** Installs again what is missing or was changed, exactly as in the lock file. */
@@ -66,16 +72,22 @@ async function restore(ctx: Ctx): Promise<Result> {
     const missing = lock.filter(([, lockEntry]) => !isWhole(ctx, lockEntry));
     if (missing.length) return bring("restore", missing.map(wantedOf), openStage, ctx);
     const names = lock.map(([name]) => name).join(", ");
-    return { text: names ? `Everything is as it was installed: ${names}.` : `${NOTHING} restore.`, data: [] };
+    return {
+      text: names ? `Everything is as it was installed: ${names}.` : `${NOTHING} restore.`,
+      data: [],
+    };
   });
 }
 
 export async function update(requestedName: string | undefined, ctx: Ctx): Promise<Result> {
   return staged("update", requestedName ?? "the plugins", ctx, async (openStage) => {
     const lock = readLock(ctx.about.home);
-    if (requestedName !== undefined && !lock.has(requestedName)) throw usage(notInstalled(lock.keys()));
+    if (requestedName !== undefined && !lock.has(requestedName))
+      throw usage(notInstalled(lock.keys()));
     if (!lock.size) return { text: `${NOTHING} update.`, data: [] };
-    const chosen = [...lock].filter(([name]) => requestedName === undefined || name === requestedName);
+    const chosen = [...lock].filter(
+      ([name]) => requestedName === undefined || name === requestedName,
+    );
     return bring(
       "update",
       chosen.map(wantedOf).map(({ locked, ...wanted }) => wanted),
@@ -95,9 +107,20 @@ const wantedOf = ([name, locked]: [string, LockEntry]) => ({
 });
 const NOTHING = "No plugin was installed yet: there is nothing to";
 
-/** Gets plugins, asks once, and puts them in place. One that fails keeps none of the others from it. */
-async function bring(verb: string, allWanted: Wanted[], openStage: () => Stage, ctx: Ctx): Promise<Result> {
-  const [done, failures, candidates]: [Result[], (Error & { exit?: number })[], Candidate[]] = [[], [], []];
+/**
+ * Gets plugins, asks once, and puts them in place. One that fails keeps none of the others from it.
+ */
+async function bring(
+  verb: string,
+  allWanted: Wanted[],
+  openStage: () => Stage,
+  ctx: Ctx,
+): Promise<Result> {
+  const [done, failures, candidates]: [Result[], (Error & { exit?: number })[], Candidate[]] = [
+    [],
+    [],
+    [],
+  ];
   const each = async (called: string, act: () => Promise<unknown>) => {
     await withSentence(verb, called, ctx, act).catch((error) => {
       ctx.signal.throwIfAborted();
@@ -125,16 +148,27 @@ async function bring(verb: string, allWanted: Wanted[], openStage: () => Stage, 
   throw fault(failures.map(({ message }) => message).join("\n"), { exit });
 }
 
-async function fetchCandidate({ called, spec, locked, ...wanted }: Wanted, stage: Stage, ctx: Ctx): Promise<Candidate> {
+async function fetchCandidate(
+  { called, spec, locked, ...wanted }: Wanted,
+  stage: Stage,
+  ctx: Ctx,
+): Promise<Candidate> {
   const { home } = ctx.about;
   assertAllowed(ctx, "write", pluginsOf(home));
   ctx.progress(`Fetching ${plain(spec.text)}`);
-  const fetched = await fetchSpec(spec, { work: stage.work, zzFolder: PACKAGE_FOLDER }, ctx, locked);
+  const fetched = await fetchSpec(
+    spec,
+    { work: stage.work, zzFolder: PACKAGE_FOLDER },
+    ctx,
+    locked,
+  );
   const about = aboutOf(fetched.pluginPath, fetched.base);
   const { name = spec.kind === "example" ? spec.text.slice("zz/".length) : about.name } = wanted;
   assertAllowed(ctx, "write", path.join(pluginsOf(home), name));
   const old = readLock(home).get(name);
-  const replaced = ctx.about.plugins.find((one) => one.from === "zz" && one.name.toLowerCase() === name.toLowerCase());
+  const replaced = ctx.about.plugins.find(
+    (one) => one.from === "zz" && one.name.toLowerCase() === name.toLowerCase(),
+  );
   if (!old) checkName(name, ctx, spec.kind === "example" ? undefined : replaced);
   const { version, license, description, typeless } = about;
   const isFile = fs.statSync(fetched.pluginPath).isFile();
@@ -163,9 +197,14 @@ async function fetchCandidate({ called, spec, locked, ...wanted }: Wanted, stage
     throw fault(
       `what ${plain(source)} gives is not what was installed (${integrity} instead of ${locked.integrity}). --update ${name} takes what there is now`,
     );
-  const look = lookAt(Object.keys(files), (file) => fs.readFileSync(path.join(stage.plugins, file), "utf8"));
+  const look = lookAt(Object.keys(files), (file) =>
+    fs.readFileSync(path.join(stage.plugins, file), "utf8"),
+  );
   const rows: Candidate["rows"] = [
-    ["plugin", [name, versionOf(lockEntry), description && `(${description})`].filter(Boolean).join(" ")],
+    [
+      "plugin",
+      [name, versionOf(lockEntry), description && `(${description})`].filter(Boolean).join(" "),
+    ],
     ["from", plain(source) + (commit ? `, commit ${commit}` : "")],
     ["integrity", integrity],
     ["license", isFile ? "" : (license ?? "not named")],
@@ -185,7 +224,10 @@ async function fetchCandidate({ called, spec, locked, ...wanted }: Wanted, stage
     ["changes", old ? changes(name, lockEntry, old, home) : ""],
     [
       "note",
-      [fetched.note, typeless && 'Its package.json does not say "type": "module"; Node may warn of that.']
+      [
+        fetched.note,
+        typeless && 'Its package.json does not say "type": "module"; Node may warn of that.',
+      ]
         .filter(Boolean)
         .join(" "),
     ],
@@ -207,19 +249,25 @@ function isWhole({ about: { home } }: Ctx, lockEntry: LockEntry): boolean {
   return (
     !missing.length &&
     !changed.length &&
-    (!lockEntry.packages || fs.existsSync(path.join(pluginsOf(home), lockEntry.top, "node_modules")))
+    (!lockEntry.packages ||
+      fs.existsSync(path.join(pluginsOf(home), lockEntry.top, "node_modules")))
   );
 }
 
 /** Moves a plugin from the stage to its place, once it loads. */
-async function placeCandidate({ name, entry, old, stage, look }: Candidate, ctx: Ctx): Promise<Result> {
+async function placeCandidate(
+  { name, entry, old, stage, look }: Candidate,
+  ctx: Ctx,
+): Promise<Result> {
   const { home } = ctx.about;
   ctx.progress(`Checking that '${name}' loads`);
   await checkLoads(name, stage, ctx);
   if (old) copyExtras(home, stage, changesOf(home, old).extras);
   putInPlace(home, stage, { name, entry, target: entry.top, expected: old });
   const packages = packagesIn(entry.packages);
-  const notRun = [...packages].flatMap(([needed, { hasInstallScript }]) => (hasInstallScript ? [plain(needed)] : []));
+  const notRun = [...packages].flatMap(([needed, { hasInstallScript }]) =>
+    hasInstallScript ? [plain(needed)] : [],
+  );
   const scriptsNote = notRun.length
     ? `\nThese packages have install scripts, which were not run: ${notRun.join(", ")}.`
     : "";
@@ -251,11 +299,20 @@ export async function uninstall(name: string | undefined, ctx: Ctx): Promise<Res
     const assertAsAsked = asItStands(pluginsOf(home), lockEntry);
     const { changed, extras } = changesOf(home, lockEntry);
     if (changed.length)
-      await confirm(ctx, `These files of '${name}' were changed since: ${listed(changed)}.`, "Remove them anyway?");
+      await confirm(
+        ctx,
+        `These files of '${name}' were changed since: ${listed(changed)}.`,
+        "Remove them anyway?",
+      );
     assertAsAsked();
     const stage = openStage();
     copyExtras(home, stage, extras);
-    putInPlace(home, stage, { name, entry: null, target: extras.length ? lockEntry.top : null, expected: lockEntry });
+    putInPlace(home, stage, {
+      name,
+      entry: null,
+      target: extras.length ? lockEntry.top : null,
+      expected: lockEntry,
+    });
     const keptNote = extras.length ? ` What was not installed stays: ${listed(extras)}.` : "";
     return {
       text: `Uninstalled ${titleOf(name, lockEntry)} from ${installedPath}.${keptNote}`,
@@ -296,10 +353,12 @@ const shortName = (name: string, file: string): string =>
 
 /** Describes an update: the old version and the new one, and which files differ. */
 function changes(name: string, lockEntry: LockEntry, old: LockEntry, home: string): string {
-  const differ = [...new Set([...Object.keys(lockEntry.files), ...Object.keys(old.files)])].flatMap((file) => {
-    const [before, after] = [old.files[file], lockEntry.files[file]];
-    return before === after ? [] : [`${signOf(before, after)} ${shortName(name, file)}`];
-  });
+  const differ = [...new Set([...Object.keys(lockEntry.files), ...Object.keys(old.files)])].flatMap(
+    (file) => {
+      const [before, after] = [old.files[file], lockEntry.files[file]];
+      return before === after ? [] : [`${signOf(before, after)} ${shortName(name, file)}`];
+    },
+  );
   const [from, to] = [versionOf(old), versionOf(lockEntry)];
   const { changed } = changesOf(home, old);
   return [
@@ -320,7 +379,8 @@ function signOf(before: unknown, after: unknown): string {
 const versionOf = ({ version, commit }: LockEntry): string =>
   plain([version, commit && `(${commit.slice(0, 10)})`].filter(Boolean).join(" "));
 
-const titleOf = (name: string, lockEntry: LockEntry): string => `'${name}' ${versionOf(lockEntry)}`.trim();
+const titleOf = (name: string, lockEntry: LockEntry): string =>
+  `'${name}' ${versionOf(lockEntry)}`.trim();
 
 const listed = (names: string[], max = MAX_LISTED): string =>
   names.slice(0, max).join(", ") + (names.length > max ? `, and ${names.length - max} more` : "");
@@ -328,11 +388,19 @@ const listed = (names: string[], max = MAX_LISTED): string =>
 /** Asks once. -A answers yes; without a terminal to ask on the answer is no. */
 async function confirm(ctx: Ctx, text: string, question: string, warning?: string): Promise<void> {
   const [head, ...rows] = text.split("\n");
-  const message = [`┏ ${head}`, ...rows.map((row) => `┃ ${row}`), ...(warning ? [`┠ ${warning}`] : [])].join("\n");
+  const message = [
+    `┏ ${head}`,
+    ...rows.map((row) => `┃ ${row}`),
+    ...(warning ? [`┠ ${warning}`] : []),
+  ].join("\n");
   const { rules } = ctx.permissions;
   const allowsAll = KINDS.every((effect) =>
     rules.some(
-      (rule) => rule.verdict === "allow" && rule.kind === effect && rule.name === undefined && rule.from === "flag",
+      (rule) =>
+        rule.verdict === "allow" &&
+        rule.kind === effect &&
+        rule.name === undefined &&
+        rule.from === "flag",
     ),
   );
   ctx.progress("");
@@ -362,14 +430,26 @@ async function staged(
 }
 
 /** Turns an error that is only a reason into a sentence. */
-async function withSentence<T>(verb: string, target: string, ctx: Ctx, act: () => Promise<T>): Promise<T> {
+async function withSentence<T>(
+  verb: string,
+  target: string,
+  ctx: Ctx,
+  act: () => Promise<T>,
+): Promise<T> {
   try {
     return await act();
   } catch (error) {
-    const { message, exit = 1, path: failedPath } = error as Error & { exit?: number; path?: string };
+    const {
+      message,
+      exit = 1,
+      path: failedPath,
+    } = error as Error & { exit?: number; path?: string };
     if (ctx.signal.aborted || message.startsWith("Cannot ")) throw error;
     const reason = errnoSentence(error) || `${message.replace(/\.$/, "")}.`;
     const name = target.startsWith("the plugins") ? target : `'${plain(target)}'`;
-    throw fault(`Cannot ${verb} ${name}: ${failedPath ? `'${failedPath}' cannot be used: ` : ""}${reason}`, { exit });
+    throw fault(
+      `Cannot ${verb} ${name}: ${failedPath ? `'${failedPath}' cannot be used: ` : ""}${reason}`,
+      { exit },
+    );
   }
 }

@@ -1,4 +1,5 @@
-// Fetches the plugin that a spec names into a folder of its own, where it can be read before anything of it is loaded. npm gets
+// Fetches the plugin that a spec names into a folder of its own, where it can be read before
+// anything of it is loaded. npm gets
 // packages of the registry and archives; commits are made archives, files and folders are copied.
 import fs from "node:fs";
 import path from "node:path";
@@ -62,9 +63,16 @@ export async function fetchSpec(
     assertAllowed(ctx, "run", `git fetch ${url}`);
     if (hostOf(url)) assertAllowed(ctx, "net", hostOf(url));
     else assertAllowed(ctx, "read", decodeURIComponent(new URL(url).pathname));
-    const commit = await archiveCommit(url, locked?.commit ?? ref, { work, archive: "source.tgz" }, ctx);
+    const commit = await archiveCommit(
+      url,
+      locked?.commit ?? ref,
+      { work, archive: "source.tgz" },
+      ctx,
+    );
     if (locked?.commit && commit !== locked.commit)
-      throw fault(`commit ${locked.commit} is not in it any more. --update takes what there is now`);
+      throw fault(
+        `commit ${locked.commit} is not in it any more. --update takes what there is now`,
+      );
     const fetched = {
       ...(await viaNpm("file:source.tgz", text)),
       source: `git repository ${url}${ref && `, ${ref}`}`,
@@ -92,12 +100,17 @@ export async function fetchSpec(
 function copyFolder(from: string, to: string): void {
   const count = counter();
   const filter = (copiedPath: string): boolean => {
-    if (copiedPath !== from && /^(node_modules|\.git|\.npmrc)$/.test(path.basename(copiedPath))) return false;
+    if (copiedPath !== from && /^(node_modules|\.git|\.npmrc)$/.test(path.basename(copiedPath)))
+      return false;
     const stat = fs.lstatSync(copiedPath);
-    const target = stat.isSymbolicLink() ? (tryTo(() => fs.realpathSync(copiedPath)) ?? "nothing") : copiedPath;
+    const target = stat.isSymbolicLink()
+      ? (tryTo(() => fs.realpathSync(copiedPath)) ?? "nothing")
+      : copiedPath;
     const name = plain(path.relative(from, copiedPath));
-    if (!isInside(from, target)) throw fault(`'${name}' is a link to '${plain(target)}', which leads out of it`);
-    if (target !== copiedPath && !fs.statSync(target).isFile()) throw fault(`'${name}' is a link, but not to a file`);
+    if (!isInside(from, target))
+      throw fault(`'${name}' is a link to '${plain(target)}', which leads out of it`);
+    if (target !== copiedPath && !fs.statSync(target).isFile())
+      throw fault(`'${name}' is a link, but not to a file`);
     count(stat.size);
     return true;
   };
@@ -110,14 +123,22 @@ const kindOf = (file: string): string =>
 /** The examples and packages that come with zz, as zz/NAME, and their paths. */
 export function examples(zzFolder: string): Map<string, string> {
   const folders = [path.join(zzFolder, "plugins", "examples"), path.join(zzFolder, "packages")];
-  const files = folders.flatMap((folder) => entriesOf(folder).map((name) => path.join(folder, name)));
-  const plugins = files.filter((file) => !/^[._]|\.test\.|\.d\.ts$|\.md$/.test(path.basename(file)));
-  return new Map(plugins.map((file) => [`zz/${path.basename(file).replace(SOURCE_FILE, "")}`, file]));
+  const files = folders.flatMap((folder) =>
+    entriesOf(folder).map((name) => path.join(folder, name)),
+  );
+  const plugins = files.filter(
+    (file) => !/^[._]|\.test\.|\.d\.ts$|\.md$/.test(path.basename(file)),
+  );
+  return new Map(
+    plugins.map((file) => [`zz/${path.basename(file).replace(SOURCE_FILE, "")}`, file]),
+  );
 }
 
 function exampleAt(name: string, zzFolder: string): string {
   const exampleFiles = examples(zzFolder);
   const file = exampleFiles.get(name);
   if (file) return file;
-  throw fault(`zz brings nothing of that name. There are: ${[...exampleFiles.keys()].join(", ") || "none"}`);
+  throw fault(
+    `zz brings nothing of that name. There are: ${[...exampleFiles.keys()].join(", ") || "none"}`,
+  );
 }

@@ -32,14 +32,23 @@ export function counter(limits = OWN): (size: number) => number {
   return (size) => {
     if (++files > limits.files)
       throw fault(`it holds more than ${limits.files.toLocaleString("en")} files, ${TOO_MUCH}`);
-    if ((bytes += size) > limits.megabytes * 1e6) throw fault(`it is larger than ${limits.megabytes} MB, ${TOO_MUCH}`);
+    if ((bytes += size) > limits.megabytes * 1e6)
+      throw fault(`it is larger than ${limits.megabytes} MB, ${TOO_MUCH}`);
     return bytes;
   };
 }
 const TOO_MUCH = "which is more than a plugin may bring";
 
-/** The files of a plugin (`top` is its file or folder) by their paths below `folder`, without the packages that it needs. */
-export function filesIn(folder: string, top: string, packages: ReadonlySet<string>, count?: (size: number) => unknown) {
+/**
+ * The files of a plugin (`top` is its file or folder) by their paths below `folder`, without the
+ * packages that it needs.
+ */
+export function filesIn(
+  folder: string,
+  top: string,
+  packages: ReadonlySet<string>,
+  count?: (size: number) => unknown,
+) {
   const names: string[] = [];
   walk(top);
   return names.sort(compare);

@@ -1,4 +1,5 @@
-// Gets a commit as an archive. npm's own way with git checks it out, with submodules, and runs a second npm there that obeys the
+// Gets a commit as an archive. npm's own way with git checks it out, with submodules, and runs a
+// second npm there that obeys the
 // repository's .npmrc; an archive runs no filter, no hook and no npm.
 import path from "node:path";
 import type { Ctx } from "zz";
@@ -7,10 +8,9 @@ import { plain } from "./files.ts";
 import { type ProgramResult, run } from "./program.ts";
 
 const TIMEOUT_MS = 120_000;
-const SETTINGS = ["core.hooksPath=/dev/null", "credential.interactive=false", "gc.auto=0"].flatMap((setting) => [
-  "-c",
-  setting,
-]);
+const SETTINGS = ["core.hooksPath=/dev/null", "credential.interactive=false", "gc.auto=0"].flatMap(
+  (setting) => ["-c", setting],
+);
 const FETCH = ["fetch", "-q", "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head"];
 
 /** Writes `archive` in the folder `work`. Returns the commit that was meant. */
@@ -29,12 +29,15 @@ export async function archiveCommit(
   };
   await git("init", "-q", "--bare", "--template=", path.join(work, "git"));
   let name = "refs/zz/wanted";
-  await git(...FETCH, "--depth=1", "--", url, `+${wanted || "HEAD"}:${name}`).catch(async (error) => {
-    // Not every server gives a commit by its hash, and a short hash can only be found after fetching everything.
-    if (!/^[0-9a-f]{7,64}$/.test(wanted)) throw error;
-    await git(...FETCH, "--", url, "+refs/*:refs/zz/*");
-    name = wanted;
-  });
+  await git(...FETCH, "--depth=1", "--", url, `+${wanted || "HEAD"}:${name}`).catch(
+    async (error) => {
+      // Not every server gives a commit by its hash, and a short hash can only be found after
+      // fetching everything.
+      if (!/^[0-9a-f]{7,64}$/.test(wanted)) throw error;
+      await git(...FETCH, "--", url, "+refs/*:refs/zz/*");
+      name = wanted;
+    },
+  );
   const commit = await git("rev-parse", "--verify", "--end-of-options", `${name}^{commit}`);
   await git("archive", "--format=tar", "--prefix=package/", "-o", path.join(work, archive), commit);
   return commit;
@@ -57,7 +60,11 @@ const HINTS: [says: RegExp, why: string][] = [
 
 function faultOf({ stderr, code }: ProgramResult, ref: string): Error {
   if (/couldn't find remote ref|Needed a single revision/.test(stderr))
-    return fault(ref ? `it has no branch, tag or commit '${plain(ref)}'. Check what follows the #` : "it is empty");
+    return fault(
+      ref
+        ? `it has no branch, tag or commit '${plain(ref)}'. Check what follows the #`
+        : "it is empty",
+    );
   const hint = HINTS.find(([says]) => says.test(stderr))?.[1];
   const line = /^(?:fatal|error|ERROR): (.*)/m.exec(stderr)?.[1] ?? stderr.trim().split("\n")[0];
   return fault(hint ?? `git failed: ${plain(line || `exit code ${code}`)}`);

@@ -1,4 +1,5 @@
-// --install, --update, --uninstall, and the commands of the same names: plugins from npm, git, a folder or a file.
+// --install, --update, --uninstall, and the commands of the same names: plugins from npm, git, a
+// folder or a file.
 // Nothing is loaded before the person agrees.
 import type { Choice, Command, Ctx, Result, Zz } from "zz";
 
@@ -27,7 +28,10 @@ const ACTIONS: (Pick<Command, "description" | "usage" | "examples" | "complete">
     name: "update",
     usage: "[NAME]",
     description: "look for newer versions of installed plugins, or of one",
-    examples: { "/update": "look for newer versions of all", "/update weather": "look for one of them" },
+    examples: {
+      "/update": "look for newer versions of all",
+      "/update weather": "look for one of them",
+    },
     complete: installed,
   },
   {
@@ -41,7 +45,8 @@ const ACTIONS: (Pick<Command, "description" | "usage" | "examples" | "complete">
 
 export default (zz: Zz) => {
   for (const { name, usage = "", description, ...commandFields } of ACTIONS) {
-    const act = async (argument: string | undefined, ctx: Ctx): Promise<Result> => (await load())[name](argument, ctx);
+    const act = async (argument: string | undefined, ctx: Ctx): Promise<Result> =>
+      (await load())[name](argument, ctx);
     zz.flag({
       name,
       value: usage.replace(/[[\]]/g, ""),

@@ -1,4 +1,5 @@
-// What a plugin seems to add and to access, judging by its text. Not a proof: nothing is run, and code can hide what it
+// What a plugin seems to add and to access, judging by its text. Not a proof: nothing is run, and
+// code can hide what it
 // does.
 import { plain } from "./files.ts";
 
@@ -40,7 +41,9 @@ export function lookAt(names: string[], textOf: (name: string) => string): Look 
   const code = names.filter((name) => CODE.test(name) && !name.endsWith(".d.ts"));
   const texts = code.map((name) => uncommented(textOf(name)));
   const adds = new Set(texts.flatMap(addsOf));
-  const reaches = REACHES.flatMap(([label, signs]) => (texts.some((text) => signs.test(text)) ? [label] : []));
+  const reaches = REACHES.flatMap(([label, signs]) =>
+    texts.some((text) => signs.test(text)) ? [label] : [],
+  );
   const machineCode = names.filter((name) => /\.(node|wasm|so|dll|dylib|exe)$/.test(name));
   if (machineCode.length)
     reaches.push(
@@ -52,7 +55,9 @@ export function lookAt(names: string[], textOf: (name: string) => string): Look 
   return { adds: [...adds], reaches };
 }
 
-/** Removes whole comment lines only: elsewhere, what looks like a comment may be part of a string. */
+/**
+ * Removes whole comment lines only: elsewhere, what looks like a comment may be part of a string.
+ */
 const uncommented = (text: string): string => text.replace(/^[^\S\n]*\/\/[^\n$`]*$/gm, "");
 
 const SIGNS: Record<string, string> = { command: "/", flag: "--" };
@@ -69,7 +74,8 @@ function addsOf(text: string): string[] {
     additions.push(name ? `${method} ${sign}${plain(name)}` : `${method} ${UNNAMED}`);
   }
   for (const [, verb, , name] of text.matchAll(/\.\s*(on|wrap)\s*\(\s*(["'`])(\w+)\2/g)) {
-    if (verb === "wrap" && STEPS.split(" ").includes(name!)) additions.push(`changes every ${name}`);
+    if (verb === "wrap" && STEPS.split(" ").includes(name!))
+      additions.push(`changes every ${name}`);
     if (verb === "on" && EVENTS.split(" ").includes(name!)) additions.push(`sees '${name}'`);
   }
   return additions;

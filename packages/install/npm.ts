@@ -1,4 +1,5 @@
-// npm fetches a package and those that it needs. It runs in a folder of zz's with the person's own .npmrc: a cloned project must
+// npm fetches a package and those that it needs. It runs in a folder of zz's with the person's own
+// .npmrc: a cloned project must
 // not decide where packages come from.
 import fs from "node:fs";
 import os from "node:os";
@@ -33,8 +34,9 @@ const LOOK_MS = 500; // how often the size of what npm unpacks is looked at
 const LENT = "zz"; // a peer of most plugins, which the registry's package of that name is not
 
 /**
- * No script runs and no git, and not by the flag alone: npm 10 runs `prepare` of a folder in spite of --ignore-scripts, and every npm
- * prepares a package from git by a second npm that obeys the repository's .npmrc, which can name any program as git.
+ * No script runs and no git, and not by the flag alone: npm 10 runs `prepare` of a folder in spite
+ * of --ignore-scripts, and every npm prepares a package from git by a second npm that obeys the
+ * repository's .npmrc, which can name any program as git.
  */
 const optionsFor = (folder: string): string[] => [
   "--json",
@@ -62,23 +64,43 @@ const optionsFor = (folder: string): string[] => [
   folder,
 ];
 
-/** `spec` is a package of the registry, or a file or folder in `folder`. known: the lock of before, to get exactly the same. */
-export async function installPackage(spec: string, folder: string, ctx: Ctx, locked?: NpmLock): Promise<Installed> {
+/**
+ * `spec` is a package of the registry, or a file or folder in `folder`. known: the lock of before,
+ * to get exactly the same.
+ */
+export async function installPackage(
+  spec: string,
+  folder: string,
+  ctx: Ctx,
+  locked?: NpmLock,
+): Promise<Installed> {
   await assertRegistryAllowed(folder, ctx);
   const dependencies = { ...locked?.packages[""]?.dependencies, [LENT]: `file:${LENT}` };
-  const write = (file: string, content: object) => fs.writeFileSync(path.join(folder, file), JSON.stringify(content));
+  const write = (file: string, content: object) =>
+    fs.writeFileSync(path.join(folder, file), JSON.stringify(content));
   makeFolder(path.join(folder, LENT));
   write(path.join(LENT, "package.json"), { name: LENT, version: "0.0.0" });
-  write("package.json", { name: "plugins-of-zz", private: true, dependencies, overrides: { [LENT]: `$${LENT}` } });
+  write("package.json", {
+    name: "plugins-of-zz",
+    private: true,
+    dependencies,
+    overrides: { [LENT]: `$${LENT}` },
+  });
   if (locked) write(LOCK, locked);
   await whileSmall(folder, ctx, (signal) => {
-    const args = locked ? ["ci", ...optionsFor(folder)] : ["install", ...optionsFor(folder), "--", spec];
+    const args = locked
+      ? ["ci", ...optionsFor(folder)]
+      : ["install", ...optionsFor(folder), "--", spec];
     return npm(args, folder, { programs: ctx.programs, io: ctx.io, signal });
   });
   const lock: NpmLock = JSON.parse(textOf(path.join(folder, LOCK)));
   const base = ownName(lock);
-  if (!base) throw fault(`'${LENT}' is what zz lends to plugins, so none can have that name. Rename it`);
-  const [modules, ownPackage] = [path.join(folder, "node_modules"), lock.packages[`node_modules/${base}`]!];
+  if (!base)
+    throw fault(`'${LENT}' is what zz lends to plugins, so none can have that name. Rename it`);
+  const [modules, ownPackage] = [
+    path.join(folder, "node_modules"),
+    lock.packages[`node_modules/${base}`]!,
+  ];
   const pluginPath = path.join(modules, base);
   for (const [name, { link, resolved = "" }] of packagesIn(lock)) {
     assertSource(name, link ? "file:" : resolved, ctx);
@@ -99,7 +121,10 @@ const ownName = (lock?: NpmLock): string | undefined =>
 /** The packages that a plugin needs, by their names. */
 export function packagesIn(lock?: NpmLock): Map<string, NpmPackage> {
   const packages = new Map(
-    Object.entries(lock?.packages ?? {}).map(([location, info]) => [location.split("node_modules/").at(-1)!, info]),
+    Object.entries(lock?.packages ?? {}).map(([location, info]) => [
+      location.split("node_modules/").at(-1)!,
+      info,
+    ]),
   );
   for (const name of ["", LENT, ownName(lock) ?? ""]) packages.delete(name);
   return packages;
@@ -107,7 +132,8 @@ export function packagesIn(lock?: NpmLock): Map<string, NpmPackage> {
 
 /** An older npm takes packages from places that --allow-… keeps a newer one from. */
 function assertSource(name: string, from: string, ctx: Ctx): void {
-  if (from.startsWith("file:")) throw fault(`it needs '${plain(name)}' from a place on the author's own disk`);
+  if (from.startsWith("file:"))
+    throw fault(`it needs '${plain(name)}' from a place on the author's own disk`);
   if (/^git/.test(from)) throw fault(FROM_GIT);
   if (/^https?:/.test(from)) assertAllowed(ctx, "net", new URL(from).hostname);
 }
@@ -115,7 +141,11 @@ const FROM_GIT =
   "it needs a package from git, where npm would obey what stands in the repository. Only packages of a registry can be needed";
 
 /** Unpacking can fill the disk, and npm sets no limit. */
-async function whileSmall(folder: string, { io, signal }: Ctx, act: (signal: AbortSignal) => Promise<unknown>) {
+async function whileSmall(
+  folder: string,
+  { io, signal }: Ctx,
+  act: (signal: AbortSignal) => Promise<unknown>,
+) {
   const large = new AbortController();
   const look = () => void filesIn(folder, ".", NONE, counter(WITH_PACKAGES));
   let stop = () => {};
@@ -135,20 +165,32 @@ async function whileSmall(folder: string, { io, signal }: Ctx, act: (signal: Abo
 }
 const NONE = new Set<string>();
 
-/** Refuses at once what the gate denies; what the gate would ask about is part of the one question. */
-export function assertAllowed({ permissions }: Ctx, effect: "read" | "write" | "run" | "net", name: string): void {
+/**
+ * Refuses at once what the gate denies; what the gate would ask about is part of the one question.
+ */
+export function assertAllowed(
+  { permissions }: Ctx,
+  effect: "read" | "write" | "run" | "net",
+  name: string,
+): void {
   const { verdict, why } = permissions.judge(effect, name);
-  if (verdict === "deny") throw fault(`${effect} access to "${plain(name)}" is denied ${why}`, { exit: 4 });
+  if (verdict === "deny")
+    throw fault(`${effect} access to "${plain(name)}" is denied ${why}`, { exit: 4 });
 }
 
 /** Checks the host of the registry, which matters only if rules deny hosts. */
 async function assertRegistryAllowed(folder: string, ctx: Ctx): Promise<void> {
-  if (!ctx.permissions.rules.some(({ verdict, kind }) => verdict === "deny" && kind === "net")) return;
+  if (!ctx.permissions.rules.some(({ verdict, kind }) => verdict === "deny" && kind === "net"))
+    return;
   const { stdout } = await npm(["config", "get", "registry", "--prefix", folder], folder, ctx);
   assertAllowed(ctx, "net", new URL(stdout.trim()).hostname);
 }
 
-async function npm(args: string[], cwd: string, ctx: Pick<Ctx, "programs" | "signal" | "io">): Promise<ProgramResult> {
+async function npm(
+  args: string[],
+  cwd: string,
+  ctx: Pick<Ctx, "programs" | "signal" | "io">,
+): Promise<ProgramResult> {
   const ran = await run(ctx, "npm", args, { cwd, env: withoutSecrets(), limit: TIMEOUT_MS });
   if (ran.code) throw fault(faultOf(ran));
   return ran;
@@ -156,10 +198,14 @@ async function npm(args: string[], cwd: string, ctx: Pick<Ctx, "programs" | "sig
 
 /** An .npmrc may put any variable into an address. The person's own gets those that it names. */
 function withoutSecrets(): Record<string, undefined> {
-  const { npm_config_userconfig = path.join(os.homedir(), ".npmrc"), ...otherVariables } = process.env;
+  const { npm_config_userconfig = path.join(os.homedir(), ".npmrc"), ...otherVariables } =
+    process.env;
   const named = textOf(npm_config_userconfig);
-  const isSecret = (name: string) => /KEY|TOKEN|SECRET|PASS|CREDENTIAL/i.test(name) && !named.includes(`\${${name}`);
-  return Object.fromEntries(Object.keys(otherVariables).flatMap((name) => (isSecret(name) ? [[name, undefined]] : [])));
+  const isSecret = (name: string) =>
+    /KEY|TOKEN|SECRET|PASS|CREDENTIAL/i.test(name) && !named.includes(`\${${name}`);
+  return Object.fromEntries(
+    Object.keys(otherVariables).flatMap((name) => (isSecret(name) ? [[name, undefined]] : [])),
+  );
 }
 
 const HINTS: [code: RegExp, why: string][] = [
@@ -176,7 +222,9 @@ const HINTS: [code: RegExp, why: string][] = [
 ];
 
 function faultOf({ stdout, stderr, code }: ProgramResult): string {
-  const { error = {} } = (tryTo(() => JSON.parse(stdout)) ?? {}) as { error?: Record<string, string> };
+  const { error = {} } = (tryTo(() => JSON.parse(stdout)) ?? {}) as {
+    error?: Record<string, string>;
+  };
   const { detail, summary } = error;
   const codes = `${error.code} ${/npm (?:error|ERR!) code (\w+)/.exec(stderr)?.[1]} ${/no-(git|shell)-for-npm/.exec(stderr)?.[0]}`;
   const hint = HINTS.find(([code]) => code.test(codes))?.[1];

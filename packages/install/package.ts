@@ -20,7 +20,10 @@ export function aboutOf(pluginPath: string, base: string): About {
   if (fs.statSync(pluginPath).isFile()) return { name: nameFrom(base) };
   const declared = packageOf(path.join(pluginPath, "package.json"));
   const { zz, keywords, name = base, version, license, description, type } = declared ?? {};
-  if (!declared && !["index.ts", "index.js"].some((index) => fs.existsSync(path.join(pluginPath, index))))
+  if (
+    !declared &&
+    !["index.ts", "index.js"].some((index) => fs.existsSync(path.join(pluginPath, index)))
+  )
     throw fault(
       'it has neither a package.json nor an index.ts or index.js. A plugin\'s package.json names its file under "zz"',
     );
@@ -32,7 +35,9 @@ export function aboutOf(pluginPath: string, base: string): About {
   return {
     name: nameFrom(String(name)),
     ...Object.fromEntries(
-      texts.flatMap(([key, text]) => (text && typeof text === "string" ? [[key, plain(text)]] : [])),
+      texts.flatMap(([key, text]) =>
+        text && typeof text === "string" ? [[key, plain(text)]] : [],
+      ),
     ),
     ...(declared && type === undefined && { typeless: true }),
   };

@@ -1,8 +1,18 @@
-// Puts plugins in place: stages them next to the others, then renames them, so that a killed run leaves either the old
+// Puts plugins in place: stages them next to the others, then renames them, so that a killed run
+// leaves either the old
 // or the new one. Also reads and writes the lock file.
 import fs from "node:fs";
 import path from "node:path";
-import { codeOf, compare, entriesOf, fault, makeFolder, textOf, tryTo, updatePrivateFile } from "zz/text";
+import {
+  codeOf,
+  compare,
+  entriesOf,
+  fault,
+  makeFolder,
+  textOf,
+  tryTo,
+  updatePrivateFile,
+} from "zz/text";
 import { filesIn, sumOf } from "./files.ts";
 import { type NpmLock, packagesIn } from "./npm.ts";
 
@@ -19,7 +29,10 @@ export interface LockEntry {
 }
 export type Lock = Map<string, LockEntry>;
 
-/** What to do once everything is confirmed and checked. If this run is killed, the next one completes it. */
+/**
+ * What to do once everything is confirmed and checked. If this run is killed, the next one
+ * completes it.
+ */
 interface Plan {
   name: string;
   entry: LockEntry | null; // null: remove it
@@ -65,8 +78,11 @@ function parseLock(file: string, text: string | undefined): Lock {
 }
 
 function isEntry(name: string, { spec, integrity, top, files }: LockEntry): boolean {
-  const isOwn = top === name || /^\.[cm]?[jt]s$/.test(top?.startsWith?.(name) ? top.slice(name.length) : "");
-  return isOwn && typeof spec === "string" && typeof integrity === "string" && Object(files) === files;
+  const isOwn =
+    top === name || /^\.[cm]?[jt]s$/.test(top?.startsWith?.(name) ? top.slice(name.length) : "");
+  return (
+    isOwn && typeof spec === "string" && typeof integrity === "string" && Object(files) === files
+  );
 }
 
 function lockText(lock: Lock): string {
@@ -77,24 +93,37 @@ function lockText(lock: Lock): string {
 // ── on the disk ──
 
 export const pluginsOf = (home: string): string => path.join(home, "plugins");
-/** A file or folder that the loader might take for a plugin of that name on any disk, so case is ignored. */
+/**
+ * A file or folder that the loader might take for a plugin of that name on any disk, so case is
+ * ignored.
+ */
 export const existingName = (home: string, name: string): string | undefined =>
-  entriesOf(pluginsOf(home)).find((file) => file.replace(/\.[cm]?[jt]s$/, "").toLowerCase() === name.toLowerCase());
+  entriesOf(pluginsOf(home)).find(
+    (file) => file.replace(/\.[cm]?[jt]s$/, "").toLowerCase() === name.toLowerCase(),
+  );
 
 /** The files of a plugin as they are now, with their checksums. */
-export function sumsIn(folder: string, { top, packages }: Pick<LockEntry, "top" | "packages">): Record<string, string> {
+export function sumsIn(
+  folder: string,
+  { top, packages }: Pick<LockEntry, "top" | "packages">,
+): Record<string, string> {
   const names = filesIn(folder, top, new Set(packagesIn(packages).keys()));
   const sum = (name: string) => tryTo(() => sumOf(fs.readFileSync(path.join(folder, name)))) ?? "";
   return Object.fromEntries(names.map((name) => [name, sum(name)]));
 }
 
-/** What differs from what was installed: `extras` were put beside it by the person or by the plugin itself. */
+/**
+ * What differs from what was installed: `extras` were put beside it by the person or by the plugin
+ * itself.
+ */
 export function changesOf(home: string, lockEntry: LockEntry) {
   const current = sumsIn(pluginsOf(home), lockEntry);
   const before = Object.keys(lockEntry.files);
   return {
     missing: before.filter((name) => !Object.hasOwn(current, name)),
-    changed: before.filter((name) => Object.hasOwn(current, name) && current[name] !== lockEntry.files[name]),
+    changed: before.filter(
+      (name) => Object.hasOwn(current, name) && current[name] !== lockEntry.files[name],
+    ),
     extras: Object.keys(current).filter((name) => !Object.hasOwn(lockEntry.files, name)),
   };
 }
@@ -105,20 +134,29 @@ export function openStage(home: string): Stage {
   makeFolder(pluginsOf(home));
   const folder = fs.mkdtempSync(path.join(pluginsOf(home), `.install-${process.pid}-`));
   const stageHome = path.join(folder, "home");
-  const stage = { folder, home: stageHome, plugins: path.join(stageHome, "plugins"), work: path.join(folder, "work") };
+  const stage = {
+    folder,
+    home: stageHome,
+    plugins: path.join(stageHome, "plugins"),
+    work: path.join(folder, "work"),
+  };
   makeFolder(stage.plugins);
   fs.mkdirSync(stage.work);
   return stage;
 }
 
-export const closeStage = ({ folder }: Stage): void => fs.rmSync(folder, { recursive: true, force: true });
+export const closeStage = ({ folder }: Stage): void =>
+  fs.rmSync(folder, { recursive: true, force: true });
 
 /** Keeps files that are next to the installed ones, unless the new version has one of that name. */
 export function copyExtras(home: string, { plugins }: Stage, extras: string[]): void {
   for (const name of extras) {
     const to = path.join(plugins, name);
     if (!fs.existsSync(to))
-      fs.cpSync(path.join(pluginsOf(home), name), to, { verbatimSymlinks: true, preserveTimestamps: true });
+      fs.cpSync(path.join(pluginsOf(home), name), to, {
+        verbatimSymlinks: true,
+        preserveTimestamps: true,
+      });
   }
 }
 
@@ -133,8 +171,10 @@ export function putInPlace(
   updatePrivateFile(lockFile(home), (text) => {
     const lock = parseLock(lockFile(home), text.trim());
     const current = lock.get(placing.name);
-    if (JSON.stringify(current) !== JSON.stringify(expected)) throw fault("another zz changed it meanwhile. Try again");
-    if (!current && existingName(home, placing.name)) throw fault("something of that name came meanwhile. Try again");
+    if (JSON.stringify(current) !== JSON.stringify(expected))
+      throw fault("another zz changed it meanwhile. Try again");
+    if (!current && existingName(home, placing.name))
+      throw fault("something of that name came meanwhile. Try again");
     const plan: Plan = { ...placing, old: current?.top ?? null };
     fs.writeFileSync(path.join(folder, "next.json"), JSON.stringify(plan));
     fs.renameSync(path.join(folder, "next.json"), path.join(folder, PLAN));
@@ -151,7 +191,8 @@ function carryOut(home: string, folder: string, lock: Lock): Lock {
   const isStaged = staged !== undefined && fs.existsSync(staged);
   const was = old === null ? undefined : path.join(pluginsOf(home), old);
   try {
-    if (was && (isStaged || !staged) && fs.existsSync(was) && !fs.existsSync(kept)) fs.renameSync(was, kept);
+    if (was && (isStaged || !staged) && fs.existsSync(was) && !fs.existsSync(kept))
+      fs.renameSync(was, kept);
     if (isStaged) fs.renameSync(staged, path.join(pluginsOf(home), target!));
   } catch (error) {
     if (was && fs.existsSync(kept) && !fs.existsSync(was)) fs.renameSync(kept, was);

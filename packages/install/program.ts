@@ -1,4 +1,5 @@
-// Runs npm and git without a terminal, so that nothing can wait for a password there, and with a time limit.
+// Runs npm and git without a terminal, so that nothing can wait for a password there, and with a
+// time limit.
 import type { Ctx } from "zz";
 import { fault } from "zz/text";
 
@@ -13,7 +14,10 @@ export interface RunOptions {
   limit: number; // ms
 }
 
-/** Variables of a git hook or npm script that started zz: they would mislead the git or npm that zz starts. */
+/**
+ * Variables of a git hook or npm script that started zz: they would mislead the git or npm that zz
+ * starts.
+ */
 const MISLEADING =
   /^(GIT_(DIR|WORK_TREE|INDEX_FILE|OBJECT_DIRECTORY|ALTERNATE_OBJECT_DIRECTORIES|COMMON_DIR|NAMESPACE|PREFIX|EXTERNAL_DIFF)|npm_config_(local_prefix|prefix|json|dry_run|global|workspaces?)|npm_(package|lifecycle)_.*)$/;
 const NO_PROMPTS = {
@@ -31,20 +35,31 @@ export function run(
   args: string[],
   { cwd, env, limit }: RunOptions,
 ): Promise<ProgramResult> {
-  if (!programs.find(program)) return Promise.reject(fault(`there is no ${program} on the PATH. Install it`));
+  if (!programs.find(program))
+    return Promise.reject(fault(`there is no ${program} on the PATH. Install it`));
   const { promise, resolve, reject } = Promise.withResolvers<ProgramResult>();
   const stop = AbortSignal.any([signal, io.clock.limit(limit)]);
   const ownVariables = Object.entries(process.env).filter(([name]) => !MISLEADING.test(name));
   const child = programs.start(program, args, {
     cwd,
-    env: { ...Object.fromEntries(ownVariables), ...NO_PROMPTS, LC_ALL: "C.UTF-8", LANGUAGE: "", ...env },
+    env: {
+      ...Object.fromEntries(ownVariables),
+      ...NO_PROMPTS,
+      LC_ALL: "C.UTF-8",
+      LANGUAGE: "",
+      ...env,
+    },
     detached: process.platform !== "win32", // a process group of its own has no terminal
     stdio: ["ignore", "pipe", "pipe"],
     windowsHide: true,
   });
   let [stdout, stderr] = ["", ""];
-  child.stdout!.setEncoding("utf8").on("data", (text: string) => (stdout = (stdout + text).slice(0, MAX_CHARS)));
-  child.stderr!.setEncoding("utf8").on("data", (text: string) => (stderr = (stderr + text).slice(0, MAX_CHARS)));
+  child
+    .stdout!.setEncoding("utf8")
+    .on("data", (text: string) => (stdout = (stdout + text).slice(0, MAX_CHARS)));
+  child
+    .stderr!.setEncoding("utf8")
+    .on("data", (text: string) => (stderr = (stderr + text).slice(0, MAX_CHARS)));
   process.once("exit", kill);
   stop.addEventListener("abort", kill, { once: true });
   if (stop.aborted) kill();
@@ -55,7 +70,8 @@ export function run(
   child.on("close", (code) => {
     done();
     if (signal.aborted) reject(signal.reason);
-    else if (stop.aborted) reject(fault(`${program} took longer than ${limit / 1000} s and was stopped. Try again`));
+    else if (stop.aborted)
+      reject(fault(`${program} took longer than ${limit / 1000} s and was stopped. Try again`));
     else resolve({ code: code ?? -1, stdout, stderr });
   });
   return promise;

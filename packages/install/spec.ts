@@ -1,4 +1,5 @@
-// Reads what is to be installed: an npm package, a git URL, a path or an example, told apart by how it is written.
+// Reads what is to be installed: an npm package, a git URL, a path or an example, told apart by how
+// it is written.
 import fs from "node:fs";
 import os from "node:os";
 import path from "node:path";
@@ -22,11 +23,13 @@ export function specOf(typed: string, root: string): Spec {
   const text = typed.trim();
   const refuse = (reason: string) => usage(`Cannot install '${plain(text)}': ${reason}`);
   if (!text) throw usage(`Cannot install: nothing is named. ${KNOWN} can be.`);
-  if (/^(git\+|(git|ssh|file|https?):\/\/)/.test(text) || SCP.test(text)) return gitSpec(text.replace(/^git\+/, ""));
+  if (/^(git\+|(git|ssh|file|https?):\/\/)/.test(text) || SCP.test(text))
+    return gitSpec(text.replace(/^git\+/, ""));
   if (/^zz\/[\w-]+$/.test(text)) return { kind: "example", text };
   const file = path.resolve(root, text.replace(/^~(?=\/|$)/, os.homedir()));
   const [, name] = PACKAGE_NAME.exec(text) ?? [];
-  const isPath = /^(\.{0,2}|~)\//.test(text) || /^\.{1,2}$|^~$/.test(text) || (text.includes("/") && !name);
+  const isPath =
+    /^(\.{0,2}|~)\//.test(text) || /^\.{1,2}$|^~$/.test(text) || (text.includes("/") && !name);
   if (isPath || (/\.(?:[cm]?[jt]sx?|tgz|tar\.gz)$/.test(text) && fs.existsSync(file)))
     return { kind: "path", text: file };
   if (name) return { kind: "npm", text, name };
@@ -35,15 +38,24 @@ export function specOf(typed: string, root: string): Spec {
   function gitSpec(gitUrl: string): Spec {
     const [url = "", ref = ""] = gitUrl.split(/#(.*)/s);
     const { username = "", password = "" } = URL.canParse(url) ? new URL(url) : {};
-    if (ref && !REF.test(ref)) throw refuse("what follows the # is not a branch, tag or commit. Name one.");
+    if (ref && !REF.test(ref))
+      throw refuse("what follows the # is not a branch, tag or commit. Name one.");
     if (/^https?:/.test(text) && !/\.git\/?$/.test(url))
-      throw refuse("a web address may be anything. Write git+https://… for a repository, or download the file first.");
-    if (/\s/.test(gitUrl) || !(SCP.test(url) || URL.canParse(url))) throw refuse("it is not a URL. Check it.");
+      throw refuse(
+        "a web address may be anything. Write git+https://… for a repository, or download the file first.",
+      );
+    if (/\s/.test(gitUrl) || !(SCP.test(url) || URL.canParse(url)))
+      throw refuse("it is not a URL. Check it.");
     if (password || (username && url.startsWith("http")))
       throw refuse(
         "it holds a password, which would be kept and shown. Leave it out; git has credential helpers for that.",
       );
-    return { kind: "git", text: SCP.test(url) || /^(git|ssh|file):/.test(text) ? gitUrl : `git+${gitUrl}`, url, ref };
+    return {
+      kind: "git",
+      text: SCP.test(url) || /^(git|ssh|file):/.test(text) ? gitUrl : `git+${gitUrl}`,
+      url,
+      ref,
+    };
   }
 }
 

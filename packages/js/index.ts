@@ -1,4 +1,5 @@
-// /js evaluates TypeScript, with access to the conversation: for looking at things, and for small calculations.
+// /js evaluates TypeScript, with access to the conversation: for looking at things, and for small
+// calculations.
 import type { Ctx, Zz } from "zz";
 
 export const defaults = { seconds: 10 }; // for code without an await, which Ctrl+C cannot stop
@@ -6,7 +7,11 @@ export const settings = {
   schema: {
     type: "object",
     properties: {
-      seconds: { type: "number", exclusiveMinimum: 0, description: "seconds after which /js ends a loop" },
+      seconds: {
+        type: "number",
+        exclusiveMinimum: 0,
+        description: "seconds after which /js ends a loop",
+      },
     },
   },
 };
@@ -28,9 +33,14 @@ export default (zz: Zz<typeof defaults>) => {
       const { inspect } = process.getBuiltinModule("node:util");
       try {
         const about = { chat: ctx.chat, ctx, zz, _: last };
-        last = await Promise.race([evaluate(await compiled(code), about, zz.config.seconds * 1_000), stopped(ctx)]);
+        last = await Promise.race([
+          evaluate(await compiled(code), about, zz.config.seconds * 1_000),
+          stopped(ctx),
+        ]);
         ctx.note(
-          typeof last === "string" ? last : inspect(last, { depth: 4, maxArrayLength: 50, maxStringLength: 2_000 }),
+          typeof last === "string"
+            ? last
+            : inspect(last, { depth: 4, maxArrayLength: 50, maxStringLength: 2_000 }),
         );
       } catch (error) {
         ctx.note(
@@ -49,7 +59,10 @@ function evaluate(code: string, about: Record<string, unknown>, timeout: number)
   const { runInThisContext } = process.getBuiltinModule("node:vm");
   const run = new AsyncFunction(...Object.keys(about), code);
   const key = Symbol.for("zz.js");
-  Object.defineProperty(globalThis, key, { value: () => run(...Object.values(about)), configurable: true });
+  Object.defineProperty(globalThis, key, {
+    value: () => run(...Object.values(about)),
+    configurable: true,
+  });
   try {
     return runInThisContext('globalThis[Symbol.for("zz.js")]()', { timeout });
   } finally {
@@ -58,13 +71,19 @@ function evaluate(code: string, about: Record<string, unknown>, timeout: number)
 }
 
 const stopped = ({ signal }: Ctx): Promise<never> =>
-  new Promise((_, reject) => signal.addEventListener("abort", () => reject(new Error("stopped")), { once: true }));
+  new Promise((_, reject) =>
+    signal.addEventListener("abort", () => reject(new Error("stopped")), { once: true }),
+  );
 
-/** The body of a function that returns the expression's value, or of statements with a `return` of their own. */
+/**
+ * The body of a function that returns the expression's value, or of statements with a `return` of
+ * their own.
+ */
 async function compiled(code: string): Promise<string> {
   const forms = [`return (${code}\n)`, code];
   for (const form of forms) if (parses(form)) return form;
-  const { withoutTypes } = await import("./types.ts"); // code that still does not parse may have types
+  // code that still does not parse may have types
+  const { withoutTypes } = await import("./types.ts");
   for (const form of forms) {
     const plain = `return ${withoutTypes(`(async () => {${form}\n})`).replace(/;$/, "")}()`;
     if (parses(plain)) return plain;

@@ -13,7 +13,8 @@ const VERBS: Record<string, string> = {
   login: "log in to it in the browser",
   logout: "forget that login",
 };
-const NONE = 'There are no MCP servers. Name some under "mcpServers" in the settings, as docs/mcp.md shows.';
+const NONE =
+  'There are no MCP servers. Name some under "mcpServers" in the settings, as docs/mcp.md shows.';
 
 export function complete(hub: Hub | undefined, typed: string): Choice[] {
   const [, verb = "", name] = /^(\S*)(?:\s+(.*))?$/s.exec(typed) ?? [];
@@ -31,7 +32,9 @@ export async function run(hub: Hub | undefined, typed: string, ctx: Ctx): Promis
   if (!hub) return ctx.note(NONE);
   if (!verb) return ctx.note(list(hub));
   if (!Object.hasOwn(VERBS, verb) || !name || extra.length)
-    throw usage(`Cannot use '/mcp ${typed}': give ${Object.keys(VERBS).join(", ")}, and a server's name.`);
+    throw usage(
+      `Cannot use '/mcp ${typed}': give ${Object.keys(VERBS).join(", ")}, and a server's name.`,
+    );
   const server = serverNamed(hub, name);
   ctx.note(await act(hub, server, verb, ctx));
 }
@@ -81,7 +84,9 @@ function stateOf({ running, failures, reason }: Server): string {
 
 function tools({ name, catalog, held }: Server): string {
   const rows = catalog!.tools.map((tool) => {
-    const hintNames = Object.entries(tool.hints ?? {}).flatMap(([hint, is]) => (is ? [hint.replace(/Hint$/, "")] : []));
+    const hintNames = Object.entries(tool.hints ?? {}).flatMap(([hint, is]) =>
+      is ? [hint.replace(/Hint$/, "")] : [],
+    );
     const reason = held.get(tool.name);
     return `${tool.name}${hintNames.length ? ` [${hintNames.join(", ")}]` : ""}${reason ? ` (left out: ${reason})` : ""}: ${clip(oneLine(tool.description), 300)}`;
   });

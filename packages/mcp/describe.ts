@@ -1,4 +1,5 @@
-// A server's descriptions of its tools, as the model reads them: cleaned, cut, and marked as the server's words.
+// A server's descriptions of its tools, as the model reads them: cleaned, cut, and marked as the
+// server's words.
 import { clean, clip, oneLine } from "zz/text";
 import { hashOf } from "./settings.ts";
 
@@ -18,19 +19,32 @@ export interface KnownTool {
   pin: string; // a hash of all of the above, as the server sent it
 }
 export type Hints = { readOnlyHint?: boolean; destructiveHint?: boolean; openWorldHint?: boolean };
-export type KnownPrompt = { name: string; description: string; args: { name: string; required: boolean }[] };
+export type KnownPrompt = {
+  name: string;
+  description: string;
+  args: { name: string; required: boolean }[];
+};
 
 const [MAX_DESCRIPTION, MAX_INNER_TEXT, MAX_DEPTH, MAX_NODES] = [1_000, 300, 12, 2_000];
 
-export function knownTool({ name, description = "", title = "", inputSchema, annotations }: any): KnownTool {
+export function knownTool({
+  name,
+  description = "",
+  title = "",
+  inputSchema,
+  annotations,
+}: any): KnownTool {
   const { readOnlyHint, destructiveHint, openWorldHint } = annotations ?? {};
   const hints = Object.fromEntries(
-    Object.entries({ readOnlyHint, destructiveHint, openWorldHint }).filter(([, hint]) => typeof hint === "boolean"),
+    Object.entries({ readOnlyHint, destructiveHint, openWorldHint }).filter(
+      ([, hint]) => typeof hint === "boolean",
+    ),
   );
   const cleaned = plain(String(description || title || annotations?.title || ""));
   return {
     name: String(name),
-    description: cleaned.length > MAX_DESCRIPTION ? `${cleaned.slice(0, MAX_DESCRIPTION)} …` : cleaned,
+    description:
+      cleaned.length > MAX_DESCRIPTION ? `${cleaned.slice(0, MAX_DESCRIPTION)} …` : cleaned,
     schema: { properties: {}, ...(cleanSchema(inputSchema) as object), type: "object" },
     ...(Object.keys(hints).length && { hints }),
     pin: hashOf([name, description, title, inputSchema, annotations]),
@@ -41,7 +55,10 @@ export function knownTool({ name, description = "", title = "", inputSchema, ann
 const plain = (text: string): string => clean(text).replace(UNSEEN, "").trim();
 const UNSEEN = /[\p{Cf}\p{Co}\p{Cn}]/gu;
 
-/** Patterns could keep a matcher busy for ever, references could point elsewhere, and the server checks anyway. */
+/**
+ * Patterns could keep a matcher busy for ever, references could point elsewhere, and the server
+ * checks anyway.
+ */
 const LEFT_OUT =
   /^(\$schema|\$id|\$anchor|\$dynamic\w+|pattern|patternProperties|format|contentEncoding|contentMediaType)$/;
 
@@ -54,13 +71,17 @@ function cleanSchema(schema: unknown): unknown {
     if (typeof value === "string") return plain(value).slice(0, MAX_INNER_TEXT);
     if (typeof value !== "object" || value === null) return value;
     if (depth > MAX_DEPTH || ++nodes > MAX_NODES) return {};
-    if (Array.isArray(value)) return value.slice(0, MAX_NODES).map((element) => visit(element, depth + 1, false));
+    if (Array.isArray(value))
+      return value.slice(0, MAX_NODES).map((element) => visit(element, depth + 1, false));
     const kept = Object.entries(value).filter(([key, inner]) => {
       if (names) return true;
       return !LEFT_OUT.test(key) && !(key === "$ref" && !/^#(\/|$)/.test(String(inner)));
     });
-    const inner = (key: string) => !names && /^(properties|\$defs|definitions|dependentSchemas)$/.test(key);
-    return Object.fromEntries(kept.map(([key, child]) => [key, visit(child, depth + 1, inner(key))]));
+    const inner = (key: string) =>
+      !names && /^(properties|\$defs|definitions|dependentSchemas)$/.test(key);
+    return Object.fromEntries(
+      kept.map(([key, child]) => [key, visit(child, depth + 1, inner(key))]),
+    );
   }
 }
 
@@ -86,7 +107,10 @@ function textsIn(value: unknown): string[] {
   return typeof value === "object" && value !== null ? Object.values(value).flatMap(textsIn) : [];
 }
 
-/** A tool's name in zz: its server's, two underscores, its own; cut and cleaned so that every provider accepts it. */
+/**
+ * A tool's name in zz: its server's, two underscores, its own; cut and cleaned so that every
+ * provider accepts it.
+ */
 export function toolName(server: string, tool: string, isTaken: (name: string) => boolean): string {
   const fullName = `${server}__${tool.replace(/[^\w-]/g, "_")}`;
   if (fullName.length <= 64 && !isTaken(fullName)) return fullName;

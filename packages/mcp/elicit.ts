@@ -1,4 +1,5 @@
-// A server asks the person for something: one question per field. Without a terminal the server gets "cancel".
+// A server asks the person for something: one question per field. Without a terminal the server
+// gets "cancel".
 import type { Ctx } from "zz";
 import { clean, clip, oneLine } from "zz/text";
 
@@ -12,7 +13,8 @@ type Field = {
   items?: any;
 } & Record<string, any>;
 const [MAX_FIELDS, MAX_TRIES] = [12, 3];
-const words = (text: unknown, maxChars = 400): string => clip(oneLine(clean(String(text ?? ""))), maxChars);
+const words = (text: unknown, maxChars = 400): string =>
+  clip(oneLine(clean(String(text ?? ""))), maxChars);
 
 export async function elicit(
   server: string,
@@ -20,10 +22,15 @@ export async function elicit(
   ctx: Ctx,
   acceptsDefaults = false,
 ): Promise<object> {
-  const fields = Object.entries((requestedSchema?.properties ?? {}) as Record<string, Field>).slice(0, MAX_FIELDS);
+  const fields = Object.entries((requestedSchema?.properties ?? {}) as Record<string, Field>).slice(
+    0,
+    MAX_FIELDS,
+  );
   if (!ctx.ask && acceptsDefaults) {
     const content = Object.fromEntries(
-      fields.flatMap(([name, { default: defaultValue }]) => (defaultValue === undefined ? [] : [[name, defaultValue]])),
+      fields.flatMap(([name, { default: defaultValue }]) =>
+        defaultValue === undefined ? [] : [[name, defaultValue]],
+      ),
     );
     const isWhole = (requestedSchema?.required ?? []).every((name: string) => name in content);
     ctx.note(
@@ -32,16 +39,26 @@ export async function elicit(
     return isWhole ? { action: "accept", content } : { action: "cancel" };
   }
   if (!ctx.ask) {
-    ctx.note(`MCP server '${server}' asked for something, and there is no terminal to ask on: ${words(message)}`);
+    ctx.note(
+      `MCP server '${server}' asked for something, and there is no terminal to ask on: ${words(message)}`,
+    );
     return { action: "cancel" };
   }
   const names = fields.map(([name, { title }]) => words(title ?? name, 60)).join(", ");
   const wants = names ? ` It wants: ${names}. Give it no password.` : "";
-  const key = await ctx.ask(`MCP server '${server}' asks: ${words(message)}${wants}\nAnswer it? [y]es, [n]o: `, "yn");
+  const key = await ctx.ask(
+    `MCP server '${server}' asks: ${words(message)}${wants}\nAnswer it? [y]es, [n]o: `,
+    "yn",
+  );
   if (key !== "y") return { action: key === "n" ? "decline" : "cancel" };
   const content: Record<string, unknown> = {};
   for (const [name, field] of fields) {
-    const value = await answerFor(name, field, requestedSchema.required?.includes(name) === true, ctx);
+    const value = await answerFor(
+      name,
+      field,
+      requestedSchema.required?.includes(name) === true,
+      ctx,
+    );
     if (value === CANCELLED) return { action: "cancel" };
     if (value !== undefined) content[name] = value;
   }
@@ -50,7 +67,12 @@ export async function elicit(
 
 const CANCELLED = Symbol("the person left the question");
 
-async function answerFor(name: string, field: Field, required: boolean, ctx: Ctx): Promise<unknown> {
+async function answerFor(
+  name: string,
+  field: Field,
+  required: boolean,
+  ctx: Ctx,
+): Promise<unknown> {
   const title = words(field.title ?? name, 80);
   const about = field.description ? ` (${words(field.description, 200)})` : "";
   const otherwise = field.default === undefined ? "" : ` [${words(field.default, 60)}]`;

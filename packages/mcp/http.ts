@@ -1,4 +1,5 @@
-// A server at an address: the SDK's transport over zz's own requests, which are veiled and limited like all others.
+// A server at an address: the SDK's transport over zz's own requests, which are veiled and limited
+// like all others.
 import type { LookupFunction } from "node:net";
 
 export { StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
@@ -10,7 +11,10 @@ import { lineReader, salvage } from "./lines.ts";
 const MAX_BODY_BYTES = 8_000_000; // of an answer that is not a stream of events
 const KEPT = ["content-type", "mcp-session-id", "www-authenticate", "retry-after"];
 
-/** Asked before each request, also after a redirect: throws where none may go, and may say to which addresses. */
+/**
+ * Asked before each request, also after a redirect: throws where none may go, and may say to which
+ * addresses.
+ */
 export type Guard = (
   target: URL,
   sent: string | undefined,
@@ -28,30 +32,50 @@ export function fetchOf(
     const { method } = init;
     const signal = later(init.signal ?? undefined);
     const via = (target: URL) => guard(target, sent, signal);
-    const answer = await zz.fetch(String(url), { method, headers, body: sent, signal, via, any: true });
+    const answer = await zz.fetch(String(url), {
+      method,
+      headers,
+      body: sent,
+      signal,
+      via,
+      any: true,
+    });
     const pending = new Set([idIn(sent)]);
     const type = answer.headers.get("content-type") ?? "";
     const kept = KEPT.flatMap((name) =>
-      answer.headers.get(name) === null ? [] : [[name, answer.headers.get(name)!] as [string, string]],
+      answer.headers.get(name) === null
+        ? []
+        : [[name, answer.headers.get(name)!] as [string, string]],
     );
     const isEmpty = answer.status === 202 || answer.status === 204 || answer.status === 205;
     if (isEmpty) for await (const _ of answer.body) break;
     const body = untilStopped(answer.body, signal);
     const pieces = /event-stream/.test(type) ? events(body, pending) : wholeBody(body, pending);
-    return new Response(isEmpty ? null : ReadableStream.from(pieces), { status: answer.status, headers: kept });
+    return new Response(isEmpty ? null : ReadableStream.from(pieces), {
+      status: answer.status,
+      headers: kept,
+    });
   };
 }
 
-/** Aborts a tick after the given signal: just as an answer ends, nothing listens for errors of its connection. */
+/**
+ * Aborts a tick after the given signal: just as an answer ends, nothing listens for errors of its
+ * connection.
+ */
 function later(signal: AbortSignal | undefined): AbortSignal | undefined {
   if (!signal || signal.aborted) return signal;
   const end = new AbortController();
-  signal.addEventListener("abort", () => setImmediate(() => end.abort(signal.reason)), { once: true });
+  signal.addEventListener("abort", () => setImmediate(() => end.abort(signal.reason)), {
+    once: true,
+  });
   return end.signal;
 }
 
 /** Ignores the error of a connection that zz itself ended: nothing reads on. */
-async function* untilStopped(body: AsyncIterable<Uint8Array>, signal?: AbortSignal | null): AsyncGenerator<Uint8Array> {
+async function* untilStopped(
+  body: AsyncIterable<Uint8Array>,
+  signal?: AbortSignal | null,
+): AsyncGenerator<Uint8Array> {
   try {
     yield* body;
   } catch (error) {
@@ -60,7 +84,9 @@ async function* untilStopped(body: AsyncIterable<Uint8Array>, signal?: AbortSign
 }
 
 function idIn(body: string | undefined): string | number {
-  const { id } = Object(body === undefined ? undefined : jsonOrText(body)) as { id?: string | number };
+  const { id } = Object(body === undefined ? undefined : jsonOrText(body)) as {
+    id?: string | number;
+  };
   return id ?? "";
 }
 
@@ -100,7 +126,11 @@ async function* wholeBody(
     else pieces.push(bytes);
     if (head || size <= MAX_BODY_BYTES) continue;
     const kept = Buffer.concat(pieces);
-    [head, tail, pieces] = [Buffer.from(kept.subarray(0, 512_000)), Buffer.from(kept.subarray(-4_096)), []];
+    [head, tail, pieces] = [
+      Buffer.from(kept.subarray(0, 512_000)),
+      Buffer.from(kept.subarray(-4_096)),
+      [],
+    ];
   }
   if (!head) return yield* pieces;
   const cut = { head: head.toString(), tail: Buffer.from(tail).toString(), bytes: size };

@@ -1,4 +1,5 @@
-// All MCP servers of a conversation: what earlier runs learned, and which servers run. Each starts when it is needed.
+// All MCP servers of a conversation: what earlier runs learned, and which servers run. Each starts
+// when it is needed.
 import path from "node:path";
 import type { Ctx, Need, Needs, Zz } from "zz";
 import { clean, clip, fault, oneLine, plural, sentenceOf, textOf, tryTo } from "zz/text";
@@ -16,7 +17,8 @@ import {
 } from "./settings.ts";
 
 export type Config = Readonly<Record<string, ServerConfig>>;
-export const CACHE = "mcp-tools.json"; // in the home: what servers reported about themselves the last time
+// in the home: what servers reported about themselves the last time
+export const CACHE = "mcp-tools.json";
 const [CALL_SECONDS, START_SECONDS, MAX_KEPT] = [120, 30, 100];
 const MAX_FAILURES = 2; // of the first start and one restart
 const FORGIVEN_MS = 600_000; // failures older than this no longer count
@@ -50,7 +52,9 @@ export interface Hub {
 export function lookUp(hub: Hub, ctx: Ctx): void {
   const [configuredServers, leftOut] = configured(ctx, hub.zz.config, hub.lent);
   hub.leftOut = leftOut;
-  const fresh = [...configuredServers.values()].filter(({ name, id }) => hub.servers.get(name)?.id !== id);
+  const fresh = [...configuredServers.values()].filter(
+    ({ name, id }) => hub.servers.get(name)?.id !== id,
+  );
   for (const [name, server] of hub.servers)
     if (configuredServers.get(name)?.id !== server.id) {
       void stop(server);
@@ -59,7 +63,13 @@ export function lookUp(hub: Hub, ctx: Ctx): void {
   const cache = fresh.length ? readCache(ctx) : {};
   for (const newServer of fresh) {
     const catalog = isEmpty(cache) ? undefined : cache[keptUnder(newServer)];
-    const server: Server = { ...newServer, ...(catalog && { catalog }), held: new Map(), failures: 0, failedAt: 0 };
+    const server: Server = {
+      ...newServer,
+      ...(catalog && { catalog }),
+      held: new Map(),
+      failures: 0,
+      failedAt: 0,
+    };
     hub.servers.set(newServer.name, server);
     if (catalog) hub.learned(server);
   }
@@ -69,7 +79,8 @@ type Cache = Record<string, Catalog>;
 const isEmpty = (cache: Cache): boolean => !Object.keys(cache).length;
 function readCache({ about }: Ctx): Cache {
   const cached = tryTo(() => JSON.parse(textOf(path.join(about.home, CACHE)))) as Cache | undefined;
-  const isKnown = ([, catalog]: [string, Catalog]) => Array.isArray(catalog?.tools) && Array.isArray(catalog?.prompts);
+  const isKnown = ([, catalog]: [string, Catalog]) =>
+    Array.isArray(catalog?.tools) && Array.isArray(catalog?.prompts);
   return Object.fromEntries(Object.entries(Object(cached) as Cache).filter(isKnown));
 }
 
@@ -77,7 +88,9 @@ function keep(server: Server, ctx: Ctx): void {
   const id = keptUnder(server);
   const change = (text: string) => {
     const { [id]: _, ...others } = (tryTo(() => JSON.parse(text)) ?? {}) as Cache;
-    return JSON.stringify(Object.fromEntries([...Object.entries(others).slice(1 - MAX_KEPT), [id, server.catalog]]));
+    return JSON.stringify(
+      Object.fromEntries([...Object.entries(others).slice(1 - MAX_KEPT), [id, server.catalog]]),
+    );
   };
   tryTo(() => ctx.keep(CACHE, change)); // if that fails, the server is asked again next time
 }
@@ -93,7 +106,9 @@ export function serverNamed({ servers, leftOut }: Hub, name: string): Server {
   );
 }
 
-/** Starts a server unless it runs. One that failed is started again once; after that, this throws. */
+/**
+ * Starts a server unless it runs. One that failed is started again once; after that, this throws.
+ */
 export async function running(hub: Hub, server: Server, ctx: Ctx): Promise<Link> {
   const { name } = server;
   while (server.link) {
@@ -103,7 +118,8 @@ export async function running(hub: Hub, server: Server, ctx: Ctx): Promise<Link>
       if (server.stale) await learn(hub, server, link, ctx);
       return link;
     }
-    if (server.link === opening) server.link = undefined; // else another call has just started it again
+    // else another call has just started it again
+    if (server.link === opening) server.link = undefined;
   }
   if (hub.zz.io.clock.now() - server.failedAt > FORGIVEN_MS) server.failures = 0;
   if (server.failures >= MAX_FAILURES)
@@ -116,7 +132,8 @@ export async function running(hub: Hub, server: Server, ctx: Ctx): Promise<Link>
   } catch (error) {
     server.link = undefined;
     ctx.signal.throwIfAborted();
-    if (server.kept && (await allow(hub, server, server.kept(), ctx))) return running(hub, server, ctx);
+    if (server.kept && (await allow(hub, server, server.kept(), ctx)))
+      return running(hub, server, ctx);
     if ((error as { status?: number }).status !== 401) failed(hub, server, sentenceOf(error));
     throw error;
   }
@@ -145,15 +162,28 @@ async function open(hub: Hub, server: Server, ctx: Ctx): Promise<Link> {
   return link;
 }
 
-/** A server of another era than was thought ends at a question of 2026 or is silent, or refuses a greeting of 2025. */
+/**
+ * A server of another era than was thought ends at a question of 2026 or is silent, or refuses a
+ * greeting of 2025.
+ */
 function otherEra({ config }: Server, { code }: { code?: unknown }): Era | undefined {
-  if (config.command ? code === "ERA_NEGOTIATION_FAILED" : code === "REQUEST_TIMEOUT") return "legacy";
+  if (config.command ? code === "ERA_NEGOTIATION_FAILED" : code === "REQUEST_TIMEOUT")
+    return "legacy";
   return typeof code === "number" ? "modern" : undefined;
 }
 
-async function begin(hub: Hub, server: Server, config: ServerConfig, ctx: Ctx, era?: Era): Promise<Link> {
+async function begin(
+  hub: Hub,
+  server: Server,
+  config: ServerConfig,
+  ctx: Ctx,
+  era?: Era,
+): Promise<Link> {
   const { name } = server;
-  const [{ openLink }, { transportOf }] = await Promise.all([import("./link.ts"), import("./transport.ts")]);
+  const [{ openLink }, { transportOf }] = await Promise.all([
+    import("./link.ts"),
+    import("./transport.ts"),
+  ]);
   const { transport, endReason, kept, close } = await transportOf(hub.zz, ctx, server, config);
   server.kept = kept;
   let isExpected = true; // until it runs, and once zz itself ends it
@@ -165,7 +195,10 @@ async function begin(hub: Hub, server: Server, config: ServerConfig, ctx: Ctx, e
       endReason,
       answers: hub.answers(name),
       era,
-      seconds: { call: config.timeout ?? CALL_SECONDS, start: Math.max(config.timeout ?? 0, START_SECONDS) },
+      seconds: {
+        call: config.timeout ?? CALL_SECONDS,
+        start: Math.max(config.timeout ?? 0, START_SECONDS),
+      },
       changed: () => void (server.stale = true),
       ended: () => {
         close();
@@ -191,19 +224,26 @@ function couldNot(server: Server, error: unknown, kept: Kept): Error {
   const { message, status, code } = error as { message: string; status?: number; code?: unknown };
   if (status === 401) return error as Error;
   const name = `MCP server '${server.name}'`;
-  const sentence = code === "ENOENT" ? message : `Cannot start ${name}: ${message.replace(`${name} `, "it ")}`;
+  const sentence =
+    code === "ENOENT" ? message : `Cannot start ${name}: ${message.replace(`${name} `, "it ")}`;
   const hint = isAny(kept) ? ` ${wordsOf(server, kept)}` : "";
-  return Object.assign(fault(`${sentence.replace(/\.$/, "")}.${hint}`, status === undefined ? {} : { status }), {
-    code,
-  });
+  return Object.assign(
+    fault(`${sentence.replace(/\.$/, "")}.${hint}`, status === undefined ? {} : { status }),
+    { code },
+  );
 }
 
-/** Asks a server for its tools and prompts. Descriptions stay as first seen until the person approves a change. */
+/**
+ * Asks a server for its tools and prompts. Descriptions stay as first seen until the person
+ * approves a change.
+ */
 async function learn(hub: Hub, server: Server, link: Link, ctx: Ctx): Promise<void> {
   server.stale = false;
   const before = server.catalog;
   const [tools, prompts] = [
-    link.can.tools ? (await link.tools(ctx)).filter(({ name }) => !server.config.disabledTools?.includes(name)) : [],
+    link.can.tools
+      ? (await link.tools(ctx)).filter(({ name }) => !server.config.disabledTools?.includes(name))
+      : [],
     link.can.prompts ? await link.prompts(ctx) : [],
   ];
   const { settled } = await import("./pins.ts");
@@ -214,13 +254,22 @@ async function learn(hub: Hub, server: Server, link: Link, ctx: Ctx): Promise<vo
   const unused = before ? [] : unusedIn(server.config);
   const instead = `--allow-run=mcp:${server.name} allows its tools`;
   if (unused.length)
-    ctx.note(`MCP server '${server.name}': zz does not use ${unused.join(", ")} in its settings; ${instead}.`);
-  server.catalog = { tools: kept, prompts, resources: link.can.resources, ...(gone.length && { gone }) };
+    ctx.note(
+      `MCP server '${server.name}': zz does not use ${unused.join(", ")} in its settings; ${instead}.`,
+    );
+  server.catalog = {
+    tools: kept,
+    prompts,
+    resources: link.can.resources,
+    ...(gone.length && { gone }),
+  };
   if (link.era === "legacy") server.catalog.era = "legacy";
   if (JSON.stringify(before) !== JSON.stringify(server.catalog)) keep(server, ctx);
   hub.learned(server);
 }
-const unique = (tools: KnownTool[]): KnownTool[] => [...new Map(tools.map((tool) => [tool.name, tool])).values()];
+const unique = (tools: KnownTool[]): KnownTool[] => [
+  ...new Map(tools.map((tool) => [tool.name, tool])).values(),
+];
 
 export async function stop(server: Server): Promise<void> {
   const link = await server.link?.catch(() => undefined);
@@ -229,7 +278,12 @@ export async function stop(server: Server): Promise<void> {
 }
 
 /** The needs of a call: the call itself, and starting or reaching its server. */
-export async function needsOf(hub: Hub, server: Server, target: string | undefined, ctx: Ctx): Promise<Needs> {
+export async function needsOf(
+  hub: Hub,
+  server: Server,
+  target: string | undefined,
+  ctx: Ctx,
+): Promise<Needs> {
   const { name, config, from } = server;
   const callNeeds = target === undefined ? [] : [callNeed(server, target)];
   const host = config.url && tryTo(() => new URL(filledIn(hub.zz, ctx, server).url!).host);
@@ -243,17 +297,28 @@ export async function needsOf(hub: Hub, server: Server, target: string | undefin
   return { ...(run.length && { run }), ...(net.length && { net }), ...(env.length && { env }) };
 }
 
-/** A name that no shell command can have, so that a rule for commands never covers a call, nor the other way round. */
-export const needName = (server: string, target: string): string => `mcp:${server} ${target.replace(/[^\w./-]/g, "_")}`;
+/**
+ * A name that no shell command can have, so that a rule for commands never covers a call, nor the
+ * other way round.
+ */
+export const needName = (server: string, target: string): string =>
+  `mcp:${server} ${target.replace(/[^\w./-]/g, "_")}`;
 
 function callNeed({ name, config, catalog }: Server, target: string): Need {
   const need = needName(name, target);
   const { hints } = catalog?.tools.find((tool) => tool.name === target) ?? {};
   if (config.readOnly !== "believe" || hints?.readOnlyHint !== true) return need;
-  return { name: need, verdict: "allow", why: "its server says that it only reads, and the settings believe it" };
+  return {
+    name: need,
+    verdict: "allow",
+    why: "its server says that it only reads, and the settings believe it",
+  };
 }
 
-/** A server starts unasked in the sandbox; outside of it, only if the person's own settings turn the sandbox off. */
+/**
+ * A server starts unasked in the sandbox; outside of it, only if the person's own settings turn the
+ * sandbox off.
+ */
 async function startNeeds({ config, from }: Server, ctx: Ctx): Promise<Need[]> {
   if (config.sandbox === false && from === "home") return [];
   if (config.sandbox !== false && (await ctx.service("sandbox")?.name(ctx))) return [];

@@ -1,5 +1,7 @@
-// MCP, both ways: the tools, resources and prompts of servers, and zz as a server (--mcp). A server starts when it is
-// needed; until then zz uses what it learned in an earlier run, or only the name of a server that never ran.
+// MCP, both ways: the tools, resources and prompts of servers, and zz as a server (--mcp). A server
+// starts when it is
+// needed; until then zz uses what it learned in an earlier run, or only the name of a server that
+// never ran.
 import fs from "node:fs";
 import path from "node:path";
 import type { ChatRequest, Ctx, Tool, Zz } from "zz";
@@ -18,10 +20,12 @@ const NO_TIMEOUT_MS = 2 ** 31 - 1; // the gate may ask, and the person may take 
 const SHARE = 0.05; // the part of the window that descriptions of servers' tools may fill
 const [LEAST_TOKENS, MOST_TOKENS] = [400, 4_000];
 const MORE = "mcp_tools";
-const HIDDEN = new Set([MORE, "mcp_call", "mcp_start", "mcp_reach", "mcp_sampling"]); // for offer(), scripts, /mcp and servers
+// for offer(), scripts, /mcp and servers
+const HIDDEN = new Set([MORE, "mcp_call", "mcp_start", "mcp_reach", "mcp_sampling"]);
 
 const ACCEPTS: Record<keyof Accepts, string> = {
-  tools: "without a terminal: use tools of MCP servers whose description changed or gives orders; they are shown whole",
+  tools:
+    "without a terminal: use tools of MCP servers whose description changed or gives orders; they are shown whole",
   defaults: "without a terminal: answer what an MCP server asks with the defaults of its form",
 };
 
@@ -47,7 +51,14 @@ interface PluginState {
 
 export default (zz: Zz<Config>) => {
   const state = zz.state({ open: [] as string[] });
-  const plugin: PluginState = { zz, state, names: new Map(), commands: new Set(), lent: {}, accepts: {} };
+  const plugin: PluginState = {
+    zz,
+    state,
+    names: new Map(),
+    commands: new Set(),
+    lent: {},
+    accepts: {},
+  };
   for (const [subject, description] of Object.entries(ACCEPTS))
     zz.flag({
       name: `accept-${subject}`,
@@ -57,7 +68,9 @@ export default (zz: Zz<Config>) => {
     });
   zz.on("started", async (_, ctx) => void (await ready(plugin, ctx)));
   zz.wrap("offer", (tools, next, ctx) => offer(plugin, tools, next, ctx), { limit: NO_TIMEOUT_MS });
-  zz.wrap("line", async (line, next, ctx) => next(await withResources(plugin, line, ctx)), { limit: NO_TIMEOUT_MS });
+  zz.wrap("line", async (line, next, ctx) => next(await withResources(plugin, line, ctx)), {
+    limit: NO_TIMEOUT_MS,
+  });
   zz.service("mcpServers", {
     async add(servers, ctx) {
       Object.assign(plugin.lent, servers);
@@ -75,8 +88,10 @@ export default (zz: Zz<Config>) => {
       "/mcp login github": "log in to it in the browser",
     },
     group: "settings",
-    complete: async (typed, ctx) => (await import("./command.ts")).complete((await ready(plugin, ctx))?.hub, typed),
-    run: async (typed, ctx) => (await import("./command.ts")).run((await ready(plugin, ctx))?.hub, typed, ctx),
+    complete: async (typed, ctx) =>
+      (await import("./command.ts")).complete((await ready(plugin, ctx))?.hub, typed),
+    run: async (typed, ctx) =>
+      (await import("./command.ts")).run((await ready(plugin, ctx))?.hub, typed, ctx),
   });
   const asking: Asking = {};
   zz.flag({
@@ -84,11 +99,13 @@ export default (zz: Zz<Config>) => {
     value: "PORT",
     optional: true,
     group: "other programs",
-    description: "serve zz's tools to an MCP client on stdin and stdout, or with a token at this port of this machine",
+    description:
+      "serve zz's tools to an MCP client on stdin and stdout, or with a token at this port of this machine",
     run: async (value, ctx) => (await import("./serve.ts")).serve(zz, value, ctx, asking),
     person: () => personOf(asking),
   });
-  if (Object.keys(zz.config).length || fs.existsSync(path.join(zz.io.cwd(), FILE))) register(plugin); // --call needs them now
+  if (Object.keys(zz.config).length || fs.existsSync(path.join(zz.io.cwd(), FILE)))
+    register(plugin); // --call needs them now
 };
 
 /** Loads the parts for servers and looks up the servers; undefined if there are none. */
@@ -137,8 +154,13 @@ async function load({ zz, lent, names, commands, accepts }: PluginState): Promis
         name,
         usage,
         group: "MCP",
-        description: clip(`${prompt.description || prompt.name} (a prompt of MCP server ${server})`, 160),
-        examples: { [`/${name}${usage && ` ${usage}`}`]: `send the prompt '${prompt.name}' of MCP server '${server}'` },
+        description: clip(
+          `${prompt.description || prompt.name} (a prompt of MCP server ${server})`,
+          160,
+        ),
+        examples: {
+          [`/${name}${usage && ` ${usage}`}`]: `send the prompt '${prompt.name}' of MCP server '${server}'`,
+        },
         run: (typed, ctx) => use.sendPrompt(hub, server, prompt.name, typed, ctx),
       });
     }
@@ -170,23 +192,29 @@ function register(plugin: PluginState): void {
     needs: async (args: any, ctx) =>
       must(plugin, ctx).then(({ hub, use }) => use.callNeeds(hub, args.server, args.tool, ctx)),
     run: async (args: any, ctx) =>
-      must(plugin, ctx).then(({ hub, use }) => use.call(hub, args.server, args.tool, args.arguments ?? {}, ctx)),
+      must(plugin, ctx).then(({ hub, use }) =>
+        use.call(hub, args.server, args.tool, args.arguments ?? {}, ctx),
+      ),
   } as Tool);
   zz.tool({
     ...common,
     name: "mcp_resource",
     description: "Read a resource of an MCP server; without a URI: list them.",
     params: { server: "string its name", uri: "string? as listed" },
-    needs: async ({ server }, ctx) => must(plugin, ctx).then(({ hub, use }) => use.resourceNeeds(hub, server, ctx)),
-    run: async ({ server, uri }, ctx) => must(plugin, ctx).then(({ hub, use }) => use.resource(hub, server, uri, ctx)),
+    needs: async ({ server }, ctx) =>
+      must(plugin, ctx).then(({ hub, use }) => use.resourceNeeds(hub, server, ctx)),
+    run: async ({ server, uri }, ctx) =>
+      must(plugin, ctx).then(({ hub, use }) => use.resource(hub, server, uri, ctx)),
   });
   zz.tool({
     ...common,
     name: "mcp_start",
     description: "Start an MCP server.",
     params: { server: "string its name" },
-    needs: async ({ server }, ctx) => must(plugin, ctx).then(({ hub, use }) => use.startNeedsOf(hub, [server], ctx)),
-    run: async ({ server }, ctx) => must(plugin, ctx).then(({ hub, use }) => use.start(hub, server, ctx)),
+    needs: async ({ server }, ctx) =>
+      must(plugin, ctx).then(({ hub, use }) => use.startNeedsOf(hub, [server], ctx)),
+    run: async ({ server }, ctx) =>
+      must(plugin, ctx).then(({ hub, use }) => use.start(hub, server, ctx)),
   });
   zz.tool({
     ...common,
@@ -226,10 +254,16 @@ function registerMore(plugin: PluginState): void {
     timeout: NO_TIMEOUT_MS,
     description: "Get the tools of MCP servers that are not described yet.",
     params: { servers: "string[] as listed" },
-    needs: async ({ servers }, ctx) => must(plugin, ctx).then(({ hub, use }) => use.startNeedsOf(hub, servers, ctx)),
+    needs: async ({ servers }, ctx) =>
+      must(plugin, ctx).then(({ hub, use }) => use.startNeedsOf(hub, servers, ctx)),
     async run({ servers }, ctx) {
       const { hub, use } = await must(plugin, ctx);
-      const text = await use.describeAll(hub, servers, (server, tool) => nameOf(names, server, tool), ctx);
+      const text = await use.describeAll(
+        hub,
+        servers,
+        (server, tool) => nameOf(names, server, tool),
+        ctx,
+      );
       state.open = [...new Set([...state.open, ...servers])];
       return text;
     },
@@ -238,11 +272,15 @@ function registerMore(plugin: PluginState): void {
 
 async function must(plugin: PluginState, ctx: Ctx): Promise<Loaded> {
   const loaded = await ready(plugin, ctx);
-  if (!loaded) throw fault('There are no MCP servers. Name some under "mcpServers" in the settings.');
+  if (!loaded)
+    throw fault('There are no MCP servers. Name some under "mcpServers" in the settings.');
   return loaded;
 }
 
-/** Offers as many of the servers' tools as fit. Servers whose tools do not fit are named by the tool mcp_tools. */
+/**
+ * Offers as many of the servers' tools as fit. Servers whose tools do not fit are named by the tool
+ * mcp_tools.
+ */
 async function offer(
   plugin: PluginState,
   tools: Tools,
@@ -254,19 +292,26 @@ async function offer(
   const { names, state } = plugin;
   const { hub, use } = loaded;
   await use.renew(hub, ctx);
-  const registered = new Map(ctx.about.tools.map((tool) => [tool.name, tool])); // --tool may leave some out
+  // --tool may leave some out
+  const registered = new Map(ctx.about.tools.map((tool) => [tool.name, tool]));
   const servers = [...hub.servers.values()];
   const isLeft = ({ name }: { name: string }) =>
     names.has(name) ||
     HIDDEN.has(name) ||
     (name === "mcp_resource" && !servers.some(({ catalog }) => catalog?.resources));
   const others = await next(tools.filter((tool) => !isLeft(tool)));
-  const window = ctx.chat.window ?? (await ctx.about.model(ctx.chat.model, true))?.window ?? Number.POSITIVE_INFINITY;
+  const window =
+    ctx.chat.window ??
+    (await ctx.about.model(ctx.chat.model, true))?.window ??
+    Number.POSITIVE_INFINITY;
   let remainingTokens = Math.max(LEAST_TOKENS, Math.min(MOST_TOKENS, window * SHARE));
   const described: Tools = [];
   const hidden: Server[] = [];
   const isOpen = ({ name }: Server) => state.open.includes(name);
-  for (const server of [...servers.filter(isOpen), ...servers.filter((server) => !isOpen(server))]) {
+  for (const server of [
+    ...servers.filter(isOpen),
+    ...servers.filter((server) => !isOpen(server)),
+  ]) {
     const offered = use
       .offeredOf(server, (...serverAndTool) => nameOf(names, ...serverAndTool))
       .filter(({ name }) => registered.has(name));
@@ -279,7 +324,11 @@ async function offer(
   const moreTool = registered.get(MORE);
   if (moreTool && hidden.length) {
     const { name, schema, description } = moreTool;
-    described.push({ name, schema, description: `${description} There are: ${hidden.map(use.briefly).join("; ")}.` });
+    described.push({
+      name,
+      schema,
+      description: `${description} There are: ${hidden.map(use.briefly).join("; ")}.`,
+    });
   }
   return [...others, ...described.sort((a, b) => compare(a.name, b.name))];
 }

@@ -1,4 +1,5 @@
-// What the sandbox kept from a server: said when the server fails, and at a prompt allowed for it alone, in its settings.
+// What the sandbox kept from a server: said when the server fails, and at a prompt allowed for it
+// alone, in its settings.
 import path from "node:path";
 import type { Ctx } from "zz";
 import { clean, clip } from "zz/text";
@@ -54,29 +55,43 @@ export const isAny = ({ hosts, write }: Kept): boolean => hosts.length + write.l
 function widened({ config }: Server, { hosts, write }: Kept) {
   const ownSandbox = typeof config.sandbox === "object" ? config.sandbox : {};
   return {
-    ...((hosts.length || ownSandbox.hosts) && { hosts: unique([...(ownSandbox.hosts ?? []), ...hosts]) }),
-    ...((write.length || ownSandbox.write) && { write: unique([...(ownSandbox.write ?? []), ...write]) }),
+    ...((hosts.length || ownSandbox.hosts) && {
+      hosts: unique([...(ownSandbox.hosts ?? []), ...hosts]),
+    }),
+    ...((write.length || ownSandbox.write) && {
+      write: unique([...(ownSandbox.write ?? []), ...write]),
+    }),
   };
 }
 
 export function wordsOf(server: Server, kept: Kept): string {
   const { hosts, write } = kept;
-  const refused = [...hosts.map((host) => `to reach ${host}`), ...write.map((folder) => `to write in ${folder}`)];
+  const refused = [
+    ...hosts.map((host) => `to reach ${host}`),
+    ...write.map((folder) => `to write in ${folder}`),
+  ];
   const settings = clip(clean(JSON.stringify(widened(server, kept))), 600);
   return `The sandbox did not let it ${refused.map((phrase) => phrase.slice(3)).join(", or ")}: "sandbox": ${settings} in its settings does.`;
 }
 
-/** Asks whether a server may do just that from now on. The answer is kept in the person's settings, if the server stands there. */
+/**
+ * Asks whether a server may do just that from now on. The answer is kept in the person's settings,
+ * if the server stands there.
+ */
 export async function allow({ zz }: Hub, server: Server, kept: Kept, ctx: Ctx): Promise<boolean> {
   const { name, config, from } = server;
   if (!ctx.ask || !isAny(kept)) return false;
   const { hosts, write } = kept;
-  const request = [...hosts.map((host) => `reach ${host}`), ...write.map((folder) => `write in ${folder}`)].join(", ");
+  const request = [
+    ...hosts.map((host) => `reach ${host}`),
+    ...write.map((folder) => `write in ${folder}`),
+  ].join(", ");
   const until = from === "home" ? "kept in your settings" : "until zz ends";
   const question = `MCP server '${name}' runs in the sandbox. Let it ${clean(request)} (${until}), and start it again? [y/N] `;
   if ((await ctx.ask(question, "yn")) !== "y") return false;
   const sandbox = widened(server, kept);
-  if (from === "home") await ctx.settings.set(`mcpServers.${name}`, { ...zz.config[name], sandbox });
+  if (from === "home")
+    await ctx.settings.set(`mcpServers.${name}`, { ...zz.config[name], sandbox });
   server.config = { ...config, sandbox };
   server.id = idOf(name, server.config, from, ctx.root);
   return true;

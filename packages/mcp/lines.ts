@@ -1,6 +1,12 @@
-// Reads a server's messages, one per line, from pieces of any length. Of a line that is too long, both ends are kept.
+// Reads a server's messages, one per line, from pieces of any length. Of a line that is too long,
+// both ends are kept.
 
-export type Message = { jsonrpc: "2.0"; id?: string | number; method?: string; [field: string]: unknown };
+export type Message = {
+  jsonrpc: "2.0";
+  id?: string | number;
+  method?: string;
+  [field: string]: unknown;
+};
 
 const MAX_LINE_BYTES = 8_000_000; // longer lines are not parsed
 const [HEAD_BYTES, TAIL_BYTES] = [512_000, 4_096]; // of a longer line, these are kept
@@ -34,8 +40,11 @@ export function lineReader(
   function take(bytes: Buffer): void {
     size += bytes.length;
     if (head) {
-      const last = bytes.subarray(-TAIL_BYTES); // copied below: a view would keep the whole piece in memory
-      tail = Buffer.from(last.length < TAIL_BYTES ? Buffer.concat([tail, last]).subarray(-TAIL_BYTES) : last);
+      // copied below: a view would keep the whole piece in memory
+      const last = bytes.subarray(-TAIL_BYTES);
+      tail = Buffer.from(
+        last.length < TAIL_BYTES ? Buffer.concat([tail, last]).subarray(-TAIL_BYTES) : last,
+      );
       return;
     }
     pieces.push(bytes);
@@ -57,13 +66,22 @@ export function lineReader(
   }
 }
 
-/** Frees a buffer's memory at once; the collector would wait for 64 MB of it. A pool that other buffers share stays. */
+/**
+ * Frees a buffer's memory at once; the collector would wait for 64 MB of it. A pool that other
+ * buffers share stays.
+ */
 function release({ buffer, length }: Buffer): void {
   if (length && buffer.byteLength === length) (buffer as ArrayBuffer).transfer(0);
 }
 
-/** Makes a result of a message that was cut, if it answers a pending request: the first text in it, and a note. */
-export function salvage({ head, tail, bytes }: Cut, pending: ReadonlySet<string | number>): Message | undefined {
+/**
+ * Makes a result of a message that was cut, if it answers a pending request: the first text in it,
+ * and a note.
+ */
+export function salvage(
+  { head, tail, bytes }: Cut,
+  pending: ReadonlySet<string | number>,
+): Message | undefined {
   const [, idText] =
     /"id"\s*:\s*(\d+)\s*}[\s,\]]*$/.exec(tail) ??
     /^[\s[]*{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(\d+)/.exec(head) ??
@@ -72,7 +90,8 @@ export function salvage({ head, tail, bytes }: Cut, pending: ReadonlySet<string 
   const id = idText === undefined ? onlyId : Number(idText);
   if (id === undefined || !pending.has(id)) return undefined;
   const textStart = head.search(/"text"\s*:\s*"/);
-  const text = textStart < 0 ? "" : textFrom(head.slice(head.indexOf('"', head.indexOf(":", textStart)) + 1));
+  const text =
+    textStart < 0 ? "" : textFrom(head.slice(head.indexOf('"', head.indexOf(":", textStart)) + 1));
   const note = `[The whole result has ${(bytes / 1e6).toFixed(1)} MB, more than zz takes in. The rest was left out: ask for less.]`;
   return {
     jsonrpc: "2.0",

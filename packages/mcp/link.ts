@@ -10,7 +10,8 @@ const NO_LIMIT_MS = 2 ** 31 - 1;
 const SILENT = 'Check its command or its address, or raise its "timeout".';
 const SLOW = 'Try again, or raise its "timeout".';
 const [MAX_TOOLS, MAX_PAGES] = [500, 20];
-const PROBE_SHARE = 0.5; // of the time for a start: what does not answer a question of 2026 until then is greeted
+// of the time for a start: what does not answer a question of 2026 until then is greeted
+const PROBE_SHARE = 0.5;
 const MAX_ASKED = 50; // how often a server may ask the model or the person in one conversation
 
 /** Answers to what a server may ask for while it works. */
@@ -31,7 +32,10 @@ export interface Link {
   readonly era: Era;
   close(): Promise<void>;
 }
-/** Servers up to 2025-11-25 begin with a greeting; those of 2026-07-28 answer each request by itself. */
+/**
+ * Servers up to 2025-11-25 begin with a greeting; those of 2026-07-28 answer each request by
+ * itself.
+ */
 export type Era = "legacy" | "modern";
 export type Opening = {
   name: string;
@@ -56,7 +60,14 @@ interface Live {
 
 export async function openLink(opening: Opening, ctx: Ctx): Promise<Link> {
   const { transport } = opening;
-  const live: Live = { opening, client: newClient(opening), waits: new Set(), latestCtx: ctx, isOpen: true, asked: 0 };
+  const live: Live = {
+    opening,
+    client: newClient(opening),
+    waits: new Set(),
+    latestCtx: ctx,
+    isOpen: true,
+    asked: 0,
+  };
   const { client } = live;
   client.onclose = () => {
     live.isOpen = false;
@@ -66,10 +77,12 @@ export async function openLink(opening: Opening, ctx: Ctx): Promise<Link> {
   answerTo(live);
   const prior = opening.era === "legacy" ? { prior: { kind: "legacy" as const } } : {};
   const greet = (options: object) => client.connect(transport, { ...options, ...prior });
-  await limited(live, opening.seconds.start * 1_000, ctx, "say what it is", greet, SILENT).catch(async (error) => {
-    await transport.close().catch(() => {});
-    throw error;
-  });
+  await limited(live, opening.seconds.start * 1_000, ctx, "say what it is", greet, SILENT).catch(
+    async (error) => {
+      await transport.close().catch(() => {});
+      throw error;
+    },
+  );
   return linkOf(live);
 }
 
@@ -79,9 +92,14 @@ function newClient(opening: Opening): Client {
     autoRefresh: false,
     onChanged: () => changed(listName),
   });
-  const listChanged = { tools: hook("tools"), prompts: hook("prompts"), resources: hook("resources") };
+  const listChanged = {
+    tools: hook("tools"),
+    prompts: hook("prompts"),
+    resources: hook("resources"),
+  };
   const valid = { valid: true, data: undefined as never, errorMessage: undefined };
-  const jsonSchemaValidator = { getValidator: () => () => valid } as never; // output schemas are ignored
+  // output schemas are ignored
+  const jsonSchemaValidator = { getValidator: () => () => valid } as never;
   const capabilities = { sampling: {}, elicitation: { form: { applyDefaults: true } }, roots: {} };
   const probe = { timeoutMs: seconds.start * 1_000 * PROBE_SHARE };
   const versionNegotiation = { mode: "auto" as const, probe };
@@ -101,7 +119,8 @@ function linkOf(live: Live): Link {
     let cursor: string | undefined;
     for (let pages = 0; pages < MAX_PAGES && items.length < MAX_TOOLS; pages++) {
       const params = cursor === undefined ? {} : { cursor };
-      const page = (options: object): Promise<any> => client.request({ method, params } as never, options);
+      const page = (options: object): Promise<any> =>
+        client.request({ method, params } as never, options);
       const response = await within("list what it has", ctx, page);
       items.push(...response[field]);
       cursor = response.nextCursor;
@@ -111,14 +130,19 @@ function linkOf(live: Live): Link {
   }
   /** The client keeps them, since a server may want arguments of theirs in headers. */
   async function tools(ctx: Ctx): Promise<KnownTool[]> {
-    const list = (options: object) => client.listTools(undefined, { ...options, cacheMode: "refresh" });
+    const list = (options: object) =>
+      client.listTools(undefined, { ...options, cacheMode: "refresh" });
     return (await within("list what it has", ctx, list)).tools.slice(0, MAX_TOOLS).map(knownTool);
   }
   return {
     get ended() {
       return !live.isOpen;
     },
-    can: { tools: Boolean(can.tools), prompts: Boolean(can.prompts), resources: Boolean(can.resources) },
+    can: {
+      tools: Boolean(can.tools),
+      prompts: Boolean(can.prompts),
+      resources: Boolean(can.resources),
+    },
     about: {
       version: clip(oneLine(clean(version)), 40),
       instructions: clean(client.getInstructions() ?? "").slice(0, 2_000),
@@ -128,15 +152,23 @@ function linkOf(live: Live): Link {
     prompts: async (ctx) => (await allPages(ctx, "prompts/list", "prompts")).map(knownPrompt),
     async resources(ctx) {
       const listed = await allPages(ctx, "resources/list", "resources");
-      const templates = allPages(ctx, "resources/templates/list", "resourceTemplates").catch(() => []);
+      const templates = allPages(ctx, "resources/templates/list", "resourceTemplates").catch(
+        () => [],
+      );
       return [...listed, ...(await templates)].map(knownResource);
     },
     call: (name, args, ctx) =>
-      within(`answer '${name}'`, ctx, (options) => client.callTool({ name, arguments: args as never }, options)),
+      within(`answer '${name}'`, ctx, (options) =>
+        client.callTool({ name, arguments: args as never }, options),
+      ),
     prompt: (name, args, ctx) =>
-      within(`give '${name}'`, ctx, (options) => client.getPrompt({ name, arguments: args }, options)),
+      within(`give '${name}'`, ctx, (options) =>
+        client.getPrompt({ name, arguments: args }, options),
+      ),
     read: (uri, ctx) =>
-      within(`give '${uri}'`, ctx, (options) => client.readResource({ uri }, { ...options, cacheMode: "bypass" })),
+      within(`give '${uri}'`, ctx, (options) =>
+        client.readResource({ uri }, { ...options, cacheMode: "bypass" }),
+      ),
     close: () => client.close(),
   };
 }
@@ -162,16 +194,25 @@ async function limited<T>(
   };
   try {
     const signal = AbortSignal.any([by.signal, wait.signal]);
-    return await Promise.race([act({ signal, timeout: NO_LIMIT_MS, onprogress }), rejection(signal)]);
+    return await Promise.race([
+      act({ signal, timeout: NO_LIMIT_MS, onprogress }),
+      rejection(signal),
+    ]);
   } catch (error) {
     by.signal.throwIfAborted();
     if (wait.signal.aborted)
-      throw fault(`MCP server '${name}' did not ${action} within ${ms / 1000} s${because()}. ${remedy}`);
+      throw fault(
+        `MCP server '${name}' did not ${action} within ${ms / 1000} s${because()}. ${remedy}`,
+      );
     const { code } = error as { code?: number | string };
     const isEnd =
-      code === "EPIPE" || (!live.isOpen && /^(CONNECTION_CLOSED|ERA_NEGOTIATION_FAILED)$/.test(String(code)));
+      code === "EPIPE" ||
+      (!live.isOpen && /^(CONNECTION_CLOSED|ERA_NEGOTIATION_FAILED)$/.test(String(code)));
     if (isEnd)
-      throw Object.assign(fault(`MCP server '${name}' ended before it could ${action}${because()}.`), { code });
+      throw Object.assign(
+        fault(`MCP server '${name}' ended before it could ${action}${because()}.`),
+        { code },
+      );
     throw saidBy(name, error);
   } finally {
     wait.lift();
@@ -180,17 +221,28 @@ async function limited<T>(
 }
 
 const rejection = (signal: AbortSignal): Promise<never> =>
-  new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason), { once: true }));
+  new Promise((_, reject) =>
+    signal.addEventListener("abort", () => reject(signal.reason), { once: true }),
+  );
 
 function saidBy(name: string, error: unknown): Error {
-  const { message, code, status, data } = error as Error & { code?: unknown; status?: number; data?: any };
+  const { message, code, status, data } = error as Error & {
+    code?: unknown;
+    status?: number;
+    data?: any;
+  };
   if ((status ?? data?.status) === 401 || (error as Error).name === "UnauthorizedError")
     return fault(`MCP server '${name}' wants a login. Type: /mcp login ${name}`, { status: 401 });
-  const sentence = clip(oneLine(clean(data?.status ? answerOf(data) : message)), 600).replace(/\.$/, "");
+  const sentence = clip(oneLine(clean(data?.status ? answerOf(data) : message)), 600).replace(
+    /\.$/,
+    "",
+  );
   if (/protocol version is not supported/.test(sentence))
     return fault(`Cannot talk to MCP server '${name}': ${sentence}. Update it, or zz.`);
   if (code === SdkErrorCode.InvalidResult)
-    return fault(`MCP server '${name}' sent something that is not an answer: ${clip(sentence, 200)}.`);
+    return fault(
+      `MCP server '${name}' sent something that is not an answer: ${clip(sentence, 200)}.`,
+    );
   return Object.assign(fault(`MCP server '${name}' says: ${sentence}.`), { code });
 }
 
@@ -203,7 +255,10 @@ function answerOf({ status, text }: { status: number; text?: string }): string {
   return `HTTP ${status}: ${isPage ? "a web page" : words}`;
 }
 
-/** Registers handlers for a server's questions. The time that the person takes does not count against its limits. */
+/**
+ * Registers handlers for a server's questions. The time that the person takes does not count
+ * against its limits.
+ */
 function answerTo(live: Live): void {
   const { client, latestCtx, opening } = live;
   const { sample, elicit } = opening.answers;
@@ -226,7 +281,9 @@ function answerTo(live: Live): void {
 }
 
 type Patience = { signal: AbortSignal; putOff(): void; hold(): void; go(): void; lift(): void };
-/** A time limit that can be restarted and paused: aborts after so many ms in which it was not held. */
+/**
+ * A time limit that can be restarted and paused: aborts after so many ms in which it was not held.
+ */
 function patience(clock: Clock, ms: number): Patience {
   const end = new AbortController();
   let [holds, cancel] = [0, () => {}];

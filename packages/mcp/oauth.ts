@@ -1,4 +1,5 @@
-// Logs in to a server: the SDK's OAuth with this machine's browser. A private file of the home keeps the tokens.
+// Logs in to a server: the SDK's OAuth with this machine's browser. A private file of the home
+// keeps the tokens.
 import { createServer } from "node:http";
 import type { LookupFunction } from "node:net";
 import path from "node:path";
@@ -20,8 +21,8 @@ const OPENERS: Partial<Record<NodeJS.Platform, string>> = { darwin: "open", win3
 const OPENER = OPENERS[process.platform] ?? "xdg-open";
 
 /**
- * issuer: the origin that gave the tokens, and alone gets the refresh token. hosts: those that the person agreed to.
- * wanted: what the server said that a login must be for.
+ * issuer: the origin that gave the tokens, and alone gets the refresh token. hosts: those that the
+ * person agreed to. wanted: what the server said that a login must be for.
  */
 type Login = { client?: any; tokens?: any; issuer?: string; hosts?: string[]; wanted?: string };
 type Kept = { servers?: Record<string, Login>; [field: string]: unknown };
@@ -30,7 +31,9 @@ type Kept = { servers?: Record<string, Login>; [field: string]: unknown };
 const keyOf = ({ name, config }: Server): string => `${name} ${config.url}`;
 
 function read(ctx: Ctx, server: Server): Login {
-  const credentials = tryTo(() => JSON.parse(textOf(path.join(ctx.about.home, KEPT)))) as Kept | undefined;
+  const credentials = tryTo(() => JSON.parse(textOf(path.join(ctx.about.home, KEPT)))) as
+    | Kept
+    | undefined;
   return credentials?.servers?.[keyOf(server)] ?? {};
 }
 
@@ -49,14 +52,29 @@ function keep(ctx: Ctx, server: Server, login: Login | undefined): void {
 /** Registers a login's tokens as secrets. */
 function veiled(zz: Zz<any>, login: Login): Login {
   const { client, tokens } = login;
-  for (const secret of [client?.client_secret, tokens?.access_token, tokens?.refresh_token, tokens?.id_token])
+  for (const secret of [
+    client?.client_secret,
+    tokens?.access_token,
+    tokens?.refresh_token,
+    tokens?.id_token,
+  ])
     if (typeof secret === "string") zz.secret(secret);
   return login;
 }
 
-type ProviderOptions = { redirectUrl: string; login: Login; state?: string; open(url: URL): void | Promise<void> };
+type ProviderOptions = {
+  redirectUrl: string;
+  login: Login;
+  state?: string;
+  open(url: URL): void | Promise<void>;
+};
 
-function providerFor(zz: Zz<any>, ctx: Ctx, server: Server, options: ProviderOptions): OAuthClientProvider {
+function providerFor(
+  zz: Zz<any>,
+  ctx: Ctx,
+  server: Server,
+  options: ProviderOptions,
+): OAuthClientProvider {
   const { login, redirectUrl, state } = options;
   const { clientId, clientSecret, scope } = server.config.oauth ?? {};
   let [verifier, discovered]: [string, OAuthDiscoveryState | undefined] = ["", undefined];
@@ -75,7 +93,9 @@ function providerFor(zz: Zz<any>, ctx: Ctx, server: Server, options: ProviderOpt
     },
     ...(state && { state: () => state }),
     clientInformation: () =>
-      clientId ? { client_id: clientId, ...(clientSecret && { client_secret: clientSecret }) } : login.client,
+      clientId
+        ? { client_id: clientId, ...(clientSecret && { client_secret: clientSecret }) }
+        : login.client,
     saveClientInformation: (client) => save({ client }),
     tokens: () => login.tokens,
     saveTokens: (tokens) => save({ tokens }),
@@ -93,8 +113,9 @@ function providerFor(zz: Zz<any>, ctx: Ctx, server: Server, options: ProviderOpt
 }
 
 /**
- * Lets a request go to the server's own host, which the gate allowed. A server may name any other for its login: each passes
- * the gate, once for a login; denials hold. An address of this machine or its network is reached only if the server is there.
+ * Lets a request go to the server's own host, which the gate allowed. A server may name any other
+ * for its login: each passes the gate, once for a login; denials hold. An address of this machine
+ * or its network is reached only if the server is there.
  */
 export function guardOf(ctx: Ctx, server: Server, url: string, login: Login): Guard {
   const serverUrl = new URL(url);
@@ -103,31 +124,49 @@ export function guardOf(ctx: Ctx, server: Server, url: string, login: Login): Gu
     if (grant === "refresh_token" && target.origin !== login.issuer) throw wantsLogin(server);
     if (grant === "authorization_code") login.issuer = target.origin;
     const { verdict, why } = ctx.permissions.judge("net", target.host);
-    if (verdict === "deny") throw fault(`Refused: net access to "${target.host}" is denied ${why}.`, { exit: 4 });
+    if (verdict === "deny")
+      throw fault(`Refused: net access to "${target.host}" is denied ${why}.`, { exit: 4 });
     if (serverUrl.protocol === "https:" && target.protocol !== "https:")
       throw fault(
         `Refused: MCP server '${server.name}' wants '${target.origin}' for its login, which is not encrypted.`,
         { exit: 4 },
       );
-    return target.origin === serverUrl.origin ? undefined : reach(ctx, server, { target, serverUrl, login, signal });
+    return target.origin === serverUrl.origin
+      ? undefined
+      : reach(ctx, server, { target, serverUrl, login, signal });
   };
 }
 
 async function reach(
   ctx: Ctx,
   { name: server }: Server,
-  { target, serverUrl, login, signal }: { target: URL; serverUrl: URL; login: Login; signal?: AbortSignal | undefined },
+  {
+    target,
+    serverUrl,
+    login,
+    signal,
+  }: { target: URL; serverUrl: URL; login: Login; signal?: AbortSignal | undefined },
 ): Promise<LookupFunction> {
   const isAgreed = login.hosts?.includes(target.host) === true;
-  const { failed, text } = await ctx.call(REACH, { server, host: target.host, agreed: () => isAgreed });
+  const { failed, text } = await ctx.call(REACH, {
+    server,
+    host: target.host,
+    agreed: () => isAgreed,
+  });
   if (failed) throw fault(text, { exit: 4 });
   if (!isAgreed) login.hosts = [...(login.hosts ?? []), target.host];
-  const [theirs, ours] = await Promise.all([addressesOf(target, signal), addressesOf(serverUrl, signal)]);
+  const [theirs, ours] = await Promise.all([
+    addressesOf(target, signal),
+    addressesOf(serverUrl, signal),
+  ]);
   const isPublic = ours.every(({ address }) => !whyNotPublic(address));
   const reachable = theirs.filter(({ address }) => !isPublic || !whyNotPublic(address));
   if (reachable.length) return lookupAmong(reachable);
   const network = whyNotPublic(theirs[0]?.address ?? "");
-  throw fault(`Refused: '${target.host}' belongs to ${network}, and MCP server '${server}' does not.`, { exit: 4 });
+  throw fault(
+    `Refused: '${target.host}' belongs to ${network}, and MCP server '${server}' does not.`,
+    { exit: 4 },
+  );
 }
 /** The tool that asks the gate for a host. `agreed` is a function, which no model can send. */
 export const REACH = "mcp_reach";
@@ -135,8 +174,15 @@ export const REACH = "mcp_reach";
 const wantsLogin = ({ name }: Server): Error =>
   fault(`MCP server '${name}' wants a login. Type: /mcp login ${name}`, { status: 401, exit: 1 });
 
-/** The last login, for requests; renewed as long as the server allows it. Where nobody has logged in, `provider` is missing. */
-export function loginOf(zz: Zz<any>, ctx: Ctx, server: Server): { login: Login; provider?: OAuthClientProvider } {
+/**
+ * The last login, for requests; renewed as long as the server allows it. Where nobody has logged
+ * in, `provider` is missing.
+ */
+export function loginOf(
+  zz: Zz<any>,
+  ctx: Ctx,
+  server: Server,
+): { login: Login; provider?: OAuthClientProvider } {
   const login = veiled(zz, read(ctx, server));
   if (!login.tokens) return { login };
   const open = (page: URL) => {
@@ -144,7 +190,14 @@ export function loginOf(zz: Zz<any>, ctx: Ctx, server: Server): { login: Login; 
     if (wanted) keep(ctx, server, Object.assign(login, { wanted }));
     throw wantsLogin(server);
   };
-  return { login, provider: providerFor(zz, ctx, server, { redirectUrl: "http://127.0.0.1/callback", login, open }) };
+  return {
+    login,
+    provider: providerFor(zz, ctx, server, {
+      redirectUrl: "http://127.0.0.1/callback",
+      login,
+      open,
+    }),
+  };
 }
 
 export async function logout(_: Hub, server: Server, ctx: Ctx): Promise<string> {
@@ -171,7 +224,12 @@ export async function login({ zz }: Hub, server: Server, ctx: Ctx): Promise<stri
       await guard(page, undefined, ctx.signal);
       show(name, page, ctx);
     };
-    const provider = providerFor(zz, ctx, server, { redirectUrl: callback.url, login, state, open });
+    const provider = providerFor(zz, ctx, server, {
+      redirectUrl: callback.url,
+      login,
+      state,
+      open,
+    });
     const fetchFn = fetchOf(zz, guard);
     const { scope: announced, resourceMetadataUrl } = await challengeOf(url, fetchFn);
     const scope = computeScopeUnion(config.oauth?.scope ?? announced, read(ctx, server).wanted);
@@ -182,7 +240,9 @@ export async function login({ zz }: Hub, server: Server, ctx: Ctx): Promise<stri
       ...(resourceMetadataUrl && { resourceMetadataUrl }),
     };
     if ((await auth(provider, authOptions)) === "REDIRECT") {
-      const { code, iss } = await callback.answer(AbortSignal.any([ctx.signal, zz.io.clock.limit(LOGIN_MS)]));
+      const { code, iss } = await callback.answer(
+        AbortSignal.any([ctx.signal, zz.io.clock.limit(LOGIN_MS)]),
+      );
       await auth(provider, { ...authOptions, authorizationCode: code, ...(iss && { iss }) });
     }
   } catch (error) {
@@ -193,10 +253,20 @@ export async function login({ zz }: Hub, server: Server, ctx: Ctx): Promise<stri
   return `Logged in to MCP server '${name}'.`;
 }
 
-/** What a server says to who comes without a login: where its metadata is, and what the login is to be for. */
+/**
+ * What a server says to who comes without a login: where its metadata is, and what the login is to
+ * be for.
+ */
 async function challengeOf(url: string, fetchFn: ReturnType<typeof fetchOf>) {
-  const headers = { "content-type": "application/json", accept: "application/json, text/event-stream" };
-  const answer = await fetchFn(url, { method: "POST", headers, body: '{"jsonrpc":"2.0","id":0,"method":"ping"}' });
+  const headers = {
+    "content-type": "application/json",
+    accept: "application/json, text/event-stream",
+  };
+  const answer = await fetchFn(url, {
+    method: "POST",
+    headers,
+    body: '{"jsonrpc":"2.0","id":0,"method":"ping"}',
+  });
   await answer.body?.cancel();
   return answer.status === 401 ? extractWWWAuthenticateParams(answer) : {};
 }
@@ -212,7 +282,10 @@ const cannot = (name: string, error: unknown): Error => {
 };
 
 type Answer = { code: string; iss: string | undefined };
-/** The server that the browser is redirected to: reachable from this machine alone, and only with the right `state`. */
+/**
+ * The server that the browser is redirected to: reachable from this machine alone, and only with
+ * the right `state`.
+ */
 async function listen(
   state: string,
 ): Promise<{ url: string; answer(limit: AbortSignal): Promise<Answer>; close(): void }> {
@@ -220,9 +293,15 @@ async function listen(
   promise.catch(() => {});
   const http = createServer((request, response) => {
     const callbackUrl = new URL(request.url ?? "/", "http://127.0.0.1");
-    const isOurs = callbackUrl.pathname === "/callback" && callbackUrl.searchParams.get("state") === state;
-    response.writeHead(isOurs ? 200 : 404, { "content-type": "text/plain; charset=utf-8", connection: "close" });
-    response.end(isOurs ? "zz has what it needs. You can close this window.\n" : "Nothing is here.\n");
+    const isOurs =
+      callbackUrl.pathname === "/callback" && callbackUrl.searchParams.get("state") === state;
+    response.writeHead(isOurs ? 200 : 404, {
+      "content-type": "text/plain; charset=utf-8",
+      connection: "close",
+    });
+    response.end(
+      isOurs ? "zz has what it needs. You can close this window.\n" : "Nothing is here.\n",
+    );
     if (!isOurs) return;
     const code = callbackUrl.searchParams.get("code");
     if (code) resolve({ code, iss: callbackUrl.searchParams.get("iss") ?? undefined });
@@ -262,7 +341,9 @@ function assertWebPage(name: string, page: URL): void {
 
 /** Opens the login page. */
 function show(name: string, page: URL, ctx: Ctx): void {
-  ctx.note(`To log in to MCP server '${name}', open this page, if your browser does not by itself:\n${page.href}`);
+  ctx.note(
+    `To log in to MCP server '${name}', open this page, if your browser does not by itself:\n${page.href}`,
+  );
   if (!ctx.programs.find(OPENER)) return;
   const child = ctx.programs.start(OPENER, [page.href], { detached: true, stdio: "ignore" });
   child.on("error", () => {}); // the note above has the address

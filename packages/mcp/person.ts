@@ -1,4 +1,5 @@
-// The person of an MCP client that zz serves: what the gate asks goes to the client, which shows it in a form.
+// The person of an MCP client that zz serves: what the gate asks goes to the client, which shows it
+// in a form.
 import type { Person } from "zz";
 import { withoutFrame } from "zz/text";
 
@@ -7,7 +8,10 @@ export type Asking = { ask?: ((form: Form) => Promise<boolean>) | undefined };
 export type Form = ReturnType<typeof formOf>;
 const MOST_ASKED = 20_000; // characters of a question in a client's form
 
-/** What the person would read at zz's own prompt, with a yes or a no. The call waits meanwhile, so that a yes is for what was shown. */
+/**
+ * What the person would read at zz's own prompt, with a yes or a no. The call waits meanwhile, so
+ * that a yes is for what was shown.
+ */
 export const personOf = (asking: Asking): Person => ({
   away: () => !asking.ask,
   most: MOST_ASKED,

@@ -1,4 +1,5 @@
-// Pins a server's tools as first seen. One that changes, or that tries to steer the model, needs the person's approval.
+// Pins a server's tools as first seen. One that changes, or that tries to steer the model, needs
+// the person's approval.
 import type { Ctx } from "zz";
 import { clip, oneLine, plural } from "zz/text";
 import { type Catalog, type KnownTool, steering } from "./describe.ts";
@@ -9,8 +10,9 @@ const MAX_GONE = 1_000;
 type Settled = { kept: KnownTool[]; held: Map<string, string>; gone: KnownTool[] };
 
 /**
- * The tools to keep and those to hold back. Those keep their old description, so that the next start asks again. A tool that
- * was there before counts as known although the server left it out meanwhile.
+ * The tools to keep and those to hold back. Those keep their old description, so that the next
+ * start asks again. A tool that was there before counts as known although the server left it out
+ * meanwhile.
  */
 export async function settled(
   { name }: Pick<Server, "name">,
@@ -19,7 +21,9 @@ export async function settled(
   ctx: Ctx,
   accepts: boolean, // where nobody can be asked
 ): Promise<Settled> {
-  const knownTools = new Map([...(before?.gone ?? []), ...(before?.tools ?? [])].map((tool) => [tool.name, tool]));
+  const knownTools = new Map(
+    [...(before?.gone ?? []), ...(before?.tools ?? [])].map((tool) => [tool.name, tool]),
+  );
   const names = new Set(current.map((tool) => tool.name));
   const gone = [...knownTools.values()].filter((tool) => !names.has(tool.name)).slice(-MAX_GONE);
   const doubtful = current.flatMap((tool) => {
@@ -44,16 +48,22 @@ export async function settled(
   ]);
   const message = `MCP server '${name}' describes these tools so:\n${rows.join("\n")}`;
   if (!ctx.ask && accepts) ctx.note(`${message}\nThey are accepted.`);
-  const isYes = ctx.ask ? (await ctx.ask(`${message}\nOffer them to the model? [y/N] `, "yn")) === "y" : accepts;
+  const isYes = ctx.ask
+    ? (await ctx.ask(`${message}\nOffer them to the model? [y/N] `, "yn")) === "y"
+    : accepts;
   if (isYes) return { kept: current, held: new Map(), gone };
   const reasonFor = (old: KnownTool | undefined) =>
-    old ? "its description changed, and nobody has agreed to it" : "its description would steer the model";
+    old
+      ? "its description changed, and nobody has agreed to it"
+      : "its description would steer the model";
   const held = new Map(doubtful.map(({ tool, old }) => [tool.name, reasonFor(old)] as const));
   ctx.note(
     `Tools of MCP server '${name}' are left out: ${[...held].map(([tool, because]) => `${tool} (${because})`).join(", ")}. /mcp tools ${name} shows them.`,
   );
   return {
-    kept: current.flatMap((tool) => (held.has(tool.name) ? (knownTools.get(tool.name) ?? []) : tool)),
+    kept: current.flatMap((tool) =>
+      held.has(tool.name) ? (knownTools.get(tool.name) ?? []) : tool,
+    ),
     held,
     gone,
   };

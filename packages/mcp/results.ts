@@ -19,7 +19,8 @@ type Resource = { uri?: string; text?: string; blob?: string; mimeType?: string 
 
 export function resultOf({ content, structuredContent, isError }: any): Result {
   const { text, images } = readContent(Array.isArray(content) ? content : []);
-  const shown = text || (structuredContent === undefined ? "" : JSON.stringify(structuredContent, null, 2));
+  const shown =
+    text || (structuredContent === undefined ? "" : JSON.stringify(structuredContent, null, 2));
   return {
     text: cut(shown) || (images.length ? "" : "[It answered with nothing.]"),
     ...(structuredContent !== undefined && { data: structuredContent }),

@@ -1,6 +1,9 @@
 // The settings of MCP servers.
 
-/** The settings that other programs use too, and zz's own: disabled, timeout, readOnly, sandbox and oauth. */
+/**
+ * The settings that other programs use too, and zz's own: disabled, timeout, readOnly, sandbox and
+ * oauth.
+ */
 export interface ServerConfig {
   command?: string;
   args?: string[];
@@ -39,7 +42,10 @@ export const SCHEMA = {
         description: "seconds that one call or a start may take",
       },
       disabledTools: { ...texts, description: "tools that are left out" },
-      readOnly: { enum: ["ask", "believe"], description: "believe: what it calls read-only runs without a question" },
+      readOnly: {
+        enum: ["ask", "believe"],
+        description: "believe: what it calls read-only runs without a question",
+      },
       sandbox: {
         anyOf: [
           { type: "boolean" },

@@ -1,4 +1,5 @@
-// zz as an MCP server: its tools for any client, through the same gate, whose questions go to a client that can ask.
+// zz as an MCP server: its tools for any client, through the same gate, whose questions go to a
+// client that can ask.
 import { createServer, type ServerResponse } from "node:http";
 import path from "node:path";
 import { toNodeHandler } from "@modelcontextprotocol/node";
@@ -29,8 +30,16 @@ const PATIENCE_SECONDS = 600; // for an answer of the person; other clients' cal
 const INSTRUCTIONS =
   "zz's tools work in one project folder. What they need is checked by zz's own permissions; a refusal names what would allow it.";
 
-/** Serves until the client leaves. `value`: a port, for HTTP on this machine; true: stdin and stdout. */
-export async function serve(zz: Zz<any>, value: string | boolean, ctx: Ctx, asking: Asking): Promise<Result> {
+/**
+ * Serves until the client leaves. `value`: a port, for HTTP on this machine; true: stdin and
+ * stdout.
+ */
+export async function serve(
+  zz: Zz<any>,
+  value: string | boolean,
+  ctx: Ctx,
+  asking: Asking,
+): Promise<Result> {
   const over = new AbortController();
   const newServer = newServing(zz, ctx, asking, over.signal);
   if (value !== true) return serveHttp(zz, String(value), ctx, newServer);
@@ -45,7 +54,10 @@ export async function serve(zz: Zz<any>, value: string | boolean, ctx: Ctx, aski
   return { text: "" };
 }
 
-/** A call that runs. To a client of 2026 each question goes as an answer, and what its person says comes with the next request. */
+/**
+ * A call that runs. To a client of 2026 each question goes as an answer, and what its person says
+ * comes with the next request.
+ */
 interface Running {
   result: Promise<object>;
   question: PromiseWithResolvers<Form>; // the next one
@@ -54,33 +66,45 @@ interface Running {
 }
 type Call = ServerContext["mcpReq"];
 type Capable = { [CLIENT_CAPABILITIES_META_KEY]?: ClientCapabilities } | undefined;
-const saidYes = (content: unknown): boolean => (content as { answer?: unknown } | undefined)?.answer === "yes";
+const saidYes = (content: unknown): boolean =>
+  (content as { answer?: unknown } | undefined)?.answer === "yes";
 
 /** Makes servers, which share what runs. */
 function newServing(zz: Zz<any>, ctx: Ctx, asking: Asking, over: AbortSignal): () => Server {
   const { randomBytes, randomUUID } = process.getBuiltinModule("node:crypto");
-  const codec = createRequestStateCodec<string>({ key: randomBytes(32), ttlSeconds: PATIENCE_SECONDS });
+  const codec = createRequestStateCodec<string>({
+    key: randomBytes(32),
+    ttlSeconds: PATIENCE_SECONDS,
+  });
   const running = new Map<string, Running>();
   const begin = newCalls(zz, ctx, asking, over);
   return () => {
-    const options = { capabilities: { tools: {} }, instructions: INSTRUCTIONS, requestState: { verify: codec.verify } };
+    const options = {
+      capabilities: { tools: {} },
+      instructions: INSTRUCTIONS,
+      requestState: { verify: codec.verify },
+    };
     const server = new Server({ name: "zz", version: ctx.about.version }, options);
     server.setRequestHandler("tools/list", () => ({ tools: tools(ctx) as never }));
-    server.setRequestHandler("tools/call", async ({ params: { name, arguments: args = {} } }, { mcpReq }) => {
-      const { envelope, inputResponses } = mcpReq;
-      const resumedId = mcpReq.requestState<string>();
-      const id = resumedId ?? randomUUID();
-      const can = (envelope as Capable)?.[CLIENT_CAPABILITIES_META_KEY] ?? server.getClientCapabilities();
-      if (!resumedId) running.set(id, begin(name, args, can?.elicitation ? mcpReq : undefined));
-      const call = running.get(id);
-      if (!call) throw fault("Cannot go on with this call: it has ended.");
-      call.result.finally(() => running.delete(id)).catch(() => {});
-      if (resumedId) call.answer(saidYes(acceptedContent(inputResponses, "answer")));
-      const form = await questionOf(call, mcpReq.signal);
-      if (!form) return (await call.result) as never;
-      const inputRequests = { answer: inputRequired.elicit(form) };
-      return inputRequired({ inputRequests, requestState: await codec.mint(id) }) as never;
-    });
+    server.setRequestHandler(
+      "tools/call",
+      async ({ params: { name, arguments: args = {} } }, { mcpReq }) => {
+        const { envelope, inputResponses } = mcpReq;
+        const resumedId = mcpReq.requestState<string>();
+        const id = resumedId ?? randomUUID();
+        const can =
+          (envelope as Capable)?.[CLIENT_CAPABILITIES_META_KEY] ?? server.getClientCapabilities();
+        if (!resumedId) running.set(id, begin(name, args, can?.elicitation ? mcpReq : undefined));
+        const call = running.get(id);
+        if (!call) throw fault("Cannot go on with this call: it has ended.");
+        call.result.finally(() => running.delete(id)).catch(() => {});
+        if (resumedId) call.answer(saidYes(acceptedContent(inputResponses, "answer")));
+        const form = await questionOf(call, mcpReq.signal);
+        if (!form) return (await call.result) as never;
+        const inputRequests = { answer: inputRequired.elicit(form) };
+        return inputRequired({ inputRequests, requestState: await codec.mint(id) }) as never;
+      },
+    );
     return server;
   };
 }
@@ -90,12 +114,15 @@ async function questionOf(call: Running, signal: AbortSignal): Promise<Form | un
   const end = () => call.stop.abort();
   signal.addEventListener("abort", end, { once: true });
   const ended = call.result.then(() => undefined);
-  return Promise.race([call.question.promise, ended]).finally(() => signal.removeEventListener("abort", end));
+  return Promise.race([call.question.promise, ended]).finally(() =>
+    signal.removeEventListener("abort", end),
+  );
 }
 
 /**
- * Begins calls, one after the other, so that a question belongs to one. A client of 2026 may never come back with an answer:
- * while it is waited for, other calls run. `by`: the request, if its client can ask its person.
+ * Begins calls, one after the other, so that a question belongs to one. A client of 2026 may never
+ * come back with an answer: while it is waited for, other calls run. `by`: the request, if its
+ * client can ask its person.
  */
 function newCalls(zz: Zz<any>, ctx: Ctx, asking: Asking, over: AbortSignal) {
   let queue = Promise.resolve();
@@ -112,7 +139,8 @@ function newCalls(zz: Zz<any>, ctx: Ctx, asking: Asking, over: AbortSignal) {
     over.addEventListener("abort", () => stop.abort(), { signal: stop.signal });
     let endTurn = () => {};
     const call = { question: Promise.withResolvers<Form>(), answer(_: boolean) {}, stop };
-    const ask = by && (by.envelope ? askByAnswer : (form: Form) => askByRequest(by, form, stop.signal));
+    const ask =
+      by && (by.envelope ? askByAnswer : (form: Form) => askByRequest(by, form, stop.signal));
     return Object.assign(call, { result: run().finally(() => endTurn()) });
 
     async function run(): Promise<object> {
@@ -143,7 +171,11 @@ function newCalls(zz: Zz<any>, ctx: Ctx, asking: Asking, over: AbortSignal) {
 }
 
 /** How a client of 2025 is asked. */
-async function askByRequest({ elicitInput }: Call, form: Form, signal: AbortSignal): Promise<boolean> {
+async function askByRequest(
+  { elicitInput }: Call,
+  form: Form,
+  signal: AbortSignal,
+): Promise<boolean> {
   const asked = elicitInput(form, { timeout: PATIENCE_SECONDS * 1_000, signal });
   const { action, content } = await asked.catch(() => ({ action: "cancel", content: {} }));
   return action === "accept" && saidYes(content);
@@ -175,7 +207,12 @@ function answer({ text, failed, images = [] }: Result): object {
 
 // Over HTTP, on this machine alone
 
-async function serveHttp(zz: Zz<any>, value: string, ctx: Ctx, newServer: () => Server): Promise<Result> {
+async function serveHttp(
+  zz: Zz<any>,
+  value: string,
+  ctx: Ctx,
+  newServer: () => Server,
+): Promise<Result> {
   if (!/^\d{1,5}$/.test(value) || Number(value) > 65_535)
     throw usage(
       `Cannot use --mcp=${value}: give a port up to 65535 (0: any that is free), or no value for stdin and stdout.`,
@@ -193,13 +230,17 @@ async function serveHttp(zz: Zz<any>, value: string, ctx: Ctx, newServer: () => 
   const reasonOf = (error: Error) =>
     codeOf(error) === "EADDRINUSE" ? PORT_TAKEN : errnoSentence(error) || error.message;
   http.on("error", (error) => reject(fault(`Cannot serve on port ${value}: ${reasonOf(error)}`)));
-  const listening = new Promise<void>((resolve) => http.listen(Number(value), "127.0.0.1", resolve));
+  const listening = new Promise<void>((resolve) =>
+    http.listen(Number(value), "127.0.0.1", resolve),
+  );
   await Promise.race([listening, failed]);
   const { port } = http.address() as { port: number };
   zz.io.stderr.write(
     `Serving MCP on http://127.0.0.1:${port}/mcp, with the token of ${whereToken(zz, ctx)}. Ctrl+C ends it.\n`,
   );
-  const stopped = new Promise<void>((resolve) => ctx.signal.addEventListener("abort", () => resolve(), { once: true }));
+  const stopped = new Promise<void>((resolve) =>
+    ctx.signal.addEventListener("abort", () => resolve(), { once: true }),
+  );
   await Promise.race([stopped, failed]).finally(() => {
     http.close();
     http.closeAllConnections();
@@ -208,7 +249,8 @@ async function serveHttp(zz: Zz<any>, value: string, ctx: Ctx, newServer: () => 
 
   function answerTo(request: Request, response: ServerResponse): Promise<Response> | Response {
     const { host, origin, authorization = "" } = Object.fromEntries(request.headers);
-    const isLocal = /^(127\.0\.0\.1|localhost)(:\d+)?$/.test(host ?? "") && origin === undefined; // web pages are refused
+    // web pages are refused
+    const isLocal = /^(127\.0\.0\.1|localhost)(:\d+)?$/.test(host ?? "") && origin === undefined;
     if (!isLocal) return refusal(403, "only programs on this machine may ask");
     if (!timingSafeEqual(digest(authorization), digest(`Bearer ${token}`)))
       return refusal(401, "the token is missing or wrong");
@@ -223,7 +265,8 @@ async function serveHttp(zz: Zz<any>, value: string, ctx: Ctx, newServer: () => 
     if (session) return take(id, session, request, response);
     if (!(await isLegacyRequest(request))) return modern.fetch(request);
     if (id) return refusal(404, "this session has ended");
-    if (sessions.size >= MAX_SESSIONS && !forgetOne()) return refusal(503, "there are too many sessions");
+    if (sessions.size >= MAX_SESSIONS && !forgetOne())
+      return refusal(503, "there are too many sessions");
     const transport = new Session({
       sessionIdGenerator: randomUUID,
       onsessioninitialized: (id) => void sessions.set(id, { transport, open: 0 }),
@@ -233,7 +276,12 @@ async function serveHttp(zz: Zz<any>, value: string, ctx: Ctx, newServer: () => 
     return transport.handleRequest(request);
   }
 
-  function take(id: string, session: Open, request: Request, response: ServerResponse): Promise<Response> {
+  function take(
+    id: string,
+    session: Open,
+    request: Request,
+    response: ServerResponse,
+  ): Promise<Response> {
     sessions.delete(id);
     sessions.set(id, session);
     session.open++;
@@ -241,7 +289,10 @@ async function serveHttp(zz: Zz<any>, value: string, ctx: Ctx, newServer: () => 
     return session.transport.handleRequest(request);
   }
 
-  /** Clients that were cut off never say that they leave: the one that asks for nothing and was last heard longest ago makes room. */
+  /**
+   * Clients that were cut off never say that they leave: the one that asks for nothing and was last
+   * heard longest ago makes room.
+   */
   function forgetOne(): boolean {
     for (const [id, { transport, open }] of sessions)
       if (!open) {
@@ -256,7 +307,10 @@ async function serveHttp(zz: Zz<any>, value: string, ctx: Ctx, newServer: () => 
 type Open = { transport: Session; open: number }; // open: requests that are not answered yet
 
 const refusal = (status: number, reason: string): Response =>
-  Response.json({ jsonrpc: "2.0", id: null, error: { code: -32_000, message: `Refused: ${reason}.` } }, { status });
+  Response.json(
+    { jsonrpc: "2.0", id: null, error: { code: -32_000, message: `Refused: ${reason}.` } },
+    { status },
+  );
 
 const VARIABLE = "ZZ_MCP_TOKEN";
 const whereToken = (zz: Zz<any>, { about }: Ctx): string =>

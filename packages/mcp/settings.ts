@@ -1,4 +1,5 @@
-// Collects the MCP servers: those in the person's settings, those in .mcp.json of a project that the person trusts, and
+// Collects the MCP servers: those in the person's settings, those in .mcp.json of a project that
+// the person trusts, and
 // those that an editor names for its conversation.
 import path from "node:path";
 import type { Ctx, Zz } from "zz";
@@ -9,7 +10,10 @@ export type { ServerConfig } from "./schema.ts";
 
 export type Source = "home" | "project" | "editor";
 export type Servers = Readonly<Record<string, ServerConfig>>;
-/** A configured server. `id`: its name and its settings, so that another command makes another server. */
+/**
+ * A configured server. `id`: its name and its settings, so that another command makes another
+ * server.
+ */
 export type Configured = { name: string; config: ServerConfig; from: Source; id: string };
 
 export const KEPT = "mcp-credentials.json"; // in the home: logins, and the token of `zz --mcp`
@@ -18,7 +22,11 @@ const SETTINGS = ".zz/zz.config.json";
 const MAX_FILE_BYTES = 1_000_000;
 
 /** All servers by name, and a sentence for each that is left out. */
-export function configured(ctx: Ctx, ownServers: Servers, lent: Servers): [Map<string, Configured>, string[]] {
+export function configured(
+  ctx: Ctx,
+  ownServers: Servers,
+  lent: Servers,
+): [Map<string, Configured>, string[]] {
   const servers = new Map<string, Configured>();
   const leftOut: string[] = [];
   const byProject = sourcesOf(ctx);
@@ -38,7 +46,9 @@ export function configured(ctx: Ctx, ownServers: Servers, lent: Servers): [Map<s
     else add(name, config, "project");
   for (const [name, config] of Object.entries(lent))
     if (servers.has(name))
-      leftOut.push(`The editor's MCP server '${name}' is left out: the settings have one of that name. Rename one.`);
+      leftOut.push(
+        `The editor's MCP server '${name}' is left out: the settings have one of that name. Rename one.`,
+      );
     else add(name, config, "editor");
   return [servers, leftOut];
 
@@ -57,15 +67,21 @@ export const idOf = (name: string, config: ServerConfig, from: Source, root: str
 /** Fields under the names that other programs give them. */
 function asOurs(config: ServerConfig): ServerConfig {
   if (typeof config !== "object" || config === null) return config;
-  const { serverUrl, httpUrl, ...ownFields } = config as ServerConfig & { serverUrl?: string; httpUrl?: string };
+  const { serverUrl, httpUrl, ...ownFields } = config as ServerConfig & {
+    serverUrl?: string;
+    httpUrl?: string;
+  };
   const url = ownFields.url ?? httpUrl ?? serverUrl;
   return url === undefined ? ownFields : { ...ownFields, url };
 }
 /** By these, other programs run tools without a question. */
 const UNUSED = ["alwaysAllow", "autoApprove", "trust"];
-export const unusedIn = (config: ServerConfig): string[] => UNUSED.filter((field) => field in config);
+export const unusedIn = (config: ServerConfig): string[] =>
+  UNUSED.filter((field) => field in config);
 
-/** What a server is kept under: its settings may hold secrets, so that only their hash is written. */
+/**
+ * What a server is kept under: its settings may hold secrets, so that only their hash is written.
+ */
 export const keptUnder = ({ name, id }: Pick<Configured, "name" | "id">): string =>
   `${name} ${hashOf(JSON.parse(id.slice(name.length + 1)))}`;
 
@@ -79,11 +95,14 @@ export const hashOf = (value: unknown): string =>
 function wrongIn(name: string, config: ServerConfig): string | undefined {
   if (!/^[A-Za-z][\w-]{0,30}$/.test(name))
     return "its name must begin with a letter, have only letters, digits, _ and -, and at most 31 of them.";
-  if (name.includes("__")) return "its name has two _ in a row, which stand between a server and its tool. Rename it.";
+  if (name.includes("__"))
+    return "its name has two _ in a row, which stand between a server and its tool. Rename it.";
   if (typeof config !== "object" || config === null) return "it must be an object.";
   if (typeof config.command !== "string" && typeof config.url !== "string")
     return 'it has neither "command" nor "url". Add one.';
-  const strange = Object.keys(config).find((field) => !FIELDS.includes(field) && !OF_OTHERS.includes(field));
+  const strange = Object.keys(config).find(
+    (field) => !FIELDS.includes(field) && !OF_OTHERS.includes(field),
+  );
   if (strange !== undefined) {
     const meant = nearest(strange, FIELDS);
     const next = meant ? `Did you mean "${meant}"?` : `Its fields are ${FIELDS.join(", ")}.`;
@@ -94,13 +113,16 @@ function wrongIn(name: string, config: ServerConfig): string | undefined {
   return undefined;
 }
 
-/** Which files describe each server. The settings of a trusted project are merged into the person's. */
+/**
+ * Which files describe each server. The settings of a trusted project are merged into the person's.
+ */
 function sourcesOf({ settings, plugins }: Ctx): Map<string, Source[]> {
   if (!plugins.brought?.given || !plugins.brought.files.includes(SETTINGS)) return new Map();
   const setBy = new Map<string, Source[]>();
   for (const { name, from = [] } of settings.list()) {
     const [section, server] = name.split(".");
-    if (section === "mcpServers" && server) setBy.set(server, [...new Set([...(setBy.get(server) ?? []), ...from])]);
+    if (section === "mcpServers" && server)
+      setBy.set(server, [...new Set([...(setBy.get(server) ?? []), ...from])]);
   }
   return setBy;
 }
@@ -114,13 +136,18 @@ function projectServers({ root, plugins }: Ctx, leftOut: string[]): Record<strin
     const trust = others
       ? `, like ${plural(others, "other file")} of this folder: nobody has trusted them`
       : ": nobody has trusted it";
-    leftOut.push(`The MCP servers of ${FILE} are left out${trust}. /trust shows ${others ? "them" : "it"}.`);
+    leftOut.push(
+      `The MCP servers of ${FILE} are left out${trust}. /trust shows ${others ? "them" : "it"}.`,
+    );
     return {};
   }
   const text = textOf(path.join(root, FILE));
-  const servers = text.length > MAX_FILE_BYTES ? undefined : tryTo(() => JSON.parse(text).mcpServers);
+  const servers =
+    text.length > MAX_FILE_BYTES ? undefined : tryTo(() => JSON.parse(text).mcpServers);
   if (typeof servers === "object" && servers !== null) return servers;
-  leftOut.push(`The MCP servers of ${FILE} are left out: it is not JSON with "mcpServers". Fix it.`);
+  leftOut.push(
+    `The MCP servers of ${FILE} are left out: it is not JSON with "mcpServers". Fix it.`,
+  );
   return {};
 }
 
@@ -128,20 +155,43 @@ const FIELDS = Object.keys(SCHEMA.additionalProperties.properties);
 /** Fields that other programs have in such a file. */
 const OF_OTHERS =
   `$schema type transport name title id description icon version enabled alwaysAllow autoApprove autoStart trust tools
-  enabledTools includeTools excludeTools gallery dev startup_timeout_sec tool_timeout_sec`.split(/\s+/);
+  enabledTools includeTools excludeTools gallery dev startup_timeout_sec tool_timeout_sec`.split(
+    /\s+/,
+  );
 
 const VARIABLE = /\$\{(\w+)(?::-([^}]*))?\}/g;
 
 /** The environment variables that a server's settings refer to. */
 export const variablesOf = ({ env, headers, args, url, cwd, command }: ServerConfig): string[] => {
-  const texts = [command, url, cwd, ...(args ?? []), ...Object.values(env ?? {}), ...Object.values(headers ?? {})];
-  return [...new Set(texts.flatMap((text) => [...(text ?? "").matchAll(VARIABLE)].map(([, name]) => name!)))];
+  const texts = [
+    command,
+    url,
+    cwd,
+    ...(args ?? []),
+    ...Object.values(env ?? {}),
+    ...Object.values(headers ?? {}),
+  ];
+  return [
+    ...new Set(
+      texts.flatMap((text) => [...(text ?? "").matchAll(VARIABLE)].map(([, name]) => name!)),
+    ),
+  ];
 };
 
-/** Fills in ${VAR} and ${VAR:-otherwise}, from the environment or from what /env keeps. The values become secrets. */
-export function filledIn(zz: Zz<any>, { about }: Ctx, { name, config, from }: Configured): ServerConfig {
+/**
+ * Fills in ${VAR} and ${VAR:-otherwise}, from the environment or from what /env keeps. The values
+ * become secrets.
+ */
+export function filledIn(
+  zz: Zz<any>,
+  { about }: Ctx,
+  { name, config, from }: Configured,
+): ServerConfig {
   if (from === "editor") return asGiven(zz, config);
-  const kept = (tryTo(() => JSON.parse(textOf(path.join(about.home, "env.json")))) ?? {}) as Record<string, string>;
+  const kept = (tryTo(() => JSON.parse(textOf(path.join(about.home, "env.json")))) ?? {}) as Record<
+    string,
+    string
+  >;
   const fill = (text: string) =>
     text.replace(VARIABLE, (_, variable: string, otherwise?: string) => {
       const value = zz.io.variable(variable) ?? kept[variable];
@@ -166,7 +216,10 @@ export function filledIn(zz: Zz<any>, { about }: Ctx, { name, config, from }: Co
   };
 }
 
-/** An editor's settings, unchanged: the editor fills in variables. Values with a secret's name become secrets. */
+/**
+ * An editor's settings, unchanged: the editor fills in variables. Values with a secret's name
+ * become secrets.
+ */
 function asGiven(zz: Zz<any>, config: ServerConfig): ServerConfig {
   for (const [name, value] of Object.entries({ ...config.env, ...config.headers }))
     if (/auth|cookie|key|password|secret|token/i.test(name)) zz.secret(value);

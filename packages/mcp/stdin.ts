@@ -1,4 +1,5 @@
-// The client's messages on stdin, one a line, and zz's on stdout. A request that cannot be read is answered as well: no client waits in vain.
+// The client's messages on stdin, one a line, and zz's on stdout. A request that cannot be read is
+// answered as well: no client waits in vain.
 import { parseJSONRPCMessage, type Transport } from "@modelcontextprotocol/server";
 import { tryTo } from "zz/text";
 import { lineReader } from "./lines.ts";
@@ -8,7 +9,11 @@ const [UNREADABLE, INVALID] = [-32_700, -32_600];
 export function onStdin(stdin: NodeJS.ReadableStream, stdout: NodeJS.WritableStream): Transport {
   const reader = lineReader(onLine, ({ head, bytes }) => {
     const [, id] = /"id"\s*:\s*(\d+|"[^"\\]*")/.exec(head) ?? [];
-    refuse(JSON.parse(id ?? "null"), INVALID, `it has ${(bytes / 1e6).toFixed(1)} MB, more than zz takes in`);
+    refuse(
+      JSON.parse(id ?? "null"),
+      INVALID,
+      `it has ${(bytes / 1e6).toFixed(1)} MB, more than zz takes in`,
+    );
   });
   const transport: Transport = {
     start: async () => void stdin.on("data", reader.add),
@@ -27,7 +32,8 @@ export function onStdin(stdin: NodeJS.ReadableStream, stdout: NodeJS.WritableStr
   function onLine(line: string): void {
     if (!line.trim()) return;
     const message: unknown = tryTo(() => JSON.parse(line));
-    const messages = Array.isArray(message) && message.length ? message : [message]; // older versions of the protocol batch messages
+    // older versions of the protocol batch messages
+    const messages = Array.isArray(message) && message.length ? message : [message];
     if (message === undefined) refuse(null, UNREADABLE, "it is not JSON");
     else for (const singleMessage of messages) receive(singleMessage);
   }
@@ -38,7 +44,11 @@ export function onStdin(stdin: NodeJS.ReadableStream, stdout: NodeJS.WritableStr
     else {
       const { id, method, result, error } = Object(message) as Record<string, unknown>;
       if (method === undefined && (result ?? error) !== undefined) return; // an answer to nothing
-      refuse(typeof id === "string" || typeof id === "number" ? id : null, INVALID, "it is not a JSON-RPC message");
+      refuse(
+        typeof id === "string" || typeof id === "number" ? id : null,
+        INVALID,
+        "it is not a JSON-RPC message",
+      );
     }
   }
 

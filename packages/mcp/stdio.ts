@@ -40,7 +40,10 @@ export function stdio(start: () => ChildProcess): Stdio {
     send,
     close,
     endReason: () =>
-      [end, errors && `its last words: ${clip(oneLine(clean(withoutFrames(errors))).slice(-300), 300)}`]
+      [
+        end,
+        errors && `its last words: ${clip(oneLine(clean(withoutFrames(errors))).slice(-300), 300)}`,
+      ]
         .filter(Boolean)
         .join("; "),
     garbage: inbox.garbage,
@@ -62,15 +65,20 @@ export function stdio(start: () => ChildProcess): Stdio {
       end ||= signal ? `it was ended by ${signal}` : `it ended with exit code ${code}`;
       gone();
     });
-    for (const emitter of [child, stdin, stdout, stderr]) (emitter as { unref?(): void }).unref?.(); // zz may end while it runs
-    await new Promise<void>((resolve, reject) => child!.once("spawn", resolve).once("error", reject));
+    // zz may end while it runs
+    for (const emitter of [child, stdin, stdout, stderr]) (emitter as { unref?(): void }).unref?.();
+    await new Promise<void>((resolve, reject) =>
+      child!.once("spawn", resolve).once("error", reject),
+    );
   }
 
   async function send(message: JSONRPCMessage): Promise<void> {
-    if (closed || !child?.stdin?.writable) throw Object.assign(fault("The server has ended."), { code: "EPIPE" }); // before "close" has told of it
+    if (closed || !child?.stdin?.writable)
+      throw Object.assign(fault("The server has ended."), { code: "EPIPE" }); // before "close" has told of it
     if ("id" in message && "method" in message) pending.add(message.id);
     const isFull = !child.stdin.write(`${JSON.stringify(message)}\n`);
-    if (isFull) await Promise.race([drained(child), new Promise((go) => setTimeout(go, DRAIN_MS).unref())]);
+    if (isFull)
+      await Promise.race([drained(child), new Promise((go) => setTimeout(go, DRAIN_MS).unref())]);
   }
 
   async function close(): Promise<void> {
@@ -110,8 +118,14 @@ function signal(child: ChildProcess | undefined, name: NodeJS.Signals): void {
   tryTo(() => process.kill(process.platform === "win32" ? pid : -pid, name));
 }
 
-/** Reads what a server sends. Answers to pending requests are free; everything else counts towards a limit. */
-function openInbox(pending: Set<string | number>, on: { give(message: Message): void; flood(): void }) {
+/**
+ * Reads what a server sends. Answers to pending requests are free; everything else counts towards a
+ * limit.
+ */
+function openInbox(
+  pending: Set<string | number>,
+  on: { give(message: Message): void; flood(): void },
+) {
   let garbage = "";
   let [unasked, bytes] = [0, 0];
   const reader = lineReader(onLine, (cut) => {
@@ -124,9 +138,11 @@ function openInbox(pending: Set<string | number>, on: { give(message: Message): 
   function onLine(line: string): void {
     if (!line.trim()) return;
     const message = tryTo(() => JSON.parse(line)) as Message | undefined;
-    const messages = Array.isArray(message) ? message : [message]; // older versions of the protocol batch messages
+    // older versions of the protocol batch messages
+    const messages = Array.isArray(message) ? message : [message];
     for (const singleMessage of messages)
-      if (typeof singleMessage === "object" && singleMessage?.jsonrpc === "2.0") receive(singleMessage, line.length);
+      if (typeof singleMessage === "object" && singleMessage?.jsonrpc === "2.0")
+        receive(singleMessage, line.length);
       else {
         garbage ||= clip(oneLine(clean(line)), 120);
         count(line.length);

@@ -1,4 +1,5 @@
-// How zz reaches a server: a program, in the sandbox unless its settings turn that off, or an address.
+// How zz reaches a server: a program, in the sandbox unless its settings turn that off, or an
+// address.
 import fs from "node:fs";
 import os from "node:os";
 import path from "node:path";
@@ -10,15 +11,32 @@ import { type Kept, keptFrom } from "./kept.ts";
 import type { ServerConfig } from "./settings.ts";
 import { stdio } from "./stdio.ts";
 
-export type Connection = { transport: Transport; endReason(): string; kept(serverText?: string): Kept; close(): void };
+export type Connection = {
+  transport: Transport;
+  endReason(): string;
+  kept(serverText?: string): Kept;
+  close(): void;
+};
 const NOTHING: Kept = { hosts: [], write: [] };
 
 /** `config`: the server's settings with variables filled in. */
-export function transportOf(zz: Zz<any>, ctx: Ctx, server: Server, config: ServerConfig): Promise<Connection> {
-  return config.command === undefined ? atAddress(zz, ctx, server, config) : asProgram(zz, ctx, server, config);
+export function transportOf(
+  zz: Zz<any>,
+  ctx: Ctx,
+  server: Server,
+  config: ServerConfig,
+): Promise<Connection> {
+  return config.command === undefined
+    ? atAddress(zz, ctx, server, config)
+    : asProgram(zz, ctx, server, config);
 }
 
-async function atAddress(zz: Zz<any>, ctx: Ctx, server: Server, { url, headers }: ServerConfig): Promise<Connection> {
+async function atAddress(
+  zz: Zz<any>,
+  ctx: Ctx,
+  server: Server,
+  { url, headers }: ServerConfig,
+): Promise<Connection> {
   const [{ StreamableHTTPClientTransport, fetchOf }, { guardOf, loginOf }] = await Promise.all([
     import("./http.ts"),
     import("./oauth.ts"),
@@ -29,10 +47,18 @@ async function atAddress(zz: Zz<any>, ctx: Ctx, server: Server, { url, headers }
     requestInit: { headers: headers ?? {} },
     ...(authProvider && { authProvider }),
   });
-  return { transport: transport as Transport, endReason: () => "", kept: () => NOTHING, close: () => {} };
+  return {
+    transport: transport as Transport,
+    endReason: () => "",
+    kept: () => NOTHING,
+    close: () => {},
+  };
 }
 
-/** The variables that a program needs to run at all, also behind a company's proxy; the person's keys are not among them. */
+/**
+ * The variables that a program needs to run at all, also behind a company's proxy; the person's
+ * keys are not among them.
+ */
 const VARIABLES =
   `HOME LANG LC_ALL LOGNAME PATH SHELL TERM TMPDIR TZ USER XDG_CONFIG_HOME XDG_DATA_HOME SystemRoot APPDATA
   HTTP_PROXY HTTPS_PROXY NO_PROXY http_proxy https_proxy no_proxy NODE_EXTRA_CA_CERTS SSL_CERT_FILE SSL_CERT_DIR
@@ -53,11 +79,18 @@ function makeFolder(server: string, folder: string, isPersons: boolean): void {
     else fs.accessSync(folder);
   } catch (error) {
     const reason = errnoSentence(error) || "it is missing.";
-    throw fault(`Cannot start MCP server '${server}': '${folder}', which it may write to, cannot be made: ${reason}`);
+    throw fault(
+      `Cannot start MCP server '${server}': '${folder}', which it may write to, cannot be made: ${reason}`,
+    );
   }
 }
 
-async function asProgram(zz: Zz<any>, ctx: Ctx, { name, from }: Server, config: ServerConfig): Promise<Connection> {
+async function asProgram(
+  zz: Zz<any>,
+  ctx: Ctx,
+  { name, from }: Server,
+  config: ServerConfig,
+): Promise<Connection> {
   const { command = "", args = [], env = {}, cwd, sandbox } = config;
   const ownVariables = VARIABLES.flatMap((variable) =>
     zz.io.variable(variable) === undefined ? [] : [[variable, zz.io.variable(variable)!]],
@@ -79,14 +112,22 @@ async function asProgram(zz: Zz<any>, ctx: Ctx, { name, from }: Server, config: 
     ? path.join(zz.io.variable("XDG_CACHE_HOME") ?? path.join(os.homedir(), ".cache"), "zz", name)
     : "";
   const write = [...(allowed.write ?? []).map(ctx.permissions.place), ...(kept ? [kept] : [])];
-  if (sandbox !== false) for (const folder of write) makeFolder(name, folder, from === "home" || folder === kept);
+  if (sandbox !== false)
+    for (const folder of write) makeFolder(name, folder, from === "home" || folder === kept);
   const box =
-    sandbox === false ? undefined : await ctx.service("sandbox")?.start([program, ...args], { ...allowed, write }, ctx);
+    sandbox === false
+      ? undefined
+      : await ctx.service("sandbox")?.start([program, ...args], { ...allowed, write }, ctx);
   const [file = program, ...remainingArgs] = box?.argv ?? [program, ...args];
   const transport = stdio(() =>
     ctx.programs.start(file, remainingArgs, {
       cwd: folder,
-      env: { ...Object.fromEntries(ownVariables), ...box?.env, ...(cache && { [cache]: kept }), ...env },
+      env: {
+        ...Object.fromEntries(ownVariables),
+        ...box?.env,
+        ...(cache && { [cache]: kept }),
+        ...env,
+      },
       stdio: ["pipe", "pipe", "pipe"],
       detached: process.platform !== "win32",
       windowsHide: true,
@@ -94,7 +135,10 @@ async function asProgram(zz: Zz<any>, ctx: Ctx, { name, from }: Server, config: 
   );
   const missed = (serverText = "") =>
     box
-      ? keptFrom(`${transport.errors()}\n${serverText}`, box.failedLookups?.() ?? [], ctx.root, { ...allowed, write })
+      ? keptFrom(`${transport.errors()}\n${serverText}`, box.failedLookups?.() ?? [], ctx.root, {
+          ...allowed,
+          write,
+        })
       : NOTHING;
   return { transport, endReason: transport.endReason, kept: missed, close: () => box?.close() };
 }

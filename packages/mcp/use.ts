@@ -1,4 +1,5 @@
-// Uses servers: calls and describes their tools, reads their resources, sends their prompts, answers their questions.
+// Uses servers: calls and describes their tools, reads their resources, sends their prompts,
+// answers their questions.
 import type { Ctx, Message, Needs, Result, Tool, Zz } from "zz";
 import { clean, clip, fault, oneLine, plural, sentenceOf } from "zz/text";
 import { type KnownPrompt, type KnownTool, toolName } from "./describe.ts";
@@ -23,9 +24,13 @@ export { tell, toolName };
 const [MAX_LISTED, MAX_NAMES, MAX_BRIEF_CHARS] = [200, 8, 400];
 const [CALL_SECONDS, START_MS] = [120, 60_000];
 
-/** A server's tool as a tool of zz. Getters look up its description each time, since the server may change it. */
+/**
+ * A server's tool as a tool of zz. Getters look up its description each time, since the server may
+ * change it.
+ */
 export function toolFor(hub: Hub, server: string, tool: string, name: string): Tool {
-  const currentTool = () => hub.servers.get(server)?.catalog?.tools.find((candidate) => candidate.name === tool);
+  const currentTool = () =>
+    hub.servers.get(server)?.catalog?.tools.find((candidate) => candidate.name === tool);
   return {
     name,
     aliases: [`mcp__${name}`],
@@ -36,7 +41,8 @@ export function toolFor(hub: Hub, server: string, tool: string, name: string): T
       return (currentTool()?.schema ?? { type: "object" }) as object;
     },
     get kind() {
-      return hub.servers.get(server)?.config.readOnly === "believe" && currentTool()?.hints?.readOnlyHint
+      return hub.servers.get(server)?.config.readOnly === "believe" &&
+        currentTool()?.hints?.readOnlyHint
         ? undefined
         : ("run" as const);
     },
@@ -60,7 +66,9 @@ function preview(server: string, tool: KnownTool | undefined, args: unknown): st
     destructiveHint && !readOnlyHint && "it may destroy something",
     openWorldHint && "it reaches beyond this machine",
   ].filter(Boolean);
-  const claims = hintTexts.length ? `\nBy the word of MCP server '${server}', ${hintTexts.join(", ")}.` : "";
+  const claims = hintTexts.length
+    ? `\nBy the word of MCP server '${server}', ${hintTexts.join(", ")}.`
+    : "";
   return `${JSON.stringify(args, null, 2)}${claims}`;
 }
 
@@ -68,7 +76,13 @@ export async function callNeeds(hub: Hub, name: string, tool: string, ctx: Ctx):
   return needsOf(hub, serverNamed(hub, name), tool, ctx);
 }
 
-export async function call(hub: Hub, name: string, tool: string, args: unknown, ctx: Ctx): Promise<Result> {
+export async function call(
+  hub: Hub,
+  name: string,
+  tool: string,
+  args: unknown,
+  ctx: Ctx,
+): Promise<Result> {
   const server = serverNamed(hub, name);
   const link = await running(hub, server, ctx);
   const heldReason = server.held.get(tool);
@@ -92,11 +106,16 @@ export async function call(hub: Hub, name: string, tool: string, args: unknown, 
 }
 
 /** The tools of a server that the model is offered. */
-export function offeredOf(server: Server, nameOf: (server: string, tool: string) => string | undefined) {
+export function offeredOf(
+  server: Server,
+  nameOf: (server: string, tool: string) => string | undefined,
+) {
   const offered = server.catalog?.tools.filter(({ name }) => !server.held.has(name)) ?? [];
   return offered.flatMap((tool) => {
     const name = nameOf(server.name, tool.name);
-    return name ? [{ name, description: descriptionOf(server.name, tool), schema: tool.schema }] : [];
+    return name
+      ? [{ name, description: descriptionOf(server.name, tool), schema: tool.schema }]
+      : [];
   });
 }
 
@@ -139,11 +158,19 @@ export async function describeAll(
   for (const name of names) {
     const server = serverNamed(hub, name);
     const link = await running(hub, server, ctx);
-    rows.push(...offeredOf(server, nameOf).map((tool) => `${tool.name}: ${clip(oneLine(tool.description), 120)}`));
+    rows.push(
+      ...offeredOf(server, nameOf).map(
+        (tool) => `${tool.name}: ${clip(oneLine(tool.description), 120)}`,
+      ),
+    );
     if (link.about.instructions)
-      rows.push(`MCP server '${name}' says of itself: ${clip(oneLine(link.about.instructions), 1_000)}`);
+      rows.push(
+        `MCP server '${name}' says of itself: ${clip(oneLine(link.about.instructions), 1_000)}`,
+      );
   }
-  return rows.length ? `Described from now on:\n${rows.slice(0, MAX_LISTED).join("\n")}` : "They have no tools.";
+  return rows.length
+    ? `Described from now on:\n${rows.slice(0, MAX_LISTED).join("\n")}`
+    : "They have no tools.";
 }
 
 // Resources
@@ -152,14 +179,22 @@ export async function resourceNeeds(hub: Hub, name: string, ctx: Ctx): Promise<N
   return needsOf(hub, serverNamed(hub, name), "resources/read", ctx);
 }
 
-export async function resource(hub: Hub, name: string, uri: string | undefined, ctx: Ctx): Promise<Result> {
+export async function resource(
+  hub: Hub,
+  name: string,
+  uri: string | undefined,
+  ctx: Ctx,
+): Promise<Result> {
   const link = await running(hub, serverNamed(hub, name), ctx);
   if (!link.can.resources) throw fault(`MCP server '${name}' has no resources.`);
   if (uri !== undefined) return readResource(await link.read(uri, ctx));
   const resources = await link.resources(ctx);
   const rows = resources
     .slice(0, MAX_LISTED)
-    .map((resource) => `${resource.uri}  ${resource.name}${resource.description && `: ${resource.description}`}`);
+    .map(
+      (resource) =>
+        `${resource.uri}  ${resource.name}${resource.description && `: ${resource.description}`}`,
+    );
   return { text: cut(rows.join("\n")) || "It has none now.", data: resources };
 }
 
@@ -169,7 +204,10 @@ function readResource({ contents = [] }: { contents?: object[]; content?: object
     .map((content) => ofResource(content, images))
     .filter(Boolean)
     .join("\n");
-  return { text: cut(text) || (images.length ? "" : "[It is empty.]"), ...(images.length && { images }) };
+  return {
+    text: cut(text) || (images.length ? "" : "[It is empty.]"),
+    ...(images.length && { images }),
+  };
 }
 
 const MENTION = /(?<![\w\\@.+/-])@([A-Za-z][\w-]*):([a-zA-Z][\w+.-]*:\/*[^\s]+|[^\s:]+)/g;
@@ -179,7 +217,9 @@ export async function attachResources(hub: Hub, line: string, ctx: Ctx): Promise
   const command = /^\/([A-Za-z][\w-]*)(?:\s|$)/.exec(line.trim())?.[1];
   if (
     command &&
-    ctx.about.commands.some(({ name, group }) => name === command && group !== "templates" && group !== "MCP")
+    ctx.about.commands.some(
+      ({ name, group }) => name === command && group !== "templates" && group !== "MCP",
+    )
   )
     return line;
   const named = [...line.matchAll(MENTION)].filter(([, name = ""]) => hub.servers.has(name));
@@ -220,17 +260,30 @@ export async function start(hub: Hub, name: string, ctx: Ctx): Promise<string> {
 export const usageOf = ({ args }: KnownPrompt): string =>
   args.map(({ name, required }) => (required ? name.toUpperCase() : `[${name}=…]`)).join(" ");
 
-/** `/server__prompt first second name=third`: unnamed words fill the other arguments in order, the last the rest. */
-export async function sendPrompt(hub: Hub, name: string, prompt: string, typed: string, ctx: Ctx): Promise<void> {
+/**
+ * `/server__prompt first second name=third`: unnamed words fill the other arguments in order, the
+ * last the rest.
+ */
+export async function sendPrompt(
+  hub: Hub,
+  name: string,
+  prompt: string,
+  typed: string,
+  ctx: Ctx,
+): Promise<void> {
   const server = serverNamed(hub, name);
   await started(name, ctx);
   const link = await running(hub, server, ctx);
   const knownPrompt = server.catalog!.prompts.find((candidate) => candidate.name === prompt);
   if (!knownPrompt) throw fault(`MCP server '${name}' no longer has the prompt '${prompt}'.`);
   const args = argumentsOf(knownPrompt, typed);
-  const missing = knownPrompt.args.filter((arg) => arg.required && args[arg.name] === undefined).map((arg) => arg.name);
+  const missing = knownPrompt.args
+    .filter((arg) => arg.required && args[arg.name] === undefined)
+    .map((arg) => arg.name);
   if (missing.length)
-    throw fault(`Cannot send '${prompt}': it needs ${missing.join(" and ")}. Type them after the name.`);
+    throw fault(
+      `Cannot send '${prompt}': it needs ${missing.join(" and ")}. Type them after the name.`,
+    );
   const { messages = [] } = await link.prompt(prompt, args, ctx);
   const texts = messages.map(({ role, content }: any) => {
     const { text, images } = readContent([content].flat());
@@ -263,7 +316,8 @@ function argumentsOf({ args }: KnownPrompt, typed: string): Record<string, strin
 // Servers' questions to the model and the person
 
 type Asked = { server: string; params: any };
-const asked = new Map<string, Asked>(); // a server's questions to the model, by an id that only zz knows
+// a server's questions to the model, by an id that only zz knows
+const asked = new Map<string, Asked>();
 let count = 0;
 
 export function answers(zz: Pick<Zz, "veil">, accepts: Accepts): (server: string) => Answers {
@@ -284,14 +338,17 @@ export function answers(zz: Pick<Zz, "veil">, accepts: Accepts): (server: string
         asked.delete(id);
       }
     },
-    elicit: async (params, ctx) => (await import("./elicit.ts")).elicit(server, params, ctx, accepts.defaults),
+    elicit: async (params, ctx) =>
+      (await import("./elicit.ts")).elicit(server, params, ctx, accepts.defaults),
   });
 }
 
 function askedBy(id: string): Asked {
   const question = asked.get(id);
   if (!question)
-    throw fault("Cannot ask the model for a server: no server asks. Only a server's own request starts this.");
+    throw fault(
+      "Cannot ask the model for a server: no server asks. Only a server's own request starts this.",
+    );
   return question;
 }
 
@@ -311,7 +368,10 @@ export function samplingNeeds(id: string): Needs {
 export function samplingPreview(id: string): string {
   const { params } = askedBy(id);
   const rows = messagesOf(params).map(({ role, text }) => `${role}: ${text}`);
-  return cut([...(params.systemPrompt ? [`system: ${params.systemPrompt}`] : []), ...rows].join("\n"), 8_000);
+  return cut(
+    [...(params.systemPrompt ? [`system: ${params.systemPrompt}`] : []), ...rows].join("\n"),
+    8_000,
+  );
 }
 
 export async function sample(id: string, ctx: Ctx): Promise<Result> {
@@ -324,6 +384,8 @@ export async function sample(id: string, ctx: Ctx): Promise<Result> {
 function messagesOf({ messages = [] }: any): (Message & { role: "user" | "assistant" })[] {
   return messages.map(({ role, content }: any) => {
     const { text, images } = readContent([content].flat());
-    return role === "assistant" ? { role, text } : { role: "user", text, ...(images.length && { images }) };
+    return role === "assistant"
+      ? { role, text }
+      : { role: "user", text, ...(images.length && { images }) };
   });
 }

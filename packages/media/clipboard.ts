@@ -1,4 +1,5 @@
-// What is in the clipboard: an image, else its text. The first program that is there and has something gives it.
+// What is in the clipboard: an image, else its text. The first program that is there and has
+// something gives it.
 import type { Programs } from "zz";
 import { MAX_MEDIA_BYTES, mediaIn, plural } from "zz/text";
 import type { Attachment } from "./index.ts";
@@ -14,14 +15,23 @@ export async function clipboard(programs: Programs, signal: AbortSignal): Promis
   const { env, platform } = process;
   const isMac = platform === "darwin";
   const allMeans: Means[] = [
-    { image: ["wl-paste", "--type", "image/png"], text: ["wl-paste", "--no-newline"], fits: env.WAYLAND_DISPLAY },
+    {
+      image: ["wl-paste", "--type", "image/png"],
+      text: ["wl-paste", "--no-newline"],
+      fits: env.WAYLAND_DISPLAY,
+    },
     {
       image: ["xclip", "-selection", "clipboard", "-target", "image/png", "-out"],
       text: ["xclip", "-selection", "clipboard", "-out"],
       fits: env.DISPLAY,
     },
     { image: ["pngpaste", "-"], text: ["pbpaste"], fits: isMac },
-    { image: ["osascript", "-e", "the clipboard as «class PNGf»"], text: ["pbpaste"], fits: isMac, decode: fromHex },
+    {
+      image: ["osascript", "-e", "the clipboard as «class PNGf»"],
+      text: ["pbpaste"],
+      fits: isMac,
+      decode: fromHex,
+    },
   ];
   const usable = allMeans.filter(({ fits, image: [name = ""] }) => fits && programs.find(name));
   if (!usable.length)
@@ -34,7 +44,9 @@ export async function clipboard(programs: Programs, signal: AbortSignal): Promis
     if (media) return attachmentOf("the clipboard", media);
   }
   for (const { text } of usable) {
-    const bytes = programs.find(text[0]!) ? await outputOf(programs, text, signal) : Buffer.alloc(0);
+    const bytes = programs.find(text[0]!)
+      ? await outputOf(programs, text, signal)
+      : Buffer.alloc(0);
     const words = bytes.includes(0) ? "" : bytes.toString("utf8").trimEnd();
     if (!words) continue;
     if (words.length > MAX_TEXT_CHARS)
@@ -58,9 +70,17 @@ const fromHex = (output: Buffer): Buffer =>
   Buffer.from(/«data PNGf([0-9A-F]+)»/.exec(output.toString("utf8"))?.[1] ?? "", "hex");
 
 /** Empty where it fails, says nothing, or takes too long. */
-function outputOf(programs: Programs, [name = "", ...args]: string[], signal: AbortSignal): Promise<Buffer> {
+function outputOf(
+  programs: Programs,
+  [name = "", ...args]: string[],
+  signal: AbortSignal,
+): Promise<Buffer> {
   return new Promise((resolve) => {
-    const child = programs.start(name, args, { stdio: ["ignore", "pipe", "ignore"], timeout: LIMIT_MS, signal });
+    const child = programs.start(name, args, {
+      stdio: ["ignore", "pipe", "ignore"],
+      timeout: LIMIT_MS,
+      signal,
+    });
     const pieces: Buffer[] = [];
     let size = 0;
     child.stdout!.on("data", (piece: Buffer) => {

@@ -1,4 +1,5 @@
-// Pictures, PDFs and sound for the model: -a FILE|URL|-, /paste, and /detach, which takes them back. A model that cannot
+// Pictures, PDFs and sound for the model: -a FILE|URL|-, /paste, and /detach, which takes them
+// back. A model that cannot
 // take them is not asked.
 import type { Ctx, Image, Zz } from "zz";
 import { plural } from "zz/text";
@@ -9,7 +10,8 @@ export type Attachment = { label: string; what: Image | string };
 export default (zz: Zz) => {
   const waiting: Attachment[] = [];
   const take = (): Attachment[] => waiting.splice(0);
-  const attachedNote = () => (waiting.length ? `With your next message: ${listOf(waiting)}.` : "Nothing is attached.");
+  const attachedNote = () =>
+    waiting.length ? `With your next message: ${listOf(waiting)}.` : "Nothing is attached.";
 
   zz.flag({
     name: "attachment",
@@ -24,7 +26,8 @@ export default (zz: Zz) => {
     },
   });
 
-  // A single answer takes them at once: its words may come through a pipe, which passes no wrapper of lines.
+  // A single answer takes them at once: its words may come through a pipe, which passes no wrapper
+  // of lines.
   zz.on("started", ({ stays }, { chat, note }) => {
     if (stays && waiting.length) note(attachedNote());
     if (!stays) for (const { what } of take()) chat.attach(what);
@@ -50,12 +53,17 @@ export default (zz: Zz) => {
     name: "detach",
     usage: "[N | all]",
     description: "take back what is attached",
-    examples: { "/detach": "the last one", "/detach 1": "the first one", "/detach all": "all of them" },
+    examples: {
+      "/detach": "the last one",
+      "/detach 1": "the first one",
+      "/detach all": "all of them",
+    },
     group: "conversation",
     complete: () => waiting.map(({ label }, i) => ({ name: String(i + 1), description: label })),
     run(typed, { note }) {
       const number = typed === "" ? waiting.length : Number(typed);
-      const takeOne = () => (Number.isInteger(number) && number > 0 ? waiting.splice(number - 1, 1) : []);
+      const takeOne = () =>
+        Number.isInteger(number) && number > 0 ? waiting.splice(number - 1, 1) : [];
       const gone = typed === "all" ? take() : takeOne();
       if (!gone.length && waiting.length)
         throw new Error(`Cannot detach '${typed}': no such attachment. ${attachedNote()}`);
@@ -78,7 +86,10 @@ const listOf = (attachments: Attachment[]): string =>
 
 /** Whether the line is a message; a command of a prompt template is one too. */
 function isMessage(line: string, { about }: Ctx): boolean {
-  const name = line.trim().includes("\n") ? undefined : /^\/([A-Za-z][\w-]*)(?:\s|$)/.exec(line.trim())?.[1];
-  if (name) return about.commands.some((command) => command.name === name && command.group === "templates");
+  const name = line.trim().includes("\n")
+    ? undefined
+    : /^\/([A-Za-z][\w-]*)(?:\s|$)/.exec(line.trim())?.[1];
+  if (name)
+    return about.commands.some((command) => command.name === name && command.group === "templates");
   return line.trim() !== "" && !line.startsWith("!");
 }

@@ -1,8 +1,17 @@
-// What -a names: a file, a URL, or the pipe. The person named it, so that it is not asked for; a denial of its host counts.
+// What -a names: a file, a URL, or the pipe. The person named it, so that it is not asked for; a
+// denial of its host counts.
 import { closeSync, constants, openSync } from "node:fs";
 import path from "node:path";
 import type { Zz } from "zz";
-import { errnoSentence, fault, MAX_MEDIA_BYTES, type MediaFile, mediaIn, readMedia, usage } from "zz/text";
+import {
+  errnoSentence,
+  fault,
+  MAX_MEDIA_BYTES,
+  type MediaFile,
+  mediaIn,
+  readMedia,
+  usage,
+} from "zz/text";
 import type { Attachment } from "./index.ts";
 
 const FETCH_LIMIT_MS = 60_000;
@@ -16,7 +25,8 @@ export async function load(zz: Zz, source: string): Promise<Attachment> {
   try {
     const media = await mediaAt(zz, source);
     if (!media) throw refuse(`${UNKNOWN}.`);
-    const name = source === "-" ? "the pipe" : path.basename(source.replace(/[?#].*$/, "")) || source;
+    const name =
+      source === "-" ? "the pipe" : path.basename(source.replace(/[?#].*$/, "")) || source;
     return attachmentOf(name, media);
   } catch (error) {
     const { exit, message } = error as { exit?: number; message: string };
@@ -25,8 +35,15 @@ export async function load(zz: Zz, source: string): Promise<Attachment> {
   }
 }
 
-export const attachmentOf = (name: string, { type, base64, bytes, width, height }: MediaFile): Attachment => ({
-  label: [`${name} (${type}`, ...(width && height ? [`${width} × ${height}`] : []), `${sizeOf(bytes)})`].join(", "),
+export const attachmentOf = (
+  name: string,
+  { type, base64, bytes, width, height }: MediaFile,
+): Attachment => ({
+  label: [
+    `${name} (${type}`,
+    ...(width && height ? [`${width} × ${height}`] : []),
+    `${sizeOf(bytes)})`,
+  ].join(", "),
   what: { type, base64 },
 });
 
@@ -36,7 +53,10 @@ const sizeOf = (bytes: number): string =>
 async function mediaAt(zz: Zz, source: string): Promise<MediaFile | undefined> {
   if (source === "-") return mediaIn(await fromPipe(zz));
   if (/^https?:\/\//i.test(source)) return mediaIn(await fromUrl(zz, source));
-  const fd = openSync(path.resolve(zz.io.cwd(), source), constants.O_RDONLY | (constants.O_NONBLOCK ?? 0)); // a FIFO holds nobody up
+  const fd = openSync(
+    path.resolve(zz.io.cwd(), source),
+    constants.O_RDONLY | (constants.O_NONBLOCK ?? 0),
+  ); // a FIFO holds nobody up
   try {
     return readMedia(fd);
   } finally {
@@ -46,7 +66,8 @@ async function mediaAt(zz: Zz, source: string): Promise<MediaFile | undefined> {
 
 /** What zz itself reads of stdin afterwards is nothing. */
 async function fromPipe({ io: { stdin, variable, clock } }: Zz): Promise<Uint8Array> {
-  if (stdin.isTTY) throw new Error("stdin is a terminal. Pipe it in: zz -a - 'what is this?' < photo.png");
+  if (stdin.isTTY)
+    throw new Error("stdin is a terminal. Pipe it in: zz -a - 'what is this?' < photo.png");
   if (!stdin.readable) throw new Error("stdin was read already. Name - once.");
   const seconds = Number(variable("ZZ_STDIN_WAIT") ?? STDIN_WAIT_SECONDS);
   const { promise, resolve, reject } = Promise.withResolvers<Uint8Array>();
@@ -84,11 +105,16 @@ async function fromUrl(zz: Zz, source: string): Promise<Uint8Array> {
     const { hostname } = new URL(source);
     const { verdict, why } = permissions.judge("net", hostname);
     if (verdict === "deny")
-      throw fault(`Cannot attach '${source}': reaching '${hostname}' is denied ${why}.`, { exit: 4 });
+      throw fault(`Cannot attach '${source}': reaching '${hostname}' is denied ${why}.`, {
+        exit: 4,
+      });
     return next(request);
   });
-  const answer = await zz.fetch(source, { signal: AbortSignal.any([zz.signal, zz.io.clock.limit(FETCH_LIMIT_MS)]) });
-  if (Number(answer.headers.get("content-length") ?? 0) > MAX_MEDIA_BYTES) throw new Error(tooLarge());
+  const answer = await zz.fetch(source, {
+    signal: AbortSignal.any([zz.signal, zz.io.clock.limit(FETCH_LIMIT_MS)]),
+  });
+  if (Number(answer.headers.get("content-length") ?? 0) > MAX_MEDIA_BYTES)
+    throw new Error(tooLarge());
   const pieces: Uint8Array[] = [];
   let size = 0;
   for await (const piece of answer.body) {

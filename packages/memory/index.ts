@@ -1,4 +1,5 @@
-// Memory: an index that is always in the prompt, notes behind it, and tools that add, find and remove them.
+// Memory: an index that is always in the prompt, notes behind it, and tools that add, find and
+// remove them.
 import path from "node:path";
 import type { Ctx, Needs, Result, Zz } from "zz";
 import { CHARS_PER_TOKEN, oneLine, plural, shorten } from "zz/text";
@@ -61,7 +62,8 @@ export default (zz: Zz<typeof defaults>) => {
   });
   zz.tool({
     name: "forget",
-    description: "Remove a note: by its place, FILE:LINE as recall gives it, or by words that only it has.",
+    description:
+      "Remove a note: by its place, FILE:LINE as recall gives it, or by words that only it has.",
     aliases: ["delete_memory"],
     also: { what: ["query", "place", "text"] },
     params: { what: "string FILE:LINE, or words" },
@@ -73,11 +75,17 @@ export default (zz: Zz<typeof defaults>) => {
     name: "memory",
     usage: "[WORDS]",
     description: "what the model remembers; with words, where they stand",
-    examples: { "/memory": "list what is remembered", "/memory deploy": "find where a word stands" },
+    examples: {
+      "/memory": "list what is remembered",
+      "/memory deploy": "find where a word stands",
+    },
     group: "conversation",
     async run(typed, ctx) {
       if (typed.trim()) return ctx.note((await ctx.call("recall", { query: typed })).text);
-      ctx.note(overview(ctx, zz.config.tokens) ?? `Nothing is remembered yet. Notes would be kept in ${places(ctx)}.`);
+      ctx.note(
+        overview(ctx, zz.config.tokens) ??
+          `Nothing is remembered yet. Notes would be kept in ${places(ctx)}.`,
+      );
     },
   });
 };
@@ -108,7 +116,9 @@ function overview(ctx: Ctx, tokens: number): string | undefined {
       if (refused) throw new Error(refused);
       const { text, size } = tree.endsOf(real!, ctx.files.open);
       if (size > tree.MAX_FILE_BYTES)
-        ctx.note(`Memory '${name}' has ${size} bytes: only its beginning and its end are in the prompt. Shorten it.`);
+        ctx.note(
+          `Memory '${name}' has ${size} bytes: only its beginning and its end are in the prompt. Shorten it.`,
+        );
       return text.trim() && `# ${name}\n${shorten(text.trim(), room)}`;
     } catch (error) {
       ctx.note(`Memory '${name}' was left out: ${tree.reason(error)}.`);
@@ -128,12 +138,17 @@ function overview(ctx: Ctx, tokens: number): string | undefined {
 type Noted = { text: string; topic?: string | undefined; where?: string | undefined };
 type Target = { file: string; title: string; index?: string; name: string };
 
-/** The file for a note: that of its topic, or of today; MEMORY.md if that is used instead of an index. */
+/**
+ * The file for a note: that of its topic, or of today; MEMORY.md if that is used instead of an
+ * index.
+ */
 function targetOf({ text, topic, where }: Noted, ctx: Ctx): Target {
   const refuse = (reason: string) => new Error(`Cannot remember that: ${reason}`);
   if (!text.trim()) throw refuse("it is empty. Say it in a sentence.");
   if (text.length > MAX_NOTE_CHARS)
-    throw refuse(`${text.length} characters are too many for a note (${MAX_NOTE_CHARS}). Say it in a sentence.`);
+    throw refuse(
+      `${text.length} characters are too many for a note (${MAX_NOTE_CHARS}). Say it in a sentence.`,
+    );
   if (where !== undefined && where !== "home" && where !== "project")
     throw refuse(`'${where}' is not a place. Use home or project.`);
   const trees = tree.treesOf(ctx);
@@ -144,10 +159,12 @@ function targetOf({ text, topic, where }: Noted, ctx: Ctx): Target {
   const [part, ...remaining] = (topic ?? "").split("/");
   const isPart = remaining.length > 0 && tree.PARTS.includes(part!);
   const slug = slugOf(isPart ? remaining.join(" ") : (topic ?? ""));
-  if (topic !== undefined && !slug) throw refuse(`'${topic}' is not a topic. Name it with letters.`);
+  if (topic !== undefined && !slug)
+    throw refuse(`'${topic}' is not a topic. Name it with letters.`);
   const name = slug ? `${isPart ? part : "topics"}/${slug}.md` : `daily/${today()}.md`;
   const promptFile = tree.promptFileOf({ from: "home", base, folder });
-  if (promptFile?.endsWith("MEMORY.md")) return { file: promptFile, title: "Memory", name: "MEMORY.md" };
+  if (promptFile?.endsWith("MEMORY.md"))
+    return { file: promptFile, title: "Memory", name: "MEMORY.md" };
   const title = slug ? oneLine(isPart ? remaining.join("/") : topic!) : today();
   return { file: path.join(folder, name), title, index: path.join(folder, tree.INDEX), name };
 }
@@ -181,7 +198,8 @@ async function remember({ text, topic, where }: Noted, ctx: Ctx): Promise<Result
 async function noteText(file: string, { files }: Ctx): Promise<string | undefined> {
   if (!tree.lstat(file)) return undefined;
   const { text, bytes } = await files.read(file);
-  if (bytes.includes(0)) throw new Error(`Cannot remember that: '${file}' is not text. Move it away, or name a topic.`);
+  if (bytes.includes(0))
+    throw new Error(`Cannot remember that: '${file}' is not text. Move it away, or name a topic.`);
   if (bytes.length > tree.MAX_FILE_BYTES)
     throw new Error(
       `Cannot remember that: '${file}' has ${bytes.length} bytes, too many to add to. Name another topic.`,
@@ -192,10 +210,15 @@ async function noteText(file: string, { files }: Ctx): Promise<string | undefine
 async function recall({ query }: { query: string }, ctx: Ctx): Promise<Result> {
   const { root } = ctx;
   const { pages, leftOut } = await pagesOf(ctx);
-  const ignored = leftOut.map(({ file, problem }) => `[Left out: ${tree.shownPath(root, file)}: ${problem}]`);
+  const ignored = leftOut.map(
+    ({ file, problem }) => `[Left out: ${tree.shownPath(root, file)}: ${problem}]`,
+  );
   const page = /\.(md|txt)$/i.test(query.trim()) ? pageNamed(pages, root, query.trim()) : undefined;
   if (page)
-    return { text: shorten(page.lines.join("\n"), MAX_FILE_CHARS), data: { place: tree.shownPath(root, page.file) } };
+    return {
+      text: shorten(page.lines.join("\n"), MAX_FILE_CHARS),
+      data: { place: tree.shownPath(root, page.file) },
+    };
   const exact = byWords(pages, query);
   const hits = exact.length ? exact : await bySimilarity(pages, query, MAX_PLACES + 1);
   const shown = hits.slice(0, MAX_PLACES).map((hit) => around(hit, pages, root));
@@ -203,7 +226,8 @@ async function recall({ query }: { query: string }, ctx: Ctx): Promise<Result> {
   const none = `Nothing like '${query}' in ${plural(pages.length, "file")} of memory.`;
   const caveat = exact.length ? [] : ["No exact match. The nearest:"];
   const head = hits.length ? caveat : [none];
-  const moreNote = moreHits > 0 ? [`[${exact.length ? moreHits : "There are"} more; use more words]`] : [];
+  const moreNote =
+    moreHits > 0 ? [`[${exact.length ? moreHits : "There are"} more; use more words]`] : [];
   const data = hits
     .slice(0, MAX_PLACES)
     .map(({ file, line, text }) => ({ place: tree.shownPath(root, file), line, text }));
@@ -237,7 +261,10 @@ async function forget({ what }: { what: string }, ctx: Ctx): Promise<Result> {
   else await ctx.files.write(file, next);
   const indexed = isNote ? pages.find((page) => page.file === index) : undefined;
   if (indexed)
-    await ctx.files.write(index!, withIndexed(indexed.lines.join("\n"), name!, isBare(next) ? undefined : next));
+    await ctx.files.write(
+      index!,
+      withIndexed(indexed.lines.join("\n"), name!, isBare(next) ? undefined : next),
+    );
   const place = `${tree.shownPath(root, file)}:${line}`;
   return { text: `Forgot ${place}: ${text.trim()}`, data: { place, text } };
 
@@ -255,6 +282,8 @@ async function forget({ what }: { what: string }, ctx: Ctx): Promise<Result> {
     const hitLines = hits
       .slice(0, MAX_PLACES)
       .map((hit) => `${tree.shownPath(root, hit.file)}:${hit.line} ${hit.text.trim()}`);
-    throw refuse(`${hits.length} lines have these words. Name one by its place:\n${hitLines.join("\n")}`);
+    throw refuse(
+      `${hits.length} lines have these words. Name one by its place:\n${hitLines.join("\n")}`,
+    );
   }
 }

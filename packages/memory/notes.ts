@@ -15,7 +15,11 @@ export function withNote(text: string | undefined, title: string, note: string):
 }
 
 /** The index with its line for the file updated, or removed if the file has no text left. */
-export function withIndexed(index: string | undefined, name: string, text: string | undefined): string {
+export function withIndexed(
+  index: string | undefined,
+  name: string,
+  text: string | undefined,
+): string {
   const lines = index?.trim() ? linesOf(index.trimEnd()) : ["# Memory", ""];
   const indexLine = text === undefined ? undefined : lineFor(name, text);
   const at = lines.findIndex((line) => line.includes(`](${name})`));
@@ -31,13 +35,15 @@ function lineFor(name: string, text: string): string | undefined {
   });
   const last = notes.at(-1);
   if (!last) return undefined;
-  const shortNote = last.said.length > MAX_INDEXED_CHARS ? `${last.said.slice(0, MAX_INDEXED_CHARS)}…` : last.said;
+  const shortNote =
+    last.said.length > MAX_INDEXED_CHARS ? `${last.said.slice(0, MAX_INDEXED_CHARS)}…` : last.said;
   const count = plural(notes.length, "note");
   return `- [${name.replace(/\.\w+$/, "")}](${name}): ${count}, last ${last.date}: ${shortNote}`;
 }
 
 /** Whether the text consists only of headings and blank lines. */
-export const isBare = (text: string): boolean => linesOf(text).every((line) => !line.trim() || line.startsWith("#"));
+export const isBare = (text: string): boolean =>
+  linesOf(text).every((line) => !line.trim() || line.startsWith("#"));
 
 /** The local date. Written by hand, since the first use of Intl costs 15 ms. */
 export function today(date = new Date()): string {

@@ -12,14 +12,18 @@ export interface Hit {
 }
 export type Page = { file: string; lines: string[] };
 
-/** The files that can be read now, and the others with the reason: just deleted, not text, too large, or denied. */
+/**
+ * The files that can be read now, and the others with the reason: just deleted, not text, too
+ * large, or denied.
+ */
 export async function pagesOf(ctx: Ctx): Promise<{ pages: Page[]; leftOut: LeftOut[] }> {
   const { files, leftOut } = filesOf(ctx);
   const pages: Page[] = [];
   for (const file of files)
     try {
       const { size } = fs.statSync(file);
-      if (size > MAX_FILE_BYTES) throw new Error(`${size} bytes are too many (${MAX_FILE_BYTES} at most)`);
+      if (size > MAX_FILE_BYTES)
+        throw new Error(`${size} bytes are too many (${MAX_FILE_BYTES} at most)`);
       const { text, bytes } = await ctx.files.read(file);
       if (bytes.includes(0)) throw new Error("it is not text");
       pages.push({ file, lines: linesOf(text) });
@@ -51,7 +55,9 @@ export async function bySimilarity(pages: Page[], query: string, limit: number):
   return fuse.search({ $and: words.map((text) => ({ text })) }, { limit }).map(({ item }) => item);
 }
 
-/** The words of a query, each once and not too many, since every line is searched for each of them. */
+/**
+ * The words of a query, each once and not too many, since every line is searched for each of them.
+ */
 const wordsOf = (query: string): string[] =>
   [...new Set(query.slice(0, 2_000).match(/[\p{L}\p{N}]+/gu))].slice(0, MAX_WORDS);
 const MAX_WORDS = 50;
@@ -59,12 +65,16 @@ const MAX_WORDS = 50;
 /** All lines except blank ones and those in which the index repeats notes. */
 const linesIn = (pages: Page[]): Hit[] =>
   pages.flatMap(({ file, lines }) =>
-    lines.flatMap((text, i) => (!text.trim() || MADE.test(text) ? [] : [{ file, line: i + 1, text }])),
+    lines.flatMap((text, i) =>
+      !text.trim() || MADE.test(text) ? [] : [{ file, line: i + 1, text }],
+    ),
   );
 
 /** The file with this path, or the only one whose path ends with it. */
 export function pageNamed(pages: Page[], root: string, name: string): Page | undefined {
   const absolutePath = path.resolve(root, name);
   const ends = pages.filter(({ file }) => file.endsWith(path.sep + path.normalize(name)));
-  return pages.find(({ file }) => file === absolutePath) ?? (ends.length === 1 ? ends[0] : undefined);
+  return (
+    pages.find(({ file }) => file === absolutePath) ?? (ends.length === 1 ? ends[0] : undefined)
+  );
 }

@@ -1,4 +1,5 @@
-// Where memory is: memory/ with an INDEX.md, or a MEMORY.md, of the project (in .zz/) and of the home.
+// Where memory is: memory/ with an INDEX.md, or a MEMORY.md, of the project (in .zz/) and of the
+// home.
 import fs from "node:fs";
 import path from "node:path";
 import type { Ctx } from "zz";
@@ -20,7 +21,11 @@ const END_BYTES = 64 * 1024; // read of each end of a larger file, for the promp
 const MAX_FILES = 1_000;
 
 export function treesOf({ root, about }: Pick<TreeContext, "root" | "about">): Tree[] {
-  const tree = (from: From, base: string): Tree => ({ from, base, folder: path.join(base, "memory") });
+  const tree = (from: From, base: string): Tree => ({
+    from,
+    base,
+    folder: path.join(base, "memory"),
+  });
   const trees = [tree("project", path.join(root, ".zz")), tree("home", about.home)];
   const [project, home] = trees.map(({ base }) => realOf(base));
   return project && project === home ? trees.slice(1) : trees; // the project's .zz/ is the home
@@ -28,9 +33,13 @@ export function treesOf({ root, about }: Pick<TreeContext, "root" | "about">): T
 
 /** The file of a tree that is in the prompt: its index, or its only file. */
 export const promptFileOf = ({ base, folder }: Tree): string | undefined =>
-  [path.join(folder, INDEX), path.join(base, "MEMORY.md"), path.join(folder, "MEMORY.md")].find((file) => lstat(file));
+  [path.join(folder, INDEX), path.join(base, "MEMORY.md"), path.join(folder, "MEMORY.md")].find(
+    (file) => lstat(file),
+  );
 
-/** The text of a file, or both ends of a huge one. Throws a clause that says why it cannot be read. */
+/**
+ * The text of a file, or both ends of a huge one. Throws a clause that says why it cannot be read.
+ */
 export function endsOf(file: string, open: Ctx["files"]["open"]): { text: string; size: number } {
   const fd = open(file);
   try {
@@ -52,7 +61,9 @@ export function endsOf(file: string, open: Ctx["files"]["open"]): { text: string
 export function filesOf(ctx: TreeContext): { files: string[]; leftOut: LeftOut[] } {
   const [files, leftOut]: [string[], LeftOut[]] = [[], []];
   for (const tree of treesOf(ctx)) {
-    const memoryFiles = lstat(path.join(tree.base, "MEMORY.md")) ? [path.join(tree.base, "MEMORY.md")] : [];
+    const memoryFiles = lstat(path.join(tree.base, "MEMORY.md"))
+      ? [path.join(tree.base, "MEMORY.md")]
+      : [];
     for (const file of [...memoryFiles, ...under(tree.folder)]) {
       const problem =
         refusal(ctx, tree.from, file) ??
@@ -64,18 +75,31 @@ export function filesOf(ctx: TreeContext): { files: string[]; leftOut: LeftOut[]
   return { files, leftOut };
 }
 
-/** Why a file is not shown to the model. A link in a project may lead anywhere; the home is the person's own. */
-export function refusal({ root, permissions }: TreeContext, from: From, file: string): string | undefined {
+/**
+ * Why a file is not shown to the model. A link in a project may lead anywhere; the home is the
+ * person's own.
+ */
+export function refusal(
+  { root, permissions }: TreeContext,
+  from: From,
+  file: string,
+): string | undefined {
   const real = realOf(file);
   if (!real) return "it is a link that leads nowhere";
-  if (from === "project" && !real.startsWith(root + path.sep)) return "it is a link that leaves the project";
-  if (from === "project" && (permissions.secret(file) || permissions.secret(real))) return "it may hold secrets";
+  if (from === "project" && !real.startsWith(root + path.sep))
+    return "it is a link that leaves the project";
+  if (from === "project" && (permissions.secret(file) || permissions.secret(real)))
+    return "it may hold secrets";
   const { verdict } = permissions.judge("read", allowed(file));
   return verdict === "deny" ? "reading it is denied" : undefined;
 }
 
 /** The need to read a file of memory, which the gate allows unless a rule denies it. */
-export const allowed = (name: string) => ({ name, verdict: "allow" as const, why: "it is zz's memory" });
+export const allowed = (name: string) => ({
+  name,
+  verdict: "allow" as const,
+  why: "it is zz's memory",
+});
 
 function under(folder: string, depth = 0): string[] {
   if (depth > 5) return [];
@@ -88,7 +112,9 @@ function under(folder: string, depth = 0): string[] {
 
 export function entriesIn(folder: string): fs.Dirent[] {
   try {
-    const entries = fs.readdirSync(folder, { withFileTypes: true }).filter(({ name }) => !name.startsWith("."));
+    const entries = fs
+      .readdirSync(folder, { withFileTypes: true })
+      .filter(({ name }) => !name.startsWith("."));
     return entries.sort(byName);
   } catch {
     return []; // it does not exist or cannot be read: most people have none
@@ -106,7 +132,8 @@ const REASONS: Record<string, string> = {
   ENOTDIR: "a part of its path is not a folder",
 };
 export const reason = (error: unknown): string =>
-  REASONS[codeOf(error)] ?? (errnoSentence(error).split(". ")[0] || (error as Error).message.replace(/\.$/, ""));
+  REASONS[codeOf(error)] ??
+  (errnoSentence(error).split(". ")[0] || (error as Error).message.replace(/\.$/, ""));
 
 /** The path of a file as messages show it: relative if it is inside the project. */
 export const shownPath = (root: string, file: string): string =>

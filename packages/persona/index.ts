@@ -1,5 +1,7 @@
-// Who zz is: IDENTITY.md, SOUL.md and RELATIONS.md, from the project's .zz/, else from the home; and the tools with
-// which the model writes its own name and soul: the person sees all of it and is asked, and /undo works as usual.
+// Who zz is: IDENTITY.md, SOUL.md and RELATIONS.md, from the project's .zz/, else from the home;
+// and the tools with
+// which the model writes its own name and soul: the person sees all of it and is asked, and /undo
+// works as usual.
 import fs from "node:fs";
 import path from "node:path";
 import type { Ctx, Needs, Zz } from "zz";
@@ -23,7 +25,8 @@ interface File {
 
 export default (zz: Zz) => {
   let home: string | undefined;
-  const lastRead = new Map<string, { stamp: string; text: string }>(); // by file, as it was when it was last read
+  // by file, as it was when it was last read
+  const lastRead = new Map<string, { stamp: string; text: string }>();
   for (const { name, slot } of LAYERS)
     zz.layer({
       name,
@@ -47,7 +50,9 @@ export default (zz: Zz) => {
     async run({ name: newName }, ctx) {
       const name = newName.trim();
       const file = nearest("IDENTITY.md", ctx.about.home, ctx);
-      const before = fs.existsSync(file.at) ? textIn(file.name, (await ctx.files.read(file.at)).bytes) : "";
+      const before = fs.existsSync(file.at)
+        ? textIn(file.name, (await ctx.files.read(file.at)).bytes)
+        : "";
       await ctx.files.write(file.at, withName(before, name));
       return `Your name is ${name} from now on, by ${file.name}.`;
     },
@@ -74,18 +79,28 @@ export default (zz: Zz) => {
     const { tool, about, changes } = input;
     const isLong = changes.some(({ after = "" }) => after.split("\n").length > DIFF_LINES);
     if (tool !== "update_soul" || !isLong) return next(input);
-    const fullTexts = changes.map(({ path: name, after = "" }) => `${name}, all of it:\n${after.trimEnd()}`);
+    const fullTexts = changes.map(
+      ({ path: name, after = "" }) => `${name}, all of it:\n${after.trimEnd()}`,
+    );
     return [about, ...fullTexts].filter(Boolean).join("\n\n");
   });
 
-  /** The text of a layer. An unchanged file is not read again in each turn. A project's file is marked as such. */
-  async function textOf({ name, at, own }: File, { files, permissions }: Ctx): Promise<string | undefined> {
+  /**
+   * The text of a layer. An unchanged file is not read again in each turn. A project's file is
+   * marked as such.
+   */
+  async function textOf(
+    { name, at, own }: File,
+    { files, permissions }: Ctx,
+  ): Promise<string | undefined> {
     const stamp = stampOf(at);
     if (!stamp) return undefined;
     const last = lastRead.get(at);
-    const mayRead = !own || permissions.judge("read", name).verdict === "allow"; // a rule may deny it meanwhile
+    // a rule may deny it meanwhile
+    const mayRead = !own || permissions.judge("read", name).verdict === "allow";
     if (last?.stamp === stamp && mayRead) return last.text;
-    const bytes = own ? (await files.read(name)).bytes : fs.readFileSync(at); // a link may leave the project
+    // a link may leave the project
+    const bytes = own ? (await files.read(name)).bytes : fs.readFileSync(at);
     const text = textIn(name, bytes);
     const block = own && text ? `From ${name}, which this project brings:\n${text}` : text;
     lastRead.set(at, { stamp, text: block });
@@ -109,7 +124,8 @@ function reads({ at, own }: File): Needs {
 }
 
 function textIn(file: string, bytes: Uint8Array): string {
-  if (bytes.subarray(0, 8_192).includes(0)) throw new Error(`Cannot use '${file}': it is not text. Write it again.`);
+  if (bytes.subarray(0, 8_192).includes(0))
+    throw new Error(`Cannot use '${file}': it is not text. Write it again.`);
   return new TextDecoder().decode(bytes).trim();
 }
 
@@ -125,9 +141,11 @@ function checkName(name: string): void {
   const refuse = (reason: string) =>
     new Error(`Cannot take the name '${[...name].slice(0, MAX_NAME_CHARS).join("")}': ${reason}`);
   if (!name) throw refuse("it is empty. Give one.");
-  if ([...name].length > MAX_NAME_CHARS) throw refuse(`it has more than ${MAX_NAME_CHARS} characters. Shorten it.`);
+  if ([...name].length > MAX_NAME_CHARS)
+    throw refuse(`it has more than ${MAX_NAME_CHARS} characters. Shorten it.`);
   if (/[\p{C}\p{Zl}\p{Zp}]/u.test(name)) throw refuse("a name is one line of visible characters.");
-  if (/\.(\s|$)/.test(name)) throw refuse("a full stop in it would end the sentence that tells it. Leave it out.");
+  if (/\.(\s|$)/.test(name))
+    throw refuse("a full stop in it would end the sentence that tells it. Leave it out.");
 }
 
 function checkSoul(text: string): void {
@@ -136,7 +154,9 @@ function checkSoul(text: string): void {
   if (text.length > MAX_SOUL_CHARS)
     throw refuse(`${text.length} characters are too many (${MAX_SOUL_CHARS}). Shorten it.`);
   if (text.split("\n").some((line) => line.length > MAX_LINE_CHARS))
-    throw refuse(`a line of more than ${MAX_LINE_CHARS} characters cannot be shown whole. Break it.`);
+    throw refuse(
+      `a line of more than ${MAX_LINE_CHARS} characters cannot be shown whole. Break it.`,
+    );
   if (/(?![\n\r\t\u200c\u200d])\p{C}/u.test(text))
     throw refuse("it holds characters that cannot be shown. Leave them out.");
 }

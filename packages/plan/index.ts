@@ -1,5 +1,7 @@
-// /plan and --plan: the model may only look until the person approves its plan, whose steps it then sees and ticks off.
-// Calls are refused by kind, not by the names of tools; no flag and no answer allows what plan mode refuses.
+// /plan and --plan: the model may only look until the person approves its plan, whose steps it then
+// sees and ticks off.
+// Calls are refused by kind, not by the names of tools; no flag and no answer allows what plan mode
+// refuses.
 import type { Ctx, Result, Zz } from "zz";
 import { byName, fault, oneLine, plural, usage } from "zz/text";
 
@@ -14,7 +16,8 @@ const GO = "The plan is agreed. Plan mode is off: carry it out.";
 const NOTHING_TO_APPROVE =
   "Cannot carry out a plan: plan mode is off. /plan on turns it on, and then the model makes one.";
 const TICK = `Tick off what is done, as soon as it is: ${PLAN} { "done": [1] }.`;
-const NO_TERMINAL = "No terminal is there to approve it on. Give the plan as your answer, and change nothing.";
+const NO_TERMINAL =
+  "No terminal is there to approve it on. Give the plan as your answer, and change nothing.";
 
 export default (zz: Zz) => {
   const kept = zz.state<Kept>({ on: false, steps: [] });
@@ -33,7 +36,10 @@ export default (zz: Zz) => {
 
   zz.wrap("gate", (asked, next) => {
     if (!kept.on || asked.kind === "read") return next(asked);
-    return { verdict: "deny", why: `plan mode is on, and this call would ${does(asked.kind)}. Put it into the plan.` };
+    return {
+      verdict: "deny",
+      why: `plan mode is on, and this call would ${does(asked.kind)}. Put it into the plan.`,
+    };
   });
   zz.layer({
     name: "plan",
@@ -61,14 +67,18 @@ export default (zz: Zz) => {
     kind: "read",
     description: "Present a plan for the person to approve, or tick off its steps.",
     aliases: ["exit_plan_mode", "present_plan", "propose_plan"],
-    params: { steps: "string[]? the plan, a step each", done: "integer[]? numbers of steps that are done" },
+    params: {
+      steps: "string[]? the plan, a step each",
+      done: "integer[]? numbers of steps that are done",
+    },
     also: { steps: ["plan"] },
     needs: () => ({ write: [] }), // it asks the person, so it must not run next to other calls
     describe: ({ steps, done = [] }) =>
       steps ? `presents ${plural(steps.length, "step")}` : `done: ${[...done].join(", ")}`,
     render: () => `${kept.steps.filter(({ done }) => done).length} of ${kept.steps.length} done`,
     async run({ steps, done = [] }, ctx) {
-      if (steps) return present(kept, steps.length === 1 ? stepsIn(steps[0]!) : steps.map(oneLine), ctx);
+      if (steps)
+        return present(kept, steps.length === 1 ? stepsIn(steps[0]!) : steps.map(oneLine), ctx);
       return { text: tick(kept, done), data: kept.steps };
     },
   });
@@ -93,7 +103,9 @@ async function present(kept: Kept, proposed: string[], ctx: Ctx): Promise<Result
     }
     if (key !== "y") {
       const reason = key === "n" ? (await ctx.ask("Why not? (Enter: no reason) ")).trim() : "";
-      const answer = reason ? `The person said no to the plan: “${reason}”.` : "The person said no to the plan.";
+      const answer = reason
+        ? `The person said no to the plan: “${reason}”.`
+        : "The person said no to the plan.";
       return { text: `${answer}\nChange it, and present it again.`, failed: true, refused: true };
     }
     Object.assign(kept, { on: false, steps: steps.map((text) => ({ text, done: false })) });
@@ -103,9 +115,11 @@ async function present(kept: Kept, proposed: string[], ctx: Ctx): Promise<Result
 }
 
 function tick(kept: Kept, done: readonly number[]): string {
-  if (!kept.steps.length) throw fault("Cannot tick anything off: there is no plan. Present one first.");
+  if (!kept.steps.length)
+    throw fault("Cannot tick anything off: there is no plan. Present one first.");
   for (const number of done)
-    if (!kept.steps[number - 1]) throw fault(`Cannot tick off step ${number}: there are ${kept.steps.length}.`);
+    if (!kept.steps[number - 1])
+      throw fault(`Cannot tick off step ${number}: there are ${kept.steps.length}.`);
   kept.steps = kept.steps.map((step, i) => (done.includes(i + 1) ? { ...step, done: true } : step));
   return isOpen(kept) ? list(kept.steps) : `${list(kept.steps)}\nAll of it is done.`;
 }
@@ -114,7 +128,8 @@ function planCommand(zz: Zz, kept: Kept): void {
   zz.command({
     name: "plan",
     usage: "[on | off | go | done N | clear]",
-    description: "plan mode: the model only looks, until you have approved its plan; without a word, the plan",
+    description:
+      "plan mode: the model only looks, until you have approved its plan; without a word, the plan",
     examples: {
       "/plan": "show the plan, and what is done of it",
       "/plan on": "from now on, only look",
@@ -126,8 +141,10 @@ function planCommand(zz: Zz, kept: Kept): void {
     group: "conversation",
     complete: () => ["on", "off", "go", "done", "clear"],
     run(typed, { chat, note }) {
-      const [, verb = "", number = ""] = /^(on|off|go|clear|done +(\d+))?$/.exec(typed.trim()) ?? [];
-      if (typed.trim() && !verb) throw usage(`Cannot do '/plan ${typed}': /plan takes on, off, go, done N or clear.`);
+      const [, verb = "", number = ""] =
+        /^(on|off|go|clear|done +(\d+))?$/.exec(typed.trim()) ?? [];
+      if (typed.trim() && !verb)
+        throw usage(`Cannot do '/plan ${typed}': /plan takes on, off, go, done N or clear.`);
       const was = kept.on;
       if (/^(on|off|go)$/.test(verb)) kept.on = verb === "on";
       if (verb === "clear") kept.steps = [];
@@ -140,12 +157,16 @@ function planCommand(zz: Zz, kept: Kept): void {
   });
 }
 
-const does = (effect: "change" | "run"): string => (effect === "change" ? "change files" : "do more than look");
+const does = (effect: "change" | "run"): string =>
+  effect === "change" ? "change files" : "do more than look";
 const list = (steps: readonly Step[]): string =>
   steps.map(({ text, done }, i) => `${i + 1}. [${done ? "x" : " "}] ${text}`).join("\n");
-const numbered = (steps: readonly string[]): string => steps.map((text, i) => `${i + 1}. ${text}\n`).join("");
+const numbered = (steps: readonly string[]): string =>
+  steps.map((text, i) => `${i + 1}. ${text}\n`).join("");
 
-/** The steps of a list as people and models write it; an indented line continues the step before it. */
+/**
+ * The steps of a list as people and models write it; an indented line continues the step before it.
+ */
 function stepsIn(text: string): string[] {
   const lines = text.split("\n").filter((line) => line.trim() && !/^#/.test(line));
   const isList = lines.some((line) => MARK.test(line));

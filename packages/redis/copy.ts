@@ -1,4 +1,5 @@
-// --store-copy: sessions from one place to another. What is there already stays; a session that went on is added to.
+// --store-copy: sessions from one place to another. What is there already stays; a session that
+// went on is added to.
 import type { Result, SessionStore } from "zz";
 
 export function copySessions(from: SessionStore, to: SessionStore): Result {
@@ -12,9 +13,12 @@ export function copySessions(from: SessionStore, to: SessionStore): Result {
       left.push(`${id}: ${(error as Error).message}`);
     }
   const titles = new Map(from.list().map((session) => [session.id, session.title]));
-  for (const { id, title } of to.list()) if (titles.has(id) && titles.get(id) !== title) to.rename(id, titles.get(id)!);
+  for (const { id, title } of to.list())
+    if (titles.has(id) && titles.get(id) !== title) to.rename(id, titles.get(id)!);
   const { copied, continued, same } = counts;
-  const lines = [`${from.where} to ${to.where}: ${copied} copied, ${continued} continued, ${same} there already.`];
+  const lines = [
+    `${from.where} to ${to.where}: ${copied} copied, ${continued} continued, ${same} there already.`,
+  ];
   if (left.length) lines.push(`${left.length} left out:`, ...left);
   return { text: lines.join("\n"), failed: left.length > 0 };
 }
@@ -31,7 +35,8 @@ function copySession(
   try {
     const there = isKnown ? linesOf(kept.read()) : [];
     const isSame = there.every((line, i) => i >= lines.length || line === lines[i]);
-    if (!isSame) throw new Error(`it went on in another way in ${to.where}. Copy it under another home`);
+    if (!isSame)
+      throw new Error(`it went on in another way in ${to.where}. Copy it under another home`);
     const added = lines.slice(there.length);
     for (let i = 0; i < added.length; i += BATCH) kept.append(added.slice(i, i + BATCH));
     if (!isKnown) return "copied";

@@ -1,10 +1,18 @@
-// Sessions in Redis or Valkey, by "store": "redis://HOST:6379/0" in the settings; --store-copy copies them from one
+// Sessions in Redis or Valkey, by "store": "redis://HOST:6379/0" in the settings; --store-copy
+// copies them from one
 // place to another.
 import type { SessionStore, Zz } from "zz";
 import { usage } from "zz/text";
 import { openRedis } from "./store.ts";
 
-export const defaults = { prefix: "zz", key_command: "", cluster: false, replicas: 0, seconds: 5, lock_seconds: 10 };
+export const defaults = {
+  prefix: "zz",
+  key_command: "",
+  cluster: false,
+  replicas: 0,
+  seconds: 5,
+  lock_seconds: 10,
+};
 const count = (minimum: number, maximum: number, description: string) => ({
   type: "integer",
   minimum,
@@ -17,7 +25,11 @@ export const settings = {
     type: "object",
     additionalProperties: false,
     properties: {
-      prefix: { type: "string", pattern: "^[\\w.:-]{1,100}$", description: "what the names of all keys begin with" },
+      prefix: {
+        type: "string",
+        pattern: "^[\\w.:-]{1,100}$",
+        description: "what the names of all keys begin with",
+      },
       key_command: {
         type: "string",
         description: "a command that prints the password, run when the store is first needed",
@@ -25,7 +37,11 @@ export const settings = {
       cluster: { type: "boolean", description: "whether the store is a node of a cluster" },
       replicas: count(0, 10, "replicas that must have an entry before it counts as safe"),
       seconds: count(1, 60, "seconds to try again for, when the server does not answer"),
-      lock_seconds: count(2, 600, "seconds after which a session is free again, if its zz was cut off"),
+      lock_seconds: count(
+        2,
+        600,
+        "seconds after which a session is free again, if its zz was cut off",
+      ),
     },
   },
 };
@@ -36,12 +52,18 @@ export default (zz: Zz<typeof defaults>) => {
     name: "store-copy",
     value: "FROM TO",
     group: "sessions and model",
-    description: "copy sessions from one place to another: files, a home's folder, or the URL of a store",
+    description:
+      "copy sessions from one place to another: files, a home's folder, or the URL of a store",
     run: async (from, { sessions }, { words }) => {
       const [to] = words;
       if (to === undefined || words.length > 1)
-        throw usage("Cannot copy sessions: name two places, as in --store-copy files redis://host:6379.");
-      return (await import("./copy.ts")).copySessions(sessions.store(String(from)), sessions.store(to));
+        throw usage(
+          "Cannot copy sessions: name two places, as in --store-copy files redis://host:6379.",
+        );
+      return (await import("./copy.ts")).copySessions(
+        sessions.store(String(from)),
+        sessions.store(to),
+      );
     },
   });
 };
@@ -53,22 +75,41 @@ function openStore(zz: Zz<typeof defaults>, url: string): SessionStore {
   if (address.password) zz.secret(decodeURIComponent(address.password));
   const { prefix, cluster, replicas, seconds, lock_seconds: lockSeconds } = zz.config;
   const password = zz.config.key_command && passwordBy(zz);
-  const store = openRedis({ url, where, password, prefix, cluster, replicas, seconds, lockSeconds });
+  const store = openRedis({
+    url,
+    where,
+    password,
+    prefix,
+    cluster,
+    replicas,
+    seconds,
+    lockSeconds,
+  });
   zz.defer(() => store.close?.());
   return store;
 }
 
 function parseUrl(url: string): URL {
   const parsed = URL.parse(url);
-  const isWhole = parsed && (parsed.hostname || parsed.searchParams.has("socket")) && /^\/?\d*$/.test(parsed.pathname);
+  const isWhole =
+    parsed &&
+    (parsed.hostname || parsed.searchParams.has("socket")) &&
+    /^\/?\d*$/.test(parsed.pathname);
   if (isWhole) return parsed;
   throw usage(
     "Cannot use the setting `store`: it is no URL of a server. Write it like redis://USER:PASSWORD@HOST:6379/0.",
   );
 }
 
-function passwordBy({ programs, secret, config: { key_command: command, seconds } }: Zz<typeof defaults>): string {
-  const how = { timeout: seconds * 1_000, stdio: ["ignore", "pipe", "ignore"] as ["ignore", "pipe", "ignore"] };
+function passwordBy({
+  programs,
+  secret,
+  config: { key_command: command, seconds },
+}: Zz<typeof defaults>): string {
+  const how = {
+    timeout: seconds * 1_000,
+    stdio: ["ignore", "pipe", "ignore"] as ["ignore", "pipe", "ignore"],
+  };
   const { status, stdout, error } = programs.run("sh", ["-c", command], how);
   const [password = ""] = String(stdout).split("\n");
   if (error || status !== 0 || !password.trim())

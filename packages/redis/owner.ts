@@ -1,4 +1,5 @@
-// Who holds a lock: machine, process, when that process started, and which of its stores. A process that is gone holds none.
+// Who holds a lock: machine, process, when that process started, and which of its stores. A process
+// that is gone holds none.
 import fs from "node:fs";
 import os from "node:os";
 
@@ -11,7 +12,10 @@ function machine(): string {
   }
 }
 
-/** When a process started, in the system's ticks; "": there is no such process; "?": it is there, and more is not known. */
+/**
+ * When a process started, in the system's ticks; "": there is no such process; "?": it is there,
+ * and more is not known.
+ */
 function startOf(pid: number): string {
   try {
     process.kill(pid, 0);

@@ -1,6 +1,9 @@
-// What runs in the server, each script whole or not at all. KEYS: the lock, who wrote last (by session, a number that
-// only grows), the lines, the index. A lock expires with its holder. Whether somebody else has written since is told by
-// the number, so that a writer whose lock has lapsed goes on if nobody took it, and is refused for good if somebody did.
+// What runs in the server, each script whole or not at all. KEYS: the lock, who wrote last (by
+// session, a number that
+// only grows), the lines, the index. A lock expires with its holder. Whether somebody else has
+// written since is told by
+// the number, so that a writer whose lock has lapsed goes on if nobody took it, and is refused for
+// good if somebody did.
 
 /** ARGV: id, owner, ms, whether it is new, the lock of somebody who is known to be gone. */
 export const OPEN = `
@@ -13,7 +16,10 @@ local token = redis.call('HINCRBY', KEYS[2], ARGV[1], 1)
 redis.call('SET', KEYS[1], token .. ' ' .. ARGV[2], 'PX', ARGV[3])
 return {'OK', tostring(token)}`;
 
-/** ARGV: id, number, owner, ms, how many lines there are, its entry of the index, lines. One whose answer was lost is sent again. */
+/**
+ * ARGV: id, number, owner, ms, how many lines there are, its entry of the index, lines. One whose
+ * answer was lost is sent again.
+ */
 export const APPEND = `
 if redis.call('HGET', KEYS[2], ARGV[1]) ~= ARGV[2] then return {'STALE', redis.call('GET', KEYS[1]) or ''} end
 local there, before, count = redis.call('LLEN', KEYS[3]), tonumber(ARGV[5]), #ARGV - 6

@@ -1,10 +1,12 @@
-// One server, and what it says. Each question is tried again until its time is up, since a server restarts or fails over.
+// One server, and what it says. Each question is tried again until its time is up, since a server
+// restarts or fails over.
 import { Cluster, Redis } from "ioredis";
 import type { Options } from "./protocol.ts";
 
 const OLDEST = 5; // the oldest major version with all that the scripts use
 const PAUSE = 100; // ms before another try
-const FIRST_WAIT = 1; // seconds, once it was out of reach: a conversation must not wait for it at each entry
+// seconds, once it was out of reach: a conversation must not wait for it at each entry
+const FIRST_WAIT = 1;
 
 export interface Server {
   ask<T>(act: (client: Redis | Cluster) => Promise<T>): Promise<T>;
@@ -30,7 +32,9 @@ export function openServer(options: Options): Server {
       nodes = client.nodes().map(({ options: { host, port } }) => ({ host, port }) as Node);
     const facts = await factsOf(client);
     if (facts.major < OLDEST)
-      throw new Refusal(`it is version ${facts.version}, and zz needs ${OLDEST} or newer. Update it`);
+      throw new Refusal(
+        `it is version ${facts.version}, and zz needs ${OLDEST} or newer. Update it`,
+      );
     told ??= warningsOf(facts, options);
     logs = facts.logs && facts.canSyncLog;
     return client;
@@ -38,7 +42,9 @@ export function openServer(options: Options): Server {
 
   return {
     async ask(act) {
-      const until = performance.now() + (isLost ? Math.min(FIRST_WAIT, options.seconds) : options.seconds) * 1_000;
+      const until =
+        performance.now() +
+        (isLost ? Math.min(FIRST_WAIT, options.seconds) : options.seconds) * 1_000;
       for (;;)
         try {
           const answer = await inTime(connected().then(act), until - performance.now());
@@ -47,7 +53,12 @@ export function openServer(options: Options): Server {
         } catch (error) {
           const refusal = refusalOf(error as Error, options);
           const isOver = performance.now() + PAUSE > until;
-          if (error instanceof TooLate || client?.status !== "ready" || /READONLY/.test(String(error))) drop();
+          if (
+            error instanceof TooLate ||
+            client?.status !== "ready" ||
+            /READONLY/.test(String(error))
+          )
+            drop();
           isLost ||= Boolean(refusal?.again);
           if (refusal && (!refusal.again || isOver))
             throw new Error(`Cannot use the store ${options.where}: ${refusal.why}.`);
@@ -63,7 +74,9 @@ export function openServer(options: Options): Server {
   /** What is under way is not sent again later: zz has gone on without it. */
   function drop(): void {
     const known =
-      client instanceof Cluster ? client.nodes().map(({ options: { host, port } }) => ({ host, port }) as Node) : [];
+      client instanceof Cluster
+        ? client.nodes().map(({ options: { host, port } }) => ({ host, port }) as Node)
+        : [];
     if (known.length) nodes = known;
     client?.disconnect();
     client = undefined;
@@ -95,10 +108,15 @@ function connect({ url, password, cluster, seconds }: Options, nodes: Node[]): R
     autoResendUnfulfilledCommands: false,
     connectTimeout: seconds * 1_000,
     ...(address.username && { username: decodeURIComponent(address.username) }),
-    ...((password || address.password) && { password: password || decodeURIComponent(address.password) }),
+    ...((password || address.password) && {
+      password: password || decodeURIComponent(address.password),
+    }),
     ...(address.protocol === "rediss:" && { tls: { servername: address.hostname } }),
   };
-  const [host, port] = [address.hostname.replace(/^\[|\]$/g, "") || "127.0.0.1", Number(address.port || 6379)];
+  const [host, port] = [
+    address.hostname.replace(/^\[|\]$/g, "") || "127.0.0.1",
+    Number(address.port || 6379),
+  ];
   if (!cluster) {
     const path = address.searchParams.get("socket");
     const at = path ? { path } : { host, port };
@@ -120,7 +138,8 @@ async function factsOf(client: Redis | Cluster) {
     if (/^(NOPERM|ERR unknown command)/.test(error.message)) return "";
     throw error;
   });
-  const fact = (name: string): string | undefined => new RegExp(`^${name}:(.*?)\\r?$`, "m").exec(text)?.[1];
+  const fact = (name: string): string | undefined =>
+    new RegExp(`^${name}:(.*?)\\r?$`, "m").exec(text)?.[1];
   const version = fact("valkey_version") ?? fact("redis_version") ?? "";
   const [major = 0, minor = 0] = version.split(".").map(Number);
   const saves = await client.config("GET", "save").then(
@@ -159,7 +178,10 @@ function warningsOf({ isKnown, logs, saves, evicts }: Facts, { where }: Options)
 }
 
 /** Whether to try again, and what to say. Undefined: it is nothing that the server said. */
-function refusalOf(error: Error, { seconds, cluster }: Options): { why: string; again: boolean } | undefined {
+function refusalOf(
+  error: Error,
+  { seconds, cluster }: Options,
+): { why: string; again: boolean } | undefined {
   const final = (why: string) => ({ why, again: false });
   const passing = (why: string) => ({ why, again: true });
   const said = `${error.message}\n${(error as { lastNodeError?: Error }).lastNodeError?.message ?? ""}`;
@@ -172,12 +194,17 @@ function refusalOf(error: Error, { seconds, cluster }: Options): { why: string; 
     return passing(`it did not answer in ${seconds} s. Look at the server and the way there`);
   for (const [pattern, why, again] of SAID) if (pattern.test(said)) return { why, again };
   const { code } = error as NodeJS.ErrnoException;
-  if (code === "ENOTFOUND") return final("there is no host of that name. Correct the setting `store`");
+  if (code === "ENOTFOUND")
+    return final("there is no host of that name. Correct the setting `store`");
   if (
     code ||
-    /Connection is closed|Stream isn't writeable|ClusterAllFailed|Failed to refresh slots/.test(`${error.name} ${said}`)
+    /Connection is closed|Stream isn't writeable|ClusterAllFailed|Failed to refresh slots/.test(
+      `${error.name} ${said}`,
+    )
   )
-    return passing(`it cannot be reached${code ? ` (${code})` : ""}. Start it, or correct the setting \`store\``);
+    return passing(
+      `it cannot be reached${code ? ` (${code})` : ""}. Start it, or correct the setting \`store\``,
+    );
   return /^[A-Z]{3,} /.test(error.message) ? final(`it says '${error.message}'`) : undefined;
 }
 
@@ -187,14 +214,30 @@ const SAID: [RegExp, why: string, again: boolean][] = [
     "its user or password is wrong. Correct them in the setting `store`, or key_command",
     false,
   ],
-  [/NOAUTH/, "it wants a password. Put one into the setting `store`, or let key_command print it", false],
-  [/NOPERM/, "this user may not do that there. Give it the keys and commands that docs/many.md names", false],
+  [
+    /NOAUTH/,
+    "it wants a password. Put one into the setting `store`, or let key_command print it",
+    false,
+  ],
+  [
+    /NOPERM/,
+    "this user may not do that there. Give it the keys and commands that docs/many.md names",
+    false,
+  ],
   [/^OOM|OOM command/m, "its memory is full (maxmemory). Raise it, or delete old sessions", false],
   [/READONLY/, "it is a read-only replica. Name the primary in the setting `store`", false],
-  [/MISCONF/, "it cannot write to its own disk, and takes nothing until it can. Make room there", false],
+  [
+    /MISCONF/,
+    "it cannot write to its own disk, and takes nothing until it can. Make room there",
+    false,
+  ],
   [/NOREPLICAS/, "it has too few replicas to take anything. Start them", true],
   [/LOADING/, "it is still loading its data", true],
-  [/MASTERDOWN|CLUSTERDOWN|TRYAGAIN|FAILOVER/, "its cluster is in a fail-over. Try again soon", true],
+  [
+    /MASTERDOWN|CLUSTERDOWN|TRYAGAIN|FAILOVER/,
+    "its cluster is in a fail-over. Try again soon",
+    true,
+  ],
   [
     /MOVED|ASK \d|cluster support disabled|CROSSSLOT/,
     "it is part of a cluster, or is none. Correct redis.cluster in the settings",

@@ -1,4 +1,5 @@
-// The store as zz asks it: each question waits for the thread that talks with the server, so that an entry is kept
+// The store as zz asks it: each question waits for the thread that talks with the server, so that
+// an entry is kept
 // before anything acts on it.
 import fs from "node:fs";
 import type { SessionStore } from "zz";
@@ -11,7 +12,10 @@ export function openRedis(given: Omit<Options, "owner">): SessionStore {
   const { where } = given;
   const options: Options = { ...given, owner: newOwner() };
   let thread: ReturnType<typeof startThread> | undefined;
-  const ask = <Q extends Question>(question: Q, ...asked: Parameters<Questions[Q]>): ReturnType<Questions[Q]> =>
+  const ask = <Q extends Question>(
+    question: Q,
+    ...asked: Parameters<Questions[Q]>
+  ): ReturnType<Questions[Q]> =>
     (thread ??= startThread(options)).ask(question, asked) as ReturnType<Questions[Q]>;
   return {
     where,
@@ -56,7 +60,8 @@ export function openRedis(given: Omit<Options, "owner">): SessionStore {
 }
 
 function startThread(options: Options) {
-  const { MessageChannel, receiveMessageOnPort, Worker } = process.getBuiltinModule("node:worker_threads");
+  const { MessageChannel, receiveMessageOnPort, Worker } =
+    process.getBuiltinModule("node:worker_threads");
   const shared = new Int32Array(new SharedArrayBuffer(4));
   const { port1: port, port2 } = new MessageChannel();
   const worker = new Worker(workerFile(), {
@@ -71,7 +76,9 @@ function startThread(options: Options) {
     waiting.shift()?.(answered);
     if (!waiting.length) worker.unref();
   });
-  worker.on("error", (error) => waiting.splice(0).forEach((tell) => void tell({ failed: error.message })));
+  worker.on("error", (error) =>
+    waiting.splice(0).forEach((tell) => void tell({ failed: error.message })),
+  );
   const limit = options.seconds * 2_000 + GRACE; // opening asks twice
   return {
     ask(question: Question, given: unknown[]): unknown {
@@ -97,6 +104,8 @@ function resultOf({ value, failed }: Answered): unknown {
 
 /** In dist/ it is next to the kernel; in the source it is here. */
 function workerFile(): URL {
-  const places = ["./worker.ts", "./redis-worker.js", "../redis-worker.js"].map((at) => new URL(at, import.meta.url));
+  const places = ["./worker.ts", "./redis-worker.js", "../redis-worker.js"].map(
+    (at) => new URL(at, import.meta.url),
+  );
   return places.find((place) => fs.existsSync(place))!;
 }

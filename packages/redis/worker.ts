@@ -1,4 +1,5 @@
-// The thread that talks with the server, while zz waits for its answer, and renews the locks meanwhile.
+// The thread that talks with the server, while zz waits for its answer, and renews the locks
+// meanwhile.
 import { type MessagePort, parentPort, workerData } from "node:worker_threads";
 import type { Header, Listed } from "zz";
 import { isGone } from "./owner.ts";
@@ -6,7 +7,11 @@ import type { Answered, Asked, Options, Questions } from "./protocol.ts";
 import { APPEND, OPEN, RELEASE, REMOVE, RENEW } from "./scripts.ts";
 import { openServer } from "./server.ts";
 
-const { options, shared, port } = workerData as { options: Options; shared: Int32Array; port: MessagePort };
+const { options, shared, port } = workerData as {
+  options: Options;
+  shared: Int32Array;
+  port: MessagePort;
+};
 console.warn = () => {}; // the package's own words; what matters is thrown
 const server = openServer(options);
 const opened = new Map<string, Writing>();
@@ -17,14 +22,25 @@ interface Writing {
   listed: Listed & { failed?: true };
 }
 
-const key = (kind: string): string => `{${options.prefix}}:${kind}`; // braces: all in one slot, so that a script has them all
-const keysOf = (id: string) => [key(`lock:${id}`), key("writers"), key(`lines:${id}`), key("index")];
+// braces: all in one slot, so that a script has them all
+const key = (kind: string): string => `{${options.prefix}}:${kind}`;
+const keysOf = (id: string) => [
+  key(`lock:${id}`),
+  key("writers"),
+  key(`lines:${id}`),
+  key("index"),
+];
 const lockMs = options.lockSeconds * 1_000;
 
 const run = (script: string, id: string, ...given: (string | number)[]): Promise<string[]> =>
-  server.ask((client) => client.eval(script, 5, ...keysOf(id), key("titles"), id, ...given) as Promise<string[]>);
+  server.ask(
+    (client) =>
+      client.eval(script, 5, ...keysOf(id), key("titles"), id, ...given) as Promise<string[]>,
+  );
 
-const answers: { [Q in keyof Questions]: (...given: Parameters<Questions[Q]>) => Promise<ReturnType<Questions[Q]>> } = {
+const answers: {
+  [Q in keyof Questions]: (...given: Parameters<Questions[Q]>) => Promise<ReturnType<Questions[Q]>>;
+} = {
   async reach() {
     await server.ask((client) => client.exists(key("index")));
     return server.news();
@@ -35,13 +51,19 @@ const answers: { [Q in keyof Questions]: (...given: Parameters<Questions[Q]>) =>
       Promise.all([client.hgetall(key("index")), client.hgetall(key("titles"))]),
     );
     const ids = Object.keys(sessions);
-    const locks = ids.length ? await server.ask((client) => client.mget(ids.map((id) => key(`lock:${id}`)))) : [];
+    const locks = ids.length
+      ? await server.ask((client) => client.mget(ids.map((id) => key(`lock:${id}`))))
+      : [];
     return ids.flatMap((id, i) => {
       const { failed, ...listed } = JSON.parse(sessions[id]!) as Writing["listed"];
       if (failed) return [];
       const owner = ownerOf(locks[i] ?? "");
       const isHeld = owner !== "" && owner !== options.owner && !isGone(owner);
-      return { ...listed, title: titles[id] ?? listed.title, ...(isHeld && { held: true as const }) };
+      return {
+        ...listed,
+        title: titles[id] ?? listed.title,
+        ...(isHeld && { held: true as const }),
+      };
     });
   },
   async read(id) {
@@ -62,9 +84,17 @@ const answers: { [Q in keyof Questions]: (...given: Parameters<Questions[Q]>) =>
     const bytes = writing.bytes + lines.reduce((sum, line) => sum + Buffer.byteLength(line) + 1, 0);
     const changed = lines.reduce(listedAfter, writing.listed);
     const listed = { ...changed, used: new Date().toISOString(), bytes };
-    const given = [writing.token, options.owner, lockMs, writing.lines, JSON.stringify(listed), ...lines];
+    const given = [
+      writing.token,
+      options.owner,
+      lockMs,
+      writing.lines,
+      JSON.stringify(listed),
+      ...lines,
+    ];
     const [said, more = ""] = await run(APPEND, id, ...given);
-    if (said === "OK") opened.set(id, { token: writing.token, lines: writing.lines + lines.length, bytes, listed });
+    if (said === "OK")
+      opened.set(id, { token: writing.token, lines: writing.lines + lines.length, bytes, listed });
     else throw new Error(`Cannot save session '${id}' in ${options.where}: ${whyNot(said!, more)}`);
   },
   async sync() {
@@ -84,7 +114,9 @@ const answers: { [Q in keyof Questions]: (...given: Parameters<Questions[Q]>) =>
     if (writing) await run(RELEASE, id, writing.token, options.owner);
   },
   async rename(id, title) {
-    await server.ask((client) => (title ? client.hset(key("titles"), id, title) : client.hdel(key("titles"), id)));
+    await server.ask((client) =>
+      title ? client.hset(key("titles"), id, title) : client.hdel(key("titles"), id),
+    );
   },
   async remove(id) {
     await run(REMOVE, id);
@@ -94,16 +126,23 @@ const answers: { [Q in keyof Questions]: (...given: Parameters<Questions[Q]>) =>
   },
 };
 
-/** A lock of a process that is gone from this machine, or of this very store before it was cut off, is taken over at once. */
+/**
+ * A lock of a process that is gone from this machine, or of this very store before it was cut off,
+ * is taken over at once.
+ */
 async function lock(id: string, isNew: boolean): Promise<string> {
   let gone = "";
   for (;;) {
     const [said, more = ""] = await run(OPEN, id, options.owner, lockMs, isNew ? 1 : 0, gone);
     if (said === "OK") return more;
     if (said === "NONE")
-      throw new Error(`Cannot open session '${id}': it is not in ${options.where}. zz --sessions lists them.`);
+      throw new Error(
+        `Cannot open session '${id}': it is not in ${options.where}. zz --sessions lists them.`,
+      );
     if (said === "EXISTS")
-      throw new Error(`Cannot open session '${id}': ${options.where} has one of that name already.`);
+      throw new Error(
+        `Cannot open session '${id}': ${options.where} has one of that name already.`,
+      );
     const owner = ownerOf(more);
     const isOurs = owner === options.owner && !opened.has(id);
     if (more !== gone && (isOurs || isGone(owner))) gone = more;
@@ -132,17 +171,27 @@ function whyNot(said: string, more: string): string {
 function listedAfter(listed: Writing["listed"], line: string): Writing["listed"] {
   if (!Object.hasOwn(listed, "id")) return { ...(JSON.parse(line) as Header), used: "", bytes: 0 };
   const { failed: _, ...rest } = listed;
-  const model = Array.from(line.matchAll(/"model":"([^"\\]+)"(,"ms":\d+|\}$)/g), ([, name]) => name!).at(-1);
-  return { ...rest, ...(model && { model }), ...(/"type":"failed"\}$/.test(line) && { failed: true }) };
+  const model = Array.from(
+    line.matchAll(/"model":"([^"\\]+)"(,"ms":\d+|\}$)/g),
+    ([, name]) => name!,
+  ).at(-1);
+  return {
+    ...rest,
+    ...(model && { model }),
+    ...(/"type":"failed"\}$/.test(line) && { failed: true }),
+  };
 }
 
 setInterval(() => {
-  for (const [id, { token }] of opened) run(RENEW, id, token, options.owner, lockMs).catch(() => {}); // the next entry says what is wrong
+  for (const [id, { token }] of opened)
+    run(RENEW, id, token, options.owner, lockMs).catch(() => {}); // the next entry says what is wrong
 }, lockMs / 3);
 
 async function answer({ question, given }: Asked): Promise<Answered> {
   try {
-    return { value: await (answers[question] as (...given: unknown[]) => Promise<unknown>)(...given) };
+    return {
+      value: await (answers[question] as (...given: unknown[]) => Promise<unknown>)(...given),
+    };
   } catch (error) {
     return { failed: (error as Error).message };
   }

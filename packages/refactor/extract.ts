@@ -11,24 +11,32 @@ function extract(opened: Opened, what: "function" | "constant"): Plan {
   const { service, paths, name = "" } = opened;
   const source = sourceOf(opened, paths[0]!)!;
   const file = source.getFilePath() as string;
-  if (!/^[\p{ID_Start}$_][\p{ID_Continue}$]*$/u.test(name)) throw new Error(`'${name}' is not a name.`);
+  if (!/^[\p{ID_Start}$_][\p{ID_Continue}$]*$/u.test(name))
+    throw new Error(`'${name}' is not a name.`);
   if (source.getDescendants().some((node) => Node.isIdentifier(node) && node.getText() === name))
     throw new Error(`'${name}' already means something in it. Choose another name.`);
   const range = rangeOf(source.getFullText(), opened.code ?? "", opened.line);
   if (what === "constant" && isConditional(source, range))
-    throw new Error("it runs only at times, or again and again, and a constant would run it once. Extract a function.");
+    throw new Error(
+      "it runs only at times, or again and again, and a constant would run it once. Extract a function.",
+    );
   const wishes = { provideRefactorNotApplicableReason: true };
   const kind = `refactor.extract.${what}`;
-  const actions = service.getApplicableRefactors(file, range, wishes, undefined, kind).flatMap((one) => one.actions);
+  const actions = service
+    .getApplicableRefactors(file, range, wishes, undefined, kind)
+    .flatMap((one) => one.actions);
   const possible = actions
     .filter(({ notApplicableReason }) => !notApplicableReason)
     .map((one) => one.name)
     .filter((one) => one.startsWith(what));
-  // A function stands outside of all others, a constant as near as possible: what it is made of may change in between.
+  // A function stands outside of all others, a constant as near as possible: what it is made of may
+  // change in between.
   const action = what === "function" ? possible.at(-1) : possible[0];
   const why = actions.find(({ notApplicableReason }) => notApplicableReason)?.notApplicableReason;
   if (!action)
-    throw new Error(`${why?.replace(/\.$/, "") ?? "it is not whole expressions or statements"}. Choose other code.`);
+    throw new Error(
+      `${why?.replace(/\.$/, "") ?? "it is not whole expressions or statements"}. Choose other code.`,
+    );
   const found = service.getEditsForRefactor(file, styleOf(source), range, REFACTOR, action, wishes);
   const edits = editsOf(found?.edits ?? []);
   const made = applied(source.getFullText(), edits);
@@ -58,10 +66,15 @@ function renamed(made: string, file: string, given: string, name: string): strin
 /** Code that a condition decides on, or a loop repeats, unless it is a plain value. */
 function isConditional(source: SourceFile, range: ts.TextRange): boolean {
   let node: Node | undefined = source.getDescendantAtPos(range.pos);
-  const fits = (one: Node | undefined) => !!one && one.getStart() >= range.pos && one.getEnd() <= range.end;
+  const fits = (one: Node | undefined) =>
+    !!one && one.getStart() >= range.pos && one.getEnd() <= range.end;
   while (fits(node?.getParent())) node = node!.getParent();
   if (isPlain(node)) return false;
-  for (let inner = node, outer = node?.getParent(); inner && outer; [inner, outer] = [outer, outer.getParent()]) {
+  for (
+    let inner = node, outer = node?.getParent();
+    inner && outer;
+    [inner, outer] = [outer, outer.getParent()]
+  ) {
     if (
       Node.isBinaryExpression(outer) &&
       outer.getRight() === inner &&
@@ -71,10 +84,15 @@ function isConditional(source: SourceFile, range: ts.TextRange): boolean {
     if (Node.isConditionalExpression(outer) && outer.getCondition() !== inner) return true;
     if (Node.isParameterDeclaration(outer) || Node.isCaseClause(outer)) return true;
     if (Node.isIterationStatement(outer))
-      return !(Node.isForOfStatement(outer) || Node.isForInStatement(outer)) && outer.getStatement() !== inner;
+      return (
+        !(Node.isForOfStatement(outer) || Node.isForInStatement(outer)) &&
+        outer.getStatement() !== inner
+      );
     if (Node.isIfStatement(outer))
       return (
-        outer.getParent() !== undefined && Node.isIfStatement(outer.getParent()) && outer.getExpression() === inner
+        outer.getParent() !== undefined &&
+        Node.isIfStatement(outer.getParent()) &&
+        outer.getExpression() === inner
       );
     if (Node.isStatement(outer) || ts.isFunctionLike(outer.compilerNode)) return false;
   }

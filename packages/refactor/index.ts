@@ -1,4 +1,5 @@
-// refactor: changes of TypeScript and JavaScript that reach other files, made by ts-morph in a process of its own and
+// refactor: changes of TypeScript and JavaScript that reach other files, made by ts-morph in a
+// process of its own and
 // shown as one diff.
 import type { Zz } from "zz";
 
@@ -17,12 +18,17 @@ export default (zz: Zz) =>
       path: "string the file; to move or tidy, also a folder",
       to: "string? move: the new path",
       name: "string? change_signature: the function, or Class.method; extract: the new name",
-      parameters: "string[]? change_signature: all in their new order: a name keeps that one, 'name: type' adds one",
+      parameters:
+        "string[]? change_signature: all in their new order: a name keeps that one, 'name: type' adds one",
       value: "string? change_signature: what calls pass for the new one",
       code: "string? extract: the code, exactly as in the file",
       line: "integer? change_signature, extract: its line, if there are several",
     },
-    also: { path: ["file", "file_path", "from"], to: ["new_path", "destination"], name: ["symbol", "new_name"] },
+    also: {
+      path: ["file", "file_path", "from"],
+      to: ["new_path", "destination"],
+      name: ["symbol", "new_name"],
+    },
     changes: true,
     timeout: LIMIT_MS,
     needs: async ({ action, path }, ctx) => (await import("./run.ts")).needsOf(action, path, ctx),

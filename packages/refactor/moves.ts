@@ -33,25 +33,42 @@ export function move(opened: Opened): Plan {
   return { edits, said: `Moved ${paths[0]} to ${to}` };
 }
 
-/** The relative paths that lead to other files: TypeScript would write "./a.js" for "./a.ts", and misses styles, mocks and workers. */
+/**
+ * The relative paths that lead to other files: TypeScript would write "./a.js" for "./a.ts", and
+ * misses styles, mocks and workers.
+ */
 function literalsOf(source: SourceFile): Edit[] {
   const [file, found] = [source.getFilePath() as string, [] as Edit[]];
   const visit = (node: ts.Node): void => {
-    if (ts.isStringLiteralLike(node) && /^\.\.?(\/|$)/.test(node.text) && isLead(node, source.compilerNode))
+    if (
+      ts.isStringLiteralLike(node) &&
+      /^\.\.?(\/|$)/.test(node.text) &&
+      isLead(node, source.compilerNode)
+    )
       found.push({ file, start: node.getStart() + 1, end: node.getEnd() - 1, text: node.text });
     ts.forEachChild(node, visit);
   };
-  visit(source.compilerNode); // not by ts-morph's own nodes: those of 800 files take a minute and a gigabyte
+  // not by ts-morph's own nodes: those of 800 files take a minute and a gigabyte
+  visit(source.compilerNode);
   return found;
 }
 
 function isLead(node: ts.Node, source: ts.SourceFile): boolean {
   const { parent } = node;
-  if (ts.isImportDeclaration(parent) || ts.isExportDeclaration(parent) || ts.isExternalModuleReference(parent))
+  if (
+    ts.isImportDeclaration(parent) ||
+    ts.isExportDeclaration(parent) ||
+    ts.isExternalModuleReference(parent)
+  )
     return true;
   if (ts.isLiteralTypeNode(parent)) return ts.isImportTypeNode(parent.parent);
-  if (ts.isNewExpression(parent)) return parent.arguments?.[1]?.getText(source) === "import.meta.url";
-  return ts.isCallExpression(parent) && parent.arguments[0] === node && LEADS.test(parent.expression.getText(source));
+  if (ts.isNewExpression(parent))
+    return parent.arguments?.[1]?.getText(source) === "import.meta.url";
+  return (
+    ts.isCallExpression(parent) &&
+    parent.arguments[0] === node &&
+    LEADS.test(parent.expression.getText(source))
+  );
 }
 
 /** What takes files by a pattern has to take the same ones then. */
@@ -59,7 +76,8 @@ function checkPatterns(opened: Opened, name: string, from: string, target: strin
   const { root, all } = opened;
   const source = sourceOf(opened, name)?.compilerNode;
   if (!source || !PATTERNS.test(source.text)) return;
-  const newPath = (file: string) => (isInside(from, file) ? target + file.slice(from.length) : file);
+  const newPath = (file: string) =>
+    isInside(from, file) ? target + file.slice(from.length) : file;
   const isTaken = (pattern: string, by: string, file: string) =>
     pattern.startsWith("/")
       ? path.matchesGlob(path.relative(root, file), pattern.slice(1))
@@ -68,7 +86,10 @@ function checkPatterns(opened: Opened, name: string, from: string, target: strin
     const pattern = patternOf(node, source)?.replace(/^!/, "");
     const isElsewhere = pattern && !/^(\.\.?)?\//.test(pattern);
     for (const one of pattern ? all.map((file) => path.join(root, file)) : []) {
-      const [before, now] = [isElsewhere ? pattern.replace(/^[^/]*/, "**") : pattern!, newPath(one)];
+      const [before, now] = [
+        isElsewhere ? pattern.replace(/^[^/]*/, "**") : pattern!,
+        newPath(one),
+      ];
       if (isElsewhere && now === one) continue;
       if (
         isElsewhere
@@ -106,11 +127,18 @@ function patternOf(node: ts.Node, source: ts.SourceFile): string | undefined {
   return /^import\.meta\.glob(Eager)?$/.test(callee) ? node.text : undefined;
 }
 
-/** The path from where the file will be, written as it was: with or without its ending. Undefined: it leads to no file. */
+/**
+ * The path from where the file will be, written as it was: with or without its ending. Undefined:
+ * it leads to no file.
+ */
 function newWay(edit: Edit, from: string, target: string): string | undefined {
-  const newPath = (file: string) => (isInside(from, file) ? target + file.slice(from.length) : file);
+  const newPath = (file: string) =>
+    isInside(from, file) ? target + file.slice(from.length) : file;
   const [query = ""] = QUERY.exec(edit.text) ?? []; // for a bundler: ?raw, ?url
-  const meant = path.resolve(path.dirname(edit.file), edit.text.slice(0, edit.text.length - query.length));
+  const meant = path.resolve(
+    path.dirname(edit.file),
+    edit.text.slice(0, edit.text.length - query.length),
+  );
   const tails = [...ENDS, ...ENDS.map((end) => `/index${end}`)]; // what the text leaves out
   const asScript = meant.replace(SCRIPT_END, ".$1ts$2"); // imported as what it is built to
   const found = [...tails.map((tail) => meant + tail), asScript].find((file) =>

@@ -1,4 +1,5 @@
-// The project as ts-morph reads it: through the gate, and with what a refactoring would change laid over the disk.
+// The project as ts-morph reads it: through the gate, and with what a refactoring would change laid
+// over the disk.
 // Nothing is written here: the changes are handed to zz, which shows them.
 import fs from "node:fs";
 import path from "node:path";
@@ -23,7 +24,10 @@ export interface Order {
 }
 /** `start` and `end` count in the file's text without its byte order mark. */
 export type Edit = { file: string; start: number; end: number; text: string };
-/** `seen`: the uses that were looked at, as "path:line", for those that can be looked up elsewhere too. `dropped`: what calls passed. */
+/**
+ * `seen`: the uses that were looked at, as "path:line", for those that can be looked up elsewhere
+ * too. `dropped`: what calls passed.
+ */
 export type Plan = { edits: Edit[]; said: string; seen?: string[]; dropped?: string[] };
 export type Change = { path: string; before: string; after: string };
 
@@ -50,7 +54,10 @@ const ALWAYS: ts.CompilerOptions = {
 const CHECK_MS = 3_000; // that files which do not change are looked through for problems
 const MAX_TEXT = 1_000_000; // characters of a script; what is longer was made by a program
 
-/** The disk, read through the gate; what is written stays in memory. `moved`: a path seems to be elsewhere. */
+/**
+ * The disk, read through the gate; what is written stays in memory. `moved`: a path seems to be
+ * elsewhere.
+ */
 class Disk extends InMemoryFileSystemHost {
   moved?: { from: string; to: string };
   readonly #gate: CompilerGate;
@@ -74,17 +81,25 @@ class Disk extends InMemoryFileSystemHost {
     return this.#is(file)?.isFile() === true && this.#gate.mayLookUp(this.#real(file)!);
   }
   override directoryExistsSync(folder: string): boolean {
-    return this.#is(folder)?.isDirectory() === true && (isInside(folder, this.#root) || this.#gate.mayList(folder));
+    return (
+      this.#is(folder)?.isDirectory() === true &&
+      (isInside(folder, this.#root) || this.#gate.mayList(folder))
+    );
   }
   override readFileSync(file: string): string {
     const real = this.#real(file);
     const mayRead =
-      real && (path.basename(real) === "package.json" ? this.#gate.mayLookUp(real) : this.#gate.mayRead(real));
+      real &&
+      (path.basename(real) === "package.json"
+        ? this.#gate.mayLookUp(real)
+        : this.#gate.mayRead(real));
     if (!mayRead) throw new Error(`Cannot read '${file}'.`);
     return fs.readFileSync(real, "utf8");
   }
   override readDirSync(folder: string) {
-    const names = this.directoryExistsSync(folder) ? fs.readdirSync(this.#real(folder)!, { withFileTypes: true }) : [];
+    const names = this.directoryExistsSync(folder)
+      ? fs.readdirSync(this.#real(folder)!, { withFileTypes: true })
+      : [];
     return names.map((entry) => ({
       name: path.posix.join(folder, entry.name),
       isFile: entry.isFile(),
@@ -109,21 +124,27 @@ export function open(order: Order, gate: CompilerGate): Opened {
   });
   for (const name of names) {
     const file = path.join(root, name);
-    if ((tryTo(() => fs.statSync(file).size) ?? MAX_TEXT) < MAX_TEXT) project.addSourceFileAtPathIfExists(file);
+    if ((tryTo(() => fs.statSync(file).size) ?? MAX_TEXT) < MAX_TEXT)
+      project.addSourceFileAtPathIfExists(file);
   }
   const program = project.getProgram().compilerObject;
   for (const name of paths) {
     const source = program.getSourceFile(path.join(root, name));
     const [broken] = source ? program.getSyntacticDiagnostics(source) : [];
-    if (broken) throw new Error(`its syntax is broken at ${sentenceOf(broken, root)} Correct that first.`);
+    if (broken)
+      throw new Error(`its syntax is broken at ${sentenceOf(broken, root)} Correct that first.`);
   }
   return { ...order, project, disk, service: project.getLanguageService().compilerObject };
 }
 
-export const sourceOf = ({ project, root }: Pick<Opened, "project" | "root">, name: string): SourceFile | undefined =>
-  project.getSourceFile(path.join(root, name));
+export const sourceOf = (
+  { project, root }: Pick<Opened, "project" | "root">,
+  name: string,
+): SourceFile | undefined => project.getSourceFile(path.join(root, name));
 
-/** Of the nearest tsconfig.json or jsconfig.json; where it only names others, of the first of them. */
+/**
+ * Of the nearest tsconfig.json or jsconfig.json; where it only names others, of the first of them.
+ */
 function optionsFor(file: string, root: string, disk: Disk): ts.CompilerOptions {
   for (let folder = path.dirname(file); isInside(root, folder); folder = path.dirname(folder)) {
     const config = ["tsconfig.json", "jsconfig.json"]
@@ -149,7 +170,14 @@ function optionsIn(config: string, disk: Disk): ts.CompilerOptions {
     return optionsIn(to.endsWith(".json") ? to : `${to}/tsconfig.json`, disk);
   }
   const { options } = ts.parseJsonConfigFileContent(raw ?? {}, host, folder, {}, config);
-  for (const name of ["noUnusedLocals", "noUnusedParameters", "outDir", "rootDir", "composite", "incremental"])
+  for (const name of [
+    "noUnusedLocals",
+    "noUnusedParameters",
+    "outDir",
+    "rootDir",
+    "composite",
+    "incremental",
+  ])
     delete options[name];
   return { ...options, types: options.types ?? ["*"] }; // "*": all that are installed
 }
@@ -163,7 +191,9 @@ export function styleOf(source: SourceFile): ts.FormatCodeSettings {
   const isTabbed = tabs * 2 > indents.length;
   const indentSize = isTabbed || !Number.isFinite(least) ? 2 : least;
   const semicolons =
-    /;\r?$/m.test(text) || !/\n/.test(text) ? ts.SemicolonPreference.Ignore : ts.SemicolonPreference.Remove;
+    /;\r?$/m.test(text) || !/\n/.test(text)
+      ? ts.SemicolonPreference.Ignore
+      : ts.SemicolonPreference.Remove;
   return {
     ...ts.getDefaultFormatCodeSettings(/\r\n/.test(text) ? "\r\n" : "\n"),
     indentSize,
@@ -185,7 +215,10 @@ export const editsOf = (changes: readonly ts.FileTextChanges[]): Edit[] =>
 
 export function applied(text: string, edits: Edit[]): string {
   const sorted = [...edits].sort((a, b) => a.start - b.start || a.end - b.end);
-  return sorted.reduceRight((made, { start, end, text: put }) => made.slice(0, start) + put + made.slice(end), text);
+  return sorted.reduceRight(
+    (made, { start, end, text: put }) => made.slice(0, start) + put + made.slice(end),
+    text,
+  );
 }
 
 /** Makes the edits in memory and refuses what would be wrong then and was not before. */
@@ -193,7 +226,8 @@ export function changesOf(opened: Opened, { edits }: Plan): Change[] {
   const { project, root, disk } = opened;
   const before = project.getProgram().compilerObject;
   const { from, to } = disk.moved ?? {};
-  const newPath = (file: string) => (from && isInside(from, file) ? to + file.slice(from.length) : file);
+  const newPath = (file: string) =>
+    from && isInside(from, file) ? to + file.slice(from.length) : file;
   const byFile = Map.groupBy(edits, ({ file }) => file);
   const files = project.getSourceFiles().map((one) => one.getFilePath() as string);
   const movedFiles = files.filter((one) => newPath(one) !== one);
@@ -210,7 +244,8 @@ export function changesOf(opened: Opened, { edits }: Plan): Change[] {
     return { file, text, after: applied(text, byFile.get(file) ?? []) };
   });
   for (const file of movedFiles) project.getSourceFileOrThrow(file).forget();
-  for (const { file, after } of texts) project.createSourceFile(newPath(file), after, { overwrite: true });
+  for (const { file, after } of texts)
+    project.createSourceFile(newPath(file), after, { overwrite: true });
   const after = project.getProgram().compilerObject;
   for (const [file, own] of known)
     for (const problem of problems(after, newPath(file))) {
@@ -223,7 +258,10 @@ export function changesOf(opened: Opened, { edits }: Plan): Change[] {
     .map(({ file, text, after }) => ({ path: path.relative(root, file), before: text, after }));
 }
 
-/** Of a move only imports can be wrong, which takes a tenth of the time to see, so that all files are looked at. */
+/**
+ * Of a move only imports can be wrong, which takes a tenth of the time to see, so that all files
+ * are looked at.
+ */
 function lostImports(program: ts.Program, file: string): ts.Diagnostic[] {
   const inner = program as unknown as {
     getResolvedModuleFromModuleSpecifier(
@@ -231,9 +269,12 @@ function lostImports(program: ts.Program, file: string): ts.Diagnostic[] {
       of: ts.SourceFile,
     ): ts.ResolvedModuleWithFailedLookupLocations | undefined;
   };
-  const source = program.getSourceFile(file) as (ts.SourceFile & { imports?: ts.StringLiteralLike[] }) | undefined;
+  const source = program.getSourceFile(file) as
+    | (ts.SourceFile & { imports?: ts.StringLiteralLike[] })
+    | undefined;
   const lost = (source?.imports ?? []).filter(
-    (one) => one.pos >= 0 && !inner.getResolvedModuleFromModuleSpecifier(one, source!)?.resolvedModule,
+    (one) =>
+      one.pos >= 0 && !inner.getResolvedModuleFromModuleSpecifier(one, source!)?.resolvedModule,
   );
   const [category, code] = [ts.DiagnosticCategory.Error, 0];
   return lost.map((one) => ({
@@ -248,7 +289,9 @@ function lostImports(program: ts.Program, file: string): ts.Diagnostic[] {
 
 const problemsIn = (program: ts.Program, file: string): ts.Diagnostic[] => {
   const source = program.getSourceFile(file);
-  return source ? [...program.getSyntacticDiagnostics(source), ...program.getSemanticDiagnostics(source)] : [];
+  return source
+    ? [...program.getSyntacticDiagnostics(source), ...program.getSemanticDiagnostics(source)]
+    : [];
 };
 /** Whatever it is about. */
 const kindOf = ({ code, messageText }: ts.Diagnostic): string =>
@@ -264,14 +307,17 @@ function sentenceOf({ file, start = 0, messageText }: ts.Diagnostic, root: strin
 export function isPlain(node: Node | undefined): boolean {
   if (!node) return false;
   const { compilerNode } = node;
-  if (ts.isFunctionLike(compilerNode) || Node.isIdentifier(node) || Node.isLiteralExpression(node)) return true;
+  if (ts.isFunctionLike(compilerNode) || Node.isIdentifier(node) || Node.isLiteralExpression(node))
+    return true;
   if (PLAIN_WORDS.has(node.getKind())) return true;
   if (Node.isBinaryExpression(node)) {
     const operator = node.getOperatorToken().getKind();
-    const assigns = operator >= ts.SyntaxKind.FirstAssignment && operator <= ts.SyntaxKind.LastAssignment;
+    const assigns =
+      operator >= ts.SyntaxKind.FirstAssignment && operator <= ts.SyntaxKind.LastAssignment;
     return !assigns && isPlain(node.getLeft()) && isPlain(node.getRight());
   }
-  if (Node.isPrefixUnaryExpression(node)) return !STEPS.has(node.getOperatorToken()) && isPlain(node.getOperand());
+  if (Node.isPrefixUnaryExpression(node))
+    return !STEPS.has(node.getOperatorToken()) && isPlain(node.getOperand());
   if (Node.isPropertyAssignment(node))
     return !Node.isComputedPropertyName(node.getNameNode()) && isPlain(node.getInitializer());
   if (Node.isShorthandPropertyAssignment(node)) return true;
@@ -285,7 +331,10 @@ const PLAIN_WORDS: ReadonlySet<ts.SyntaxKind> = new Set([
   ts.SyntaxKind.NullKeyword,
   ts.SyntaxKind.ThisKeyword,
 ]);
-const STEPS: ReadonlySet<ts.SyntaxKind> = new Set([ts.SyntaxKind.PlusPlusToken, ts.SyntaxKind.MinusMinusToken]);
+const STEPS: ReadonlySet<ts.SyntaxKind> = new Set([
+  ts.SyntaxKind.PlusPlusToken,
+  ts.SyntaxKind.MinusMinusToken,
+]);
 const PARTS = [
   Node.isObjectLiteralExpression,
   Node.isArrayLiteralExpression,

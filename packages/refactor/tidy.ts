@@ -1,15 +1,31 @@
 // Imports in order, missing ones added, and what nothing uses removed.
 import { type ImportDeclaration, Node, type SourceFile, type ts } from "ts-morph";
-import { applied, type Edit, editsOf, isPlain, type Opened, type Plan, sourceOf, styleOf } from "./project.ts";
+import {
+  applied,
+  type Edit,
+  editsOf,
+  isPlain,
+  type Opened,
+  type Plan,
+  sourceOf,
+  styleOf,
+} from "./project.ts";
 
 const MAX_REMOVALS = 500;
 const UNUSED = new Set([6133, 6192, 6196, 6198, 6199]); // what TypeScript calls what nothing uses
 
-export const organizeImports = (opened: Opened): Plan => each(opened, "Organized the imports of", organized);
-export const fixImports = (opened: Opened): Plan => each(opened, "Added the missing imports of", imported);
-export const removeUnused = (opened: Opened): Plan => each(opened, "Removed what nothing uses in", trimmed);
+export const organizeImports = (opened: Opened): Plan =>
+  each(opened, "Organized the imports of", organized);
+export const fixImports = (opened: Opened): Plan =>
+  each(opened, "Added the missing imports of", imported);
+export const removeUnused = (opened: Opened): Plan =>
+  each(opened, "Removed what nothing uses in", trimmed);
 
-function each(opened: Opened, did: string, act: (opened: Opened, source: SourceFile) => Edit[]): Plan {
+function each(
+  opened: Opened,
+  did: string,
+  act: (opened: Opened, source: SourceFile) => Edit[],
+): Plan {
   const { paths } = opened;
   const edits = paths.flatMap((name) => act(opened, sourceOf(opened, name)!));
   return { edits, said: `${did} ${paths.length > 1 ? `${paths.length} files` : paths[0]}` };
@@ -19,7 +35,10 @@ function each(opened: Opened, did: string, act: (opened: Opened, source: SourceF
 function organized({ service }: Opened, source: SourceFile): Edit[] {
   const [file, text] = [source.getFilePath() as string, source.getFullText()];
   const kept = source.getImportDeclarations().filter((one) => staysAsItIs(one, source));
-  const gaps = kept.flatMap((one) => [gapBefore(text, one.getPos()), gapBefore(text, one.getEnd())]);
+  const gaps = kept.flatMap((one) => [
+    gapBefore(text, one.getPos()),
+    gapBefore(text, one.getEnd()),
+  ]);
   const sorted = [...new Set(gaps)].sort((a, b) => a - b);
   // A blank line parts imports into groups, for TypeScript.
   source.replaceWithText(
@@ -28,7 +47,9 @@ function organized({ service }: Opened, source: SourceFile): Edit[] {
       sorted.map((at) => ({ file, start: at, end: at, text: GAP })),
     ),
   );
-  const edits = editsOf(service.organizeImports({ type: "file", fileName: file }, styleOf(source), {}));
+  const edits = editsOf(
+    service.organizeImports({ type: "file", fileName: file }, styleOf(source), {}),
+  );
   source.replaceWithText(text);
   const back = (at: number) =>
     sorted.reduce((now, gap, i) => {
@@ -38,7 +59,9 @@ function organized({ service }: Opened, source: SourceFile): Edit[] {
   const fixed = source.getImportDeclarations().filter((one) => staysAsItIs(one, source));
   return edits
     .map((edit) => ({ ...edit, start: back(edit.start), end: back(edit.end) }))
-    .filter(({ start, end }) => !fixed.some((one) => start < one.getEnd() && end > one.getPos() + 1));
+    .filter(
+      ({ start, end }) => !fixed.some((one) => start < one.getEnd() && end > one.getPos() + 1),
+    );
 }
 const GAP = "\n\n";
 
@@ -56,11 +79,13 @@ function staysAsItIs(one: ImportDeclaration, source: SourceFile): boolean {
   const code = one.getText().replaceAll(one.getModuleSpecifier().getText(), "");
   const after = text.slice(one.getEnd(), gapBefore(text, one.getEnd()));
   if (COMMENT.test(code + after)) return true;
-  if (source.getStatements()[0] === one) return DIRECTIVE.test(comments); // others are about the file
+  // others are about the file
+  if (source.getStatements()[0] === one) return DIRECTIVE.test(comments);
   return COMMENT.test(comments.replace(/^.*\n/, ""));
 }
 const COMMENT = /\/\/|\/\*/;
-const DIRECTIVE = /(\/\/|\/\*)\s*(@|eslint|biome|prettier|tslint|istanbul|c8|v8|oxlint|deno|webpack|#)/;
+const DIRECTIVE =
+  /(\/\/|\/\*)\s*(@|eslint|biome|prettier|tslint|istanbul|c8|v8|oxlint|deno|webpack|#)/;
 
 /** JSX calls what the pragma or a setting names, and a bundler's own settings are not known. */
 function isForJsx(one: ImportDeclaration, source: SourceFile): boolean {
@@ -69,11 +94,21 @@ function isForJsx(one: ImportDeclaration, source: SourceFile): boolean {
   const options = source.getProject().getCompilerOptions();
   const factories = [options.jsxFactory, options.jsxFragmentFactory, options.reactNamespace];
   const pragmas = [...text.matchAll(/@jsx(?:Frag)?\s+([\w$]+)/g)].map(([, name]) => name);
-  const names = new Set(["React", "h", "Fragment", ...pragmas, ...factories.map((name) => name?.split(".")[0])]);
+  const names = new Set([
+    "React",
+    "h",
+    "Fragment",
+    ...pragmas,
+    ...factories.map((name) => name?.split(".")[0]),
+  ]);
   const bound = [one.getDefaultImport(), one.getNamespaceImport()].map((name) => name?.getText());
-  bound.push(...one.getNamedImports().map((name) => (name.getAliasNode() ?? name.getNameNode()).getText()));
+  bound.push(
+    ...one.getNamedImports().map((name) => (name.getAliasNode() ?? name.getNameNode()).getText()),
+  );
   const isJsx = (node: Node) =>
-    Node.isJsxOpeningElement(node) || Node.isJsxSelfClosingElement(node) || Node.isJsxFragment(node);
+    Node.isJsxOpeningElement(node) ||
+    Node.isJsxSelfClosingElement(node) ||
+    Node.isJsxFragment(node);
   return bound.some((name) => names.has(name)) && source.getDescendants().some(isJsx);
 }
 
@@ -97,19 +132,35 @@ function trimmed({ service }: Opened, source: SourceFile): Edit[] {
 
 function firstRemoval(service: ts.LanguageService, source: SourceFile): Edit[] | undefined {
   const file = source.getFilePath();
-  const found = [...service.getSemanticDiagnostics(file), ...service.getSuggestionDiagnostics(file)];
+  const found = [
+    ...service.getSemanticDiagnostics(file),
+    ...service.getSuggestionDiagnostics(file),
+  ];
   for (const { code, start = 0, length = 0 } of found) {
     if (!UNUSED.has(code) || isNeeded(source, start, length)) continue;
-    const fixes = service.getCodeFixesAtPosition(file, start, start + length, [code], styleOf(source), {});
-    const fix = fixes.find(({ fixId }) => /^unusedIdentifier_delete(Imports)?$/.test(String(fixId)));
+    const fixes = service.getCodeFixesAtPosition(
+      file,
+      start,
+      start + length,
+      [code],
+      styleOf(source),
+      {},
+    );
+    const fix = fixes.find(({ fixId }) =>
+      /^unusedIdentifier_delete(Imports)?$/.test(String(fixId)),
+    );
     if (fix) return editsOf(fix.changes);
   }
   return undefined;
 }
 
-/** Only what does nothing by being there goes: imports, types, functions, and constants of plain values. */
+/**
+ * Only what does nothing by being there goes: imports, types, functions, and constants of plain
+ * values.
+ */
 function isNeeded(source: SourceFile, start: number, length: number): boolean {
-  const node = source.getDescendantAtStartWithWidth(start, length) ?? source.getDescendantAtPos(start);
+  const node =
+    source.getDescendantAtStartWithWidth(start, length) ?? source.getDescendantAtPos(start);
   const around = [node, ...(node?.getAncestors() ?? [])];
   const taking = around.find(Node.isImportDeclaration);
   if (taking && isForJsx(taking, source)) return true;

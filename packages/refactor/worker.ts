@@ -1,4 +1,5 @@
-// A process that makes the plan of one refactoring: the conversation goes on meanwhile, and its memory goes with it.
+// A process that makes the plan of one refactoring: the conversation goes on meanwhile, and its
+// memory goes with it.
 import type { CompilerRules, MakeCompilerGate } from "zz";
 import { extractConstant, extractFunction } from "./extract.ts";
 import { move } from "./moves.ts";
@@ -6,7 +7,13 @@ import { type Change, changesOf, type Opened, type Order, open, type Plan } from
 import { changeSignature } from "./signature.ts";
 import { fixImports, organizeImports, removeUnused } from "./tidy.ts";
 
-export type Planned = { changes: Change[]; said: string; seen?: string[]; dropped?: string[]; unread: string[] };
+export type Planned = {
+  changes: Change[];
+  said: string;
+  seen?: string[];
+  dropped?: string[];
+  unread: string[];
+};
 
 const ACTIONS: Record<string, (opened: Opened) => Plan> = {
   move,

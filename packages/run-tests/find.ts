@@ -22,7 +22,11 @@ interface Script {
   args: string[];
   before: string; // the commands before it
 }
-type Package = { scripts?: Record<string, string>; packageManager?: string; [field: string]: unknown };
+type Package = {
+  scripts?: Record<string, string>;
+  packageManager?: string;
+  [field: string]: unknown;
+};
 
 const RUNNERS: [runner: Runner, config: RegExp][] = [
   ["vitest", /^vitest\.(config|workspace)\.[cm]?[jt]s$/],
@@ -37,7 +41,8 @@ const LOCKS: [file: string, manager: string][] = [
 ];
 const RUNNER_FILE = /(?:^|\/)(vitest|jest|mocha)(?:\.m?js)?$/;
 const SETTING = /^[A-Za-z_]\w*=/;
-const BEFORE_RUNNER = /^(npx|pnpx|bunx|npm|pnpm|yarn|bun|exec|x|cross-env|env|c8|nyc|--?[\w-]+(=.*)?)$/;
+const BEFORE_RUNNER =
+  /^(npx|pnpx|bunx|npm|pnpm|yarn|bun|exec|x|cross-env|env|c8|nyc|--?[\w-]+(=.*)?)$/;
 const WATCHES = /^(watch|dev|--watch(All)?)$/;
 /** Words of a script that select tests. */
 const PLACE = /[*?{]|[._-](test|spec)s?\.[cm]?[jt]sx?$|^(\.\/)?(tests?|specs?|__tests__|src)(\/|$)/;
@@ -51,13 +56,25 @@ export async function commandFor(wanted: Wanted, ctx: Ctx): Promise<Found> {
   const filter = wanted.filter || undefined;
   const narrowed = Boolean(path || filter);
   const ownPackage = await packageOf(ctx);
-  const script = /no test specified/.test(ownPackage.scripts?.test ?? "") ? undefined : ownPackage.scripts?.test;
-  const parsed = script === undefined ? await withoutScript(ownPackage, ctx) : parse(script, ownPackage.scripts);
+  const script = /no test specified/.test(ownPackage.scripts?.test ?? "")
+    ? undefined
+    : ownPackage.scripts?.test;
+  const parsed =
+    script === undefined ? await withoutScript(ownPackage, ctx) : parse(script, ownPackage.scripts);
   if (script === undefined && !parsed)
-    throw cannot("found no test script in package.json, no vitest, jest or mocha, and no *.test.* file");
+    throw cannot(
+      "found no test script in package.json, no vitest, jest or mocha, and no *.test.* file",
+    );
   if (parsed && (script === undefined || narrowed || watches(parsed))) {
-    const notes = parsed.before ? [`[Without what the test script does first: ${parsed.before}]`] : [];
-    return { command: await direct(parsed, { path, filter }, ctx), runner: parsed.runner, notes, narrowed };
+    const notes = parsed.before
+      ? [`[Without what the test script does first: ${parsed.before}]`]
+      : [];
+    return {
+      command: await direct(parsed, { path, filter }, ctx),
+      runner: parsed.runner,
+      notes,
+      narrowed,
+    };
   }
   if (narrowed)
     throw cannot(
@@ -95,9 +112,14 @@ function managerOf({ packageManager }: Package, root: string): string {
 }
 
 /**
- * A script's last command, if all of it is plain words and it runs a known runner; scripts that it names are followed.
+ * A script's last command, if all of it is plain words and it runs a known runner; scripts that it
+ * names are followed.
  */
-function parse(script: string, scripts: Record<string, string> = {}, depth = 0): Script | undefined {
+function parse(
+  script: string,
+  scripts: Record<string, string> = {},
+  depth = 0,
+): Script | undefined {
   const parts = script.split("&&");
   const words = split(parts.pop()!);
   const before = parts.join("&&").trim();
@@ -114,8 +136,15 @@ function parse(script: string, scripts: Record<string, string> = {}, depth = 0):
   const index = runnerWords.findIndex((word) => RUNNER_FILE.test(word));
   if (/^(node|tsx)$/.test(runnerWords[0]!)) {
     if (runnerWords.includes("--test"))
-      return { runner: "node", settings, program: [runnerWords[0]!], args: runnerWords.slice(1), before };
-    if (index < 1 || !runnerWords.slice(1, index).every((word) => word.startsWith("-"))) return undefined;
+      return {
+        runner: "node",
+        settings,
+        program: [runnerWords[0]!],
+        args: runnerWords.slice(1),
+        before,
+      };
+    if (index < 1 || !runnerWords.slice(1, index).every((word) => word.startsWith("-")))
+      return undefined;
   } else if (index !== 0) return undefined;
   const [, runner] = RUNNER_FILE.exec(runnerWords[index]!) as unknown as [string, Runner];
   return {
@@ -137,22 +166,35 @@ function watches({ runner, args }: Script): boolean {
 function split(text: string): string[] | undefined {
   const words: string[] = [];
   for (let unread = text.trim(); unread; ) {
-    const word = /^(?:'[^']*'|"(?:[^"\\$`]|\\["\\])*"|[^\s'"`$\\|&;<>()#])+(?=\s|$)/.exec(unread)?.[0];
+    const word = /^(?:'[^']*'|"(?:[^"\\$`]|\\["\\])*"|[^\s'"`$\\|&;<>()#])+(?=\s|$)/.exec(
+      unread,
+    )?.[0];
     if (word === undefined) return undefined;
     words.push(
-      word.replace(/'([^']*)'|"((?:[^"\\]|\\.)*)"/g, (_, single, two) => single ?? two.replace(/\\(.)/g, "$1")),
+      word.replace(
+        /'([^']*)'|"((?:[^"\\]|\\.)*)"/g,
+        (_, single, two) => single ?? two.replace(/\\(.)/g, "$1"),
+      ),
     );
     unread = unread.slice(word.length).trim();
   }
   return words;
 }
 
-async function withoutScript(ownPackage: Package, { root, files }: Ctx): Promise<Script | undefined> {
+async function withoutScript(
+  ownPackage: Package,
+  { root, files }: Ctx,
+): Promise<Script | undefined> {
   const blank = { settings: [], program: [], args: [], before: "" };
   const entries = fs.readdirSync(root);
-  const needs = { ...(ownPackage.dependencies as object), ...(ownPackage.devDependencies as object) };
+  const needs = {
+    ...(ownPackage.dependencies as object),
+    ...(ownPackage.devDependencies as object),
+  };
   const [runner] =
-    RUNNERS.find(([name, config]) => name in ownPackage || entries.some((file) => config.test(file))) ??
+    RUNNERS.find(
+      ([name, config]) => name in ownPackage || entries.some((file) => config.test(file)),
+    ) ??
     RUNNERS.find(([name]) => name in needs) ??
     [];
   if (runner) return { ...blank, runner };
@@ -161,14 +203,21 @@ async function withoutScript(ownPackage: Package, { root, files }: Ctx): Promise
 }
 
 /** The command that starts the runner itself, with the options from the script. */
-async function direct({ runner, settings, program, args }: Script, wanted: Wanted, ctx: Ctx): Promise<string> {
+async function direct(
+  { runner, settings, program, args }: Script,
+  wanted: Wanted,
+  ctx: Ctx,
+): Promise<string> {
   const { path, filter } = wanted;
-  const kept = args.filter((word) => !WATCHES.test(word) && word !== "run" && !(path && isPlace(word)));
+  const kept = args.filter(
+    (word) => !WATCHES.test(word) && word !== "run" && !(path && isPlace(word)),
+  );
   const places = path ? await placesFor(runner, path, ctx) : [];
   const named = filter ? [`${NAMED[runner]}=${pattern(filter)}`] : [];
   const start = program.length ? program : binary(runner, ctx.root);
   const index = kept.indexOf("--test") + 1; // node accepts no options after the first file
-  const words = runner === "vitest" ? ["run", ...named, ...kept] : kept.toSpliced(index, 0, ...named);
+  const words =
+    runner === "vitest" ? ["run", ...named, ...kept] : kept.toSpliced(index, 0, ...named);
   return [...settings.map(setting), shellWords([...start, ...words, ...places])].join(" ");
 }
 const NAMED: Record<Runner, string> = {
@@ -179,14 +228,20 @@ const NAMED: Record<Runner, string> = {
 };
 const isPlace = (word: string): boolean => !word.startsWith("-") && PLACE.test(word);
 
-/** The runner's own file, since npx asks the network for what is not installed, even with --no-install. */
+/**
+ * The runner's own file, since npx asks the network for what is not installed, even with
+ * --no-install.
+ */
 function binary(runner: Runner, root: string): string[] {
   if (fs.existsSync(join(root, ".pnp.cjs"))) return ["yarn", runner];
   for (let folder = root; ; folder = dirname(folder)) {
     const file = join(folder, "node_modules/.bin", runner);
     if (fs.existsSync(file)) return [relative(root, file).replaceAll(sep, "/")];
     if (folder === dirname(folder))
-      throw cannot(`${runner} is not installed`, "Install it first: npm install, or as the project does it.");
+      throw cannot(
+        `${runner} is not installed`,
+        "Install it first: npm install, or as the project does it.",
+      );
   }
 }
 
@@ -197,7 +252,8 @@ async function placesFor(runner: Runner, path: string, { root, files }: Ctx): Pr
   if (runner === "jest") return isFolder ? [`${literal(path)}/`] : ["--runTestsByPath", path];
   const tests = isFolder ? (await files.list(path)).filter((file) => NODE_TEST.test(file)) : [path];
   if (!tests.length) throw cannot(`there is no test file in '${path}'`, "Check the path.");
-  if (tests.length > MAX_FILES) throw cannot(`'${path}' holds ${tests.length} test files`, "Choose a folder in it.");
+  if (tests.length > MAX_FILES)
+    throw cannot(`'${path}' holds ${tests.length} test files`, "Choose a folder in it.");
   return tests.map((file) => file.replace(/[*?[{}()!]/g, "[$&]")); // node reads names as globs
 }
 
@@ -215,4 +271,5 @@ function setting(word: string): string {
   return word.slice(0, index) + quote(word.slice(index));
 }
 const shellWords = (words: string[]): string => words.map(quote).join(" ");
-const quote = (word: string): string => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`);
+const quote = (word: string): string =>
+  /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;

@@ -9,7 +9,12 @@ export const settings = {
   schema: {
     type: "object",
     properties: {
-      seconds: { type: "number", minimum: 1, maximum: 600, description: "seconds that all tests together may take" },
+      seconds: {
+        type: "number",
+        minimum: 1,
+        maximum: 600,
+        description: "seconds that all tests together may take",
+      },
     },
   },
 };
@@ -28,26 +33,41 @@ export default ({ config: { seconds }, tool }: Zz<typeof defaults>) =>
   tool({
     name: "run_tests",
     kind: "run",
-    description: "Run the project's tests (node:test, vitest, jest, mocha, or its test script): all, or some of them.",
+    description:
+      "Run the project's tests (node:test, vitest, jest, mocha, or its test script): all, or some of them.",
     aliases: ["runTests", "test"],
     params: {
       path: "string? only this test file, or the ones in this folder",
       filter: "string? only tests with this in their name: a text or a regular expression",
     },
-    also: { path: ["file", "file_path", "test_path"], filter: ["name", "pattern", "grep", "test_name"] },
+    also: {
+      path: ["file", "file_path", "test_path"],
+      filter: ["name", "pattern", "grep", "test_name"],
+    },
     timeout: (seconds + QUESTION_SECONDS) * 1_000,
     async run({ path, filter }, ctx) {
       const { command, runner, notes, narrowed } = await commandFor({ path, filter }, ctx);
-      const result = await ctx.call("run_command", { command, timeout_ms: Math.ceil(seconds * 1_000) });
+      const result = await ctx.call("run_command", {
+        command,
+        timeout_ms: Math.ceil(seconds * 1_000),
+      });
       const ran = result.data as Ran | undefined;
       if (typeof ran?.stdout !== "string") return result; // refused, or could not start
       const { text, ...reading } = summarise(ran, runner, filter);
-      const idle = narrowed && ran.exit === 0 && reading.passed + reading.failed === 0 && reading.read;
+      const idle =
+        narrowed && ran.exit === 0 && reading.passed + reading.failed === 0 && reading.read;
       const none = `No test ran: nothing matches${path ? ` path '${path}'` : ""}${filter ? ` filter '${filter}'` : ""}.`;
       const { read, ...counts } = reading;
       return {
         text: [`$ ${command}`, ...notes, idle ? none : text].join("\n"),
-        data: { runner, command, exit: ran.exit, ...counts, output: result.text, ...(ran.file && { file: ran.file }) },
+        data: {
+          runner,
+          command,
+          exit: ran.exit,
+          ...counts,
+          output: result.text,
+          ...(ran.file && { file: ran.file }),
+        },
         ...((ran.exit !== 0 || idle) && { failed: true }),
       } satisfies Result;
     },

@@ -23,11 +23,18 @@ const READERS: Record<Runner, Reader> = {
     count: (text) => {
       const of = (word: string) => sum(text, new RegExp(`^(?:ℹ|#) ${word} (\\d+)$`, "gm"));
       return /^(?:ℹ|#) pass \d+$/m.test(text)
-        ? { passed: of("pass"), failed: of("fail") + of("cancelled"), skipped: of("skipped") + of("todo") }
+        ? {
+            passed: of("pass"),
+            failed: of("fail") + of("cancelled"),
+            skipped: of("skipped") + of("todo"),
+          }
         : undefined;
     },
     failures: (text) => [
-      ...namesIn(text.slice(Math.max(0, text.search(/^✖ failing tests:$/m))), /^✖ (.+) \([\d.]+ms\)(?: #.*)?$/gm),
+      ...namesIn(
+        text.slice(Math.max(0, text.search(/^✖ failing tests:$/m))),
+        /^✖ (.+) \([\d.]+ms\)(?: #.*)?$/gm,
+      ),
       ...tapFailures(text),
     ],
     why: /^✖ failing tests:$|^ *not ok /m,
@@ -50,9 +57,10 @@ const READERS: Record<Runner, Reader> = {
         : undefined;
     },
     failures: (text) =>
-      namesIn(text.slice(Math.max(0, text.search(/^ {2}\d+ failing$/m))), /^ {2}\d+\) (.+(?:\n {7,}.+?)*?):$/gm).map(
-        (name) => name.split(/\n +/).join(" › "),
-      ),
+      namesIn(
+        text.slice(Math.max(0, text.search(/^ {2}\d+ failing$/m))),
+        /^ {2}\d+\) (.+(?:\n {7,}.+?)*?):$/gm,
+      ).map((name) => name.split(/\n +/).join(" › ")),
     why: /^ {2}\d+ failing$/m,
   },
 };
@@ -62,7 +70,9 @@ export function summarise(
   runner?: Runner,
   filter?: string,
 ): Reading & { text: string; read: boolean } {
-  const text = `${stdout.trimEnd()}\n${stderr.trimEnd()}`.replace(/\x1b\[[0-9;?]*[A-Za-z]/g, "").replaceAll("\r", "");
+  const text = `${stdout.trimEnd()}\n${stderr.trimEnd()}`
+    .replace(/\x1b\[[0-9;?]*[A-Za-z]/g, "")
+    .replaceAll("\r", "");
   const readers = runner ? [READERS[runner]] : Object.values(READERS);
   const reader = readers.find((candidate) => candidate.count(text));
   const { passed, failed, skipped } = reader?.count(text) ?? { passed: 0, failed: 0, skipped: 0 };
@@ -80,7 +90,14 @@ export function summarise(
     ...(failures.length > MAX_NAMES ? [`failed: ${failures.length - MAX_NAMES} more`] : []),
     ...(reasonText || !reader ? ["", reasonText || tail(text)] : []),
   ];
-  return { passed: passed - idle, failed, skipped, failures, text: lines.join("\n").trimEnd(), read: Boolean(reader) };
+  return {
+    passed: passed - idle,
+    failed,
+    skipped,
+    failures,
+    text: lines.join("\n").trimEnd(),
+    read: Boolean(reader),
+  };
 }
 interface Output {
   exit: number | null;
@@ -99,7 +116,9 @@ const sum = (text: string, pattern: RegExp): number =>
 function countWords(text: string, pattern: RegExp): Omit<Reading, "failures"> | undefined {
   const lines = namesIn(text, pattern);
   const of = (word: string) => sum(lines.join("\n"), new RegExp(`(\\d+) ${word}`, "g"));
-  return lines.length ? { passed: of("passed"), failed: of("failed"), skipped: of("skipped") + of("todo") } : undefined;
+  return lines.length
+    ? { passed: of("passed"), failed: of("failed"), skipped: of("skipped") + of("todo") }
+    : undefined;
 }
 
 /** Files in which no test matches the filter; node counts each as a passed test. */

@@ -20,7 +20,8 @@ import { ollamaAt, pull, SMALL } from "./pull.ts";
 const OFFLINE = "offline/router";
 const OFFICIAL = "https://api.openai.com/v1";
 const IS_KEY = /^[\x21-\x7e]+$/;
-const NO_KEY = "That is not a key: a key is one word of plain letters, digits and signs. Enter it again.";
+const NO_KEY =
+  "That is not a key: a key is one word of plain letters, digits and signs. Enter it again.";
 const NOT_CHAT = /embed|whisper|tts|dall-e|moderation|realtime|transcribe|audio|image|sora/i;
 
 /** What the person chose. Nothing is saved before all of it is known. */
@@ -48,10 +49,9 @@ export default (zz: Zz) => {
     },
     group: "settings",
     complete: (_, ctx) =>
-      [...new Set([...Object.keys(variables(ctx)), ...Object.keys(endpoints(ctx))])].flatMap((name) => [
-        name,
-        `drop ${name}`,
-      ]),
+      [...new Set([...Object.keys(variables(ctx)), ...Object.keys(endpoints(ctx))])].flatMap(
+        (name) => [name, `drop ${name}`],
+      ),
     run: (typed, ctx) => runKeys(zz, typed, ctx),
   });
   zz.flag({
@@ -60,7 +60,8 @@ export default (zz: Zz) => {
     optional: true,
     group: "model",
     description: "list where keys are; set reads one from stdin or asks, unseen",
-    run: (value, ctx, { words }) => keysFlag(zz, value === true ? [] : [String(value), ...words], ctx),
+    run: (value, ctx, { words }) =>
+      keysFlag(zz, value === true ? [] : [String(value), ...words], ctx),
   });
 };
 
@@ -69,10 +70,12 @@ export default (zz: Zz) => {
 async function setUp(zz: Zz, ctx: Ctx): Promise<void> {
   if (!ctx.ask) return ctx.note(NO_TERMINAL);
   const plan = await withPerson(ctx, (person) => decide(zz, person, ctx));
-  if (!plan) return ctx.note(`Nothing was changed: ${answering(ctx.chat.model)}. /setup asks again.`);
+  if (!plan)
+    return ctx.note(`Nothing was changed: ${answering(ctx.chat.model)}. /setup asks again.`);
   const { model, settings = {} } = plan;
   const [provider] = model.split("/");
-  for (const [name, value] of Object.entries(settings)) await ctx.settings.set(`providers.${provider}.${name}`, value);
+  for (const [name, value] of Object.entries(settings))
+    await ctx.settings.set(`providers.${provider}.${name}`, value);
   await ctx.chat.use(model);
   await ctx.settings.set("model", model);
   ctx.note(`From now on ${answering(model)}, also next time. /setup does this again.`);
@@ -82,21 +85,31 @@ const answering = (model: string): string =>
   model === OFFLINE ? "zz is offline, without a model" : `${model} answers`;
 
 async function decide(zz: Zz, person: Person, ctx: Ctx): Promise<Plan> {
-  const { models, failures } = await person.wait("Looking for models…", () => ctx.about.models(true));
+  const { models, failures } = await person.wait("Looking for models…", () =>
+    ctx.about.models(true),
+  );
   const usable = models.filter(({ id }) => !id.startsWith("offline/"));
   person.say(stateOf(zz, usable, failures, ctx));
   const ollama = ctx.about.plugins.some(({ name, failure }) => name === "ollama" && !failure);
   const answers = ollama && !failures.some((failure) => failure.startsWith("ollama:"));
-  const canPull = answers && !usable.some(({ id, tools }) => id.startsWith("ollama/") && tools !== false);
+  const canPull =
+    answers && !usable.some(({ id, tools }) => id.startsWith("ollama/") && tools !== false);
   const ways: Record<string, () => Promise<Plan | undefined>> = {
     ...(usable.length && {
-      [usable.length === 1 ? `Use ${usable[0]!.id}` : `Use one of the ${usable.length} models found`]: async () => ({
-        model: usable.length === 1 ? usable[0]!.id : await person.pick("Which model?", usable.map(asChoice)),
+      [usable.length === 1
+        ? `Use ${usable[0]!.id}`
+        : `Use one of the ${usable.length} models found`]: async () => ({
+        model:
+          usable.length === 1
+            ? usable[0]!.id
+            : await person.pick("Which model?", usable.map(asChoice)),
       }),
     }),
     ...(canPull && { "Pull a model with Ollama": () => pullOne(zz, person, ctx) }),
     "Enter a key for OpenAI": () => enterKey(zz, person, ctx, undefined),
-    ...(othersWithKeys(ctx).length && { "Enter a key for another provider": () => enterOtherKey(zz, person, ctx) }),
+    ...(othersWithKeys(ctx).length && {
+      "Enter a key for another provider": () => enterOtherKey(zz, person, ctx),
+    }),
     "Enter another server's address": () => enterServer(zz, person, ctx),
     "Continue offline, without a model": async () => ({ model: OFFLINE }),
   };
@@ -112,7 +125,10 @@ async function decide(zz: Zz, person: Person, ctx: Ctx): Promise<Plan> {
 
 /** One line per provider. */
 function stateOf(zz: Zz, models: Model[], failures: string[], ctx: Ctx): string {
-  const names = [...models.map(({ id }) => id.split("/")[0]!), ...failures.map((failure) => failure.split(":")[0]!)];
+  const names = [
+    ...models.map(({ id }) => id.split("/")[0]!),
+    ...failures.map((failure) => failure.split(":")[0]!),
+  ];
   const allNames = [...new Set([...USUAL, ...Object.keys(endpoints(ctx)), ...names])].sort();
   const width = Math.max(...allNames.map((name) => name.length));
   return allNames.map((name) => `${name.padEnd(width)}  ${state(name)}`).join("\n");
@@ -132,7 +148,11 @@ function stateOf(zz: Zz, models: Model[], failures: string[], ctx: Ctx): string 
 }
 
 function asChoice({ id, window, tools, vision }: Model): Choice {
-  const can = [tools && "tools", vision && "images", window && `${Math.round(window / 1024)}k`].filter(Boolean);
+  const can = [
+    tools && "tools",
+    vision && "images",
+    window && `${Math.round(window / 1024)}k`,
+  ].filter(Boolean);
   return { name: id, ...(can.length && { description: can.join(", ") }) };
 }
 
@@ -151,7 +171,9 @@ async function enterServer(zz: Zz, person: Person, ctx: Ctx): Promise<Plan> {
   }
 }
 
-/** Asks for a provider, its key and one of its models. The key is kept only if a model is chosen. */
+/**
+ * Asks for a provider, its key and one of its models. The key is kept only if a model is chosen.
+ */
 async function enterOtherKey(zz: Zz, person: Person, ctx: Ctx): Promise<Plan | undefined> {
   const name = await person.pick(
     "Which provider?",
@@ -168,7 +190,9 @@ async function enterOtherKey(zz: Zz, person: Person, ctx: Ctx): Promise<Plan | u
         continue;
       }
       await ctx.settings.set(setting, zz.secret(key));
-      const { models, failures } = await person.wait("Asking the server…", () => ctx.about.models(true));
+      const { models, failures } = await person.wait("Asking the server…", () =>
+        ctx.about.models(true),
+      );
       const ownModels = models.filter(({ id }) => id.startsWith(`${name}/`) && !NOT_CHAT.test(id));
       const failure = failures.find((line) => line.startsWith(`${name}:`));
       if (failure) person.say(failure);
@@ -186,7 +210,12 @@ async function enterOtherKey(zz: Zz, person: Person, ctx: Ctx): Promise<Plan | u
 }
 
 /** Asks for a key. Undefined if the address is wrong instead. */
-async function enterKey(zz: Zz, person: Person, ctx: Ctx, url: string | undefined): Promise<Plan | undefined> {
+async function enterKey(
+  zz: Zz,
+  person: Person,
+  ctx: Ctx,
+  url: string | undefined,
+): Promise<Plan | undefined> {
   const hint = url ? "Its key (a dash for none):" : "OpenAI key:";
   for (;;) {
     const typed = (await person.secret(hint)).trim();
@@ -197,7 +226,9 @@ async function enterKey(zz: Zz, person: Person, ctx: Ctx, url: string | undefine
     }
     const base = url ?? addressOf("openai", ctx) ?? OFFICIAL;
     const hidden = key ? zz.secret(key) : undefined;
-    const { ids, refusal, at } = await person.wait("Asking the server…", () => listAt(zz, base, hidden, person.signal));
+    const { ids, refusal, at } = await person.wait("Asking the server…", () =>
+      listAt(zz, base, hidden, person.signal),
+    );
     if (ids) {
       const chat = ids.filter((id) => !NOT_CHAT.test(id));
       const model = chat.length
@@ -208,7 +239,10 @@ async function enterKey(zz: Zz, person: Person, ctx: Ctx, url: string | undefine
           )
         : await person.line("The server lists no models. Its model's name:");
       if (!url) return { model: `openai/${model.trim()}`, settings: { key: hidden } };
-      return { model: `${providerAt(at, ctx)}/${model.trim()}`, settings: { like: "openai", url: at, key: hidden } };
+      return {
+        model: `${providerAt(at, ctx)}/${model.trim()}`,
+        settings: { like: "openai", url: at, key: hidden },
+      };
     }
     person.say(refusal!.message);
     if (!refusal!.key) return undefined;
@@ -216,8 +250,8 @@ async function enterKey(zz: Zz, person: Person, ctx: Ctx, url: string | undefine
 }
 
 /**
- * A key belongs to the address that it was given for. So another address is another provider, named after its host: whatever is kept
- * for OpenAI, and OPENAI_API_KEY, never goes there.
+ * A key belongs to the address that it was given for. So another address is another provider, named
+ * after its host: whatever is kept for OpenAI, and OPENAI_API_KEY, never goes there.
  */
 function providerAt(url: string, ctx: Ctx): string {
   const { hostname, port } = new URL(url);
@@ -231,7 +265,8 @@ function providerAt(url: string, ctx: Ctx): string {
   const isFree = (name: string) => {
     const { url: usedUrl } = endpoints(ctx)[name] ?? {};
     return (
-      usedUrl === url || (usedUrl === undefined && !ctx.about.providers.some((provider) => provider.name === name))
+      usedUrl === url ||
+      (usedUrl === undefined && !ctx.about.providers.some((provider) => provider.name === name))
     );
   };
   for (let count = 1; ; count++) {
@@ -242,8 +277,16 @@ function providerAt(url: string, ctx: Ctx): string {
 
 type Listed = { at: string; ids?: string[]; refusal?: { message: string; key: boolean } };
 
-/** Lists a server's models. Many people leave out /v1, so both are tried; a server without a list may still work. */
-async function listAt(zz: Zz, base: string, key: Secret | undefined, signal: AbortSignal): Promise<Listed> {
+/**
+ * Lists a server's models. Many people leave out /v1, so both are tried; a server without a list
+ * may still work.
+ */
+async function listAt(
+  zz: Zz,
+  base: string,
+  key: Secret | undefined,
+  signal: AbortSignal,
+): Promise<Listed> {
   const { host } = new URL(base);
   let wrong: (Error & { status?: number }) | undefined;
   for (const address of /\/v\d+[a-z]*$/.test(base) ? [base] : [base, `${base}/v1`])
@@ -263,7 +306,10 @@ async function listAt(zz: Zz, base: string, key: Secret | undefined, signal: Abo
     }
   const { status, message } = wrong!;
   if (status === 401 || status === 403)
-    return { at: base, refusal: { message: `${host} refused the key (${status}). Enter it again.`, key: true } };
+    return {
+      at: base,
+      refusal: { message: `${host} refused the key (${status}). Enter it again.`, key: true },
+    };
   if (status === 404) return { at: base, ids: [] };
   return { at: base, refusal: { message: message.replace(" Check --base-url.", ""), key: false } };
 }

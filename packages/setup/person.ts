@@ -9,13 +9,17 @@ export interface Person {
   pick(message: string, choices: Choice[], standing?: string): Promise<string>; // the chosen name
   line(message: string, standing?: string): Promise<string>;
   secret(message: string): Promise<string>;
-  wait<T>(text: string, work: (show: (text: string) => void) => Promise<T>): Promise<T>; // shows the text meanwhile
+  // shows the text meanwhile
+  wait<T>(text: string, work: (show: (text: string) => void) => Promise<T>): Promise<T>;
 }
 
 const PERSON_LEFT = new Error("The person left.");
 
 /** Undefined if they left, with Ctrl+C, Ctrl+D or Escape. */
-export async function withPerson<T>(ctx: Ctx, act: (person: Person) => Promise<T>): Promise<T | undefined> {
+export async function withPerson<T>(
+  ctx: Ctx,
+  act: (person: Person) => Promise<T>,
+): Promise<T | undefined> {
   const stop = new AbortController();
   const signal = AbortSignal.any([ctx.signal, stop.signal]);
   const atTerminal = ctx.terminal && ctx.io.variable("TERM") !== "dumb";
@@ -45,7 +49,8 @@ async function withPickers<T>(
   const prompts = await import("@inquirer/prompts");
   const press = (_: unknown, key: { name?: string; ctrl?: boolean } = {}) => {
     const { name = "", ctrl } = key;
-    if (name === "escape" || (ctrl && (name === "c" || name === "d"))) leave(); // a picker alone would hang on Ctrl+D
+    // a picker alone would hang on Ctrl+D
+    if (name === "escape" || (ctrl && (name === "c" || name === "d"))) leave();
   };
   const status = (text: string) => void stdout.write(`\r\x1b[K${text}`);
   const context = {
@@ -75,9 +80,15 @@ async function withPickers<T>(
         return chosen!;
       },
       line: (message, standing) =>
-        prompts.input({ message: withBreak(ctx, message), ...(standing && { default: standing }) }, context),
+        prompts.input(
+          { message: withBreak(ctx, message), ...(standing && { default: standing }) },
+          context,
+        ),
       secret: (message) =>
-        prompts.password({ message: withBreak(ctx, message), mask: "*", toggleMask: false }, context),
+        prompts.password(
+          { message: withBreak(ctx, message), mask: "*", toggleMask: false },
+          context,
+        ),
       async wait(text, work) {
         stdin.setRawMode(true).resume(); // input is hidden meanwhile, and Escape is noticed
         status(text);
@@ -99,7 +110,9 @@ async function withPickers<T>(
 const shownAfter = ({ io }: Ctx, message: string, name: string): string =>
   clip(name, Math.max(8, terminalColumns(io) - width(`✔ ${message} `) - 1));
 
-/** Asks line by line. An empty line leaves, since no other key is sure to work on a plain terminal. */
+/**
+ * Asks line by line. An empty line leaves, since no other key is sure to work on a plain terminal.
+ */
 function plainLines(ctx: Ctx, signal: AbortSignal, leave: () => void): Person {
   return {
     signal,
@@ -113,7 +126,8 @@ function plainLines(ctx: Ctx, signal: AbortSignal, leave: () => void): Person {
         ctx.note(`Cannot choose '${typed}': the numbers go from 1 to ${choices.length}.`);
       }
     },
-    line: (message, standing) => (standing ? ask(`${message} [${standing}] `, standing) : ask(`${message} `)),
+    line: (message, standing) =>
+      standing ? ask(`${message} [${standing}] `, standing) : ask(`${message} `),
     secret: (message) => meant(ctx.ask!(message, { secret: true })),
     wait(text, work) {
       ctx.note(text);

@@ -10,7 +10,10 @@ export const SMALL: Choice[] = [
   { name: "qwen2.5-coder:7b", description: "4.7 GB, 7 billion parameters, for code" },
 ];
 
-/** Ollama's URL. OLLAMA_HOST may lack a scheme or a port, and 0.0.0.0 is where a server listens, not its address. */
+/**
+ * Ollama's URL. OLLAMA_HOST may lack a scheme or a port, and 0.0.0.0 is where a server listens, not
+ * its address.
+ */
 export function ollamaAt(url?: string): string {
   const address = url?.trim() || "127.0.0.1:11434";
   const [, scheme, login = "", host = "", port, path = ""] =
@@ -21,17 +24,28 @@ export function ollamaAt(url?: string): string {
   return `${scheme ?? "http://"}${login}${reachableHost}${port ? `:${port}` : defaultPort}${under}`;
 }
 /** Where to reach a server on this machine that has no address, or listens on all of them. */
-const REACHABLE_HOSTS: Record<string, string> = { "": "127.0.0.1", "0.0.0.0": "127.0.0.1", "[::]": "[::1]" };
+const REACHABLE_HOSTS: Record<string, string> = {
+  "": "127.0.0.1",
+  "0.0.0.0": "127.0.0.1",
+  "[::]": "[::1]",
+};
 const UNITS: [bytes: number, name: string][] = [
   [1e9, "GB"],
   [1e6, "MB"],
   [1e3, "kB"],
 ];
 
-type Line = { status?: string; error?: string; digest?: string; total?: number; completed?: number };
+type Line = {
+  status?: string;
+  error?: string;
+  digest?: string;
+  total?: number;
+  completed?: number;
+};
 
 /**
- * Reads lines of JSON with the progress of each layer. Only "success" means success: a failure midway has status 200.
+ * Reads lines of JSON with the progress of each layer. Only "success" means success: a failure
+ * midway has status 200.
  */
 export async function pull(
   zz: Zz,
@@ -51,9 +65,11 @@ export async function pull(
       (answer) => (response = answer),
       (error) => Promise.reject((failed = error)),
     );
-  await new Ollama({ host: address, headers, fetch: fetch as never }).pull({ model, stream: true }).catch((error) => {
-    throw failed ?? error;
-  });
+  await new Ollama({ host: address, headers, fetch: fetch as never })
+    .pull({ model, stream: true })
+    .catch((error) => {
+      throw failed ?? error;
+    });
   const columns = () => zz.io.stdout.columns || 80;
   const layers = new Map<string, { total: number; completed: number }>();
   const decoder = new TextDecoder();
@@ -66,7 +82,8 @@ export async function pull(
     for (const line of lines) if (line.trim()) take(JSON.parse(line));
   }
   if (unread.trim()) take(JSON.parse(unread));
-  if (last.status !== "success") throw new Error("the server broke off. Try again: it goes on where it was.");
+  if (last.status !== "success")
+    throw new Error("the server broke off. Try again: it goes on where it was.");
 
   function take(line: Line): void {
     last = line;
@@ -79,7 +96,13 @@ export async function pull(
     if (time - drawn < 100 && completed < total) return;
     drawn = time;
     const progress = [...layers.values()];
-    show(bar(sum(progress.map((layer) => layer.completed)), sum(progress.map((layer) => layer.total)), columns()));
+    show(
+      bar(
+        sum(progress.map((layer) => layer.completed)),
+        sum(progress.map((layer) => layer.total)),
+        columns(),
+      ),
+    );
   }
 }
 

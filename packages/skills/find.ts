@@ -1,4 +1,5 @@
-// Finds the skills: folders with a SKILL.md, in the project and in the home. On a name clash the project's wins.
+// Finds the skills: folders with a SKILL.md, in the project and in the home. On a name clash the
+// project's wins.
 import fs from "node:fs";
 import path from "node:path";
 import type { Ctx } from "zz";
@@ -41,7 +42,8 @@ export function findSkills(ctx: Ctx, cache: SkillCache): FoundSkills {
   for (const [from, parent] of foldersOf(ctx))
     for (const folderName of namesIn(parent)) {
       const file = realOf(path.join(parent, folderName, FILE));
-      if (!file || seenFiles.has(file)) continue; // if the project is the home folder, its skills are the home's
+      // if the project is the home folder, its skills are the home's
+      if (!file || seenFiles.has(file)) continue;
       seenFiles.add(file);
       const read = readOnce(ctx, cache, { from, folder: path.join(parent, folderName), file });
       if ("problem" in read) result.broken.push(read);
@@ -54,10 +56,15 @@ type Where = Pick<Skill, "from" | "folder" | "file">;
 
 function readOnce(ctx: Ctx, cache: SkillCache, where: Where): Skill | Broken {
   const { from, folder, file } = where;
-  const broken = (problem: string): Broken => ({ name: path.basename(folder), file: path.join(folder, FILE), problem });
+  const broken = (problem: string): Broken => ({
+    name: path.basename(folder),
+    file: path.join(folder, FILE),
+    problem,
+  });
   const leaves = from === "project" && !isInside(ctx.root, file);
   if (leaves) return broken("it is a link that leaves the project");
-  if (from === "project" && ctx.permissions.secret(file)) return broken("it is a link to what may hold secrets");
+  if (from === "project" && ctx.permissions.secret(file))
+    return broken("it is a link to what may hold secrets");
   if (!mayRead(ctx, file)) return broken("reading it is denied");
   try {
     const { mtimeMs, ctimeMs, size } = fs.statSync(file);
@@ -85,7 +92,9 @@ export function skillOf(text: string, folder: string): Omit<Skill, keyof Where> 
   const { head, body } = parseSkill(text);
   const [name, description] = [asText(head.name) || folder, asText(head.description)];
   if (!NAME.test(name))
-    throw new Error(`'${name.slice(0, 80)}' is not a name: letters, digits, - and _ are, at most 64`);
+    throw new Error(
+      `'${name.slice(0, 80)}' is not a name: letters, digits, - and _ are, at most 64`,
+    );
   if (!description) throw new Error("it has no description");
   return { name, description: cut(description), triggers: asList(head.triggers), body };
 }
@@ -98,7 +107,8 @@ function textOf(file: string, open: Ctx["files"]["open"]): string {
   try {
     const stat = fs.fstatSync(fd);
     if (!stat.isFile()) throw new Error("it is not a regular file");
-    if (stat.size > MAX_FILE_BYTES) throw new Error(`${stat.size} bytes are too many (${MAX_FILE_BYTES} at most)`);
+    if (stat.size > MAX_FILE_BYTES)
+      throw new Error(`${stat.size} bytes are too many (${MAX_FILE_BYTES} at most)`);
     const bytes = fs.readFileSync(fd);
     if (bytes.includes(0)) throw new Error("it is not text");
     return bytes.toString("utf8");

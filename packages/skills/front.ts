@@ -1,4 +1,5 @@
-// The front matter of a SKILL.md: the part of YAML that such files really use. Nested values (metadata) are ignored.
+// The front matter of a SKILL.md: the part of YAML that such files really use. Nested values
+// (metadata) are ignored.
 
 export type Head = Record<string, string | string[]>;
 type Value = string | string[];
@@ -9,7 +10,8 @@ const ESCAPES: Record<string, string> = { n: "\n", t: "\t", r: "\r", "0": "\0" }
 /** Throws a clause that says why it cannot be read. */
 export function parseSkill(text: string): { head: Head; body: string } {
   const lines = text.replace(/^\ufeff/, "").split(/\r?\n/);
-  if (lines[0]?.trimEnd() !== "---") throw new Error("it does not begin with '---', so it has no front matter");
+  if (lines[0]?.trimEnd() !== "---")
+    throw new Error("it does not begin with '---', so it has no front matter");
   const end = lines.findIndex((line, i) => i > 0 && line.trimEnd() === "---");
   if (end < 0) throw new Error("its front matter has no second '---'");
   const body = lines.slice(end + 1).join("\n");
@@ -26,7 +28,8 @@ function parseHead(lines: string[]): Head {
     const [, key, valueText = ""] = KEY.exec(line) ?? [];
     if (!key) throw new Error(`line ${number} of its front matter is not 'key: value'`);
     const from = index;
-    while (index < lines.length && (isBlank(lines[index]!) || /^(\s|- |-$|])/.test(lines[index]!))) index++;
+    while (index < lines.length && (isBlank(lines[index]!) || /^(\s|- |-$|])/.test(lines[index]!)))
+      index++;
     try {
       head[key.toLowerCase()] = readValue(valueText.trim(), lines.slice(from, index));
     } catch (error) {
@@ -44,24 +47,30 @@ function readValue(first: string, under: string[]): Value {
   if (block) return blockText(block[1] === ">", under);
   const continued = under.filter((line) => !isBlank(line)).map((line) => line.trim());
   if (!first || first.startsWith("#"))
-    return continued.every((line) => /^-( |$)/.test(line)) ? listOf(continued) : continued.join(" ");
+    return continued.every((line) => /^-( |$)/.test(line))
+      ? listOf(continued)
+      : continued.join(" ");
   const joined = [first, ...continued].join(" ");
   if (joined.startsWith("[")) return flowList(joined);
   return scalar(joined);
 }
 
-const listOf = (lines: string[]): string[] => lines.map((line) => scalar(line.slice(1).trim())).filter(Boolean);
+const listOf = (lines: string[]): string[] =>
+  lines.map((line) => scalar(line.slice(1).trim())).filter(Boolean);
 
 function scalar(text: string): string {
   if (!/^["']/.test(text)) return text.replace(/\s+#.*$/, "").trim();
   const [value, remaining] = quoted(text);
-  if (remaining && !remaining.startsWith("#")) throw new Error("goes on behind a closed quotation mark");
+  if (remaining && !remaining.startsWith("#"))
+    throw new Error("goes on behind a closed quotation mark");
   return value;
 }
 
 /** The text in quotation marks, and what follows them. */
 function quoted(text: string): [value: string, rest: string] {
-  const match = (text[0] === '"' ? /^"((?:[^"\\]|\\.)*)"\s*(.*)$/s : /^'((?:[^']|'')*)'\s*(.*)$/s).exec(text);
+  const match = (
+    text[0] === '"' ? /^"((?:[^"\\]|\\.)*)"\s*(.*)$/s : /^'((?:[^']|'')*)'\s*(.*)$/s
+  ).exec(text);
   if (!match) throw new Error("opens a quotation mark that is never closed");
   const [, inner = "", remaining = ""] = match;
   return [text[0] === "'" ? inner.replaceAll("''", "'") : unescaped(inner), remaining];
@@ -98,11 +107,15 @@ function blockText(folded: boolean, lines: string[]): string {
   const filled = lines.filter((line) => line.trim());
   const indent = Math.min(...filled.map((line) => /^\s*/.exec(line)![0].length));
   const text = lines.map((line) => line.slice(indent).trimEnd()).join("\n");
-  return (folded ? text.replace(/([^\n])\n(?=[^\n\s])/g, "$1 ").replace(/\n\n/g, "\n") : text).trim();
+  return (
+    folded ? text.replace(/([^\n])\n(?=[^\n\s])/g, "$1 ").replace(/\n\n/g, "\n") : text
+  ).trim();
 }
 
 /** A list, or the parts of a text between its commas. */
 export const asList = (value: Value | undefined): string[] =>
-  (typeof value === "string" ? value.split(",") : (value ?? [])).map((part) => part.trim()).filter(Boolean);
+  (typeof value === "string" ? value.split(",") : (value ?? []))
+    .map((part) => part.trim())
+    .filter(Boolean);
 export const asText = (value: Value | undefined): string =>
   (typeof value === "string" ? value : (value ?? []).join(", ")).replace(/\s+/g, " ").trim();

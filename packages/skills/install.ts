@@ -1,16 +1,31 @@
-// install_skill and uninstall_skill. A skill tells the model what to do from then on, so the person is always asked,
+// install_skill and uninstall_skill. A skill tells the model what to do from then on, so the person
+// is always asked,
 // and shown the whole text.
 import fs from "node:fs";
 import path from "node:path";
 import type { Ctx, Zz } from "zz";
 import { isInside, plural } from "zz/text";
-import { FILE, findSkills, foldersOf, NAME, namesIn, realOf, type SkillCache, skillOf } from "./find.ts";
+import {
+  FILE,
+  findSkills,
+  foldersOf,
+  NAME,
+  namesIn,
+  realOf,
+  type SkillCache,
+  skillOf,
+} from "./find.ts";
 
 const MAX_FILES = 100; // of a skill
 const DIFF_LINES = 150; // a diff with no more than these is always shown whole
 const MAX_LINE_CHARS = 4_000; // a question shows only the ends of longer lines
 
-type Args = { name: string; content?: string | undefined; path?: string | undefined; where?: string | undefined };
+type Args = {
+  name: string;
+  content?: string | undefined;
+  path?: string | undefined;
+  where?: string | undefined;
+};
 
 export function install(zz: Zz, cache: SkillCache): void {
   zz.tool({
@@ -25,7 +40,8 @@ export function install(zz: Zz, cache: SkillCache): void {
       where: "string? home (for every project; unless you say otherwise) or project",
     },
     changes: true,
-    needs: ({ path: source }, { root }) => (source ? { read: filesAt(path.resolve(root, source)) } : {}),
+    needs: ({ path: source }, { root }) =>
+      source ? { read: filesAt(path.resolve(root, source)) } : {},
     run: (args, ctx) => add(args, ctx, cache),
   });
   zz.tool({
@@ -41,7 +57,10 @@ export function install(zz: Zz, cache: SkillCache): void {
     const { tool, about, changes } = input;
     const isLong = changes.some(({ after = "" }) => after.split("\n").length > DIFF_LINES);
     if (tool !== "install_skill" || !isLong) return next(input);
-    return [about, ...changes.map(({ path: file, after = "" }) => `${file}, all of it:\n${after.trimEnd()}`)]
+    return [
+      about,
+      ...changes.map(({ path: file, after = "" }) => `${file}, all of it:\n${after.trimEnd()}`),
+    ]
       .filter(Boolean)
       .join("\n\n");
   });
@@ -53,9 +72,12 @@ async function add(
   cache: SkillCache,
 ): Promise<string> {
   const refuse = (reason: string) => new Error(`Cannot install skill '${name}': ${reason}`);
-  if (!NAME.test(name)) throw refuse("letters, digits, - and _ make a name, at most 64. Choose another.");
-  if (where !== "home" && where !== "project") throw refuse(`'${where}' is not a place. Use home or project.`);
-  if ((content === undefined) === (source === undefined)) throw refuse("it needs either content or path. Give one.");
+  if (!NAME.test(name))
+    throw refuse("letters, digits, - and _ make a name, at most 64. Choose another.");
+  if (where !== "home" && where !== "project")
+    throw refuse(`'${where}' is not a place. Use home or project.`);
+  if ((content === undefined) === (source === undefined))
+    throw refuse("it needs either content or path. Give one.");
   const texts = new Map<string, string>(content === undefined ? [] : [[FILE, content]]);
   const binaryFiles: string[] = [];
   if (source !== undefined) {
@@ -72,7 +94,9 @@ async function add(
   if (main === undefined) throw refuse(`there is no ${FILE} in '${source}'. Add it.`);
   for (const [file, text] of texts)
     if (text.split("\n").some((line) => line.length > MAX_LINE_CHARS))
-      throw refuse(`${file} has a line of more than ${MAX_LINE_CHARS} characters, which cannot be shown. Break it.`);
+      throw refuse(
+        `${file} has a line of more than ${MAX_LINE_CHARS} characters, which cannot be shown. Break it.`,
+      );
   const named = readable(main);
   if (named !== name) throw refuse(`its front matter names it '${named}'. Use one name for both.`);
   const parent = foldersOf(ctx).find(([from]) => from === where)![1];
@@ -83,7 +107,9 @@ async function add(
   const sentences = [
     `Installed skill '${name}' in ${folder} (${plural(texts.size, "file")}). read_skill reads it; the next conversation lists it.`,
     ...(binaryFiles.length
-      ? [`Left out, since only text can be shown before it is asked for: ${binaryFiles.join(", ")}.`]
+      ? [
+          `Left out, since only text can be shown before it is asked for: ${binaryFiles.join(", ")}.`,
+        ]
       : []),
     ...(present?.from === "project" && where === "home"
       ? ["Here the project's skill of that name goes before it."]
@@ -105,7 +131,8 @@ async function remove(name: string, ctx: Ctx, cache: SkillCache): Promise<string
   const { skills, broken } = findSkills(ctx, cache);
   const installed = skills.find((skill) => skill.name === name);
   const folder = installed?.folder ?? brokenFolder();
-  if (!folder) throw new Error(`Cannot uninstall skill '${name}': there is none. list_skills lists them.`);
+  if (!folder)
+    throw new Error(`Cannot uninstall skill '${name}': there is none. list_skills lists them.`);
   const isLink = fs.lstatSync(folder).isSymbolicLink();
   const files = isLink ? [folder] : filesAt(folder);
   for (const file of files) await ctx.files.remove(file);
@@ -133,7 +160,9 @@ export function filesAt(top: string): string[] {
       if (fs.lstatSync(file).isDirectory()) walk(file);
       else if (fs.statSync(file).isFile()) files.push(file);
       if (files.length > MAX_FILES)
-        throw new Error(`Cannot use '${top}': it holds more than ${MAX_FILES} files. Name a smaller one.`);
+        throw new Error(
+          `Cannot use '${top}': it holds more than ${MAX_FILES} files. Name a smaller one.`,
+        );
     }
   }
 }

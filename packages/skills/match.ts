@@ -1,4 +1,5 @@
-// Which skills a message calls for: by a trigger or its name, exactly or nearly so. When in doubt, a skill
+// Which skills a message calls for: by a trigger or its name, exactly or nearly so. When in doubt,
+// a skill
 // is left out, since the model sees every description and can read a skill by itself.
 import type { Skill } from "./find.ts";
 
@@ -14,7 +15,9 @@ export async function calledSkills<S extends Pick<Skill, "name" | "triggers">>(
 ): Promise<S[]> {
   const text = message.slice(-MAX_MESSAGE_CHARS).normalize("NFKC");
   if (!text.trim()) return [];
-  const exact = skills.filter((skill) => phrasesOf(skill).some((phrase) => containsPhrase(text, phrase)));
+  const exact = skills.filter((skill) =>
+    phrasesOf(skill).some((phrase) => containsPhrase(text, phrase)),
+  );
   const words = wordsOf(text);
   const near = skills.filter(
     (skill) => !exact.includes(skill) && phrasesOf(skill).some((phrase) => mayMatch(words, phrase)),
@@ -23,10 +26,14 @@ export async function calledSkills<S extends Pick<Skill, "name" | "triggers">>(
   const { default: Fuse } = await import("fuse.js");
   const fuse = new Fuse(words, { threshold: 0.2, distance: 10, includeScore: false });
   const isNearlySaid = (phrase: string) =>
-    wordsOf(phrase).every((word) => words.includes(word) || fuse.search(word).some(({ item }) => isNear(word, item)));
+    wordsOf(phrase).every(
+      (word) => words.includes(word) || fuse.search(word).some(({ item }) => isNear(word, item)),
+    );
   return [
     ...exact,
-    ...near.filter((skill) => phrasesOf(skill).some((phrase) => mayMatch(words, phrase) && isNearlySaid(phrase))),
+    ...near.filter((skill) =>
+      phrasesOf(skill).some((phrase) => mayMatch(words, phrase) && isNearlySaid(phrase)),
+    ),
   ];
 }
 
@@ -54,19 +61,24 @@ function containsPhrase(text: string, phrase: string): boolean {
 const wordsOf = (text: string): string[] => text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? [];
 
 /**
- * Whether a fuzzy search, which loads fuse.js, is worthwhile: every word of the phrase is there or nearly so, and one
- * is long.
+ * Whether a fuzzy search, which loads fuse.js, is worthwhile: every word of the phrase is there or
+ * nearly so, and one is long.
  */
 const mayMatch = (words: string[], phrase: string): boolean => {
   const phraseWords = wordsOf(phrase);
   return (
     phraseWords.some(isLong) &&
-    phraseWords.every((word) => words.some((messageWord) => messageWord === word || isNear(word, messageWord)))
+    phraseWords.every((word) =>
+      words.some((messageWord) => messageWord === word || isNear(word, messageWord)),
+    )
   );
 };
 const isLong = (word: string): boolean => word.length >= MIN_FUZZY_CHARS;
 
-/** Long enough, with the same beginning, a similar length, and the same digits: python2 is not a misspelt python3. */
+/**
+ * Long enough, with the same beginning, a similar length, and the same digits: python2 is not a
+ * misspelt python3.
+ */
 const isNear = (word: string, messageWord: string): boolean =>
   isLong(word) &&
   word.slice(0, 2) === messageWord.slice(0, 2) &&

@@ -1,4 +1,5 @@
-// The skills in the prompt: the descriptions of all, and the texts of those that are in force or that a message calls
+// The skills in the prompt: the descriptions of all, and the texts of those that are in force or
+// that a message calls
 // for.
 import type { Ctx, Zz } from "zz";
 import { CHARS_PER_TOKEN } from "zz/text";
@@ -26,15 +27,22 @@ export function skillNamed(plugin: SkillsPlugin, name: string, ctx: Ctx): Skill 
   const { skills, broken } = usable(plugin, ctx);
   const skill = skills.find((candidate) => candidate.name === name);
   if (skill) return skill;
-  const problem = broken.find((candidate) => candidate.name === name)?.problem ?? "there is none of that name";
+  const problem =
+    broken.find((candidate) => candidate.name === name)?.problem ?? "there is none of that name";
   const names = skills.map((candidate) => candidate.name).join(", ");
-  throw new Error(`Cannot use skill '${name}': ${problem}. ${names ? `There are: ${names}.` : "There are no skills."}`);
+  throw new Error(
+    `Cannot use skill '${name}': ${problem}. ${names ? `There are: ${names}.` : "There are no skills."}`,
+  );
 }
 
-/** The list of skills for the prompt, made once per conversation. It ends where there is no more room. */
+/**
+ * The list of skills for the prompt, made once per conversation. It ends where there is no more
+ * room.
+ */
 export function catalogue(plugin: SkillsPlugin, ctx: Ctx): string | undefined {
   const { skills, broken } = usable(plugin, ctx);
-  for (const { name, file, problem } of broken) ctx.note(`Skill '${name}' was left out: ${problem} (${file}).`);
+  for (const { name, file, problem } of broken)
+    ctx.note(`Skill '${name}' was left out: ${problem} (${file}).`);
   if (!skills.length) return undefined;
   let room = plugin.zz.config.list * CHARS_PER_TOKEN - GUIDE.length;
   const lines: string[] = [];
@@ -45,7 +53,9 @@ export function catalogue(plugin: SkillsPlugin, ctx: Ctx): string | undefined {
     lines.push(line);
   }
   const leftOut = skills.length - lines.length;
-  const leftOutNote = leftOut ? [`[${leftOut} more left out for want of room; list_skills lists all]`] : [];
+  const leftOutNote = leftOut
+    ? [`[${leftOut} more left out for want of room; list_skills lists all]`]
+    : [];
   return [GUIDE, ...lines, ...leftOutNote].join("\n");
 }
 
@@ -55,7 +65,8 @@ export async function activeSkills(plugin: SkillsPlugin, ctx: Ctx): Promise<Acti
   if (!skills.length) return [];
   const on = skills.filter(({ name }) => plugin.state.on.includes(name));
   const others = skills.filter((skill) => !on.includes(skill));
-  const userText = ctx.chat.messages.findLast((message) => message.role === "user" && !message.aside)?.text ?? "";
+  const userText =
+    ctx.chat.messages.findLast((message) => message.role === "user" && !message.aside)?.text ?? "";
   const matched = (await calledSkills(others, userText)).slice(0, MAX_CALLED);
   return [
     ...on.map((skill) => ({ skill, reason: "the person asked for it" })),

@@ -1,4 +1,5 @@
-// Answers for programs: --schema asks for JSON that fits, -x and --xl print a block of code, -t fills in a template,
+// Answers for programs: --schema asks for JSON that fits, -x and --xl print a block of code, -t
+// fills in a template,
 // and --save keeps one.
 import type { Command, Ctx, Zz } from "zz";
 import { codeBlocks, unknown, usage } from "zz/text";
@@ -30,7 +31,8 @@ export default (zz: Zz) => {
   zz.wrap(
     "render",
     async (text, next) => {
-      if (wanted.schema) return zz.io.stdout.isTTY ? (await import("./ask.ts")).laidOut(text, 2) : text;
+      if (wanted.schema)
+        return zz.io.stdout.isTTY ? (await import("./ask.ts")).laidOut(text, 2) : text;
       return wanted.extract ? extracted(text, wanted.extract) : next(text);
     },
     "first",
@@ -43,7 +45,8 @@ export default (zz: Zz) => {
     if (!template || word !== `/${template.name}`) return line;
     delete wanted.template; // used once: later lines are typed by the person
     const text = template.fill(line.slice(word.length).trim(), wanted.named);
-    if (!text.trim()) throw usage(`Nothing to ask: the template '${template.name}' is empty as it was filled in.`);
+    if (!text.trim())
+      throw usage(`Nothing to ask: the template '${template.name}' is empty as it was filled in.`);
     return text.startsWith("/") ? `/${text}` : text; // not a command
   });
 };
@@ -53,7 +56,8 @@ function addFormFlags(zz: Zz, wanted: Wanted): void {
     name: "schema",
     group: "output",
     value: "SCHEMA",
-    description: "answer with JSON that fits: a file, a JSON Schema, or 'name, age int, tags: list'",
+    description:
+      "answer with JSON that fits: a file, a JSON Schema, or 'name, age int, tags: list'",
     async set(text) {
       const { readSchema } = await import("./schema.ts");
       wanted.schema = await readSchema(String(text), zz.io.cwd());
@@ -68,13 +72,21 @@ function addFormFlags(zz: Zz, wanted: Wanted): void {
   };
   const [first, last] = [extract("first"), extract("last")];
   const row = { group: "output" };
-  zz.flag({ ...row, name: "extract", short: "x", description: "print only the first block of code", set: first });
+  zz.flag({
+    ...row,
+    name: "extract",
+    short: "x",
+    description: "print only the first block of code",
+    set: first,
+  });
   zz.flag({ ...row, name: "xl", description: "print only the last block of code", set: last });
   zz.flag({ ...row, name: "extract-last", description: "the same as --xl", set: last });
 
   function checkForm(): void {
     if (wanted.schema && wanted.extract)
-      throw usage("Cannot use --schema with --extract: all of the answer is JSON then. Leave one out.");
+      throw usage(
+        "Cannot use --schema with --extract: all of the answer is JSON then. Leave one out.",
+      );
   }
 }
 
@@ -100,8 +112,10 @@ function addTemplateFlags(zz: Zz, wanted: Wanted): void {
     description: "what stands for $KEY in the template",
     set(pair) {
       const [, key = "", value = ""] = /^([^=]+)=(.*)$/s.exec(String(pair)) ?? [];
-      if (!key) throw usage(`Cannot use -p ${pair}: it takes a name and a value, as in -p lang German.`);
-      if (!wanted.template) throw usage(`Cannot use -p ${key}: it fills in a template. Name one with -t NAME.`);
+      if (!key)
+        throw usage(`Cannot use -p ${pair}: it takes a name and a value, as in -p lang German.`);
+      if (!wanted.template)
+        throw usage(`Cannot use -p ${key}: it fills in a template. Name one with -t NAME.`);
       wanted.named[key] = value;
     },
   });
@@ -110,7 +124,8 @@ function addTemplateFlags(zz: Zz, wanted: Wanted): void {
     group: "asking",
     value: "NAME [WORDS]",
     description: "keep the words and flags as a template for -t, and ask nothing",
-    run: async (name, ctx, line) => (await import("./templates.ts")).save(String(name), ctx, line, wanted),
+    run: async (name, ctx, line) =>
+      (await import("./templates.ts")).save(String(name), ctx, line, wanted),
   });
 }
 

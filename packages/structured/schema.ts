@@ -1,4 +1,5 @@
-// Reads what --schema is given: a file with a JSON Schema, the schema itself, or its short form. Refuses what is not a
+// Reads what --schema is given: a file with a JSON Schema, the schema itself, or its short form.
+// Refuses what is not a
 // schema, or what no answer can fit, before the model is asked.
 import fs from "node:fs";
 import path from "node:path";
@@ -11,15 +12,22 @@ const MAX_FILE_BYTES = 1024 * 1024;
 /** The schema that a text names as a file, contains as JSON, or describes in the short form. */
 export async function readSchema(typed: string, folder: string): Promise<JsonSchema> {
   const text = typed.trim();
-  if (!text) throw usage("Flag --schema has an empty value. Give it a file, a JSON Schema, or names: 'name, age int'.");
-  if (text.startsWith("{")) return checked(parsed(text, "Cannot use --schema"), "Cannot use --schema");
+  if (!text)
+    throw usage(
+      "Flag --schema has an empty value. Give it a file, a JSON Schema, or names: 'name, age int'.",
+    );
+  if (text.startsWith("{"))
+    return checked(parsed(text, "Cannot use --schema"), "Cannot use --schema");
   const file = fileNamed(text, folder);
   if (!file) return shortForm(text);
   const refused = `Cannot use --schema '${text}'`;
   return checked(parsed(contents(file, refused), refused), refused);
 }
 
-/** The file that a text names, if any: it needs a dot or slash and no comma, and must exist or not look like fields. */
+/**
+ * The file that a text names, if any: it needs a dot or slash and no comma, and must exist or not
+ * look like fields.
+ */
 function fileNamed(text: string, folder: string): string | undefined {
   if (!/[./\\]/.test(text) || /[\n,]/.test(text)) return undefined;
   const file = path.resolve(folder, text);
@@ -29,11 +37,14 @@ function fileNamed(text: string, folder: string): string | undefined {
 function contents(file: string, refused: string): string {
   try {
     const { size } = fs.statSync(file);
-    if (size > MAX_FILE_BYTES) throw usage(`${refused}: it is larger than 1 MB. Name a file with a JSON Schema.`);
+    if (size > MAX_FILE_BYTES)
+      throw usage(`${refused}: it is larger than 1 MB. Name a file with a JSON Schema.`);
     return fs.readFileSync(file, "utf8");
   } catch (error) {
     if (codeOf(error) === "ENOENT") throw usage(`${refused}: no such file. Check the path.`);
-    throw codeOf(error) ? usage(`${refused}: ${errnoSentence(error) || (error as Error).message}`) : error;
+    throw codeOf(error)
+      ? usage(`${refused}: ${errnoSentence(error) || (error as Error).message}`)
+      : error;
   }
 }
 
@@ -49,7 +60,9 @@ function parsed(text: string, refused: string): unknown {
 
 async function checked(schema: unknown, refused: string): Promise<JsonSchema> {
   const wrong =
-    (await wrongInSchema(schema, "it")) ?? lostReference(schema) ?? (hasKeyword(schema) ? undefined : NO_KEYWORD);
+    (await wrongInSchema(schema, "it")) ??
+    lostReference(schema) ??
+    (hasKeyword(schema) ? undefined : NO_KEYWORD);
   if (wrong) throw usage(`${refused}: it is not a JSON Schema: ${wrong}.`);
   if (typeof schema === "boolean" || isImpossible(schema, schema))
     throw usage(`${refused}: no answer can fit this schema. Check what it requires.`);
@@ -57,10 +70,13 @@ async function checked(schema: unknown, refused: string): Promise<JsonSchema> {
 }
 
 function lostReference(schema: unknown): string | undefined {
-  const references = Array.from(JSON.stringify(schema).matchAll(/"\$ref":("(?:[^"\\]|\\.)*")/g), ([, text]) =>
-    JSON.parse(text!),
+  const references = Array.from(
+    JSON.stringify(schema).matchAll(/"\$ref":("(?:[^"\\]|\\.)*")/g),
+    ([, text]) => JSON.parse(text!),
   );
-  const lost: string | undefined = references.find((reference) => target(schema, reference) === undefined);
+  const lost: string | undefined = references.find(
+    (reference) => target(schema, reference) === undefined,
+  );
   return lost === undefined ? undefined : `it refers to '${lost}', which is not in it`;
 }
 
@@ -86,12 +102,14 @@ const TYPES: Record<string, string> = {
   boolean: "boolean",
   list: "array",
 };
-const FIELD = /^([\p{L}_][\p{L}\p{N}_-]*)(?: (list of [^ :(?]+|[^ :(?]+))? ?(\?)? ?(?::(.*)|\((.*)\))?$/u;
+const FIELD =
+  /^([\p{L}_][\p{L}\p{N}_-]*)(?: (list of [^ :(?]+|[^ :(?]+))? ?(\?)? ?(?::(.*)|\((.*)\))?$/u;
 const TYPE_ALONE = /^ ?(list of \w+|\w+) ?(\?)?$/;
 
 /**
- * `name, age int, tags: list, note? (why it was bought)`: fields between commas, or one a line. A field has a name, a
- * type (text by default), `?` if it may be missing, and after a colon or in brackets a description.
+ * `name, age int, tags: list, note? (why it was bought)`: fields between commas, or one a line. A
+ * field has a name, a type (text by default), `?` if it may be missing, and after a colon or in
+ * brackets a description.
  */
 export function shortForm(text: string): JsonSchema {
   const properties: Record<string, JsonSchema> = {};
@@ -107,13 +125,18 @@ export function shortForm(text: string): JsonSchema {
     const [, alone, alsoOptional] = (!typeText && TYPE_ALONE.exec(after ?? "")) || [];
     const isType = alone !== undefined && Object.hasOwn(TYPES, alone.split(/\s/)[0]!);
     const description = (isType ? "" : (after ?? inside ?? "")).trim();
-    properties[name] = { ...typeOf(name, typeText ?? (isType ? alone : "text")), ...(description && { description }) };
+    properties[name] = {
+      ...typeOf(name, typeText ?? (isType ? alone : "text")),
+      ...(description && { description }),
+    };
     if (!optional && !(isType && alsoOptional)) required.push(name);
   }
   return { type: "object", properties, required, additionalProperties: false };
 }
 
-/** Splits a text into fields: at line breaks if it has any, otherwise at commas outside of brackets. */
+/**
+ * Splits a text into fields: at line breaks if it has any, otherwise at commas outside of brackets.
+ */
 function fieldsOf(text: string): string[] {
   const fields = [""];
   let depth = 0;
@@ -123,7 +146,9 @@ function fieldsOf(text: string): string[] {
     if (sign === "," && !depth) fields.push("");
     else fields[fields.length - 1] += sign;
   }
-  const lines = text.includes("\n") ? text.split("\n").map((line) => line.trim().replace(/,$/, "")) : fields;
+  const lines = text.includes("\n")
+    ? text.split("\n").map((line) => line.trim().replace(/,$/, ""))
+    : fields;
   return lines.map(oneLine).filter(Boolean);
 }
 
@@ -131,7 +156,9 @@ function typeOf(name: string, typeText: string): JsonSchema {
   const [word = "", , inner] = typeText.split(/\s+/);
   for (const one of [word, inner])
     if (one !== undefined && !Object.hasOwn(TYPES, one))
-      throw usage(`Cannot use --schema: '${name}' cannot be read, since ${unknown("type", one, Object.keys(TYPES))}`);
+      throw usage(
+        `Cannot use --schema: '${name}' cannot be read, since ${unknown("type", one, Object.keys(TYPES))}`,
+      );
   if (word !== "list") return { type: TYPES[word] };
   return { type: "array", items: { type: TYPES[inner ?? "text"] } };
 }
@@ -142,14 +169,19 @@ const NAMES = ["string", "number", "integer", "boolean", "object", "array", "nul
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-/** What a reference within a schema refers to; undefined if it leads nowhere, or out of the schema. */
+/**
+ * What a reference within a schema refers to; undefined if it leads nowhere, or out of the schema.
+ */
 function target(root: unknown, ref: string): unknown {
   if (!/^#(\/|$)/.test(ref)) return undefined;
   const words = ref.slice(1).split("/").slice(1);
   return words
-    .map((word) => (tryTo(() => decodeURIComponent(word)) ?? word).replaceAll("~1", "/").replaceAll("~0", "~"))
+    .map((word) =>
+      (tryTo(() => decodeURIComponent(word)) ?? word).replaceAll("~1", "/").replaceAll("~0", "~"),
+    )
     .reduce<unknown>(
-      (inner, word) => (Object.hasOwn(Object(inner), word) ? (inner as JsonSchema)[word] : undefined),
+      (inner, word) =>
+        Object.hasOwn(Object(inner), word) ? (inner as JsonSchema)[word] : undefined,
       root,
     );
 }
@@ -161,7 +193,10 @@ const PAIRS = [
   ["object", "minProperties", "maxProperties"],
 ] as const;
 
-/** Whether it is certain that no value fits. Unknown keywords may fit; a schema that must contain itself cannot. */
+/**
+ * Whether it is certain that no value fits. Unknown keywords may fit; a schema that must contain
+ * itself cannot.
+ */
 export function isImpossible(schema: any, root: unknown, above: readonly unknown[] = []): boolean {
   if (schema === false) return true;
   if (!isObject(schema)) return false;
@@ -170,13 +205,15 @@ export function isImpossible(schema: any, root: unknown, above: readonly unknown
   const list = (word: string) => (Array.isArray(schema[word]) ? (schema[word] as any[]) : []);
   const { properties = {}, additionalProperties, patternProperties, items } = schema as any;
   const types = typesOf(schema);
-  const only = (type: string) => types.every((name) => name === type || (type === "number" && name === "integer"));
+  const only = (type: string) =>
+    types.every((name) => name === type || (type === "number" && name === "integer"));
 
   if (typeof schema.$ref === "string" && inner(target(root, schema.$ref))) return true;
   const typeLists = list("allOf").map(typesOf);
   if (
     !typeLists.reduce(
-      (common, types) => common.filter((type: string) => types.some((two: string) => agree(type, two))),
+      (common, types) =>
+        common.filter((type: string) => types.some((two: string) => agree(type, two))),
       types,
     ).length
   )
@@ -184,19 +221,26 @@ export function isImpossible(schema: any, root: unknown, above: readonly unknown
   if (list("allOf").some(inner)) return true;
   if (["anyOf", "oneOf"].some((word) => list(word).length && list(word).every(inner))) return true;
   const values = "const" in schema ? [schema.const] : list("enum");
-  if (("const" in schema || "enum" in schema) && !values.some((value) => types.some((type) => hasType(type, value))))
+  if (
+    ("const" in schema || "enum" in schema) &&
+    !values.some((value) => types.some((type) => hasType(type, value)))
+  )
     return true;
   for (const [type, least, maximum] of PAIRS)
     if (only(type) && Number(schema[least]) > Number(schema[maximum])) return true;
   if (only("array") && Number(schema.minItems) > 0 && inner(items)) return true;
   const isShut = additionalProperties === false && !patternProperties;
-  const missing = (name: string) => (Object.hasOwn(properties, name) ? inner(properties[name]) : isShut);
+  const missing = (name: string) =>
+    Object.hasOwn(properties, name) ? inner(properties[name]) : isShut;
   return only("object") && list("required").some(missing);
 }
 
-const typesOf = (schema: any): string[] => (schema?.type === undefined ? NAMES : [schema.type].flat());
+const typesOf = (schema: any): string[] =>
+  schema?.type === undefined ? NAMES : [schema.type].flat();
 const agree = (type: string, two: string): boolean =>
-  type === two || (type === "integer" && two === "number") || (type === "number" && two === "integer");
+  type === two ||
+  (type === "integer" && two === "number") ||
+  (type === "number" && two === "integer");
 function hasType(type: string, value: unknown): boolean {
   if (type === "integer") return Number.isInteger(value);
   if (type === "null") return value === null;

@@ -1,4 +1,5 @@
-// What the symbol tools answer. Each first brings the index up to date, and shows only what may be read.
+// What the symbol tools answer. Each first brings the index up to date, and shows only what may be
+// read.
 import type { Ctx, Result } from "zz";
 import { plural } from "zz/text";
 import { calls } from "./answers/calls.ts";
@@ -67,22 +68,36 @@ const ANSWERS: Record<string, [answer: Answer, about?: (args: any) => About | un
   get_structure: [structure],
   get_function: [showFunction, ({ name, path }) => ({ words: [lastOf(name)], path })],
   get_class: [showClass, ({ name, path }) => ({ words: [lastOf(name)], path })],
-  get_dependencies: [dependencies, ({ path }) => (path === undefined ? { imports: true } : undefined)],
+  get_dependencies: [
+    dependencies,
+    ({ path }) => (path === undefined ? { imports: true } : undefined),
+  ],
   get_dependents: [dependents, ({ path }) => ({ users: true, path })],
   get_complexity: [complexity],
   get_todos: [todos],
   check_types: [check],
   rename_symbol: [rename, ({ symbol }) => ({ words: [lastOf(symbol)], like: true })],
-  repo_map: [map, ({ query }) => ({ map: true, words: query?.match(/[\p{L}\p{N}_$]{4,}/gu) ?? [] })],
+  repo_map: [
+    map,
+    ({ query }) => ({ map: true, words: query?.match(/[\p{L}\p{N}_$]{4,}/gu) ?? [] }),
+  ],
 };
 const lastOf = (symbol: string): string => lastName(nameIn(symbol));
 
 /** What is about a part of the code says so, also when it fails. */
-async function answer(state: State, [run, aboutOf]: (typeof ANSWERS)[string], args: any, ctx: Ctx): Promise<Result> {
+async function answer(
+  state: State,
+  [run, aboutOf]: (typeof ANSWERS)[string],
+  args: any,
+  ctx: Ctx,
+): Promise<Result> {
   const about = aboutOf?.(args);
   const completed = (text: string, data?: unknown): string => {
-    const missing = about && state.index && text ? lackOf(state.index, about, { text, data }, ctx) : "";
-    return [missing ? qualified(text) : text, missing, text && state.partial].filter(Boolean).join("\n");
+    const missing =
+      about && state.index && text ? lackOf(state.index, about, { text, data }, ctx) : "";
+    return [missing ? qualified(text) : text, missing, text && state.partial]
+      .filter(Boolean)
+      .join("\n");
   };
   const given = await lean(() => run(state, args, ctx)).catch((error: Error) => {
     error.message = completed(error.message);
@@ -92,8 +107,14 @@ async function answer(state: State, [run, aboutOf]: (typeof ANSWERS)[string], ar
   return { ...result, text: completed(result.text, result.data) };
 }
 
-async function limit(config: Config, count: number, { ask, note }: Ctx, now: Scope): Promise<Scope> {
-  if (config.folder) return { scope: config.folder.replace(/\/+$/, ""), most: Number.MAX_SAFE_INTEGER };
+async function limit(
+  config: Config,
+  count: number,
+  { ask, note }: Ctx,
+  now: Scope,
+): Promise<Scope> {
+  if (config.folder)
+    return { scope: config.folder.replace(/\/+$/, ""), most: Number.MAX_SAFE_INTEGER };
   if (count <= config.most) return { scope: "", most: config.most };
   if (now.scope || now.most > config.most) return now; // already asked
   if (!ask) {

@@ -1,17 +1,24 @@
-// Which files are code, and symbols.ignore: those of them that the index and the map leave out, by patterns as in a .gitignore.
+// Which files are code, and symbols.ignore: those of them that the index and the map leave out, by
+// patterns as in a .gitignore.
 import { LANGUAGES } from "./languages/table.ts";
 import { isMade } from "./scan/made.ts";
 
-const [MAX_STARS, MAX_PATTERN_CHARS] = [3, 500]; // in one name; with more a regular expression can run for ever
+// in one name; with more a regular expression can run for ever
+const [MAX_STARS, MAX_PATTERN_CHARS] = [3, 500];
 
-const OTHERS = LANGUAGES.map(({ ends }) => ends.replaceAll("+", "\\+").replaceAll(" ", "|")).join("|");
+const OTHERS = LANGUAGES.map(({ ends }) => ends.replaceAll("+", "\\+").replaceAll(" ", "|")).join(
+  "|",
+);
 /** What is parsed. */
 export const CODE = new RegExp(`\\.(?:[cm]?[jt]sx?|json|ya?ml|${OTHERS})$`, "i");
 /** Other texts: the map goes by their words. */
 const TEXT =
   /\.(?:mdx?|markdown|rst|adoc|txt|toml|ini|s[ac]ss|less|styl|astro|scala|dart|exs?|erl|hs|clj|zig|fish|ps1|graphql|gql|prisma|proto|tf|nix|gradle|cmake|mk)$|(?:^|\/)(?:Makefile|Dockerfile|README|LICENSE|CONTRIBUTING)$/i;
 
-/** The code among these files, the other texts, and what of it the patterns name. A pattern that would take too long is left out, and told. */
+/**
+ * The code among these files, the other texts, and what of it the patterns name. A pattern that
+ * would take too long is left out, and told.
+ */
 export async function codeAmong(
   names: readonly string[],
   patterns: readonly string[],

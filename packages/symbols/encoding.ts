@@ -23,9 +23,13 @@ export function textIn(bytes: Buffer): string | undefined {
 }
 
 /** A file as the index reads it. */
-export async function readText({ files }: Pick<Ctx, "files">, file: string): Promise<{ text: string; hash: string }> {
+export async function readText(
+  { files }: Pick<Ctx, "files">,
+  file: string,
+): Promise<{ text: string; hash: string }> {
   const { bytes, hash } = await files.read(file);
   const text = textIn(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength));
-  if (text === undefined) throw new Error(`Cannot read '${file}' as text: it is binary. Ask again, if it was changed.`);
+  if (text === undefined)
+    throw new Error(`Cannot read '${file}' as text: it is binary. Ask again, if it was changed.`);
   return { text, hash };
 }

@@ -1,11 +1,14 @@
-// What the code defines and who uses it: the index of symbols, the map made of it, and the tools that answer from it.
-// This file has the names and parameters of the tools; their answers are in answers.ts, which is loaded on first use.
+// What the code defines and who uses it: the index of symbols, the map made of it, and the tools
+// that answer from it.
+// This file has the names and parameters of the tools; their answers are in answers.ts, which is
+// loaded on first use.
 import type { Ctx, Tool, Zz } from "zz";
 import type { ToldMap } from "./answers/state.ts";
 import type { Answers } from "./answers.ts";
 
 export interface Config {
-  map: "sessions" | "always" | "never"; // where the map is in the prompt: sessions are those that a person watches
+  // where the map is in the prompt: sessions are those that a person watches
+  map: "sessions" | "always" | "never";
   tokens?: number; // of the map in the prompt; 8 % of the model's window where it is not set
   most: number; // files, above which it asks
   folder: string; // to index alone
@@ -30,8 +33,14 @@ export const settings = {
   schema: {
     type: "object",
     properties: {
-      map: { enum: ["sessions", "always", "never"], description: "when the model is given the map of the repository" },
-      tokens: { ...count, description: "tokens of the map in the prompt; not set: 8 % of the model's window" },
+      map: {
+        enum: ["sessions", "always", "never"],
+        description: "when the model is given the map of the repository",
+      },
+      tokens: {
+        ...count,
+        description: "tokens of the map in the prompt; not set: 8 % of the model's window",
+      },
       most: { ...count, description: "number of files above which zz asks before it indexes them" },
       folder: { type: "string", description: "the only folder to index; empty: the whole project" },
       ignore: {
@@ -39,9 +48,18 @@ export const settings = {
         items: { type: "string", minLength: 1 },
         description: "files that the index and the map leave out, by patterns as in a .gitignore",
       },
-      debounce: { ...ms, description: "milliseconds without a further change to a file, before the index is updated" },
-      wait: { ...ms, description: "milliseconds that the first message of a conversation waits for the map" },
-      waitAgain: { ...ms, description: "milliseconds that a later message waits for a map of what was just saved" },
+      debounce: {
+        ...ms,
+        description: "milliseconds without a further change to a file, before the index is updated",
+      },
+      wait: {
+        ...ms,
+        description: "milliseconds that the first message of a conversation waits for the map",
+      },
+      waitAgain: {
+        ...ms,
+        description: "milliseconds that a later message waits for a map of what was just saved",
+      },
     },
   },
 };
@@ -52,7 +70,8 @@ const PATH = "string? a file or a folder";
 const TOOLS: Omit<Tool, "run">[] = [
   {
     name: "find_definition",
-    description: "Find where a function, class, type or constant is defined, by its name or by words for it.",
+    description:
+      "Find where a function, class, type or constant is defined, by its name or by words for it.",
     aliases: ["definition", "get_definition", "goto_definition", "go_to_definition"],
     also: { symbol: ["name", "query", "symbol_name"] },
     params: { symbol: "string a name, Class.method, or a few words such as 'turn loop'" },
@@ -109,11 +128,15 @@ const TOOLS: Omit<Tool, "run">[] = [
     description: "Show the whole text of a function or method, with line numbers, by its name.",
     aliases: ["read_function", "find_function"],
     also: { name: ["function", "symbol", "function_name"], path: ["file", "file_path"] },
-    params: { name: "string a function, arrow function, or Class.method", path: "string? the file it is in" },
+    params: {
+      name: "string a function, arrow function, or Class.method",
+      path: "string? the file it is in",
+    },
   },
   {
     name: "get_class",
-    description: "Show the whole text of a class, interface, type, enum or namespace, with line numbers, by its name.",
+    description:
+      "Show the whole text of a class, interface, type, enum or namespace, with line numbers, by its name.",
     aliases: ["read_class", "find_class"],
     also: { name: ["class", "symbol", "class_name"], path: ["file", "file_path"] },
     params: { name: "string the class", path: "string? the file it is in" },
@@ -150,7 +173,8 @@ const TOOLS: Omit<Tool, "run">[] = [
   },
   {
     name: "check_types",
-    description: "Check TypeScript or JavaScript files for syntax and type errors, by the project's tsconfig.json.",
+    description:
+      "Check TypeScript or JavaScript files for syntax and type errors, by the project's tsconfig.json.",
     params: { paths: "string[] files to check" },
     needs: ({ paths }) => ({ read: paths }),
   },
@@ -159,7 +183,11 @@ const TOOLS: Omit<Tool, "run">[] = [
     description:
       "Rename a function, class, type, property, variable or constant everywhere it is used, by meaning. The changes are shown and asked for.",
     aliases: ["rename"],
-    also: { symbol: ["name", "from", "old_name"], to: ["new_name", "newName"], path: ["file", "file_path"] },
+    also: {
+      symbol: ["name", "from", "old_name"],
+      to: ["new_name", "newName"],
+      path: ["file", "file_path"],
+    },
     params: {
       symbol: "string its name now, or Class.method",
       to: "string its new name",
@@ -188,7 +216,9 @@ export default (zz: Zz<Config>) => {
   const told = zz.state<ToldMap>({ text: "", files: [] });
   let answers: Promise<Answers> | undefined;
   const ready = (ctx: Ctx) =>
-    (answers ??= import("./answers.ts").then(({ openAnswers }) => openAnswers(ctx, zz.config, () => isOngoing, told)));
+    (answers ??= import("./answers.ts").then(({ openAnswers }) =>
+      openAnswers(ctx, zz.config, () => isOngoing, told),
+    ));
   zz.defer(async () => (await answers)?.close());
 
   for (const about of TOOLS)
@@ -227,7 +257,8 @@ export default (zz: Zz<Config>) => {
     slot: "turn",
     budget: 20_000, // its own budget is exact
     text: async (ctx) => {
-      if (zz.config.map === "never" || (zz.config.map !== "always" && !isOngoing && !told.text)) return undefined;
+      if (zz.config.map === "never" || (zz.config.map !== "always" && !isOngoing && !told.text))
+        return undefined;
       const { isProject } = await import("./layer.ts");
       return isProject(ctx.root) ? (await ready(ctx)).layer(ctx) : undefined;
     },

@@ -7,4 +7,5 @@ const SIGNS =
     " ",
   );
 
-export const isProject = (root: string): boolean => SIGNS.some((sign) => fs.existsSync(path.join(root, sign)));
+export const isProject = (root: string): boolean =>
+  SIGNS.some((sign) => fs.existsSync(path.join(root, sign)));

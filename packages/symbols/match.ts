@@ -13,21 +13,34 @@ export function bestFor(query: string, all: Found[]): { exact: Found[]; near: Fo
   const words = split(query);
   const sameWords = all.filter(({ name }) => split(name).join(" ") === words.join(" "));
   if (sameWords.length)
-    return /\s/.test(query.trim()) ? { exact: sameWords, near: [] } : { exact: [], near: sameWords };
+    return /\s/.test(query.trim())
+      ? { exact: sameWords, near: [] }
+      : { exact: [], near: sameWords };
   // All words, in the name and comment together: `turn loop` finds runTurn, "The turn loop".
   const scored = all
     .map((found) => ({ found, score: overlap(words, found) }))
     .filter(({ score }) => score > 0)
-    .sort((a, b) => b.score - a.score || Number(Boolean(b.found.exported)) - Number(Boolean(a.found.exported)));
+    .sort(
+      (a, b) =>
+        b.score - a.score || Number(Boolean(b.found.exported)) - Number(Boolean(a.found.exported)),
+    );
   const best = scored[0]?.score ?? 0;
   const near = scored.filter(({ score }) => score >= best / 2).map(({ found }) => found);
-  return { exact: [], near: near.length ? near.slice(0, MAX_RESULTS) : fuzzy(query, all, MAX_RESULTS) };
+  return {
+    exact: [],
+    near: near.length ? near.slice(0, MAX_RESULTS) : fuzzy(query, all, MAX_RESULTS),
+  };
 }
 
 /** The nearest names, whether misspelt or not. */
 export function fuzzy(query: string, all: Found[], most: number): Found[] {
   const likely = all.length > MAX_FUZZY_NAMES ? nearest(query, all) : all;
-  const fuse = new Fuse(likely, { keys: ["name"], threshold: 0.4, ignoreLocation: true, includeScore: true });
+  const fuse = new Fuse(likely, {
+    keys: ["name"],
+    threshold: 0.4,
+    ignoreLocation: true,
+    includeScore: true,
+  });
   const found = fuse.search(query, { limit: 4 * most });
   const rank = ({ item, score = 0 }: (typeof found)[number]) =>
     score + (item.exported ? 0 : 0.02) + (item.local ? 0.05 : 0);
@@ -50,9 +63,14 @@ function nearest(query: string, all: Found[]): Found[] {
   return scores.slice(0, MAX_FUZZY_NAMES).map(({ at }) => all[at]!);
 }
 
-const pairs = (text: string): string[] => [...new Set(Array.from(text.slice(1), (letter, at) => text[at] + letter))];
+const pairs = (text: string): string[] => [
+  ...new Set(Array.from(text.slice(1), (letter, at) => text[at] + letter)),
+];
 
-/** How much of the query a symbol covers: a word in its name counts twice as much as one in its comment. */
+/**
+ * How much of the query a symbol covers: a word in its name counts twice as much as one in its
+ * comment.
+ */
 function overlap(words: string[], { name, doc = "" }: Found): number {
   const [own, said] = [split(name), split(doc)];
   const hits = words.map((word) => {

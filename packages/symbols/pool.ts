@@ -1,4 +1,5 @@
-// Other processes. Files for the index are read in separate processes: the conversation goes on meanwhile,
+// Other processes. Files for the index are read in separate processes: the conversation goes on
+// meanwhile,
 // every core is used, and the memory is freed with them (a thread keeps 100 MB after 10,000 files).
 import type { ChildProcess } from "node:child_process";
 import fs from "node:fs";
@@ -21,8 +22,12 @@ export async function readAll(
   onRows: (rows: Rows, page: Page) => void,
 ): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
-  const cores = os.availableParallelism(); // this process waits meanwhile; each reader takes a second of work until it is fast
-  const count = Math.max(1, Math.floor(Math.min(cores, files.length / FILES_PER_READER, MAX_READERS)));
+  // this process waits meanwhile; each reader takes a second of work until it is fast
+  const cores = os.availableParallelism();
+  const count = Math.max(
+    1,
+    Math.floor(Math.min(cores, files.length / FILES_PER_READER, MAX_READERS)),
+  );
   let [next, left] = [0, files.length];
   const readers = Array.from({ length: count }, startReader);
   const stop = () => reject(signal.reason);
@@ -44,7 +49,9 @@ export async function readAll(
     });
     reader.on("error", reject);
     reader.on("exit", (code) =>
-      reject(new Error(`Cannot index this project: a process that reads it ended (${code}). Try again.`)),
+      reject(
+        new Error(`Cannot index this project: a process that reads it ended (${code}). Try again.`),
+      ),
     );
     reader.on("message", (rows: Rows) => {
       onRows(rows, page);
@@ -59,7 +66,8 @@ export async function readAll(
   function sendBatch(reader: ChildProcess): void {
     const batch = files.slice(next, (next += BATCH_FILES));
     const request: ReadRequest = { root, files: batch };
-    if (batch.length) reader.send(request, () => {}); // if it cannot be sent, the reader has ended, which is reported
+    // if it cannot be sent, the reader has ended, which is reported
+    if (batch.length) reader.send(request, () => {});
   }
 }
 

@@ -12,10 +12,19 @@ import type { Kept } from "./resolve.ts";
 import { type Entry, type Passed, passedOf, type Row, unpack, wordsOf } from "./rows.ts";
 import type { Facts } from "./scan/facts.ts";
 import type { Bag } from "./scan/words.ts";
-import { type Data, inOrder, memoryPage, openStore, type Scope, type StoredRow, storeFile } from "./store.ts";
+import {
+  type Data,
+  inOrder,
+  memoryPage,
+  openStore,
+  type Scope,
+  type StoredRow,
+  storeFile,
+} from "./store.ts";
 import type { Watch } from "./watch.ts";
 
-const CONTROL = /[\x00-\x1f\x7f-\x9f]/; // such a name could look like a row of an answer, or control the terminal
+// such a name could look like a row of an answer, or control the terminal
+const CONTROL = /[\x00-\x1f\x7f-\x9f]/;
 const MAX_LOCAL_FILES = 24; // files read in this process, since a worker takes longer to start
 const MAX_LOCAL_BYTES = 400_000;
 const MAX_UNLISTED = 1_000; // names that are known not to be listed
@@ -62,7 +71,8 @@ export function openProject(
   return { fresh, drop };
 
   /**
-   * A question asked during an update waits for an update of its own, since the running one may have missed changes.
+   * A question asked during an update waits for an update of its own, since the running one may
+   * have missed changes.
    */
   function fresh(ctx: Ctx): Promise<Index> {
     if (!running) return (running = update(ctx).finally(() => (running = undefined)));
@@ -90,8 +100,12 @@ export function openProject(
     else db.read();
     const { data } = db;
     const look: Look = { ctx, root, data, fresh: new Map(), stored: new Map() };
-    const isWatched = before === told?.generation && before === watch?.generation() && told.rules === rulesOf(all, ctx);
-    const changed = told && touched && isWatched ? await changesIn(all, touched, told, look) : undefined;
+    const isWatched =
+      before === told?.generation &&
+      before === watch?.generation() &&
+      told.rules === rulesOf(all, ctx);
+    const changed =
+      told && touched && isWatched ? await changesIn(all, touched, told, look) : undefined;
     if (!told || !changed) {
       const maybeUnlisted = [...(told?.unlisted ?? []), ...(touched ?? [])].filter((name) =>
         isThere(path.join(root, name)),
@@ -104,7 +118,11 @@ export function openProject(
       save(db, ctx);
     }
     all.last = told;
-    return indexFor(db, ctx, told.list, { ...told.counts, ms: performance.now() - started, read: look.fresh.size });
+    return indexFor(db, ctx, told.list, {
+      ...told.counts,
+      ms: performance.now() - started,
+      read: look.fresh.size,
+    });
   }
 }
 
@@ -113,25 +131,37 @@ function rulesOf(all: Known, { permissions }: Ctx): string {
   return JSON.stringify([permissions.rules, all.patterns()]);
 }
 
-/** The files to read again of what a watch told; undefined: a file came or went, so that all have to be looked at. */
+/**
+ * The files to read again of what a watch told; undefined: a file came or went, so that all have to
+ * be looked at.
+ */
 async function changesIn(
   all: Known,
   touched: ReadonlySet<string>,
   told: Last,
   { ctx, data }: Look,
 ): Promise<string[] | undefined> {
-  const found = [...data.files.keys()].filter((name) => data.files.get(name)!.mtime === -1); // to be read again
+  // to be read again
+  const found = [...data.files.keys()].filter((name) => data.files.get(name)!.mtime === -1);
   for (const name of touched) {
     const entry = data.files.get(name);
     const stat = tryTo(() => fs.lstatSync(path.join(all.root, name)));
     if (cameOrWent(name, Boolean(entry), stat, told)) return undefined;
-    if (entry && entry.mtime !== -1 && isChanged(path.join(all.root, name), entry)) found.push(name);
+    if (entry && entry.mtime !== -1 && isChanged(path.join(all.root, name), entry))
+      found.push(name);
   }
   const now = await all.limit(told.code, ctx, data);
-  return now.scope === data.scope && now.most === data.most && fitsLocally(all.root, found) ? found : undefined;
+  return now.scope === data.scope && now.most === data.most && fitsLocally(all.root, found)
+    ? found
+    : undefined;
 }
 
-function cameOrWent(name: string, isIndexed: boolean, stat: fs.Stats | undefined, { unlisted, names }: Last): boolean {
+function cameOrWent(
+  name: string,
+  isIndexed: boolean,
+  stat: fs.Stats | undefined,
+  { unlisted, names }: Last,
+): boolean {
   if (isIndexed) return !stat?.isFile();
   if (stat) return stat.isDirectory() || !unlisted.has(name);
   return names.has(name);
@@ -150,11 +180,15 @@ async function lookAtAll(
   const listing = ctx.files.list();
   listing.catch(() => {}); // awaited below
   const changed: string[] = [];
-  for (const one of data.files) if (isChanged(`${all.root}/${one[0]}`, one[1])) changed.push(one[0]); // path.join() would take as long again
+  for (const one of data.files)
+    if (isChanged(`${all.root}/${one[0]}`, one[1])) changed.push(one[0]); // path.join() would take as long again
   if (fitsLocally(all.root, changed)) await readHere(look, changed); // while the files are listed
   const listed = await listing;
   const found = listed.filter((name) => !CONTROL.test(name));
-  const names = found.length === all.list.length && found.every((name, i) => name === all.list[i]) ? all.list : found;
+  const names =
+    found.length === all.list.length && found.every((name, i) => name === all.list[i])
+      ? all.list
+      : found;
   all.list = names;
   const { code, texts, ignored } = await codeAmong(names, all.patterns(), ctx.note);
   Object.assign(data, await all.limit(code.length, ctx, data));
@@ -189,7 +223,9 @@ async function lookAtAll(
   const [ms, beyond] = [performance.now() - started, code.length - inScope.length];
   const counts = { ms, read: fresh.size + stored.size, left, beyond, scope: data.scope, ignored };
   const known = new Set(listed);
-  const unlisted = new Set(maybeUnlisted.filter((name) => !known.has(name) && !name.endsWith(".gitignore")));
+  const unlisted = new Set(
+    maybeUnlisted.filter((name) => !known.has(name) && !name.endsWith(".gitignore")),
+  );
   all.last = { generation, rules, names: known, list: names, counts, code: code.length, unlisted };
   return indexFor(db, ctx, names, counts);
 }
@@ -221,7 +257,9 @@ interface Last {
   list: readonly string[]; // without those that cannot be shown
   counts: Counts;
   code: number; // how many files of code there were
-  unlisted: ReadonlySet<string>; // what is there and not listed, as what an editor writes beside a file: a file that is gone may come back
+  // what is there and not listed, as what an editor writes beside a file: a file that is gone may
+  // come back
+  unlisted: ReadonlySet<string>;
 }
 
 /** The texts that lie in the indexed folder and are no links. */
@@ -230,8 +268,16 @@ function textsOf({ root, data }: Look, texts: string[]): string[] {
   return near.filter((name) => data.files.has(name) || !isLink(path.join(root, name)));
 }
 
-/** Drops links to files that are indexed anyway: their names would count twice. Returns how many there were. */
-function dropLinks({ root, data }: Look, wanted: Set<string>, readable: string[], changed: string[]): number {
+/**
+ * Drops links to files that are indexed anyway: their names would count twice. Returns how many
+ * there were.
+ */
+function dropLinks(
+  { root, data }: Look,
+  wanted: Set<string>,
+  readable: string[],
+  changed: string[],
+): number {
   const [listed, touched] = [new Set(readable), new Set(changed)];
   const before = wanted.size;
   for (const name of wanted) {
@@ -239,7 +285,9 @@ function dropLinks({ root, data }: Look, wanted: Set<string>, readable: string[]
     if (isKnown) continue;
     const file = path.join(root, name);
     if (!isLink(file)) continue;
-    const target = tryTo(() => path.relative(root, fs.realpathSync(file)).split(path.sep).join("/"));
+    const target = tryTo(() =>
+      path.relative(root, fs.realpathSync(file)).split(path.sep).join("/"),
+    );
     if (target !== undefined && listed.has(target)) wanted.delete(name);
   }
   return before - wanted.size;
@@ -256,7 +304,10 @@ interface Look {
 
 async function readHere({ ctx, root, data, fresh }: Look, some: string[]): Promise<void> {
   if (!some.length) return;
-  const [{ readRow }, { prepare }] = await Promise.all([import("./read.ts"), import("./languages/grammar.ts")]);
+  const [{ readRow }, { prepare }] = await Promise.all([
+    import("./read.ts"),
+    import("./languages/grammar.ts"),
+  ]);
   await prepare(some);
   for (const name of some) {
     const row = mayRead(ctx, name) && readRow(root, name, withoutPage(data.files.get(name)));
@@ -272,18 +323,24 @@ async function readInWorkers({ ctx, root, data, stored }: Look, many: string[]):
   let done = 0;
   await readAll(ctx.programs, root, order, ctx.signal, ({ files, read }, page) => {
     for (const { path: name, ...row } of files)
-      stored.set(name, row.length ? { ...row, page } : { ...data.files.get(name)!, ...withoutPage(row) });
+      stored.set(
+        name,
+        row.length ? { ...row, page } : { ...data.files.get(name)!, ...withoutPage(row) },
+      );
     ctx.progress(bar((done += read), order.length));
   });
 }
 
-/** Node frees memory only when it needs some, and a conversation may go on for hours without that. */
+/**
+ * Node frees memory only when it needs some, and a conversation may go on for hours without that.
+ */
 function freeMemorySoon(): void {
   const freeMemory = () => {
     v8.setFlagsFromString("--expose-gc");
     vm.runInNewContext("gc")();
   };
-  for (const ms of [1_000, 3_000]) setTimeout(freeMemory, ms).unref(); // the second run returns what the first one freed
+  // the second run returns what the first one freed
+  for (const ms of [1_000, 3_000]) setTimeout(freeMemory, ms).unref();
 }
 
 /** Without its page, since it goes to another process. */
@@ -292,7 +349,9 @@ const withoutPage = (entry: Entry | undefined): Entry | undefined =>
 
 /** Stores what was read. A file with unchanged content keeps its row. */
 function change(data: Data, rows: Row[], stored: Map<string, StoredRow>, gone: string[]): void {
-  const whole = rows.map((row) => (row.text.length ? row : { ...row, text: rowOf(data, row.path) }));
+  const whole = rows.map((row) =>
+    row.text.length ? row : { ...row, text: rowOf(data, row.path) },
+  );
   const page = memoryPage(Buffer.concat(whole.map(({ text }) => text)));
   const files: Data["files"] = new Map([...data.files, ...stored]);
   for (const name of gone) files.delete(name);
@@ -301,7 +360,10 @@ function change(data: Data, rows: Row[], stored: Map<string, StoredRow>, gone: s
     files.set(name, { ...entry, page, at, length: text.length });
     at += text.length;
   }
-  const isNew = stored.size || files.size !== data.files.size || rows.some(({ path: name }) => !data.files.has(name));
+  const isNew =
+    stored.size ||
+    files.size !== data.files.size ||
+    rows.some(({ path: name }) => !data.files.has(name));
   data.files = isNew ? inOrder(files) : files;
   data.change = stored.size ? undefined : { rows: whole, gone };
 }
@@ -324,8 +386,12 @@ function indexOf(data: Data, names: readonly string[], counts: Counts, keep: Ind
     entries: files,
     resolved,
     keep,
-    having: (...texts) => memo(texts.join("\n"), () => having(texts.map((text) => Buffer.from(text)))), // Node 24 dies searching a buffer for a string with half a character
-    passed: (name) => memo(`\n${name}`, () => (files.has(name) ? passedOf(read(name)) : { imports: [], exports: [] })),
+    having: (...texts) =>
+      memo(texts.join("\n"), () => having(texts.map((text) => Buffer.from(text)))), // Node 24 dies searching a buffer for a string with half a character
+    passed: (name) =>
+      memo(`\n${name}`, () =>
+        files.has(name) ? passedOf(read(name)) : { imports: [], exports: [] },
+      ),
     facts: (name) => (files.has(name) && CODE.test(name) ? unpack(read(name)) : undefined),
     words: (name) => (files.has(name) ? wordsOf(read(name)) : undefined),
   };
@@ -343,7 +409,10 @@ function indexOf(data: Data, names: readonly string[], counts: Counts, keep: Ind
     if (!known.has(key)) known.set(key, find());
     return known.get(key) as T;
   }
-  /** Until the next one is read: reading all rows of a project would leave their bytes behind otherwise. */
+  /**
+   * Until the next one is read: reading all rows of a project would leave their bytes behind
+   * otherwise.
+   */
   function read(name: string): Buffer {
     const { page, at, length } = files.get(name)!;
     if (row.length < length) row = Buffer.allocUnsafe(2 * length);

@@ -1,4 +1,5 @@
-// Reads a file and makes its row of the index. Runs in worker processes, and in the main process for a few files.
+// Reads a file and makes its row of the index. Runs in worker processes, and in the main process
+// for a few files.
 import { isUtf8 } from "node:buffer";
 import crypto from "node:crypto";
 import fs from "node:fs";
@@ -16,11 +17,12 @@ import { scan } from "./scan.ts";
 const MAX_FILE_BYTES = 1_000_000; // bytes; nobody wrote a larger file by hand
 const MAX_PROSE_BYTES = 250_000; // of a file that is no code
 const NO_TEXT = Buffer.alloc(0);
-const CLOCK_TICK_MS = 50; // ms: a file's time says nothing about changes within the same tick of the clock
+// ms: a file's time says nothing about changes within the same tick of the clock
+const CLOCK_TICK_MS = 50;
 
 /**
- * Undefined if the file is missing or a link, since a link's target is indexed under its own name, if it may be read.
- * With `known`, a file with unchanged content keeps its row: the text is empty.
+ * Undefined if the file is missing or a link, since a link's target is indexed under its own name,
+ * if it may be read. With `known`, a file with unchanged content keeps its row: the text is empty.
  */
 export function readRow(root: string, name: string, known?: Entry): Row | undefined {
   const now = Date.now();
@@ -41,11 +43,20 @@ export function readRow(root: string, name: string, known?: Entry): Row | undefi
     if (known?.hash === hash && !large) return { ...entry, text: NO_TEXT };
     const { text, retry } = bytes ? rowOf(name, bytes) : { text: NO_TEXT };
     if (retry) return { ...entry, mtime: -1, hash: "", text };
-    return { ...entry, text: bytes ? text : pack(listed(`${(stat.size / 1e6).toFixed(1)} MB`), NO_TEXT) };
+    return {
+      ...entry,
+      text: bytes ? text : pack(listed(`${(stat.size / 1e6).toFixed(1)} MB`), NO_TEXT),
+    };
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === "ENOENT" || code === "ENOTDIR" || !stat) return undefined;
-    const entry = { path: name, mtime: stat.mtimeMs, ctime: stat.ctimeMs, size: stat.size, hash: "" };
+    const entry = {
+      path: name,
+      mtime: stat.mtimeMs,
+      ctime: stat.ctimeMs,
+      size: stat.size,
+      hash: "",
+    };
     return { ...entry, text: pack(listed(code ?? String(error)), NO_TEXT) };
   } finally {
     if (fd !== undefined) fs.closeSync(fd);
@@ -55,14 +66,19 @@ export function readRow(root: string, name: string, known?: Entry): Row | undefi
 const { O_RDONLY, O_NOFOLLOW = 0, O_NONBLOCK = 0 } = fs.constants; // Windows has only the first
 const OPEN_FLAGS = O_RDONLY | O_NOFOLLOW | O_NONBLOCK;
 
-/** The same safety as ctx.files.open(), which is not available here: a worker process has no ctx. */
+/**
+ * The same safety as ctx.files.open(), which is not available here: a worker process has no ctx.
+ */
 function isStillAt(fd: number, file: string): boolean {
   if (process.platform !== "linux")
     return fs.realpathSync.native(file) === file && fs.lstatSync(file).ino === fs.fstatSync(fd).ino;
   return fs.readlinkSync(`/proc/self/fd/${fd}`).replace(/ \(deleted\)$/, "") === file;
 }
 
-/** The words count also where a text is not parsed: in another encoding, or in no language that the parser knows. */
+/**
+ * The words count also where a text is not parsed: in another encoding, or in no language that the
+ * parser knows.
+ */
 function rowOf(name: string, bytes: Buffer): { text: Buffer; retry?: boolean | undefined } {
   const text = textIn(bytes);
   if (text === undefined) return { text: pack(listed("binary"), NO_TEXT) };

@@ -1,5 +1,7 @@
-// Where imports lead, as TypeScript resolves them. Nearby files are found among the names of the project's files alone;
-// resolve/typescript.ts asks TypeScript for the rest, and its answers are kept until something changes.
+// Where imports lead, as TypeScript resolves them. Nearby files are found among the names of the
+// project's files alone;
+// resolve/typescript.ts asks TypeScript for the rest, and its answers are kept until something
+// changes.
 import crypto from "node:crypto";
 import fs from "node:fs";
 import { isBuiltin } from "node:module";
@@ -9,7 +11,15 @@ import { openOthers } from "./languages/resolve.ts";
 import { isComponent, languageOf } from "./languages/table.ts";
 import type { Asked, Disk, How, Kept, Resolver } from "./resolve/contract.ts";
 import { openDisk } from "./resolve/disk.ts";
-import { folderOf, IN_NODE_MODULES, join, SCRIPT, slashes, under, upwards } from "./resolve/paths.ts";
+import {
+  folderOf,
+  IN_NODE_MODULES,
+  join,
+  SCRIPT,
+  slashes,
+  under,
+  upwards,
+} from "./resolve/paths.ts";
 import type { Modules } from "./resolve/typescript.ts";
 
 export type { Edge, Graph, How, Kept, Resolver } from "./resolve/contract.ts";
@@ -21,7 +31,8 @@ export { folderOf } from "./resolve/paths.ts";
 interface Place {
   folder: string;
   config: string | undefined;
-  way: string | undefined; // p: paths or baseUrl; t: everything needs TypeScript; undefined: not read yet
+  // p: paths or baseUrl; t: everything needs TypeScript; undefined: not read yet
+  way: string | undefined;
   near: Map<string, string | undefined>;
 }
 const UNSURE = "?"; // only TypeScript knows
@@ -39,7 +50,12 @@ interface State {
 }
 
 /** `gate` checks every read; without it everything may be read. */
-export function openResolver(root: string, list: readonly string[], kept?: Kept, gate?: CompilerGate): Resolver {
+export function openResolver(
+  root: string,
+  list: readonly string[],
+  kept?: Kept,
+  gate?: CompilerGate,
+): Resolver {
   const names = new Set(list);
   const parentConfig = configAbove(root, (file) => gate?.mayLookUp(file) !== false);
   const hash = crypto.hash("sha256", [parentConfig, ...list].join("\n")).slice(0, 32);
@@ -48,7 +64,15 @@ export function openResolver(root: string, list: readonly string[], kept?: Kept,
   const known = seen.size;
   const ways = new Map(isFresh ? Object.entries(kept!.ways) : []);
   const found = new Map(isSame ? Object.entries(kept!.found) : []);
-  const state: State = { names, parentConfig, disk, ways, found, places: new Map(), hasNewAnswers: false };
+  const state: State = {
+    names,
+    parentConfig,
+    disk,
+    ways,
+    found,
+    places: new Map(),
+    hasNewAnswers: false,
+  };
   const others = openOthers(list, (name) => disk.read(`${disk.root}/${name}`));
   const keep = () => ({
     names: hash,
@@ -90,12 +114,16 @@ function resolve(state: State, file: string, { from, how }: Asked): string | und
   const to = place.way === undefined ? UNSURE : findNearby(state, place, from);
   if (to !== UNSURE) return to;
   const known = state.found.get(keyOf(file, from, how));
-  if (known === undefined) throw new Error(`Cannot resolve '${from}' in '${file}': prepare() was not asked for it.`);
+  if (known === undefined)
+    throw new Error(`Cannot resolve '${from}' in '${file}': prepare() was not asked for it.`);
   if (!known && isBuiltin(from)) return "node:";
   return known ?? undefined;
 }
 
-/** The conditions of `exports` depend on whether the import is a require() and on the kind of its file. */
+/**
+ * The conditions of `exports` depend on whether the import is a require() and on the kind of its
+ * file.
+ */
 function keyOf(file: string, spec: string, how: How): string {
   const [, kind = ""] = /\.([cm])[jt]s$/.exec(file) ?? [];
   return `${KEY_LETTERS[how] ?? "i"}${kind}\n${folderOf(file)}\n${spec}`;
@@ -108,7 +136,12 @@ function placeOf(state: State, folder: string): Place {
   if (known) return known;
   const configs = [...upwards(folder)].flatMap((up) => CONFIGS.map((name) => under(up, name)));
   const config = configs.find((name) => state.names.has(name)) ?? state.parentConfig;
-  const place = { folder, config, way: config === undefined ? "" : state.ways.get(config), near: new Map() };
+  const place = {
+    folder,
+    config,
+    way: config === undefined ? "" : state.ways.get(config),
+    near: new Map(),
+  };
   state.places.set(folder, place);
   return place;
 }
@@ -134,14 +167,20 @@ function configAbove(root: string, mayRead: (file: string) => boolean): string |
   let found: string | undefined;
   for (let folder = root; ; folder = path.dirname(folder)) {
     if (folder !== root)
-      found ??= CONFIGS.map((name) => path.join(folder, name)).find((file) => fs.existsSync(file) && mayRead(file));
+      found ??= CONFIGS.map((name) => path.join(folder, name)).find(
+        (file) => fs.existsSync(file) && mayRead(file),
+      );
     if (fs.existsSync(path.join(folder, ".git"))) return found && slashes(found);
     if (folder === path.dirname(folder)) return undefined;
   }
 }
 
 /** Without TypeScript, or UNSURE. */
-function findNearby(state: State, { folder, way = "t", near }: Place, spec: string): string | undefined {
+function findNearby(
+  state: State,
+  { folder, way = "t", near }: Place,
+  spec: string,
+): string | undefined {
   if (near.has(spec)) return near.get(spec);
   const isNodes = spec.startsWith("node:") || (isBuiltin(spec) && !way);
   const isRelative = /^\.\.?(?:$|[\\/])/.test(spec);
@@ -176,7 +215,11 @@ function fileAt(names: ReadonlySet<string>, at: string): string | undefined {
   const swapped = extension && withExtension(names, at.slice(0, -extension.length), extension);
   return swapped || withExtension(names, at, "");
 }
-function withExtension(names: ReadonlySet<string>, base: string, extension: string): string | undefined {
+function withExtension(
+  names: ReadonlySet<string>,
+  base: string,
+  extension: string,
+): string | undefined {
   const tried = EXTENSIONS.get(extension) ?? [`.d${extension}.ts`];
   return tried.map((one) => base + one).find((one) => names.has(one));
 }
@@ -185,7 +228,9 @@ const EXTENSION = /\.(?:d\.[cm]?ts|[cm]?[jt]s|[jt]sx|json)$/;
 const EXTENSIONS = new Map<string, readonly string[]>([
   ...[".mjs", ".mts", ".d.mts"].map((name) => [name, [".mts", ".d.mts", ".mjs"]] as const),
   ...[".cjs", ".cts", ".d.cts"].map((name) => [name, [".cts", ".d.cts", ".cjs"]] as const),
-  ...["", ".ts", ".d.ts", ".js"].map((name) => [name, [".ts", ".tsx", ".d.ts", ".js", ".jsx"]] as const),
+  ...["", ".ts", ".d.ts", ".js"].map(
+    (name) => [name, [".ts", ".tsx", ".d.ts", ".js", ".jsx"]] as const,
+  ),
   ...[".tsx", ".jsx"].map((name) => [name, [".tsx", ".ts", ".d.ts", ".jsx", ".js"]] as const),
   [".json", [".d.json.ts", ".json"]],
 ]);

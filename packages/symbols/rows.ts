@@ -1,4 +1,5 @@
-// A file's facts as one line of JSON, searchable without parsing. Behind it, after a zero byte, stands what words occur in
+// A file's facts as one line of JSON, searchable without parsing. Behind it, after a zero byte,
+// stands what words occur in
 // the file.
 import type { Facts } from "./scan/facts.ts";
 import { type Bag, readBag } from "./scan/words.ts";
@@ -35,8 +36,12 @@ export interface Page {
 interface Searched {
   having(...texts: string[]): readonly string[];
 }
-/** The files that define a name, or export something under it that has another, and those that use it. */
-export const defining = (index: Searched, name: string) => index.having(`{"name":${JSON.stringify(name)},`);
+/**
+ * The files that define a name, or export something under it that has another, and those that use
+ * it.
+ */
+export const defining = (index: Searched, name: string) =>
+  index.having(`{"name":${JSON.stringify(name)},`);
 export const using = (index: Searched, name: string) => index.having(` ${name}:`);
 /** The files that say of themselves that a program made them. */
 export const generated = (index: Searched) => index.having(',"made":true');

@@ -1,5 +1,7 @@
-// One file's facts, by TypeScript's parser alone: no program, no types. Loaded on first use; in dist/ it is bundled
-// with only the parser, which loads in a sixth of the time of the whole compiler (see build/typescript.js).
+// One file's facts, by TypeScript's parser alone: no program, no types. Loaded on first use; in
+// dist/ it is bundled
+// with only the parser, which loads in a sixth of the time of the whole compiler (see
+// build/typescript.js).
 import type { ts } from "ts-morph";
 import { bothSides, conflictIn } from "./scan/conflict.ts";
 import { scanJson, scanYaml } from "./scan/data-files.ts";
@@ -26,7 +28,10 @@ export function scan(path: string, text: string): Facts {
 }
 
 function isMinified(path: string, text: string, lines: number): boolean {
-  return /[.-]min\.[cm]?js$/.test(path) || (text.length >= 10 * MINIFIED && text.length / lines > MINIFIED);
+  return (
+    /[.-]min\.[cm]?js$/.test(path) ||
+    (text.length >= 10 * MINIFIED && text.length / lines > MINIFIED)
+  );
 }
 
 function scanCode(path: string, text: string): Facts {
@@ -72,13 +77,20 @@ function scanCode(path: string, text: string): Facts {
 
 /** Whether other files see its declarations only by importing them. */
 function isModule(path: string, source: ts.SourceFile, { isCommonJs }: Reading): boolean {
-  return (source as Parsed).externalModuleIndicator !== undefined || isCommonJs || /\.[cm][jt]s$/.test(path);
+  return (
+    (source as Parsed).externalModuleIndicator !== undefined ||
+    isCommonJs ||
+    /\.[cm][jt]s$/.test(path)
+  );
 }
 
 /** Marks what `export { name }` names as exported. */
 function markExported({ symbols, exports }: Facts): void {
-  const locals = new Set(exports.filter(({ from }) => !from).map(({ name, local = name }) => local));
-  for (const sym of symbols) if (!sym.owner && !sym.local && locals.has(sym.name)) sym.exported = true;
+  const locals = new Set(
+    exports.filter(({ from }) => !from).map(({ name, local = name }) => local),
+  );
+  for (const sym of symbols)
+    if (!sym.owner && !sym.local && locals.has(sym.name)) sym.exported = true;
 }
 
 function* entriesOf(uses: Map<ts.__String, number>): Generator<[string, number]> {

@@ -1,5 +1,7 @@
-// Where the index of a project is kept: one file in the home, through lowdb. It consists of pieces: the rows of all
-// files with a head that lists them, then the same for each update. It is rewritten when the updates have grown to half
+// Where the index of a project is kept: one file in the home, through lowdb. It consists of pieces:
+// the rows of all
+// files with a head that lists them, then the same for each update. It is rewritten when the
+// updates have grown to half
 // of it. Rows stay on the disk until they are needed, so that a large project costs no memory.
 import crypto from "node:crypto";
 import fs from "node:fs";
@@ -19,17 +21,26 @@ const CHUNK = 1 << 20;
 const ABANDONED_MS = 60_000; // ms
 
 export type StoredRow = Entry & { page: Page; at: number; length: number };
-export type Scope = { scope: string; most: number }; // the indexed folder ("": everything), and the maximum number of files
+// the indexed folder ("": everything), and the maximum number of files
+export type Scope = { scope: string; most: number };
 
 export interface Data extends Scope {
   files: Map<string, StoredRow>;
   resolved?: Kept | undefined;
   base: number; // bytes of the first piece; 0: there is none yet
   size: number; // bytes of the file
-  change?: { rows: Row[]; gone: string[] } | undefined; // what is to be written; undefined: everything
+  // what is to be written; undefined: everything
+  change?: { rows: Row[]; gone: string[] } | undefined;
 }
 
-type Listed = [name: string, mtime: number, ctime: number, size: number, hash: string, length: number];
+type Listed = [
+  name: string,
+  mtime: number,
+  ctime: number,
+  size: number,
+  hash: string,
+  length: number,
+];
 type Head = Scope & { root: string; resolved?: Kept | undefined; gone: string[]; files: Listed[] };
 
 const emptyData = (): Data => ({ scope: "", most: 0, files: new Map(), base: 0, size: 0 });
@@ -40,13 +51,18 @@ export function openStore(root: string, home: string, warn: (text: string) => vo
 }
 
 /** What past commits say, beside it. */
-export const historyFile = (root: string, home: string): string => storeFile(root, home).replace(/idx$/, "log");
+export const historyFile = (root: string, home: string): string =>
+  storeFile(root, home).replace(/idx$/, "log");
 
 /** One file per project: two folders of the same name do not share it. */
 export function storeFile(root: string, home: string): string {
   const name = root.split(path.sep).slice(-2).join("-");
   const plain = name.replace(/[^\w.-]/g, "_").slice(-80);
-  return path.join(home, "index", `${plain || "root"}-${crypto.hash("sha256", root).slice(0, 12)}.idx`);
+  return path.join(
+    home,
+    "index",
+    `${plain || "root"}-${crypto.hash("sha256", root).slice(0, 12)}.idx`,
+  );
 }
 
 function adapter(file: string, root: string, warn: (text: string) => void): SyncAdapter<Data> {
@@ -56,7 +72,9 @@ function adapter(file: string, root: string, warn: (text: string) => void): Sync
         return parse(closedWhenUnused(fs.openSync(file, "r")), root);
       } catch (error) {
         if ((error as NodeJS.ErrnoException).code !== "ENOENT")
-          warn(`Cannot use the index of this project: ${(error as Error).message}. It is made again.`);
+          warn(
+            `Cannot use the index of this project: ${(error as Error).message}. It is made again.`,
+          );
         return null;
       }
     },
@@ -73,11 +91,19 @@ function adapter(file: string, root: string, warn: (text: string) => void): Sync
   };
 }
 
-function changePiece(data: Data, root: string, { rows, gone }: NonNullable<Data["change"]>): Buffer {
+function changePiece(
+  data: Data,
+  root: string,
+  { rows, gone }: NonNullable<Data["change"]>,
+): Buffer {
   const files = rows.map((row) => listed(row.path, row, row.text.length));
   const head = headOf(data, root, files, gone);
   const text = Buffer.concat(rows.map(({ text }) => text));
-  return Buffer.concat([preamble(text.length, head.length, zlib.crc32(text), zlib.crc32(head)), text, head]);
+  return Buffer.concat([
+    preamble(text.length, head.length, zlib.crc32(text), zlib.crc32(head)),
+    text,
+    head,
+  ]);
 }
 
 /** Replaces the old file atomically; a process that has the old one open can go on reading it. */
@@ -115,7 +141,10 @@ function writeWhole(file: string, root: string, data: Data): void {
   }
 }
 
-/** Removes files that a killed process left half written, unless a living one may still be writing them. */
+/**
+ * Removes files that a killed process left half written, unless a living one may still be writing
+ * them.
+ */
 function sweep(file: string): void {
   const [folder, name] = [path.dirname(file), path.basename(file)];
   for (const one of fs.readdirSync(folder))
@@ -126,7 +155,9 @@ function sweep(file: string): void {
     }
 }
 
-/** All rows in order, in chunks of a good size to write. Each reuses the buffer of the one before. */
+/**
+ * All rows in order, in chunks of a good size to write. Each reuses the buffer of the one before.
+ */
 function* chunks(entries: StoredRow[]): Generator<Buffer> {
   const into = Buffer.allocUnsafe(CHUNK);
   let filled = 0;
@@ -141,7 +172,12 @@ function* chunks(entries: StoredRow[]): Generator<Buffer> {
   yield into.subarray(0, filled);
 }
 
-function headOf({ scope, most, resolved }: Data, root: string, files: Listed[], gone: string[] = []): Buffer {
+function headOf(
+  { scope, most, resolved }: Data,
+  root: string,
+  files: Listed[],
+  gone: string[] = [],
+): Buffer {
   return Buffer.from(JSON.stringify({ root, scope, most, resolved, gone, files } satisfies Head));
 }
 const listed = (name: string, { mtime, ctime, size, hash }: Entry, length: number): Listed => [
@@ -176,7 +212,12 @@ function parse(file: Opened, root: string): Data | null {
   return data;
 }
 
-function addPiece(data: Data, { gone, files, scope, most, resolved, ...head }: Head, page: Page, root: string): void {
+function addPiece(
+  data: Data,
+  { gone, files, scope, most, resolved, ...head }: Head,
+  page: Page,
+  root: string,
+): void {
   if (head.root !== root) throw new Error(`it is that of ${head.root}`);
   Object.assign(data, { scope, most, resolved });
   const isNew = !data.files.size;
@@ -192,7 +233,9 @@ function addPiece(data: Data, { gone, files, scope, most, resolved, ...head }: H
 export const inOrder = (files: Data["files"]): Data["files"] =>
   new Map([...files].sort(([a], [b]) => (a < b ? -1 : 1)));
 
-export const memoryPage = (bytes: Buffer): Page => ({ read: (at, length) => bytes.subarray(at, at + length) });
+export const memoryPage = (bytes: Buffer): Page => ({
+  read: (at, length) => bytes.subarray(at, at + length),
+});
 
 /** An open file, closed when no page refers to it any more. */
 type Opened = { fd: number };
@@ -207,25 +250,39 @@ function closedWhenUnused(fd: number): Opened {
 const filePage = (file: Opened, from: number): Page => ({
   read(at, length, into) {
     const bytes = readAt(file.fd, from + at, length, into);
-    if (!bytes) throw new Error("Cannot read the index of this project: it was cut off. /reindex makes it again.");
+    if (!bytes)
+      throw new Error(
+        "Cannot read the index of this project: it was cut off. /reindex makes it again.",
+      );
     return bytes;
   },
 });
 
-/** A page that another process fills, in an unlinked file that disappears when nobody has it open. */
+/**
+ * A page that another process fills, in an unlinked file that disappears when nobody has it open.
+ */
 export function scratchPage(): { page: Page; fd: number } {
-  const file = path.join(os.tmpdir(), `zz-index-${process.pid}-${crypto.randomBytes(4).toString("hex")}`);
+  const file = path.join(
+    os.tmpdir(),
+    `zz-index-${process.pid}-${crypto.randomBytes(4).toString("hex")}`,
+  );
   const fd = fs.openSync(file, "wx+", 0o600);
   fs.rmSync(file, { force: true });
   return { page: filePage(closedWhenUnused(fd), 0), fd };
 }
 
 /** Undefined if the file is too short. */
-function readAt(fd: number, at: number, length: number, into: Buffer = Buffer.allocUnsafe(length)): Buffer | undefined {
+function readAt(
+  fd: number,
+  at: number,
+  length: number,
+  into: Buffer = Buffer.allocUnsafe(length),
+): Buffer | undefined {
   const bytes = into.subarray(0, length);
   return fs.readSync(fd, bytes, 0, length, at) === length ? bytes : undefined;
 }
-const text = (fd: number, at: number, length: number): string => readAt(fd, at, length)?.toString("latin1") ?? "";
+const text = (fd: number, at: number, length: number): string =>
+  readAt(fd, at, length)?.toString("latin1") ?? "";
 
 function crcOf(fd: number, from: number, length: number): number {
   const bytes = Buffer.allocUnsafe(Math.min(CHUNK, length));

@@ -1,4 +1,5 @@
-// Watches the folders of the project, so that saved changes are indexed before the next question, and a question need not
+// Watches the folders of the project, so that saved changes are indexed before the next question,
+// and a question need not
 // look at every file: where every folder is watched, what was not told of has not changed.
 import fs from "node:fs";
 import path from "node:path";
@@ -8,21 +9,34 @@ import { tryTo } from "zz/text";
 import { foldersOf } from "./resolve/paths.ts";
 
 const MAX_FOLDERS = 20_000; // watched; each costs the system some resources
-const MAX_UNLISTED = 500; // folders without a listed file, of which git is asked whether it ignores them
+// folders without a listed file, of which git is asked whether it ignores them
+const MAX_UNLISTED = 500;
 const MAX_EVENTS = 4_000; // between two looks; the system forgets some when there are many more
 const NEVER = new Set(["node_modules", ".git"]);
-/** Where the system tells of every change, also of one by another program: not over a network, where another machine may write. */
+/**
+ * Where the system tells of every change, also of one by another program: not over a network, where
+ * another machine may write.
+ */
 const LOCAL_DISKS = new Set([
   0xef53, 0x9123683e, 0x58465342, 0x01021994, 0x794c7630, 0x2fc12fc1, 0xf2f52010, 0xca451a4e,
 ]);
 
 export interface Watch {
-  /** Watches the folders of these files, and those without any; calls `onChange` some time after a change. */
+  /**
+   * Watches the folders of these files, and those without any; calls `onChange` some time after a
+   * change.
+   */
   on(names: readonly string[], git: Git, onChange: () => void): void;
   changes(): number; // how many it saw so far
-  /** What it saw since it was last asked; undefined: not everything is watched, or too much happened. */
+  /**
+   * What it saw since it was last asked; undefined: not everything is watched, or too much
+   * happened.
+   */
   take(): Promise<ReadonlySet<string> | undefined>;
-  /** Changes with the watched folders: what one look at all files and `take()` with the same number saw is all there is. */
+  /**
+   * Changes with the watched folders: what one look at all files and `take()` with the same number
+   * saw is all there is.
+   */
   generation(): number;
   close(): void;
 }
@@ -77,15 +91,22 @@ function on(w: Watching, names: readonly string[], git: Git, act: () => void): v
   if (names === w.known) return;
   w.known = names;
   const folders = foldersOf(names);
-  for (const folder of [...w.watchers.keys()]) if (folders.has(folder) === w.unlisted.has(folder)) forget(w, folder);
+  for (const folder of [...w.watchers.keys()])
+    if (folders.has(folder) === w.unlisted.has(folder)) forget(w, folder);
   let isWhole = process.platform === "linux" && folders.size <= MAX_FOLDERS && isLocal(w);
-  for (const folder of [...folders].slice(0, MAX_FOLDERS)) isWhole = add(w, folder, () => scheduleUpdate(w)) && isWhole;
+  for (const folder of [...folders].slice(0, MAX_FOLDERS))
+    isWhole = add(w, folder, () => scheduleUpdate(w)) && isWhole;
   w.isWhole = false; // until it is w.known which others there are
   if (isWhole) void watchOthers(w, folders, git, ++w.run);
 }
 
 /** A new file may come into a folder that has none so far, and git may list one that it did not. */
-async function watchOthers(w: Watching, listed: ReadonlySet<string>, git: Git, run: number): Promise<void> {
+async function watchOthers(
+  w: Watching,
+  listed: ReadonlySet<string>,
+  git: Git,
+  run: number,
+): Promise<void> {
   const found = new Set<string>();
   for (let next = [...listed]; next.length; ) {
     const inner: string[] = [];
@@ -136,7 +157,8 @@ function add(w: Watching, folder: string, act?: () => void): boolean {
     w.generation++;
     return true;
   } catch {
-    return false; // it is gone, or the system has no w.watchers left: each question looks for itself
+    // it is gone, or the system has no w.watchers left: each question looks for itself
+    return false;
   }
 }
 /** Undefined: nobody knows what. */
@@ -147,7 +169,8 @@ function notice(w: Watching, name: string | undefined): void {
   if (name === undefined) return;
   if (w.watchers.has(name))
     forgetWith(w, name); // it may be another one now
-  else if (tryTo(() => fs.lstatSync(path.join(w.root, name)).isDirectory())) w.known = undefined; // with folders in it, perhaps
+  // with folders in it, perhaps
+  else if (tryTo(() => fs.lstatSync(path.join(w.root, name)).isDirectory())) w.known = undefined;
 }
 function scheduleUpdate(w: Watching): void {
   w.seen++;
@@ -171,7 +194,8 @@ function reset(w: Watching): ReadonlySet<string> | undefined {
 }
 
 function forgetWith(w: Watching, folder: string): void {
-  for (const one of [...w.watchers.keys()]) if (one === folder || one.startsWith(`${folder}/`)) forget(w, one);
+  for (const one of [...w.watchers.keys()])
+    if (one === folder || one.startsWith(`${folder}/`)) forget(w, one);
   w.isLost = true;
   w.known = undefined;
 }
@@ -188,7 +212,8 @@ function close(w: Watching): void {
   w.isWhole = false;
 }
 function entriesOf(w: Watching, folder: string): fs.Dirent[] {
-  return tryTo(() => fs.readdirSync(path.join(w.root, folder), { withFileTypes: true })) ?? []; // gone, which its watcher tells
+  // gone, which its watcher tells
+  return tryTo(() => fs.readdirSync(path.join(w.root, folder), { withFileTypes: true })) ?? [];
 }
 function isLocal(w: Watching): boolean {
   return LOCAL_DISKS.has(tryTo(() => fs.statfsSync(w.root).type) ?? 0);

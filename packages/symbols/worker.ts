@@ -17,10 +17,16 @@ module.flushCompileCache();
 
 process.on("message", async ({ root, files }: ReadRequest) => {
   await prepare(files.map(([name]) => name));
-  const rows = files.map(([name, known]) => readRow(root, name, known)).filter((row) => row !== undefined);
+  const rows = files
+    .map(([name, known]) => readRow(root, name, known))
+    .filter((row) => row !== undefined);
   const all = Buffer.concat(rows.map(({ text }) => text));
   fs.writeSync(SCRATCH_FD, all, 0, all.length, written);
-  const stored = rows.map(({ text: { length }, ...row }) => ({ ...row, length, at: (written += length) - length }));
+  const stored = rows.map(({ text: { length }, ...row }) => ({
+    ...row,
+    length,
+    at: (written += length) - length,
+  }));
   process.send!({ files: stored, read: files.length } satisfies Rows);
 });
 process.on("disconnect", () => process.exit()); // nobody is waiting any more

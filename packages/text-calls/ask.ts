@@ -1,4 +1,5 @@
-// Builds a request for a model whose API has no tools: the system prompt offers them, and the calls and results of the
+// Builds a request for a model whose API has no tools: the system prompt offers them, and the calls
+// and results of the
 // conversation so far are written as the model would have written and read them.
 import type { Call, ChatRequest, Message } from "zz";
 import { type Format, formatFor, wordsFor } from "./formats.ts";
@@ -6,7 +7,8 @@ import { type Format, formatFor, wordsFor } from "./formats.ts";
 export function inWords(request: ChatRequest): ChatRequest {
   const format = formatFor(request.model);
   const words =
-    request.tools.length && `--- TOOL CALLS ---\n${wordsFor(format, request.tools)}\n--- END TOOL CALLS ---`;
+    request.tools.length &&
+    `--- TOOL CALLS ---\n${wordsFor(format, request.tools)}\n--- END TOOL CALLS ---`;
   const { tool_choice, parallel_tool_calls, ...options } = request.options;
   const system = [request.system, words].filter(Boolean).join("\n\n");
   return { ...request, system, messages: history(request, format), tools: [], options };
@@ -29,7 +31,12 @@ function history({ messages, tools }: ChatRequest, format: Format): Message[] {
   return made;
 }
 
-function results(messages: readonly Message[], at: number, calls: readonly Call[], format: Format): Message[] {
+function results(
+  messages: readonly Message[],
+  at: number,
+  calls: readonly Call[],
+  format: Format,
+): Message[] {
   const next = messages.findIndex(({ role }, i) => i > at && role === "assistant");
   const until = messages.slice(at + 1, next < 0 ? undefined : next);
   const all = calls.map(({ id, name }, index) => {
@@ -42,5 +49,11 @@ function results(messages: readonly Message[], at: number, calls: readonly Call[
     };
   });
   const images = all.flatMap((one) => one.images);
-  return [{ role: "user", text: all.map(({ text }) => text).join("\n"), ...(images.length && { images }) }];
+  return [
+    {
+      role: "user",
+      text: all.map(({ text }) => text).join("\n"),
+      ...(images.length && { images }),
+    },
+  ];
 }

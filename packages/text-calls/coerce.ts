@@ -1,4 +1,5 @@
-// Turns what a text contained into a call of an offered tool: cleans the name, converts values to the types of the
+// Turns what a text contained into a call of an offered tool: cleans the name, converts values to
+// the types of the
 // tool's schema if nothing is lost by it, and checks the result.
 import { tryTo } from "zz/text";
 import { put, type Work, wholeJson } from "./json.ts";
@@ -13,16 +14,24 @@ const WRAPPERS = ["arguments", "parameters", "args", "input", "params", "tool_in
 const loose = (name: string): string => name.replace(/[-._\s]/g, "").toLowerCase();
 
 /** The tools by name, since a text may name many that do not exist. */
-const indexes = new WeakMap<readonly Tool[], { exact: Map<string, Tool[]>; loose: Map<string, Tool[]> }>();
+const indexes = new WeakMap<
+  readonly Tool[],
+  { exact: Map<string, Tool[]>; loose: Map<string, Tool[]> }
+>();
 function indexOf(tools: readonly Tool[]) {
   const known = indexes.get(tools);
   if (known) return known;
-  const index = { exact: Map.groupBy(tools, ({ name }) => name), loose: Map.groupBy(tools, ({ name }) => loose(name)) };
+  const index = {
+    exact: Map.groupBy(tools, ({ name }) => name),
+    loose: Map.groupBy(tools, ({ name }) => loose(name)),
+  };
   indexes.set(tools, index);
   return index;
 }
 
-/** The offered tool that a name means, without what models put around it; undefined if several fit. */
+/**
+ * The offered tool that a name means, without what models put around it; undefined if several fit.
+ */
 export function toolFor(given: string, tools: readonly Tool[]): Tool | undefined {
   if (given.length > MAX_NAME_CHARS) return undefined;
   const { exact, loose: similar } = indexOf(tools);
@@ -43,7 +52,10 @@ export function toolFor(given: string, tools: readonly Tool[]): Tool | undefined
     bare.split(".").at(-1)!,
   ];
   if (/^functions/.test(bare)) names.push(bare.replace(/^functions/, ""));
-  for (const fitting of [(name: string) => exact.get(name), (name: string) => similar.get(loose(name))])
+  for (const fitting of [
+    (name: string) => exact.get(name),
+    (name: string) => similar.get(loose(name)),
+  ])
     for (const name of names.filter(Boolean)) {
       const fits = fitting(name);
       if (fits) return fits.length === 1 ? fits[0] : undefined;
@@ -52,11 +64,22 @@ export function toolFor(given: string, tools: readonly Tool[]): Tool | undefined
 }
 
 /** Converts a value to the type of its schema. raw: the texts in it have no type, as in XML. */
-export function coerce(schema: Schema, value: unknown, raw: boolean, work: Work, root = schema, depth = 0): unknown {
+export function coerce(
+  schema: Schema,
+  value: unknown,
+  raw: boolean,
+  work: Work,
+  root = schema,
+  depth = 0,
+): unknown {
   if (depth > 30) return value;
   const types = typesOf(schema, root);
   if (typeof value === "string") return ofText(schema, value, types, raw, work, root, depth);
-  if (types.size && !types.has(typeOf(value)) && !(typeOf(value) === "integer" && types.has("number"))) {
+  if (
+    types.size &&
+    !types.has(typeOf(value)) &&
+    !(typeOf(value) === "integer" && types.has("number"))
+  ) {
     if (types.has("array") && value !== null)
       return [coerce(at(schema, root).items, value, false, work, root, depth + 1)];
     if (types.has("string") && typeof value === "number") return String(value);
@@ -77,11 +100,20 @@ export function coerce(schema: Schema, value: unknown, raw: boolean, work: Work,
   const made: Record<string, unknown> = {};
   const properties = propertiesOf(schema, root);
   for (const [key, one] of Object.entries(value))
-    put(made, key, Object.hasOwn(properties, key) ? coerce(properties[key], one, false, work, root, depth + 1) : one);
+    put(
+      made,
+      key,
+      Object.hasOwn(properties, key)
+        ? coerce(properties[key], one, false, work, root, depth + 1)
+        : one,
+    );
   return made;
 }
 
-/** Converts a text to the type that is wanted. It stays a text if a text is wanted, or if no other type fits. */
+/**
+ * Converts a text to the type that is wanted. It stays a text if a text is wanted, or if no other
+ * type fits.
+ */
 function ofText(
   schema: Schema,
   text: string,
@@ -96,20 +128,26 @@ function ofText(
   if (words.includes(text)) return text;
   const word = text.trim();
   if (types.has("null") && /^(null|none)$/i.test(word)) return null;
-  if ((types.has("integer") || types.has("number")) && /^[+-]?\d{1,40}(\.\d{1,40})?([eE][+-]?\d{1,3})?$/.test(word)) {
+  if (
+    (types.has("integer") || types.has("number")) &&
+    /^[+-]?\d{1,40}(\.\d{1,40})?([eE][+-]?\d{1,3})?$/.test(word)
+  ) {
     const number = Number(word);
-    if (Number.isSafeInteger(number) || (types.has("number") && Number.isFinite(number))) return number;
+    if (Number.isSafeInteger(number) || (types.has("number") && Number.isFinite(number)))
+      return number;
   }
   if (types.has("boolean") && /^(true|false)$/i.test(word)) return word.toLowerCase() === "true";
   if (types.has("boolean") && types.size === 1 && /^[01]$/.test(word)) return word === "1";
   if (types.has("object") || types.has("array")) {
     const found = /^[[{"(]/.test(word) ? wholeJson(word, work) : undefined;
-    if (found !== undefined && types.has(typeOf(found))) return coerce(schema, found, false, work, root, depth + 1);
+    if (found !== undefined && types.has(typeOf(found)))
+      return coerce(schema, found, false, work, root, depth + 1);
     if (types.has("array") && !types.has("string")) {
       const one = found === undefined || typeof found === "string" ? text : found;
       return [coerce(at(schema, root).items, one, raw, work, root, depth + 1)];
     }
-    if (typeof found === "string" && types.has("object")) return coerce(schema, found, raw, work, root, depth + 1);
+    if (typeof found === "string" && types.has("object"))
+      return coerce(schema, found, raw, work, root, depth + 1);
   }
   return text;
 }
@@ -118,7 +156,10 @@ const TEXTUAL =
   /content|text|str|code|source|data|patch|diff|new|old|replace|search|find|body|command|cmd|script|query|pattern|regex|input|prompt|message|question/i;
 const KEPT = /content|text|new|code|source|data|command|query/i;
 
-/** Decodes the values of a call in XML whose schema is not known yet: lists, objects, booleans and null; texts stay. */
+/**
+ * Decodes the values of a call in XML whose schema is not known yet: lists, objects, booleans and
+ * null; texts stay.
+ */
 export function decoded(given: Record<string, unknown>): Record<string, unknown> {
   const made: Record<string, unknown> = {};
   for (const [key, value] of Object.entries(given)) {
@@ -131,7 +172,12 @@ export function decoded(given: Record<string, unknown>): Record<string, unknown>
 }
 
 /** Converts arguments to the types of a tool's schema. */
-export function argumentsFor({ schema }: Tool, given: Record<string, unknown>, raw: boolean, work: Work) {
+export function argumentsFor(
+  { schema }: Tool,
+  given: Record<string, unknown>,
+  raw: boolean,
+  work: Work,
+) {
   const properties = propertiesOf(schema, schema);
   let all = given;
   const [key, ...more] = Object.keys(given);
@@ -160,8 +206,15 @@ export function argumentsFor({ schema }: Tool, given: Record<string, unknown>, r
   return made;
 }
 
-/** Whether arguments fit a tool's schema. Unless they have to be exact, an unknown name may replace a missing one that it resembles. */
-export async function fits({ schema }: Tool, args: Record<string, unknown>, isExact = false): Promise<boolean> {
+/**
+ * Whether arguments fit a tool's schema. Unless they have to be exact, an unknown name may replace
+ * a missing one that it resembles.
+ */
+export async function fits(
+  { schema }: Tool,
+  args: Record<string, unknown>,
+  isExact = false,
+): Promise<boolean> {
   const { Errors } = await import("typebox/schema");
   const known = Object.keys(propertiesOf(schema, schema));
   const strange = Object.keys(args).filter((key) => !known.includes(key));

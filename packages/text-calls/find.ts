@@ -1,4 +1,5 @@
-// Finds the calls in a text: first those after marks, anywhere in it; otherwise a whole text that is nothing but calls.
+// Finds the calls in a text: first those after marks, anywhere in it; otherwise a whole text that
+// is nothing but calls.
 import type { Call } from "zz";
 import { argumentsFor, decoded, fits, toolFor } from "./coerce.ts";
 import { skipSpace } from "./json.ts";
@@ -17,7 +18,10 @@ export interface Found {
   thinking?: string;
   calls: Call[];
 }
-/** worded: zz asked for calls in words, so one that does not fit is reported to the model, not shown to the person. */
+/**
+ * worded: zz asked for calls in words, so one that does not fit is reported to the model, not shown
+ * to the person.
+ */
 interface How {
   worded: boolean;
   bare?: boolean; // false if the answer has to be JSON, which then is not a call
@@ -28,7 +32,11 @@ interface How {
 /** Translates a call of another program's tool into calls of zz's own tools. */
 type Translate = (call: Call) => Promise<Call[]>;
 
-export async function findCalls(text: string, tools: readonly Tool[], how: How): Promise<Found | undefined> {
+export async function findCalls(
+  text: string,
+  tools: readonly Tool[],
+  how: How,
+): Promise<Found | undefined> {
   const source = openSource(text, tools, how.ended);
   const found = await marked(source, how);
   if (found || how.bare === false) return found;
@@ -60,19 +68,41 @@ async function marked(source: Source, { worded, own }: How): Promise<Found | und
   if (!known) return undefined;
   const { pattern: marks, marks: kinds } = known;
   const wrapper = { at: -1, end: -1 };
-  const none = { start: -1, end: 0, bad: -1, muted: -1, aside: { from: -1, calls: [] }, named: false };
-  const scan: Scan = { source, worded, own, marks, kinds, quoted: quotes(text), taken: [], wrapper, ...none };
+  const none = {
+    start: -1,
+    end: 0,
+    bad: -1,
+    muted: -1,
+    aside: { from: -1, calls: [] },
+    named: false,
+  };
+  const scan: Scan = {
+    source,
+    worded,
+    own,
+    marks,
+    kinds,
+    quoted: quotes(text),
+    taken: [],
+    wrapper,
+    ...none,
+  };
   for (let found = marks.exec(text); found && source.work.left > 0; found = marks.exec(text)) {
-    if (scan.start >= 0 && (source.next(INVENTED, scan.end)?.at ?? text.length) < found.index) break;
+    if (scan.start >= 0 && (source.next(INVENTED, scan.end)?.at ?? text.length) < found.index)
+      break;
     if (!(await readMark(scan, found))) break;
   }
   if (scan.start < 0) return undefined;
   const { aside } = scan;
   const isNone = aside.calls.length > 0;
   const before = text.slice(0, isNone ? Math.min(aside.from, scan.start) : scan.start);
-  const calls = aside.from < scan.start ? [...aside.calls, ...scan.taken] : [...scan.taken, ...aside.calls];
-  if (endsInCall(scan)) calls.push({ raw: { name: "", args: {}, cut: true }, verdict: "cut", name: "", args: {} });
-  const said = scan.named ? before.replace(/^\s{0,100}(?:Thought:|(?:>>>)?all\n)\s{0,20}/, "") : before;
+  const calls =
+    aside.from < scan.start ? [...aside.calls, ...scan.taken] : [...scan.taken, ...aside.calls];
+  if (endsInCall(scan))
+    calls.push({ raw: { name: "", args: {}, cut: true }, verdict: "cut", name: "", args: {} });
+  const said = scan.named
+    ? before.replace(/^\s{0,100}(?:Thought:|(?:>>>)?all\n)\s{0,20}/, "")
+    : before;
   return { text: tidy(said), calls: asCalls(calls, isNone ? MIXED : "") };
 }
 const MIXED =
@@ -81,12 +111,22 @@ const MIXED =
 /** Whether the text ends before so much as the name of its last call. */
 function endsInCall({ source: { text }, wrapper, end }: Scan): boolean {
   const rest = text.slice(wrapper.end, wrapper.end + 300);
-  return wrapper.at >= end && /^\s{0,20}(?:[{[]|<\w)/.test(rest) && !/<\/|\n\n/.test(rest) && rest.length < 300;
+  return (
+    wrapper.at >= end &&
+    /^\s{0,20}(?:[{[]|<\w)/.test(rest) &&
+    !/<\/|\n\n/.test(rest) &&
+    rest.length < 300
+  );
 }
 
-/** Keeps a call that a sentence goes on around. If others count, nobody knows which the model means: then none runs. */
+/**
+ * Keeps a call that a sentence goes on around. If others count, nobody knows which the model means:
+ * then none runs.
+ */
 async function setAside({ source, own, aside }: Scan, piece: Piece, from: number): Promise<void> {
-  const calls = (await takeAll(source, piece.calls, own)).filter(({ verdict }) => verdict === "fits");
+  const calls = (await takeAll(source, piece.calls, own)).filter(
+    ({ verdict }) => verdict === "fits",
+  );
   if (calls.length && aside.from < 0) aside.from = from;
   aside.calls.push(...calls);
 }
@@ -98,7 +138,8 @@ async function readMark(scan: Scan, found: RegExpExecArray): Promise<boolean> {
   const at = found.index;
   const after = at + found[0].length;
   if (isThinking(found[0])) {
-    marks.lastIndex = source.next(closerOf(found[0]), after)?.end ?? after; // calls inside of thinking do not count
+    // calls inside of thinking do not count
+    marks.lastIndex = source.next(closerOf(found[0]), after)?.end ?? after;
     return true;
   }
   const how = scan.quoted.how(at);
@@ -110,11 +151,16 @@ async function readMark(scan: Scan, found: RegExpExecArray): Promise<boolean> {
   const piece = mark.read?.(source, at, after, found[0]);
   const from = Math.min(piece?.start ?? opened, opened);
   scan.muted = -1;
-  if ((how === "quoted" && !isNext()) || (muted >= 0 && isNothing(text.slice(muted, at))) || (piece && isSpoken())) {
+  if (
+    (how === "quoted" && !isNext()) ||
+    (muted >= 0 && isNothing(text.slice(muted, at))) ||
+    (piece && isSpoken())
+  ) {
     const isWhole = piece && !piece.calls.at(-1)?.cut;
     const isMixed = piece && how !== "quoted" && talkIn(text, from, piece.end) === "sentence";
     if (isWhole) marks.lastIndex = Math.max(piece.end, after);
-    if (!isMixed || !isWhole) scan.muted = isWhole ? marks.lastIndex : after; // what follows directly is talk, too
+    // what follows directly is talk, too
+    if (!isMixed || !isWhole) scan.muted = isWhole ? marks.lastIndex : after;
     if (isMixed) await setAside(scan, piece, from);
     return true;
   }
@@ -138,14 +184,22 @@ const CLOSERS = /<\|?\/?[\w｜|▁ ]{1,40}\|?>/g;
 const IDENTIFIER = /^[A-Za-z_][\w.:-]{0,99}$/;
 const PLACEHOLDER = /example|^((function|tool)[_-]?)?name$|^tool$|^func(tion)?$/i;
 
-async function takePiece(scan: Scan, piece: Piece, from: number, after: number, marker: string): Promise<boolean> {
+async function takePiece(
+  scan: Scan,
+  piece: Piece,
+  from: number,
+  after: number,
+  marker: string,
+): Promise<boolean> {
   const { source, taken } = scan;
   const all = await takeAll(source, piece.calls, scan.own);
   const around = from + source.text.length - piece.end;
   const isAll =
-    around < 200 && !(source.text.slice(0, from) + source.text.slice(piece.end)).replace(CLOSERS, "").trim();
+    around < 200 &&
+    !(source.text.slice(0, from) + source.text.slice(piece.end)).replace(CLOSERS, "").trim();
   const isNamed = ({ name }: Taken) => IDENTIFIER.test(name) && !PLACEHOLDER.test(name);
-  // The model is told of a call that does not fit, and of one to a tool that there is not. In a text, that may be an example.
+  // The model is told of a call that does not fit, and of one to a tool that there is not. In a
+  // text, that may be an example.
   const counts = (one: Taken) => one.verdict !== "unknown" || (isAll && isNamed(one));
   scan.marks.lastIndex = Math.max(piece.end, after);
   if (scan.start < 0 && !all.some(counts)) {
@@ -164,7 +218,8 @@ async function takePiece(scan: Scan, piece: Piece, from: number, after: number, 
 
 /** Whether a text may be between a wrapper and what it wraps. */
 const isNothing = (text: string): boolean =>
-  text.length < 500 && /^\s*(?:function\s*<[｜|]tool[▁_ ]sep[｜|]>\s*|\]<\]minimax\[>\[)?$/.test(text);
+  text.length < 500 &&
+  /^\s*(?:function\s*<[｜|]tool[▁_ ]sep[｜|]>\s*|\]<\]minimax\[>\[)?$/.test(text);
 
 const INVENTED =
   /<\|?tool_response|<tool_result|<function_results?>|\[TOOL_RESULTS\]|<[｜|]tool[▁_ ]outputs?[▁_ ]begin|\nObservation:/g;
@@ -186,7 +241,11 @@ interface Taken {
   broken?: string | undefined; // why another program's call cannot be translated
 }
 
-const takeAll = async (source: Source, calls: readonly Raw[], own: Translate | undefined): Promise<Taken[]> =>
+const takeAll = async (
+  source: Source,
+  calls: readonly Raw[],
+  own: Translate | undefined,
+): Promise<Taken[]> =>
   (await Promise.all(calls.slice(0, MAX_CALLS + 1).map((raw) => take(source, raw, own)))).flat();
 
 async function take(source: Source, raw: Raw, own?: Translate): Promise<Taken | Taken[]> {
@@ -209,7 +268,9 @@ async function take(source: Source, raw: Raw, own?: Translate): Promise<Taken | 
   return { raw, verdict: fit ? "fits" : "unfit", name, args: tool.foreign ? {} : args };
 }
 
-/** Translates a call into calls of zz's own tools, and only then converts and checks the arguments. */
+/**
+ * Translates a call into calls of zz's own tools, and only then converts and checks the arguments.
+ */
 async function translated(
   source: Source,
   raw: Raw,
@@ -236,7 +297,8 @@ const CUT =
 function asCalls(taken: readonly Taken[], none = ""): Call[] {
   const ids = new Set<string>();
   const isCut = ({ verdict, raw }: Taken) => verdict === "cut" || raw.cut === true;
-  const named = taken.filter(({ raw, name }) => name || !raw.cut); // the text may have ended within the name
+  // the text may have ended within the name
+  const named = taken.filter(({ raw, name }) => name || !raw.cut);
   const cutAll = taken.some(isCut) ? CUT_ALL : "";
   return named.slice(0, MAX_CALLS + 1).map(({ raw, verdict, name, args, broken: why }, i) => {
     const id = raw.id && !ids.has(raw.id) ? raw.id : newId();
@@ -245,7 +307,8 @@ function asCalls(taken: readonly Taken[], none = ""): Call[] {
       i === MAX_CALLS &&
       `This reply had more than ${MAX_CALLS} calls. The rest did not run. Make those that are still needed next.`;
     const wrong =
-      raw.wrong && `The arguments are not usable: ${raw.wrong}. Send the call again with a valid JSON object.`;
+      raw.wrong &&
+      `The arguments are not usable: ${raw.wrong}. Send the call again with a valid JSON object.`;
     const isLate = isCut({ raw, verdict, name, args });
     const broken = none || many || (isLate && CUT) || wrong || why || cutAll;
     return { id, name, args, ...(broken && { broken }) };
@@ -281,10 +344,16 @@ async function unmarked(source: Source, how: How): Promise<Found | undefined> {
     return all(code, readPythonic(code, 0, { list: false, many: true }));
   }
   const harmony = readBareHarmony(source);
-  if (harmony) return all(source, harmony, how, text.slice(0, harmony.start ?? 0), harmony.thinking);
+  if (harmony)
+    return all(source, harmony, how, text.slice(0, harmony.start ?? 0), harmony.thinking);
   const char = text[start];
   if (char === "{" || char === "[") {
-    const objects = readObjects(source, start, false, /<\/(?:tool_call|function)>|<\|e(?:om|ot)_id\|>|<\|im_end\|>/y);
+    const objects = readObjects(
+      source,
+      start,
+      false,
+      /<\/(?:tool_call|function)>|<\|e(?:om|ot)_id\|>|<\|im_end\|>/y,
+    );
     if (objects) return isAlone(source, objects.end, how) ? all(source, objects, how) : undefined;
     const python = char === "[" ? readPythonic(named, start, { list: true }) : undefined;
     return python && isAlone(source, python.end, how) ? all(named, python) : undefined;
@@ -302,14 +371,22 @@ async function unmarked(source: Source, how: How): Promise<Found | undefined> {
 const MAX_BEGINNINGS = 8;
 const BEGINNING = /^(?=\{\s{0,20}["']|\[\s{0,20}(?:\{|[A-Za-z_]\w{0,60}\()|functions\.\w)/gm;
 
-/** If zz asked for calls: words, then calls on their own lines without marks, which many servers drop as tokens. */
+/**
+ * If zz asked for calls: words, then calls on their own lines without marks, which many servers
+ * drop as tokens.
+ */
 async function lastLines({ text, tools }: Source, how: How): Promise<Found | undefined> {
   const quoted = quotes(text);
   const lines = new RegExp(BEGINNING);
-  for (let tried = 0, found = lines.exec(text); found && tried < MAX_BEGINNINGS; tried++, found = lines.exec(text)) {
+  for (
+    let tried = 0, found = lines.exec(text);
+    found && tried < MAX_BEGINNINGS;
+    tried++, found = lines.exec(text)
+  ) {
     const at = found.index;
     lines.lastIndex = at + 1;
-    const isMarked = /<[|\w:]{1,40}>\s{0,5}$/.test(text.slice(Math.max(0, at - 50), at)); // then the text talks about it
+    // then the text talks about it
+    const isMarked = /<[|\w:]{1,40}>\s{0,5}$/.test(text.slice(Math.max(0, at - 50), at));
     if (!at || isMarked || quoted.how(at) || isTalk(text, at, text.length)) continue;
     const source = openSource(text.slice(at), tools, how.ended);
     const calls = await unmarked(source, { ...how, last: true });
@@ -327,7 +404,8 @@ async function all(
   thinking = "",
 ): Promise<Found | undefined> {
   const taken = await takeAll(source, piece?.calls ?? [], own);
-  if (!taken.length || !taken.every(({ verdict }) => verdict === "fits" || verdict === "cut")) return undefined;
+  if (!taken.length || !taken.every(({ verdict }) => verdict === "fits" || verdict === "cut"))
+    return undefined;
   return { text: tidy(before), calls: asCalls(taken), ...(thinking && { thinking }) };
 }
 
@@ -344,7 +422,8 @@ function insideOfFence(text: string): { body: string; isCode: boolean } | undefi
   if (!head) return undefined;
   const rest = text.slice(head[0].length).trimEnd();
   const close = rest.indexOf("\n```");
-  if (close >= 0 && close + 4 !== rest.length) return undefined; // followed by text or another fence
+  // followed by text or another fence
+  if (close >= 0 && close + 4 !== rest.length) return undefined;
   const body = close < 0 ? rest : rest.slice(0, close);
   return { body, isCode: /^(tool_code|python|py)$/.test(head[1]!) };
 }

@@ -1,4 +1,5 @@
-// The formats in which zz asks for calls in words: for which models, how a call and a result are written, and what the
+// The formats in which zz asks for calls in words: for which models, how a call and a result are
+// written, and what the
 // prompt says. marks.ts reads them, as well as families of models that have no format here.
 import type { Tool } from "./types.ts";
 
@@ -7,7 +8,8 @@ export interface Format {
   name: string;
   models: RegExp; // by the model's name, without its provider's; the first format that fits counts
   calls(calls: readonly Written[], tools: readonly Tool[]): string;
-  result(result: { name: string; id: string; index: number; text: string }): string; // index: of its call
+  // index: of its call
+  result(result: { name: string; id: string; index: number; text: string }): string;
   tools(tools: readonly Tool[]): string;
   how: string; // instructions for the model; `%` is replaced by a sample call
 }
@@ -17,9 +19,12 @@ const asJson = (tool: Tool): string =>
     type: "function",
     function: { name: tool.name, description: tool.description, parameters: tool.schema },
   });
-const jsonLines = (tools: readonly Tool[]): string => `<tools>\n${tools.map(asJson).join("\n")}\n</tools>`;
-const response = ({ text }: { text: string }): string => `<tool_response>\n${text}\n</tool_response>`;
-const plainResult = ({ name, text }: { name: string; text: string }): string => `Result of ${name}:\n${text}`;
+const jsonLines = (tools: readonly Tool[]): string =>
+  `<tools>\n${tools.map(asJson).join("\n")}\n</tools>`;
+const response = ({ text }: { text: string }): string =>
+  `<tool_response>\n${text}\n</tool_response>`;
+const plainResult = ({ name, text }: { name: string; text: string }): string =>
+  `Result of ${name}:\n${text}`;
 
 /** JSON without any format's marks: their first character is written as an escape. */
 const escaped = (value: unknown): string =>
@@ -28,17 +33,28 @@ const escaped = (value: unknown): string =>
     .replace(/[｜\u2028\u2029]/g, hex);
 const hex = (char: string): string => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`;
 
-const text = (value: unknown): string => (typeof value === "string" ? value : JSON.stringify(value));
-/** Readers drop one line break at either end of a value, so a value that has one gets another at both ends. */
+const text = (value: unknown): string =>
+  typeof value === "string" ? value : JSON.stringify(value);
+/**
+ * Readers drop one line break at either end of a value, so a value that has one gets another at
+ * both ends.
+ */
 const framed = (value: string): string => (/^\n|\n$/.test(value) ? `\n${value}\n` : value);
 
-/** Whether values can be written raw between tags: they contain no mark, and the schema says which ones are texts. */
+/**
+ * Whether values can be written raw between tags: they contain no mark, and the schema says which
+ * ones are texts.
+ */
 const isPlain = (args: Written["args"], schema: unknown): boolean => {
   const { properties = {} } = schema as { properties?: Record<string, { type?: unknown }> };
   return Object.entries(args).every(([key, value]) => {
     if (!/^[\w.-]{1,100}$/.test(key)) return false;
     if (typeof value !== "string")
-      return value !== undefined && !/[<]/.test(JSON.stringify(value)) && properties[key]?.type !== "string";
+      return (
+        value !== undefined &&
+        !/[<]/.test(JSON.stringify(value)) &&
+        properties[key]?.type !== "string"
+      );
     const type = properties[key]?.type;
     return (
       (type === "string" || type === undefined) &&
@@ -65,22 +81,29 @@ function coderCall({ name, args }: Written, tools: readonly Tool[]): string {
 
 function coderTools(tools: readonly Tool[]): string {
   const shown = tools.map(({ name, description, schema }) => {
-    const { properties = {}, required = [] } = schema as { properties?: Record<string, any>; required?: string[] };
+    const { properties = {}, required = [] } = schema as {
+      properties?: Record<string, any>;
+      required?: string[];
+    };
     const one = ([key, inner]: [string, any]) => {
       const { type, description: about, ...more } = inner ?? {};
       const rest = Object.keys(more).length ? `\n<schema>${JSON.stringify(more)}</schema>` : "";
       return `<parameter>\n<name>${key}</name>${type ? `\n<type>${[type].flat().join(" or ")}</type>` : ""}${about ? `\n<description>${about}</description>` : ""}${rest}\n</parameter>`;
     };
-    const list = [...Object.entries(properties).map(one), `<required>${JSON.stringify(required)}</required>`].join(
-      "\n",
-    );
+    const list = [
+      ...Object.entries(properties).map(one),
+      `<required>${JSON.stringify(required)}</required>`,
+    ].join("\n");
     return `<function>\n<name>${name}</name>\n<description>${description}</description>\n<parameters>\n${list}\n</parameters>\n</function>`;
   });
   return `<tools>\n${shown.join("\n")}\n</tools>`;
 }
 
 function glmCall({ name, args }: Written, tools: readonly Tool[]): string {
-  if (!isPlain(args, schemaOf(name, tools)) || Object.values(args).some((value) => /^\\n|\\n$/.test(text(value))))
+  if (
+    !isPlain(args, schemaOf(name, tools)) ||
+    Object.values(args).some((value) => /^\\n|\\n$/.test(text(value)))
+  )
     return hermesCall({ id: "", name, args });
   const pairs = Object.entries(args).map(
     ([key, value]) => `<arg_key>${key}</arg_key>\n<arg_value>${framed(text(value))}</arg_value>\n`,
@@ -95,7 +118,8 @@ const deepSeek = (one: (call: Written) => string) => (calls: readonly Written[])
 
 const DSML = "｜DSML｜";
 function dsmlCall({ name, args }: Written): string {
-  const isRaw = (value: string) => !/<\/?[^\s<>]{0,30}(?:parameter|invoke|function_calls)/.test(value);
+  const isRaw = (value: string) =>
+    !/<\/?[^\s<>]{0,30}(?:parameter|invoke|function_calls)/.test(value);
   const all = Object.entries(args);
   const fits = all.every(([key, value]) => /^[\w.-]{1,100}$/.test(key) && isRaw(text(value)));
   const parameters = all.map(
@@ -129,7 +153,9 @@ function pythonCalls(calls: readonly Written[]): string {
 
 const asTools = (tools: readonly Tool[]): string => tools.map(asJson).join("\n");
 
-/** The first format whose pattern matches the model's name is used. The last one matches any name. */
+/**
+ * The first format whose pattern matches the model's name is used. The last one matches any name.
+ */
 export const FORMATS: Format[] = [
   {
     name: "qwen-coder",
@@ -142,7 +168,8 @@ export const FORMATS: Format[] = [
   {
     name: "deepseek-dsml",
     models: /deepseek[-_]?v?(3\.2|4)/i,
-    calls: (calls) => `<${DSML}function_calls>\n${calls.map(dsmlCall).join("")}</${DSML}function_calls>`,
+    calls: (calls) =>
+      `<${DSML}function_calls>\n${calls.map(dsmlCall).join("")}</${DSML}function_calls>`,
     result: ({ text }) => `<function_results>\n<result>${text}</result>\n</function_results>`,
     tools: jsonLines,
     how: 'To call tools, write one block of this form, with nothing after it:\n%\nstring="true" is for texts, which stand as they are; string="false" for anything else, as JSON.',
@@ -150,7 +177,9 @@ export const FORMATS: Format[] = [
   {
     name: "deepseek-v3",
     models: /deepseek[-_]?(r1|v3([-_:]0324|[-_:]\d+b|$))/i,
-    calls: deepSeek(({ name, args }) => `function<｜tool▁sep｜>${name}\n\`\`\`json\n${escaped(args)}\n\`\`\``),
+    calls: deepSeek(
+      ({ name, args }) => `function<｜tool▁sep｜>${name}\n\`\`\`json\n${escaped(args)}\n\`\`\``,
+    ),
     result: ({ text }) => `${BEGIN("output")}${text}${END("output")}`,
     tools: jsonLines,
     how: "To call tools, write one block of this form, with nothing after it:\n%",
@@ -183,7 +212,8 @@ export const FORMATS: Format[] = [
   {
     name: "mistral",
     models: /mistral|mixtral|ministral|devstral|magistral|codestral|pixtral|voxtral/i,
-    calls: (calls) => `[TOOL_CALLS]${escaped(calls.map(({ name, args }) => ({ name, arguments: args })))}`,
+    calls: (calls) =>
+      `[TOOL_CALLS]${escaped(calls.map(({ name, args }) => ({ name, arguments: args })))}`,
     result: ({ text }) => `[TOOL_RESULTS]${JSON.stringify({ content: text })}[/TOOL_RESULTS]`,
     tools: (tools) => `[AVAILABLE_TOOLS][${tools.map(asJson).join(", ")}][/AVAILABLE_TOOLS]`,
     how: "To call tools, write one list of this form, with nothing after it:\n%",
@@ -191,7 +221,8 @@ export const FORMATS: Format[] = [
   {
     name: "granite",
     models: /granite-?_?(3|8b|2b|20b|code)/i,
-    calls: (calls) => `<|tool_call|>${escaped(calls.map(({ name, args }) => ({ name, arguments: args })))}`,
+    calls: (calls) =>
+      `<|tool_call|>${escaped(calls.map(({ name, args }) => ({ name, arguments: args })))}`,
     result: plainResult,
     tools: asTools,
     how: "To call tools, write one list of this form, with nothing after it:\n%",
@@ -206,7 +237,8 @@ export const FORMATS: Format[] = [
   },
   {
     name: "hermes",
-    models: /qwen|qwq|hermes|granite|smollm|falcon|longcat|ernie|nemotron-(nano|h)|jamba|chatml|openchat|exaone/i,
+    models:
+      /qwen|qwq|hermes|granite|smollm|falcon|longcat|ernie|nemotron-(nano|h)|jamba|chatml|openchat|exaone/i,
     calls: (calls) => calls.map(hermesCall).join("\n"),
     result: response,
     tools: jsonLines,
@@ -215,7 +247,10 @@ export const FORMATS: Format[] = [
   {
     name: "llama",
     models: /llama|functionary/i,
-    calls: (calls) => calls.map(({ name, args }) => `<|python_tag|>${escaped({ name, parameters: args })}`).join("\n"),
+    calls: (calls) =>
+      calls
+        .map(({ name, args }) => `<|python_tag|>${escaped({ name, parameters: args })}`)
+        .join("\n"),
     result: plainResult,
     tools: asTools,
     how: "For each call write a line of this form, with nothing after the last one:\n%",
@@ -224,7 +259,9 @@ export const FORMATS: Format[] = [
     name: "fenced",
     models: /(?:)/,
     calls: (calls) =>
-      calls.map(({ name, args }) => `\`\`\`tool_call\n${escaped({ name, arguments: args })}\n\`\`\``).join("\n"),
+      calls
+        .map(({ name, args }) => `\`\`\`tool_call\n${escaped({ name, arguments: args })}\n\`\`\``)
+        .join("\n"),
     result: plainResult,
     tools: asTools,
     how: "For each call write a fenced block of this form, one JSON object in each, with nothing after the last one:\n%",

@@ -1,5 +1,7 @@
-// Calls in texts. A model whose API has no tools is asked for calls in words; calls that a reply contains as text are
-// read; and calls of other programs' tools become calls of zz's own before they are shown, judged or saved (habits/).
+// Calls in texts. A model whose API has no tools is asked for calls in words; calls that a reply
+// contains as text are
+// read; and calls of other programs' tools become calls of zz's own before they are shown, judged
+// or saved (habits/).
 // All of it loads on first use.
 import type { Call, ChatRequest, Ctx, Reply, Zz } from "zz";
 
@@ -13,7 +15,8 @@ export const settings = {
     properties: {
       format: {
         enum: ["auto", "native", "text"],
-        description: "how tools are offered: natively where the model can, always natively, or always in words",
+        description:
+          "how tools are offered: natively where the model can, always natively, or always in words",
       },
     },
   },
@@ -33,9 +36,14 @@ export default (zz: Zz<typeof defaults>) => {
 
   zz.on("configured", () => inWords.clear()); // another server may answer now
   zz.wrap("request", offer, { limit: MAX_SHOW_MS });
-  zz.wrap("request", translate, "first"); // outermost, to see calls that another plugin found in the text
+  // outermost, to see calls that another plugin found in the text
+  zz.wrap("request", translate, "first");
 
-  async function offer(request: ChatRequest, next: (request: ChatRequest) => Promise<Reply>, ctx: Ctx): Promise<Reply> {
+  async function offer(
+    request: ChatRequest,
+    next: (request: ChatRequest) => Promise<Reply>,
+    ctx: Ctx,
+  ): Promise<Reply> {
     const { format } = zz.config;
     const isPlain = !request.tools.length && !request.messages.some(({ role }) => role === "tool");
     if (isPlain) return rescued(request, await next(request), false, ctx);
@@ -56,22 +64,36 @@ export default (zz: Zz<typeof defaults>) => {
     }
   }
 
-  async function rescued(request: ChatRequest, reply: Reply, worded: boolean, ctx: Ctx): Promise<Reply> {
+  async function rescued(
+    request: ChatRequest,
+    reply: Reply,
+    worded: boolean,
+    ctx: Ctx,
+  ): Promise<Reply> {
     const made = await read(request, reply, worded, ctx);
     if (made !== reply) for (const call of made.calls) if (!call.broken) translated.add(call);
     return made;
   }
 
   /** Turns calls of other programs' tools into zz's own. */
-  async function translate(request: ChatRequest, next: (request: ChatRequest) => Promise<Reply>, ctx: Ctx) {
+  async function translate(
+    request: ChatRequest,
+    next: (request: ChatRequest) => Promise<Reply>,
+    ctx: Ctx,
+  ) {
     let reply = await next(request);
     if (!request.tools.length) return reply;
     const tools = toolsOf(request, ctx);
-    const isBlock = !reply.calls.length && SEARCH.test(reply.text) && tools.some(({ name }) => name === "edit_file");
+    const isBlock =
+      !reply.calls.length &&
+      SEARCH.test(reply.text) &&
+      tools.some(({ name }) => name === "edit_file");
     if (isBlock) reply = (await import("./habits/answers.ts")).withBlocks(reply, ctx);
     if (reply.calls.every((call) => translated.has(call))) return reply;
     const { ownCalls } = await import("./habits/calls.ts");
-    const all = reply.calls.map((call) => (translated.has(call) ? [call] : ownCalls([call], tools, ctx)));
+    const all = reply.calls.map((call) =>
+      translated.has(call) ? [call] : ownCalls([call], tools, ctx),
+    );
     return { ...reply, calls: (await Promise.all(all)).flat() };
   }
 
@@ -96,7 +118,14 @@ async function read(request: ChatRequest, reply: Reply, worded: boolean, ctx: Ct
   const all = [...tools, ...toolsOf(request, ctx).filter(({ name }) => !named.has(name))];
   const own = (call: Call) => ownCalls([call], all, ctx);
   try {
-    return await rescue(reply, { tools: all, foreign: foreignTools(all), own, options, schema, worded });
+    return await rescue(reply, {
+      tools: all,
+      foreign: foreignTools(all),
+      own,
+      options,
+      schema,
+      worded,
+    });
   } catch (error) {
     ctx.note(`The answer was not searched for calls: ${(error as Error)?.message}`);
     return reply;

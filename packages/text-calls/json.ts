@@ -1,4 +1,5 @@
-// Reads JSON as models write it, and Python's literals: strictly if it is valid JSON, else with the usual syntax errors. It never
+// Reads JSON as models write it, and Python's literals: strictly if it is valid JSON, else with the
+// usual syntax errors. It never
 // invents a value.
 
 /** How many characters may still be examined, so that every text takes linear time. */
@@ -8,7 +9,14 @@ export type Json = { value: unknown; end: number; cut: boolean; open: ReadonlySe
 
 const MAX_DEPTH = 100;
 const NOTHING: ReadonlySet<unknown> = new Set();
-const WORDS: Record<string, unknown> = { true: true, false: false, null: null, True: true, False: false, None: null };
+const WORDS: Record<string, unknown> = {
+  true: true,
+  false: false,
+  null: null,
+  True: true,
+  False: false,
+  None: null,
+};
 const ESCAPES: Record<string, string> = { n: "\n", t: "\t", r: "\r", b: "\b", f: "\f" };
 const PYTHONS: Record<string, string> = { ...ESCAPES, v: "\v", a: "\x07", "0": "\0", "\n": "" };
 /** What opens and closes a string. Gemma has its own marks, within which nothing is escaped. */
@@ -23,7 +31,10 @@ const QUOTES: [open: string, close: string, raw?: true][] = [
   ["<escape>", "<escape>", true],
 ];
 
-/** The object or list that begins here, whatever follows; undefined if none does. bare: strings may lack quotes. */
+/**
+ * The object or list that begins here, whatever follows; undefined if none does. bare: strings may
+ * lack quotes.
+ */
 export function readJson(text: string, at: number, work: Work, bare = false): Json | undefined {
   const first = text[at];
   if ((first !== "{" && first !== "[") || work.left <= 0) return undefined;
@@ -48,7 +59,9 @@ export function wholeJson(text: string, work: Work): unknown {
   } catch {}
   const start = skipSpace(text, 0);
   const found = readJson(text, start, work);
-  return found && !found.cut && skipSpace(text, found.end) === text.length ? found.value : undefined;
+  return found && !found.cut && skipSpace(text, found.end) === text.length
+    ? found.value
+    : undefined;
 }
 
 export function skipSpace(text: string, at: number): number {
@@ -92,13 +105,21 @@ function isDeeper(value: unknown, left: number): boolean {
 }
 
 export function put(object: Record<string, unknown>, key: string, value: unknown): void {
-  Object.defineProperty(object, key, { value, enumerable: true, writable: true, configurable: true });
+  Object.defineProperty(object, key, {
+    value,
+    enumerable: true,
+    writable: true,
+    configurable: true,
+  });
 }
 
 const WRONG = new Error("not JSON"); // made once, since it is thrown at each of many marks
 
 type How = "json" | "bare" | "python";
-/** Tolerates trailing and missing commas, other quotes, bare keys, Python's words, and raw line breaks in strings. */
+/**
+ * Tolerates trailing and missing commas, other quotes, bare keys, Python's words, and raw line
+ * breaks in strings.
+ */
 class Reader {
   cut = false;
   readonly open = new Set<unknown>();
@@ -218,7 +239,8 @@ class Reader {
 
   quote(): (typeof QUOTES)[number] | undefined {
     const char = this.text[this.at];
-    if (char !== '"' && char !== "'" && char !== "<" && char !== "\u201c" && char !== "\u2018") return undefined;
+    if (char !== '"' && char !== "'" && char !== "<" && char !== "\u201c" && char !== "\u2018")
+      return undefined;
     return QUOTES.find(([open]) => this.text.startsWith(open, this.at));
   }
 
@@ -303,7 +325,10 @@ const DICT = /dict\(/y;
 const NEXT = /[,}\]]/g;
 const DIGITS: Record<string, number> = { x: 2, u: 4, U: 8 };
 
-/** How many characters an escape takes, and what it means. An unknown one means its own character; in Python, it stays. */
+/**
+ * How many characters an escape takes, and what it means. An unknown one means its own character;
+ * in Python, it stays.
+ */
 function unescaped(text: string, at: number, isPython: boolean): [taken: number, char: string] {
   const char = text[at + 1] ?? "";
   const digits = isPython || char === "u" ? DIGITS[char] : undefined;

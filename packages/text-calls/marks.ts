@@ -25,16 +25,27 @@ export const MARKS: Mark[] = [
   { marker: "<toolcall>", hint: "<toolcall", read: readBlock },
   { marker: "<function_call>", hint: "<function", read: readBlock },
   { marker: "<function_calls>", hint: "<function", read: special.readLines },
-  { marker: "<function(?:=|\\s{1,5}name\\s{0,5}=)", hint: "<function", read: readFunction }, // Qwen3-Coder, Functionary 3.1, MiniCPM
-  { marker: `<${PREFIX}invoke\\s{1,5}name\\s{0,5}=`, hint: "invoke", read: readInvoke }, // MiniMax M2, DeepSeek V3.2, Anthropic's, Step-3
+  // Qwen3-Coder, Functionary 3.1, MiniCPM
+  { marker: "<function(?:=|\\s{1,5}name\\s{0,5}=)", hint: "<function", read: readFunction },
+  // MiniMax M2, DeepSeek V3.2, Anthropic's, Step-3
+  { marker: `<${PREFIX}invoke\\s{1,5}name\\s{0,5}=`, hint: "invoke", read: readInvoke },
   { marker: "^invoke name=", hint: "invoke", read: readInvoke },
   { marker: literal("]<]minimax[>[<tool_call>"), hint: "minimax", read: readMarked },
   // special tokens
   { marker: "<\\|python_(?:tag|start)\\|>", hint: "<|", read: special.readPythonTag }, // Llama
-  { marker: "<\\|tool_call_start\\|>|<\\|START_ACTION\\|>|<\\|tools_prefix\\|>", hint: "<|", read: special.readList }, // LFM2, Command, Apertus
-  { marker: "<\\|tool_calls?\\|>|<\\|action_start\\|>\\s{0,5}<\\|plugin\\|>", hint: "<|", read: special.readList }, // Granite, Phi, InternLM
+  {
+    marker: "<\\|tool_call_start\\|>|<\\|START_ACTION\\|>|<\\|tools_prefix\\|>",
+    hint: "<|",
+    read: special.readList,
+  }, // LFM2, Command, Apertus
+  {
+    marker: "<\\|tool_calls?\\|>|<\\|action_start\\|>\\s{0,5}<\\|plugin\\|>",
+    hint: "<|",
+    read: special.readList,
+  }, // Granite, Phi, InternLM
   { marker: "function call<\\|role_sep\\|>", hint: "<|", read: special.readList }, // GigaChat
-  { marker: "functools(?=\\s{0,5}\\[)", hint: "functools", read: special.readList }, // Phi, Firefunction
+  // Phi, Firefunction
+  { marker: "functools(?=\\s{0,5}\\[)", hint: "functools", read: special.readList },
   { marker: "\\[TOOL_CALLS\\]", hint: "TOOL", read: special.readMistral },
   { marker: "\\[ARGS\\]", hint: "[ARGS]", read: special.readArgs },
   { marker: "<\\|tool_call_begin\\|>", hint: "<|", read: special.readCallBegin }, // Kimi
@@ -47,19 +58,33 @@ export const MARKS: Mark[] = [
   { marker: "<\\|open\\|>tools<\\|sep\\|>", hint: "<|" },
   { marker: "<\\|open\\|>call tool=", hint: "<|", read: readKimi3 },
   { marker: "<\\|tool_call>|<start_function_call>", hint: "_call>", read: special.readGemma },
-  { marker: "<[^\\s<>/]{1,20}(?:function_calls|tool_calls?)>", hint: "invoke" }, // around <invoke>, with a prefix
-  { marker: "<\\|channel\\|>|<\\|start\\|>assistant", hint: "<|", read: special.readHarmony }, // gpt-oss
+  // around <invoke>, with a prefix
+  { marker: "<[^\\s<>/]{1,20}(?:function_calls|tool_calls?)>", hint: "invoke" },
+  // gpt-oss
+  { marker: "<\\|channel\\|>|<\\|start\\|>assistant", hint: "<|", read: special.readHarmony },
   // plain words, at the beginning of a line
-  { marker: ">>>[A-Za-z_][\\w.-]{0,100}\\s{0,5}\\n(?=\\s{0,5}\\{)", hint: ">>>", read: special.readFunctionary },
+  {
+    marker: ">>>[A-Za-z_][\\w.-]{0,100}\\s{0,5}\\n(?=\\s{0,5}\\{)",
+    hint: ">>>",
+    read: special.readFunctionary,
+  },
   { marker: "^Action:", hint: "Action:", read: special.readAction },
-  { marker: "^```tool_call[ \\t]{0,10}\\r?\\n", hint: "tool_call", read: special.readList, worded: true },
+  {
+    marker: "^```tool_call[ \\t]{0,10}\\r?\\n",
+    hint: "tool_call",
+    read: special.readList,
+    worded: true,
+  },
   ...OPENERS.map((opener) => ({
     marker: literal(opener),
     hint: HINTS.find((hint) => opener.startsWith(hint)) ?? opener,
   })),
 ];
 
-/** The marks that may occur in a text, and a pattern that finds them; the number of its group says which. */
+/**
+ * The marks that may occur in a text, and a pattern that finds them; the number of its group says
+ * which.
+ */
 export function marksIn(text: string): { marks: Mark[]; pattern: RegExp } | undefined {
   const known = new Map<string, boolean>();
   const marks = MARKS.filter(({ hint }) => {

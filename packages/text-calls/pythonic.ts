@@ -8,7 +8,11 @@ const HEAD = /((?:[A-Za-z_][\w]{0,99}\.){0,5}[A-Za-z_][\w-]{0,99})\s{0,10}\(/y;
 const KEYWORD = /([A-Za-z_]\w{0,99})\s{0,10}=(?!=)/y;
 
 /** Reads a list of calls; with `many`, also calls without a list, one per line. */
-export function readPythonic(source: Source, at: number, how: { list: boolean; many?: boolean }): Piece | undefined {
+export function readPythonic(
+  source: Source,
+  at: number,
+  how: { list: boolean; many?: boolean },
+): Piece | undefined {
   const { text } = source;
   const calls: Raw[] = [];
   let next = skipSpace(text, at);
@@ -29,7 +33,8 @@ export function readPythonic(source: Source, at: number, how: { list: boolean; m
   if (!calls.length) return undefined;
   if (!how.list) return { calls, end: next };
   if (text[next] === "]") return { calls, end: next + 1 };
-  return next >= text.length ? { calls, end: next } : undefined; // all calls are whole; only the list was not closed
+  // all calls are whole; only the list was not closed
+  return next >= text.length ? { calls, end: next } : undefined;
 }
 
 /** Reads `name(…)`, also as `x = name(…)` and `print(name(…))`. */
@@ -46,12 +51,17 @@ export function readCall(source: Source, at: number): { call: Raw; end: number }
   if (!head) return undefined;
   const read = readArguments(source, head[1]!, next + head[0].length);
   if (!read) return undefined;
-  const end = isPrinted && text[skipSpace(text, read.end)] === ")" ? skipSpace(text, read.end) + 1 : read.end;
+  const end =
+    isPrinted && text[skipSpace(text, read.end)] === ")" ? skipSpace(text, read.end) + 1 : read.end;
   source.work.left -= end - at;
   return source.work.left > 0 ? { call: read.call, end } : undefined;
 }
 
-function readArguments(source: Source, name: string, from: number): { call: Raw; end: number } | undefined {
+function readArguments(
+  source: Source,
+  name: string,
+  from: number,
+): { call: Raw; end: number } | undefined {
   const { text } = source;
   const args: Raw["args"] = {};
   const positional: unknown[] = [];
@@ -75,15 +85,24 @@ function readArguments(source: Source, name: string, from: number): { call: Raw;
   }
 }
 
-/** Assigns values without names: to the one required parameter first, then in the order of the schema. */
-function placed({ tools }: Source, name: string, values: unknown[], args: Raw["args"]): string | undefined {
+/**
+ * Assigns values without names: to the one required parameter first, then in the order of the
+ * schema.
+ */
+function placed(
+  { tools }: Source,
+  name: string,
+  values: unknown[],
+  args: Raw["args"],
+): string | undefined {
   if (!values.length) return undefined;
   const { properties = {}, required = [] } = (toolFor(name, tools)?.schema ?? {}) as {
     properties?: object;
     required?: string[];
   };
   const names = Object.keys(properties);
-  if (required.length !== 1 && !(names.length === 1 && values.length === 1)) return "its arguments have no names";
+  if (required.length !== 1 && !(names.length === 1 && values.length === 1))
+    return "its arguments have no names";
   const order = [...required, ...names.filter((one) => !required.includes(one))].filter(
     (one) => !Object.hasOwn(args, one),
   );

@@ -13,12 +13,18 @@ interface Asked {
   schema?: unknown; // a JSON Schema that the answer must fit
 }
 
-export async function rescue(reply: Reply, { tools, foreign, own, worded, options, schema }: Asked): Promise<Reply> {
+export async function rescue(
+  reply: Reply,
+  { tools, foreign, own, worded, options, schema }: Asked,
+): Promise<Reply> {
   const apart = takeThinking(reply.text);
   const whole = { ...reply, text: apart.text, thinking: joined(reply.thinking, apart.thinking) };
   if (!tools.length || options.tool_choice === "none" || reply.finish === "filter") return whole;
   const inThinking = !whole.text.trim();
-  const known = own && foreign ? [...tools, ...foreign.map((tool): Tool => ({ ...tool, foreign: true }))] : tools;
+  const known =
+    own && foreign
+      ? [...tools, ...foreign.map((tool): Tool => ({ ...tool, foreign: true }))]
+      : tools;
   const found = await findCalls(inThinking ? whole.thinking : whole.text, known, {
     worded,
     bare: !schema,
@@ -27,7 +33,13 @@ export async function rescue(reply: Reply, { tools, foreign, own, worded, option
   });
   if (!found) return whole;
   const thinking = inThinking ? found.text : joined(whole.thinking, found.thinking ?? "");
-  return { ...whole, text: inThinking ? "" : found.text, thinking, calls: found.calls, finish: "calls" };
+  return {
+    ...whole,
+    text: inThinking ? "" : found.text,
+    thinking,
+    calls: found.calls,
+    finish: "calls",
+  };
 }
 
 const joined = (one: string, two: string): string =>

@@ -1,4 +1,5 @@
-// Recognizes objects that are calls: what models call the name and the arguments, and what they wrap them in.
+// Recognizes objects that are calls: what models call the name and the arguments, and what they
+// wrap them in.
 
 import { typeOf } from "./coerce.ts";
 import { type Json, readJson, skipSpace, type Work, wholeJson } from "./json.ts";
@@ -6,48 +7,82 @@ import { matchAt } from "./source.ts";
 import { MAX_CALLS, type Piece, type Raw, type Source, type Tool } from "./types.ts";
 
 const NAMES = ["name", "tool_name", "tool", "function", "action", "recipient_name"];
-const ARGUMENTS = ["arguments", "parameters", "args", "input", "tool_input", "action_input", "params"];
+const ARGUMENTS = [
+  "arguments",
+  "parameters",
+  "args",
+  "input",
+  "tool_input",
+  "action_input",
+  "params",
+];
 const BESIDE = /^(id|type|tool_call_id|call_id|index|thought|thoughts|reason|reasoning)$/;
 
 type Obj = Record<string, unknown>;
 const isObj = (value: unknown): value is Obj => typeOf(value) === "object";
 
-/** The calls in a value; undefined if it is something else. strong: marks around it say that it is a call. */
-export function callsIn(value: unknown, json: Json, source: Source, strong: boolean, depth = 0): Raw[] | undefined {
+/**
+ * The calls in a value; undefined if it is something else. strong: marks around it say that it is a
+ * call.
+ */
+export function callsIn(
+  value: unknown,
+  json: Json,
+  source: Source,
+  strong: boolean,
+  depth = 0,
+): Raw[] | undefined {
   if (depth > 4) return undefined;
   if (Array.isArray(value)) {
-    const all = value.slice(0, MAX_CALLS).map((one) => callsIn(one, json, source, strong, depth + 1));
+    const all = value
+      .slice(0, MAX_CALLS)
+      .map((one) => callsIn(one, json, source, strong, depth + 1));
     const found = all.filter((one) => one !== undefined).flat();
     return value.length && found.length && (strong || all.every(Boolean)) ? found : undefined;
   }
   if (!isObj(value)) return undefined;
-  const only = (key: string) => Object.keys(value).every((one) => one === key || BESIDE.test(one) || one === "content");
+  const only = (key: string) =>
+    Object.keys(value).every((one) => one === key || BESIDE.test(one) || one === "content");
   if (Array.isArray(value.tool_calls) && only("tool_calls"))
     return callsIn(value.tool_calls, json, source, strong, depth + 1);
-  if (isObj(value.tool_call) && only("tool_call")) return callsIn(value.tool_call, json, source, strong, depth + 1);
+  if (isObj(value.tool_call) && only("tool_call"))
+    return callsIn(value.tool_call, json, source, strong, depth + 1);
   if (isObj(value.function)) {
     const inner = callsIn(value.function, json, source, strong, depth + 1);
     return inner?.map((one) => ({ ...one, id: one.id ?? idOf(value) }));
   }
   const nameKey = NAMES.find((key) => typeof value[key] === "string");
   const argsKey = ARGUMENTS.find((key) => Object.hasOwn(value, key));
-  if (nameKey && (argsKey || Object.keys(value).every((key) => key === nameKey || BESIDE.test(key)))) {
+  if (
+    nameKey &&
+    (argsKey || Object.keys(value).every((key) => key === nameKey || BESIDE.test(key)))
+  ) {
     if (!argsKey && !strong) return undefined;
-    const others = Object.keys(value).filter((key) => key !== nameKey && key !== argsKey && !BESIDE.test(key));
+    const others = Object.keys(value).filter(
+      (key) => key !== nameKey && key !== argsKey && !BESIDE.test(key),
+    );
     if (others.length && !strong) return undefined;
     const name = value[nameKey] as string;
     if (/^directly[-_]answer$/.test(name)) return undefined;
     const { args, wrong } = argumentsIn(argsKey && value[argsKey], source.work);
-    const cut = json.cut && (!argsKey || json.open.has(value[argsKey]) || !isWhole(value[argsKey], json));
+    const cut =
+      json.cut && (!argsKey || json.open.has(value[argsKey]) || !isWhole(value[argsKey], json));
     return [{ name, args, id: idOf(value), cut, wrong }];
   }
   const [key = "", ...more] = Object.keys(value);
-  if (more.length || !isObj(value[key]) || !source.tools.some((tool) => tool.name === key && (strong || !tool.foreign)))
+  if (
+    more.length ||
+    !isObj(value[key]) ||
+    !source.tools.some((tool) => tool.name === key && (strong || !tool.foreign))
+  )
     return undefined;
   return [{ name: key, args: value[key], cut: json.cut && json.open.has(value[key]) }];
 }
 
-/** Whether arguments were whole when the text ended: an object that was closed, or none that began after it. */
+/**
+ * Whether arguments were whole when the text ended: an object that was closed, or none that began
+ * after it.
+ */
 function isWhole(args: unknown, json: Json): boolean {
   return !json.cut || (isObj(args) && !json.open.has(args));
 }
@@ -91,10 +126,16 @@ export function skipFence(text: string, at: number): number {
   return fence ? skipSpace(text, start + fence[0].length) : start;
 }
 
-const PYTHON = /^\[\s{0,10}[A-Za-z_]/; // calls in Python's syntax, which need not be searched for objects
+// calls in Python's syntax, which need not be searched for objects
+const PYTHON = /^\[\s{0,10}[A-Za-z_]/;
 
 /** Reads objects and lists one after another, and what closes them. */
-export function readObjects(source: Source, at: number, strong: boolean, closers?: RegExp): Piece | undefined {
+export function readObjects(
+  source: Source,
+  at: number,
+  strong: boolean,
+  closers?: RegExp,
+): Piece | undefined {
   const { text, work } = source;
   const calls: Raw[] = [];
   let end = at;

@@ -11,7 +11,8 @@ export function openSource(text: string, tools: readonly Tool[], ended = false):
   function next(what: string | RegExp, from: number): { at: number; end: number } | undefined {
     const key = typeof what === "string" ? what : what.source;
     const before = known.get(key);
-    if (before && before.from <= from && (!before.found || before.found.at >= from)) return before.found;
+    if (before && before.from <= from && (!before.found || before.found.at >= from))
+      return before.found;
     const found = typeof what === "string" ? ofText(what) : ofPattern(what);
     known.set(key, { from, found });
     work.left -= before && before.from > from ? (found?.at ?? text.length) - from : 0;
@@ -35,7 +36,10 @@ export function matchAt(pattern: RegExp, text: string, at: number): RegExpExecAr
   return pattern.exec(text);
 }
 
-/** Tells whether a place is in a fence, inline code, a quotation or an indented block. Ask from left to right. */
+/**
+ * Tells whether a place is in a fence, inline code, a quotation or an indented block. Ask from left
+ * to right.
+ */
 export function quotes(text: string) {
   let [at, line, fence, ticked] = [0, 0, "", false];
   return {
@@ -57,7 +61,9 @@ export function quotes(text: string) {
       const isStart = Math.max(line, to - 200) === line;
       if (isStart && line > 0 && /^(\s{0,3}>(?!>>)| {4,}$|\t+$)/.test(before)) return "quoted";
       if (isStart && /^\s{0,3}>(?!>>)/.test(before)) return "quoted";
-      return /(?:^|[\s([{=:,>])["'“‘«]$|<(code|pre|kbd|samp)>\s?$/i.test(before) ? "quoted" : undefined;
+      return /(?:^|[\s([{=:,>])["'“‘«]$|<(code|pre|kbd|samp)>\s?$/i.test(before)
+        ? "quoted"
+        : undefined;
     },
   };
 
@@ -72,7 +78,8 @@ export function quotes(text: string) {
     return end;
   }
   function isBlank(from: number): boolean {
-    for (let i = from; i < text.length && text[i] !== "\n"; i++) if (text[i] !== " " && text[i] !== "\r") return false;
+    for (let i = from; i < text.length && text[i] !== "\n"; i++)
+      if (text[i] !== " " && text[i] !== "\r") return false;
     return true;
   }
 }

@@ -1,4 +1,5 @@
-// Calls after special tokens: Mistral, DeepSeek, Kimi, Granite, Command, Phi, InternLM, Gemma, gpt-oss and others.
+// Calls after special tokens: Mistral, DeepSeek, Kimi, Granite, Command, Phi, InternLM, Gemma,
+// gpt-oss and others.
 import { toolFor } from "./coerce.ts";
 import { skipSpace } from "./json.ts";
 import { readPythonic } from "./pythonic.ts";
@@ -16,7 +17,8 @@ const list =
     const start = skipSpace(text, after);
     const code = skipFence(text, start); // MiniCPM writes Python in a fence
     const isCode = code > start && text[code] !== "[";
-    const readList = () => (text[start] === "[" ? readPythonic(source, start, { list: true }) : undefined);
+    const readList = () =>
+      text[start] === "[" ? readPythonic(source, start, { list: true }) : undefined;
     const python = isCode ? readPythonic(source, code, { list: false, many: true }) : readList();
     if (!python) return undefined;
     const rest = isCode ? skipFence(text, python.end) : skipSpace(text, python.end);
@@ -33,9 +35,14 @@ export const readPythonTag: Reader = (source, at, after, marker) => {
   const found = readList(source, at, after, marker);
   if (found) return found;
   const { text, tools } = source;
-  const python = readPythonic(source, after, { list: text[skipSpace(text, after)] === "[", many: true });
+  const python = readPythonic(source, after, {
+    list: text[skipSpace(text, after)] === "[",
+    many: true,
+  });
   const calls = python?.calls.map((call) => ({ ...call, name: call.name.replace(/\.call$/, "") }));
-  return python && calls!.every(({ name }) => toolFor(name, tools)) ? { ...python, calls: calls! } : undefined;
+  return python && calls!.every(({ name }) => toolFor(name, tools))
+    ? { ...python, calls: calls! }
+    : undefined;
 };
 
 /** Calls on a line each, as Olmo writes them; or objects. */
@@ -60,8 +67,14 @@ interface Named {
   fence?: true; // the arguments stand in a fence
 }
 
-/** Reads calls one after another. If the text ends in the name of the first, that one was cut off. */
-function readNamed(source: Source, at: number, { head, begin, end, lead, bare, fence }: Named): Piece | undefined {
+/**
+ * Reads calls one after another. If the text ends in the name of the first, that one was cut off.
+ */
+function readNamed(
+  source: Source,
+  at: number,
+  { head, begin, end, lead, bare, fence }: Named,
+): Piece | undefined {
   const { text } = source;
   const calls: Raw[] = [];
   let last = at;
@@ -70,7 +83,8 @@ function readNamed(source: Source, at: number, { head, begin, end, lead, bare, f
     next = skipAll(begin, text, next);
     const found = matchAt(head, text, next);
     const [, name = "", id] = found?.filter((group) => group !== undefined) ?? [];
-    const read = found && readArguments(source, name, skipFence(text, next + found[0].length), bare);
+    const read =
+      found && readArguments(source, name, skipFence(text, next + found[0].length), bare);
     if (!read) break;
     calls.push({ ...read.call, id });
     last = skipAll(end, text, fence ? skipFence(text, read.end) : read.end);
@@ -83,7 +97,11 @@ function readNamed(source: Source, at: number, { head, begin, end, lead, bare, f
 /** The index after all that a sticky pattern matches one after the other. */
 function skipAll(pattern: RegExp | undefined, text: string, at: number): number {
   let next = at;
-  for (let found = pattern && matchAt(pattern, text, next); found?.[0]; found = matchAt(pattern!, text, next))
+  for (
+    let found = pattern && matchAt(pattern, text, next);
+    found?.[0];
+    found = matchAt(pattern!, text, next)
+  )
     next += found[0].length;
   return next;
 }
@@ -92,7 +110,8 @@ function skipAll(pattern: RegExp | undefined, text: string, at: number): number 
 function cutHead({ text, tools }: Source, at: number): Piece | undefined {
   const rest = text.slice(at, at + 300).trim();
   const name = /^[\w.:-]{1,200}/.exec(rest)?.[0] ?? "";
-  const isEnd = text.length - at < 300 && toolFor(name, tools) && !/[{\s]/.test(rest.replace(/\[ARGS\]$/, ""));
+  const isEnd =
+    text.length - at < 300 && toolFor(name, tools) && !/[{\s]/.test(rest.replace(/\[ARGS\]$/, ""));
   return isEnd ? { calls: [{ name, args: {}, cut: true }], end: text.length } : undefined;
 }
 
@@ -128,9 +147,14 @@ const UNMARKED: Named = {
 /** `NAME{…}`, once or several times: calls of Mistral, Kimi or Gemma whose marks were lost. */
 export function readUnmarked(source: Source, at: number): Piece | undefined {
   const isGemma = matchAt(/\s{0,20}call:/y, source.text, at);
-  const piece = readNamed(source, at, isGemma ? { ...GEMMA, begin: UNMARKED.begin!, lead: /(?!)/y } : UNMARKED);
+  const piece = readNamed(
+    source,
+    at,
+    isGemma ? { ...GEMMA, begin: UNMARKED.begin!, lead: /(?!)/y } : UNMARKED,
+  );
   if (!piece?.calls.every(({ name }) => toolFor(name, source.tools))) return undefined;
-  const withId = (call: Raw) => (/^functions\..*:\d+$/.test(call.name) ? { ...call, id: call.name } : call);
+  const withId = (call: Raw) =>
+    /^functions\..*:\d+$/.test(call.name) ? { ...call, id: call.name } : call;
   return { ...piece, calls: piece.calls.map(withId) };
 }
 
@@ -150,7 +174,8 @@ export const readArgs: Reader = (source, at, after) => {
 
 /** The call of an offered tool, by the arguments that follow. */
 function named(source: Source, name: string, at: number): Piece | undefined {
-  const read = toolFor(name, source.tools) && readArguments(source, name, skipSpace(source.text, at));
+  const read =
+    toolFor(name, source.tools) && readArguments(source, name, skipSpace(source.text, at));
   return read && { calls: [read.call], end: read.end };
 }
 
@@ -158,12 +183,16 @@ export const readDeepSeek: Reader = (source, at) => readNamed(source, at, DEEPSE
 
 /** Kimi's mark, which some models write instead of DeepSeek's. Its header is the id, too. */
 export const readCallBegin: Reader = (source, at, after) => {
-  if (matchAt(/[^<]{0,200}<[｜|]tool(?:[▁_ ]|\\_)sep/y, source.text, after)) return readNamed(source, at, DEEPSEEK);
+  if (matchAt(/[^<]{0,200}<[｜|]tool(?:[▁_ ]|\\_)sep/y, source.text, after))
+    return readNamed(source, at, DEEPSEEK);
   const piece = readNamed(source, after, KIMI);
   const [call] = piece?.calls ?? [];
   const { name, arguments: given } = call?.args ?? {};
   if (!call || toolFor(call.name, source.tools) || typeof name !== "string") return piece;
-  return { ...piece!, calls: [{ ...call, name, wrong: undefined, ...argumentsIn(given, source.work) }] };
+  return {
+    ...piece!,
+    calls: [{ ...call, name, wrong: undefined, ...argumentsIn(given, source.work) }],
+  };
 };
 
 export const readGemma: Reader = (source, _at, after) => {
@@ -171,7 +200,9 @@ export const readGemma: Reader = (source, _at, after) => {
   const python = /^[A-Za-z_][\w.-]{0,99}\s{0,5}\(/.test(source.text.slice(start, start + 110))
     ? readPythonic(source, start, { list: false })
     : undefined;
-  return python ? { ...python, end: skipAll(GEMMA.end, source.text, python.end) } : readNamed(source, after, GEMMA);
+  return python
+    ? { ...python, end: skipAll(GEMMA.end, source.text, python.end) }
+    : readNamed(source, after, GEMMA);
 };
 
 // ── gpt-oss ──
@@ -180,7 +211,10 @@ const HARMONY_HEAD =
   /(?:<\|start\|>[a-z]{1,20})?(?:\s{0,5}to=([^\s<]{1,200}))?\s{0,5}<\|channel\|>\s{0,5}([a-z]{1,20})(?:\s{1,5}to=([^\s<]{1,200}))?\s{0,5}(?:<\|constrain\|>[a-z]{0,20}|json|code)?\s{0,5}<\|message\|>/y;
 const HARMONY_END = /<\|(?:end|call|return|start|channel)\|>/g;
 
-/** One segment: a call if it names a recipient, thinking if it is analysis. Anything else is for the person. */
+/**
+ * One segment: a call if it names a recipient, thinking if it is analysis. Anything else is for the
+ * person.
+ */
 export const readHarmony: Reader = (source, at) => {
   const { text } = source;
   const head = matchAt(HARMONY_HEAD, text, at);
@@ -191,7 +225,9 @@ export const readHarmony: Reader = (source, at) => {
     const start = skipSpace(text, from);
     const read = readArguments(source, to, start);
     if (!read)
-      return start < text.length ? undefined : { calls: [{ name: to, args: {}, cut: true }], end: text.length };
+      return start < text.length
+        ? undefined
+        : { calls: [{ name: to, args: {}, cut: true }], end: text.length };
     const ended = source.next(HARMONY_END, read.end);
     const isCall = ended && text.startsWith("<|call|>", ended.at);
     return { calls: [read.call], end: (isCall ? ended.end : ended?.at) ?? text.length };
@@ -221,7 +257,12 @@ export function readBareHarmony(source: Source): (Piece & { thinking: string }) 
   const before = text.slice(0, first);
   if (before && !/^(analysis|commentary)/.test(before)) return undefined;
   const isThinking = before.startsWith("analysis");
-  return { calls, end, start: isThinking ? 0 : first, thinking: isThinking ? before.slice("analysis".length) : "" };
+  return {
+    calls,
+    end,
+    start: isThinking ? 0 : first,
+    thinking: isThinking ? before.slice("analysis".length) : "",
+  };
 }
 
 // ── Functionary, ReAct ──
@@ -233,7 +274,10 @@ const ACTION = /Action:[ \t]{0,10}([^\n]{1,300})\n/y;
 const INPUT = /\s{0,20}Action Input:[ \t]{0,10}/y;
 const OBSERVED = /\n\s{0,10}(?:Observation|Thought|Final Answer):/g;
 
-/** `Action: NAME`, `Action Input:` with JSON, or text for the one parameter. Command-R: `Action:` and a fenced list. */
+/**
+ * `Action: NAME`, `Action Input:` with JSON, or text for the one parameter. Command-R: `Action:`
+ * and a fenced list.
+ */
 export const readAction: Reader = (source, at, after) => {
   const { text, tools } = source;
   const fence = matchAt(/\s{0,20}```(?:json)?\s{0,20}(?=\[)/y, text, after);
@@ -244,7 +288,8 @@ export const readAction: Reader = (source, at, after) => {
   const tool = toolFor(said, tools);
   const next = at + head[0].length;
   const input = matchAt(INPUT, text, next);
-  if (!input && tool && said.includes("(")) return readPythonic(source, skipSpace(text, after), { list: false });
+  if (!input && tool && said.includes("("))
+    return readPythonic(source, skipSpace(text, after), { list: false });
   if (!tool || !input || said.includes("(")) return undefined;
   const from = next + input[0].length;
   const stop = source.next(OBSERVED, Math.max(at, from - 1));
@@ -256,5 +301,8 @@ export const readAction: Reader = (source, at, after) => {
   const keys = Object.keys(properties);
   const plain = text.slice(from, end).trim();
   if (keys.length > 1 || (keys.length === 1 && !plain)) return undefined;
-  return { calls: [{ name: said, args: keys.length ? { [keys[0]!]: plain } : {}, raw: true }], end };
+  return {
+    calls: [{ name: said, args: keys.length ? { [keys[0]!]: plain } : {}, raw: true }],
+    end,
+  };
 };

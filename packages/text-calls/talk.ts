@@ -8,9 +8,13 @@ const BEFORE =
 const AFTER =
   /^(end of|(that|this|it) (is|was) (all|the (text|end|content|whole|last)|what)|is (what|the|in)\b)|^\s{0,20}[^\n]{0,160}\b((the|a|this|that) (model|server|parser|template|client|tokenizer|example|format|syntax|markup|snippet|harness|runtime|agent loop|markers?|tags?)|is (then )?(parsed|written|how|what|an example|called|the (format|syntax|form)|(a|the) (tool )?call)|are (parsed|written)|where (\w+ ){1,4}(is|are|stands)|in this (example|format)|means that|looks like|would (be|look|run|call)|not (run|executed))\b/i;
 
-const SAYING = "(answer|call|emit|make|output|produce|reply|respond|return|run|say|send|type|use|write)\\w{0,3}";
+const SAYING =
+  "(answer|call|emit|make|output|produce|reply|respond|return|run|say|send|type|use|write)\\w{0,3}";
 const WHO = "(I|you|one|it|he|she|they|someone|people|anyone|an? \\w{1,20}|the \\w{1,20})";
-/** Words before the call, in the same sentence, of calls that somebody else would make, or that are not made. */
+/**
+ * Words before the call, in the same sentence, of calls that somebody else would make, or that are
+ * not made.
+ */
 const NOT_MADE = new RegExp(
   [
     `\\b${WHO} (would|could|might|may|can) (\\w{1,20} ){0,3}${SAYING}\\b`,
@@ -44,18 +48,27 @@ const LABEL = new RegExp(
   `^[#>*_\\s\\d.-]{0,20}((an? |the |its |some )?(\\w+ )?(${TEXTS}|parts?|passage|sample|syntax|usage|format|template|diff|log)s?\\b( (as|at|for|from|in|is|of|on|to|with)\\b([^.!?\n]|\\.\\w){0,60})?|[\`"']?[\\w/-]*\\.\\w{1,5}[\`"']?|line \\d+)[*_\\s]*:?[*_]*$`,
   "i",
 );
-/** What begins a line of a comment, a quotation, a heading, a table, a footnote, a diff, a file with numbers. */
-const LEADER = /^\s{0,20}(\/\/|\/\*|--|<!--|#{1,6}\s|>|\||\[\^|\+|\d{1,7}\s{0,5}[\t:|│]|[\w./-]{1,200}:\d{1,7}:)/;
+/**
+ * What begins a line of a comment, a quotation, a heading, a table, a footnote, a diff, a file with
+ * numbers.
+ */
+const LEADER =
+  /^\s{0,20}(\/\/|\/\*|--|<!--|#{1,6}\s|>|\||\[\^|\+|\d{1,7}\s{0,5}[\t:|│]|[\w./-]{1,200}:\d{1,7}:)/;
 /** Comments and strings of code, which hold texts of others. */
 const HOLDERS: [closer: string, opener: string][] = [
   ["-->", "<!--"],
   ["*/", "/*"],
 ];
 const TAG = /<([a-z][\w-]{0,30})(?:\s[^<>\n]{0,100})?>/g;
-const WRAPPER = /^(answer|response|assistant|actions?|tools?|xml|json|function_calls?|tool_calls?|think|thinking)$/;
+const WRAPPER =
+  /^(answer|response|assistant|actions?|tools?|xml|json|function_calls?|tool_calls?|think|thinking)$/;
 /** A quotation that opens on the line of the call and has not closed. */
-const OPEN_QUOTE = /^[^"{}[\]\n]*("[^"{}[\]\n]*"[^"{}[\]\n]*)*"[^"{}[\]\n]*$|«[^»\n]*$|(?:^|[\s(])»(?!\s)[^«\n]*$/;
-/** Quotation marks that open differently from how they close, so that a quotation may go over several lines. */
+const OPEN_QUOTE =
+  /^[^"{}[\]\n]*("[^"{}[\]\n]*"[^"{}[\]\n]*)*"[^"{}[\]\n]*$|«[^»\n]*$|(?:^|[\s(])»(?!\s)[^«\n]*$/;
+/**
+ * Quotation marks that open differently from how they close, so that a quotation may go over
+ * several lines.
+ */
 const QUOTATIONS = ["“”", "„“", "„”", "‟”", "‚‘", "‹›", "「」", "『』", "《》", "〝〞"];
 /** A line at a shell's prompt that prints a text: what follows is that text. */
 const PRINTS =
@@ -66,18 +79,28 @@ const LEADS_QUOTED = /^\s{0,3}>.{0,500}[:：]\s{0,5}$/;
 const OPEN_TEMPLATE = /(?:[=(,+]|\breturn)\s{0,5}`[^`]{0,2000}$/;
 const HOLDER_LOOK = 2_000; // characters on either side
 
-/** Whether the call stands between the two ends of what holds texts of others, or in tags that are not for calls. */
+/**
+ * Whether the call stands between the two ends of what holds texts of others, or in tags that are
+ * not for calls.
+ */
 function isHeld(text: string, start: number, end: number): boolean {
-  const [before, after] = [text.slice(Math.max(0, start - HOLDER_LOOK), start), text.slice(end, end + HOLDER_LOOK)];
+  const [before, after] = [
+    text.slice(Math.max(0, start - HOLDER_LOOK), start),
+    text.slice(end, end + HOLDER_LOOK),
+  ];
   if (before.split('"""').length % 2 === 0 && after.includes('"""')) return true;
   if (OPEN_TEMPLATE.test(before) && after.includes("`")) return true;
-  const isOpen = ([opener, closer]: string) => before.lastIndexOf(opener!) > before.lastIndexOf(closer!);
+  const isOpen = ([opener, closer]: string) =>
+    before.lastIndexOf(opener!) > before.lastIndexOf(closer!);
   if (QUOTATIONS.some((pair) => isOpen(pair) && after.includes(pair[1]!))) return true;
   const tags = new Map(
-    [...before.matchAll(TAG)].flatMap(([tag, name]) => (WRAPPER.test(name!) ? [] : [[`</${name}>`, tag] as const])),
+    [...before.matchAll(TAG)].flatMap(([tag, name]) =>
+      WRAPPER.test(name!) ? [] : [[`</${name}>`, tag] as const],
+    ),
   );
   return [...HOLDERS, ...tags].some(
-    ([closer, opener]) => after.includes(closer) && before.lastIndexOf(opener) > before.lastIndexOf(closer),
+    ([closer, opener]) =>
+      after.includes(closer) && before.lastIndexOf(opener) > before.lastIndexOf(closer),
   );
 }
 
@@ -88,10 +111,18 @@ const NEUTRAL =
 const MEANT =
   /\b((I|we) (will|am|need|want|should|must|have to|can|(now |then |also |just |first )?(look|read|check|call|run|use|search|list|open|edit|write|fetch|try|ask|get|fix|create|change|add))|I[’']ll|I[’']m|let me|let[’']s|now I|so I|first I|then I)\b/i;
 
-export const isTalk = (...place: Parameters<typeof talkIn>): boolean => talkIn(...place) !== undefined;
+export const isTalk = (...place: Parameters<typeof talkIn>): boolean =>
+  talkIn(...place) !== undefined;
 
-/** How a text talks about a call: as an example, or in the middle of a sentence that may as well mean it. */
-export function talkIn(text: string, start: number, end: number): "example" | "sentence" | undefined {
+/**
+ * How a text talks about a call: as an example, or in the middle of a sentence that may as well
+ * mean it.
+ */
+export function talkIn(
+  text: string,
+  start: number,
+  end: number,
+): "example" | "sentence" | undefined {
   const before = text.slice(Math.max(0, start - LOOK), start);
   const after = text.slice(end, end + LOOK);
   const line = before.slice(before.lastIndexOf("\n") + 1);
@@ -100,7 +131,8 @@ export function talkIn(text: string, start: number, end: number): "example" | "s
     .replace(/^\s{0,20}<\/?[|\w:]{1,40}>/, "")
     .trim();
   const lead = before.trimEnd().split("\n").at(-1)!;
-  const said = /^\s{0,3}>/.test(lead) && /\n\s*\n\s*$/.test(before) ? "" : lead; // a quotation that ended leads to nothing
+  // a quotation that ended leads to nothing
+  const said = /^\s{0,3}>/.test(lead) && /\n\s*\n\s*$/.test(before) ? "" : lead;
   const sentence = said.split(/[.!?…。！？}\]>]\s/).at(-1)!;
   const clause = sentence
     .replace(/[\s:：*_`]+$/, "")
@@ -114,13 +146,16 @@ export function talkIn(text: string, start: number, end: number): "example" | "s
   if (PRINTS.test(above) || LEADS_QUOTED.test(above)) return "example";
   if (LEADER.test(line) || OPEN_QUOTE.test(line) || isHeld(text, start, end)) return "example";
   const isCutOff = !/[.!?:;…。！？)\]}>*"”]\s{0,20}$/.test(line) && isWords(rest);
-  const goesOn = line.trim() !== "" && (isCutOff || /^[,;)]|^\.(\s|$)|^\?(\s|$)/.test(rest)); // after the call
+  // after the call
+  const goesOn = line.trim() !== "" && (isCutOff || /^[,;)]|^\.(\s|$)|^\?(\s|$)/.test(rest));
   const [meant, quoted] = [sentence.search(MEANT), clause.search(SAID)];
   const isDone = /[.!?…。！？]["'”)]?$/.test(said);
   const isQuoted = quoted >= 0 && !isDone && !MEANT.test(clause.slice(0, quoted));
-  if (isQuoted || NOT_MADE.test(sentence) || LABEL.test(sentence)) return goesOn ? "sentence" : "example";
+  if (isQuoted || NOT_MADE.test(sentence) || LABEL.test(sentence))
+    return goesOn ? "sentence" : "example";
   if (meant >= 0) return undefined;
-  if ((BEFORE.test(sentence) && !isDone) || (/\S\s*[:：]\s*$/.test(line) && !NEUTRAL.test(clause))) return "example";
+  if ((BEFORE.test(sentence) && !isDone) || (/\S\s*[:：]\s*$/.test(line) && !NEUTRAL.test(clause)))
+    return "example";
   if (AFTER.test(after.trimStart().slice(0, 200))) return "example";
   return goesOn ? "sentence" : undefined;
 }

@@ -1,4 +1,5 @@
-// Takes thinking, by the marks of each family, and the marks around an answer out of a text. The kernel knows <think>.
+// Takes thinking, by the marks of each family, and the marks around an answer out of a text. The
+// kernel knows <think>.
 import { matchAt } from "./source.ts";
 
 const PAIRS: [open: string, close: string][] = [
@@ -11,7 +12,10 @@ const PAIRS: [open: string, close: string][] = [
   ["<|START_THINKING|>", "<|END_THINKING|>"],
   ["<|channel>thought", "<channel|>"],
 ];
-/** Closing tokens that occur nowhere else: without an opening one, everything before them is thinking. */
+/**
+ * Closing tokens that occur nowhere else: without an opening one, everything before them is
+ * thinking.
+ */
 const LONE = ["[/THINK]", "</seed:think>", "<|END_THINKING|>"];
 const AROUND = /<\|(?:START|END)_(?:RESPONSE|TEXT)\|>/g;
 /** Marks that begin thinking in the middle of a text. */
@@ -21,7 +25,9 @@ export const closerOf = (opener: string): string => PAIRS.find(([open]) => open 
 type Parts = { text: string; thinking: string };
 
 export function takeThinking(given: string): Parts {
-  const harmony = /^\s*(<\|channel\|>|<\|start\|>)/.test(given.slice(0, 200)) ? segments(given) : undefined;
+  const harmony = /^\s*(<\|channel\|>|<\|start\|>)/.test(given.slice(0, 200))
+    ? segments(given)
+    : undefined;
   if (harmony) return harmony;
   const thoughts: string[] = [];
   let text = given;
@@ -31,7 +37,8 @@ export function takeThinking(given: string): Parts {
     if (!pair) break;
     const end = start.indexOf(pair[1], pair[0].length);
     const inner = start.slice(pair[0].length, end < 0 ? undefined : end).trim();
-    thoughts.push(inner.startsWith(pair[0]) ? inner.slice(pair[0].length).trim() : inner); // a repeated opening mark
+    // a repeated opening mark
+    thoughts.push(inner.startsWith(pair[0]) ? inner.slice(pair[0].length).trim() : inner);
     text = end < 0 ? "" : start.slice(end + pair[1].length).replace(/^\s{1,1000}/, "");
     if (end >= 0 && text.startsWith(pair[1])) text = text.slice(pair[1].length).trimStart();
   }
@@ -49,7 +56,10 @@ const HEAD =
   /(?:<\|start\|>[a-z]{1,20})?(?:\s{0,5}to=[^\s<]{1,200})?\s{0,5}<\|channel\|>\s{0,5}([a-z]{1,20})[^<>\n]{0,250}(?:<\|constrain\|>[a-z]{0,20}\s{0,5})?<\|message\|>/y;
 const END = /<\|(?:end|call|return|start|channel)\|>/g;
 
-/** gpt-oss: analysis is thinking, segments with a recipient are left for find.ts, all else is for the person. */
+/**
+ * gpt-oss: analysis is thinking, segments with a recipient are left for find.ts, all else is for
+ * the person.
+ */
 function segments(text: string): Parts | undefined {
   const said: string[] = [];
   const thoughts: string[] = [];
@@ -63,7 +73,8 @@ function segments(text: string): Parts | undefined {
     const end = found?.index ?? text.length;
     const body = text.slice(from, end);
     at = found && !/start|channel/.test(found[0]) ? end + found[0].length : end;
-    if (/\sto=|^to=/.test(head[0].replace("<|start|>assistant", " "))) said.push(text.slice(from - head[0].length, at));
+    if (/\sto=|^to=/.test(head[0].replace("<|start|>assistant", " ")))
+      said.push(text.slice(from - head[0].length, at));
     else (head[1] === "analysis" ? thoughts : said).push(body);
     at += text.slice(at, at + 100).length - text.slice(at, at + 100).trimStart().length;
   }

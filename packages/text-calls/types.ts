@@ -4,7 +4,8 @@ import type { Work } from "./json.ts";
 
 export const MAX_CALLS = 1_000; // that one mark begins
 
-export type Tool = ChatRequest["tools"][number] & { foreign?: true }; // foreign: under another program's name
+// foreign: under another program's name
+export type Tool = ChatRequest["tools"][number] & { foreign?: true };
 
 /** A call from a text, before its name and arguments are checked. */
 export interface Raw {
@@ -19,7 +20,10 @@ export interface Raw {
 /** Adjacent calls, and the end of their markup. */
 export type Piece = { calls: Raw[]; end: number; thinking?: string; start?: number };
 
-/** A text that is searched from start to end. Results are remembered, so that a missing mark is searched for once. */
+/**
+ * A text that is searched from start to end. Results are remembered, so that a missing mark is
+ * searched for once.
+ */
 export interface Source {
   readonly text: string;
   readonly tools: readonly Tool[];
@@ -27,5 +31,12 @@ export interface Source {
   readonly ended: boolean; // the output limit cut it off
   next(what: string | RegExp, from: number): { at: number; end: number } | undefined;
 }
-/** Reads what begins at a marker; undefined if it is not a call. `after` is where the marker ends. */
-export type Reader = (source: Source, at: number, after: number, marker: string) => Piece | undefined;
+/**
+ * Reads what begins at a marker; undefined if it is not a call. `after` is where the marker ends.
+ */
+export type Reader = (
+  source: Source,
+  at: number,
+  after: number,
+  marker: string,
+) => Piece | undefined;

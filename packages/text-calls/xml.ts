@@ -1,4 +1,5 @@
-// Calls in tags: Qwen3-Coder's <function=…>, <invoke name="…"> of many families, GLM's keys and values, MiniCPM's tags.
+// Calls in tags: Qwen3-Coder's <function=…>, <invoke name="…"> of many families, GLM's keys and
+// values, MiniCPM's tags.
 import { toolFor } from "./coerce.ts";
 import { put, skipSpace, wholeJson } from "./json.ts";
 import { longestName, readArguments, readObjects, skipFence } from "./shapes.ts";
@@ -23,7 +24,10 @@ export const readBlock: Reader = (source, _at, after) => {
 export const BLOCK_END =
   /<\/(?:longcat_tool_call|seed:tool_call|tool_calls?|toolcall|TOOLCALL|function_calls?|tools?|json|JSON|xml|response)>|<tool_call>(?=\s{0,20}$)/y;
 
-/** How a family writes a call in tags. Its patterns are sticky or global, as they are used; the first group is a name. */
+/**
+ * How a family writes a call in tags. Its patterns are sticky or global, as they are used; the
+ * first group is a name.
+ */
 interface Tags {
   head: RegExp;
   key: RegExp; // the tag before a value; DeepSeek's say whether it is a text
@@ -52,7 +56,8 @@ const INVOKE_TAGS: Tags = {
     /<?\/[^\s<>="'/]{0,30}?parameter>(?=\s{0,80}(?:<?[^\s<>="']{0,30}?parameter\s{1,5}name|<?\/?[^\s<>="']{0,30}?invoke|<\/|$))/g,
   stops: [/<?\/[^\s<>="'/]{0,30}?invoke>/g],
   end: /<?\/[^\s<>="'/]{0,30}?invoke>/y,
-  wrapperEnd: /<\/[^\s<>]{0,30}?(?:tool_calls?|function_calls)>|<[｜|]tool[▁_ \\]{1,2}calls?[▁_ \\]{1,2}end[｜|]>/y,
+  wrapperEnd:
+    /<\/[^\s<>]{0,30}?(?:tool_calls?|function_calls)>|<[｜|]tool[▁_ \\]{1,2}calls?[▁_ \\]{1,2}end[｜|]>/y,
 };
 /** Kimi K3's. */
 const OPEN_TAGS: Tags = {
@@ -104,20 +109,30 @@ function readBody(source: Source, name: string, at: number, tags: Tags): Read | 
   const { text } = source;
   const known = Object.keys((toolFor(name, source.tools)?.schema.properties as object) ?? {});
   let next = skipFence(text, at);
-  if (text[next] === "{") return jsonBody(source, name, next, tags === PAIR_TAGS ? BLOCK_END : tags.end);
+  if (text[next] === "{")
+    return jsonBody(source, name, next, tags === PAIR_TAGS ? BLOCK_END : tags.end);
   const args: Raw["args"] = {};
-  const call: Raw = { name, args, raw: tags !== INVOKE_TAGS }; // raw: values do not say whether they are texts
+  // raw: values do not say whether they are texts
+  const call: Raw = { name, args, raw: tags !== INVOKE_TAGS };
   for (;;) {
     const opened = matchAt(tags.key, text, next);
     if (!opened) break;
     const key = groupOf(opened).trim();
     const from = next + opened[0].length;
-    const stop = Math.min(...tags.stops.map((one) => source.next(one, from)?.at ?? Number.POSITIVE_INFINITY));
+    const stop = Math.min(
+      ...tags.stops.map((one) => source.next(one, from)?.at ?? Number.POSITIVE_INFINITY),
+    );
     const value = valueEnd(source, from, tags.valueEnd, tags.nextKey, stop, (at) => {
       if (tags === PAIR_TAGS) return (source.next("</arg_value", from)?.at ?? text.length) > at;
       const match = matchAt(tags.key, text, at);
       const other = match && groupOf(match);
-      return tags === FUNCTION_TAGS && !!other && other !== key && known.includes(other) && !(other in args);
+      return (
+        tags === FUNCTION_TAGS &&
+        !!other &&
+        other !== key &&
+        known.includes(other) &&
+        !(other in args)
+      );
     });
     const held = text.slice(from, value.end);
     const kind = /string\s{0,5}=\s{0,5}["'](true|false)["']/.exec(opened[0])?.[1];
@@ -140,12 +155,18 @@ const groupOf = (match: RegExpExecArray): string =>
 
 /** Whether the text ended inside of a tag, or between GLM's two around a key. */
 function isPartial(text: string, at: number, tags: Tags): boolean {
-  const pattern = tags === PAIR_TAGS ? /^<[^<>\n]{0,199}(>[^<>\n]{0,199}(<[^<>\n]{0,20})?)?\s*$/ : /^<[^<>\n]{0,199}$/;
+  const pattern =
+    tags === PAIR_TAGS
+      ? /^<[^<>\n]{0,199}(>[^<>\n]{0,199}(<[^<>\n]{0,20})?)?\s*$/
+      : /^<[^<>\n]{0,199}$/;
   return at < text.length && text.length - at < 250 && pattern.test(text.slice(at));
 }
 
-/** A value ends at the first closing tag that is followed by another parameter or the end; without such a tag, at the
- * next parameter or the end of the call. If there is none of these, the text ended inside of the value. */
+/**
+ * A value ends at the first closing tag that is followed by another parameter or the end; without
+ * such a tag, at the next parameter or the end of the call. If there is none of these, the text
+ * ended inside of the value.
+ */
 function valueEnd(
   source: Source,
   from: number,
@@ -166,9 +187,16 @@ function valueEnd(
 
 /** The value without CDATA, in which MiniCPM may wrap it. */
 const unwrapped = (value: string): string =>
-  /^\s{0,20}<!\[CDATA\[/.test(value) && value.trimEnd().endsWith("]]>") ? value.trim().slice(9, -3) : value;
+  /^\s{0,20}<!\[CDATA\[/.test(value) && value.trimEnd().endsWith("]]>")
+    ? value.trim().slice(9, -3)
+    : value;
 
-function jsonBody(source: Source, name: string, at: number, close: RegExp): { call: Raw; end: number } | undefined {
+function jsonBody(
+  source: Source,
+  name: string,
+  at: number,
+  close: RegExp,
+): { call: Raw; end: number } | undefined {
   const read = readArguments(source, name, at);
   if (!read) return undefined;
   const next = skipFence(source.text, read.end);
@@ -203,8 +231,10 @@ function readPairs(source: Source, at: number): Piece | undefined {
   const meant = isName ? head[1] : longestName(text.slice(at, at + 400).split("<")[0]!, tools);
   if (!meant) return undefined;
   const one = readBody(source, meant, at + (isName ? head[0] : meant).length, PAIR_TAGS);
-  const isWord = one && !Object.keys(one.call.args).length && one.call.raw && !one.call.cut && !one.closed;
-  return !one || (isWord && !one.call.loose) ? undefined : { calls: [one.call], end: one.end }; // just a word after the tag
+  const isWord =
+    one && !Object.keys(one.call.args).length && one.call.raw && !one.call.cut && !one.closed;
+  // just a word after the tag
+  return !one || (isWord && !one.call.loose) ? undefined : { calls: [one.call], end: one.end };
 }
 
 // ── MiniMax M3: every tag after a mark, a tag for each parameter ──

@@ -10,12 +10,16 @@ async function textOf(bytes: Uint8Array): Promise<{ text: string; title: string 
   const document = await getDocumentProxy(bytes).catch((error: Error) => {
     throw error.name === "PasswordException" ? cannot("it needs a password") : error;
   });
-  if (document.numPages > MAX_PAGES) throw cannot(`it has ${document.numPages} pages, and ${MAX_PAGES} is the limit`);
+  if (document.numPages > MAX_PAGES)
+    throw cannot(`it has ${document.numPages} pages, and ${MAX_PAGES} is the limit`);
   const { info } = await getMeta(document).catch(() => ({ info: {} as Record<string, unknown> }));
   const { text } = await extractText(document, { mergePages: false });
   const pages = text.map((page, i) => `--- page ${i + 1} of ${text.length} ---\n${page.trim()}`);
   if (!text.some((page) => page.trim())) throw cannot("it holds pictures alone, and no text");
-  return { text: pages.join("\n\n"), title: typeof info.Title === "string" ? info.Title.trim() : "" };
+  return {
+    text: pages.join("\n\n"),
+    title: typeof info.Title === "string" ? info.Title.trim() : "",
+  };
 }
 
 const cannot = (reason: string): Error => Object.assign(new Error(reason), { sentence: true });

@@ -1,4 +1,5 @@
-// web_fetch reads pages as Markdown, and web_search finds them. Only public addresses are reached unless the person
+// web_fetch reads pages as Markdown, and web_search finds them. Only public addresses are reached
+// unless the person
 // names another one. What the tools need is loaded on first use.
 import type { Ctx, Need, Tool, Zz } from "zz";
 import { fault, isNamed, isPlainlyLocal, visible, whyNotPublic } from "zz/text";
@@ -9,8 +10,18 @@ export const settings = {
   schema: {
     type: "object",
     properties: {
-      seconds: { type: "number", minimum: 1, maximum: 600, description: "seconds that a page may take" },
-      megabytes: { type: "number", minimum: 0.01, maximum: 50, description: "MB of a page that are read, unpacked" },
+      seconds: {
+        type: "number",
+        minimum: 1,
+        maximum: 600,
+        description: "seconds that a page may take",
+      },
+      megabytes: {
+        type: "number",
+        minimum: 0.01,
+        maximum: 50,
+        description: "MB of a page that are read, unpacked",
+      },
       engine: {
         enum: ["", "brave", "tavily", "searxng"],
         description: "the search engine; empty: the one whose key is set",
@@ -25,7 +36,8 @@ export type Config = typeof defaults;
 export default (zz: Zz<Config>) => {
   let pages: Promise<Pages> | undefined;
   let searches = false;
-  const mayBeSet = () => Boolean(zz.config.engine || zz.config.url || VARIABLES.some((name) => zz.io.variable(name)));
+  const mayBeSet = () =>
+    Boolean(zz.config.engine || zz.config.url || VARIABLES.some((name) => zz.io.variable(name)));
 
   zz.tool({
     name: "web_fetch",
@@ -37,11 +49,15 @@ export default (zz: Zz<Config>) => {
     preview: ({ url }) => {
       const network = whyNotPublic(addressOf(url).hostname.replace(/^\[|\]$/g, ""));
       const note = network && network !== "no address" ? `This address belongs to ${network}.` : "";
-      return [visible(String(url)), note].filter(Boolean).join("\n"); // the address may say more than its host
+      // the address may say more than its host
+      return [visible(String(url)), note].filter(Boolean).join("\n");
     },
     describe: ({ url }) => String(url),
     render: ({ text, data }) => {
-      const { title = "", chars = text.length } = (data ?? {}) as { title?: string; chars?: number };
+      const { title = "", chars = text.length } = (data ?? {}) as {
+        title?: string;
+        chars?: number;
+      };
       return `${title ? `${title} · ` : ""}${chars} characters`;
     },
     async run({ url, start = 0 }, ctx) {
@@ -50,7 +66,8 @@ export default (zz: Zz<Config>) => {
     },
   });
 
-  // web_search is registered once a search engine is set up. If its settings are removed, it is no longer offered.
+  // web_search is registered once a search engine is set up. If its settings are removed, it is no
+  // longer offered.
   const offerSearch = async () => {
     if (searches || !mayBeSet() || !(await hostOf(zz))) return;
     searches = true;
@@ -75,13 +92,15 @@ async function hostOf(zz: Zz<Config>): Promise<string | undefined> {
 const searchTool = (zz: Zz<Config>): Tool => ({
   name: SEARCH,
   kind: "read",
-  description: "Search the web: titles, addresses and a few words of each hit. web_fetch reads one.",
+  description:
+    "Search the web: titles, addresses and a few words of each hit. web_fetch reads one.",
   params: { query: "string what to look for", count: "integer? how many hits, 1 to 20; 8" },
   needs: async () => ({ net: [(await hostOf(zz)) ?? "nowhere"] }),
   describe: ({ query }) => String(query),
   render: ({ data }) => `${(data as unknown[]).length} hits`,
   async run({ query, count = 8 }, { signal }) {
-    if (!(await hostOf(zz))) throw fault('Cannot search: no search engine is set up. See "web" in the settings.');
+    if (!(await hostOf(zz)))
+      throw fault('Cannot search: no search engine is set up. See "web" in the settings.');
     const { search } = await import("./search.ts");
     const hits = await search(zz, query, Math.min(Math.max(count, 1), 20), signal);
     const rows = hits.map(({ title, url, text }, i) =>
@@ -103,7 +122,10 @@ export function addressOf(address: string): URL {
   return url;
 }
 
-/** The need for a host. A rule for all hosts does not allow one that is plainly local; only one with its name does. */
+/**
+ * The need for a host. A rule for all hosts does not allow one that is plainly local; only one with
+ * its name does.
+ */
 async function needOf(address: string, { permissions }: Ctx): Promise<Need> {
   const { host: name, hostname } = addressOf(address);
   const isByAll = permissions.judge("net", name).verdict === "allow" && !isNamed(permissions, name);

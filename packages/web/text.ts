@@ -1,4 +1,5 @@
-// Finds out the kind and encoding of an answer, and its text. Pages and PDFs are read in a process with limits on memory
+// Finds out the kind and encoding of an answer, and its text. Pages and PDFs are read in a process
+// with limits on memory
 // and time, since some are made to use up both.
 import type { Ctx } from "zz";
 import { decode, fault, tryTo } from "zz/text";
@@ -26,7 +27,11 @@ export function kindOf(type: string, bytes: Buffer): Kind | undefined {
   if (plain === "application/pdf")
     throw fault("Cannot read it: it is called a PDF and is not one. Look for another source.");
   if (/^(text\/html|application\/xhtml\+xml)$/.test(plain)) return "page";
-  if (!/^text\/(?!plain)/.test(plain) && /^\s*(<!--[\s\S]*?-->\s*)?<(!doctype html|html)\b/i.test(start)) return "page";
+  if (
+    !/^text\/(?!plain)/.test(plain) &&
+    /^\s*(<!--[\s\S]*?-->\s*)?<(!doctype html|html)\b/i.test(start)
+  )
+    return "page";
   if (/^application\/json$|\+json$/.test(plain)) return "json";
   return /^text\//.test(plain) || isText(bytes) ? "text" : undefined;
 }
@@ -40,10 +45,12 @@ type Content = Pick<Read, "text" | "title">;
 export async function textFrom({ kind, bytes, type, url }: Source, ctx: Ctx): Promise<Read> {
   const near = import.meta.url;
   if (kind === "pdf") {
-    const { value } = await decode<Content>({ job: "decode-pdf", near, bytes }, ctx).catch((error) => {
-      ctx.signal.throwIfAborted();
-      throw fault(`Cannot read the PDF: ${error.message}.`);
-    });
+    const { value } = await decode<Content>({ job: "decode-pdf", near, bytes }, ctx).catch(
+      (error) => {
+        ctx.signal.throwIfAborted();
+        throw fault(`Cannot read the PDF: ${error.message}.`);
+      },
+    );
     return { ...value, cut: "" };
   }
   const text = decoded(bytes, type, kind);
@@ -51,10 +58,18 @@ export async function textFrom({ kind, bytes, type, url }: Source, ctx: Ctx): Pr
   const unscripted = withoutScripts(text);
   const html = unscripted.slice(0, MAX_PAGE_CHARS);
   const cut =
-    html.length < unscripted.length ? `Only the first ${MAX_PAGE_CHARS} characters of the page were read.` : "";
+    html.length < unscripted.length
+      ? `Only the first ${MAX_PAGE_CHARS} characters of the page were read.`
+      : "";
   try {
     if (depthOf(html) > MAX_DEPTH) throw fault("it is nested too deeply");
-    const page = { job: "decode-page", near, bytes: Buffer.from(html), how: { url }, megabytes: PAGE_MB };
+    const page = {
+      job: "decode-page",
+      near,
+      bytes: Buffer.from(html),
+      how: { url },
+      megabytes: PAGE_MB,
+    };
     return { ...(await decode<Content>(page, ctx)).value, cut };
   } catch (error) {
     ctx.signal.throwIfAborted();
@@ -66,7 +81,10 @@ export async function textFrom({ kind, bytes, type, url }: Source, ctx: Ctx): Pr
   }
 }
 
-/** Decodes by byte order mark, the server's header or the page's own; else as UTF-8 if valid, or as windows-1252. */
+/**
+ * Decodes by byte order mark, the server's header or the page's own; else as UTF-8 if valid, or as
+ * windows-1252.
+ */
 function decoded(bytes: Buffer, type: string, contentKind: Kind): string {
   const start = bytes.subarray(0, 2_048).toString("latin1");
   const mark = BYTE_ORDER_MARKS.find(([bytes]) => start.startsWith(bytes))?.[1] ?? "";
@@ -103,7 +121,8 @@ function* piecesOf(html: string): Generator<string> {
     const tag = html.indexOf("<", offset);
     if (tag !== offset) yield html.slice(offset, tag < 0 ? html.length : tag);
     if (tag < 0) return;
-    const [, silent] = /^<(script|style|noscript|template|svg)\b/.exec(lower.slice(tag, tag + 10)) ?? [];
+    const [, silent] =
+      /^<(script|style|noscript|template|svg)\b/.exec(lower.slice(tag, tag + 10)) ?? [];
     const isComment = html.startsWith("<!--", tag);
     const afterSilent = silent ? lower.indexOf(`</${silent}`, tag) : tag;
     const end = isComment ? html.indexOf("-->", tag) : afterSilent;
@@ -119,7 +138,8 @@ function withoutScripts(html: string): string {
   const pieces: string[] = [];
   let size = 0;
   for (const piece of piecesOf(html)) {
-    pieces.push(piece.length > MAX_TAG_CHARS && piece.startsWith("<") ? " " : piece); // an inline image
+    // an inline image
+    pieces.push(piece.length > MAX_TAG_CHARS && piece.startsWith("<") ? " " : piece);
     size += piece.length;
     if (size > MAX_PAGE_CHARS) break;
   }
@@ -136,7 +156,8 @@ function depthOf(html: string): number {
   }
   return deepest;
 }
-const NESTS = /^<\/?(div|span|section|article|main|table|ul|ol|dl|blockquote|a|b|i|u|em|strong|font|small|code|pre)\b/i;
+const NESTS =
+  /^<\/?(div|span|section|article|main|table|ul|ol|dl|blockquote|a|b|i|u|em|strong|font|small|code|pre)\b/i;
 
 /** The text between tags, without parsing a tree. */
 function bareText(html: string): string {
@@ -145,14 +166,23 @@ function bareText(html: string): string {
     if (BLOCK.test(piece)) return "\n";
     return " ";
   });
-  const text = pieces.join("").replace(/&(nbsp|amp|lt|gt|quot|#39);/g, (entity, name) => ENTITIES[name] ?? entity);
+  const text = pieces
+    .join("")
+    .replace(/&(nbsp|amp|lt|gt|quot|#39);/g, (entity, name) => ENTITIES[name] ?? entity);
   return text
     .replace(/[^\S\n]+/g, " ")
     .replace(/ ?\n\s*/g, "\n")
     .trim();
 }
 const BLOCK = /^<\/?(p|div|br|li|tr|h\d|section|article|pre|table|ul|ol)\b/i;
-const ENTITIES: Record<string, string> = { nbsp: " ", amp: "&", lt: "<", gt: ">", quot: '"', "#39": "'" };
+const ENTITIES: Record<string, string> = {
+  nbsp: " ",
+  amp: "&",
+  lt: "<",
+  gt: ">",
+  quot: '"',
+  "#39": "'",
+};
 
 const BYTE_ORDER_MARKS = [
   ["\xef\xbb\xbf", "utf-8"],

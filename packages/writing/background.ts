@@ -1,4 +1,5 @@
-// At the prompt, type-checks in another process every plugin of the person's that was loaded. Notes errors once for
+// At the prompt, type-checks in another process every plugin of the person's that was loaded. Notes
+// errors once for
 // each version of a file.
 
 import fs from "node:fs";
@@ -19,7 +20,9 @@ export function watchTypes(zz: Zz, checker: () => Promise<Checker>): void {
     return next(line);
   });
   zz.on("reloaded", ({ plugins }) => {
-    const names = plugins.flatMap(({ name, did }) => (did === "loaded" || did === "reloaded" ? [name] : []));
+    const names = plugins.flatMap(({ name, did }) =>
+      did === "loaded" || did === "reloaded" ? [name] : [],
+    );
     if (names.length) look(names);
   });
 
@@ -40,11 +43,15 @@ export function watchTypes(zz: Zz, checker: () => Promise<Checker>): void {
     if (zz.signal.aborted || !stamp || checked.get(file) === stamp) return;
     checked.set(file, stamp);
     const problems = (
-      await (await checker()).check(file, { permissions: promptCtx!.permissions, signal: zz.signal })
+      await (
+        await checker()
+      ).check(file, { permissions: promptCtx!.permissions, signal: zz.signal })
     ).problems.filter(({ untyped }) => !untyped);
     if (!problems.length || versionOf(file) !== stamp) return;
     const moreNote =
-      problems.length > MAX_ERRORS ? [`${plural(problems.length - MAX_ERRORS, "more")}: /plugin check ${name}`] : [];
+      problems.length > MAX_ERRORS
+        ? [`${plural(problems.length - MAX_ERRORS, "more")}: /plugin check ${name}`]
+        : [];
     const lines = [...formatProblems(problems.slice(0, MAX_ERRORS), promptCtx!.root), ...moreNote];
     promptCtx!.note(`Plugin '${name}' was loaded, but its types do not fit:\n${lines.join("\n")}`);
   }

@@ -1,5 +1,7 @@
-// Checks a plugin's file without running it: for TypeScript's errors against zz's contract, and for mistakes that types
-// do not show, such as imports that Node does not find. Slow to load, so it runs in a separate process.
+// Checks a plugin's file without running it: for TypeScript's errors against zz's contract, and for
+// mistakes that types
+// do not show, such as imports that Node does not find. Slow to load, so it runs in a separate
+// process.
 import path from "node:path";
 import type { CompilerGate, CompilerRules, MakeCompilerGate } from "zz";
 import { usage } from "zz/text";
@@ -14,7 +16,8 @@ export interface Problem {
   untyped?: true; // a type is missing, nothing else is wrong
 }
 
-const NO_DEFAULT = "The plugin has no default export to call. Write `export default (zz: Zz) => …`.";
+const NO_DEFAULT =
+  "The plugin has no default export to call. Write `export default (zz: Zz) => …`.";
 const IDENTIFIER = /^[A-Za-z][A-Za-z0-9_-]{0,63}$/;
 const SHORTHAND = /^(string|number|integer|boolean)(\[\])?(\?)?( .*)?$/s;
 /** A package without types, and JSX without a library for it: Node loads both nevertheless. */
@@ -33,8 +36,9 @@ export interface Checked {
 }
 
 /**
- * `text` replaces the content of the file: the model wrote it, so other files are read only where that is allowed
- * without asking. Without `text` the person named the file, and the files next to it belong to it.
+ * `text` replaces the content of the file: the model wrote it, so other files are read only where
+ * that is allowed without asking. Without `text` the person named the file, and the files next to
+ * it belong to it.
  */
 export async function check(file: string, rules: CompilerRules, text?: string): Promise<Checked> {
   const { compilerGate } = (await import(rules.module)) as { compilerGate: MakeCompilerGate };
@@ -44,12 +48,16 @@ export async function check(file: string, rules: CompilerRules, text?: string): 
 }
 
 function look(file: string, text: string | undefined, gate: CompilerGate): Omit<Checked, "unread"> {
-  const probe = path.join(path.dirname(file), `.zz-check-${path.basename(file).replace(/[cm]?[jt]sx?$/, "ts")}`);
+  const probe = path.join(
+    path.dirname(file),
+    `.zz-check-${path.basename(file).replace(/[cm]?[jt]sx?$/, "ts")}`,
+  );
   const isTest = TEST.test(file);
   const texts = new Map(isTest ? [] : [[probe, probeOf(file)]]);
   if (text !== undefined) texts.set(file, text);
   const opened = openProgram([file, ...(isTest ? [] : [probe])], texts, gate);
-  if (!opened.program.getSourceFile(file)) throw usage(`Cannot check '${file}': ${gate.unread()[0] ?? "it is gone."}`);
+  if (!opened.program.getSourceFile(file))
+    throw usage(`Cannot check '${file}': ${gate.unread()[0] ?? "it is gone."}`);
   const sources = ownFiles(opened);
   const problems = sources.flatMap((source) =>
     source.fileName === probe ? exported(opened, source, file) : problemsIn(opened, source),
@@ -79,7 +87,9 @@ function exported({ program }: Opened, probe: ts.SourceFile, file: string): Prob
   const lacks = isScript || first.code === 2339 || first.code === 2306;
   if (lacks && file.endsWith(".cts")) return []; // it may use module.exports, which loading shows
   const statement = source?.statements.find(ts.isExportAssignment);
-  const message = lacks ? NO_DEFAULT : `The default export cannot be called with zz. ${messageOf(first.messageText)}`;
+  const message = lacks
+    ? NO_DEFAULT
+    : `The default export cannot be called with zz. ${messageOf(first.messageText)}`;
   return [problemAt(source!, statement?.expression.getStart() ?? 0, message)];
 }
 
@@ -91,7 +101,9 @@ function problemsIn(opened: Opened, source: ts.SourceFile): Problem[] {
     .filter(({ category }) => category === ts.DiagnosticCategory.Error)
     .filter(
       ({ code }) =>
-        !LOADS_ANYWAY.includes(code) && !OF_COMMONJS.includes(code) && (knowsNode || !WITHOUT_NODE.includes(code)),
+        !LOADS_ANYWAY.includes(code) &&
+        !OF_COMMONJS.includes(code) &&
+        (knowsNode || !WITHOUT_NODE.includes(code)),
     )
     .filter(({ code, start = 0, length = 0 }) => {
       const name = source.text.slice(start, start + length).replace(/^["'`]|["'`]$/g, "");
@@ -101,16 +113,22 @@ function problemsIn(opened: Opened, source: ts.SourceFile): Problem[] {
       ...problemAt(
         source,
         start,
-        [messageText, ...remedies(relatedInformation)].map((part) => messageOf(part).replace(/\.$/, "")).join(". "),
+        [messageText, ...remedies(relatedInformation)]
+          .map((part) => messageOf(part).replace(/\.$/, ""))
+          .join(". "),
       ),
       ...(UNTYPED(code) && { untyped: true as const }),
     }));
   if (!syntaxErrors.length) problems.push(...misnamedImports(opened, source));
-  if (!syntaxErrors.length && /\.[cm]?tsx?$/.test(source.fileName)) problems.push(...beyondTypes(opened, source));
+  if (!syntaxErrors.length && /\.[cm]?tsx?$/.test(source.fileName))
+    problems.push(...beyondTypes(opened, source));
   return problems.sort((a, b) => a.line - b.line || a.column - b.column);
 }
 
-/** Imports that TypeScript finds but Node does not: Node adds no ending, and takes no .js for .ts. Types are gone. */
+/**
+ * Imports that TypeScript finds but Node does not: Node adds no ending, and takes no .js for .ts.
+ * Types are gone.
+ */
 function misnamedImports({ misnamed }: Opened, source: ts.SourceFile): Problem[] {
   const problems: Problem[] = [];
   visit(source);
@@ -132,13 +150,16 @@ function importedBy(node: ts.Node): ts.StringLiteralLike | undefined {
   let name: ts.Expression | undefined;
   if (ts.isImportDeclaration(node) && !node.importClause?.isTypeOnly) name = node.moduleSpecifier;
   if (ts.isExportDeclaration(node) && !node.isTypeOnly) name = node.moduleSpecifier;
-  if (ts.isCallExpression(node) && node.expression.kind === ts.SyntaxKind.ImportKeyword) name = node.arguments[0];
+  if (ts.isCallExpression(node) && node.expression.kind === ts.SyntaxKind.ImportKeyword)
+    name = node.arguments[0];
   return name && ts.isStringLiteralLike(name) ? name : undefined;
 }
 
 /** The compiler's suggestions, such as "Did you forget to use 'await'?" */
 const remedies = (related: readonly ts.DiagnosticRelatedInformation[]) =>
-  related.flatMap(({ messageText }) => (/^Did you/.test(messageOf(messageText)) ? [messageText] : []));
+  related.flatMap(({ messageText }) =>
+    /^Did you/.test(messageOf(messageText)) ? [messageText] : [],
+  );
 
 function problemAt(source: ts.SourceFile, start: number, message: string): Problem {
   const { line, character } = source.getLineAndCharacterOfPosition(start);
@@ -150,16 +171,21 @@ function problemAt(source: ts.SourceFile, start: number, message: string): Probl
   };
 }
 
-/** Checks names and parameter types, which are only strings to TypeScript, and finds promises that are not awaited. */
+/**
+ * Checks names and parameter types, which are only strings to TypeScript, and finds promises that
+ * are not awaited.
+ */
 function beyondTypes({ checker }: Opened, source: ts.SourceFile): Problem[] {
   const problems: Problem[] = [];
-  const report = (node: ts.Node, message: string) => problems.push(problemAt(source, node.getStart(source), message));
+  const report = (node: ts.Node, message: string) =>
+    problems.push(problemAt(source, node.getStart(source), message));
   const names = new Map<string, Set<string>>();
   visit(source);
   return problems;
 
   function visit(node: ts.Node): void {
-    if (ts.isExpressionStatement(node) && !TEST.test(source.fileName)) checkAwaited(node.expression);
+    if (ts.isExpressionStatement(node) && !TEST.test(source.fileName))
+      checkAwaited(node.expression);
     if (ts.isCallExpression(node)) checkRegistered(node);
     ts.forEachChild(node, visit);
   }
@@ -168,7 +194,10 @@ function beyondTypes({ checker }: Opened, source: ts.SourceFile): Problem[] {
     if (!ts.isCallExpression(node) || !isPromise(checker.getTypeAtLocation(node))) return;
     const last = ts.isPropertyAccessExpression(node.expression) ? node.expression.name.text : "";
     if (last === "catch" || (last === "then" && node.arguments.length > 1)) return;
-    report(node, "This promise is not awaited. Put 'await' before it, or 'void' if that is intended.");
+    report(
+      node,
+      "This promise is not awaited. Put 'await' before it, or 'void' if that is intended.",
+    );
   }
 
   function isPromise(type: ts.Type): boolean {
@@ -177,7 +206,12 @@ function beyondTypes({ checker }: Opened, source: ts.SourceFile): Problem[] {
   }
 
   function checkRegistered({ expression, arguments: [argument] }: ts.CallExpression): void {
-    if (!ts.isPropertyAccessExpression(expression) || !argument || !ts.isObjectLiteralExpression(argument)) return;
+    if (
+      !ts.isPropertyAccessExpression(expression) ||
+      !argument ||
+      !ts.isObjectLiteralExpression(argument)
+    )
+      return;
     const verb = expression.name.text;
     if (!WITH_NAME.includes(verb)) return;
     if (checker.getTypeAtLocation(expression.expression).getSymbol()?.name !== "Zz") return;
@@ -193,15 +227,23 @@ function beyondTypes({ checker }: Opened, source: ts.SourceFile): Problem[] {
     if (seenNames.has(node.text) && verb !== "layer")
       report(node, `There is a ${verb} '${node.text}' in this file already.`);
     if (verb !== "key" && verb !== "layer" && !IDENTIFIER.test(node.text))
-      report(node, `A ${verb} cannot be called '${node.text}': use letters, digits, _ and -, at most 64.`);
+      report(
+        node,
+        `A ${verb} cannot be called '${node.text}': use letters, digits, _ and -, at most 64.`,
+      );
     seenNames.add(node.text);
   }
 
   /** Checks parameters in the short form; in JSON Schema, `type` is "object". */
   function shorthand(params: ts.ObjectLiteralExpression): void {
-    if (fieldOf(params, "properties") || fieldOf(params, "type")?.getText(source).slice(1, -1) === "object") return;
+    if (
+      fieldOf(params, "properties") ||
+      fieldOf(params, "type")?.getText(source).slice(1, -1) === "object"
+    )
+      return;
     for (const property of params.properties) {
-      if (!ts.isPropertyAssignment(property) || !ts.isStringLiteralLike(property.initializer)) continue;
+      if (!ts.isPropertyAssignment(property) || !ts.isStringLiteralLike(property.initializer))
+        continue;
       if (!SHORTHAND.test(property.initializer.text))
         report(
           property.initializer,

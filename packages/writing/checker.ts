@@ -1,4 +1,5 @@
-// Checks plugins in a separate process, which stays for a while: the next check takes a third of the time.
+// Checks plugins in a separate process, which stays for a while: the next check takes a third of
+// the time.
 import type { ChildProcess } from "node:child_process";
 import fs from "node:fs";
 import path from "node:path";
@@ -35,19 +36,27 @@ export function openChecker(programs: Programs, clock: Clock): Checker {
 }
 
 function startChecker(programs: Programs, clock: Clock): Checker {
-  const waiting = new Map<number, { resolve(checked: Checked): void; reject(error: Error): void }>();
+  const waiting = new Map<
+    number,
+    { resolve(checked: Checked): void; reject(error: Error): void }
+  >();
   let worker: Promise<ChildProcess> | undefined;
   let running: ChildProcess | undefined;
   let cancelEnd = () => {}; // of a process without a check
   let count = 0;
   return { check, close };
 
-  async function check(file: string, { permissions, signal }: Asking, text?: string): Promise<Checked> {
+  async function check(
+    file: string,
+    { permissions, signal }: Asking,
+    text?: string,
+  ): Promise<Checked> {
     cancelEnd();
     const { promise, resolve, reject } = Promise.withResolvers<Checked>();
     const id = ++count;
     waiting.set(id, { resolve, reject });
-    const late = () => fail(new Error(`Cannot check '${file}': it took longer than ${MAX_CHECK_MS / 1_000} s.`));
+    const late = () =>
+      fail(new Error(`Cannot check '${file}': it took longer than ${MAX_CHECK_MS / 1_000} s.`));
     const cancelLimit = clock.timer(MAX_CHECK_MS, late);
     const stop = () => reject(signal!.reason);
     signal?.addEventListener("abort", stop, { once: true });
@@ -55,8 +64,10 @@ function startChecker(programs: Programs, clock: Clock): Checker {
       signal?.throwIfAborted();
       worker ??= start();
       const child = await worker;
-      if (child !== running) return await promise; // the process was ended meanwhile, and this check was told
-      if (child.connected) child.send({ id, file, rules: permissions.compiler(), text } satisfies Order);
+      // the process was ended meanwhile, and this check was told
+      if (child !== running) return await promise;
+      if (child.connected)
+        child.send({ id, file, rules: permissions.compiler(), text } satisfies Order);
       else fail(new Error(`Cannot check '${file}': the process for it ended. Try again.`));
       return await promise;
     } finally {
@@ -70,7 +81,10 @@ function startChecker(programs: Programs, clock: Clock): Checker {
 
   async function start(): Promise<ChildProcess> {
     const os = await import("node:os");
-    const child = programs.fork(workerFile(), { execArgv: [], stdio: ["ignore", "ignore", "ignore", "ipc"] });
+    const child = programs.fork(workerFile(), {
+      execArgv: [],
+      stdio: ["ignore", "ignore", "ignore", "ipc"],
+    });
     running = child;
     process.once("exit", close);
     if (child.pid) tryTo(() => os.setPriority(child.pid!, LOW_PRIORITY));
@@ -114,7 +128,8 @@ function workerFile(): URL {
 export function fileOf(typed: string, { root, about }: Pick<Ctx, "root" | "about">): string {
   const named = [".ts", ".js", ""].map((end) => path.join(about.home, "plugins", typed + end));
   const isName = /^[\w-]+$/.test(typed) && !fs.existsSync(path.resolve(root, typed));
-  const file = (isName && named.find((candidate) => fs.existsSync(candidate))) || path.resolve(root, typed);
+  const file =
+    (isName && named.find((candidate) => fs.existsSync(candidate))) || path.resolve(root, typed);
   const refuse = (reason: string) => usage(`Cannot check '${typed}': ${reason}`);
   const stat = tryTo(() => fs.statSync(file));
   if (!stat) throw refuse("no such file. Check the path.");
@@ -127,8 +142,10 @@ export function fileOf(typed: string, { root, about }: Pick<Ctx, "root" | "about
     return indexFile;
   }
   if (!stat.isFile()) throw refuse("it is not a regular file. Choose another.");
-  if (!/\.[cm]?[jt]sx?$/.test(file)) throw refuse("it is not TypeScript. Name a file that ends in .ts.");
-  if (stat.size > MAX_FILE_BYTES) throw refuse(`${stat.size} bytes are too many for a plugin. Split it.`);
+  if (!/\.[cm]?[jt]sx?$/.test(file))
+    throw refuse("it is not TypeScript. Name a file that ends in .ts.");
+  if (stat.size > MAX_FILE_BYTES)
+    throw refuse(`${stat.size} bytes are too many for a plugin. Split it.`);
   if (!tryTo(() => fs.accessSync(file, fs.constants.R_OK) === undefined))
     throw refuse("permission denied. Check its mode.");
   return file;
@@ -148,7 +165,9 @@ const MAX_FILE_BYTES = 1024 * 1024;
 
 /** In the format of compilers: file:line:column: message. */
 export function formatProblems(problems: Problem[], root: string): string[] {
-  return problems.map(({ file, line, column, message }) => `${nearName(file, root)}:${line}:${column}: ${message}`);
+  return problems.map(
+    ({ file, line, column, message }) => `${nearName(file, root)}:${line}:${column}: ${message}`,
+  );
 }
 
 export function nearName(file: string, root: string): string {

@@ -1,4 +1,5 @@
-// Writing plugins: --check-plugin and /plugin check, --new-plugin and /plugin new, the tool write_plugin, --functions.
+// Writing plugins: --check-plugin and /plugin check, --new-plugin and /plugin new, the tool
+// write_plugin, --functions.
 import type { Choice, Ctx, Result, Zz } from "zz";
 import { usage } from "zz/text";
 import { watchTypes } from "./background.ts";
@@ -9,7 +10,9 @@ import { addWriteTool } from "./write.ts";
 export default (zz: Zz) => {
   let opened: Promise<Checker> | undefined;
   const checker = () =>
-    (opened ??= import("./checker.ts").then(({ openChecker }) => openChecker(zz.programs, zz.io.clock)));
+    (opened ??= import("./checker.ts").then(({ openChecker }) =>
+      openChecker(zz.programs, zz.io.clock),
+    ));
   zz.defer(async () => (await opened)?.close());
 
   zz.flag({
@@ -19,9 +22,17 @@ export default (zz: Zz) => {
     group: "your plugins",
     description: "check a plugin's types; one of the home's is loaded as well",
     run: async (file, ctx) => {
-      const [{ fileOf }, { check }] = await Promise.all([import("./checker.ts"), import("./check.ts")]);
+      const [{ fileOf }, { check }] = await Promise.all([
+        import("./checker.ts"),
+        import("./check.ts"),
+      ]);
       const absolutePath = fileOf(String(file), ctx);
-      return checkResult(String(file), absolutePath, await check(absolutePath, ctx.permissions.compiler()), ctx);
+      return checkResult(
+        String(file),
+        absolutePath,
+        await check(absolutePath, ctx.permissions.compiler()),
+        ctx,
+      );
     },
   });
   zz.flag({
@@ -37,7 +48,8 @@ export default (zz: Zz) => {
     many: true,
     group: "the model's tools",
     description: "make each exported TypeScript function a tool, for this run",
-    set: async (codeOrFile) => (await import("./functions.ts")).addFunctions(zz, String(codeOrFile)),
+    set: async (codeOrFile) =>
+      (await import("./functions.ts")).addFunctions(zz, String(codeOrFile)),
   });
   zz.command({
     name: "plugin",
@@ -60,7 +72,9 @@ export default (zz: Zz) => {
     if (verb === "new" && nameOrFile)
       return ctx.note((await (await import("./scaffold.ts")).create(nameOrFile, ctx)).text);
     if (verb !== "check" || !nameOrFile)
-      throw usage(`Cannot run '/plugin${typed && ` ${typed}`}': use /plugin new NAME, or /plugin check NAME|FILE.`);
+      throw usage(
+        `Cannot run '/plugin${typed && ` ${typed}`}': use /plugin new NAME, or /plugin check NAME|FILE.`,
+      );
     const { fileOf } = await import("./checker.ts");
     const plugin = ctx.about.plugins.find(({ name }) => name === nameOrFile);
     if (plugin?.from === "zz") throw usage(`Cannot check '${nameOrFile}': it is zz's own.`);
@@ -77,12 +91,20 @@ export default (zz: Zz) => {
     const ownPlugins = about.plugins.filter(({ from }) => from !== "zz");
     return [
       ...verbs,
-      ...(typed.startsWith("check ") ? ownPlugins.map(({ name }) => ({ name: `check ${name}` })) : []),
+      ...(typed.startsWith("check ")
+        ? ownPlugins.map(({ name }) => ({ name: `check ${name}` }))
+        : []),
     ].filter(({ name }) => name.startsWith(typed) && name !== typed);
   }
 
-  async function checkResult(shownName: string, file: string, checked: Checked, ctx: Ctx): Promise<Result> {
+  async function checkResult(
+    shownName: string,
+    file: string,
+    checked: Checked,
+    ctx: Ctx,
+  ): Promise<Result> {
     const { resultOf } = await import("./result.ts");
-    return resultOf(shownName, file, checked, ctx, Number(zz.io.variable("ZZ_LOAD_LIMIT")) || 10); // like the loader
+    // like the loader
+    return resultOf(shownName, file, checked, ctx, Number(zz.io.variable("ZZ_LOAD_LIMIT")) || 10);
   }
 };

@@ -1,4 +1,5 @@
-// A TypeScript program for a plugin's files. `zz`, `zod` and `typebox` are zz's own, wherever the files are, as when zz
+// A TypeScript program for a plugin's files. `zz`, `zod` and `typebox` are zz's own, wherever the
+// files are, as when zz
 // loads them. Slow to load.
 
 import fs from "node:fs";
@@ -20,14 +21,24 @@ declare var Buffer: any;
 declare var global: any;
 interface ImportMeta { dirname: string; filename: string; url: string; resolve(specifier: string): string; main: boolean }
 `;
-const SOURCES: Record<string, string> = { zz: "zz.ts", "zz/test": "sdk/testing.ts", "zz/text": "sdk/text.ts" };
+const SOURCES: Record<string, string> = {
+  zz: "zz.ts",
+  "zz/test": "sdk/testing.ts",
+  "zz/text": "sdk/text.ts",
+};
 const NODE_FILE = "/zz-node.d.ts";
 
 const DECLARATION = /\.d\.[cm]?ts$/;
 
-/** Parsed libraries, which are always the same, so the next program of this process need not parse them again. */
+/**
+ * Parsed libraries, which are always the same, so the next program of this process need not parse
+ * them again.
+ */
 const DECLARATIONS = new Map<string, ts.SourceFile>();
-/** Where their imports lead, as "file\nname": half of the time of a check. Counts as long as the file is there and may be read. */
+/**
+ * Where their imports lead, as "file\nname": half of the time of a check. Counts as long as the
+ * file is there and may be read.
+ */
 const LEADS = new Map<string, ts.ResolvedModuleWithFailedLookupLocations>();
 
 export interface Opened {
@@ -35,14 +46,15 @@ export interface Opened {
   checker: ts.TypeChecker;
   knowsNode: boolean; // Node's types are available
   unread: Set<string>; // imports of what may not be read, as "file\nname"
-  misnamed: Map<string, string>; // imports that only TypeScript finds, as "file\nname": the file meant
+  // imports that only TypeScript finds, as "file\nname": the file meant
+  misnamed: Map<string, string>;
 }
 
 const fromDisk = (file: string): string | undefined => tryTo(() => fs.readFileSync(file, "utf8"));
 
 /**
- * `texts` has the contents of files that are not on the disk (yet). Without a gate everything is read: it is the
- * person's own code.
+ * `texts` has the contents of files that are not on the disk (yet). Without a gate everything is
+ * read: it is the person's own code.
  */
 export function openProgram(
   files: string[],
@@ -53,7 +65,8 @@ export function openProgram(
   const node = packageAt("@types/node");
   const libs = new Map(getLibFiles().map(({ fileName, text }) => [LIB + fileName, text]));
   if (!node) libs.set(NODE_FILE, NODE);
-  const libraries = `${node ? path.dirname(path.dirname(node)) : path.join(zzFolder, "node_modules")}/`; // where npm has put them
+  // where npm has put them
+  const libraries = `${node ? path.dirname(path.dirname(node)) : path.join(zzFolder, "node_modules")}/`;
   const options = optionsFor(node);
   const folders = new Set([...texts.keys()].map((file) => path.dirname(file)));
   const [unread, misnamed] = [new Set<string>(), new Map<string, string>()];
@@ -64,18 +77,24 @@ export function openProgram(
   const isThere = (file: string) => cachedStat(file)?.isFile() === true;
   const isFolder = (folder: string) => cachedStat(folder)?.isDirectory() === true;
   const namedFiles = [...files, ...contractFiles()];
-  const isAbove = (folder: string) => namedFiles.some((file) => file.startsWith(`${folder.replace(/\/$/, "")}/`));
+  const isAbove = (folder: string) =>
+    namedFiles.some((file) => file.startsWith(`${folder.replace(/\/$/, "")}/`));
   const host: ts.CompilerHost = {
-    fileExists: (file) => providedText(file) !== undefined || (isThere(file) && gate.mayLookUp(file)),
+    fileExists: (file) =>
+      providedText(file) !== undefined || (isThere(file) && gate.mayLookUp(file)),
     directoryExists: once(
-      (folder) => folders.has(folder) || (isFolder(folder) && (isAbove(folder) || gate.mayList(folder))),
+      (folder) =>
+        folders.has(folder) || (isFolder(folder) && (isAbove(folder) || gate.mayList(folder))),
     ),
     getDirectories: (folder) =>
       (gate.mayList(folder) ? (tryTo(() => fs.readdirSync(folder)) ?? []) : []).filter((name) =>
         isFolder(path.join(folder, name)),
       ),
-    readFile: (file) => providedText(file) ?? (isThere(file) && gate.mayLookUp(file) ? fromDisk(file) : undefined),
-    realpath: once((file) => (texts.has(file) ? file : (tryTo(() => fs.realpathSync(file)) ?? file))),
+    readFile: (file) =>
+      providedText(file) ?? (isThere(file) && gate.mayLookUp(file) ? fromDisk(file) : undefined),
+    realpath: once((file) =>
+      texts.has(file) ? file : (tryTo(() => fs.realpathSync(file)) ?? file),
+    ),
     getSourceFile(file, version) {
       const text = textAt(file);
       return text === undefined ? undefined : parsed(file, text, version);
@@ -90,11 +109,16 @@ export function openProgram(
     resolveModuleNameLiterals: (names, from) => names.map(({ text }) => resolve(text, from)),
   };
   const cache = ts.createModuleResolutionCache(path.dirname(files[0]!), (file) => file, options);
-  const program = ts.createProgram({ rootNames: [...(node ? [] : [NODE_FILE]), ...files], options, host });
+  const program = ts.createProgram({
+    rootNames: [...(node ? [] : [NODE_FILE]), ...files],
+    options,
+    host,
+  });
   return { program, checker: program.getTypeChecker(), knowsNode: Boolean(node), unread, misnamed };
 
   function resolve(name: string, from: string): ts.ResolvedModuleWithFailedLookupLocations {
-    if (isBuiltin(name)) return { resolvedModule: undefined, failedLookupLocations: [] } as any; // in Node's types
+    // in Node's types
+    if (isBuiltin(name)) return { resolvedModule: undefined, failedLookupLocations: [] } as any;
     const isLibrary = from.startsWith(libraries) && DECLARATION.test(from);
     const lead = isLibrary ? LEADS.get(`${from}\n${name}`) : undefined;
     const leadFile = lead?.resolvedModule?.resolvedFileName;
@@ -114,18 +138,28 @@ export function openProgram(
     if (file && isNear && !host.fileExists(path.resolve(path.dirname(from), name)))
       misnamed.set(`${from}\n${name}`, file);
     if (!resolution.resolvedModule) leadsOut(name, from, resolution);
-    if (!isProvided || !source || resolution.resolvedModule?.resolvedFileName.endsWith(".d.ts")) return resolution;
+    if (!isProvided || !source || resolution.resolvedModule?.resolvedFileName.endsWith(".d.ts"))
+      return resolution;
     const resolvedFileName = path.join(zzFolder, source); // if zz was not built
     return {
       ...resolution,
-      resolvedModule: { resolvedFileName, extension: ts.Extension.Ts, isExternalLibraryImport: false },
+      resolvedModule: {
+        resolvedFileName,
+        extension: ts.Extension.Ts,
+        isExternalLibraryImport: false,
+      },
     };
   }
 
   function leadsOut(name: string, from: string, resolution: object): void {
     const { failedLookupLocations = [] } = resolution as { failedLookupLocations?: string[] };
     for (const tried of failedLookupLocations) {
-      if (tried.endsWith("/package.json") || tried.includes("/node_modules/") || gate.mayLookUp(tried)) continue;
+      if (
+        tried.endsWith("/package.json") ||
+        tried.includes("/node_modules/") ||
+        gate.mayLookUp(tried)
+      )
+        continue;
       gate.leadsOut(name, tried);
       unread.add(`${from}\n${name}`);
     }
@@ -141,13 +175,20 @@ function once<T>(ask: (text: string) => T): (text: string) => T {
   };
 }
 
-function parsed(file: string, text: string, version: ts.ScriptTarget | ts.CreateSourceFileOptions): ts.SourceFile {
+function parsed(
+  file: string,
+  text: string,
+  version: ts.ScriptTarget | ts.CreateSourceFileOptions,
+): ts.SourceFile {
   const isDeclaration = DECLARATION.test(file);
   const cached = isDeclaration ? DECLARATIONS.get(file) : undefined;
   if (cached?.text === text) return cached;
   const { ParseAll, ParseNone } = ts.JSDocParsingMode;
   const jsDocParsingMode = isDeclaration ? ParseNone : ParseAll; // a fifth of the time to parse
-  const parseOptions = { ...(typeof version === "object" ? version : { languageVersion: version }), jsDocParsingMode };
+  const parseOptions = {
+    ...(typeof version === "object" ? version : { languageVersion: version }),
+    jsDocParsingMode,
+  };
   const source = ts.createSourceFile(file, text, parseOptions);
   if (isDeclaration) DECLARATIONS.set(file, source);
   return source;
@@ -195,7 +236,8 @@ export function ownFiles({ program }: Opened): ts.SourceFile[] {
     .getSourceFiles()
     .filter(({ isDeclarationFile }) => !isDeclarationFile)
     .filter(
-      ({ fileName }) => !fileName.includes("/node_modules/") && !zz.some((prefix) => fileName.startsWith(prefix)),
+      ({ fileName }) =>
+        !fileName.includes("/node_modules/") && !zz.some((prefix) => fileName.startsWith(prefix)),
     );
 }
 

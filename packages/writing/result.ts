@@ -1,4 +1,5 @@
-// What --check-plugin and /plugin check say: type errors, whether zz loads the file, and what was not looked at.
+// What --check-plugin and /plugin check say: type errors, whether zz loads the file, and what was
+// not looked at.
 import path from "node:path";
 import type { Ctx, Result } from "zz";
 import { isInside, plural } from "zz/text";
@@ -26,7 +27,12 @@ export async function resultOf(
   const data = { file, problems, ...(notes.length && { notes }) };
   if (!problems.length && !failure) {
     const is = [untyped.includes(file) ? [] : "has no type errors", unloaded ? [] : "loads"].flat();
-    return { text: [`'${shownName}' ${is.join(", and ") || "has no errors of syntax"}.`, ...notes].join("\n"), data };
+    return {
+      text: [`'${shownName}' ${is.join(", and ") || "has no errors of syntax"}.`, ...notes].join(
+        "\n",
+      ),
+      data,
+    };
   }
   const lines = [...formatProblems(problems, ctx.root), ...(isNew ? [failure] : []), ...notes];
   const end = `${plural(problems.length + Number(Boolean(isNew)), "error")} in '${shownName}'.`;
@@ -35,9 +41,13 @@ export async function resultOf(
 
 /** Whether loading the file failed for the same reason as the type check. */
 const isSame = ({ file, line, message }: Problem, failure: string): boolean =>
-  failure.includes(`(${file}:${line})`) || [message, failure].every((text) => text.includes("default export"));
+  failure.includes(`(${file}:${line})`) ||
+  [message, failure].every((text) => text.includes("default export"));
 
-/** Why the file is not loaded: that would run it, and the person may not trust it yet unless zz loads it anyway. */
+/**
+ * Why the file is not loaded: that would run it, and the person may not trust it yet unless zz
+ * loads it anyway.
+ */
 function whyUnloaded(file: string, unread: string[], { about }: Ctx): string | undefined {
   if (unread.length) return "not all of it may be read";
   if (/\.test\.\w+$/.test(file)) return "it is a test";

@@ -1,4 +1,5 @@
-// Makes a plugin to start from: a file that works, its test, and what an editor and `node --test` need to find zz.
+// Makes a plugin to start from: a file that works, its test, and what an editor and `node --test`
+// need to find zz.
 import fs from "node:fs";
 import path from "node:path";
 import type { Ctx, Result } from "zz";
@@ -30,9 +31,11 @@ export function create(name: string, ctx: Ctx): Result {
   const test = file.replace(/\.ts$/, ".test.ts");
   const word = name.replaceAll("-", "_");
   for (const target of [file, test, file.replace(/\.ts$/, "")])
-    if (isThere(target)) throw refuse(`${target} is already there. Edit it, or choose another name.`);
+    if (isThere(target))
+      throw refuse(`${target} is already there. Edit it, or choose another name.`);
   const isTaken =
-    ctx.about.tools.some((tool) => tool.name === word) || ctx.about.commands.some((command) => command.name === name);
+    ctx.about.tools.some((tool) => tool.name === word) ||
+    ctx.about.commands.some((command) => command.name === name);
   if (isTaken) throw refuse("a tool or a command already has that name. Choose another name.");
   const created: string[] = [];
   try {
@@ -67,7 +70,10 @@ export function create(name: string, ctx: Ctx): Result {
 }
 const CANNOT = "Cannot make plugin";
 
-/** Gives editors the types, wherever the home is. Existing files stay, except for dangling links: zz has moved. */
+/**
+ * Gives editors the types, wherever the home is. Existing files stay, except for dangling links: zz
+ * has moved.
+ */
 function helpEditor(
   home: string,
   write: (newFile: string, text: string) => void,
@@ -75,8 +81,11 @@ function helpEditor(
 ): void {
   const config = path.join(home, "tsconfig.json");
   const { types, ...others } = TSCONFIG.compilerOptions;
-  const options = packageAt("@types/node") ? TSCONFIG.compilerOptions : { ...others, lib: [...others.lib, "dom"] };
-  if (!fs.existsSync(config)) write(config, `${JSON.stringify({ ...TSCONFIG, compilerOptions: options }, null, 2)}\n`);
+  const options = packageAt("@types/node")
+    ? TSCONFIG.compilerOptions
+    : { ...others, lib: [...others.lib, "dom"] };
+  if (!fs.existsSync(config))
+    write(config, `${JSON.stringify({ ...TSCONFIG, compilerOptions: options }, null, 2)}\n`);
   for (const name of ["zz", ...LINKED_PACKAGES]) {
     const to = name === "zz" ? packageFolder() : packageAt(name);
     const linked = path.join(home, "node_modules", name);
@@ -88,7 +97,8 @@ function helpEditor(
 
 const isThere = (file: string): boolean => Boolean(tryTo(() => fs.lstatSync(file)));
 
-const quoted = (file: string): string => (/^[\w./~+-]+$/.test(file) ? file : `'${file.replaceAll("'", `'\\''`)}'`);
+const quoted = (file: string): string =>
+  /^[\w./~+-]+$/.test(file) ? file : `'${file.replaceAll("'", `'\\''`)}'`;
 
 const pluginText = (
   name: string,
@@ -127,7 +137,10 @@ export default (zz: Zz) => {
 };
 `;
 
-/** Written as separate lines, since build/program.js rewrites lines that look like imports of Node's modules. */
+/**
+ * Written as separate lines, since build/program.js rewrites lines that look like imports of Node's
+ * modules.
+ */
 const testText = (name: string, word: string): string =>
   [
     `// Run it: node --test ${name}.test.ts`,

@@ -6,15 +6,25 @@ import type { About, Ctx } from "zz";
 import { jsonOrText, makeFolder } from "zz/text";
 import { diskReason, programFile } from "./where.ts";
 
-const PAUSE_PLUGIN = "export default () => new Promise((done) => setTimeout(done, 100));\n"; // to see later errors
+// to see later errors
+const PAUSE_PLUGIN = "export default () => new Promise((done) => setTimeout(done, 100));\n";
 const MAX_OUTPUT_CHARS = 64 * 1024;
 
 /** Throws an error that says why if the plugin cannot be loaded. */
-export async function tryOut(name: string, code: string, file: string, ctx: Ctx, seconds: number): Promise<void> {
+export async function tryOut(
+  name: string,
+  code: string,
+  file: string,
+  ctx: Ctx,
+  seconds: number,
+): Promise<void> {
   const refuse = (reason: string) =>
-    new Error(`Cannot load plugin '${name}', and nothing was written: ${reason} Fix it and call again.`);
+    new Error(
+      `Cannot load plugin '${name}', and nothing was written: ${reason} Fix it and call again.`,
+    );
   const folder = path.dirname(file);
-  const trialFile = path.join(folder, `.${name}-${process.pid}.ts`); // next to its imports; zz skips such names
+  // next to its imports; zz skips such names
+  const trialFile = path.join(folder, `.${name}-${process.pid}.ts`);
   const pauseFile = path.join(folder, `.~${process.pid}.mjs`); // loaded after it
   let newFolders: string[] = [];
   try {
@@ -25,7 +35,9 @@ export async function tryOut(name: string, code: string, file: string, ctx: Ctx,
     throw new Error(`Cannot write plugin '${name}': ${diskReason(error)}`);
   }
   try {
-    const usable = ctx.about.plugins.filter((plugin) => !plugin.failure && !plugin.outdated && !plugin.disabled);
+    const usable = ctx.about.plugins.filter(
+      (plugin) => !plugin.failure && !plugin.outdated && !plugin.disabled,
+    );
     const others = usable.filter((plugin) => plugin.from !== "zz" && plugin.file !== file);
     const { stdout, errors, ended } = await loadIn(
       [trialFile, pauseFile, ...others.map((plugin) => plugin.file)],
@@ -33,18 +45,26 @@ export async function tryOut(name: string, code: string, file: string, ctx: Ctx,
       seconds,
     );
     const withRealName = (text: string) =>
-      text.replaceAll(trialFile, file).replaceAll(path.basename(trialFile, ".ts"), name).replace(/\.?$/, ".");
+      text
+        .replaceAll(trialFile, file)
+        .replaceAll(path.basename(trialFile, ".ts"), name)
+        .replace(/\.?$/, ".");
     const plugins = pluginsIn(stdout);
     const trialPlugin = plugins?.find((plugin) => path.resolve(plugin.file) === trialFile);
     const [failed] = [trialPlugin, ...(plugins ?? [])].filter((plugin) => plugin?.failure);
     if (trialPlugin && !failed) return;
     if (trialPlugin?.failure)
-      throw refuse(withRealName(trialPlugin.failure.replace(/^Cannot load plugin '.*?' \((.*?)\)/, "$1")));
+      throw refuse(
+        withRealName(trialPlugin.failure.replace(/^Cannot load plugin '.*?' \((.*?)\)/, "$1")),
+      );
     if (trialPlugin) throw refuse(`with it another one fails. ${withRealName(failed!.failure!)}`);
-    if (ended === "late") throw refuse(`loading it took longer than ${seconds} s. Move slow work into the tool.`);
+    if (ended === "late")
+      throw refuse(`loading it took longer than ${seconds} s. Move slow work into the tool.`);
     if (errors.includes("inside zz ended it")) throw refuse("it ended the process (process.exit).");
     const last = lastOf(errors, ended);
-    throw refuse(`the process that tried it ended (${ended})${last ? `: ${withRealName(last)}` : "."}`);
+    throw refuse(
+      `the process that tried it ended (${ended})${last ? `: ${withRealName(last)}` : "."}`,
+    );
   } finally {
     for (const temporary of [trialFile, pauseFile]) fs.rmSync(temporary, { force: true });
     for (const newFolder of newFolders.toReversed()) removeEmpty(newFolder);
@@ -52,10 +72,16 @@ export async function tryOut(name: string, code: string, file: string, ctx: Ctx,
 }
 
 /** Why zz cannot load the file, in zz's own words; undefined if it can. */
-export async function failureOf(file: string, ctx: Ctx, seconds: number): Promise<string | undefined> {
+export async function failureOf(
+  file: string,
+  ctx: Ctx,
+  seconds: number,
+): Promise<string | undefined> {
   const env = { ...process.env, ZZ_LOAD_LIMIT: String(seconds) };
   const { stdout, errors, ended } = await loadIn([file], ctx, seconds + START_SECONDS, env);
-  const loadedPlugin = pluginsIn(stdout)?.find((plugin) => !plugin.disabled && path.resolve(plugin.file) === file);
+  const loadedPlugin = pluginsIn(stdout)?.find(
+    (plugin) => !plugin.disabled && path.resolve(plugin.file) === file,
+  );
   if (loadedPlugin) return loadedPlugin.failure;
   const last = lastOf(errors, ended);
   return `Cannot load '${file}': the process that tried it ended (${ended})${last ? `: ${last}` : "."}`;
@@ -87,11 +113,16 @@ async function loadIn(
     cwd: root,
     env: { ...env, ZZ_DEBUG: undefined },
     stdio: ["ignore", "pipe", "pipe"],
-    detached: process.platform !== "win32", // its own process group, so that what it starts ends with it
+    // its own process group, so that what it starts ends with it
+    detached: process.platform !== "win32",
   });
   let [stdout, errors, ended] = ["", "", ""];
-  child.stdout!.setEncoding("utf8").on("data", (text) => (stdout = (stdout + text).slice(-MAX_OUTPUT_CHARS)));
-  child.stderr!.setEncoding("utf8").on("data", (text) => (errors = (errors + text).slice(-MAX_OUTPUT_CHARS)));
+  child
+    .stdout!.setEncoding("utf8")
+    .on("data", (text) => (stdout = (stdout + text).slice(-MAX_OUTPUT_CHARS)));
+  child
+    .stderr!.setEncoding("utf8")
+    .on("data", (text) => (errors = (errors + text).slice(-MAX_OUTPUT_CHARS)));
   const stop = () => kill(child);
   const cancelLimit = clock.timer(seconds * 1_000, () => {
     ended = "late";
@@ -104,7 +135,8 @@ async function loadIn(
     child.on("error", reject);
     child.on("exit", (code, by) => {
       ended ||= by ?? `exit code ${code}`;
-      clock.timer(500, resolve, { background: true }); // a process that it started may hold the pipes open
+      // a process that it started may hold the pipes open
+      clock.timer(500, resolve, { background: true });
     });
     child.on("close", () => resolve());
     await promise;

@@ -16,7 +16,9 @@ export function packageFolder(): string {
 
 /** The files that declare the API of plugins. */
 export function contractFiles(): string[] {
-  return ["zz.ts", "kernel", "sdk", "dist", "package.json"].map((name) => path.join(packageFolder(), name));
+  return ["zz.ts", "kernel", "sdk", "dist", "package.json"].map((name) =>
+    path.join(packageFolder(), name),
+  );
 }
 
 /** The program that is running: built, or from source. */
@@ -33,7 +35,8 @@ export function packageAt(name: string): string | undefined {
   }
 }
 
-export const pluginFile = (home: string, name: string): string => path.join(home, "plugins", `${name}.ts`);
+export const pluginFile = (home: string, name: string): string =>
+  path.join(home, "plugins", `${name}.ts`);
 
 const NAME = /^[A-Za-z][A-Za-z0-9_-]{0,63}$/;
 /** Names that mean something else in the settings or in a folder of plugins. */
@@ -47,15 +50,23 @@ export function checkName(cannot: string, name: string, { about }: Pick<Ctx, "ab
   const shown = name.length > 80 ? `${name.slice(0, 80)}…` : name;
   const refuse = (reason: string) => usage(`${cannot} '${shown}': ${reason}`);
   if (!NAME.test(name))
-    throw refuse("a name begins with a letter and has letters, digits, _ and -, at most 64. Choose another.");
+    throw refuse(
+      "a name begins with a letter and has letters, digits, _ and -, at most 64. Choose another.",
+    );
   if (RESERVED.includes(name)) throw refuse("the name has a meaning of its own. Choose another.");
   const present = about.plugins.find((plugin) => plugin.name.toLowerCase() === name.toLowerCase());
-  if (present?.from === "zz") throw refuse("one of zz's own plugins has that name. Choose another name.");
+  if (present?.from === "zz")
+    throw refuse("one of zz's own plugins has that name. Choose another name.");
   if (present && present.file !== pluginFile(about.home, name))
-    throw refuse(`there is one of that name in ${present.file}. Edit that, or choose another name.`);
+    throw refuse(
+      `there is one of that name in ${present.file}. Edit that, or choose another name.`,
+    );
 }
 
-/** Why a plugin cannot be written: like errnoSentence() of zz/text, but the next step is about the home. */
+/**
+ * Why a plugin cannot be written: like errnoSentence() of zz/text, but the next step is about the
+ * home.
+ */
 const DISK_REASONS: Record<string, string> = {
   EACCES: "permission denied",
   EPERM: "permission denied",

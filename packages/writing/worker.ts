@@ -1,4 +1,5 @@
-// A process that checks plugins one after the other. The conversation goes on meanwhile, and the memory is freed when
+// A process that checks plugins one after the other. The conversation goes on meanwhile, and the
+// memory is freed when
 // the process ends.
 import module from "node:module";
 import type { CompilerRules } from "zz";

@@ -1,4 +1,5 @@
-// write_plugin: the model extends zz. Its code is type-checked without running it, shown in full for permission, tried
+// write_plugin: the model extends zz. Its code is type-checked without running it, shown in full
+// for permission, tried
 // in another process, written to the home, and loaded: usable in the next round of the same turn.
 import fs from "node:fs";
 import path from "node:path";
@@ -15,9 +16,11 @@ const MAX_ERRORS = 20; // reported to the model at once
 const LOAD_TIMEOUT_MS = 30_000; // loading itself times out earlier
 
 export function addWriteTool(zz: Zz, checker: () => Promise<Checker>): void {
-  const shownOf = new Map<string, string | undefined>(); // by file, its content when the person was asked
+  // by file, its content when the person was asked
+  const shownOf = new Map<string, string | undefined>();
   const unreadOf = new Map<string, string[]>(); // by file, what its check could not read
-  let written: string | undefined; // the file of the current call, loaded once the call has succeeded
+  // the file of the current call, loaded once the call has succeeded
+  let written: string | undefined;
 
   zz.tool({
     name: "write_plugin",
@@ -35,10 +38,17 @@ export function addWriteTool(zz: Zz, checker: () => Promise<Checker>): void {
       const file = pluginFile(ctx.about.home, name);
       const asShown = !shownOf.has(file) || shownOf.get(file) === currentContent(file);
       shownOf.delete(file);
-      if (!asShown) throw new Error(`Cannot write plugin '${name}': ${file} changed meanwhile. Call again.`);
+      if (!asShown)
+        throw new Error(`Cannot write plugin '${name}': ${file} changed meanwhile. Call again.`);
       const { tryOut } = await import("./trial.ts");
       await ctx.plugins.refresh(); // so that the previous version is known
-      await tryOut(name, normalized(code), file, ctx, Number(zz.io.variable("ZZ_LOAD_LIMIT")) || 10); // like the loader
+      await tryOut(
+        name,
+        normalized(code),
+        file,
+        ctx,
+        Number(zz.io.variable("ZZ_LOAD_LIMIT")) || 10,
+      ); // like the loader
       await ctx.files.write(file, normalized(code));
       written = file;
       return [`Wrote ${file}.`, ...(unreadOf.get(file) ?? [])].join(" ");
@@ -66,20 +76,27 @@ export function addWriteTool(zz: Zz, checker: () => Promise<Checker>): void {
     const checked = await (await checker()).check(file, ctx, text);
     if (checked.problems.length) throw refuse(await errorsText(checked));
     unreadOf.set(file, checked.unread);
-    const because = "it becomes a part of zz and runs with all that you may do, now and whenever zz starts";
+    const because =
+      "it becomes a part of zz and runs with all that you may do, now and whenever zz starts";
     return {
       run: [{ name: `plugin ${name}`, verdict: "ask", why: because }],
       write: [{ name: file, verdict: "allow", why: "it is asked for as what it runs" }],
     };
   }
 
-  async function errorsText({ problems, unread }: Awaited<ReturnType<Checker["check"]>>): Promise<string> {
+  async function errorsText({
+    problems,
+    unread,
+  }: Awaited<ReturnType<Checker["check"]>>): Promise<string> {
     const { formatProblems } = await import("./checker.ts");
     const lines = formatProblems(
-      problems.slice(0, MAX_ERRORS).map((problem) => ({ ...problem, file: path.basename(problem.file) })),
+      problems
+        .slice(0, MAX_ERRORS)
+        .map((problem) => ({ ...problem, file: path.basename(problem.file) })),
       "",
     );
-    const moreNote = problems.length > MAX_ERRORS ? [`and ${plural(problems.length - MAX_ERRORS, "more")}.`] : [];
+    const moreNote =
+      problems.length > MAX_ERRORS ? [`and ${plural(problems.length - MAX_ERRORS, "more")}.`] : [];
     return [
       "its types do not fit, and nothing was written. Fix it and call again:",
       ...lines,
@@ -89,16 +106,23 @@ export function addWriteTool(zz: Zz, checker: () => Promise<Checker>): void {
   }
 }
 
-/** Throws if the person could not read the code before allowing it, or if it would be written through a link. */
+/**
+ * Throws if the person could not read the code before allowing it, or if it would be written
+ * through a link.
+ */
 function refuseUnreadable(text: string, file: string, refuse: (reason: string) => Error): void {
   if (!text.trim()) throw refuse("its code is empty. Write it.");
   if (text.length > MAX_CODE_CHARS)
     throw refuse(`${text.length} characters are too many (${MAX_CODE_CHARS}). Make it shorter.`);
   if (INVISIBLE.test(text))
-    throw refuse("it holds control characters, or such as turn a line around. Write them as \\u0000.");
+    throw refuse(
+      "it holds control characters, or such as turn a line around. Write them as \\u0000.",
+    );
   const wide = text.split("\n").findIndex((line) => line.length > MAX_LINE_CHARS);
   if (wide >= 0)
-    throw refuse(`line ${wide + 1} has more than ${MAX_LINE_CHARS} characters, which nobody can read. Break it.`);
+    throw refuse(
+      `line ${wide + 1} has more than ${MAX_LINE_CHARS} characters, which nobody can read. Break it.`,
+    );
   if (fs.lstatSync(file, { throwIfNoEntry: false })?.isSymbolicLink())
     throw refuse(`${file} is a link. Edit what it leads to, or choose another name.`);
 }
@@ -119,7 +143,9 @@ async function previewOf(name: string, code: string, { about }: Ctx): Promise<st
   const text = normalized(code);
   if (before === undefined) return `create ${file}, all of it:\n${text.trimEnd()}`;
   const { createTwoFilesPatch } = await import("diff");
-  const patch = createTwoFilesPatch(file, file, before, text, "", "", { timeout: 1_000 }) as string | undefined;
+  const patch = createTwoFilesPatch(file, file, before, text, "", "", { timeout: 1_000 }) as
+    | string
+    | undefined;
   if (!patch) return `replace ${file}, all of it:\n${text.trimEnd()}`;
   return `edit ${file}, what differs:\n${patch.slice(Math.max(0, patch.indexOf("\n@@") + 1)).trimEnd()}`;
 }
@@ -131,12 +157,19 @@ async function load(file: string, result: Result, { plugins, about }: Ctx): Prom
     .catch((error) => [{ name, did: "failed" as const, ms: 0, why: sentenceOf(error) }]);
   const reloaded = done.find((change) => change.name === name);
   if (reloaded?.did === "failed")
-    return { ...result, failed: true, text: `${result.text}\nIt was written, but is not in use. ${reloaded.why}` };
+    return {
+      ...result,
+      failed: true,
+      text: `${result.text}\nIt was written, but is not in use. ${reloaded.why}`,
+    };
   if (!about.plugins.some((plugin) => plugin.file === file))
     return { ...result, text: `${result.text} It is loaded when zz starts again.` };
   const tools = about.tools.filter(({ owner }) => owner === name).map((tool) => tool.name);
-  const commands = about.commands.filter(({ owner }) => owner === name).map((command) => `/${command.name}`);
-  const list = (label: string, names: string[]) => (names.length ? [`${label} ${names.join(", ")}`] : []);
+  const commands = about.commands
+    .filter(({ owner }) => owner === name)
+    .map((command) => `/${command.name}`);
+  const list = (label: string, names: string[]) =>
+    names.length ? [`${label} ${names.join(", ")}`] : [];
   const adds = [
     ...list(tools.length > 1 ? "the tools" : "the tool", tools),
     ...list(commands.length > 1 ? "the commands" : "the command", commands),

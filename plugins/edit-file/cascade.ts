@@ -1,5 +1,7 @@
-// Applies edits to a text. Each old_string is searched for literally first, then less and less strictly. It
-// replaces the characters of old_string or as many whole lines as that has, never what is between two matched lines.
+// Applies edits to a text. Each old_string is searched for literally first, then less and less
+// strictly. It
+// replaces the characters of old_string or as many whole lines as that has, never what is between
+// two matched lines.
 import {
   FOLDED,
   type How,
@@ -15,12 +17,26 @@ import {
   withoutBlankEdges,
 } from "./match.ts";
 import { ambiguous, notFound } from "./report.ts";
-import { BOM, countBelow, type Edit, type File, indexIn, open, rawSpan, rawText, type Span, toLf } from "./text.ts";
+import {
+  BOM,
+  countBelow,
+  type Edit,
+  type File,
+  indexIn,
+  open,
+  rawSpan,
+  rawText,
+  type Span,
+  toLf,
+} from "./text.ts";
 
 export { HOW, type How } from "./match.ts";
 export type { Edit } from "./text.ts";
 
-/** Where an edit is in the new text, in lines from 1. When the end is before the start, the lines were deleted. */
+/**
+ * Where an edit is in the new text, in lines from 1. When the end is before the start, the lines
+ * were deleted.
+ */
 export interface Place {
   edit: number; // from 1
   start: number;
@@ -34,15 +50,23 @@ type Spot = Span & { edit: number; how: How; gone: boolean; ended: boolean };
 const MIN_CHARS_TO_RECOGNISE = 8; // non-blank; shorter texts match by chance
 const MAX_OLD_STRING_CHARS = 1_000_000;
 
-/** Applies each edit to the result of the earlier ones. Throws a sentence for the model if one cannot be applied. */
-export function applyEdits(text: string, edits: readonly Edit[]): { text: string; places: Place[] } {
+/**
+ * Applies each edit to the result of the earlier ones. Throws a sentence for the model if one
+ * cannot be applied.
+ */
+export function applyEdits(
+  text: string,
+  edits: readonly Edit[],
+): { text: string; places: Place[] } {
   const bom = text.startsWith(BOM) ? BOM : "";
   const first = text.slice(bom.length);
   const spots: Spot[] = [];
   let body = first;
   for (const [i, rawEdit] of edits.entries()) {
     const { old_string, new_string } = rawEdit;
-    const edit = bom ? { ...rawEdit, old_string: withoutBom(old_string), new_string: withoutBom(new_string) } : rawEdit;
+    const edit = bom
+      ? { ...rawEdit, old_string: withoutBom(old_string), new_string: withoutBom(new_string) }
+      : rawEdit;
     try {
       body = applyChanges(body, changesOf(body, edit, first), spots, i + 1);
     } catch (error) {
@@ -58,7 +82,8 @@ const withoutBom = (text: string): string => (text.startsWith(BOM) ? text.slice(
 
 function changesOf(body: string, edit: Edit, first: string): Change[] {
   const { old_string: old, new_string: fresh, replace_all: isAll } = edit;
-  if (old === fresh) throw new Error("nothing to change, since old_string and new_string are the same.");
+  if (old === fresh)
+    throw new Error("nothing to change, since old_string and new_string are the same.");
   if (old === "" && body === "") return [{ from: 0, to: 0, text: fresh, how: "exact" }];
   if (old.length > MAX_OLD_STRING_CHARS)
     throw new Error(
@@ -86,7 +111,8 @@ function* matchesByStrictness(file: File, edit: Edit): Generator<Match[]> {
   const forms = [lines, ...withoutBlankEdges(lines)];
   for (const form of forms) yield matchByLines(file, form, TRAILING, edit.replace_all);
   if (edit.replace_all) return;
-  for (const form of forms) for (const step of [SHIFTED, SPACED]) yield matchByLines(file, form, step);
+  for (const form of forms)
+    for (const step of [SHIFTED, SPACED]) yield matchByLines(file, form, step);
   const plain = unescaped(edit);
   if (plain) {
     const steps = [TRAILING, SHIFTED].map((step) => matchByLines(file, linesOf(plain), step));
@@ -97,12 +123,21 @@ function* matchesByStrictness(file: File, edit: Edit): Generator<Match[]> {
   yield matchByNumbers(file, lines);
 }
 
-/** Turns a match into a change. If the new text is already there, as after the same edit, the change keeps it. */
-function toChange(file: File, match: Match, { old_string: old, new_string: fresh, replace_all: isAll }: Edit) {
+/**
+ * Turns a match into a change. If the new text is already there, as after the same edit, the change
+ * keeps it.
+ */
+function toChange(
+  file: File,
+  match: Match,
+  { old_string: old, new_string: fresh, replace_all: isAll }: Edit,
+) {
   const text = match.text();
   if (text === undefined) return undefined;
   const literal = match.how === "exact" || match.how === "line ends";
-  const least = literal ? Math.max(MIN_CHARS_TO_RECOGNISE, countNonBlank(old) + 1) : countNonBlank(old);
+  const least = literal
+    ? Math.max(MIN_CHARS_TO_RECOGNISE, countNonBlank(old) + 1)
+    : countNonBlank(old);
   const there =
     !isAll && countNonBlank(text) >= least
       ? (findPresent(file, text, match) ?? findPresent(file, fresh, match))
@@ -118,11 +153,15 @@ const unchanged = (file: File, span: Span): Change => ({
   how: "already",
 });
 
-/** Finds the place of a text that covers the span, or without a span its only place, if it is long enough. */
+/**
+ * Finds the place of a text that covers the span, or without a span its only place, if it is long
+ * enough.
+ */
 function findPresent(file: File, wanted: string, over?: Span): Span | undefined {
   const text = toLf(wanted);
   if (!over && countNonBlank(text) < MIN_CHARS_TO_RECOGNISE) return undefined;
-  const complete = file.text.endsWith("\n") ? file.text : `${file.text}\n`; // the last line may lack its newline
+  // the last line may lack its newline
+  const complete = file.text.endsWith("\n") ? file.text : `${file.text}\n`;
   const starts: number[] = [];
   const near = over ? complete.slice(0, over.from + text.length) : complete;
   let index = indexIn(near, text, over ? Math.max(0, over.to - text.length) : 0);
@@ -131,14 +170,18 @@ function findPresent(file: File, wanted: string, over?: Span): Span | undefined 
       complete.slice(index - 1, index),
       complete.slice(index + text.length, index + text.length + 1),
     ];
-    if (!splitsWord(before, text.slice(0, 1)) && !splitsWord(text.slice(-1), after)) starts.push(index);
+    if (!splitsWord(before, text.slice(0, 1)) && !splitsWord(text.slice(-1), after))
+      starts.push(index);
     if (starts.length > 1) return undefined;
   }
-  return starts.length ? { from: starts[0]!, to: Math.min(starts[0]! + text.length, file.text.length) } : undefined;
+  return starts.length
+    ? { from: starts[0]!, to: Math.min(starts[0]! + text.length, file.text.length) }
+    : undefined;
 }
 
 const countNonBlank = (text: string): number => text.replace(/\s+/g, "").length;
-const splitsWord = (before: string, right: string): boolean => /^[\p{L}\p{N}_]{2}$/u.test(before + right);
+const splitsWord = (before: string, right: string): boolean =>
+  /^[\p{L}\p{N}_]{2}$/u.test(before + right);
 
 function applyChanges(body: string, changes: Change[], spots: Spot[], edit: number): string {
   const parts: string[] = [];
@@ -168,7 +211,8 @@ function shiftSpot(spot: Spot, { from, to, text }: Change): void {
 
 function placesOf(body: string, spots: Spot[]): Place[] {
   const ends: number[] = [];
-  for (let index = body.indexOf("\n"); index >= 0; index = body.indexOf("\n", index + 1)) ends.push(index);
+  for (let index = body.indexOf("\n"); index >= 0; index = body.indexOf("\n", index + 1))
+    ends.push(index);
   return spots.map(({ edit, from, to, how, gone, ended }) => {
     const start = countBelow(ends, from) + 1;
     const end = countBelow(ends, ended && to > from ? to - 1 : to) + 1;

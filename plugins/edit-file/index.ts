@@ -1,4 +1,5 @@
-// edit_file: replaces old text with new text in one or several places of a file; makes all of the edits or none.
+// edit_file: replaces old text with new text in one or several places of a file; makes all of the
+// edits or none.
 import { isUtf8 } from "node:buffer";
 import type { StandardSchema, Zz } from "zz";
 import { plural, visible } from "zz/text";
@@ -76,8 +77,12 @@ function argumentsOf(input: Record<string, unknown>): { value: Args } | { issues
   if (!listed) wrong(["edits"], "must be a list of { old_string, new_string }");
   const edits = (listed ?? []).flatMap((edit, i) => editOf(edit, ["edits", i], wrong));
   const fields = input ?? {};
-  const isFiller = edits.length > 0 && !fields.old_string; // some models fill in every parameter there is
-  if (!isFiller && (fields.old_string !== undefined || fields.new_string !== undefined || !listed?.length))
+  // some models fill in every parameter there is
+  const isFiller = edits.length > 0 && !fields.old_string;
+  if (
+    !isFiller &&
+    (fields.old_string !== undefined || fields.new_string !== undefined || !listed?.length)
+  )
     edits.unshift(...editOf(fields, [], wrong));
   return issues.length ? { issues } : { value: { path: path as string, edits } };
 }
@@ -87,15 +92,20 @@ function editOf(
   location: Issue["path"],
   wrong: (path: Issue["path"], message: string) => void,
 ): Edit[] {
-  if (typeof input !== "object" || input === null) return wrong(location, "must be { old_string, new_string }") ?? [];
+  if (typeof input !== "object" || input === null)
+    return wrong(location, "must be { old_string, new_string }") ?? [];
   const { old_string, new_string, replace_all } = input as Record<string, unknown>;
   if (typeof old_string !== "string") wrong([...location, "old_string"], "must be a string");
-  if (typeof new_string !== "string") wrong([...location, "new_string"], "must be a string, empty to delete");
+  if (typeof new_string !== "string")
+    wrong([...location, "new_string"], "must be a string, empty to delete");
   if (typeof old_string !== "string" || typeof new_string !== "string") return [];
   return [{ old_string, new_string, replace_all: replace_all === true || replace_all === "true" }];
 }
 
-/** The edits of a list, of a single edit, or of either as JSON text; undefined if it is none of these. */
+/**
+ * The edits of a list, of a single edit, or of either as JSON text; undefined if it is none of
+ * these.
+ */
 function listOf(input: unknown): unknown[] | undefined {
   if (input === undefined || input === null || input === "") return [];
   if (Array.isArray(input)) return input;
@@ -114,16 +124,23 @@ function resultText(
   words: Record<How, string>,
 ): string {
   const applied = places.filter(({ how }) => how !== "already");
-  if (!applied.length) return `Nothing to change: '${path}' has the new text already, at ${listPlaces(places)}.`;
+  if (!applied.length)
+    return `Nothing to change: '${path}' has the new text already, at ${listPlaces(places)}.`;
   const editCount = new Set(places.map(({ edit }) => edit)).size;
   const lines = text.split(/\r?\n/);
-  const loose = applied.filter(({ how, end, start }) => how !== "exact" && how !== "line ends" && end >= start);
+  const loose = applied.filter(
+    ({ how, end, start }) => how !== "exact" && how !== "line ends" && end >= start,
+  );
   return [
     `Edited ${visible(path)}${editCount > 1 ? `, ${editCount} edits` : ""}: ${listPlaces(places, true)}.`,
     ...loose.flatMap(({ edit, start, end, how }) => [
       `old_string${editCount > 1 ? ` of edit ${edit}` : ""} was matched ${words[how]}; ${span(start, end)} now read${start === end ? "s" : ""}:`,
-      ...lines.slice(start - 1, Math.min(end, start - 1 + MAX_LINES_SHOWN)).map((line, i) => `${start + i}\t${line}`),
-      ...(end - start >= MAX_LINES_SHOWN ? [`[${plural(end - start + 1 - MAX_LINES_SHOWN, "more line")}]`] : []),
+      ...lines
+        .slice(start - 1, Math.min(end, start - 1 + MAX_LINES_SHOWN))
+        .map((line, i) => `${start + i}\t${line}`),
+      ...(end - start >= MAX_LINES_SHOWN
+        ? [`[${plural(end - start + 1 - MAX_LINES_SHOWN, "more line")}]`]
+        : []),
     ]),
   ].join("\n");
 }
@@ -131,8 +148,12 @@ function resultText(
 function listPlaces(places: Place[], withHow = false): string {
   const shown = places
     .slice(0, MAX_PLACES_LISTED)
-    .map(({ start, end, how }) => span(start, end) + (withHow ? ` (${how === "already" ? "already so" : how})` : ""));
-  if (places.length > MAX_PLACES_LISTED) shown.push(plural(places.length - MAX_PLACES_LISTED, "more place"));
+    .map(
+      ({ start, end, how }) =>
+        span(start, end) + (withHow ? ` (${how === "already" ? "already so" : how})` : ""),
+    );
+  if (places.length > MAX_PLACES_LISTED)
+    shown.push(plural(places.length - MAX_PLACES_LISTED, "more place"));
   return shown.join(", ");
 }
 

@@ -1,5 +1,13 @@
 // The ways in which an old_string is searched for in a file.
-import { type IndentPairs, indented, indentPairs, isOtherBlank, type Reindent, scale, shift } from "./indent.ts";
+import {
+  type IndentPairs,
+  indented,
+  indentPairs,
+  isOtherBlank,
+  type Reindent,
+  scale,
+  shift,
+} from "./indent.ts";
 import { mergeLines, piecesOf, withLineEndsOf } from "./replace.ts";
 import {
   type Edit,
@@ -28,24 +36,39 @@ export const HOW = {
   already: "already",
 } as const;
 export type How = keyof typeof HOW;
-/** A range that matches. `text` works out what replaces it, or gives undefined if that is uncertain. */
+/**
+ * A range that matches. `text` works out what replaces it, or gives undefined if that is uncertain.
+ */
 export type Match = Span & { how: How; text: () => string | undefined };
 export const MAX_PLACES = 100; // further matches are not counted
 const MAX_LINES_COMPARED = 50_000_000; // for one edit; takes seconds
 
-/** Matches of the same characters, whatever the line ends are. Matches of the same bytes take precedence. */
-export function matchAsIs(file: File, { old_string: old, new_string: fresh, replace_all: isAll }: Edit): Match[] {
+/**
+ * Matches of the same characters, whatever the line ends are. Matches of the same bytes take
+ * precedence.
+ */
+export function matchAsIs(
+  file: File,
+  { old_string: old, new_string: fresh, replace_all: isAll }: Edit,
+): Match[] {
   const wanted = toLf(old);
   const matches = occurrences(file.text, wanted, isAll).map((from): Match => {
     const span = { from, to: from + wanted.length };
     const raw = rawText(file, span);
-    return { ...span, how: raw === old ? "exact" : "line ends", text: () => withLineEndsOf(raw, old, fresh, file.end) };
+    return {
+      ...span,
+      how: raw === old ? "exact" : "line ends",
+      text: () => withLineEndsOf(raw, old, fresh, file.end),
+    };
   });
   const exact = matches.filter(({ how }) => how === "exact");
   return exact.length && (!isAll || old.includes("\r\n")) ? exact : matches;
 }
 
-/** The offsets of a text. Overlapping ones count separately, unless all are to be replaced (`apart`). */
+/**
+ * The offsets of a text. Overlapping ones count separately, unless all are to be replaced
+ * (`apart`).
+ */
 function occurrences(text: string, wanted: string, areApart = false): number[] {
   const starts: number[] = [];
   const step = areApart ? wanted.length : 1;
@@ -55,8 +78,8 @@ function occurrences(text: string, wanted: string, areApart = false): number[] {
 }
 
 /**
- * Both strings as lines. If old_string ends with a newline, both lose theirs; an empty new_string then has no lines,
- * so the old ones are deleted.
+ * Both strings as lines. If old_string ends with a newline, both lose theirs; an empty new_string
+ * then has no lines, so the old ones are deleted.
  */
 export function linesOf({ old_string, new_string }: Edit): Lines {
   const [old, fresh] = [split(old_string), split(new_string)];
@@ -67,11 +90,16 @@ export function linesOf({ old_string, new_string }: Edit): Lines {
   return { old, fresh };
 }
 
-/** Leaves out the blank lines that both strings begin or end with. Returns nothing if there are none. */
+/**
+ * Leaves out the blank lines that both strings begin or end with. Returns nothing if there are
+ * none.
+ */
 export function withoutBlankEdges({ old, fresh }: Lines): Lines[] {
   if (old.every(isBlank) || fresh.every(isBlank)) return [];
   const head = Math.min(...[old, fresh].map((lines) => lines.findIndex((line) => !isBlank(line))));
-  const tail = Math.min(...[old, fresh].map((lines) => lines.toReversed().findIndex((line) => !isBlank(line))));
+  const tail = Math.min(
+    ...[old, fresh].map((lines) => lines.toReversed().findIndex((line) => !isBlank(line))),
+  );
   const cut = (lines: string[]) => lines.slice(head, lines.length - tail);
   return head + tail ? [{ old: cut(old), fresh: cut(fresh) }] : [];
 }
@@ -99,7 +127,11 @@ export const SPACED: Step = {
   least: WORDS,
   indents: true,
 };
-export const FOLDED: Step = { how: "punctuation", key: (line) => trimEnd(folded(line)), least: WORDS };
+export const FOLDED: Step = {
+  how: "punctuation",
+  key: (line) => trimEnd(folded(line)),
+  least: WORDS,
+};
 
 /** Runs of as many lines as old_string has, each with the same key as its line of old_string. */
 export function matchByLines(file: File, lines: Lines, step: Step, areApart = false): Match[] {
@@ -115,12 +147,16 @@ export function matchByLines(file: File, lines: Lines, step: Step, areApart = fa
     while (alike < wanted.length && wanted[alike] === keys[start + alike]) alike++;
     work += alike + 1;
     if (work > MAX_LINES_COMPARED)
-      throw new Error("too many lines of the file are like those of old_string. Name fewer, that are there once.");
+      throw new Error(
+        "too many lines of the file are like those of old_string. Name fewer, that are there once.",
+      );
     if (alike < wanted.length) continue;
     if (step.fits && !step.fits(indentPairs(file, old, start))) continue;
     if (starts.push(start) === MAX_PLACES && !areApart) break;
   }
-  return starts.map((at) => wholeLines(file, at, lines, step.how, step.indents && (() => indented(file, lines, at))));
+  return starts.map((at) =>
+    wholeLines(file, at, lines, step.how, step.indents && (() => indented(file, lines, at))),
+  );
 }
 
 /** Where old_string might start, judging by its rarest line. */
@@ -144,7 +180,8 @@ function wholeLines(
   const last = start + lines.old.length - 1;
   const from = file.starts[start]!;
   const to = file.starts[last]! + file.lines[last]!.length;
-  if (!lines.fresh.length) return { from, to: Math.min(to + 1, file.text.length), how: method, text: () => "" };
+  if (!lines.fresh.length)
+    return { from, to: Math.min(to + 1, file.text.length), how: method, text: () => "" };
   return {
     from,
     to,
@@ -158,7 +195,11 @@ export function matchByNumbers(file: File, { old, fresh }: Lines): Match[] {
   const firstLine = Number(NUMBERED.exec(old[0]!)?.[1] ?? 0) - 1;
   const inOrder = old.every((line, i) => Number(NUMBERED.exec(line)?.[1]) === firstLine + i + 1);
   const plain = old.map(withoutNumber);
-  if (!inOrder || plain.some((line, i) => trimEnd(line) !== trimEnd(file.lines[firstLine + i] ?? "\0"))) return [];
+  if (
+    !inOrder ||
+    plain.some((line, i) => trimEnd(line) !== trimEnd(file.lines[firstLine + i] ?? "\0"))
+  )
+    return [];
   const numbered = fresh.filter((line) => NUMBERED.test(line)).length;
   if (numbered && numbered < fresh.filter((line) => !isBlank(line)).length) return [];
   const lines = { old: plain, fresh: numbered ? fresh.map(withoutNumber) : fresh };
@@ -168,13 +209,16 @@ export const NUMBERED = /^ *(\d+)(?:\t|$)/;
 const withoutNumber = (line: string): string => line.replace(NUMBERED, "");
 
 /**
- * The edit with escapes such as \\n resolved. Undefined if old_string has none, or if only one of the strings is
- * escaped, which may be intended.
+ * The edit with escapes such as \\n resolved. Undefined if old_string has none, or if only one of
+ * the strings is escaped, which may be intended.
  */
 export function unescaped(edit: Edit): Edit | undefined {
   const [old_string, new_string] = [plain(edit.old_string), plain(edit.new_string)];
   if (old_string === edit.old_string || !WORDS.test(old_string)) return undefined;
-  const uneven = !edit.old_string.includes("\n") && edit.new_string.includes("\n") && /\\n/.test(edit.new_string);
+  const uneven =
+    !edit.old_string.includes("\n") &&
+    edit.new_string.includes("\n") &&
+    /\\n/.test(edit.new_string);
   return uneven ? undefined : { old_string, new_string };
 
   function plain(text: string): string {
@@ -191,4 +235,6 @@ const FOLDS: [RegExp, string][] = [
   [/…/g, "..."],
 ];
 const folded = (line: string): string =>
-  /^[\0-\x7f]*$/.test(line) ? line : FOLDS.reduce((text, [marks, ascii]) => text.replace(marks, ascii), line);
+  /^[\0-\x7f]*$/.test(line)
+    ? line
+    : FOLDS.reduce((text, [marks, ascii]) => text.replace(marks, ascii), line);

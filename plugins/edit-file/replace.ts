@@ -1,4 +1,5 @@
-// The text that replaces a match: with the line ends of what it replaces, and with the file's own lines wherever
+// The text that replaces a match: with the line ends of what it replaces, and with the file's own
+// lines wherever
 // new_string repeats those of old_string.
 import { diffArrays } from "diff";
 import type { Reindent } from "./indent.ts";
@@ -17,14 +18,23 @@ export function piecesOf(text: string): Piece[] {
 
 /** The new text with the line ends of the text it replaces, line by line if those are mixed. */
 export function withLineEndsOf(ownText: string, old: string, fresh: string, end: string): string {
-  if (ownText === old && toLf(old) === toLf(fresh)) return fresh; // only the line ends are to be changed
+  // only the line ends are to be changed
+  if (ownText === old && toLf(old) === toLf(fresh)) return fresh;
   const ends = new Set(ownText.match(/\r?\n/g));
   if (ends.size > 1)
-    return mergeLines(piecesOf(ownText), { old: split(old), fresh: split(fresh) }, end, (line) => line)!;
+    return mergeLines(
+      piecesOf(ownText),
+      { old: split(old), fresh: split(fresh) },
+      end,
+      (line) => line,
+    )!;
   return toLf(fresh).replaceAll("\n", () => [...ends][0] ?? end);
 }
 
-/** The new lines; those that old_string also has keep the file's bytes. The last line end stays in the file. */
+/**
+ * The new lines; those that old_string also has keep the file's bytes. The last line end stays in
+ * the file.
+ */
 export function mergeLines(
   ownLines: Piece[],
   { old, fresh }: Lines,
@@ -47,11 +57,16 @@ export function mergeLines(
       for (const [i, line] of value.entries()) {
         const text = reindent(line, gone === value.length ? index - gone + i : undefined);
         if (text === undefined) return undefined;
-        merged.push({ text, end: ownLines[gone ? Math.min(index - gone + i, index - 1) : index - 1]?.end || usual });
+        merged.push({
+          text,
+          end: ownLines[gone ? Math.min(index - gone + i, index - 1) : index - 1]?.end || usual,
+        });
       }
     else if (!removed) for (let i = index; i < index + value.length; i++) merged.push(ownLines[i]!);
     if (!added) index += value.length;
     gone = removed ? value.length : 0;
   }
-  return merged.map(({ text, end }, i) => (i < merged.length - 1 ? text + (end || usual) : text)).join("");
+  return merged
+    .map(({ text, end }, i) => (i < merged.length - 1 ? text + (end || usual) : text))
+    .join("");
 }

@@ -19,21 +19,29 @@ export function ambiguous(file: File, matches: Match[]): string {
 export function notFound(file: File, { old_string }: Edit, wasThere: boolean): string {
   const { old } = linesOf({ old_string, new_string: "" });
   const sentences = ["old_string was not found (0 places)."];
-  if (wasThere) sentences.push("An edit before it changed that text: each sees what the ones before it made.");
+  if (wasThere)
+    sentences.push("An edit before it changed that text: each sees what the ones before it made.");
   if (old.every((line) => NUMBERED.test(line)))
-    sentences.push("Its lines begin with line numbers, which the file does not hold: leave them out.");
+    sentences.push(
+      "Its lines begin with line numbers, which the file does not hold: leave them out.",
+    );
   const near = nearest(file, old);
   if (near.length) sentences.push("Nearest lines:");
   else sentences.push("No line is like it. Read the file again.");
   return [sentences.join(" "), ...near].join("\n");
 }
 
-/** The file's lines most similar to these, numbered. Compared by shared trigrams, which is fast and tolerates typos. */
+/**
+ * The file's lines most similar to these, numbered. Compared by shared trigrams, which is fast and
+ * tolerates typos.
+ */
 function nearest({ lines }: File, old: string[]): string[] {
   const wanted = old.slice(0, MAX_WANTED_LINES).map(trigramsOf);
   const holders: (number[] | undefined)[] = new Array(PIECE_HASHES).fill(undefined);
-  for (const [i, pieces] of wanted.entries()) for (const piece of new Set(pieces)) (holders[piece] ??= []).push(i);
-  const votes = new Float64Array(lines.length + wanted.length); // for each line at which old_string might start
+  for (const [i, pieces] of wanted.entries())
+    for (const piece of new Set(pieces)) (holders[piece] ??= []).push(i);
+  // for each line at which old_string might start
+  const votes = new Float64Array(lines.length + wanted.length);
   const shared = new Uint32Array(wanted.length);
   for (let index = 0; index < lines.length; index++) {
     shared.fill(0);
@@ -53,7 +61,10 @@ function nearest({ lines }: File, old: string[]): string[] {
   const to = Math.min(from + MAX_SHOWN, top + old.length + 1);
   return lines
     .slice(from, to)
-    .map((line, i) => `${from + i + 1}\t${line.length > MAX_LINE_CHARS ? `${line.slice(0, MAX_LINE_CHARS)}…` : line}`);
+    .map(
+      (line, i) =>
+        `${from + i + 1}\t${line.length > MAX_LINE_CHARS ? `${line.slice(0, MAX_LINE_CHARS)}…` : line}`,
+    );
 }
 
 const PIECE_HASHES = 65_536;
@@ -63,6 +74,9 @@ function trigramsOf(line: string): number[] {
   const text = ` ${SPACED.key(line.slice(0, MAX_LINE_CHARS)).toLowerCase()} `;
   const pieces: number[] = [];
   for (let i = 2; i < text.length; i++)
-    pieces.push(((text.charCodeAt(i - 2) * 31 + text.charCodeAt(i - 1)) * 31 + text.charCodeAt(i)) % PIECE_HASHES);
+    pieces.push(
+      ((text.charCodeAt(i - 2) * 31 + text.charCodeAt(i - 1)) * 31 + text.charCodeAt(i)) %
+        PIECE_HASHES,
+    );
   return pieces;
 }

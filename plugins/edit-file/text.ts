@@ -1,4 +1,5 @@
-// The text of a file as it is searched: with \n as its only line end, since models write no others, and with the way
+// The text of a file as it is searched: with \n as its only line end, since models write no others,
+// and with the way
 // back to the text on the disk.
 
 export interface Edit {
@@ -37,8 +38,12 @@ export function open(raw: string): File {
 
 export const toLf = (text: string): string => text.replaceAll("\r\n", "\n");
 const toRaw = ({ returns }: File, offset: number): number => offset + countBelow(returns, offset);
-export const rawSpan = (file: File, { from, to }: Span): Span => ({ from: toRaw(file, from), to: toRaw(file, to) });
-export const rawText = (file: File, span: Span): string => file.raw.slice(toRaw(file, span.from), toRaw(file, span.to));
+export const rawSpan = (file: File, { from, to }: Span): Span => ({
+  from: toRaw(file, from),
+  to: toRaw(file, to),
+});
+export const rawText = (file: File, span: Span): string =>
+  file.raw.slice(toRaw(file, span.from), toRaw(file, span.to));
 
 /** How many of these sorted numbers are less than n. */
 export function countBelow(sorted: number[], n: number): number {
@@ -52,11 +57,13 @@ export function countBelow(sorted: number[], n: number): number {
 }
 
 /**
- * Like indexOf(), which takes quadratic time on repetitive texts: long ones are searched by Knuth, Morris and Pratt.
+ * Like indexOf(), which takes quadratic time on repetitive texts: long ones are searched by Knuth,
+ * Morris and Pratt.
  */
 export function indexIn(text: string, wanted: string, from = 0): number {
   if ((text.length - from) * wanted.length < MAX_INDEX_OF_STEPS) return text.indexOf(wanted, from);
-  const fails = new Int32Array(wanted.length + 1); // for each prefix, the longest shorter prefix that it ends with
+  // for each prefix, the longest shorter prefix that it ends with
+  const fails = new Int32Array(wanted.length + 1);
   for (let i = 1, index = 0; i < wanted.length; i++) {
     while (index > 0 && wanted[i] !== wanted[index]) index = fails[index]!;
     if (wanted[i] === wanted[index]) index++;
@@ -74,7 +81,10 @@ const MAX_INDEX_OF_STEPS = 100_000_000; // comparisons of characters
 export const isBlank = (line: string): boolean => trimEnd(line) === "";
 export const indentOf = (line: string): string => /^[ \t]*/.exec(line)![0];
 
-/** Removes blanks at the end. A regular expression would take quadratic time on a long run of blanks inside a line. */
+/**
+ * Removes blanks at the end. A regular expression would take quadratic time on a long run of blanks
+ * inside a line.
+ */
 export function trimEnd(line: string): string {
   let end = line.length;
   while (end > 0 && " \t\r".includes(line[end - 1]!)) end--;

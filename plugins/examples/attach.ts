@@ -8,13 +8,28 @@ export default (zz: Zz) =>
     name: "attach",
     usage: "[PART OF A NAME]",
     description: "choose a file that goes with your next message",
-    examples: { "/attach": "choose among all", "/attach test": "among those with test in their names" },
+    examples: {
+      "/attach": "choose among all",
+      "/attach test": "among those with test in their names",
+    },
     async run(rest, { files, chat, note, pick }) {
-      if (!pick) throw new Error("Cannot attach a file here: there is no terminal to choose on. Name it with -f FILE.");
-      const names = (await files.list()).filter((name) => name.toLowerCase().includes(rest.toLowerCase()));
-      if (!names.length) throw new Error(`Cannot attach '${rest}': no file has that in its name. /attach lists all.`);
-      const more = names.length > MAX_CHOICES ? ` (the first ${MAX_CHOICES} of ${names.length})` : "";
-      const name = names.length === 1 ? names[0] : await pick(`Which file?${more}`, names.slice(0, MAX_CHOICES));
+      if (!pick)
+        throw new Error(
+          "Cannot attach a file here: there is no terminal to choose on. Name it with -f FILE.",
+        );
+      const names = (await files.list()).filter((name) =>
+        name.toLowerCase().includes(rest.toLowerCase()),
+      );
+      if (!names.length)
+        throw new Error(
+          `Cannot attach '${rest}': no file has that in its name. /attach lists all.`,
+        );
+      const more =
+        names.length > MAX_CHOICES ? ` (the first ${MAX_CHOICES} of ${names.length})` : "";
+      const name =
+        names.length === 1
+          ? names[0]
+          : await pick(`Which file?${more}`, names.slice(0, MAX_CHOICES));
       if (name === undefined) return note("Nothing was attached.");
       const { text } = await files.read(name);
       chat.attach(`--- FILE ${name} ---\n${text.trimEnd()}\n--- END ---`);

@@ -1,35 +1,51 @@
-// A cost guard: once a conversation has taken so many tokens, it asks before each further share of them. An example of
+// A cost guard: once a conversation has taken so many tokens, it asks before each further share of
+// them. An example of
 // the step "request" and of what answers cost.
 import type { Entry, Usage, Zz } from "zz";
 
-export const defaults = { tokens: 1_000_000, cached: 0.1 }; // tokens in a share; how much a token from the cache counts
+// tokens in a share; how much a token from the cache counts
+export const defaults = { tokens: 1_000_000, cached: 0.1 };
 export const settings = {
   schema: {
     type: "object",
     properties: {
       tokens: { type: "integer", minimum: 1, description: "how many tokens go by before it asks" },
-      cached: { type: "number", minimum: 0, maximum: 1, description: "what a token from the cache counts" },
+      cached: {
+        type: "number",
+        minimum: 0,
+        maximum: 1,
+        description: "what a token from the cache counts",
+      },
     },
   },
 };
 
 export default (zz: Zz<typeof defaults>) => {
-  const granted = new Map<string | null, number>(); // shares allowed, by conversation; /back keeps them
+  // shares allowed, by conversation; /back keeps them
+  const granted = new Map<string | null, number>();
 
   zz.wrap("request", async (request, next, { chat, ask }) => {
     const spent = spentIn(chat.tree().entries, zz.config.cached);
     const shares = granted.get(chat.id) ?? 1;
     if (spent < shares * zz.config.tokens) return next(request);
     const sum = `This conversation took about ${Math.round(spent)} tokens`;
-    if (!ask) throw new Error(`${sum}, and ${zz.config.tokens} are its budget. Raise "budget.tokens" in the settings.`);
+    if (!ask)
+      throw new Error(
+        `${sum}, and ${zz.config.tokens} are its budget. Raise "budget.tokens" in the settings.`,
+      );
     if ((await ask(`${sum}. Go on for ${zz.config.tokens} more? [y/N] `, "yn")) !== "y")
-      throw new Error(`${sum}, and you said that this is enough. Send the message again to go on after all.`);
+      throw new Error(
+        `${sum}, and you said that this is enough. Send the message again to go on after all.`,
+      );
     granted.set(chat.id, Math.floor(spent / zz.config.tokens) + 1);
     return next(request);
   });
 };
 
-/** The tokens of all entries: summaries, helpers and messages that were taken back cost something, too. */
+/**
+ * The tokens of all entries: summaries, helpers and messages that were taken back cost something,
+ * too.
+ */
 function spentIn(entries: readonly Entry[], cachedCounts: number): number {
   const usages = entries.map((entry): Usage | undefined => {
     if (entry.type === "spent") return entry.usage as Usage | undefined;

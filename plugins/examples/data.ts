@@ -1,7 +1,9 @@
-// query_data: filters, groups and sums up CSV, JSON and JSON Lines. An example of a tool that saves the model a script.
+// query_data: filters, groups and sums up CSV, JSON and JSON Lines. An example of a tool that saves
+// the model a script.
 import type { Zz } from "zz";
 
-export const defaults = { rows: 50, characters: 200 }; // limits: rows per answer, and characters per cell
+// limits: rows per answer, and characters per cell
+export const defaults = { rows: 50, characters: 200 };
 export const settings = {
   schema: {
     type: "object",
@@ -30,7 +32,10 @@ export default (zz: Zz<typeof defaults>) =>
       limit: "integer?",
     },
     needs: ({ file }) => ({ read: [file] }),
-    async run({ file, where = [], select = [], group = [], sort = "", limit = zz.config.rows }, { files }) {
+    async run(
+      { file, where = [], select = [], group = [], sort = "", limit = zz.config.rows },
+      { files },
+    ) {
       const rows = parse(file, (await files.read(file)).text.replace(/^\ufeff/, ""));
       const names = [...new Set(rows.flatMap(Object.keys))];
       const tests = where.map((text) => testOf(names, text));
@@ -51,7 +56,9 @@ function parse(file: string, text: string): Row[] {
     return text.split("\n").flatMap((line, i) => (line.trim() ? json(line, i + 1) : []));
   if (!/\.json$/i.test(file)) return table(text);
   const found = json(text);
-  const inner = Array.isArray(found) ? found : (Object.values(Object(found)).find(Array.isArray) ?? [found]);
+  const inner = Array.isArray(found)
+    ? found
+    : (Object.values(Object(found)).find(Array.isArray) ?? [found]);
   return inner.map(asRow);
 
   function json(text: string, line?: number): any {
@@ -59,7 +66,9 @@ function parse(file: string, text: string): Row[] {
       return line ? asRow(JSON.parse(text)) : JSON.parse(text);
     } catch (error) {
       const where = line ? ` at line ${line}` : "";
-      throw new Error(`Cannot read '${file}'${where}: it is not JSON (${(error as Error).message}). Fix the file.`);
+      throw new Error(
+        `Cannot read '${file}'${where}: it is not JSON (${(error as Error).message}). Fix the file.`,
+      );
     }
   }
   function asRow(value: unknown): Row {
@@ -68,13 +77,18 @@ function parse(file: string, text: string): Row[] {
 }
 
 /**
- * CSV with the most frequent separator of its first line: a comma, a semicolon or a tab. Quoted values may contain
- * these and line ends.
+ * CSV with the most frequent separator of its first line: a comma, a semicolon or a tab. Quoted
+ * values may contain these and line ends.
  */
 function table(text: string): Row[] {
   const head = text.replace(/"[^"]*"/g, "").split(/[\r\n]/, 1)[0]!;
-  const separator = [",", ";", "\t"].toSorted((a, b) => head.split(b).length - head.split(a).length)[0]!;
-  const piece = new RegExp(`("[^"]*(?:""[^"]*)*"?|[^${separator}\\r\\n]*)(${separator}|\\r\\n|\\n|\\r|$)`, "y");
+  const separator = [",", ";", "\t"].toSorted(
+    (a, b) => head.split(b).length - head.split(a).length,
+  )[0]!;
+  const piece = new RegExp(
+    `("[^"]*(?:""[^"]*)*"?|[^${separator}\\r\\n]*)(${separator}|\\r\\n|\\n|\\r|$)`,
+    "y",
+  );
   const lines: string[][] = [[]];
   while (piece.lastIndex < text.length) {
     const [, raw = "", end] = piece.exec(text)!;
@@ -97,16 +111,21 @@ function table(text: string): Row[] {
 function columnIn(names: string[], text: string): { name: string; rest: string } {
   const begins = (name: string) => text.toLowerCase().startsWith(name.toLowerCase());
   const ends = (name: string) => /^(\W|$)/.test(text.slice(name.length));
-  const name = names.filter((name) => begins(name) && ends(name)).sort((a, b) => b.length - a.length)[0];
+  const name = names
+    .filter((name) => begins(name) && ends(name))
+    .sort((a, b) => b.length - a.length)[0];
   if (name === undefined)
-    throw new Error(`There is no column in '${text}'. There are: ${names.slice(0, 50).join(", ")}.`);
+    throw new Error(
+      `There is no column in '${text}'. There are: ${names.slice(0, 50).join(", ")}.`,
+    );
   const deeper = /^(\.[\w-]+)*/.exec(text.slice(name.length))![0];
   return { name: name + deeper, rest: text.slice(name.length + deeper.length).trim() };
 }
 
 function valueIn(row: Row, name: string): unknown {
   if (Object.hasOwn(row, name)) return row[name];
-  const inside = (value: any, key: string) => (value && Object.hasOwn(Object(value), key) ? value[key] : undefined);
+  const inside = (value: any, key: string) =>
+    value && Object.hasOwn(Object(value), key) ? value[key] : undefined;
   return name.split(".").reduce<unknown>(inside, row);
 }
 
@@ -117,7 +136,8 @@ const TESTS: Record<string, (value: unknown, given: string) => boolean> = {
   "<=": (value, given) => !isEmpty(value) && compare(value, given) <= 0,
   ">": (value, given) => !isEmpty(value) && compare(value, given) > 0,
   ">=": (value, given) => !isEmpty(value) && compare(value, given) >= 0,
-  contains: (value, given) => cell(value, Number.POSITIVE_INFINITY).toLowerCase().includes(given.toLowerCase()),
+  contains: (value, given) =>
+    cell(value, Number.POSITIVE_INFINITY).toLowerCase().includes(given.toLowerCase()),
 };
 
 function testOf(names: string[], text: string): Test {
@@ -125,7 +145,9 @@ function testOf(names: string[], text: string): Test {
   const [, sign = "", given = ""] = /^(<=|>=|!=|==?|<|>|contains\b)\s*(.*)$/is.exec(rest) ?? [];
   const test = TESTS[sign.toLowerCase().replace("==", "=")];
   if (!test)
-    throw new Error(`Cannot filter by '${text}': after the column comes one of ${Object.keys(TESTS).join(" ")}.`);
+    throw new Error(
+      `Cannot filter by '${text}': after the column comes one of ${Object.keys(TESTS).join(" ")}.`,
+    );
   const plain = given.replace(/^(["'])(.*)\1$/s, "$2");
   return (row) => test(valueIn(row, name), plain);
 }
@@ -154,46 +176,69 @@ function numberOf(value: unknown): number {
 type Sum = { label: string; of(rows: Row[]): unknown };
 
 /** The requested columns, sorted; with a group, or if something is summed up, a row per group. */
-function project(names: string[], rows: Row[], select: string[], group: string[], sort: string): Row[] {
-  const parts = select.map((text) => sumOf(names, text, group.length > 0) ?? columnIn(names, text).name);
+function project(
+  names: string[],
+  rows: Row[],
+  select: string[],
+  group: string[],
+  sort: string,
+): Row[] {
+  const parts = select.map(
+    (text) => sumOf(names, text, group.length > 0) ?? columnIn(names, text).name,
+  );
   const sums = parts.filter((part) => typeof part !== "string");
   const columns = parts.filter((part) => typeof part === "string");
   if (!sums.length && !group.length) {
     const sorted = sortRows(rows, sort, names);
     if (!columns.length) return sorted;
-    return sorted.map((row) => Object.fromEntries(columns.map((name) => [name, valueIn(row, name)])));
+    return sorted.map((row) =>
+      Object.fromEntries(columns.map((name) => [name, valueIn(row, name)])),
+    );
   }
   const by = [...new Set([...group.map((text) => columnIn(names, text).name), ...columns])];
-  const groups = Map.groupBy(rows, (row) => JSON.stringify(by.map((name) => valueIn(row, name) ?? null)));
+  const groups = Map.groupBy(rows, (row) =>
+    JSON.stringify(by.map((name) => valueIn(row, name) ?? null)),
+  );
   if (!by.length && !rows.length) groups.set("[]", []);
   const counted = sums.length ? sums : [sumOf([], "count", true)!];
   const grouped = [...groups].map(([key, its]) => {
     const values: unknown[] = JSON.parse(key);
     const own = by.map((name, i) => [name, values[i]] as const);
-    return Object.fromEntries([...own, ...counted.map(({ label, of }) => [label, of(its)] as const)]);
+    return Object.fromEntries([
+      ...own,
+      ...counted.map(({ label, of }) => [label, of(its)] as const),
+    ]);
   });
   return sortRows(grouped, sort, [...by, ...counted.map(({ label }) => label)]);
 }
 
-/** "count", "sum price" or "sum(price)"; without a group, a column of that name takes precedence. */
+/**
+ * "count", "sum price" or "sum(price)"; without a group, a column of that name takes precedence.
+ */
 function sumOf(names: string[], text: string, grouped: boolean): Sum | undefined {
-  const [, verb = "", of = ""] = /^(count|sum|avg|min|max)\b[\s(]*(.*?)\)?$/i.exec(text.trim()) ?? [];
+  const [, verb = "", of = ""] =
+    /^(count|sum|avg|min|max)\b[\s(]*(.*?)\)?$/i.exec(text.trim()) ?? [];
   const kind = verb.toLowerCase();
   if (!kind || (names.includes(text.trim()) && !(grouped && kind === "count"))) return undefined;
   const name = of && of !== "*" ? columnIn(names, of).name : "";
-  if (!name && kind !== "count") throw new Error(`Cannot compute '${kind}': name a column, as in "${kind} price".`);
+  if (!name && kind !== "count")
+    throw new Error(`Cannot compute '${kind}': name a column, as in "${kind} price".`);
   return { label: name ? `${kind} ${name}` : kind, of: count };
 
   function count(rows: Row[]): unknown {
-    const values = name ? rows.map((row) => valueIn(row, name)).filter((value) => !isEmpty(value)) : rows;
+    const values = name
+      ? rows.map((row) => valueIn(row, name)).filter((value) => !isEmpty(value))
+      : rows;
     if (kind === "count") return values.length;
-    if (kind === "min" || kind === "max") return values.toSorted(compare).at(kind === "min" ? 0 : -1) ?? null;
+    if (kind === "min" || kind === "max")
+      return values.toSorted(compare).at(kind === "min" ? 0 : -1) ?? null;
     const numbers = values.map(numberOf).filter((number) => !Number.isNaN(number));
     const sum = numbers.reduce((sum, number) => sum + number, 0);
     const invalid = values.length - numbers.length;
     const average = numbers.length ? sum / numbers.length : null;
     const result = kind === "sum" ? sum : average;
-    const rounded = result === null ? null : Number(result.toPrecision(12)); // hides the error of 0.1 + 0.2
+    // hides the error of 0.1 + 0.2
+    const rounded = result === null ? null : Number(result.toPrecision(12));
     return invalid ? `${rounded} (${invalid} of ${values.length} are not numbers)` : rounded;
   }
 }

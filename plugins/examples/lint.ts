@@ -1,8 +1,10 @@
-// Runs a linter of yours on the files that a tool has changed, and tells the model what it says. An example of
+// Runs a linter of yours on the files that a tool has changed, and tells the model what it says. An
+// example of
 // chat.tell() and of a tool that is called by an event.
 import type { Zz } from "zz";
 
-export const defaults = { command: "", files: "\\.[cm]?[jt]sx?$" }; // such as "npx biome check"; which names
+// such as "npx biome check"; which names
+export const defaults = { command: "", files: "\\.[cm]?[jt]sx?$" };
 export const settings = {
   schema: {
     type: "object",
@@ -24,7 +26,9 @@ export default (zz: Zz<typeof defaults>) =>
     const { text, data, refused } = await ctx.call("run_command", { command: line });
     const { exit } = (data ?? {}) as { exit?: number };
     if (refused) return ctx.note(`lint: ${text}`);
-    if (exit !== 0) ctx.chat.tell(`[The linter ran after your change: ${line}]\n${text.slice(0, MAX_CHARS)}`);
+    if (exit !== 0)
+      ctx.chat.tell(`[The linter ran after your change: ${line}]\n${text.slice(0, MAX_CHARS)}`);
   });
 
-const quoted = (path: string): string => (/^[\w./@-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`);
+const quoted = (path: string): string =>
+  /^[\w./@-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`;

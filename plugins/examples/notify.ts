@@ -1,4 +1,5 @@
-// Tells a person who looked away that a long turn has ended, or that zz waits for an answer. An example of observing
+// Tells a person who looked away that a long turn has ended, or that zz waits for an answer. An
+// example of observing
 // without changing.
 import type { Programs, Zz } from "zz";
 
@@ -22,7 +23,10 @@ export const settings = {
 
 const MAX_CHARS = 200;
 
-/** Terminals that show notifications, and which of two sequences they need. Inside tmux none reliably receives it. */
+/**
+ * Terminals that show notifications, and which of two sequences they need. Inside tmux none
+ * reliably receives it.
+ */
 const TERMINALS: [variable: string, is: RegExp, osc: 9 | 777][] = [
   ["TERM_PROGRAM", /^(iTerm\.app|WezTerm|ghostty)$/, 9],
   ["KITTY_WINDOW_ID", /./, 9],
@@ -36,7 +40,17 @@ const DESKTOPS: Partial<Record<NodeJS.Platform, (title: string, text: string) =>
     title,
     text.replace(/&/g, "&amp;").replace(/</g, "&lt;"),
   ],
-  darwin: (title, text) => ["osascript", "-e", "on run it", "-e", SHOW, "-e", "end run", title, text],
+  darwin: (title, text) => [
+    "osascript",
+    "-e",
+    "on run it",
+    "-e",
+    SHOW,
+    "-e",
+    "end run",
+    title,
+    text,
+  ],
 };
 const SHOW = "display notification (item 2 of it) with title (item 1 of it)";
 
@@ -69,7 +83,9 @@ export default (zz: Zz<typeof defaults>) => {
     asked = false;
   });
   zz.on("answered", ({ text }) => (isLong() ? notify("zz has answered", text) : undefined));
-  zz.on("failed", ({ message, exit }) => (exit !== 130 && isLong() ? notify("zz has failed", message) : undefined));
+  zz.on("failed", ({ message, exit }) =>
+    exit !== 130 && isLong() ? notify("zz has failed", message) : undefined,
+  );
   zz.defer(() => cancel());
 
   async function notify(title: string, words: string): Promise<void> {
@@ -102,7 +118,9 @@ const fill = (word: string, title: string, text: string): string =>
 function printable(words: string): string {
   const text = words.replace(/[\p{Cc}\p{Cf}\p{Co}\p{Cs}\s]+/gu, " ").trim();
   const letters = [...text.slice(0, 2 * MAX_CHARS + 2)];
-  return letters.length > MAX_CHARS ? `${letters.slice(0, MAX_CHARS - 1).join("")}…` : letters.join("");
+  return letters.length > MAX_CHARS
+    ? `${letters.slice(0, MAX_CHARS - 1).join("")}…`
+    : letters.join("");
 }
 
 function showOnTerminal(title: string, text: string): boolean {
@@ -115,7 +133,8 @@ function showOnTerminal(title: string, text: string): boolean {
 
 /** Starts a program and waits until it runs, not until it has ended. */
 async function start(programs: Programs, [program = "", ...words]: string[]): Promise<void> {
-  if (!program) throw new Error("there is no command to notify by. Set notify.command, or notify.by.");
+  if (!program)
+    throw new Error("there is no command to notify by. Set notify.command, or notify.by.");
   const child = programs.start(program, words, { stdio: "ignore", detached: true });
   child.unref();
   await new Promise((runs, failed) => child.once("spawn", runs).once("error", failed));

@@ -1,4 +1,5 @@
-// query_sql and /sql: reads a SQLite file, and never writes. An example of work in a process that can be killed.
+// query_sql and /sql: reads a SQLite file, and never writes. An example of work in a process that
+// can be killed.
 import fs from "node:fs";
 import { pathToFileURL } from "node:url";
 import type { Ctx, Zz } from "zz";
@@ -41,12 +42,18 @@ export default (zz: Zz<typeof defaults>) => {
       const path = ctx.files.path(file);
       if (!fs.statSync(path, { throwIfNoEntry: false })?.isFile())
         throw new Error(`Cannot query '${file}': no such file. Check the path.`);
-      const found = await ask({ url: urlOf(path), sql, params, ...zz.config }, ctx).catch((error) => {
-        throw new Error(`Cannot query '${file}': ${error.message.replace(/\.$/, "")}. Change the query.`);
-      });
+      const found = await ask({ url: urlOf(path), sql, params, ...zz.config }, ctx).catch(
+        (error) => {
+          throw new Error(
+            `Cannot query '${file}': ${error.message.replace(/\.$/, "")}. Change the query.`,
+          );
+        },
+      );
       const line = (cells: unknown[]) =>
         cells.map((cell) => String(cell ?? "NULL").replaceAll("\n", "\\n")).join(" | ");
-      const end = found.more ? `[more rows; narrow it, or LIMIT and OFFSET]` : `[rows: ${found.rows.length}]`;
+      const end = found.more
+        ? `[more rows; narrow it, or LIMIT and OFFSET]`
+        : `[rows: ${found.rows.length}]`;
       return { text: [line(found.columns), ...found.rows.map(line), end].join("\n"), data: found };
     },
   });
@@ -56,35 +63,45 @@ export default (zz: Zz<typeof defaults>) => {
     description: "the tables of a SQLite file",
     examples: { "/sql data/shop.db": "list its tables" },
     usage: "FILE",
-    complete: async (_, { files }) => (await files.list()).filter((name) => /\.(db|sqlite3?)$/i.test(name)),
+    complete: async (_, { files }) =>
+      (await files.list()).filter((name) => /\.(db|sqlite3?)$/i.test(name)),
     async run(file, { call, note }) {
       if (!file) throw new Error("Name a file: /sql FILE.");
       const { text, data, failed } = await call("query_sql", { file, sql: TABLES });
-      const tables = failed ? [] : (data as Found).rows.map(([name, type, columns]) => `${name} (${type}): ${columns}`);
+      const tables = failed
+        ? []
+        : (data as Found).rows.map(([name, type, columns]) => `${name} (${type}): ${columns}`);
       note(failed ? text : tables.join("\n") || `There are no tables in '${file}'.`);
     },
   });
 };
 
-/** SQLite prevents writing; this prevents the use of other files (ATTACH, VACUUM INTO) and says what is allowed. */
+/**
+ * SQLite prevents writing; this prevents the use of other files (ATTACH, VACUUM INTO) and says what
+ * is allowed.
+ */
 function checkReads(sql: string): void {
-  const withoutText = sql.replace(/--[^\n]*|\/\*.*?(\*\/|$)|(['"`])(?:(?!\2).|\2\2)*\2/gs, (text) =>
-    /^['"`]/.test(text) ? "x" : " ",
+  const withoutText = sql.replace(
+    /--[^\n]*|\/\*.*?(\*\/|$)|(['"`])(?:(?!\2).|\2\2)*\2/gs,
+    (text) => (/^['"`]/.test(text) ? "x" : " "),
   );
   const [first = "", ...more] = withoutText.split(";").map((one) => one.trim());
   const isRead = /^(select|values|with|explain)\b/i.test(first);
   const isSchemaQuery =
-    /^pragma\s+(\w+\.)?(table_x?info|table_list|index_list|index_x?info|foreign_key_list)\b[^=]*$/i.test(first);
+    /^pragma\s+(\w+\.)?(table_x?info|table_list|index_list|index_x?info|foreign_key_list)\b[^=]*$/i.test(
+      first,
+    );
   if (!isRead && !isSchemaQuery)
     throw new Error(
       "Cannot run that: only SELECT, WITH, VALUES, EXPLAIN and PRAGMA table_info are. Write it as one of them.",
     );
-  if (more.some(Boolean)) throw new Error("Cannot run several statements at once. Send them one at a time.");
+  if (more.some(Boolean))
+    throw new Error("Cannot run several statements at once. Send them one at a time.");
 }
 
 /**
- * Even a reader would create files next to a database with a write-ahead log that no program has open; `immutable`
- * prevents that.
+ * Even a reader would create files next to a database with a write-ahead log that no program has
+ * open; `immutable` prevents that.
  */
 function urlOf(path: string): string {
   const head = Buffer.alloc(20);
@@ -96,17 +113,27 @@ function urlOf(path: string): string {
   return url.href;
 }
 
-/** Runs a query in a separate process, since nothing else stops a runaway one. It gets no variables, so no secrets. */
-async function ask(job: Job, { programs, signal, io }: Pick<Ctx, "programs" | "signal" | "io">): Promise<Found> {
+/**
+ * Runs a query in a separate process, since nothing else stops a runaway one. It gets no variables,
+ * so no secrets.
+ */
+async function ask(
+  job: Job,
+  { programs, signal, io }: Pick<Ctx, "programs" | "signal" | "io">,
+): Promise<Found> {
   const late = io.clock.limit(Math.ceil(job.seconds * 1000));
   const how = { signal: AbortSignal.any([signal, late]), killSignal: "SIGKILL", env: {} } as const;
   const output = await new Promise<string>((resolve, reject) => {
     const tooLate = new Error(`it took longer than ${job.seconds} s`);
     const args = ["--no-warnings", "-e", `(${runQuery})()`];
-    const child = programs.start(process.execPath, args, { ...how, stdio: ["pipe", "pipe", "ignore"] });
+    const child = programs.start(process.execPath, args, {
+      ...how,
+      stdio: ["pipe", "pipe", "ignore"],
+    });
     let out = "";
     child.stdout!.setEncoding("utf8").on("data", (text) => (out += text));
-    child.on("error", (error) => reject(late.aborted ? tooLate : error)); // also when it was stopped
+    // also when it was stopped
+    child.on("error", (error) => reject(late.aborted ? tooLate : error));
     child.on("close", (code) => (code === 0 ? resolve(out) : reject(new Error("it ended early"))));
     child.stdin!.on("error", () => {}).end(JSON.stringify(job));
   });
@@ -129,10 +156,13 @@ function runQuery(): void {
     statement.setReturnArrays(true);
     found.columns = statement.columns().map(({ name }) => name);
     let room = characters;
-    for (const row of statement.iterate(...((Array.isArray(params) ? params : [params]) as any[]))) {
+    for (const row of statement.iterate(
+      ...((Array.isArray(params) ? params : [params]) as any[]),
+    )) {
       const cells = Object.values(row).map((cell) => {
         if (cell === null || typeof cell === "number") return cell;
-        if (typeof cell === "bigint") return Number.isSafeInteger(Number(cell)) ? Number(cell) : String(cell);
+        if (typeof cell === "bigint")
+          return Number.isSafeInteger(Number(cell)) ? Number(cell) : String(cell);
         if (typeof cell !== "string") return `[${cell.length} bytes]`;
         return cell.length > 1000 ? `${cell.slice(0, 1000)}… [${cell.length} characters]` : cell;
       });

@@ -1,4 +1,5 @@
-// todo and /todo: a list for the model, so that it forgets nothing of a long task. An example of state that a session
+// todo and /todo: a list for the model, so that it forgets nothing of a long task. An example of
+// state that a session
 // keeps.
 import type { Zz } from "zz";
 
@@ -6,11 +7,13 @@ type Todo = { text: string; done: boolean };
 const MAX_STEPS = 50;
 
 export default (zz: Zz) => {
-  const kept = zz.state({ todos: [] as Todo[] }); // per conversation: it survives a restart, follows /back and /fork
+  // per conversation: it survives a restart, follows /back and /fork
+  const kept = zz.state({ todos: [] as Todo[] });
 
   zz.tool({
     name: "todo",
-    description: "Your list of steps for a task of several: set it, tick off what is done, add what turns up.",
+    description:
+      "Your list of steps for a task of several: set it, tick off what is done, add what turns up.",
     params: {
       set: "string[]? a new list instead of this one",
       add: "string[]?",
@@ -22,9 +25,12 @@ export default (zz: Zz) => {
       const next = [...(set ? [] : kept.todos), ...given.map((text) => ({ text, done: false }))];
       if (given.includes("")) throw new Error("Cannot add an empty step. Say what is to be done.");
       if (next.length > MAX_STEPS)
-        throw new Error(`Cannot keep ${next.length} steps: ${MAX_STEPS} is the limit. Combine some.`);
+        throw new Error(
+          `Cannot keep ${next.length} steps: ${MAX_STEPS} is the limit. Combine some.`,
+        );
       for (const number of [...done, ...undo])
-        if (!next[number - 1]) throw new Error(`There is no step ${number}. ${list(next) || "The list is empty."}`);
+        if (!next[number - 1])
+          throw new Error(`There is no step ${number}. ${list(next) || "The list is empty."}`);
       kept.todos = next.map((todo, i) => ({
         ...todo,
         done: (todo.done || done.includes(i + 1)) && !undo.includes(i + 1),
@@ -56,7 +62,10 @@ export default (zz: Zz) => {
       if (verb === "add" && given) kept.todos.push({ text: given, done: false });
       else if (verb === "done" && todo) todo.done = true;
       else if (verb === "clear") kept.todos = [];
-      else if (rest) throw new Error(`Cannot do '/todo ${rest}': /todo add TEXT, /todo done NUMBER, /todo clear.`);
+      else if (rest)
+        throw new Error(
+          `Cannot do '/todo ${rest}': /todo add TEXT, /todo done NUMBER, /todo clear.`,
+        );
       note(list(kept.todos) || "The list is empty.");
     },
   });

@@ -1,4 +1,5 @@
-// get_weather: now and the next days, from open-meteo.com, which needs no key. An example of a tool that uses the
+// get_weather: now and the next days, from open-meteo.com, which needs no key. An example of a tool
+// that uses the
 // network.
 import type { Zz } from "zz";
 
@@ -38,8 +39,13 @@ export default (zz: Zz<typeof defaults>) => {
     name: "get_weather",
     kind: "read",
     description: "The weather in a city: now, and the next days.",
-    params: { city: "string with its region where it needs one: Paris, Texas", days: "integer? 1 to 7; 3" },
-    needs: () => ({ net: [...new Set([config.geocoding, config.forecast].map((url) => new URL(url).host))] }),
+    params: {
+      city: "string with its region where it needs one: Paris, Texas",
+      days: "integer? 1 to 7; 3",
+    },
+    needs: () => ({
+      net: [...new Set([config.geocoding, config.forecast].map((url) => new URL(url).host))],
+    }),
     async run({ city, days = 3 }, { signal }) {
       const place = choose(city, await search(city, signal));
       const { current, current_units, daily } = await forecast(place, signal);
@@ -59,7 +65,8 @@ export default (zz: Zz<typeof defaults>) => {
   /** Only the name is searched for; what follows the comma tells places apart. */
   async function search(city: string, signal: AbortSignal): Promise<Place[]> {
     const [name = ""] = city.split(",");
-    if (name.trim().length < 2) throw new Error(`Cannot look up '${city}': it is too short. Name a city.`);
+    if (name.trim().length < 2)
+      throw new Error(`Cannot look up '${city}': it is too short. Name a city.`);
     const { results = [] } = await get<{ results?: Place[] }>(
       config.geocoding,
       { name: name.trim(), count: 20 },
@@ -70,20 +77,34 @@ export default (zz: Zz<typeof defaults>) => {
 
   async function forecast({ latitude, longitude }: Place, signal: AbortSignal): Promise<Forecast> {
     const key = `${latitude} ${longitude}`;
-    for (const [key, { at }] of known) if (Date.now() - at >= config.minutes * 60_000) known.delete(key);
+    for (const [key, { at }] of known)
+      if (Date.now() - at >= config.minutes * 60_000) known.delete(key);
     const cached = known.get(key);
     if (cached) return cached.forecast;
-    const imperial = config.units === "imperial" && { temperature_unit: "fahrenheit", wind_speed_unit: "mph" };
-    const wanted = { current: "temperature_2m,weather_code,wind_speed_10m", daily: DAILY.join(), timezone: "auto" };
+    const imperial = config.units === "imperial" && {
+      temperature_unit: "fahrenheit",
+      wind_speed_unit: "mph",
+    };
+    const wanted = {
+      current: "temperature_2m,weather_code,wind_speed_10m",
+      daily: DAILY.join(),
+      timezone: "auto",
+    };
     const asked = { latitude, longitude, ...wanted, forecast_days: DAYS, ...imperial };
     const forecast = await get<Forecast>(config.forecast, asked, signal);
     if (!forecast.current || !forecast.current_units || !forecast.daily?.time)
-      throw new Error(`Cannot get the weather: ${new URL(config.forecast).host} sent no forecast. Try again later.`);
+      throw new Error(
+        `Cannot get the weather: ${new URL(config.forecast).host} sent no forecast. Try again later.`,
+      );
     known.set(key, { at: Date.now(), forecast });
     return forecast;
   }
 
-  async function get<T>(base: string, query: Record<string, unknown>, stopped: AbortSignal): Promise<T> {
+  async function get<T>(
+    base: string,
+    query: Record<string, unknown>,
+    stopped: AbortSignal,
+  ): Promise<T> {
     const url = new URL(base);
     for (const [name, value] of Object.entries(query)) url.searchParams.set(name, String(value));
     const timeout = zz.io.clock.limit(Math.ceil(config.seconds * 1000));
@@ -95,7 +116,9 @@ export default (zz: Zz<typeof defaults>) => {
       const { status, message } = error as Error & { status?: number };
       const failure = error instanceof SyntaxError ? "it sent no JSON" : message;
       const reason = status ? `it answered ${status}` : failure;
-      const why = timeout.aborted ? `nothing came within ${config.seconds} s` : reason.replace(/\.$/, "");
+      const why = timeout.aborted
+        ? `nothing came within ${config.seconds} s`
+        : reason.replace(/\.$/, "");
       throw new Error(`Cannot get the weather from ${url.host}: ${why}. Try again later.`);
     }
   }
@@ -105,14 +128,25 @@ export default (zz: Zz<typeof defaults>) => {
 function choose(city: string, found: Place[]): Place {
   const plain = (text: string) => text.normalize("NFD").replace(/\p{M}/gu, "").trim().toLowerCase();
   const [name = "", ...hints] = city.split(",").map(plain);
-  const words = (place: Place) => [place.admin1, place.country, place.country_code].map((word) => plain(word ?? ""));
+  const words = (place: Place) =>
+    [place.admin1, place.country, place.country_code].map((word) => plain(word ?? ""));
   const fits = found.filter((place) => hints.every((hint) => words(place).includes(hint)));
   const same = fits.filter((place) => plain(place.name) === name);
-  const [first, second] = (same.length ? same : fits).toSorted((a, b) => (b.population ?? 0) - (a.population ?? 0));
+  const [first, second] = (same.length ? same : fits).toSorted(
+    (a, b) => (b.population ?? 0) - (a.population ?? 0),
+  );
   if (!first)
-    throw new Error(`Cannot find '${city}'. ${found.length ? `There is: ${list(found)}.` : "Check how it is spelt."}`);
-  if (second && nameOf(first) !== nameOf(second) && (first.population ?? 0) < 10 * (second.population ?? 0))
-    throw new Error(`There are several of '${city}': ${list(same.length ? same : fits)}. Name one like that.`);
+    throw new Error(
+      `Cannot find '${city}'. ${found.length ? `There is: ${list(found)}.` : "Check how it is spelt."}`,
+    );
+  if (
+    second &&
+    nameOf(first) !== nameOf(second) &&
+    (first.population ?? 0) < 10 * (second.population ?? 0)
+  )
+    throw new Error(
+      `There are several of '${city}': ${list(same.length ? same : fits)}. Name one like that.`,
+    );
   return first;
 }
 

@@ -6,7 +6,11 @@ import { expandPastes } from "./pastes.ts";
 import { matchKey, timeAfter, waitForQuiet } from "./prompt-rows.ts";
 
 /** Returns one of the keys, or without keys a line; "" once the question is over. */
-export async function askAtPrompt(keyboard: Keyboard, question: string, keys?: string): Promise<string> {
+export async function askAtPrompt(
+  keyboard: Keyboard,
+  question: string,
+  keys?: string,
+): Promise<string> {
   const stop = keyboard.host.ctx()?.signal;
   const isOver = () => keyboard.isClosed || stop?.aborted === true;
   if (isOver()) return "";
@@ -17,7 +21,12 @@ export async function askAtPrompt(keyboard: Keyboard, question: string, keys?: s
     : askForKey(keyboard, question, keys, isOver);
 }
 
-async function askForKey(keyboard: Keyboard, question: string, keys: string, isOver: () => boolean): Promise<string> {
+async function askForKey(
+  keyboard: Keyboard,
+  question: string,
+  keys: string,
+  isOver: () => boolean,
+): Promise<string> {
   await waitUntilNobodyTypes(keyboard);
   if (isOver()) return "";
   if (!keyboard.isMuted) write(keyboard, "\n");
@@ -28,7 +37,8 @@ async function askForKey(keyboard: Keyboard, question: string, keys: string, isO
   const soon = (pressed: string) => keySoon(keyboard, pressed);
   const typed = await putQuestion(question, keys, { ...screenOf(keyboard), press, soon, words });
   const key = matchKey(typed, keys);
-  if (key === "n" && typed.length > 1) keyboard.question.said = ""; // with Enter: there is no reason
+  // with Enter: there is no reason
+  if (key === "n" && typed.length > 1) keyboard.question.said = "";
   write(keyboard, keyboard.question.said ? "\n" : `${key}\n`);
   keyboard.question.isNo = key === "n";
   redraw(keyboard);
@@ -44,18 +54,26 @@ async function askForKeyByLine(
 ): Promise<string> {
   const rows: string[] = [];
   let last = "";
-  const keep = (text: string) => void (text.startsWith("\r") || rows.push(text)); // the cursor cannot be moved
+  // the cursor cannot be moved
+  const keep = (text: string) => void (text.startsWith("\r") || rows.push(text));
   const press = async () => {
-    last = rows.splice(0).join("") || last.split("\n").at(-1)!; // after another key, the last row again
+    // after another key, the last row again
+    last = rows.splice(0).join("") || last.split("\n").at(-1)!;
     const line = await readAnswer(keyboard, last);
     return isOver() ? "" : line || "\n";
   };
   keepWords(keyboard);
   const words = async (line: string) => meant(keyboard, line, keys);
-  return matchKey(await putQuestion(question, keys, { ...screenOf(keyboard), write: keep, press, words }), keys);
+  return matchKey(
+    await putQuestion(question, keys, { ...screenOf(keyboard), write: keep, press, words }),
+    keys,
+  );
 }
 
-/** The key that a typed line means: y for "yes", "" for an empty line, else n, with the line as the reason. */
+/**
+ * The key that a typed line means: y for "yes", "" for an empty line, else n, with the line as the
+ * reason.
+ */
 function meant({ question }: Keyboard, text: string, keys: string): string {
   if (/^y(es)?$/i.test(text.trim())) return matchKey("y", keys);
   if (text.trim() && !/^no?$/i.test(text.trim())) question.said = text.trim();
@@ -63,7 +81,10 @@ function meant({ question }: Keyboard, text: string, keys: string): string {
 }
 
 /** Reads and shows a line until Enter; returns "" after Escape, or if all of it was deleted. */
-async function readWords({ write, press }: Pick<Screen, "write" | "press">, first: string): Promise<string> {
+async function readWords(
+  { write, press }: Pick<Screen, "write" | "press">,
+  first: string,
+): Promise<string> {
   let text = "";
   const shorten = () => {
     const letter = [...text].at(-1) ?? "";
@@ -71,7 +92,9 @@ async function readWords({ write, press }: Pick<Screen, "write" | "press">, firs
     write("\b \b".repeat(width(letter)));
   };
   for (let typed = first; ; typed = await press(false)) {
-    const pasted = typed.startsWith(PASTED) ? typed.slice(PASTED.length).replaceAll("\n", " ") : undefined;
+    const pasted = typed.startsWith(PASTED)
+      ? typed.slice(PASTED.length).replaceAll("\n", " ")
+      : undefined;
     if (pasted === undefined && typed.startsWith("\x1b") && typed !== "\x1b") continue; // an arrow
     for (const letter of pasted ?? (typed || "\x1b")) {
       if (letter === "\r" || letter === "\n") return text;
@@ -84,14 +107,21 @@ async function readWords({ write, press }: Pick<Screen, "write" | "press">, firs
   }
 }
 
-/** Adds words that were typed instead of a key to the next message, if no question asked for a reason. */
+/**
+ * Adds words that were typed instead of a key to the next message, if no question asked for a
+ * reason.
+ */
 export function keepWords(keyboard: Keyboard): void {
   const { editor, question } = keyboard;
   if (question.said) setLine(keyboard, [editor.line, question.said].filter(Boolean).join(" "));
   question.said = undefined;
 }
 
-async function askForLine(keyboard: Keyboard, question: string, isOver: () => boolean): Promise<string> {
+async function askForLine(
+  keyboard: Keyboard,
+  question: string,
+  isOver: () => boolean,
+): Promise<string> {
   const rows = rowsOf(clean(question), screenOf(keyboard).size().columns).map(({ text }) => text);
   const head = rows.slice(0, -1).join("\n");
   if (!head) return readAnswer(keyboard, rows.at(-1)!);
@@ -113,7 +143,11 @@ function screenOf(keyboard: Keyboard): Pick<Screen, "size" | "write" | "plain"> 
 }
 
 /** The next key. If settled is true, a key that is still held down does not count. */
-async function nextKey(keyboard: Keyboard, settled: boolean, isOver: () => boolean): Promise<string> {
+async function nextKey(
+  keyboard: Keyboard,
+  settled: boolean,
+  isOver: () => boolean,
+): Promise<string> {
   const { question } = keyboard;
   if (settled) {
     question.isPaged = true;
@@ -121,7 +155,9 @@ async function nextKey(keyboard: Keyboard, settled: boolean, isOver: () => boole
     question.isPaged = false;
   }
   if (isOver()) return "";
-  const typed = question.isResized ? RESIZED : await new Promise<string>((resolve) => (question.onKey = resolve));
+  const typed = question.isResized
+    ? RESIZED
+    : await new Promise<string>((resolve) => (question.onKey = resolve));
   question.onKey = undefined;
   question.isResized = false;
   return typed;
@@ -146,15 +182,17 @@ async function waitUntilNobodyTypes({ question, zz }: Keyboard): Promise<void> {
 }
 
 /**
- * Whether input before a question shows is dropped: it is a key that is held down, except in a turn, where it belongs
- * to the next message.
+ * Whether input before a question shows is dropped: it is a key that is held down, except in a
+ * turn, where it belongs to the next message.
  */
 export function isTooEarly({ question, isMuted }: Keyboard): boolean {
   question.onNoise?.();
   return question.onNoise !== undefined && (!isMuted || question.isPaged);
 }
 
-/** The line typed after the last row of a question. Lines typed before it are messages, not answers. */
+/**
+ * The line typed after the last row of a question. Lines typed before it are messages, not answers.
+ */
 async function readAnswer(keyboard: Keyboard, text: string): Promise<string> {
   const { editor, question, isMuted } = keyboard;
   const { line, cursor } = editor;
@@ -169,7 +207,8 @@ async function readAnswer(keyboard: Keyboard, text: string): Promise<string> {
   const giveAnswer = await new Promise<string>((resolve) => (question.onLine = resolve));
   setLine(keyboard, line, cursor);
   muteEditor(keyboard, isMuted);
-  return isNo && /^o$/i.test(giveAnswer.trim()) ? "" : giveAnswer; // the rest of a "no" is not a reason
+  // the rest of a "no" is not a reason
+  return isNo && /^o$/i.test(giveAnswer.trim()) ? "" : giveAnswer;
 }
 
 /** Gives the line to the question that waits for one; false if there is none. */

@@ -38,7 +38,13 @@ export async function askInOneShot(zz: Zz, question: string, keys?: string): Pro
         };
       });
     if (keys !== undefined) await settle();
-    const typed = await putQuestion(question, keys, { size, write, press, soon, plain: isPlain(zz) });
+    const typed = await putQuestion(question, keys, {
+      size,
+      write,
+      press,
+      soon,
+      plain: isPlain(zz),
+    });
     if (typed === "\x03") process.kill(process.pid, "SIGINT");
     if (keys === undefined) {
       stdin.setRawMode(false);

@@ -42,14 +42,17 @@ export function openTalk(zz: Zz, host: DialogHost): Talk {
     host.onEnd(end);
     host.meet({
       ask: (question, keys) => askAtPrompt(keyboard, question, keys),
-      secret: (question) => lendTerminal(keyboard, () => askUnseen(zz.io, question, host.ctx()?.signal)),
+      secret: (question) =>
+        lendTerminal(keyboard, () => askUnseen(zz.io, question, host.ctx()?.signal)),
       ...(canChoose(zz.io) && {
         pick: (question, choices) =>
           lendTerminal(keyboard, () => pickFromList(zz.io, question, choices, host.ctx()?.signal)),
       }),
       terminal: (act) => lendTerminal(keyboard, act),
       edit: async (text, name) =>
-        lendTerminal(keyboard, async () => (await import("./external-editor.ts")).openEditor(zz, text, name)),
+        lendTerminal(keyboard, async () =>
+          (await import("./external-editor.ts")).openEditor(zz, text, name),
+        ),
       note: (text) => showNote(keyboard, text),
       tryAgain: async (failed, ctx) => {
         const key = await whatNow(zz, host, failed, ctx);
@@ -59,7 +62,8 @@ export function openTalk(zz: Zz, host: DialogHost): Talk {
       goOn: async (why) => (await host.ask(`Stopped: ${why}. Go on? [y/N] `, "yn")) === "y",
     });
     const startsAtPrompt = !host.text;
-    if (startsAtPrompt && !keyboard.isDumb) await promptForMessage(keyboard); // a dumb terminal could not take it away again
+    // a dumb terminal could not take it away again
+    if (startsAtPrompt && !keyboard.isDumb) await promptForMessage(keyboard);
     const opened = open(keyboard, startsAtPrompt);
     opened.catch(() => closeKeyboard(keyboard)); // there is no model: zz says why
     if (!startsAtPrompt) {
@@ -79,12 +83,16 @@ export function openTalk(zz: Zz, host: DialogHost): Talk {
     return code;
   }
 
-  /** Chooses the model, shows the greeting, and runs the command that the conversation starts with, if there is one. */
+  /**
+   * Chooses the model, shows the greeting, and runs the command that the conversation starts with,
+   * if there is one.
+   */
   async function open(keyboard: Keyboard, startsAtPrompt: boolean): Promise<void> {
     const { chat } = await host.open();
     if (!startsAtPrompt) return;
     const [command, ...others] = commandsToBegin(host);
-    if (!host.quiet) showNote(keyboard, [greeting(host.ctx()!, chat), ...before(keyboard, command)].join("\n"));
+    if (!host.quiet)
+      showNote(keyboard, [greeting(host.ctx()!, chat), ...before(keyboard, command)].join("\n"));
     if (command) sendMessage(keyboard, command);
     else if (!keyboard.isMuted) await promptForMessage(keyboard);
     keyboard.queue.push(...others);
@@ -107,14 +115,18 @@ function commandsToBegin(host: DialogHost): string[] {
   return commands;
 }
 
-/** After a failed request: "r" or "m" to ask again, the same or another model; "a" to take the message back; "" to leave it. */
+/**
+ * After a failed request: "r" or "m" to ask again, the same or another model; "a" to take the
+ * message back; "" to leave it.
+ */
 async function whatNow(zz: Zz, host: DialogHost, failed: Fault, ctx: Ctx): Promise<string> {
   const picks = ctx.about.commands.some(({ name }) => name === "model");
   const keys = `[r]etry, [S]kip, [a]bort and take the message back${picks ? ", another [m]odel" : ""}? `;
   for (let why = `${clean(failed.message)}\n`; ; why = "") {
     const key = await host.ask(why + keys, "rsam");
     failed.told = true;
-    if (!/[ram]/.test(key)) say(zz, "Your message stays in the conversation; /retry sends it again.");
+    if (!/[ram]/.test(key))
+      say(zz, "Your message stays in the conversation; /retry sends it again.");
     if (key !== "m") return key;
     const before = ctx.chat.model;
     await ctx.command("model").catch((error) => say(zz, sentenceOf(error)));
@@ -123,7 +135,9 @@ async function whatNow(zz: Zz, host: DialogHost, failed: Fault, ctx: Ctx): Promi
 }
 
 function takeBack(zz: Zz, host: DialogHost): void {
-  const last = host.ctx()?.chat.messages.findLast(({ role, ...message }) => role === "user" && !("aside" in message));
+  const last = host
+    .ctx()
+    ?.chat.messages.findLast(({ role, ...message }) => role === "user" && !("aside" in message));
   host.retract();
   const words = last && clip(oneLine(wordsOf(last.text).slice(0, MAX_QUOTED_CHARS)), 40);
   say(zz, words ? `Took back “${words}”.` : "Took back your message.");
@@ -141,16 +155,21 @@ function sayHowToComeBack(zz: Zz, host: DialogHost): void {
     const columns = terminalColumns(zz.io);
     const last = columns < NARROW_COLUMNS ? "zz -c" : "zz -c (the last one here)";
     const line = `To come back: ${last}, or zz --session ${id}`;
-    say(zz, line.length < columns ? line : line.replace(", or zz", ", or\nzz")); // a command in two rows cannot be copied
+    // a command in two rows cannot be copied
+    say(zz, line.length < columns ? line : line.replace(", or zz", ", or\nzz"));
   }
 }
 
 const NARROW_COLUMNS = 45;
 
-/** The last exchange; in a new conversation, an offer to continue the last one, unless a message was already typed. */
+/**
+ * The last exchange; in a new conversation, an offer to continue the last one, unless a message was
+ * already typed.
+ */
 function before(keyboard: Keyboard, command: string | undefined): string[] {
   const { zz, host, isDumb, isMuted, queue } = keyboard;
-  const isFree = !command && !isDumb && !isMuted && !queue.length && (zz.config as { offer: boolean }).offer;
+  const isFree =
+    !command && !isDumb && !isMuted && !queue.length && (zz.config as { offer: boolean }).offer;
   const last = isFree ? lastConversation(host.ctx()!) : undefined;
   if (!last) return lastExchange(zz, host.ctx()!);
   keyboard.offer = () => sendMessage(keyboard, last.line);
@@ -159,7 +178,10 @@ function before(keyboard: Keyboard, command: string | undefined): string[] {
 
 const MAX_QUOTED_CHARS = 4_000; // of a message, since measuring all of a long one takes time
 
-/** The last message and answer, in at most two rows each, and what to do if its turn did not end; nothing if it is new. */
+/**
+ * The last message and answer, in at most two rows each, and what to do if its turn did not end;
+ * nothing if it is new.
+ */
 function lastExchange({ io }: Zz, { chat, files }: Ctx): string[] {
   const from = chat.messages.findLastIndex(isAsked);
   const [asked, ...since] = chat.messages.slice(Math.max(from, 0));
@@ -172,7 +194,11 @@ function lastExchange({ io }: Zz, { chat, files }: Ctx): string[] {
   return [
     `You: ${start(asked.text)}`,
     ...(answered ? [`zz: ${start(answered.text)}`] : []),
-    ...(isOver ? [] : [`${answered ? "Its turn did not end: /continue goes on" : NO_ANSWER}${andUndo(chat, files)}.`]),
+    ...(isOver
+      ? []
+      : [
+          `${answered ? "Its turn did not end: /continue goes on" : NO_ANSWER}${andUndo(chat, files)}.`,
+        ]),
   ];
 }
 const NO_ANSWER = "It has no answer yet: /retry asks again";
@@ -183,7 +209,9 @@ const isAsked = (message?: Message): boolean => message?.role === "user" && !mes
 function andUndo(chat: Chat, files: Ctx["files"]): string {
   const { branch } = chat.tree();
   const made = new Set(
-    branch.slice(branch.findLastIndex(({ message }) => isAsked(message))).map(({ change }) => change),
+    branch
+      .slice(branch.findLastIndex(({ message }) => isAsked(message)))
+      .map(({ change }) => change),
   );
   const changes = files.changes().filter(({ id, undone }) => !undone && made.has(id)).length;
   return changes ? `, /undo takes back the last of its ${plural(changes, "change")} to files` : "";

@@ -12,10 +12,14 @@ export async function openEditor(zz: Zz, text: string, name: string): Promise<st
   try {
     fs.writeFileSync(file, text);
     const before = fs.statSync(file);
-    const editor = zz.io.variable("VISUAL") || zz.io.variable("EDITOR") || (WINDOWS ? "notepad" : "vi");
+    const editor =
+      zz.io.variable("VISUAL") || zz.io.variable("EDITOR") || (WINDOWS ? "notepad" : "vi");
     const status = start(zz, editor, file);
     if (status !== 0)
-      say(zz, `'${editor}' ended without saving (exit code ${status}). VISUAL or EDITOR names another.`);
+      say(
+        zz,
+        `'${editor}' ended without saving (exit code ${status}). VISUAL or EDITOR names another.`,
+      );
     const now = tryTo(() => fs.statSync(file)); // an editor may have removed or replaced it
     const saved = now?.isFile() && (now.mtimeMs !== before.mtimeMs || now.ino !== before.ino);
     return status === 0 && saved ? fs.readFileSync(file, "utf8") : undefined;
@@ -26,12 +30,20 @@ export async function openEditor(zz: Zz, text: string, name: string): Promise<st
 
 const WINDOWS = process.platform === "win32";
 
-/** EDITOR may be a whole command line, so a shell starts it; zz never takes that shell from the project. */
+/**
+ * EDITOR may be a whole command line, so a shell starts it; zz never takes that shell from the
+ * project.
+ */
 function start({ programs, io }: Zz, editor: string, file: string): number | null {
   const stdio = [io.stdin, io.stderr, io.stderr].map(
     (stream) => (stream as { fd?: number }).fd ?? ("inherit" as const),
   );
-  if (!WINDOWS) return programs.run("sh", ["-c", `${editor} '${file.replaceAll("'", `'\\''`)}'`], { stdio }).status;
+  if (!WINDOWS)
+    return programs.run("sh", ["-c", `${editor} '${file.replaceAll("'", `'\\''`)}'`], { stdio })
+      .status;
   const line = ["/d", "/s", "/c", `"${editor} "${file}""`];
-  return programs.run(io.variable("ComSpec") ?? "cmd.exe", line, { stdio, windowsVerbatimArguments: true }).status;
+  return programs.run(io.variable("ComSpec") ?? "cmd.exe", line, {
+    stdio,
+    windowsVerbatimArguments: true,
+  }).status;
 }

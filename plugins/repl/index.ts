@@ -8,8 +8,14 @@ export const settings = {
     type: "object",
     properties: {
       history: { type: "boolean", description: "what you type is kept for the next conversation" },
-      offer: { type: "boolean", description: "the last conversation of the folder is offered at the start" },
-      readFirst: { type: "boolean", description: "a yes counts once all of a question was on the screen" },
+      offer: {
+        type: "boolean",
+        description: "the last conversation of the folder is offered at the start",
+      },
+      readFirst: {
+        type: "boolean",
+        description: "a yes counts once all of a question was on the screen",
+      },
     },
   },
 };
@@ -19,10 +25,12 @@ export default (zz: Zz<typeof defaults>) => {
   zz.dialog({
     name: "prompt",
     person: () => ({
-      ask: async (question, keys) => (await import("./ask-in-one-shot.ts")).askInOneShot(zz, question, keys),
+      ask: async (question, keys) =>
+        (await import("./ask-in-one-shot.ts")).askInOneShot(zz, question, keys),
       secret: async (question) => (await import("./pick-from-list.ts")).askUnseen(zz.io, question),
       ...(zz.io.variable("TERM") !== "dumb" && {
-        pick: async (question, choices) => (await import("./pick-from-list.ts")).pickFromList(zz.io, question, choices),
+        pick: async (question, choices) =>
+          (await import("./pick-from-list.ts")).pickFromList(zz.io, question, choices),
       }),
       edit: async (text, name) => (await import("./external-editor.ts")).openEditor(zz, text, name),
     }),

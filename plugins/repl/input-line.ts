@@ -16,14 +16,17 @@ export interface Keyboard {
   readonly zz: Zz;
   readonly host: DialogHost;
   readonly editor: Editor;
-  readonly screen: NodeJS.WritableStream; // stdout, but silent while it shows something other than the line
-  readonly isDumb: boolean; // TERM=dumb: the terminal answers no queries and moves no cursor, the system edits the line
+  // stdout, but silent while it shows something other than the line
+  readonly screen: NodeJS.WritableStream;
+  // TERM=dumb: the terminal answers no queries and moves no cursor, the system edits the line
+  readonly isDumb: boolean;
   readonly history: History;
   readonly pastes: Pastes;
   readonly draft: Draft;
   readonly question: OpenQuestion;
   readonly queue: string[]; // messages that have not been taken yet
-  readonly held: string[]; // messages that wait for Enter, since the turn before them failed or was stopped
+  // messages that wait for Enter, since the turn before them failed or was stopped
+  readonly held: string[];
   onChange: () => void; // a message arrived, or the keyboard was closed
   onInput: (bytes: Buffer) => void;
   onResized: () => void; // the line was drawn again in a window of another size
@@ -47,21 +50,31 @@ export type Editor = readline.Interface & {
   _refreshLine(): void;
   _ttyWrite(text: string | undefined, key: KeyEvent): void;
 };
-export type KeyEvent = { ctrl: boolean; meta: boolean; shift: boolean; name?: string; sequence: string };
+export type KeyEvent = {
+  ctrl: boolean;
+  meta: boolean;
+  shift: boolean;
+  name?: string;
+  sequence: string;
+};
 
 /** The pending question, if there is one. */
 export interface OpenQuestion {
   onKey?: ((typed: string) => void) | undefined;
   onLine?: ((line: string) => void) | undefined;
-  onNoise?: (() => void) | undefined; // set until nothing is being typed, when the question is shown
+  // set until nothing is being typed, when the question is shown
+  onNoise?: (() => void) | undefined;
   takesWords?: boolean; // words are an answer, too
   isResized?: boolean; // the window got another size, and the question may have to be drawn again
   isPaged: boolean; // the question is between two pages, so input belongs to it
   isNo?: boolean; // the last question was answered with the key n
-  said?: string | undefined; // words typed instead of a key: the answer to "why not", or part of the next message
+  // words typed instead of a key: the answer to "why not", or part of the next message
+  said?: string | undefined;
 }
 
-/** Whether readline must not draw: not over a question, nor into a program that has the terminal. */
+/**
+ * Whether readline must not draw: not over a question, nor into a program that has the terminal.
+ */
 export const isScreenTaken = ({ isMuted, question, terminalUsers }: Keyboard): boolean =>
   isMuted || question.onKey !== undefined || terminalUsers > 0;
 
@@ -71,7 +84,8 @@ export function showPrompt({ editor }: Keyboard, prompt: string): void {
 }
 
 /** What is shown before the next line of the message. */
-export const currentPrompt = ({ draft, prompt }: Keyboard): string => (isStarted(draft) ? CONTINUATION_PROMPT : prompt);
+export const currentPrompt = ({ draft, prompt }: Keyboard): string =>
+  isStarted(draft) ? CONTINUATION_PROMPT : prompt;
 
 /** Draws the line again after something else was in its place. */
 export function redraw(keyboard: Keyboard): void {
@@ -97,20 +111,30 @@ export function setLine({ editor }: Keyboard, line: string, cursor = line.length
   Object.assign(editor, { line, cursor });
 }
 
-/** Leaves the line where it stands, and begins with an empty one below. Up then begins at the newest, and finds what begins alike. */
+/**
+ * Leaves the line where it stands, and begins with an empty one below. Up then begins at the
+ * newest, and finds what begins alike.
+ */
 export function startNewLine(keyboard: Keyboard): void {
   setLine(keyboard, "");
   keyboard.editor.clearLine(); // readline forgets that the line had several rows
   Object.assign(keyboard.editor, { historyIndex: -1 });
 }
 
-/** A paste is part of one message, and runs no commands; at a question it is words. A long one is shown by its size. */
+/**
+ * A paste is part of one message, and runs no commands; at a question it is words. A long one is
+ * shown by its size.
+ */
 export function insertPaste(keyboard: Keyboard, text: string): void {
   const { editor, pastes, question } = keyboard;
   const { line, cursor } = editor;
   const inserted = textInLine(pastes, text);
   if (question.onKey && question.takesWords) return void question.onKey(PASTED + inserted);
-  setLine(keyboard, line.slice(0, cursor) + inserted + line.slice(cursor), cursor + inserted.length);
+  setLine(
+    keyboard,
+    line.slice(0, cursor) + inserted + line.slice(cursor),
+    cursor + inserted.length,
+  );
   if (!keyboard.isMuted) editor.prompt(true);
 }
 

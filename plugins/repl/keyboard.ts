@@ -1,7 +1,7 @@
 /**
- * The keyboard of the conversation at a prompt. readline edits the line. stdin reaches it through a stream of our own,
- * so that pastes (pastes.ts), keys for questions (questions.ts), plugins' keys (keys.ts) and programs that need the
- * terminal can be told apart. What these share is in line.ts.
+ * The keyboard of the conversation at a prompt. readline edits the line. stdin reaches it through a
+ * stream of our own, so that pastes (pastes.ts), keys for questions (questions.ts), plugins' keys
+ * (keys.ts) and programs that need the terminal can be told apart. What these share is in line.ts.
  */
 import readline from "node:readline";
 import { PassThrough } from "node:stream";
@@ -23,11 +23,24 @@ import {
   tell,
 } from "./input-line.ts";
 import { addLine, discard, isStarted, newDraft } from "./multi-line-drafts.ts";
-import { expandPastes, keepReportsFrom, newPastes, normalizePaste, openPasteReader, readInput } from "./pastes.ts";
+import {
+  expandPastes,
+  keepReportsFrom,
+  newPastes,
+  normalizePaste,
+  openPasteReader,
+  readInput,
+} from "./pastes.ts";
 import { openKeys, receivePaste } from "./plugin-keys.ts";
 import { say } from "./prompt-rows.ts";
 import { followSize } from "./redraw-on-resize.ts";
-import { addEntry, type History, MAX_ENTRIES, MAX_ENTRY_CHARS, openHistory } from "./typed-history.ts";
+import {
+  addEntry,
+  type History,
+  MAX_ENTRIES,
+  MAX_ENTRY_CHARS,
+  openHistory,
+} from "./typed-history.ts";
 
 const HIDE_PASTES = "\x1b[?2004l"; // pastes arrive as if they were typed
 const MARK_PASTES = "\x1b[?2004h";
@@ -35,7 +48,8 @@ const SHOW_CURSOR = "\x1b[?25h";
 const READLINES_ERASE = "\x1b[0J";
 const LEAVE_MS = 1000; // Ctrl+C twice within this time leaves
 const MAX_QUEUED_COLUMNS = 60; // characters of a queued message that are shown
-const ESCAPE_ALONE = { escapeCodeTimeout: 1 }; // ms: pastes.ts has waited for what belongs to Escape
+// ms: pastes.ts has waited for what belongs to Escape
+const ESCAPE_ALONE = { escapeCodeTimeout: 1 };
 const ESCAPE = { escapeCodeTimeout: 50 }; // ms: the same for what reads the terminal itself
 
 export function openKeyboard(zz: Zz, host: DialogHost, onLeave: (code: number) => void): Keyboard {
@@ -87,10 +101,21 @@ export function openKeyboard(zz: Zz, host: DialogHost, onLeave: (code: number) =
   return keyboard;
 }
 
-function openEditor(input: PassThrough, output: NodeJS.WriteStream, isDumb: boolean, { entries }: History): Editor {
+function openEditor(
+  input: PassThrough,
+  output: NodeJS.WriteStream,
+  isDumb: boolean,
+  { entries }: History,
+): Editor {
   const terminal = !isDumb;
   const history = [...entries];
-  const options = { prompt: DEFAULT_PROMPT, history, historySize: MAX_ENTRIES, terminal, ...ESCAPE_ALONE };
+  const options = {
+    prompt: DEFAULT_PROMPT,
+    history,
+    historySize: MAX_ENTRIES,
+    terminal,
+    ...ESCAPE_ALONE,
+  };
   return readline.createInterface({ input, output, ...options }) as Editor;
 }
 
@@ -135,7 +160,8 @@ function takeLine(keyboard: Keyboard, line: string): void {
   if (answer(keyboard, line)) return;
   keyboard.offer = undefined;
   const message = addLine(draft, line);
-  if (message === undefined) return void (keyboard.isMuted || showPrompt(keyboard, currentPrompt(keyboard)));
+  if (message === undefined)
+    return void (keyboard.isMuted || showPrompt(keyboard, currentPrompt(keyboard)));
   const text = expandPastes(pastes, message);
   addEntry(history, text.length > MAX_ENTRY_CHARS ? message : text, zz);
   restoreHistory(keyboard);
@@ -146,12 +172,16 @@ function takeLine(keyboard: Keyboard, line: string): void {
   keyboard.onChange();
 }
 
-/** After a turn that failed or was stopped, puts what was typed ahead back into the line, where Enter sends it. */
+/**
+ * After a turn that failed or was stopped, puts what was typed ahead back into the line, where
+ * Enter sends it.
+ */
 export function holdQueue(keyboard: Keyboard): void {
   const { queue, held, editor, zz } = keyboard;
   if (!queue.length || keyboard.isClosed) return;
   held.push(...queue.splice(0));
-  const others = held.length > 1 ? `; Enter also sends the ${plural(held.length - 1, "other")} after it` : "";
+  const others =
+    held.length > 1 ? `; Enter also sends the ${plural(held.length - 1, "other")} after it` : "";
   setLine(keyboard, [held.shift(), editor.line].filter(Boolean).join("\n"));
   say(zz, `What you typed ahead was not sent${others}. Ctrl+C drops it.`);
 }
@@ -169,12 +199,14 @@ function handleClose(keyboard: Keyboard): void {
   keyboard.onChange();
 }
 
-export const closeKeyboard = ({ isClosed, editor }: Keyboard): void => void (isClosed || editor.close());
+export const closeKeyboard = ({ isClosed, editor }: Keyboard): void =>
+  void (isClosed || editor.close());
 
 /** The next message; undefined once the keyboard is closed. */
 export async function nextMessage(keyboard: Keyboard): Promise<string | undefined> {
   const { queue } = keyboard;
-  while (!queue.length && !keyboard.isClosed) await new Promise<void>((resolve) => (keyboard.onChange = resolve));
+  while (!queue.length && !keyboard.isClosed)
+    await new Promise<void>((resolve) => (keyboard.onChange = resolve));
   return keyboard.isClosed ? undefined : queue.shift();
 }
 
@@ -186,7 +218,9 @@ export function sendMessage(keyboard: Keyboard, text: string): void {
   keyboard.onChange();
 }
 
-/** Shows the prompt for the next message. A message that was typed ahead is shown and taken first. */
+/**
+ * Shows the prompt for the next message. A message that was typed ahead is shown and taken first.
+ */
 export async function promptForMessage(keyboard: Keyboard): Promise<void> {
   const { host, queue } = keyboard;
   keyboard.isPromptDue = true;
@@ -199,7 +233,10 @@ export async function promptForMessage(keyboard: Keyboard): Promise<void> {
   showPrompt(keyboard, currentPrompt(keyboard));
 }
 
-/** Ctrl+C: ends a question without an answer, stops what runs, clears the input; twice within a second it leaves. */
+/**
+ * Ctrl+C: ends a question without an answer, stops what runs, clears the input; twice within a
+ * second it leaves.
+ */
 export function interrupt(keyboard: Keyboard): void {
   const { zz, editor, draft, host, question } = keyboard;
   const { stdout } = zz.io;
@@ -212,7 +249,8 @@ export function interrupt(keyboard: Keyboard): void {
     discard(draft);
     keyboard.held.length = 0;
     startNewLine(keyboard);
-  } else if (zz.io.clock.now() - keyboard.lastInterrupt < LEAVE_MS) return void keyboard.onLeave(130);
+  } else if (zz.io.clock.now() - keyboard.lastInterrupt < LEAVE_MS)
+    return void keyboard.onLeave(130);
   else {
     keyboard.lastInterrupt = zz.io.clock.now();
     stdout.write("\nCtrl+C again to leave.\n");
@@ -228,11 +266,15 @@ function suspend(keyboard: Keyboard): void {
   process.kill(process.pid, "SIGTSTP");
 }
 
-/** After zz was stopped, by Ctrl+Z or by another program: the shell has changed the terminal's mode meanwhile. */
+/**
+ * After zz was stopped, by Ctrl+Z or by another program: the shell has changed the terminal's mode
+ * meanwhile.
+ */
 function wake(keyboard: Keyboard): void {
   const { zz, isDumb, terminalUsers } = keyboard;
   const { stdin, stdout } = zz.io;
-  if (terminalUsers > 0 && !(stdin as NodeJS.ReadStream).isRaw) return; // a program has it that sets it up itself
+  // a program has it that sets it up itself
+  if (terminalUsers > 0 && !(stdin as NodeJS.ReadStream).isRaw) return;
   setRaw(keyboard, false); // otherwise Node, which knows nothing of it, would leave all as it is
   setRaw(keyboard, true);
   if (terminalUsers > 0 || isDumb) return;
@@ -240,9 +282,17 @@ function wake(keyboard: Keyboard): void {
   redraw(keyboard);
 }
 
-/** Turns Escape into Ctrl+C, the only key with which pickers can be left. Editors read their keys themselves. */
-function leaveAtEscape(this: NodeJS.EventEmitter, _: unknown, key?: { name?: string; meta?: boolean }): void {
-  if (key?.name === "escape") setImmediate(() => this.emit("keypress", "\x03", { name: "c", ctrl: true }));
+/**
+ * Turns Escape into Ctrl+C, the only key with which pickers can be left. Editors read their keys
+ * themselves.
+ */
+function leaveAtEscape(
+  this: NodeJS.EventEmitter,
+  _: unknown,
+  key?: { name?: string; meta?: boolean },
+): void {
+  if (key?.name === "escape")
+    setImmediate(() => this.emit("keypress", "\x03", { name: "c", ctrl: true }));
 }
 
 /** Leaves the terminal to what runs in `act`, such as an editor. */

@@ -1,18 +1,31 @@
-// Offers the folder's last conversation once: Tab on the empty line continues it, any other input starts a new one.
+// Offers the folder's last conversation once: Tab on the empty line continues it, any other input
+// starts a new one.
 import type { Ctx } from "zz";
 import { clip, oneLine, plural, terminalColumns, tryTo, width } from "zz/text";
 
 const COMMAND = "sessions"; // continues another conversation
 
 /** The row that offers it, and the line that continues it; undefined if there is none. */
-export function lastConversation({ about, chat, io, root, sessions }: Ctx): { row: string; line: string } | undefined {
-  if (chat.messages.length || !about.commands.some(({ name }) => name === COMMAND)) return undefined;
+export function lastConversation({
+  about,
+  chat,
+  io,
+  root,
+  sessions,
+}: Ctx): { row: string; line: string } | undefined {
+  if (chat.messages.length || !about.commands.some(({ name }) => name === COMMAND))
+    return undefined;
   const saved = tryTo(() => sessions.list()) ?? []; // a store may be out of reach
-  const last = saved.find((one) => one.root === root && one.id !== chat.id && one.title && !one.held);
+  const last = saved.find(
+    (one) => one.root === root && one.id !== chat.id && one.title && !one.held,
+  );
   if (!last) return undefined;
   const [head, tail] = ["Tab continues “", `” (${timeAgo(last.used)})`];
   const room = terminalColumns(io) - 1 - width(head + tail);
-  return { row: `${head}${clip(oneLine(last.title), Math.max(room, 8))}${tail}`, line: `/${COMMAND} load ${last.id}` };
+  return {
+    row: `${head}${clip(oneLine(last.title), Math.max(room, 8))}${tail}`,
+    line: `/${COMMAND} load ${last.id}`,
+  };
 }
 
 /** Roughly how long ago that was. */

@@ -6,15 +6,18 @@ import { matchKey } from "./prompt-rows.ts";
 /** Where a question is shown. */
 export interface Screen {
   write(text: string): void;
-  press(settled: boolean): Promise<string>; // the next key, RESIZED, or PASTED and a text; settled: ignores keys held down or typed ahead
+  // the next key, RESIZED, or PASTED and a text; settled: ignores keys held down or typed ahead
+  press(settled: boolean): Promise<string>;
   size(): { columns: number; rows: number };
   soon?(key: string): Promise<string>; // what is typed within a moment after a key; "": nothing
-  words?(first: string): Promise<string>; // reads the rest of a line, returns the key that it means; "": it was deleted
+  // reads the rest of a line, returns the key that it means; "": it was deleted
+  words?(first: string): Promise<string>;
   plain?: boolean; // any answer counts at once
 }
 
 /** Whether the person wants a yes to count although parts of the question were not shown. */
-export const isPlain = ({ config }: Zz): boolean => (config as { readFirst?: boolean }).readFirst === false;
+export const isPlain = ({ config }: Zz): boolean =>
+  (config as { readFirst?: boolean }).readFirst === false;
 
 const FORWARD = /^( |\r?\n|\r|\x1b\[B|\x1bOB|\x1b\[6~)$/;
 const BACK = /^(b|\x1b\[A|\x1bOA|\x1b\[5~)$/;
@@ -22,16 +25,21 @@ const TO_END = /^(G|\x1b\[F|\x1bOF|\x1b\[4~)$/;
 
 /** What is no key: the window got another size, and the beginning of a pasted text. */
 export const [RESIZED, PASTED] = ["\x1b[resized", "\x1b[200~"];
-const LEAVE = /^(|\x04|\x1b)$|\x03/; // the question was closed, Ctrl+D, Escape, Ctrl+C, also in one piece with other keys
+// the question was closed, Ctrl+D, Escape, Ctrl+C, also in one piece with other keys
+const LEAVE = /^(|\x04|\x1b)$|\x03/;
 const WORDS = /^[^\p{C}\s]/u; // the person types words instead of pressing a key
 const ENTER = /^[\r\n]+$/;
 /**
- * Shows the question, then returns an offered key or Enter; words count as a no that says why, and none of
- * their letters counts as a key. A question that is longer
- * than the screen shows its start and its end, and page by page what is between. Until all of it was shown, only a no,
- * Ctrl+C, Escape or closing the question ends it. Without `keys`, it returns "on" without waiting.
+ * Shows the question, then returns an offered key or Enter; words count as a no that says why, and
+ * none of their letters counts as a key. A question that is longer than the screen shows its start
+ * and its end, and page by page what is between. Until all of it was shown, only a no, Ctrl+C,
+ * Escape or closing the question ends it. Without `keys`, it returns "on" without waiting.
  */
-export async function putQuestion(text: string, keys: string | undefined, screen: Screen): Promise<string> {
+export async function putQuestion(
+  text: string,
+  keys: string | undefined,
+  screen: Screen,
+): Promise<string> {
   const view = newView(text, keys);
   for (let hint = ""; ; ) {
     view.fit(screen.size());
@@ -44,7 +52,9 @@ export async function putQuestion(text: string, keys: string | undefined, screen
     else if (move === "on" || move === "back" || move === "end") view.go(move);
     else if (move !== "redraw") return move;
     const isSame = view.fits(screen.size());
-    screen.write(below === undefined || !isSame ? "\n" : `\r${below ? `\x1b[${below}A` : ""}\x1b[J`);
+    screen.write(
+      below === undefined || !isSame ? "\n" : `\r${below ? `\x1b[${below}A` : ""}\x1b[J`,
+    );
   }
 
   async function nextMove(): Promise<string> {
@@ -54,11 +64,13 @@ export async function putQuestion(text: string, keys: string | undefined, screen
       if (typed === RESIZED && view.isPaged && !view.fits(screen.size())) return "redraw";
       if (LEAVE.test(typed)) return typed;
       const isReady = screen.plain || !view.unseen();
-      // Even y and n may begin a word: of a reason, or of a message that was under way when the question came.
+      // Even y and n may begin a word: of a reason, or of a message that was under way when the
+      // question came.
       const more = (isKey(typed) && typed !== "?" && (await screen.soon?.(typed))) || "";
       if (more && LEAVE.test(more)) return more;
       const said = /^\P{C}/u.test(more) ? typed + more : typed;
-      if (matchKey(said, (keys ?? "n").replace(/[^n]/g, ""))) return ENTER.test(more) ? said + more : said;
+      if (matchKey(said, (keys ?? "n").replace(/[^n]/g, "")))
+        return ENTER.test(more) ? said + more : said;
       if (typed === "?" && isKey(typed)) return typed; // explaining them grants nothing
       if (isReady && (isKey(said) || (ENTER.test(said) && !view.isNext()))) return said;
       if (isKey(said)) return "hint";
@@ -66,7 +78,10 @@ export async function putQuestion(text: string, keys: string | undefined, screen
       if (view.isNext() && FORWARD.test(typed)) return "on";
       if (view.isNext() && TO_END.test(typed)) return "end";
       const isChoice = keys !== undefined && keys.length > 1;
-      const key = isChoice && (WORDS.test(said) || said.startsWith(PASTED)) ? await screen.words?.(said) : undefined;
+      const key =
+        isChoice && (WORDS.test(said) || said.startsWith(PASTED))
+          ? await screen.words?.(said)
+          : undefined;
       if (key) return isReady || key === "n" ? key : "hint";
     }
   }
@@ -113,10 +128,15 @@ function newView(text: string, keys: string | undefined) {
       if (!view.isPaged) view.top = 0; // all of it fits by now, and is drawn again
     },
 
-    /** Returns how many rows the cursor is below the first of those that are no part of the page; undefined: there are none. */
+    /**
+     * Returns how many rows the cursor is below the first of those that are no part of the page;
+     * undefined: there are none.
+     */
     showPage(screen: Screen, bar: () => string): number | undefined {
       const until = Math.min(view.top + head(), last());
-      const shown = [...rows.keys()].filter((i) => (i >= view.top && i < until) || (i >= last() && view.isPaged));
+      const shown = [...rows.keys()].filter(
+        (i) => (i >= view.top && i < until) || (i >= last() && view.isPaged),
+      );
       for (const i of view.isPaged ? shown : rows.keys()) seen.add(i);
       const page = rows.slice(view.top, view.isPaged ? until : rows.length).map((row) => row.text);
       const end = view.isPaged ? rows.slice(last()).map((row) => row.text) : [];
@@ -144,11 +164,21 @@ function tailOf(rows: readonly Row[], room: number): number {
   return [line - 1, line].map(from).find((count) => count <= room / 3) ?? 0;
 }
 
-/** The bar of a page. In few columns it uses fewer words and leaves parts out, how to say no last of all. */
+/**
+ * The bar of a page. In few columns it uses fewer words and leaves parts out, how to say no last of
+ * all.
+ */
 function statusBar({ shown: { to, all }, unseen, top, canRefuse, columns }: View): string {
   const [no, leave] = canRefuse ? ["n = no", "n: no"] : ["Esc leaves", "Esc: leave"];
   const bars = [
-    [`── line ${to} of ${all}`, `${unseen()} unseen`, "space goes on", "G = end", no, top > 0 && "b = back"],
+    [
+      `── line ${to} of ${all}`,
+      `${unseen()} unseen`,
+      "space goes on",
+      "G = end",
+      no,
+      top > 0 && "b = back",
+    ],
     [`── line ${to} of ${all}`, "space goes on", no, top > 0 && "b = back"],
     [`─ ${to}/${all}`, "space: more", leave, top > 0 && "b: back"],
     [`─ ${to}/${all}`, "space: more", leave],
@@ -169,8 +199,9 @@ function barOf(bars: readonly string[], columns: number): string {
 type Row = { text: string; line: number };
 
 /**
- * The text as rows of at most so many columns. The rows of a broken line keep its bar, so that no quoted text can look
- * like the question's own words; those of a line of a diff stand under its text. Colours continue in the next row.
+ * The text as rows of at most so many columns. The rows of a broken line keep its bar, so that no
+ * quoted text can look like the question's own words; those of a line of a diff stand under its
+ * text. Colours continue in the next row.
  */
 export function rowsOf(text: string, columns: number): Row[] {
   return text.split("\n").flatMap((line, i) => {
@@ -197,7 +228,8 @@ function breakLine(line: string, room: number, indent: number): string[] {
     if (style) styles = /^\x1b\[0?m$/.test(style) ? "" : styles + style;
     const columns = Math.min(style ? 0 : columnsOf(piece, width), room);
     while (width + columns > room) {
-      const at = piece !== " " && space.width > room / 3 ? space : { end: row.length, width, styles };
+      const at =
+        piece !== " " && space.width > room / 3 ? space : { end: row.length, width, styles };
       const shown = row.slice(0, at.end);
       rows.push(at.styles ? `${shown}\x1b[0m` : shown);
       if (rows.length === 1) room -= indent;

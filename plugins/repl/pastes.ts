@@ -1,20 +1,24 @@
-// Separates pastes and the terminal's own reports from keys in its input; long pastes are stored, and shown by a short name in the line.
+// Separates pastes and the terminal's own reports from keys in its input; long pastes are stored,
+// and shown by a short name in the line.
 import type { Zz } from "zz";
 import { clean } from "zz/text";
 
-const [PASTE_START, PASTE_END] = ["\x1b[200~", "\x1b[201~"]; // a terminal sends these around a paste
+// a terminal sends these around a paste
+const [PASTE_START, PASTE_END] = ["\x1b[200~", "\x1b[201~"];
 const CTRL_C = Buffer.from("\x03");
 const LOST_END_MS = 500; // after a pause like this Ctrl+C ends a paste
-const ESCAPE_MS = 50; // what follows Escape within this time belongs to it: the rest of a key or of a marker, or Alt
+// what follows Escape within this time belongs to it: the rest of a key or of a marker, or Alt
+const ESCAPE_MS = 50;
 const STARTED_KEY = /\x1b+(?:\[[[\d;?<=>]*|O\d?)?$/; // the markers begin like keys
 
 /**
- * What a terminal says of itself when a program asks: its features, size, colours, version, place of the cursor, keyboard and
- * graphics. Whoever asked may be gone when the answer comes, and nobody typed it. F3 with Shift, Ctrl or Alt looks like a place
- * of the cursor in the first row.
+ * What a terminal says of itself when a program asks: its features, size, colours, version, place
+ * of the cursor, keyboard and graphics. Whoever asked may be gone when the answer comes, and nobody
+ * typed it. F3 with Shift, Ctrl or Alt looks like a place of the cursor in the first row.
  */
 const STRING = "[^\\x07\\x1b\\x03\\r]*";
-const STRINGS = String.raw`\x1b(?:\]\d+;|P[\d;]*[$+>!|]|_G)`; // colours and the like; features; graphics
+// colours and the like; features; graphics
+const STRINGS = String.raw`\x1b(?:\]\d+;|P[\d;]*[$+>!|]|_G)`;
 const REPORT = new RegExp(
   [
     String.raw`\x1b\[(?:[?>=][\d;]*[cunRtS]|\??[\d;]+\$y|\d[\d;]*[nt]|(?!1;[2-8]R)\d+;\d+R)`,
@@ -53,13 +57,17 @@ export function readInput(reader: PasteReader, bytes: Buffer): void {
   reader.stopHolding();
   const pause = reader.clock.now() - reader.lastReadAt;
   reader.lastReadAt = reader.clock.now();
-  if (reader.paste && pause > LOST_END_MS && bytes.equals(CTRL_C)) bytes = Buffer.from(PASTE_END); // its end was lost
+  // its end was lost
+  if (reader.paste && pause > LOST_END_MS && bytes.equals(CTRL_C)) bytes = Buffer.from(PASTE_END);
   let rest: Buffer = Buffer.concat([reader.heldBack, bytes]);
   for (;;) {
     const marker = reader.paste ? PASTE_END : PASTE_START;
     const at = rest.indexOf(marker);
     if (at < 0) break;
-    deliver(reader, reader.paste ? rest.subarray(0, at) : withoutReports(reader, rest.subarray(0, at)));
+    deliver(
+      reader,
+      reader.paste ? rest.subarray(0, at) : withoutReports(reader, rest.subarray(0, at)),
+    );
     rest = rest.subarray(at + marker.length);
     if (reader.paste) reader.onPaste(Buffer.concat(reader.paste).toString("utf8"));
     reader.paste = reader.paste ? undefined : [];
@@ -85,12 +93,20 @@ function withoutReports({ onReport }: PasteReader, bytes: Buffer): Buffer {
 const ESCAPE = 0x1b;
 const isStartedReport = (bytes: Buffer): boolean => STARTED_REPORT.test(bytes.toString("latin1"));
 
-/** Keeps reports from whatever reads a terminal; who asks for one hears the event "report". Returns what ends that. */
+/**
+ * Keeps reports from whatever reads a terminal; who asks for one hears the event "report". Returns
+ * what ends that.
+ */
 export function keepReportsFrom(stdin: NodeJS.ReadStream, clock: PasteReader["clock"]): () => void {
   const { push } = stdin;
   const put = (bytes: Buffer) => void push.call(stdin, bytes);
   const onPaste = (text: string) => put(Buffer.from(PASTE_START + text + PASTE_END));
-  const reader = openPasteReader({ clock, onKeys: put, onPaste, onReport: (report) => stdin.emit("report", report) });
+  const reader = openPasteReader({
+    clock,
+    onKeys: put,
+    onPaste,
+    onReport: (report) => stdin.emit("report", report),
+  });
   stdin.push = (bytes, ...more) => {
     if (!Buffer.isBuffer(bytes)) return push.call(stdin, bytes, ...more);
     readInput(reader, bytes);
@@ -122,16 +138,22 @@ function deliver({ paste, onKeys }: PasteReader, bytes: Buffer): void {
 /** How many of the last bytes may be the beginning of the marker that ends a paste. */
 function startedEndLength(bytes: Buffer): number {
   for (let length = Math.min(PASTE_END.length - 1, bytes.length); length > 0; length--)
-    if (bytes.toString("latin1", bytes.length - length) === PASTE_END.slice(0, length)) return length;
+    if (bytes.toString("latin1", bytes.length - length) === PASTE_END.slice(0, length))
+      return length;
   return 0;
 }
 
 const MAX_KEY_BYTES = 32;
-/** How many of the last bytes may be the beginning of a key, or of the marker that begins a paste. */
+/**
+ * How many of the last bytes may be the beginning of a key, or of the marker that begins a paste.
+ */
 function startedKeyLength(bytes: Buffer): number {
   const end = (most: number) => bytes.toString("latin1", Math.max(0, bytes.length - most));
   const key = STARTED_KEY.exec(end(MAX_KEY_BYTES)) ?? STARTED_STRING.exec(end(MAX_KEY_BYTES));
-  return Math.max(key?.[0].length ?? 0, STARTED_REPORT.exec(end(MAX_REPORT_BYTES))?.[0].length ?? 0);
+  return Math.max(
+    key?.[0].length ?? 0,
+    STARTED_REPORT.exec(end(MAX_REPORT_BYTES))?.[0].length ?? 0,
+  );
 }
 
 /** The pasted text with plain line ends and no control characters. */
@@ -155,7 +177,8 @@ export function textInLine(pastes: Pastes, text: string): string {
   if (text.length <= MAX_INLINE_CHARS && lines <= MAX_INLINE_LINES) return text;
   const name = `[paste ${++pastes.count}: ${lines > 1 ? `${lines} lines` : `${text.length} characters`}]`;
   pastes.byName.set(name, text);
-  if (pastes.byName.size > MAX_KEPT_PASTES) pastes.byName.delete(pastes.byName.keys().next().value!);
+  if (pastes.byName.size > MAX_KEPT_PASTES)
+    pastes.byName.delete(pastes.byName.keys().next().value!);
   return name;
 }
 

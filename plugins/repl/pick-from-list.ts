@@ -1,17 +1,23 @@
-// A picker for lists, which needs a terminal whose cursor moves, and a prompt for secrets that hides what is typed.
+// A picker for lists, which needs a terminal whose cursor moves, and a prompt for secrets that
+// hides what is typed.
 import type { Choice, Zz } from "zz";
 import { clean, pickerContext, pickRow, terminalColumns, wrap } from "zz/text";
 
 export const canChoose = (io: Zz["io"]): boolean => io.variable("TERM") !== "dumb";
 
-/** Lets the person choose; typing narrows the list. Undefined if they left it, or if there is nothing to choose from. */
+/**
+ * Lets the person choose; typing narrows the list. Undefined if they left it, or if there is
+ * nothing to choose from.
+ */
 export async function pickFromList(
   io: Zz["io"],
   question: string,
   choices: readonly (string | Choice)[],
   signal?: AbortSignal,
 ): Promise<string | undefined> {
-  const all = choices.map((one) => (typeof one === "string" ? { name: one, description: "" } : one));
+  const all = choices.map((one) =>
+    typeof one === "string" ? { name: one, description: "" } : one,
+  );
   const rows = all.map(({ name, description = "" }) => ({
     value: name,
     name: clean(name),
@@ -19,12 +25,17 @@ export async function pickFromList(
     ...(description && { description: clean(description) }),
   }));
   const message = clean(question.trim());
-  if (!rows.length) return void io.stderr.write(`${wrapped(io, `${message}\nThere is nothing to choose from.`)}\n`);
+  if (!rows.length)
+    return void io.stderr.write(`${wrapped(io, `${message}\nThere is nothing to choose from.`)}\n`);
   return pickRow(io, { message, rows, signal });
 }
 
 /** Asks for a line without showing it; "" if the person left the prompt. */
-export async function askUnseen(io: Zz["io"], question: string, signal?: AbortSignal): Promise<string> {
+export async function askUnseen(
+  io: Zz["io"],
+  question: string,
+  signal?: AbortSignal,
+): Promise<string> {
   if (!canChoose(io)) return typedUnseen(io, question, signal);
   const { password } = await import("@inquirer/prompts");
   const how = { message: wrapped(io, question), mask: "*", toggleMask: false } as const;
@@ -32,7 +43,11 @@ export async function askUnseen(io: Zz["io"], question: string, signal?: AbortSi
 }
 
 /** The same on a terminal whose cursor does not move: there is nothing to draw. */
-async function typedUnseen({ stdin, stderr }: Zz["io"], question: string, signal?: AbortSignal): Promise<string> {
+async function typedUnseen(
+  { stdin, stderr }: Zz["io"],
+  question: string,
+  signal?: AbortSignal,
+): Promise<string> {
   const { promise, resolve } = Promise.withResolvers<string>();
   const keyboard = stdin as NodeJS.ReadStream;
   let typed: string[] = [];

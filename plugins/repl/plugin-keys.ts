@@ -1,4 +1,5 @@
-// Keys of plugins: they take precedence over readline's, and may change the line and show rows below it.
+// Keys of plugins: they take precedence over readline's, and may change the line and show rows
+// below it.
 import readline from "node:readline";
 import type { Key, Line, Press } from "zz";
 import { clean, clip, sentenceOf } from "zz/text";
@@ -48,20 +49,23 @@ export function openKeys(keyboard: Keyboard): PluginKeys {
     });
   editor._ttyWrite = (text, key) => pressKey(keys, text, key);
   keyboard.onResized = () => {
-    if (keys.areRowsShown) showRows(keys, keys.rows.text, keys.rows.chosen); // redrawing the line wiped them
+    // redrawing the line wiped them
+    if (keys.areRowsShown) showRows(keys, keys.rows.text, keys.rows.chosen);
   };
   return keys;
 }
 
 /**
- * readline's own handling of a key. Of keys that arrive at once, it prints letters without noting in which row the cursor
- * is then, so that rows of a wrapped line would stay on the screen when it is drawn again.
+ * readline's own handling of a key. Of keys that arrive at once, it prints letters without noting
+ * in which row the cursor is then, so that rows of a wrapped line would stay on the screen when it
+ * is drawn again.
  */
 function followBursts(editor: Editor): PluginKeys["editKey"] {
   const write = editor._ttyWrite.bind(editor);
   let isNoted = true;
   return (text, key) => {
-    const isPrinted = !editor.isCompletionEnabled && !key.ctrl && !key.meta && /^\P{Cc}+$/u.test(text ?? "");
+    const isPrinted =
+      !editor.isCompletionEnabled && !key.ctrl && !key.meta && /^\P{Cc}+$/u.test(text ?? "");
     if (!isNoted && !isPrinted) noteRow(editor, 1);
     write(text, key);
     if (!isNoted && !isPrinted) noteRow(editor, 0);
@@ -72,19 +76,32 @@ function followBursts(editor: Editor): PluginKeys["editKey"] {
 /** Behind the last column, the cursor may be waiting in its row until something else is printed. */
 function noteRow(editor: Editor, waiting: 0 | 1): void {
   const { rows, cols } = editor.getCursorPos();
-  if (editor.line && editor.prevRows !== rows) editor.prevRows = rows && !cols ? rows - waiting : rows;
+  if (editor.line && editor.prevRows !== rows)
+    editor.prevRows = rows && !cols ? rows - waiting : rows;
 }
 
-/** Handles a paste in order with the keys, so that an open menu gets it and a completion does not overwrite it. */
+/**
+ * Handles a paste in order with the keys, so that an open menu gets it and a completion does not
+ * overwrite it.
+ */
 export function receivePaste(keys: PluginKeys, text: string): void {
   receive(keys, { name: "paste", text, doDefault: () => insertPaste(keys.keyboard, text) });
 }
 
 function pressKey(keys: PluginKeys, text: string | undefined, key: KeyEvent): void {
   const { ctrl, meta, shift, name = key.sequence } = key;
-  const alt = meta && name !== "escape"; // readline combines a lone Escape with the next one as Meta
-  const held = [ctrl && "ctrl", alt && "meta", shift && (ctrl || alt || name.length > 1) && "shift"].filter(Boolean);
-  receive(keys, { name: [...held, name].join("+"), text: text ?? "", doDefault: () => keys.editKey(text, key) });
+  // readline combines a lone Escape with the next one as Meta
+  const alt = meta && name !== "escape";
+  const held = [
+    ctrl && "ctrl",
+    alt && "meta",
+    shift && (ctrl || alt || name.length > 1) && "shift",
+  ].filter(Boolean);
+  receive(keys, {
+    name: [...held, name].join("+"),
+    text: text ?? "",
+    doDefault: () => keys.editKey(text, key),
+  });
 }
 
 function receive(keys: PluginKeys, key: Pressed): void {
@@ -93,10 +110,12 @@ function receive(keys: PluginKeys, key: Pressed): void {
   if (keys.areRowsShown) hideRows(keys);
   keys.onNext = undefined;
   if (onNext) return void onNext(key);
-  if (keys.isWorking && key.name === "ctrl+c") keys.isWorking = false; // the plugin hangs: go on without it
+  // the plugin hangs: go on without it
+  if (keys.isWorking && key.name === "ctrl+c") keys.isWorking = false;
   if (keys.isWorking) return void waiting.push(key);
   if (isMuted && !question.onLine) return void typeAhead(keys, key);
-  if (key.name === "tab" && keyboard.offer && !editor.line && !question.onLine) return void keyboard.offer();
+  if (key.name === "tab" && keyboard.offer && !editor.line && !question.onLine)
+    return void keyboard.offer();
   const bound = host.keys.get(key.name);
   if (bound) question.onLine || void runKey(keys, bound, key);
   else if (/^(return|enter)$/.test(key.name) && editor.line.includes("\n")) sendLines(keyboard);
@@ -107,7 +126,10 @@ function receive(keys: PluginKeys, key: Pressed): void {
   }
 }
 
-/** During a turn, Escape stops it, and other input waits for the next prompt. Plugins' keys have no effect. */
+/**
+ * During a turn, Escape stops it, and other input waits for the next prompt. Plugins' keys have no
+ * effect.
+ */
 function typeAhead({ keyboard }: PluginKeys, key: Pressed): void {
   const { editor, host } = keyboard;
   if (key.name === "escape") {
@@ -120,7 +142,10 @@ function typeAhead({ keyboard }: PluginKeys, key: Pressed): void {
   host.typed(editor.line);
 }
 
-/** Runs the plugin that follows what is typed. What it shows for a line that has changed since is dropped. */
+/**
+ * Runs the plugin that follows what is typed. What it shows for a line that has changed since is
+ * dropped.
+ */
 async function followTyping(keys: PluginKeys): Promise<void> {
   const { host, editor } = keys.keyboard;
   const bound = host.keys.get("typing");
@@ -130,7 +155,8 @@ async function followTyping(keys: PluginKeys): Promise<void> {
     if (editor.line === line && !keys.isWorking) showRows(keys, text, chosen);
   };
   const ctx = await host.open();
-  await (async () => bound.value.press(Object.create(lineFor(keys), { below: { value: below } }), ctx))().catch(
+  await (async () =>
+    bound.value.press(Object.create(lineFor(keys), { below: { value: below } }), ctx))().catch(
     () => {},
   );
 }
@@ -145,7 +171,11 @@ function sendLines(keyboard: Keyboard): void {
   editor.emit("line", text);
 }
 
-async function runKey(keys: PluginKeys, { owner, value }: { owner: string; value: Key }, key: Pressed): Promise<void> {
+async function runKey(
+  keys: PluginKeys,
+  { owner, value }: { owner: string; value: Key },
+  key: Pressed,
+): Promise<void> {
   const { keyboard, waiting } = keys;
   const press = async () => value.press(lineFor(keys), await keyboard.host.open());
   keys.isWorking = true;
@@ -174,9 +204,13 @@ function lineFor(keys: PluginKeys): Line {
       setLine(keyboard, clean(text), cursor); // file names and old lines may contain anything
       editor.prompt(true);
     },
-    prompt: (text) => showPrompt(keyboard, text === undefined ? currentPrompt(keyboard) : clean(text)),
+    prompt: (text) =>
+      showPrompt(keyboard, text === undefined ? currentPrompt(keyboard) : clean(text)),
     below: (text, chosen) => showRows(keys, text, chosen),
-    next: () => new Promise((resolve) => (waiting.length ? resolve(waiting.shift()!) : (keys.onNext = resolve))),
+    next: () =>
+      new Promise((resolve) =>
+        waiting.length ? resolve(waiting.shift()!) : (keys.onNext = resolve),
+      ),
     press: (key) => void waiting.unshift(key),
   };
 }

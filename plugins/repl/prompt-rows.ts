@@ -18,14 +18,20 @@ export function matchKey(typed: string, keys: string): string {
   return found ?? "";
 }
 
-/** How long a key waits for the next letter of a word: longer where it would allow more than this once. In ms. */
+/**
+ * How long a key waits for the next letter of a word: longer where it would allow more than this
+ * once. In ms.
+ */
 export const timeAfter = (key: string): number => (/^[AF]$/.test(key) ? 600 : 250);
 
 const QUIET_MS = 100; // a key that is held down repeats faster
 const LOOK_MS = 50;
 
 /** Waits until nothing was typed for a moment: input from before a question does not answer it. */
-export async function waitForQuiet({ clock }: Zz["io"], listen: (onNoise: () => void) => void): Promise<void> {
+export async function waitForQuiet(
+  { clock }: Zz["io"],
+  listen: (onNoise: () => void) => void,
+): Promise<void> {
   let lastNoise = Number.NEGATIVE_INFINITY;
   listen(() => (lastNoise = clock.now()));
   do await clock.sleep(LOOK_MS);

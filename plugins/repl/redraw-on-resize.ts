@@ -1,11 +1,15 @@
-// Draws the line after the window was resized. readline would redraw it at each change, and move up by the rows of the
-// old width while the terminal may already be two changes ahead. Here it is drawn once, when the size has settled, from
+// Draws the line after the window was resized. readline would redraw it at each change, and move up
+// by the rows of the
+// old width while the terminal may already be two changes ahead. Here it is drawn once, when the
+// size has settled, from
 // the row in which it begins by then.
 import { rewrapsLines } from "zz/text";
 import type { Keyboard } from "./input-line.ts";
 import { RESIZED } from "./page-questions.ts";
 
-export const SETTLED_MS = 150; // a window that is dragged changes every 20 to 100 ms; each drawing in between can meet the next change
+// a window that is dragged changes every 20 to 100 ms; each drawing in between can meet the next
+// change
+export const SETTLED_MS = 150;
 
 /** Handles resizing in place of readline, whose listener is removed. */
 export function followSize(keyboard: Keyboard, before: readonly unknown[]): void {
@@ -29,7 +33,9 @@ export function followSize(keyboard: Keyboard, before: readonly unknown[]): void
     if (keyboard.isClosed) return;
     const { rows } = editor.getCursorPos();
     drawAt(stdout.columns);
-    Object.assign(editor, { prevRows: rewrapsLines(zz.io.variable) ? editor.getCursorPos().rows : rows });
+    Object.assign(editor, {
+      prevRows: rewrapsLines(zz.io.variable) ? editor.getCursorPos().rows : rows,
+    });
     editor._refreshLine();
     keyboard.onResized();
     keyboard.question.isResized = true;

@@ -26,7 +26,8 @@ export const glob = (zz: Zz<any>) =>
       const names = await files.list(path);
       const paths = await matching(wanted);
       const rows = paths.slice(0, MAX_PATHS).map(shownName);
-      if (paths.length > MAX_PATHS) rows.push(`[${paths.length - MAX_PATHS} more; narrow the pattern or the path]`);
+      if (paths.length > MAX_PATHS)
+        rows.push(`[${paths.length - MAX_PATHS} more; narrow the pattern or the path]`);
       rows.push(...notUtf8(root, paths, "of these cannot be opened"));
       return { text: rows.join("\n") || (await noMatchText()), data: paths };
 
@@ -41,7 +42,9 @@ export const glob = (zz: Zz<any>) =>
         return matched;
       }
 
-      /** Suggests all folders, since most often a pattern for one folder was meant for all of them. */
+      /**
+       * Suggests all folders, since most often a pattern for one folder was meant for all of them.
+       */
       async function noMatchText(): Promise<string> {
         const deeper = wanted.includes("/") ? 0 : (await matching(`**/${wanted}`)).length;
         return `No file matches '${pattern}'.${deeper ? ` '**/${pattern}' would match ${deeper}.` : ""}`;

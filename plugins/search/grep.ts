@@ -3,7 +3,17 @@ import { type Stats, statSync } from "node:fs";
 import { relative, resolve } from "node:path";
 import type { Ctx, Zz } from "zz";
 import { notUtf8, plural } from "zz/text";
-import { type Finder, finder, type Hit, isBinary, linesOf, MAX_HITS, newYielder, type Query, reader } from "./lines.ts";
+import {
+  type Finder,
+  finder,
+  type Hit,
+  isBinary,
+  linesOf,
+  MAX_HITS,
+  newYielder,
+  type Query,
+  reader,
+} from "./lines.ts";
 import { shownName } from "./path.ts";
 import { matcher } from "./pattern.ts";
 import { askRipgrep } from "./ripgrep.ts";
@@ -57,7 +67,8 @@ export function grep(zz: Zz<{ ripgrep: string }>): void {
     params: {
       query: "string what to find, within one line",
       path: "string? only under this file or folder",
-      regex: "boolean? query is a JavaScript regular expression; leaves out files that may hold secrets",
+      regex:
+        "boolean? query is a JavaScript regular expression; leaves out files that may hold secrets",
       glob: "string? only in such files: *.ts, src/**",
       ignore_case: "boolean? take a for A",
       before: "integer? lines before each hit",
@@ -110,15 +121,23 @@ async function searchFor(args: Args, ctx: Ctx, ripgrep: string, once: Once) {
   }
   return {
     text: resultText(search, args, names),
-    data: search.hits.map(({ path, line, text, at }) => ({ path, line, text: shownLine(text, at) })),
+    data: search.hits.map(({ path, line, text, at }) => ({
+      path,
+      line,
+      text: shownLine(text, at),
+    })),
   };
 }
 
-/** Checks the arguments, and returns the test of names that `glob` stands for. Throws if they cannot be used. */
+/**
+ * Checks the arguments, and returns the test of names that `glob` stands for. Throws if they cannot
+ * be used.
+ */
 function checkedArgs({ query, glob, ...how }: Args): ((name: string) => boolean) | undefined {
   if (!query) throw new Error("Cannot search for nothing. Say what to find.");
   const { output = "lines", before = 0, after = 0, limit = 1 } = how;
-  if (!OUTPUTS.includes(output)) throw new Error(`Cannot give output '${output}'. It is one of ${OUTPUTS.join(", ")}.`);
+  if (!OUTPUTS.includes(output))
+    throw new Error(`Cannot give output '${output}'. It is one of ${OUTPUTS.join(", ")}.`);
   if (before < 0 || after < 0 || Math.max(before, after) > MAX_NEAR_LINES)
     throw new Error(
       `Cannot show ${before} lines before and ${after} after each hit: from 0 to ${MAX_NEAR_LINES} are possible.`,
@@ -128,9 +147,12 @@ function checkedArgs({ query, glob, ...how }: Args): ((name: string) => boolean)
     throw new Error(
       `Cannot search for ${query.length} characters: at most ${MAX_QUERY_CHARS} are allowed. Search for a part of them.`,
     );
-  const matches = glob === undefined ? undefined : matcher(glob.includes("/") ? glob : `**/${glob}`);
+  const matches =
+    glob === undefined ? undefined : matcher(glob.includes("/") ? glob : `**/${glob}`);
   if (query.includes("\n"))
-    throw new Error("Cannot search for more than one line: only single lines are searched. Search for one of them.");
+    throw new Error(
+      "Cannot search for more than one line: only single lines are searched. Search for one of them.",
+    );
   return matches;
 }
 
@@ -151,8 +173,11 @@ async function searchFolder(
     once(`files ${path}`, () => files.list(path)), // git needs several processes for a list
   ]);
   signal.throwIfAborted();
-  const below = relative(root, where).length + 1; // a glob may be relative to the project or to the path
-  const names = matches ? listed.filter((name) => matches(name) || (below > 1 && matches(name.slice(below)))) : listed;
+  // a glob may be relative to the project or to the path
+  const below = relative(root, where).length + 1;
+  const names = matches
+    ? listed.filter((name) => matches(name) || (below > 1 && matches(name.slice(below))))
+    : listed;
   const bytesOf = reader(files.open);
   for (const name of names) {
     if (canMatch.get(name) === false || (asked.regex && !mayTry(search, name))) continue;
@@ -170,7 +195,8 @@ async function searchFile(search: Search, where: string, path: string): Promise<
   signal.throwIfAborted();
   const bytes = Buffer.from((await files.read(path)).bytes);
   files.shown(path, []); // only the lines that are found count as shown, later
-  if (isBinary(bytes)) throw new Error(`Cannot search '${path}': it is not text. Choose a text file.`);
+  if (isBinary(bytes))
+    throw new Error(`Cannot search '${path}': it is not text. Choose a text file.`);
   const name = relative(root, where);
   await addToBatch(search, name, bytes);
   await searchBatch(search);
@@ -195,7 +221,11 @@ async function searchBatch(search: Search): Promise<void> {
     search.found.push({ path: name, count });
     const remaining = count - (most - hits.length);
     const nearOf = remaining < count ? nearby(search, text) : () => [];
-    hits.push(...fileHits.slice(0, most - hits.length).map((hit) => ({ path: name, ...hit, near: nearOf(hit) })));
+    hits.push(
+      ...fileHits
+        .slice(0, most - hits.length)
+        .map((hit) => ({ path: name, ...hit, near: nearOf(hit) })),
+    );
     search.more += Math.max(0, remaining);
     if (remaining > 0) search.moreFiles++;
   }
@@ -217,11 +247,21 @@ function nearby(search: Search, text: string): (hit: Hit) => Line[] {
   };
 }
 
-/** Whether to try a regular expression on a file: the time that it takes tells what the file contains. */
-const mayTry = ({ ctx }: Search, name: string): boolean => ctx.permissions.judge("read", name).verdict === "allow";
+/**
+ * Whether to try a regular expression on a file: the time that it takes tells what the file
+ * contains.
+ */
+const mayTry = ({ ctx }: Search, name: string): boolean =>
+  ctx.permissions.judge("read", name).verdict === "allow";
 
-/** Whether to show hits of a file: a search reaches files that the call does not name, some of them with secrets. */
-async function mayShow({ ctx: { permissions, files }, isFolder }: Search, name: string): Promise<boolean> {
+/**
+ * Whether to show hits of a file: a search reaches files that the call does not name, some of them
+ * with secrets.
+ */
+async function mayShow(
+  { ctx: { permissions, files }, isFolder }: Search,
+  name: string,
+): Promise<boolean> {
   if (!isFolder || permissions.judge("read", name).verdict === "allow") return true;
   return files.read(name).then(
     () => true, // the person allowed it
@@ -235,10 +275,14 @@ function resultText(search: Search, args: Args, names: string[]): string {
     ? rowsAround(hits)
     : hits.map(({ path, line, text, at }) => `${shownName(path)}:${line}: ${shownLine(text, at)}`);
   if (more)
-    rows.push(`[${plural(more, "more hit")} in ${plural(moreFiles, "file")}; narrow the query, the path or the glob]`);
-  if (search.near > MAX_NEAR) rows.push("[the lines around further hits are left out; ask for fewer]");
+    rows.push(
+      `[${plural(more, "more hit")} in ${plural(moreFiles, "file")}; narrow the query, the path or the glob]`,
+    );
+  if (search.near > MAX_NEAR)
+    rows.push("[the lines around further hits are left out; ask for fewer]");
   if (!rows.length) rows.push(noHitText(search, args, names));
-  if (stuck.length) rows.push(`[ignored, for the regular expression takes too long on it: ${stuck.join(", ")}]`);
+  if (stuck.length)
+    rows.push(`[ignored, for the regular expression takes too long on it: ${stuck.join(", ")}]`);
   return [...rows, ...search.lost].join("\n");
 }
 
@@ -249,10 +293,14 @@ function rowsAround(hits: Search["hits"]): string[] {
     const lines = new Map<number, string>();
     const row = (mark: string, { line, text }: Line) =>
       `${shownName(path)}${mark}${line}${mark} ${text.trimEnd().slice(0, MAX_LINE_CHARS)}`;
-    for (const hit of fileHits) for (const nearLine of hit.near) lines.set(nearLine.line, row("-", nearLine));
+    for (const hit of fileHits)
+      for (const nearLine of hit.near) lines.set(nearLine.line, row("-", nearLine));
     for (const hit of fileHits) {
       const isWhole = hit.text.trimEnd().length <= MAX_LINE_CHARS;
-      lines.set(hit.line, row(":", isWhole ? hit : { line: hit.line, text: shownLine(hit.text, hit.at) }));
+      lines.set(
+        hit.line,
+        row(":", isWhole ? hit : { line: hit.line, text: shownLine(hit.text, hit.at) }),
+      );
     }
     let last = 0;
     for (const [line, text] of [...lines].sort(([a], [b]) => a - b)) {
@@ -272,17 +320,27 @@ function filesResult(search: Search, args: Args, names: string[]) {
     args.output === "count" ? `${shownName(path)}: ${count}` : shownName(path),
   );
   if (found.length > shown.length)
-    rows.push(`[${plural(found.length - shown.length, "more file")}; narrow the query, the path or the glob]`);
+    rows.push(
+      `[${plural(found.length - shown.length, "more file")}; narrow the query, the path or the glob]`,
+    );
   if (!rows.length) rows.push(noHitText(search, args, names));
-  if (stuck.length) rows.push(`[ignored, for the regular expression takes too long on it: ${stuck.join(", ")}]`);
+  if (stuck.length)
+    rows.push(`[ignored, for the regular expression takes too long on it: ${stuck.join(", ")}]`);
   return { text: [...rows, ...search.lost].join("\n"), data: found };
 }
 
-function noHitText({ isFolder }: Search, { query, path = ".", regex, glob }: Args, names: string[]): string {
+function noHitText(
+  { isFolder }: Search,
+  { query, path = ".", regex, glob }: Args,
+  names: string[],
+): string {
   if (isFolder && !names.length)
     return `Nothing to search: ${glob ? `no file matches '${glob}'` : `'${path}' holds no files, or only ignored ones`}.`;
-  if (regex) return `Nothing holds '${query}'.${/\\[nr]/.test(query) ? " Only single lines are searched." : ""}`;
-  const hint = /[\\^$*+?|]|\[.+\]/.test(query) ? " as it stands; with regex it is a regular expression" : "";
+  if (regex)
+    return `Nothing holds '${query}'.${/\\[nr]/.test(query) ? " Only single lines are searched." : ""}`;
+  const hint = /[\\^$*+?|]|\[.+\]/.test(query)
+    ? " as it stands; with regex it is a regular expression"
+    : "";
   return `Nothing holds '${query}'${hint}.`;
 }
 

@@ -7,7 +7,9 @@ export const defaults = { ripgrep: "rg" };
 export const settings = {
   schema: {
     type: "object",
-    properties: { ripgrep: { type: "string", description: "where ripgrep is; empty: search without it" } },
+    properties: {
+      ripgrep: { type: "string", description: "where ripgrep is; empty: search without it" },
+    },
   },
 };
 

@@ -1,4 +1,5 @@
-// Decides what a hit is. Only this file does, with or without ripgrep, so that the results are the same.
+// Decides what a hit is. Only this file does, with or without ripgrep, so that the results are the
+// same.
 import { closeSync, fstatSync, readFileSync, readSync } from "node:fs";
 import { setImmediate } from "node:timers/promises";
 import vm from "node:vm";
@@ -29,8 +30,9 @@ export interface Found {
 }
 
 /**
- * Reads one file after the other into the same buffer, so each result is valid until the next call. Undefined for what
- * is missing, too large, not text or not a file. Links are not followed: their targets are found under their own names.
+ * Reads one file after the other into the same buffer, so each result is valid until the next call.
+ * Undefined for what is missing, too large, not text or not a file. Links are not followed: their
+ * targets are found under their own names.
  */
 export function reader(open: Ctx["files"]["open"]): (file: string) => Buffer | undefined {
   const buffer = Buffer.allocUnsafe(BUFFER_BYTES);
@@ -50,7 +52,8 @@ export function reader(open: Ctx["files"]["open"]): (file: string) => Buffer | u
   };
 }
 
-export const isBinary = (bytes: Uint8Array): boolean => bytes.subarray(0, BINARY_CHECK_BYTES).includes(0);
+export const isBinary = (bytes: Uint8Array): boolean =>
+  bytes.subarray(0, BINARY_CHECK_BYTES).includes(0);
 
 /** Returns a function that lets everything else run whenever SLICE_MS have passed. */
 export function newYielder(signal: AbortSignal): () => Promise<void> | undefined {
@@ -69,8 +72,15 @@ export interface Finder {
   find(texts: string[]): Promise<Found[]>;
 }
 
-export function finder({ query, regex, ignoreCase }: Query, signal: AbortSignal, clock: Clock): Finder {
-  const pattern = toRegExp(regex ? query : query.replace(/[\\^$.*+?()[\]{}|/-]/g, "\\$&"), ignoreCase);
+export function finder(
+  { query, regex, ignoreCase }: Query,
+  signal: AbortSignal,
+  clock: Clock,
+): Finder {
+  const pattern = toRegExp(
+    regex ? query : query.replace(/[\\^$.*+?()[\]{}|/-]/g, "\\$&"),
+    ignoreCase,
+  );
   const isExact = !regex && !ignoreCase && isPlain(query);
   const bytes = Buffer.from(query);
   const within = regex ? stopwatch() : undefined; // searching for a plain text never takes long
@@ -87,14 +97,20 @@ export function finder({ query, regex, ignoreCase }: Query, signal: AbortSignal,
   async function find(texts: string[]): Promise<Found[]> {
     const each = texts.map(linesOf);
     const lines = each.length === 1 ? each[0]! : each.flat();
-    const offsets = new Int32Array(lines.length); // offset in each line; -1: no match, -2: it took too long
+    // offset in each line; -1: no match, -2: it took too long
+    const offsets = new Int32Array(lines.length);
     for (let i = 0; i < lines.length; ) {
       const work = () => {
-        for (const stop = performance.now() + SLICE_MS; i < lines.length && performance.now() < stop; i++)
+        for (
+          const stop = performance.now() + SLICE_MS;
+          i < lines.length && performance.now() < stop;
+          i++
+        )
           offsets[i] = lines[i]!.search(pattern);
       };
       if (!within) work();
-      else if (!within(work) && i < lines.length) offsets[i] = await searchSlowLine(lines[i++]!); // all lines may be done
+      // all lines may be done
+      else if (!within(work) && i < lines.length) offsets[i] = await searchSlowLine(lines[i++]!);
       await yieldIfDue();
     }
     let start = 0;
@@ -115,7 +131,9 @@ export function finder({ query, regex, ignoreCase }: Query, signal: AbortSignal,
     const offset = await searchApart(pattern, line, limit, signal);
     remainingMs = Math.max(0, remainingMs - (clock.now() - started));
     if (offset === -2 && line.length <= LONG_LINE_CHARS)
-      throw new Error(`Cannot search for '${query}': the regular expression takes too long. Make it simpler.`);
+      throw new Error(
+        `Cannot search for '${query}': the regular expression takes too long. Make it simpler.`,
+      );
     return offset;
   }
 }
@@ -153,7 +171,8 @@ function findExact(content: string, query: string): Found {
   let [line, begin] = [1, 0];
   for (let index = text.indexOf(query); index >= 0; index = text.indexOf(query, nextLine(index))) {
     if (++result.count > MAX_HITS) continue;
-    for (let next = nextLine(begin); next <= index; next = nextLine(begin)) [line, begin] = [line + 1, next];
+    for (let next = nextLine(begin); next <= index; next = nextLine(begin))
+      [line, begin] = [line + 1, next];
     const row = text.slice(begin, nextLine(index)).replace(/\r?\n$/, "");
     result.hits.push({ line, text: row, at: index - begin });
   }
@@ -165,8 +184,11 @@ function findExact(content: string, query: string): Found {
   }
 }
 
-/** Whether the query can be searched for as bytes: no lone surrogates, no replacement characters. */
-export const isPlain = (query: string): boolean => query.isWellFormed() && !/[\0\r\ufffd]/.test(query);
+/**
+ * Whether the query can be searched for as bytes: no lone surrogates, no replacement characters.
+ */
+export const isPlain = (query: string): boolean =>
+  query.isWellFormed() && !/[\0\r\ufffd]/.test(query);
 
 export const linesOf = (text: string): string[] => {
   const lines = text.replace(BOM, "").split(/\r?\n/);
@@ -186,7 +208,10 @@ function toRegExp(source: string, ignoreCase: boolean): RegExp {
   }
 }
 
-/** Only a vm context can stop a regular expression that backtracks endlessly. False if it had to be stopped. */
+/**
+ * Only a vm context can stop a regular expression that backtracks endlessly. False if it had to be
+ * stopped.
+ */
 function stopwatch(): (work: () => void) => boolean {
   const buffer: { work?: () => void } = {};
   const context = vm.createContext(buffer);

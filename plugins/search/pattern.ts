@@ -1,5 +1,7 @@
-// What a glob pattern means. Not a library, since those turn patterns into regular expressions, which can hang on a
-// long name (`*a*a*a*a*b`); here the work is at most stars times letters. Also, [slug] may be the literal name of a
+// What a glob pattern means. Not a library, since those turn patterns into regular expressions,
+// which can hang on a
+// long name (`*a*a*a*a*b`); here the work is at most stars times letters. Also, [slug] may be the
+// literal name of a
 // folder.
 import { fitsStars } from "zz/text";
 
@@ -10,7 +12,10 @@ const MANY_STARS = /^\*+$/;
 
 type Token = string | ((char: string) => boolean);
 
-/** `*` and `?` within a name, `**` for any folders, {a,b}, [a-z], [!a-z]. Brackets also stand for themselves. */
+/**
+ * `*` and `?` within a name, `**` for any folders, {a,b}, [a-z], [!a-z]. Brackets also stand for
+ * themselves.
+ */
 export function matcher(pattern: string): (name: string) => boolean {
   if (pattern.length > MAX_PATTERN_CHARS)
     throw new Error(
@@ -18,19 +23,27 @@ export function matcher(pattern: string): (name: string) => boolean {
     );
   const plain = pattern.replace(/^(\.?\/)+/, "").replace(/\/$/, "/**");
   const readings = [true, false].slice(plain.includes("[") ? 0 : 1);
-  const ways = expand(plain).flatMap((pattern) => readings.map((brackets) => segments(pattern, brackets)));
+  const ways = expand(plain).flatMap((pattern) =>
+    readings.map((brackets) => segments(pattern, brackets)),
+  );
   return (name) => {
     if (name === plain) return true;
     const parts = name.split("/").map((part) => [...part]);
-    return ways.some((segmentsOfWay) => fitsStars(segmentsOfWay, parts, (segment) => segment === undefined, fitsName));
+    return ways.some((segmentsOfWay) =>
+      fitsStars(segmentsOfWay, parts, (segment) => segment === undefined, fitsName),
+    );
   };
 }
 
 const fitsName = (segment: Token[] | undefined, name: string[]): boolean =>
   fitsStars(segment!, name, (token) => token === "*", fitsChar);
-const fitsChar = (token: Token, char: string): boolean => (typeof token === "string" ? token === char : token(char));
+const fitsChar = (token: Token, char: string): boolean =>
+  typeof token === "string" ? token === char : token(char);
 
-/** One entry per folder, undefined for `**`. A final `**` needs a name: a/** matches what is in a, not a itself. */
+/**
+ * One entry per folder, undefined for `**`. A final `**` needs a name: a/** matches what is in a,
+ * not a itself.
+ */
 function segments(pattern: string, brackets: boolean): (Token[] | undefined)[] {
   const parts = pattern.split("/");
   if (parts.at(-1) === "**") parts.push("*");
@@ -68,13 +81,20 @@ function expand(pattern: string): string[] {
   const brace = firstBrace(pattern);
   if (!brace) return [pattern];
   const ends = expand(brace.after);
-  const ways = brace.choices.flatMap(expand).flatMap((choice) => ends.map((end) => brace.before + choice + end));
-  if (ways.length > MAX_EXPANSIONS || ways.reduce((sum, expanded) => sum + expanded.length, 0) > MAX_EXPANDED_CHARS)
+  const ways = brace.choices
+    .flatMap(expand)
+    .flatMap((choice) => ends.map((end) => brace.before + choice + end));
+  if (
+    ways.length > MAX_EXPANSIONS ||
+    ways.reduce((sum, expanded) => sum + expanded.length, 0) > MAX_EXPANDED_CHARS
+  )
     throw new Error("Cannot use that pattern: its braces have too many readings. Make it simpler.");
   return ways;
 }
 
-function firstBrace(pattern: string): { before: string; choices: string[]; after: string } | undefined {
+function firstBrace(
+  pattern: string,
+): { before: string; choices: string[]; after: string } | undefined {
   for (let from = pattern.indexOf("{"); from >= 0; from = pattern.indexOf("{", from + 1)) {
     const cuts = [from];
     for (let i = from, depth = 0; i < pattern.length; i++) {

@@ -1,7 +1,11 @@
-// Asks ripgrep which files can contain a hit. It may name too many but must not miss any: only lines.ts decides what a
-// hit is. While git lists the files, two ripgreps walk the project: one names the files that match, one those that it
-// looks at. zz itself searches the other files (ripgrep knows .gitignore, but not ignored files that git tracks). For
-// 10,000 files the two take 60 ms; a single one that reports on every file (--count --include-zero) takes 100 ms, since
+// Asks ripgrep which files can contain a hit. It may name too many but must not miss any: only
+// lines.ts decides what a
+// hit is. While git lists the files, two ripgreps walk the project: one names the files that match,
+// one those that it
+// looks at. zz itself searches the other files (ripgrep knows .gitignore, but not ignored files
+// that git tracks). For
+// 10,000 files the two take 60 ms; a single one that reports on every file (--count --include-zero)
+// takes 100 ms, since
 // it asks the system about each part of each path that it prints.
 import type { ChildProcess } from "node:child_process";
 import { closeSync, fstatSync, openSync, readSync, rmSync } from "node:fs";
@@ -11,16 +15,28 @@ import { temporaryFolder } from "zz/text";
 import { isPlain, type Query } from "./lines.ts";
 import type { Once } from "./together.ts";
 
-const WALK = "--no-config --no-messages --hidden --no-require-git --no-ignore-dot --null --color never".split(" ");
+const WALK =
+  "--no-config --no-messages --hidden --no-require-git --no-ignore-dot --null --color never".split(
+    " ",
+  );
 const FILES = [...WALK, "--files", "--threads=1"]; // fast enough; the other one needs the cores
-const MATCHES = [...WALK, ..."--files-with-matches --encoding none --text --case-sensitive".split(" ")];
+const MATCHES = [
+  ...WALK,
+  ..."--files-with-matches --encoding none --text --case-sensitive".split(" "),
+];
 const MAX_QUERY_CHARS = 1_000; // longer queries are rare
-/** Folders that are often large but seldom part of a project. If they are, zz searches their files itself. */
+/**
+ * Folders that are often large but seldom part of a project. If they are, zz searches their files
+ * itself.
+ */
 const LEFT_OUT = ".git node_modules dist build .next coverage .venv __pycache__ target".split(" ");
 
 type Output = { names: string[]; code: number };
 
-/** For each file that ripgrep searched, whether it can contain a hit. Empty if ripgrep is missing or cannot tell. */
+/**
+ * For each file that ripgrep searched, whether it can contain a hit. Empty if ripgrep is missing or
+ * cannot tell.
+ */
 export async function askRipgrep(
   { programs, root, signal }: Ctx,
   once: Once,
@@ -38,20 +54,22 @@ export async function askRipgrep(
   const start = (args: string[], fd: number) =>
     programs.start(program, args, { cwd: root, signal, stdio: ["ignore", fd, "ignore"] });
   const [matching, allFiles] = await Promise.all([
-    output((fd) => start([...MATCHES, ...globs, ...rgPattern, ...below], fd)), // first, since it takes longest
+    // first, since it takes longest
+    output((fd) => start([...MATCHES, ...globs, ...rgPattern, ...below], fd)),
     once(`ripgrep ${JSON.stringify([program, globs, below])}`, () =>
       output((fd) => start([...FILES, ...globs, ...below], fd)),
     ),
   ]);
   const canMatch = new Map<string, boolean>();
-  if (matching?.code === 0 || matching?.code === 1) for (const name of allFiles?.names ?? []) canMatch.set(name, false);
+  if (matching?.code === 0 || matching?.code === 1)
+    for (const name of allFiles?.names ?? []) canMatch.set(name, false);
   for (const name of matching?.names ?? []) canMatch.set(name, true);
   return canMatch;
 }
 
 /**
- * The names that a program prints, and its exit code. They are collected in an unlinked file, since a pipe would wake
- * this process again and again.
+ * The names that a program prints, and its exit code. They are collected in an unlinked file, since
+ * a pipe would wake this process again and again.
  */
 async function output(start: (fd: number) => ChildProcess): Promise<Output | undefined> {
   let fd: number;
@@ -77,17 +95,25 @@ async function output(start: (fd: number) => ChildProcess): Promise<Output | und
   }
 }
 
-/** The arguments that say what to search for, if ripgrep is sure to find at least what lines.ts would. */
+/**
+ * The arguments that say what to search for, if ripgrep is sure to find at least what lines.ts
+ * would.
+ */
 export function patternFor({ query, regex, ignoreCase }: Query): string[] | undefined {
   if (query.length > MAX_QUERY_CHARS) return undefined;
   const isAscii = /^[\t\x20-\x7e]*$/.test(query); // outside of ASCII the two fold case differently
   const fold = ignoreCase ? ["--ignore-case"] : [];
-  if (!regex) return isPlain(query) && (isAscii || !ignoreCase) ? [...fold, "--fixed-strings", "-e", query] : undefined;
+  if (!regex)
+    return isPlain(query) && (isAscii || !ignoreCase)
+      ? [...fold, "--fixed-strings", "-e", query]
+      : undefined;
   const pattern = isAscii ? translate(query) : undefined;
   return pattern === undefined ? undefined : [...fold, "-e", pattern];
 }
 
-/** Anything that is one character to JavaScript: a letter, a surrogate, or bytes that are not UTF-8. */
+/**
+ * Anything that is one character to JavaScript: a letter, a surrogate, or bytes that are not UTF-8.
+ */
 const ANY = "(?:(?-u:.){1,3})";
 const SPACE =
   "\\t\\x0b\\x0c\\r\\x20\\x{a0}\\x{1680}\\x{2000}-\\x{200a}\\x{2028}\\x{2029}\\x{202f}\\x{205f}\\x{3000}\\x{feff}";
@@ -105,12 +131,14 @@ const ESCAPES: Record<string, string> = {
 };
 
 /** An escape, a class, a quantifier, a group, or a letter. */
-const TOKEN = /\\(.)|\[(\^?)((?:\\.|[^\]\\])*)\]|([*+?]|\{\d+(?:,\d*)?\})\??|(\((?:\?:)?(?!\?))|([^(\\])/gy;
+const TOKEN =
+  /\\(.)|\[(\^?)((?:\\.|[^\]\\])*)\]|([*+?]|\{\d+(?:,\d*)?\})\??|(\((?:\?:)?(?!\?))|([^(\\])/gy;
 
 /**
- * Translates a JavaScript regular expression for ripgrep, as far as both languages agree; the result may match more,
- * never less. Undefined for anything else, such as look-around, a reference, an anchor in the middle, or a repeated
- * choice: that can take JavaScript forever where ripgrep has an answer, and both ways must give the same one.
+ * Translates a JavaScript regular expression for ripgrep, as far as both languages agree; the
+ * result may match more, never less. Undefined for anything else, such as look-around, a reference,
+ * an anchor in the middle, or a repeated choice: that can take JavaScript forever where ripgrep has
+ * an answer, and both ways must give the same one.
  */
 function translate(source: string): string | undefined {
   let [stdout, end] = ["", 0];
@@ -140,14 +168,17 @@ function translate(source: string): string | undefined {
   return end === source.length ? stdout : undefined;
 }
 
-const literal = (char: string): string => (char === "\t" ? "\\t" : char.replace(/[\\.+*?()|[\]{}^$#&~-]/, "\\$&"));
+const literal = (char: string): string =>
+  char === "\t" ? "\\t" : char.replace(/[\\.+*?()|[\]{}^$#&~-]/, "\\$&");
 
 function classOf(inner: string): string | undefined {
   const atoms = inner.match(/\\.|./g) ?? [];
   const isSet = (atom: string) => /^\\[dws]$/.test(atom);
-  const single = (atom: string) => (atom[1] ? (IN_CLASS[atom[1]] ?? literal(atom[1])) : literal(atom));
+  const single = (atom: string) =>
+    atom[1] ? (IN_CLASS[atom[1]] ?? literal(atom[1])) : literal(atom);
   if (atoms.some((atom) => /^\\[DWS]$/.test(atom))) return ANY;
-  if (!atoms.length || atoms.some((atom) => /^\\\w$/.test(atom) && !IN_CLASS[atom[1]!])) return undefined;
+  if (!atoms.length || atoms.some((atom) => /^\\\w$/.test(atom) && !IN_CLASS[atom[1]!]))
+    return undefined;
   let translated = "";
   for (let i = 0; i < atoms.length; i++) {
     const [from, dash, to] = [atoms[i]!, atoms[i + 1], atoms[i + 2]];

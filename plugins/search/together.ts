@@ -2,7 +2,10 @@
 
 export type Once = <T>(key: string, begin: () => Promise<T>) => Promise<T>;
 
-/** Callers that use the same key in the same tick share one promise. A later caller starts again, since files may have changed. */
+/**
+ * Callers that use the same key in the same tick share one promise. A later caller starts again,
+ * since files may have changed.
+ */
 export function sharing(): Once {
   const begun = new Map<string, Promise<any>>();
   return (key, begin) => {

@@ -1,4 +1,5 @@
-// again: if a command failed for want of hosts, or on a copy of the project for want of .git, offers to run it again with
+// again: if a command failed for want of hosts, or on a copy of the project for want of .git,
+// offers to run it again with
 // them.
 import fs from "node:fs";
 import { join } from "node:path";
@@ -8,13 +9,18 @@ import { unique } from "./judge/state.ts";
 type Call = { command: string; timeout_ms?: number; hosts?: string[] };
 /** Where it ran, in words: as a place, and what there is not. */
 const WHERE = {
-  copy: { ran: "on a copy of the project", lacks: "a copy has none of that", again: ", in the project itself" },
+  copy: {
+    ran: "on a copy of the project",
+    lacks: "a copy has none of that",
+    again: ", in the project itself",
+  },
   sandbox: { ran: "in the sandbox", lacks: "the sandbox let it reach none of that", again: "" },
 } as const;
 export type MissingAccess = { hosts: string[] } | { direct: true; owner?: true };
 /** The reason for a second run, by command and hosts; shown with the question. */
 export type Offers = Map<string, string>;
-export const offerOf = (command: string, hosts: readonly string[] = []): string => JSON.stringify([command, hosts]);
+export const offerOf = (command: string, hosts: readonly string[] = []): string =>
+  JSON.stringify([command, hosts]);
 
 const UNREACHABLE =
   /EAI_AGAIN|ENOTFOUND|ENETUNREACH|resolve host|Temporary failure in name resolution|Name or service not known|nodename nor servname|Network is unreachable|Failed to resolve|no such host|dial (tcp|udp)/i;
@@ -36,7 +42,10 @@ const IN_GIT =
 /** EOVERFLOW: on the view, the person is the only owner of files that exists. */
 const UNMAPPED = /Value too large for defined data type|\bEOVERFLOW\b/;
 
-/** What a failed command lacked on the copy, judging by its output; `lookups`: hosts that it looked up. */
+/**
+ * What a failed command lacked on the copy, judging by its output; `lookups`: hosts that it looked
+ * up.
+ */
 export function findMissingAccess(
   command: string,
   output: string,
@@ -48,7 +57,8 @@ export function findMissingAccess(
   if (found.length) return { hosts: found };
   if (lookups.length && lines.some((line) => VAGUE.test(line) || UNREACHABLE.test(line)))
     return { hosts: lookups.slice(0, MAX_HOSTS) };
-  const isHidden = lines.some((line) => /not a git repository/i.test(line)) && fs.existsSync(join(root, ".git"));
+  const isHidden =
+    lines.some((line) => /not a git repository/i.test(line)) && fs.existsSync(join(root, ".git"));
   if (isHidden || lines.some((line) => IN_GIT.test(line))) return { direct: true };
   return lines.some((line) => UNMAPPED.test(line)) ? { direct: true, owner: true } : undefined;
 }
@@ -58,8 +68,11 @@ function hostsIn(command: string, lines: string[]): string[] {
   const unreachable = lines.filter((line) => line.length < 2_000 && UNREACHABLE.test(line));
   if (!unreachable.length) return [];
   const all = (patterns: RegExp[], texts: string[]) =>
-    texts.flatMap((text) => patterns.flatMap((one) => [...text.matchAll(one)].map(([, host]) => host!.toLowerCase())));
-  const isHost = (host: string) => /^[a-z0-9]([\w.-]*[a-z0-9])?(:\d+)?$/.test(host) && /\./.test(host);
+    texts.flatMap((text) =>
+      patterns.flatMap((one) => [...text.matchAll(one)].map(([, host]) => host!.toLowerCase())),
+    );
+  const isHost = (host: string) =>
+    /^[a-z0-9]([\w.-]*[a-z0-9])?(:\d+)?$/.test(host) && /\./.test(host);
   const named = unique(all([...HOSTS, URLS], unreachable)).filter(isHost);
   return (named.length ? named : unique(all([URLS], [command])).filter(isHost)).slice(0, MAX_HOSTS);
 }
@@ -72,14 +85,20 @@ export function lackWords(lack: MissingAccess): string {
     : "needed .git, which it can only read there";
 }
 
-/** For the model, after a command failed without mentioning the network, which may or may not be the reason. */
+/**
+ * For the model, after a command failed without mentioning the network, which may or may not be the
+ * reason.
+ */
 export function lookupWords(lookups: string[]): string {
   const hosts = lookups.slice(0, MAX_HOSTS);
   if (!hosts.length) return "";
   return `It looked up ${list(hosts)}, and a copy has no network. If it failed for that, call it again with hosts: ${JSON.stringify(hosts)}.`;
 }
 
-/** Asks once, and returns the result of the second run. A string is for the model: the command was not run again. */
+/**
+ * Asks once, and returns the result of the second run. A string is for the model: the command was
+ * not run again.
+ */
 export async function offerRerun(
   lack: MissingAccess,
   call: Call,
@@ -97,9 +116,13 @@ export async function offerRerun(
   offers.set(key, `It ran ${ran}, where it ${what}. Run it again with that${again}?`);
   try {
     const result = await ctx.call("run_command", { ...call, ...more });
-    if (result.refused) return `It ${what}. The person was asked to let it run again with that. ${result.text}`;
+    if (result.refused)
+      return `It ${what}. The person was asked to let it run again with that. ${result.text}`;
     const first = `${ran[0]!.toUpperCase()}${ran.slice(1)}`;
-    return { ...result, text: `[${first} it ${what}; the person let it run again with that.]\n${result.text}` };
+    return {
+      ...result,
+      text: `[${first} it ${what}; the person let it run again with that.]\n${result.text}`,
+    };
   } finally {
     offers.delete(key);
   }

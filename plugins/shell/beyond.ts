@@ -1,4 +1,5 @@
-// beyond: commands with effects that a copy of the project cannot contain, so they are asked for beforehand. All others
+// beyond: commands with effects that a copy of the project cannot contain, so they are asked for
+// beforehand. All others
 // run on the copy, where nothing that they do reaches anything else.
 import path from "node:path";
 import { reachesFurther } from "./files-only.ts";
@@ -19,8 +20,11 @@ const SERVERS = new Set(
     `watch serve http-server live-server json-server nodemon uvicorn gunicorn redis-server mongod postgres caddy nginx`,
   ),
 );
-const SERVING = new Set(split("vite next nuxt astro remix webpack-dev-server flask rails hugo jekyll wrangler"));
-const ENDS_BY_ITSELF = /^(build|optimize|lint|info|generate|check|routes|typegen|types|db:\S+|--version|-v|--help)$/;
+const SERVING = new Set(
+  split("vite next nuxt astro remix webpack-dev-server flask rails hugo jekyll wrangler"),
+);
+const ENDS_BY_ITSELF =
+  /^(build|optimize|lint|info|generate|check|routes|typegen|types|db:\S+|--version|-v|--help)$/;
 
 /** Programs, and the subcommands with which alone they reach the network or the person's home. */
 const SUBCOMMANDS = new Map(
@@ -43,25 +47,36 @@ const SUBCOMMANDS = new Map(
       return [program, new Set(subcommands)];
     }),
 );
-const reachesWith = (program: string, subcommand = ""): boolean => SUBCOMMANDS.get(program)?.has(subcommand) === true;
-/** Programs that run the scripts of a project. A script is taken to be a server by its name, as in SERVER. */
+const reachesWith = (program: string, subcommand = ""): boolean =>
+  SUBCOMMANDS.get(program)?.has(subcommand) === true;
+/**
+ * Programs that run the scripts of a project. A script is taken to be a server by its name, as in
+ * SERVER.
+ */
 const RUNNERS = /^(npm|pnpm|yarn|bun|make|gmake|just|task|deno)$/;
 const SERVER = /^(start|dev|serve|server|watch|preview)(:|$)/;
 
-/** Why a copy cannot contain the effects of a command of the line; undefined if it can contain them all. */
+/**
+ * Why a copy cannot contain the effects of a command of the line; undefined if it can contain them
+ * all.
+ */
 export function whyNotOnCopy(line: readonly Simple[]): string | undefined {
   const hasBackground = line.some(({ ends }) => ends === "background");
   for (const one of line) {
     if (one.ends === undefined && staysUp(one)) return `'${one.text}' runs until it is stopped`;
     if (!reachesOut(one, hasBackground)) continue;
     const isGit = /^git(-|$)/.test(path.basename(one.words[0] ?? ""));
-    const what = isGit ? "changes the repository" : "reaches other machines, or services of this one";
+    const what = isGit
+      ? "changes the repository"
+      : "reaches other machines, or services of this one";
     return `'${one.text}' ${what}`;
   }
   return undefined;
 }
 
-/** Questions about what is installed here, and options with which a server only tells about itself. */
+/**
+ * Questions about what is installed here, and options with which a server only tells about itself.
+ */
 const ONLY_ASKS: Record<string, RegExp> = {
   dpkg: /^(-[lLsSpV]|--(list|listfiles|status|search|verify))$/,
   apt: /^(list|show|search|policy|depends|rdepends)$/,
@@ -79,15 +94,26 @@ const ONLY_ASKS: Record<string, RegExp> = {
 const onlyAsks = (name: string, [first]: readonly (string | undefined)[]): boolean =>
   Object.hasOwn(ONLY_ASKS, name) && ONLY_ASKS[name]!.test(first ?? "");
 
-/** A line may talk to programs that it started in the background: its network has nothing else on it. */
-function reachesOut({ words: [program, ...rest], verdict, git }: Simple, hasBackground: boolean): boolean {
-  if (program === undefined || rest.some((word) => /^--(version|help)$/.test(word ?? ""))) return false;
+/**
+ * A line may talk to programs that it started in the background: its network has nothing else on
+ * it.
+ */
+function reachesOut(
+  { words: [program, ...rest], verdict, git }: Simple,
+  hasBackground: boolean,
+): boolean {
+  if (program === undefined || rest.some((word) => /^--(version|help)$/.test(word ?? "")))
+    return false;
   const name = path.basename(program);
   if (onlyAsks(name, rest)) return false;
   if (/^git(-|$)/.test(name))
-    return verdict !== "allow" && (git === true || changesRepository(name === "git" ? rest : [name.slice(4), ...rest]));
+    return (
+      verdict !== "allow" &&
+      (git === true || changesRepository(name === "git" ? rest : [name.slice(4), ...rest]))
+    );
   if (name === "rsync") return reachesFurther(name, rest);
-  if (PROGRAMS.has(name)) return !(hasBackground && /^(curl|wget|nc|ncat)$/.test(name) && asksOnlyHere(rest));
+  if (PROGRAMS.has(name))
+    return !(hasBackground && /^(curl|wget|nc|ncat)$/.test(name) && asksOnlyHere(rest));
   const [first, second] = rest.filter((word) => word !== undefined && !word.startsWith("-"));
   if (name === "yarn" && rest.length === 0) return true; // it installs
   if (reachesWith(name, first)) return true;
@@ -103,18 +129,22 @@ const isAddress = (word: string): boolean =>
 function asksOnlyHere(rest: readonly (string | undefined)[]): boolean {
   const plain = rest.filter((word) => !word?.startsWith("-"));
   return (
-    plain.some((word) => HERE.test(word ?? "")) && plain.every((word) => !isAddress(word ?? "://") || HERE.test(word!))
+    plain.some((word) => HERE.test(word ?? "")) &&
+    plain.every((word) => !isAddress(word ?? "://") || HERE.test(word!))
   );
 }
 
 function staysUp({ words: [program, ...rest] }: Simple): boolean {
   if (program === undefined) return false;
   const name = path.basename(program);
-  if (SERVERS.has(name)) return !onlyAsks(name, rest) && !rest.some((word) => /^--(version|help)$/.test(word ?? ""));
+  if (SERVERS.has(name))
+    return !onlyAsks(name, rest) && !rest.some((word) => /^--(version|help)$/.test(word ?? ""));
   const plain = rest.filter((word) => word !== undefined && !word.startsWith("-"));
   const [first, second] = plain;
-  if (RUNNERS.test(name)) return SERVER.test((/^(run|run-script|task)$/.test(first ?? "") ? second : first) ?? "");
-  if (/^python[\d.]*$/.test(name)) return rest.includes("http.server") || plain.includes("runserver");
+  if (RUNNERS.test(name))
+    return SERVER.test((/^(run|run-script|task)$/.test(first ?? "") ? second : first) ?? "");
+  if (/^python[\d.]*$/.test(name))
+    return rest.includes("http.server") || plain.includes("runserver");
   if (/^(npx|pnpx|bunx)$/.test(name)) return staysUp({ words: plain } as unknown as Simple);
   if (name === "tail") return rest.some((word) => /^(-\d*[fF]|--follow.*)$/.test(word ?? ""));
   if (

@@ -10,7 +10,16 @@ import { CACHE } from "./lookups.ts";
 import { canAppear, isFolder, real } from "./paths.ts";
 
 // No capabilities, even for root.
-export const BASE = ["--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL", "--ro-bind", "/", "/"];
+export const BASE = [
+  "--unshare-all",
+  "--die-with-parent",
+  "--new-session",
+  "--cap-drop",
+  "ALL",
+  "--ro-bind",
+  "/",
+  "/",
+];
 
 interface Mount {
   at: string;
@@ -35,17 +44,37 @@ export function bubblewrapArgs(limits: OpenLimits): string[] {
     ...mounts.filter((mount) => mount.isReadonly).flatMap((mount) => ["--remount-ro", mount.at]),
     "--",
     ...(limits.proxy
-      ? [process.execPath, "-e", BRIDGE, "--", String(PORT), INSIDE, JSON.stringify(placesOf(limits))]
+      ? [
+          process.execPath,
+          "-e",
+          BRIDGE,
+          "--",
+          String(PORT),
+          INSIDE,
+          JSON.stringify(placesOf(limits)),
+        ]
       : []),
   ];
 }
 
-/** Mounting an overlay takes root in a user namespace; the command itself runs as the person again. */
-const asMyself = (): string[] => ["--unshare-user", "--uid", `${process.getuid!()}`, "--gid", `${process.getgid!()}`];
+/**
+ * Mounting an overlay takes root in a user namespace; the command itself runs as the person again.
+ */
+const asMyself = (): string[] => [
+  "--unshare-user",
+  "--uid",
+  `${process.getuid!()}`,
+  "--gid",
+  `${process.getgid!()}`,
+];
 
-/** Where a service finds a host that is allowed with its port: a program that knows no proxy connects to it as ever. */
+/**
+ * Where a service finds a host that is allowed with its port: a program that knows no proxy
+ * connects to it as ever.
+ */
 function placesOf({ service, net }: Pick<OpenLimits, "service" | "net">): Place[] {
-  const named = service && Array.isArray(net) ? net.map((host) => /^([\w.-]+):(\d+)$/.exec(host)) : [];
+  const named =
+    service && Array.isArray(net) ? net.map((host) => /^([\w.-]+):(\d+)$/.exec(host)) : [];
   return named.flatMap((found, i) => {
     const [, host = "", port] = found ?? [];
     const isHere = host === "localhost" || host === "127.0.0.1";
@@ -54,10 +83,20 @@ function placesOf({ service, net }: Pick<OpenLimits, "service" | "net">): Place[
       : [{ host, port: +port, at: isHere ? "127.0.0.1" : `127.0.1.${i + 1}` }];
   });
 }
-/** Elsewhere than under a cover of /var, where there is room for it, the cache's folder may be a link, through which nothing is mounted. */
-function nameCacheOf(isCovered: boolean, service: OpenLimits["service"], lookups: OpenLimits["lookups"]) {
+/**
+ * Elsewhere than under a cover of /var, where there is room for it, the cache's folder may be a
+ * link, through which nothing is mounted.
+ */
+function nameCacheOf(
+  isCovered: boolean,
+  service: OpenLimits["service"],
+  lookups: OpenLimits["lookups"],
+) {
   const folder = isCovered ? "/var/run" : (tryTo(() => fs.realpathSync("/var/run")) ?? "/var/run");
-  return { nameCache: service || isCovered ? lookups : undefined, cacheAt: CACHE.replace("/var/run", folder) };
+  return {
+    nameCache: service || isCovered ? lookups : undefined,
+    cacheAt: CACHE.replace("/var/run", folder),
+  };
 }
 
 type Place = { host: string; port: number; at: string };
@@ -67,7 +106,11 @@ function namesOf(own: string, places: Place[]): Mount[] {
   if (!places.length) return [];
   const [at, file] = ["/etc/hosts", path.join(own, "hosts")];
   const known = tryTo(() => fs.readFileSync(at, "utf8")) ?? "";
-  fs.writeFileSync(file, `${places.map((place) => `${place.at} ${place.host}\n`).join("")}${known}`, { mode: 0o644 });
+  fs.writeFileSync(
+    file,
+    `${places.map((place) => `${place.at} ${place.host}\n`).join("")}${known}`,
+    { mode: 0o644 },
+  );
   return [{ at, args: ["--ro-bind", file, at] }];
 }
 
@@ -75,7 +118,8 @@ const MAX_SHM_BYTES = `${1 << 30}`;
 const INSIDE = "/run/zz-proxy";
 
 /**
- * Outer folders come before inner ones, which take precedence; of two mounts on one path, the later one here wins.
+ * Outer folders come before inner ones, which take precedence; of two mounts on one path, the later
+ * one here wins.
  */
 function plan({
   root,
@@ -97,43 +141,59 @@ function plan({
   own,
 }: OpenLimits): Mount[] {
   const ownRepository = repository(root);
-  const git = readonly ? { write: [], guard: [] } : ownRepository; // what is read-only anyway needs no guard
+  // what is read-only anyway needs no guard
+  const git = readonly ? { write: [], guard: [] } : ownRepository;
   const shown = real(show);
   const denied = real(hide).filter((at) => !shown.includes(at));
   const { nameCache, cacheAt } = nameCacheOf(denied.includes("/var"), service, lookups);
-  const secret = (at: string) => denied.some((folder) => isInside(folder, at) && !isInside(folder, root));
+  const secret = (at: string) =>
+    denied.some((folder) => isInside(folder, at) && !isInside(folder, root));
   const within = (at: string, folders: string[]) => folders.some((folder) => isInside(folder, at));
   const fixed = fixedPlaces({ root, view, readonly });
   const kept = real(keep).filter((at) => at !== root);
-  const others = (places: string[]) => otherNames(places, [root, ...real(write).filter((at) => !isInside(root, at))]);
+  const others = (places: string[]) =>
+    otherNames(places, [root, ...real(write).filter((at) => !isInside(root, at))]);
   const locked = [
     ...real([...keep, ...fixed, ...(readonly ? ownRepository.write : [])]),
     ...(readonly ? [] : others(kept)),
   ];
-  const pinned = [...new Set([...real(readonly ? [] : pin), ...kept].flatMap((at) => foldersBetween(at, root)))].filter(
-    (at) => !readonly && !within(at, locked),
-  );
+  const pinned = [
+    ...new Set([...real(readonly ? [] : pin), ...kept].flatMap((at) => foldersBetween(at, root))),
+  ].filter((at) => !readonly && !within(at, locked));
   const writable = [
     ...real(writtenPlaces({ root, write, view, readonly, service })).filter(
       (at) => !secret(at) || shown.some((one) => isInside(one, at)),
     ),
     ...git.write,
   ].filter((at) => !within(at, locked));
-  const reached = (at: string) => !within(at, ["/tmp", "/run"]) || within(at, [...writable, ...locked]);
-  const closed = denied.filter((at) => real(pin).includes(at) || !isFolder(at)); // other folders are whole homes and disks
+  const reached = (at: string) =>
+    !within(at, ["/tmp", "/run"]) || within(at, [...writable, ...locked]);
+  // other folders are whole homes and disks
+  const closed = denied.filter((at) => real(pin).includes(at) || !isFolder(at));
   const hidden = [...denied, ...others(closed), ...endpoints].filter(reached);
-  // Needed paths that a cover would hide: zz's own node, the folders of PATH, the list of name servers.
-  const needed = real([process.execPath, "/etc/resolv.conf", ...pathFolders()]).filter((at) => !within(at, denied));
+  // Needed paths that a cover would hide: zz's own node, the folders of PATH, the list of name
+  // servers.
+  const needed = real([process.execPath, "/etc/resolv.conf", ...pathFolders()]).filter(
+    (at) => !within(at, denied),
+  );
   const open = [...shown, ...needed].filter(
     (at) => !within(at, [...writable, ...locked]) && (within(at, denied) || !reached(at)),
   );
   const covers = (folder: string, at: string) =>
     isInside(folder, at) &&
     ![...open, ...writable, ...locked].some((one) => isInside(folder, one) && isInside(one, at));
-  const inner = [...writable, ...git.guard, ...open, ...(view ? locked : []), ...(nameCache ? [cacheAt] : [])];
+  const inner = [
+    ...writable,
+    ...git.guard,
+    ...open,
+    ...(view ? locked : []),
+    ...(nameCache ? [cacheAt] : []),
+  ];
   const mounts = [
     { at: "/tmp", args: ["--bind", tmp, "/tmp"] },
-    ...["/run", "/var/run"].filter(isFolder).map((at) => ({ at, args: ["--tmpfs", at], isReadonly: true })),
+    ...["/run", "/var/run"]
+      .filter(isFolder)
+      .map((at) => ({ at, args: ["--tmpfs", at], isReadonly: true })),
     ...writable.map((at) => ({ at, args: ["--bind", view && at === root ? view.merged : at, at] })),
     ...git.guard.flatMap(protect),
     ...guardMounts(guard).filter(({ at }) => !within(at, denied) && !within(at, locked)),
@@ -149,7 +209,10 @@ function plan({
         ),
       ),
     ...SYSTEM,
-    { at: "/dev/shm", args: ["--perms", "1777", ...(sized ? ["--size", MAX_SHM_BYTES] : []), "--tmpfs", "/dev/shm"] },
+    {
+      at: "/dev/shm",
+      args: ["--perms", "1777", ...(sized ? ["--size", MAX_SHM_BYTES] : []), "--tmpfs", "/dev/shm"],
+    },
     ...(proxy?.socket ? [{ at: INSIDE, args: ["--ro-bind", proxy.socket, INSIDE] }] : []),
     ...namesOf(own, placesOf({ service, net })),
     ...(nameCache ? [{ at: cacheAt, args: ["--ro-bind", nameCache.socket, cacheAt] }] : []),
@@ -158,7 +221,11 @@ function plan({
   return mounts.sort((a, b) => depth(a) - depth(b));
 }
 
-function fixedPlaces({ root, view, readonly }: Pick<OpenLimits, "root" | "view" | "readonly">): string[] {
+function fixedPlaces({
+  root,
+  view,
+  readonly,
+}: Pick<OpenLimits, "root" | "view" | "readonly">): string[] {
   if (view) return [path.join(root, ".git")];
   return readonly ? [root] : [];
 }
@@ -189,13 +256,19 @@ function foldersBetween(at: string, root: string): string[] {
   return isInside(root, folder) && folder !== root ? [...foldersBetween(folder, root), folder] : [];
 }
 
-/** Covers a file with /dev/null, which cannot be opened where devices are forbidden, or a folder with one of mode 0. */
+/**
+ * Covers a file with /dev/null, which cannot be opened where devices are forbidden, or a folder
+ * with one of mode 0.
+ */
 function cover(at: string, holdsMore: boolean): Mount {
   if (!isFolder(at)) return { at, args: ["--ro-bind", "/dev/null", at] };
   return { at, args: ["--perms", holdsMore ? "0111" : "0000", "--tmpfs", at], isReadonly: true };
 }
 
-/** Makes a guarded path read-only. What is not there gets an empty cover, unless it cannot be made anyway. */
+/**
+ * Makes a guarded path read-only. What is not there gets an empty cover, unless it cannot be made
+ * anyway.
+ */
 function protect(at: string): Mount[] {
   if (fs.existsSync(at)) return [{ at, args: ["--ro-bind", at, at] }];
   return canAppear(at) ? [emptyCover(at)] : [];
@@ -207,7 +280,8 @@ function emptyCover(at: string): Mount {
 }
 
 /**
- * Runs inside the sandbox: listens where HTTP_PROXY says, forwards to the proxy's socket, and then starts the command.
+ * Runs inside the sandbox: listens where HTTP_PROXY says, forwards to the proxy's socket, and then
+ * starts the command.
  */
 const BRIDGE = `
 const [port, socket, places, ...argv] = process.argv.slice(1);

@@ -7,7 +7,8 @@ interface How {
   encoding?: BufferEncoding;
   input?: string | Buffer;
   signal?: AbortSignal;
-  take?(piece: string): boolean; // gets the output piece by piece, each ended by a NUL, until it returns false
+  // gets the output piece by piece, each ended by a NUL, until it returns false
+  take?(piece: string): boolean;
 }
 
 export function collect(

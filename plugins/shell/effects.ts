@@ -10,7 +10,8 @@ export type FileState = Parameters<Ctx["files"]["apply"]>[0][number];
 export interface Effects {
   states: FileState[]; // in the order in which they can be made
   about: string[]; // lines for the question
-  raced: string[]; // files that changed in the project while the command ran: approval overwrites them
+  // files that changed in the project while the command ran: approval overwrites them
+  raced: string[];
   leftOut: string[]; // what could not be kept and why, for the model
   dropped: string[]; // tools' own caches, thrown away
   modes: { name: string; mode: number }[]; // those that the command set
@@ -37,11 +38,20 @@ const raw = (name: string): Buffer => Buffer.from(name, "latin1");
 const utf8 = (name: string): string => raw(name).toString();
 const isUtf8 = (name: string): boolean => Buffer.from(utf8(name)).equals(raw(name));
 const within = (folder: string, name: string): string => (folder ? `${folder}/${name}` : name);
-const parentsOf = (name: string): string[] => [...name.matchAll(/\//g)].map(({ index }) => name.slice(0, index));
-const place = (folder: string, name: string): Buffer => Buffer.concat([Buffer.from(`${folder}/`), raw(name)]);
+const parentsOf = (name: string): string[] =>
+  [...name.matchAll(/\//g)].map(({ index }) => name.slice(0, index));
+const place = (folder: string, name: string): Buffer =>
+  Buffer.concat([Buffer.from(`${folder}/`), raw(name)]);
 
 export async function readEffects(view: View, ctx: Ctx): Promise<Effects> {
-  const effects: Effects = { states: [], about: [], raced: [], leftOut: [], dropped: [], modes: [] };
+  const effects: Effects = {
+    states: [],
+    about: [],
+    raced: [],
+    leftOut: [],
+    dropped: [],
+    modes: [],
+  };
   const changes = await changesOf(view, ctx.root, effects);
   const kept = withoutCaches(changes, effects);
   const { shown, groups } = await grouped(ctx, kept);
@@ -51,18 +61,23 @@ export async function readEffects(view: View, ctx: Ctx): Promise<Effects> {
     return effects;
   }
   const all = [...shown, ...[...groups.values()].flatMap(({ changes }) => changes)];
-  const raced = all.filter(({ before }) => before && !before.isDirectory() && before.ctimeMs > view.began);
+  const raced = all.filter(
+    ({ before }) => before && !before.isDirectory() && before.ctimeMs > view.began,
+  );
   effects.raced = raced.map(({ name }) => utf8(name));
   effects.modes = shown.flatMap(({ name, before, after }) =>
     before && after && typeOf(before) === typeOf(after) && before.mode !== after.mode
       ? { name: utf8(name), mode: modeOf(after) & 0o7777 }
       : [],
   );
-  const taken = new Set(shown.map(({ name }) => utf8(name))); // names that are not UTF-8 may look like others
+  // names that are not UTF-8 may look like others
+  const taken = new Set(shown.map(({ name }) => utf8(name)));
   const moved = [...groups].map(([group, { why, changes }]) => {
     const what = `${visible(group)}: ${sum(changes)}`;
     const isRaw = why === NOT_UTF8 || (why === LARGE && changes.length > 1);
-    effects.about.push(`${why}, not shown: ${what}${isRaw ? shownRaw(view, ctx.root, changes) : ""}`);
+    effects.about.push(
+      `${why}, not shown: ${what}${isRaw ? shownRaw(view, ctx.root, changes) : ""}`,
+    );
     return moveOf(view, ctx.root, group, changes, taken);
   });
   const isGoing = ({ moves = [] }: FileState) => moves.every(([, from]) => from === undefined);
@@ -82,7 +97,9 @@ function withoutCaches(changes: Change[], effects: Effects): Change[] {
   const around = new Set([...caches].flatMap(({ name }) => parentsOf(name)));
   const rest = changes.filter((one) => !caches.has(one));
   const needed = new Set(
-    rest.filter(({ name, isUsual }) => !isUsual || !around.has(name)).flatMap(({ name }) => parentsOf(name)),
+    rest
+      .filter(({ name, isUsual }) => !isUsual || !around.has(name))
+      .flatMap(({ name }) => parentsOf(name)),
   );
   return rest.filter(({ name, isUsual }) => !isUsual || !around.has(name) || needed.has(name));
 }
@@ -91,26 +108,39 @@ type Group = { why: string; changes: Change[] };
 const [IGNORED, MODULES] = ["ignored by git", "in node_modules"];
 const [NOT_UTF8, LARGE] = ["its name is not UTF-8", "too large to be read"];
 
-/** Splits the changes into those shown in full, and groups shown in one line: an ignored folder, or a single name. */
-async function grouped(ctx: Ctx, changes: Change[]): Promise<{ shown: Change[]; groups: Map<string, Group> }> {
+/**
+ * Splits the changes into those shown in full, and groups shown in one line: an ignored folder, or
+ * a single name.
+ */
+async function grouped(
+  ctx: Ctx,
+  changes: Change[],
+): Promise<{ shown: Change[]; groups: Map<string, Group> }> {
   const ignored = await ignoredOf(ctx, changes);
   const isLarge = ({ before, after }: Change) =>
     [before, after].some((stat) => stat?.isFile() && stat.size > MAX_SHOWN_BYTES);
-  const becomesFolder = (one: Change) => one.after?.isDirectory() && isLarge(one); // what comes into it goes with it
+  // what comes into it goes with it
+  const becomesFolder = (one: Change) => one.after?.isDirectory() && isLarge(one);
   const replaced = new Set(changes.filter(becomesFolder).map(({ name }) => name));
   const groupOf = (one: Change): [group: string, why: string] | undefined => {
     const unread = ignored(one);
-    if (unread && !mayRunLater(one)) return unread; // what may run later is shown whole, wherever it lies
-    if (!isUtf8(one.name)) return [utf8(parentsOf(one.name).find((at) => !isUtf8(at)) ?? one.name), NOT_UTF8];
+    // what may run later is shown whole, wherever it lies
+    if (unread && !mayRunLater(one)) return unread;
+    if (!isUtf8(one.name))
+      return [utf8(parentsOf(one.name).find((at) => !isUtf8(at)) ?? one.name), NOT_UTF8];
     const large = [...parentsOf(one.name), one.name].find((at) => replaced.has(at));
     return large !== undefined || isLarge(one) ? [utf8(large ?? one.name), LARGE] : undefined;
   };
   const mayRunLater = ({ name, after }: Change) =>
-    after !== undefined && !after.isDirectory() && !inModules(name) && runsByItself(path.join(ctx.root, utf8(name)));
+    after !== undefined &&
+    !after.isDirectory() &&
+    !inModules(name) &&
+    runsByItself(path.join(ctx.root, utf8(name)));
   const known = new Map(changes.map((one) => [one, groupOf(one)]));
   const needed = new Set<string>(); // folders above what is shown, made or removed with it
   const around = new Set<string>(); // folders above what is shown in one line
-  for (const [{ name }, group] of known) for (const at of parentsOf(name)) (group ? around : needed).add(at);
+  for (const [{ name }, group] of known)
+    for (const at of parentsOf(name)) (group ? around : needed).add(at);
   const groups = new Map<string, Group>();
   const shown: Change[] = [];
   for (const [one, found] of known) {
@@ -119,12 +149,19 @@ async function grouped(ctx: Ctx, changes: Change[]): Promise<{ shown: Change[]; 
       const group = groups.get(found[0]) ?? { why: found[1], changes: [] };
       group.changes.push(one);
       groups.set(found[0], group);
-    } else if (!one.isUsual || (around.has(one.name) && isFolder) || !needed.has(one.name)) shown.push(one);
+    } else if (!one.isUsual || (around.has(one.name) && isFolder) || !needed.has(one.name))
+      shown.push(one);
   }
   return { shown, groups };
 }
 
-function moveOf({ upper }: View, root: string, group: string, changes: Change[], taken: Set<string>): FileState {
+function moveOf(
+  { upper }: View,
+  root: string,
+  group: string,
+  changes: Change[],
+  taken: Set<string>,
+): FileState {
   const moves = ordered(changes).map(({ name, after }): NonNullable<FileState["moves"]>[number] => {
     if (!after) return [name];
     const from = place(upper, name).toString("latin1");
@@ -134,12 +171,20 @@ function moveOf({ upper }: View, root: string, group: string, changes: Change[],
   let at = isOne ? group : path.join(group, "…");
   while (taken.has(at)) at += "…";
   taken.add(at);
-  return { path: path.join(root, at), brief: group, bytes: Buffer.from(`${sum(changes)}\n`), moves };
+  return {
+    path: path.join(root, at),
+    brief: group,
+    bytes: Buffer.from(`${sum(changes)}\n`),
+    moves,
+  };
 }
 
 const typeOf = (stat: fs.Stats): number => stat.mode & TYPE;
 
-/** A folder may keep its setgid bit, which hands on its group; a file must not run as another user or group. */
+/**
+ * A folder may keep its setgid bit, which hands on its group; a file must not run as another user
+ * or group.
+ */
 const modeOf = (stat: fs.Stats): number => {
   if (stat.isSymbolicLink()) return (stat.mode & 0o777) | LINK;
   return stat.isDirectory() ? (stat.mode & 0o3777) | FOLDER : (stat.mode & 0o1777) | FILE;
@@ -147,7 +192,8 @@ const modeOf = (stat: fs.Stats): number => {
 
 /** Removals first, starting with the innermost; then additions, starting with the outermost. */
 function ordered(changes: Change[]): Change[] {
-  const isGone = ({ after, before }: Change) => !after || (before?.isDirectory() && !after.isDirectory());
+  const isGone = ({ after, before }: Change) =>
+    !after || (before?.isDirectory() && !after.isDirectory());
   const depth = ({ name }: Change) => name.split("/").length;
   const gone = changes.filter(isGone).sort((a, b) => depth(b) - depth(a));
   return [...gone, ...changes.filter((one) => !isGone(one)).sort((a, b) => depth(a) - depth(b))];
@@ -183,11 +229,19 @@ function lookAt(at: Buffer): fs.Stats | undefined {
   }
 }
 
-function isSame(root: string, upper: string, name: string, before: fs.Stats | undefined, after: fs.Stats): boolean {
+function isSame(
+  root: string,
+  upper: string,
+  name: string,
+  before: fs.Stats | undefined,
+  after: fs.Stats,
+): boolean {
   const bits = TYPE | 0o7777;
-  if (!before || (before.mode & bits) !== (after.mode & bits) || before.size !== after.size) return false;
+  if (!before || (before.mode & bits) !== (after.mode & bits) || before.size !== after.size)
+    return false;
   const [one, two] = [place(root, name), place(upper, name)];
-  if (after.isSymbolicLink()) return fs.readlinkSync(one, "buffer").equals(fs.readlinkSync(two, "buffer"));
+  if (after.isSymbolicLink())
+    return fs.readlinkSync(one, "buffer").equals(fs.readlinkSync(two, "buffer"));
   if (after.size > MAX_SHOWN_BYTES) return before.mtimeMs === after.mtimeMs;
   return fs.readFileSync(one).equals(readLocked(two, after.mode));
 }
@@ -205,7 +259,8 @@ const namesIn = (folder: Buffer): string[] => fs.readdirSync(folder, { encoding:
 /** Compares every entry of the upper folder with the project. */
 async function changesOf(view: View, root: string, { leftOut }: Effects): Promise<Change[]> {
   const changes: Change[] = [];
-  const oldFolders: string[] = []; // folders that existed before: the command may have removed and remade them
+  // folders that existed before: the command may have removed and remade them
+  const oldFolders: string[] = [];
   const top = { before: fs.statSync(root), after: fs.statSync(view.upper) };
   if ((top.before.mode & 0o7777) !== (top.after.mode & 0o7777))
     leftOut.push("the mode of the project's own folder was left as it is");
@@ -213,7 +268,9 @@ async function changesOf(view: View, root: string, { leftOut }: Effects): Promis
   const seen = new Set(changes.map(({ name }) => name));
   const remaining = oldFolders.length ? await view.list(oldFolders) : new Set<string>();
   if (!remaining)
-    throw new Error("Cannot tell what the command changed: its view could not be read again. Nothing was kept.");
+    throw new Error(
+      "Cannot tell what the command changed: its view could not be read again. Nothing was kept.",
+    );
   for (const folder of oldFolders)
     for (const name of namesIn(place(root, folder)).map((inner) => within(folder, inner)))
       if (!remaining.has(name) && !seen.has(name)) remove(name);
@@ -222,7 +279,9 @@ async function changesOf(view: View, root: string, { leftOut }: Effects): Promis
   function walk(folder: string, isThere: boolean): void {
     for (const name of namesOpened(place(view.upper, folder)))
       if (name === ".git")
-        leftOut.push(`'${utf8(within(folder, name))}' was left out: .git is git's own. Run it with direct: true`);
+        leftOut.push(
+          `'${utf8(within(folder, name))}' was left out: .git is git's own. Run it with direct: true`,
+        );
       else visit(within(folder, name), isThere);
   }
 
@@ -233,23 +292,31 @@ async function changesOf(view: View, root: string, { leftOut }: Effects): Promis
     const leave = (why: string) => leftOut.push(`'${utf8(name)}' was left out: ${why}`);
     if (isWhiteout(after)) return void remove(name);
     if (!isKept) return void leave("it is a device, a FIFO or a socket");
-    if (after.isFile() && after.mode & 0o6000) return void leave("it would run as another user or group");
+    if (after.isFile() && after.mode & 0o6000)
+      return void leave("it would run as another user or group");
     if (!after.isDirectory()) {
-      if (before && !isPlain(before)) return void leave("what stands there could not be brought back");
+      if (before && !isPlain(before))
+        return void leave("what stands there could not be brought back");
       if (before?.isDirectory() && !removeIn(name)) return;
       if (isSame(root, view.upper, name, before, after)) return;
       return void changes.push({ name, before, after });
     }
-    if (before && !isPlain(before)) return void leave("what stands there could not be brought back");
+    if (before && !isPlain(before))
+      return void leave("what stands there could not be brought back");
     const wasFolder = before?.isDirectory() === true;
     if (wasFolder) oldFolders.push(name);
     const isUsual = !before && (after.mode & 0o7777) === (0o777 & ~process.umask());
-    if (isRepository(name, wasFolder)) return void leave("git would obey it as a repository. Run it with direct: true");
-    if (!wasFolder || (before!.mode & 0o7777) !== (after.mode & 0o7777)) changes.push({ name, before, after, isUsual });
+    if (isRepository(name, wasFolder))
+      return void leave("git would obey it as a repository. Run it with direct: true");
+    if (!wasFolder || (before!.mode & 0o7777) !== (after.mode & 0o7777))
+      changes.push({ name, before, after, isUsual });
     walk(name, wasFolder);
   }
 
-  /** Whether the command made a folder that git takes for a repository: with what stands in the project, it has all that one needs. */
+  /**
+   * Whether the command made a folder that git takes for a repository: with what stands in the
+   * project, it has all that one needs.
+   */
   function isRepository(name: string, wasFolder: boolean): boolean {
     const made = namesOpened(place(view.upper, name));
     const there = wasFolder ? (tryTo(() => namesIn(place(root, name))) ?? []) : [];
@@ -257,7 +324,10 @@ async function changesOf(view: View, root: string, { leftOut }: Effects): Promis
     return isNew && OF_REPOSITORY.every((one) => made.includes(one) || there.includes(one));
   }
 
-  /** Whether a file is removed. What undo could not restore stays, and so do the folders that it is in. */
+  /**
+   * Whether a file is removed. What undo could not restore stays, and so do the folders that it is
+   * in.
+   */
   function remove(name: string): boolean {
     const before = lookAt(place(root, name));
     if (!before) return true;
@@ -276,9 +346,13 @@ async function changesOf(view: View, root: string, { leftOut }: Effects): Promis
       .every(Boolean);
   }
 }
-const isPlain = (stat: fs.Stats): boolean => stat.isDirectory() || stat.isFile() || stat.isSymbolicLink();
+const isPlain = (stat: fs.Stats): boolean =>
+  stat.isDirectory() || stat.isFile() || stat.isSymbolicLink();
 
-/** The topmost folder of a path that git ignores, or of packages that git does not track, and why it is not shown. */
+/**
+ * The topmost folder of a path that git ignores, or of packages that git does not track, and why it
+ * is not shown.
+ */
 async function ignoredOf(
   ctx: Ctx,
   changes: Change[],
@@ -290,8 +364,11 @@ async function ignoredOf(
     tops.set(folder, own ? folder : topOf(folder.slice(0, Math.max(0, folder.lastIndexOf("/")))));
     return tops.get(folder);
   };
-  const asked = new Map<string, Set<string>>(); // by repository: git looks neither through links nor into others
-  const links = new Set(changes.flatMap(({ name, before }) => (before && !before.isDirectory() ? name : [])));
+  // by repository: git looks neither through links nor into others
+  const asked = new Map<string, Set<string>>();
+  const links = new Set(
+    changes.flatMap(({ name, before }) => (before && !before.isDirectory() ? name : [])),
+  );
   for (const one of changes) {
     const { name } = one;
     const folders = parentsOf(name);
@@ -309,15 +386,21 @@ async function ignoredOf(
     const input = raw(`${[...names].map((name) => name.slice(cut)).join("\0")}\0`);
     for (const name of listOf(top, ["check-ignore", "-z", "--stdin"], input)) ignored.add(name);
     if (![...names].some((name) => inModules(name) && !ignored.has(name))) continue;
-    for (const name of listOf(top, ["ls-files", "-z", "--", ":(glob)**/node_modules/**"])) tracked.add(name);
+    for (const name of listOf(top, ["ls-files", "-z", "--", ":(glob)**/node_modules/**"]))
+      tracked.add(name);
   }
   return (one) => {
     const key = keyOf(one);
-    if (isReplaced(one) && !ignored.has(one.name) && !inModules(one.name)) return undefined; // what goes is shown
-    const folder = ignored.has(key) ? parentsOf(key).find((at) => ignored.has(`${at}/`)) : undefined;
+    // what goes is shown
+    if (isReplaced(one) && !ignored.has(one.name) && !inModules(one.name)) return undefined;
+    const folder = ignored.has(key)
+      ? parentsOf(key).find((at) => ignored.has(`${at}/`))
+      : undefined;
     if (folder !== undefined) return [utf8(folder), IGNORED];
     const modules = tracked.has(one.name) ? undefined : inModules(key);
-    return modules === undefined ? undefined : [utf8(modules), ignored.has(key) ? IGNORED : MODULES];
+    return modules === undefined
+      ? undefined
+      : [utf8(modules), ignored.has(key) ? IGNORED : MODULES];
   };
 
   function listOf(top: string, args: string[], input?: Buffer): string[] {
@@ -333,17 +416,23 @@ async function ignoredOf(
     return names.filter(Boolean).map((name) => within(top, name));
   }
 }
-/** The name as git expects it: only the slash tells git that a name which is not on the disk is a folder's. */
-const keyOf = ({ name, before, after }: Change): string => ((after ?? before)!.isDirectory() ? `${name}/` : name);
+/**
+ * The name as git expects it: only the slash tells git that a name which is not on the disk is a
+ * folder's.
+ */
+const keyOf = ({ name, before, after }: Change): string =>
+  (after ?? before)!.isDirectory() ? `${name}/` : name;
 /** Whether a folder takes the place of a file or a link. */
 const isReplaced = ({ before, after }: Change): boolean =>
   before !== undefined && !before.isDirectory() && after?.isDirectory() === true;
 const MAX_REPOSITORIES = 50;
-const inModules = (name: string): string | undefined => /^(.*?\/)?node_modules(?=\/)/s.exec(name)?.[0];
+const inModules = (name: string): string | undefined =>
+  /^(.*?\/)?node_modules(?=\/)/s.exec(name)?.[0];
 
 const sizeOf = (changes: Change[]): number =>
   changes.reduce(
-    (sum, { after, before }) => sum + (after?.isFile() ? after.size : 0) + (before?.isFile() ? before.size : 0),
+    (sum, { after, before }) =>
+      sum + (after?.isFile() ? after.size : 0) + (before?.isFile() ? before.size : 0),
     0,
   );
 const sizeWords = (bytes: number): string =>

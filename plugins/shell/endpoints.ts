@@ -1,4 +1,5 @@
-// endpoints: sockets and FIFOs in the file system. Through them a command could reach programs outside, even on a
+// endpoints: sockets and FIFOs in the file system. Through them a command could reach programs
+// outside, even on a
 // read-only mount.
 import fs from "node:fs";
 import os from "node:os";
@@ -30,13 +31,20 @@ export function findEndpoints(roots: string[], inProject: string[]): Endpoints {
   const home = direntsOf(os.homedir()).filter((entry) => entry.isFIFO() || entry.isSocket());
   const mine = home.map((entry) => path.join(os.homedir(), entry.name));
   return {
-    at: real([...whole.filter((name) => !OWN.test(name)), ...guesses.flat(), ...inProject, ...mine, ...fifos()]),
+    at: real([
+      ...whole.filter((name) => !OWN.test(name)),
+      ...guesses.flat(),
+      ...inProject,
+      ...mine,
+      ...fifos(),
+    ]),
     unknown: guesses.some((found) => !found.length) || whole.some((name) => OWN.test(name)),
   };
 }
 
 /**
- * Sockets on which something listens or receives datagrams. One that was bound by a relative path is listed with it.
+ * Sockets on which something listens or receives datagrams. One that was bound by a relative path
+ * is listed with it.
  */
 function sockets(): { whole: string[]; relative: string[] } {
   let text: string;
@@ -73,13 +81,17 @@ function fifos(): string[] {
     if (left <= 0) return [];
     const open = entriesOf(`/proc/${pid}/fd`).slice(0, MAX_FILES_PER_PROCESS);
     left -= open.length;
-    return open.flatMap((fd) => linked(`/proc/${pid}/fd/${fd}`)).filter((at) => at.startsWith("/") && isFifo(at));
+    return open
+      .flatMap((fd) => linked(`/proc/${pid}/fd/${fd}`))
+      .filter((at) => at.startsWith("/") && isFifo(at));
   });
 }
 
-const processes = (): string[] => entriesOf("/proc").filter((name) => /^\d+$/.test(name) && name !== `${process.pid}`);
+const processes = (): string[] =>
+  entriesOf("/proc").filter((name) => /^\d+$/.test(name) && name !== `${process.pid}`);
 
 const linked = (at: string): string[] => tryTo(() => [fs.readlinkSync(at)]) ?? [];
 const stat = (at: string): fs.Stats | undefined => tryTo(() => fs.lstatSync(at));
 const isSocket = (at: string): boolean => !!stat(at)?.isSocket();
-const isFifo = (at: string): boolean => !isInside("/dev", at) && !isInside("/proc", at) && !!stat(at)?.isFIFO();
+const isFifo = (at: string): boolean =>
+  !isInside("/dev", at) && !isInside("/proc", at) && !!stat(at)?.isFIFO();

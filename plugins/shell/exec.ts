@@ -1,4 +1,5 @@
-// exec: runs one command in a process group of its own, reads its output within limits, and says how it ended.
+// exec: runs one command in a process group of its own, reads its output within limits, and says
+// how it ended.
 
 import type { ChildProcess } from "node:child_process";
 import fs from "node:fs";
@@ -8,7 +9,15 @@ import type { Clock, Programs } from "zz";
 import { plural } from "zz/text";
 import { type Keeper, MAX_FILE_BYTES, MAX_SHOWN_CHARS, openOutputStore } from "./outputs.ts";
 import { pipes } from "./pipes.ts";
-import { type Caps, endAllProcesses, GRACE_MS, type Mark, newMark, sendSignal, watchLimits } from "./processes.ts";
+import {
+  type Caps,
+  endAllProcesses,
+  GRACE_MS,
+  type Mark,
+  newMark,
+  sendSignal,
+  watchLimits,
+} from "./processes.ts";
 import type { Sandbox } from "./sandbox.ts";
 
 export { MAX_FILE_BYTES, MAX_SHOWN_CHARS } from "./outputs.ts";
@@ -24,7 +33,8 @@ export interface Job {
   signal: AbortSignal;
   sandbox?: Sandbox;
   argv?: string[]; // runs instead of the command, without a shell
-  onTail?(lines: string): void; // gets the last few lines that it printed, at most ten times a second
+  // gets the last few lines that it printed, at most ten times a second
+  onTail?(lines: string): void;
   veil?(output: string): string; // hides what nobody may read, before what is too long is cut
   keepIn: string; // folder for full outputs: 0700, the files 0600
   caps?: Partial<Caps>; // limits that replace the usual ones
@@ -51,12 +61,14 @@ const LIVE_LINES = 4;
 type Stop = "timeout" | "abort" | "flood" | { exceeded: string };
 
 /**
- * Runs a command. It tries again if a path that the sandbox was to cover disappears before the start: nothing has run.
+ * Runs a command. It tries again if a path that the sandbox was to cover disappears before the
+ * start: nothing has run.
  */
 export async function runJob(job: Job): Promise<Outcome> {
   for (let retries = 3; ; retries--) {
     const outcome = await runOnce(job);
-    const isNotStarted = job.sandbox && outcome.exit === 1 && !outcome.stdout && NOT_STARTED.test(outcome.stderr);
+    const isNotStarted =
+      job.sandbox && outcome.exit === 1 && !outcome.stdout && NOT_STARTED.test(outcome.stderr);
     if (!isNotStarted || !retries) return outcome;
   }
 }
@@ -68,7 +80,15 @@ async function runOnce(job: Job): Promise<Outcome> {
   const startedAt = clock.now();
   const elapsed = () => clock.now() - startedAt;
   if (job.signal.aborted)
-    return { exit: null, aborted: true, stdout: "", stderr: "", text: "[interrupted]", bytes: 0, ms: elapsed() };
+    return {
+      exit: null,
+      aborted: true,
+      stdout: "",
+      stderr: "",
+      text: "[interrupted]",
+      bytes: 0,
+      ms: elapsed(),
+    };
 
   const file = openOutputStore(job.keepIn);
   const [all, out, err] = [capture(), capture(), capture()];
@@ -81,11 +101,14 @@ async function runOnce(job: Job): Promise<Outcome> {
   const stop = (reason: Stop) => {
     if (stopReason) return;
     stopReason = reason;
-    if (typeof reason === "object") return sendSignal(job.programs, pid, "SIGKILL"); // the command must end at once
+    // the command must end at once
+    if (typeof reason === "object") return sendSignal(job.programs, pid, "SIGKILL");
     sendSignal(job.programs, pid, "SIGTERM", !!job.sandbox);
     cancelKill = clock.timer(GRACE_MS, () => sendSignal(job.programs, pid, "SIGKILL"));
   };
-  const unwatch = watchLimits(pid, { ...job.caps }, job.sandbox ?? {}, job.cwd, (exceeded) => stop({ exceeded }));
+  const unwatch = watchLimits(pid, { ...job.caps }, job.sandbox ?? {}, job.cwd, (exceeded) =>
+    stop({ exceeded }),
+  );
   const closed = Promise.all([
     drain(stdout, [all, out], file, tail.onOutput, () => stop("flood")),
     drain(stderr, [all, err], file, tail.onOutput, () => stop("flood")),
@@ -134,17 +157,25 @@ async function runOnce(job: Job): Promise<Outcome> {
   };
 }
 
-// ── start and end ──────────────────────────────────────────────────────────────────────────────────────
+// ── start and end
+// ──────────────────────────────────────────────────────────────────────────────────────
 
 /** Starts a leader of its own group and session, without a terminal, with an empty stdin. */
-async function start(job: Job, mark: Mark): Promise<{ child: ChildProcess; stdout: Readable; stderr: Readable }> {
+async function start(
+  job: Job,
+  mark: Mark,
+): Promise<{ child: ChildProcess; stdout: Readable; stderr: Readable }> {
   if (!fs.statSync(job.cwd, { throwIfNoEntry: false })?.isDirectory())
     throw new Error(`Cannot run a command in '${job.cwd}': no such folder. Choose another one.`);
   const { argv, env } = (job.sandbox ?? mark).wrap(shell(job));
   const [out, err] = pipes(job.programs);
   const inherited = inheritedFiles();
   const nothing = inherited.length ? fs.openSync(os.devNull, "r") : -1;
-  const stdio: ("ignore" | "pipe" | number)[] = ["ignore", out?.write ?? "pipe", err?.write ?? "pipe"];
+  const stdio: ("ignore" | "pipe" | number)[] = [
+    "ignore",
+    out?.write ?? "pipe",
+    err?.write ?? "pipe",
+  ];
   for (const fd of inherited) stdio[fd] = nothing;
   try {
     const child = job.programs.start(argv[0]!, argv.slice(1), {
@@ -163,25 +194,33 @@ async function start(job: Job, mark: Mark): Promise<{ child: ChildProcess; stdou
     job.sandbox?.settle?.();
     throw cannot(error as NodeJS.ErrnoException, argv[0]!);
   } finally {
-    for (const fd of [out?.write, err?.write, nothing]) if (fd !== undefined && fd >= 0) fs.closeSync(fd);
+    for (const fd of [out?.write, err?.write, nothing])
+      if (fd !== undefined && fd >= 0) fs.closeSync(fd);
   }
 }
 
 function shell(job: Job): string[] {
   if (job.argv) return job.argv;
-  if (process.platform === "win32") return [process.env.ComSpec ?? "cmd.exe", "/d", "/s", "/c", `"${job.command}"`];
-  const bash = ["bash", "sh"].map((name) => job.programs.find(name, job.env.PATH ?? "/usr/bin:/bin")).find(Boolean);
+  if (process.platform === "win32")
+    return [process.env.ComSpec ?? "cmd.exe", "/d", "/s", "/c", `"${job.command}"`];
+  const bash = ["bash", "sh"]
+    .map((name) => job.programs.find(name, job.env.PATH ?? "/usr/bin:/bin"))
+    .find(Boolean);
   return [bash ?? "sh", "-c", "--", job.command]; // a line may begin with a dash
 }
 
-/** Files that zz inherited from its parent and would pass on: a folder among them would be a way out of the sandbox. */
+/**
+ * Files that zz inherited from its parent and would pass on: a folder among them would be a way out
+ * of the sandbox.
+ */
 function inheritedFiles(): number[] {
   if (process.platform !== "linux") return [];
   const open = fs.readdirSync("/proc/self/fdinfo").map(Number);
   return open.filter((fd) => {
     if (fd < 3) return false;
     try {
-      const flags = /^flags:\s*(\d+)/m.exec(fs.readFileSync(`/proc/self/fdinfo/${fd}`, "utf8"))?.[1] ?? "0";
+      const flags =
+        /^flags:\s*(\d+)/m.exec(fs.readFileSync(`/proc/self/fdinfo/${fd}`, "utf8"))?.[1] ?? "0";
       return !(Number.parseInt(flags, 8) & 0o2000000); // O_CLOEXEC
     } catch {
       return false; // closed meanwhile
@@ -198,11 +237,14 @@ function cannot(error: { code?: string; message?: string }, program: string): Er
   return new Error(sentences[error.code ?? ""] ?? error.message, { cause: error });
 }
 
-function ended(child: ChildProcess): Promise<{ code: number | null; signal: NodeJS.Signals | null }> {
+function ended(
+  child: ChildProcess,
+): Promise<{ code: number | null; signal: NodeJS.Signals | null }> {
   return new Promise((resolve) => child.once("exit", (code, signal) => resolve({ code, signal })));
 }
 
-// ── output ─────────────────────────────────────────────────────────────────────────────────────────────
+// ── output
+// ─────────────────────────────────────────────────────────────────────────────────────────────
 
 /** Both ends of an output of any length. */
 interface Captured {
@@ -235,7 +277,10 @@ function drain(
 ): Promise<void> {
   const decoder = new TextDecoder(); // holds back incomplete characters
   const add = (text: string, bytes: Uint8Array) => {
-    const [lines, broken] = [count(bytes, 10), text.includes("\ufffd") ? text.split("\ufffd").length - 1 : 0];
+    const [lines, broken] = [
+      count(bytes, 10),
+      text.includes("\ufffd") ? text.split("\ufffd").length - 1 : 0,
+    ];
     for (const capture of captured) {
       record(capture, text);
       capture.bytes += bytes.length;
@@ -262,7 +307,11 @@ function count(bytes: Uint8Array, what: number): number {
   return found;
 }
 
-function show(capture: Captured, file: string | undefined, { veil }: Job): { text: string; whole: boolean } {
+function show(
+  capture: Captured,
+  file: string | undefined,
+  { veil }: Job,
+): { text: string; whole: boolean } {
   const readable = (text: string) => veil?.(outputForModel(text)) ?? outputForModel(text);
   const whole = capture.cut ? undefined : readable(capture.front + capture.back);
   const room = MAX_SHOWN_CHARS - NOTES_CHARS;
@@ -296,7 +345,8 @@ const CODES =
 const CONTROLS = /[\0-\x07\x0b\x0c\x0e-\x1a\x1c-\x1f\x7f-\x9f]/g;
 
 /**
- * The text as a terminal would show it: without control codes, and only the last state of a line that was overwritten.
+ * The text as a terminal would show it: without control codes, and only the last state of a line
+ * that was overwritten.
  */
 export function outputForModel(raw: string): string {
   const plain = raw.replace(CODES, (code, end) => (end === "K" ? code : "")).replace(CONTROLS, "");
@@ -308,7 +358,8 @@ export function outputForModel(raw: string): string {
 }
 
 function lastState(line: string): string {
-  if (line.length > 20_000) line = line.replace(/\r+$/, "").replace(/^.*\r/s, ""); // replaying it would take long
+  // replaying it would take long
+  if (line.length > 20_000) line = line.replace(/\r+$/, "").replace(/^.*\r/s, "");
   let [cells, column] = ["", 0];
   for (const part of line.split(/(\r|\x08|\x1b\[[\d;]*K|\x1b)/)) {
     if (part === "" || part === "\x1b") continue;
@@ -326,7 +377,11 @@ function lastState(line: string): string {
 }
 
 /** Reports the last non-empty lines, now and then. */
-function live(clock: Clock, all: Captured, show?: (lines: string) => void): { onOutput(): void; stop(): void } {
+function live(
+  clock: Clock,
+  all: Captured,
+  show?: (lines: string) => void,
+): { onOutput(): void; stop(): void } {
   let cancel: (() => void) | undefined; // while a report is due
   let lastShown = -Infinity;
   const report = () => {
@@ -340,7 +395,8 @@ function live(clock: Clock, all: Captured, show?: (lines: string) => void): { on
   };
   return {
     onOutput() {
-      if (show && !cancel) cancel = clock.timer(Math.max(0, lastShown + LIVE_INTERVAL_MS - clock.now()), report);
+      if (show && !cancel)
+        cancel = clock.timer(Math.max(0, lastShown + LIVE_INTERVAL_MS - clock.now()), report);
     },
     stop() {
       if (!cancel) return;
@@ -350,7 +406,8 @@ function live(clock: Clock, all: Captured, show?: (lines: string) => void): { on
   };
 }
 
-// ── how it ended ───────────────────────────────────────────────────────────────────────────────────────
+// ── how it ended
+// ───────────────────────────────────────────────────────────────────────────────────────
 
 function describeEnd(
   job: Job,
@@ -365,15 +422,21 @@ function describeEnd(
     const { timeoutMs, maxTimeoutMs = 600_000 } = job;
     const upTo = Number.isFinite(maxTimeoutMs) ? ` (up to ${maxTimeoutMs})` : "";
     const longer =
-      timeoutMs < maxTimeoutMs ? `Give it a longer timeout_ms${upTo}, or let it do less` : "Let it do less";
+      timeoutMs < maxTimeoutMs
+        ? `Give it a longer timeout_ms${upTo}, or let it do less`
+        : "Let it do less";
     return `killed after ${Number((timeoutMs / 1_000).toFixed(1))} s: it did not end by itself. ${longer}; what runs forever must be stopped within the command`;
   }
   if (typeof stopReason === "object") return `killed after ${elapsed}: it ${stopReason.exceeded}`;
   if (stopReason === "flood")
     return `killed after ${elapsed}: it printed more than ${MAX_FILE_BYTES / 1024 / 1024} MB. Let it print less, by head, grep or a file`;
   if (signal) return `killed by ${signal} · ${elapsed}`;
-  const name = Object.entries(os.constants.signals).find(([, number]) => number + 128 === code)?.[0];
-  return name ? `exit code ${code}, as after ${name} · ${elapsed}` : `exit code ${code} · ${elapsed}`;
+  const name = Object.entries(os.constants.signals).find(
+    ([, number]) => number + 128 === code,
+  )?.[0];
+  return name
+    ? `exit code ${code}, as after ${name} · ${elapsed}`
+    : `exit code ${code} · ${elapsed}`;
 }
 
 const ASKS =

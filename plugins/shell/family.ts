@@ -1,4 +1,5 @@
-// family: the commands that a person most likely wants to allow along with one, such as `npm run` for `npm run build`.
+// family: the commands that a person most likely wants to allow along with one, such as `npm run`
+// for `npm run build`.
 
 /** Programs whose second word says what they do. */
 const WITH_VERBS = new Set(
@@ -8,7 +9,10 @@ const WITH_VERBS = new Set(
 /** Verbs that run whatever follows them. */
 const RUNS = /^(exec|x|dlx|shell|sh|console|runner|eval|debug|attach)$/;
 const RUNS_OF_OTHERS = /^(uv|poetry|pipenv|docker|podman|kubectl|go|dotnet) (run|tool)$/;
-/** Programs that run or destroy whatever they are given, so only the exact command can be allowed; the judge knows them, too. */
+/**
+ * Programs that run or destroy whatever they are given, so only the exact command can be allowed;
+ * the judge knows them, too.
+ */
 const TOO_WIDE =
   /^(\w*sh|node\w*|deno|bun|python[\d.]*|pypy3?|perl|ruby|php|lua\w*|r|rscript|julia|osascript|tclsh|expect|ts-node|tsx|npx|pnpx|bunx|uvx|pipx|env|sudo|doas|su|ssh|exec|eval|command|builtin|source|xargs|time|nohup|nice|timeout|watch|find|fd|[gmn]?awk|sed|rm|dd|shred|chmod|chown|curl|wget|kill\w*)$/i;
 const RUN_OTHERS = new Set(
@@ -23,7 +27,10 @@ const RUN_OTHERS = new Set(
 );
 const PLAIN = /^[A-Za-z][\w.:-]*$/;
 
-/** The first words of the command's family; undefined if it has none, or one that is too wide to allow. */
+/**
+ * The first words of the command's family; undefined if it has none, or one that is too wide to
+ * allow.
+ */
 export function familyOf(command: string): string | undefined {
   const [program = "", verb = ""] = command.trim().split(/\s+/);
   if (!PLAIN.test(program) || TOO_WIDE.test(program) || RUN_OTHERS.has(program)) return undefined;

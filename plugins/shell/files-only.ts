@@ -1,4 +1,5 @@
-// files-only: lines of plain file tools. All that they do is in the project's files, so a copy holds it, and undo brings it back.
+// files-only: lines of plain file tools. All that they do is in the project's files, so a copy
+// holds it, and undo brings it back.
 import path from "node:path";
 import type { Judged, Simple } from "./judge/index.ts";
 import { split } from "./judge/options.ts";
@@ -12,7 +13,8 @@ const TOOLS = new Set(
   ),
 );
 /** With these words, they reach further: another machine, or a device. */
-const FURTHER = /^[^/=]*:|^--rsh\b|^-\w*e$|^(if=|of=)?\/dev\/(?!null$|zero$|u?random$|std(in|out|err)$)/;
+const FURTHER =
+  /^[^/=]*:|^--rsh\b|^-\w*e$|^(if=|of=)?\/dev\/(?!null$|zero$|u?random$|std(in|out|err)$)/;
 
 /** Whether a line changes files by such tools alone, with what only reads beside them. */
 export function changesOnlyFiles({ simple, writes }: Judged): boolean {
@@ -22,9 +24,12 @@ export function changesOnlyFiles({ simple, writes }: Judged): boolean {
 
 function isTool({ words: [program, ...rest], verdict }: Simple): boolean {
   if (!/^(open|ask)$/.test(verdict)) return false;
-  return !program || (TOOLS.has(path.basename(program)) && !reachesFurther(path.basename(program), rest));
+  return (
+    !program || (TOOLS.has(path.basename(program)) && !reachesFurther(path.basename(program), rest))
+  );
 }
 
 /** rsync and dd change files, or another machine, or a device. */
 export const reachesFurther = (name: string, rest: Simple["words"]): boolean =>
-  (name === "rsync" || name === "dd") && rest.some((word) => word === undefined || FURTHER.test(word));
+  (name === "rsync" || name === "dd") &&
+  rest.some((word) => word === undefined || FURTHER.test(word));

@@ -1,4 +1,5 @@
-// git-undo: what git commands in the project itself take from its files: work that no commit has is recorded, so that undo brings it back.
+// git-undo: what git commands in the project itself take from its files: work that no commit has is
+// recorded, so that undo brings it back.
 import { createHash } from "node:crypto";
 import fs from "node:fs";
 import path from "node:path";
@@ -11,7 +12,10 @@ import { bytesOf } from "./paths.ts";
 const [MAX_FILES, MAX_BYTES] = [5_000, 50 << 20];
 
 type Before = { path: string; bytes: Buffer; mode: number };
-/** Whether it may run git, by whatever spelling, in a way that is not known to only read: itself, or in a script of its own. */
+/**
+ * Whether it may run git, by whatever spelling, in a way that is not known to only read: itself, or
+ * in a script of its own.
+ */
 function mayRunGit({ verdict, words, text }: Simple): boolean {
   const [program] = words;
   if (verdict === "allow") return false;
@@ -26,13 +30,20 @@ const namesGit = ({ words, text }: Pick<Simple, "words" | "text">): boolean =>
 const removes = ({ words: [program, ...rest] }: Simple): boolean =>
   path.basename(program ?? "") === "git" && gitParts(rest, (word) => word)[1] === "rm";
 
-/** Looks at the files before a line with such a command. The function returned records what was lost, and says so for the model. */
-export async function filesBefore(simple: Simple[], ctx: Ctx): Promise<(() => Promise<string>) | undefined> {
+/**
+ * Looks at the files before a line with such a command. The function returned records what was
+ * lost, and says so for the model.
+ */
+export async function filesBefore(
+  simple: Simple[],
+  ctx: Ctx,
+): Promise<(() => Promise<string>) | undefined> {
   if (!simple.some(mayRunGit)) return undefined;
   const names = await ctx.files.list().catch(() => []);
   const before = names.length > MAX_FILES ? undefined : read(names, ctx.root);
   if (!before && !simple.some(namesGit)) return undefined;
-  if (!before) return async () => "/undo does not have what git changed: there are too many files to look at";
+  if (!before)
+    return async () => "/undo does not have what git changed: there are too many files to look at";
   const kept = hashesIn(ctx);
   const isKept = (one: Before) => kept.has(hashOf(one.bytes, kept));
   const own = simple.some(removes) ? before : before.filter((one) => !isKept(one));
@@ -46,7 +57,9 @@ export async function filesBefore(simple: Simple[], ctx: Ctx): Promise<(() => Pr
       return `/undo does not have what git changed: ${(error as Error).message}`;
     }
     const shown = recorded.slice(0, 5).map((one) => path.relative(ctx.root, one.path));
-    return shown.length ? `/undo brings back: ${shown.join(", ")}${recorded.length > 5 ? " …" : ""}` : "";
+    return shown.length
+      ? `/undo brings back: ${shown.join(", ")}${recorded.length > 5 ? " …" : ""}`
+      : "";
   };
 }
 

@@ -1,4 +1,5 @@
-// guards: files that other programs run later, outside of the sandbox. They are read-only in it, or checked after the
+// guards: files that other programs run later, outside of the sandbox. They are read-only in it, or
+// checked after the
 // command.
 import fs from "node:fs";
 import path from "node:path";
@@ -14,15 +15,19 @@ interface Repository {
 }
 
 /**
- * Git's configuration and hooks, and .zz, contain commands that other programs run later, outside. They must not
- * change. `.git` is mounted on itself: a mount point cannot be moved away.
+ * Git's configuration and hooks, and .zz, contain commands that other programs run later, outside.
+ * They must not change. `.git` is mounted on itself: a mount point cannot be moved away.
  */
 export function repository(root: string): Repository {
   const git = path.join(root, ".git");
   const zz = path.join(root, ".zz");
   const entry = fs.lstatSync(git, { throwIfNoEntry: false });
   if (entry?.isDirectory())
-    return { write: [git], guard: [zz, ...guardedFiles(git), ...guardedIfThere(git)], folders: [git] };
+    return {
+      write: [git],
+      guard: [zz, ...guardedFiles(git), ...guardedIfThere(git)],
+      folders: [git],
+    };
   if (!entry?.isFile()) return { write: [], guard: [zz], folders: [] };
   const linked = linkedRepository(git);
   return { ...linked, guard: [zz, git, ...linked.guard] };
@@ -37,21 +42,35 @@ function linkedRepository(file: string): Repository {
   const back = folder && text(folder, "gitdir");
   if (back && real([path.resolve(folder, back)])[0] === file) {
     const [common] = real([path.resolve(folder, text(folder, "commondir") ?? "")]);
-    const own = [...guardedFiles(folder).filter((at) => fs.existsSync(at)), ...guardedIfThere(folder)];
+    const own = [
+      ...guardedFiles(folder).filter((at) => fs.existsSync(at)),
+      ...guardedIfThere(folder),
+    ];
     const guard = [...guardedFiles(common!), ...guardedIfThere(common!), ...own];
     return { write: [common!, path.dirname(folder), folder], guard, folders: [common!, folder] };
   }
   const tree = folder && /^\s*worktree\s*=\s*(.+)$/m.exec(text(folder, "config") ?? "")?.[1];
-  if (!tree || real([path.resolve(folder, tree)])[0] !== root) return { write: [], guard: [], folders: [] };
-  return { write: [folder], guard: [...guardedFiles(folder), ...guardedIfThere(folder)], folders: [folder] };
+  if (!tree || real([path.resolve(folder, tree)])[0] !== root)
+    return { write: [], guard: [], folders: [] };
+  return {
+    write: [folder],
+    guard: [...guardedFiles(folder), ...guardedIfThere(folder)],
+    folders: [folder],
+  };
 }
 
-/** Whether git's settings may hold a password, or come from elsewhere: then commands run unasked must not see them. */
+/**
+ * Whether git's settings may hold a password, or come from elsewhere: then commands run unasked
+ * must not see them.
+ */
 export function mayHoldPasswords(root: string): boolean {
   const { folders } = repository(root);
-  const texts = folders.flatMap((at) => ["config", "config.worktree"].map((name) => read(path.join(at, name)) ?? ""));
+  const texts = folders.flatMap((at) =>
+    ["config", "config.worktree"].map((name) => read(path.join(at, name)) ?? ""),
+  );
   const isPlain = texts.every(
-    (text) => !/:\/\/[^\s/]*@|header|passw|token|secret|helper|credential|insteadof|include/i.test(text),
+    (text) =>
+      !/:\/\/[^\s/]*@|header|passw|token|secret|helper|credential|insteadof|include/i.test(text),
   );
   return !isPlain || folders.some((at) => isFolder(path.join(at, "modules")));
 }
@@ -61,7 +80,8 @@ function guardedFiles(git: string): string[] {
   return ["config", "hooks"].map((name) => path.join(git, name));
 }
 
-export const GUARDED_IF_THERE = ["config.worktree", "commondir", "gitdir"]; // removed if they are created
+// removed if they are created
+export const GUARDED_IF_THERE = ["config.worktree", "commondir", "gitdir"];
 
 function guardedIfThere(git: string): string[] {
   return GUARDED_IF_THERE.map((name) => path.join(git, name)).filter((at) => fs.existsSync(at));
@@ -72,28 +92,41 @@ function read(at: string): string | undefined {
 }
 
 /**
- * Guarded paths among what a command can write to: read-only if they exist already. New ones are checked afterwards.
+ * Guarded paths among what a command can write to: read-only if they exist already. New ones are
+ * checked afterwards.
  */
 export function findGuardedFiles(
   roots: string[],
   found: Found,
   { all, hooks }: SelfRunningFiles,
 ): Omit<Guard, "copies" | "endpoints"> {
-  const own = roots.slice(1).map((at) => path.join(at, ".git")); // of the project itself, more is known
-  const inner = found.folders.filter((at) => at.includes("/.git/modules/") || own.includes(at)).slice(0, MAX_MOUNTED);
+  // of the project itself, more is known
+  const own = roots.slice(1).map((at) => path.join(at, ".git"));
+  const inner = found.folders
+    .filter((at) => at.includes("/.git/modules/") || own.includes(at))
+    .slice(0, MAX_MOUNTED);
   const git = inner.flatMap((at) => IN_GIT.map((name) => path.join(at, name)));
   const existing = [...all.filter((at) => at !== hooks), ...git].filter((at) => {
     const stat = fs.lstatSync(at, { throwIfNoEntry: false });
     return stat && !stat.isSymbolicLink();
   });
   const packages = roots.flatMap(stores);
-  const caches = packages.flatMap((at) => [".cache", ".vite", ".vite-temp"].map((name) => path.join(at, name)));
+  const caches = packages.flatMap((at) =>
+    [".cache", ".vite", ".vite-temp"].map((name) => path.join(at, name)),
+  );
   const { at: shared, notes } = sharedPlaces(roots, found);
-  return { readonly: [...new Set([...existing, ...packages, ...shared])], writable: caches.filter(isFolder), notes };
+  return {
+    readonly: [...new Set([...existing, ...packages, ...shared])],
+    writable: caches.filter(isFolder),
+    notes,
+  };
 }
 const MAX_MOUNTED = 50; // per kind: each costs a little time in every command
 
-/** Files with a name outside of the project are read-only; if there are many, so is what holds them at the top. */
+/**
+ * Files with a name outside of the project are read-only; if there are many, so is what holds them
+ * at the top.
+ */
 function sharedPlaces(roots: string[], { hardLinked }: Found): { at: string[]; notes: string[] } {
   if (hardLinked.length <= MAX_MOUNTED) return { at: hardLinked, notes: [] };
   const top = (at: string) => {

@@ -1,4 +1,5 @@
-// hard-links: the other names of files that the rules close: a file can have several, and a denial holds for the file.
+// hard-links: the other names of files that the rules close: a file can have several, and a denial
+// holds for the file.
 import fs from "node:fs";
 import path from "node:path";
 import { isInside } from "zz/text";
@@ -7,8 +8,8 @@ import { direntsOf } from "./paths.ts";
 const MAX_ENTRIES = 20_000;
 
 /**
- * The names in these roots of files that are, or lie in, one of the places, of which the nearest are looked at. The disk is searched only if
- * one has several names.
+ * The names in these roots of files that are, or lie in, one of the places, of which the nearest
+ * are looked at. The disk is searched only if one has several names.
  */
 export function otherNames(places: string[], roots: string[], most = MAX_ENTRIES): string[] {
   const wanted = new Set<string>();

@@ -1,4 +1,5 @@
-// hidden: the files that a command must not read or write, looked up on the disk, since a sandbox accepts no patterns.
+// hidden: the files that a command must not read or write, looked up on the disk, since a sandbox
+// accepts no patterns.
 import { type Stats, statSync } from "node:fs";
 import { join } from "node:path";
 import { setImmediate } from "node:timers/promises";
@@ -14,14 +15,17 @@ export interface UnreadableFiles {
 }
 
 const MAX_PLACES = 2_000; // the most paths that a sandbox can be given
-const MAX_ENTRIES = 200_000; // the most to examine outside of a project: in a home, or on the whole disk
-const MAX_CREDENTIALS = 200; // entries of a folder of them that are looked at: browsers have many more
+// the most to examine outside of a project: in a home, or on the whole disk
+const MAX_ENTRIES = 200_000;
+// entries of a folder of them that are looked at: browsers have many more
+const MAX_CREDENTIALS = 200;
 const SLICE_MS = 30; // how long it works before other tasks get a turn
 const isPattern = (name: string): boolean => /[*?]/.test(name);
 
 /**
- * Files closed by the rules or the list of secret files, and zz's own. Rules that ask close files as well, since a
- * sandbox cannot ask. What is written on a view is judged afterwards, file by file.
+ * Files closed by the rules or the list of secret files, and zz's own. Rules that ask close files
+ * as well, since a sandbox cannot ask. What is written on a view is judged afterwards, file by
+ * file.
  */
 export async function findUnreadableFiles(ctx: Ctx, onView = false): Promise<UnreadableFiles> {
   const { root, permissions } = ctx;
@@ -42,9 +46,15 @@ export async function findUnreadableFiles(ctx: Ctx, onView = false): Promise<Unr
   const found = await look(ctx, [...unread.patterns, ...unwritten.patterns]);
   const all = permissions.rules.some(
     ({ verdict, kind, name, but }) =>
-      (verdict === "deny" || (verdict === "ask" && !onView)) && kind === "write" && !name && !(but && onView),
+      (verdict === "deny" || (verdict === "ask" && !onView)) &&
+      kind === "write" &&
+      !name &&
+      !(but && onView),
   );
-  const pin = [...unread.places, ...found.matching.flatMap(({ file, rule }) => (rule.kind === "read" ? [file] : []))];
+  const pin = [
+    ...unread.places,
+    ...found.matching.flatMap(({ file, rule }) => (rule.kind === "read" ? [file] : [])),
+  ];
   const closed = {
     hide: [
       ...own.map((name) => join(home, name)),
@@ -89,8 +99,8 @@ interface Denied {
 }
 
 /**
- * The paths that denials name, and the patterns with their base folders. A pattern for everything in a folder counts as
- * the folder.
+ * The paths that denials name, and the patterns with their base folders. A pattern for everything
+ * in a folder counts as the folder.
  */
 function denied({ permissions, root }: Ctx, kind: "read" | "write", onView = false): Denied {
   const result: Denied = { places: [], patterns: [] };
@@ -102,7 +112,8 @@ function denied({ permissions, root }: Ctx, kind: "read" | "write", onView = fal
     if (!isPattern(name)) continue;
     const begin = place.slice(0, place.search(/[*?]/));
     const base = begin.slice(0, begin.lastIndexOf("/")) || "/";
-    if (/^\/(\*+\/?)+$/.test(place.slice(base.length)) && base !== root && base !== "/") result.places.push(base);
+    if (/^\/(\*+\/?)+$/.test(place.slice(base.length)) && base !== root && base !== "/")
+      result.places.push(base);
     else result.patterns.push({ rule, base });
   }
   return result;
@@ -117,7 +128,10 @@ interface Found {
 async function look(ctx: Ctx, patterns: Denied["patterns"]): Promise<Found> {
   const { root, permissions } = ctx;
   const found: Found = { secret: [], repositories: [], matching: [] };
-  const rules = patterns.map(({ rule }) => ({ rule, fits: permissions.matches(rule.kind, rule.name!) }));
+  const rules = patterns.map(({ rule }) => ({
+    rule,
+    fits: permissions.matches(rule.kind, rule.name!),
+  }));
   let [left, pauseAt] = [
     permissions.wide === undefined ? Number.POSITIVE_INFINITY : MAX_ENTRIES,
     performance.now() + SLICE_MS,
@@ -139,12 +153,19 @@ async function look(ctx: Ctx, patterns: Denied["patterns"]): Promise<Found> {
     while (folders.length && left > 0) {
       const at = folders.pop()!;
       if (performance.now() > pauseAt) pauseAt = (await setImmediate(SLICE_MS)) + performance.now();
-      const { names = [], secret, inner, isGit } = entriesAt(at, permissions.secret, rules.length > 0);
+      const {
+        names = [],
+        secret,
+        inner,
+        isGit,
+      } = entriesAt(at, permissions.secret, rules.length > 0);
       if (isGit && isProject && at !== root) found.repositories.push(at);
       left -= names.length + inner.length + 1;
       if (isProject)
         found.secret.push(
-          ...secret.filter((file) => !isGits(file) && permissions.judge("read", file).verdict !== "allow"),
+          ...secret.filter(
+            (file) => !isGits(file) && permissions.judge("read", file).verdict !== "allow",
+          ),
         );
       const skip = new Set<string>();
       for (const { rule, fits } of rules)
@@ -165,7 +186,10 @@ async function look(ctx: Ctx, patterns: Denied["patterns"]): Promise<Found> {
   }
 }
 
-/** Git's settings stay readable, since git fails without them; a command that names them is asked about. */
+/**
+ * Git's settings stay readable, since git fails without them; a command that names them is asked
+ * about.
+ */
 const isGits = (file: string): boolean => /\.git\/(.*\/)?config(\.worktree)?$/i.test(file);
 
 interface Seen {
@@ -176,18 +200,33 @@ interface Seen {
   secret: string[];
   isGit: boolean; // whether git would take it for a repository's own folder
 }
-/** Results by folder, so that unchanged ones are not read again: a tenth of the time if there are many. */
+/**
+ * Results by folder, so that unchanged ones are not read again: a tenth of the time if there are
+ * many.
+ */
 const seen = new Map<string, Seen>();
 const MAX_SEEN_FOLDERS = 100_000;
 const CLOCK_SLACK_MS = 2_000; // ms within which a disk's clock may not tell two changes apart
 
 const within = (folder: string, name: string): string => `${folder === "/" ? "" : folder}/${name}`;
 
-export function entriesAt(folder: string, isSecret: (path: string) => boolean, named: boolean): Seen {
+export function entriesAt(
+  folder: string,
+  isSecret: (path: string) => boolean,
+  named: boolean,
+): Seen {
   const mtime = statOf(folder)?.mtimeMs ?? 0;
   const before = seen.get(folder);
-  if (!named && before && before.mtime === mtime && before.at - mtime > CLOCK_SLACK_MS) return before;
-  const result: Seen = { mtime, at: Date.now(), inner: [], secret: [], isGit: false, ...(named && { names: [] }) };
+  if (!named && before && before.mtime === mtime && before.at - mtime > CLOCK_SLACK_MS)
+    return before;
+  const result: Seen = {
+    mtime,
+    at: Date.now(),
+    inner: [],
+    secret: [],
+    isGit: false,
+    ...(named && { names: [] }),
+  };
   // Elsewhere a file's name alone says it, which is quicker to look at.
   const isPlace = /\/\.|\.git$/.test(folder) || isSecret(`${folder}/x`);
   const entries = direntsOf(folder);
@@ -197,7 +236,8 @@ export function entriesAt(folder: string, isSecret: (path: string) => boolean, n
     const { name } = entry;
     const file = within(folder, name);
     if (entry.isDirectory()) {
-      if (name.startsWith(".") && name !== ".git" && isSecret(`${file}/x`)) result.secret.push(file);
+      if (name.startsWith(".") && name !== ".git" && isSecret(`${file}/x`))
+        result.secret.push(file);
       else result.inner.push(name);
     } else {
       result.names?.push(name);

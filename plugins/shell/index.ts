@@ -1,4 +1,5 @@
-// run_command: judged by what would really run, and run in a sandbox if there is one; also --judge, to test a policy.
+// run_command: judged by what would really run, and run in a sandbox if there is one; also --judge,
+// to test a policy.
 
 import fs from "node:fs";
 import os from "node:os";
@@ -18,7 +19,12 @@ const GIT_TIMEOUT_MS = 10_000; // for git to list what a repository's configurat
 
 export default (zz: Zz<typeof defaults>) => {
   const decisions = new WeakMap<object, Decision>();
-  const own: Own = { offers: new Map(), tmp: scratch(zz), veil: (text) => zz.veil(text), fault: () => zz.configFault };
+  const own: Own = {
+    offers: new Map(),
+    tmp: scratch(zz),
+    veil: (text) => zz.veil(text),
+    fault: () => zz.configFault,
+  };
   zz.tool({
     name: "run_command",
     description:
@@ -28,7 +34,8 @@ export default (zz: Zz<typeof defaults>) => {
       command: "string what to run, as bash reads it",
       timeout_ms: `integer? ${limitWords(zz.config)}`,
       hosts: "string[]? hosts that it has to reach",
-      direct: "boolean? asked for beforehand and not on a copy: for .git, servers, files outside of the project",
+      direct:
+        "boolean? asked for beforehand and not on a copy: for .git, servers, files outside of the project",
     },
     editable: "command",
     family: familyOf,
@@ -42,7 +49,9 @@ export default (zz: Zz<typeof defaults>) => {
     },
     preview: async ({ command, hosts }, ctx) => {
       const box = sandboxLine(await sandboxName(zz.config, ctx), netOf(ctx, hosts));
-      const again = own.offers.size ? own.offers.get(JSON.stringify([command, hosts ?? []])) : undefined;
+      const again = own.offers.size
+        ? own.offers.get(JSON.stringify([command, hosts ?? []]))
+        : undefined;
       const lines = [promptLine(command), ...(again ? [again] : []), box];
       return `${lines.join("\n")}${await whyBeforehand(zz.config, ctx)}`;
     },
@@ -76,7 +85,9 @@ export default (zz: Zz<typeof defaults>) => {
       if (given !== "-") return verdictOf(String(given), ctx, zz.config, own);
       for await (const line of createInterface({ input: zz.io.stdin }))
         if (line.trim())
-          zz.io.stdout.write(`${JSON.stringify((await verdictOf(commandIn(line), ctx, zz.config, own)).data)}\n`);
+          zz.io.stdout.write(
+            `${JSON.stringify((await verdictOf(commandIn(line), ctx, zz.config, own)).data)}\n`,
+          );
       return { text: "" };
     },
   });
@@ -84,7 +95,9 @@ export default (zz: Zz<typeof defaults>) => {
 
 /** The default time limit of a command, and the highest that a call may set. */
 function limits({ seconds, maxSeconds }: Config): { ms: number; maxMs: number } {
-  const [ms, maxMs] = [seconds, maxSeconds].map((most) => (most > 0 ? most * 1_000 : Number.POSITIVE_INFINITY));
+  const [ms, maxMs] = [seconds, maxSeconds].map((most) =>
+    most > 0 ? most * 1_000 : Number.POSITIVE_INFINITY,
+  );
   return { ms: ms!, maxMs: Math.max(ms!, maxMs!) };
 }
 
@@ -118,12 +131,17 @@ function scratch(zz: Zz<typeof defaults>): () => Promise<string> {
     if (base !== undefined) removeTree(base);
   });
   return async () => {
-    if (base === undefined || !fs.existsSync(base)) base = (await import("./view.ts")).ownFolder(os.tmpdir(), ["tmp"]);
+    if (base === undefined || !fs.existsSync(base))
+      base = (await import("./view.ts")).ownFolder(os.tmpdir(), ["tmp"]);
     return join(base, "tmp");
   };
 }
 
-async function judgeCommand(command: string, ctx: Ctx, { except }: Pick<Config, "except">): Promise<Judged> {
+async function judgeCommand(
+  command: string,
+  ctx: Ctx,
+  { except }: Pick<Config, "except">,
+): Promise<Judged> {
   const [{ judgeLine }, { secretsInGit }, { mayHoldPasswords }] = await Promise.all([
     import("./judge/index.ts"),
     import("./judge/git-history.ts"),
@@ -137,11 +155,13 @@ async function judgeCommand(command: string, ctx: Ctx, { except }: Pick<Config, 
       if (name === undefined) return all;
       return [name];
     });
-  const isClosed = (verdict: Verdict, kind: Kind) => verdict === "deny" || (verdict === "ask" && kind === "read");
+  const isClosed = (verdict: Verdict, kind: Kind) =>
+    verdict === "deny" || (verdict === "ask" && kind === "read");
   const env = envOf(ownVariables(ctx));
   const lists = {
     find: ctx.programs.find,
-    repository: /git/i.test(command) ? await repositoryOf(ctx, env) : undefined, // git by another name is asked about
+    // git by another name is asked about
+    repository: /git/i.test(command) ? await repositoryOf(ctx, env) : undefined,
     deny: denied("run"),
     except,
     hidden: permissions.wide === undefined ? denied("read", [root]) : [root],
@@ -159,7 +179,10 @@ async function judgeCommand(command: string, ctx: Ctx, { except }: Pick<Config, 
 }
 
 /** The repository as a git that the command starts would find it. */
-function repositoryOf({ git, io, root, signal }: Ctx, command: NodeJS.ProcessEnv): Promise<GitDoubt> {
+function repositoryOf(
+  { git, io, root, signal }: Ctx,
+  command: NodeJS.ProcessEnv,
+): Promise<GitDoubt> {
   const stop = AbortSignal.any([signal, io.clock.limit(GIT_TIMEOUT_MS)]);
   const silent = { why: "git gives no answer", reads: [] };
   return git.check(root, { stop, command }).catch(() => silent);
@@ -168,7 +191,9 @@ function repositoryOf({ git, io, root, signal }: Ctx, command: NodeJS.ProcessEnv
 /** Variables that the person allowed by name; what a rule denies stays denied. */
 function ownVariables({ about: { home }, permissions }: Ctx): Record<string, string> {
   const kept = Object.entries(keptVariables(home));
-  return Object.fromEntries(kept.filter(([name]) => permissions.judge("env", name).verdict !== "deny"));
+  return Object.fromEntries(
+    kept.filter(([name]) => permissions.judge("env", name).verdict !== "deny"),
+  );
 }
 const envOf = (own: Record<string, string>): NodeJS.ProcessEnv => ({ ...process.env, ...own });
 
@@ -182,8 +207,9 @@ interface Decision {
 }
 
 /**
- * The judge alone is never enough: what runs unasked runs in the sandbox and can write nothing. Without a sandbox, only
- * plain commands run unasked; everything else is asked about, unless the rules decide.
+ * The judge alone is never enough: what runs unasked runs in the sandbox and can write nothing.
+ * Without a sandbox, only plain commands run unasked; everything else is asked about, unless the
+ * rules decide.
  */
 async function decide(
   { command, hosts = [], direct = false }: { command: string; hosts?: string[]; direct?: boolean },
@@ -193,18 +219,36 @@ async function decide(
 ): Promise<Decision & { needs: Needs & { unresolved?: boolean }; judgement: Judged }> {
   const wrong = own.fault();
   if (wrong) throw new Error(`Cannot run commands: the setting ${wrong}. Fix it.`);
-  const [judged, sandbox] = await Promise.all([judgeCommand(command, ctx, config), sandboxName(config, ctx)]);
-  const { askedForDenied, askedInstead, judgeForCopy, needsOf, needsOnCopy } = await import("./needs.ts");
-  const judge = (except: readonly string[]) => judgeCommand(command, ctx, { except: [...config.except, ...except] });
+  const [judged, sandbox] = await Promise.all([
+    judgeCommand(command, ctx, config),
+    sandboxName(config, ctx),
+  ]);
+  const { askedForDenied, askedInstead, judgeForCopy, needsOf, needsOnCopy } = await import(
+    "./needs.ts"
+  );
+  const judge = (except: readonly string[]) =>
+    judgeCommand(command, ctx, { except: [...config.except, ...except] });
   const mayOnCopy = config.effects === "ask" && sandbox && !hosts.length && !direct;
-  const onCopy = mayOnCopy ? await judgeForCopy(command, judged, ctx, { judge, tmp: own.tmp }) : undefined;
-  if (onCopy) return { judgement: onCopy, needs: needsOnCopy(onCopy, ctx), sandbox, strict: true, onView: true };
+  const onCopy = mayOnCopy
+    ? await judgeForCopy(command, judged, ctx, { judge, tmp: own.tmp })
+    : undefined;
+  if (onCopy)
+    return {
+      judgement: onCopy,
+      needs: needsOnCopy(onCopy, ctx),
+      sandbox,
+      strict: true,
+      onView: true,
+    };
   const first = await askedInstead(judged, judge, ctx);
   const judgement = sandbox ? first : askedForDenied(first, ctx);
   const unasked = judgement.verdict === "allow";
-  const chosen = judgement.simple.every(({ text }) => ctx.permissions.judge("run", text).verdict === "allow");
+  const chosen = judgement.simple.every(
+    ({ text }) => ctx.permissions.judge("run", text).verdict === "allow",
+  );
   const { plainCommand } = await import("./plain.ts");
-  const argv = unasked && !sandbox ? plainCommand(command, judgement, ctx.programs.find) : undefined;
+  const argv =
+    unasked && !sandbox ? plainCommand(command, judgement, ctx.programs.find) : undefined;
   const simple = judgement.simple.map((one) =>
     unasked && !sandbox && !argv ? { ...one, verdict: "open" as const, why: NO_SANDBOX } : one,
   );
@@ -216,7 +260,8 @@ async function decide(
     ...(argv && { argv }),
   };
 }
-const NO_SANDBOX = "there is no sandbox here, so only plain commands that read run without a question";
+const NO_SANDBOX =
+  "there is no sandbox here, so only plain commands that read run without a question";
 
 /** Why no command can run on a copy, for the question; "" if one can. */
 async function whyBeforehand(
@@ -225,10 +270,14 @@ async function whyBeforehand(
 ): Promise<string> {
   if (effects !== "ask" || sandbox === "off" || permissions.wide !== undefined) return "";
   const why = await (await import("./view.ts")).whyNoView(programs, root, about.home);
-  return why ? `\nAsked before it runs, since there is no copy of the project to run it on: ${clip(why, 200)}.` : "";
+  return why
+    ? `\nAsked before it runs, since there is no copy of the project to run it on: ${clip(why, 200)}.`
+    : "";
 }
 
-/** The verdict on a line: the strictest of the judge and of the rules for everything that it needs. */
+/**
+ * The verdict on a line: the strictest of the judge and of the rules for everything that it needs.
+ */
 async function verdictOf(command: string, ctx: Ctx, config: Config, own: Own): Promise<Result> {
   const { judgement, sandbox, onView, needs: all } = await decide({ command }, ctx, config, own);
   const { unresolved: _, ...named } = all;
@@ -246,7 +295,9 @@ async function verdictOf(command: string, ctx: Ctx, config: Config, own: Own): P
     }),
   );
   const order: Verdict[] = ["deny", "ask", "allow"];
-  const worst = order.map((verdict) => answers.find((one) => one.verdict === verdict)).find(Boolean);
+  const worst = order
+    .map((verdict) => answers.find((one) => one.verdict === verdict))
+    .find(Boolean);
   const { verdict, why: reason } = worst ?? judgement;
   const { runs } = judgement;
   const allowedWay = onView ? "copy" : "unasked";
@@ -274,12 +325,16 @@ function commandIn(line: string): string {
   );
 }
 
-async function sandboxName({ sandbox }: Config, { programs }: Pick<Ctx, "programs">): Promise<string | undefined> {
+async function sandboxName(
+  { sandbox }: Config,
+  { programs }: Pick<Ctx, "programs">,
+): Promise<string | undefined> {
   return sandbox === "off" ? undefined : (await import("./sandbox.ts")).findSandbox(programs);
 }
 
 function sandboxLine(sandbox: string | undefined, net: Net, strict = false): string {
-  if (!sandbox) return "No sandbox here (bubblewrap is missing or switched off): it can do whatever you can.";
+  if (!sandbox)
+    return "No sandbox here (bubblewrap is missing or switched off): it can do whatever you can.";
   return `Sandbox ${sandbox}: it writes ${strict ? "nothing, since nobody was asked" : "only in the project"}; ${reachOf(net, strict)}.`;
 }
 
@@ -291,7 +346,10 @@ function reachOf(net: Net, strict: boolean): string {
 
 /** A git that runs unasked must not run anything that a repository's configuration names. */
 const GIT = gitWith({ "core.fsmonitor": "false" });
-/** Nor does it show more than its plain form, whatever the person's own configuration says: it stays in this repository. */
+/**
+ * Nor does it show more than its plain form, whatever the person's own configuration says: it stays
+ * in this repository.
+ */
 const GIT_UNASKED = gitWith({
   "core.fsmonitor": "false",
   "submodule.recurse": "false",
@@ -301,7 +359,10 @@ const GIT_UNASKED = gitWith({
 });
 function gitWith(all: Record<string, string>): Record<string, string> {
   const pairs = Object.entries(all);
-  const named = pairs.map(([key, value], i) => ({ [`GIT_CONFIG_KEY_${i}`]: key, [`GIT_CONFIG_VALUE_${i}`]: value }));
+  const named = pairs.map(([key, value], i) => ({
+    [`GIT_CONFIG_KEY_${i}`]: key,
+    [`GIT_CONFIG_VALUE_${i}`]: value,
+  }));
   return Object.assign({ GIT_OPTIONAL_LOCKS: "0", GIT_CONFIG_COUNT: `${pairs.length}` }, ...named);
 }
 
@@ -322,13 +383,20 @@ function checkTime(ms: number, maxMs: number): void {
 
 /** Without a sandbox runs only what was judged so, where the settings let it. */
 function checkBare(decision: Decision | undefined, { sandbox }: Config): void {
-  if (!decision) throw new Error("Cannot run it: nothing was decided about this call. Call the tool again.");
+  if (!decision)
+    throw new Error("Cannot run it: nothing was decided about this call. Call the tool again.");
   if (sandbox === "required")
-    throw new Error("Cannot run it: the settings require a sandbox, and there is none here. Install bubblewrap.");
+    throw new Error(
+      "Cannot run it: the settings require a sandbox, and there is none here. Install bubblewrap.",
+    );
 }
 
 async function run(
-  { command, timeout_ms, hosts = [] }: { command: string; timeout_ms?: number; hosts?: string[]; direct?: boolean },
+  {
+    command,
+    timeout_ms,
+    hosts = [],
+  }: { command: string; timeout_ms?: number; hosts?: string[]; direct?: boolean },
   ctx: Ctx,
   config: Config,
   own: Own,
@@ -344,12 +412,18 @@ async function run(
   const net = strict ? "none" : netOf(ctx, hosts);
   const given = ownVariables(ctx);
   const variables = await variablesFor(strict || argv !== undefined, given, ctx);
-  const env = { ...(strict || argv ? GIT_UNASKED : GIT), ...(name && net === "none" && WITHOUT_RETRIES), ...variables };
+  const env = {
+    ...(strict || argv ? GIT_UNASKED : GIT),
+    ...(name && net === "none" && WITHOUT_RETRIES),
+    ...variables,
+  };
   const view = onView && (await import("./view.ts")).openView(ctx.programs, ctx.root);
   let sandbox: Awaited<ReturnType<typeof openedSandbox>> | undefined;
   try {
     const simple = strict ? [] : (decided.judgement?.simple ?? []);
-    const lost = simple.length ? await (await import("./git-undo.ts")).filesBefore(simple, ctx) : undefined;
+    const lost = simple.length
+      ? await (await import("./git-undo.ts")).filesBefore(simple, ctx)
+      : undefined;
     sandbox = name ? await openedSandbox(ctx, net, strict, view, own) : undefined;
     const outcome = await runJob({
       programs: ctx.programs,
@@ -370,19 +444,27 @@ async function run(
     const { exit, signal, timedOut, file, aborted } = outcome;
     const undoable = (await lost?.()) ?? "";
     const [text, stdout, stderr] = [outcome.text, outcome.stdout, outcome.stderr].map(
-      (one) => withoutValues(one, given), // also from zz's own notes, such as the name of a host that was refused
+      // also from zz's own notes, such as the name of a host that was refused
+      (one) => withoutValues(one, given),
     );
     if (file) ctx.permissions.add({ verdict: "allow", kind: "read", name: file, from: "answer" });
-    const unwanted = sandbox && !view ? await (await import("./hidden.ts")).unwantedFiles(ctx, sandbox) : [];
+    const unwanted =
+      sandbox && !view ? await (await import("./hidden.ts")).unwantedFiles(ctx, sandbox) : [];
     const failed = exit !== 0 || unwanted.length > 0;
-    const made = unwanted.map((one) => `\n[It made '${visible(one)}', which the rules forbid. Look at it.]`).join("");
+    const made = unwanted
+      .map((one) => `\n[It made '${visible(one)}', which the rules forbid. Look at it.]`)
+      .join("");
     const data = { exit, signal, timedOut, stdout, stderr, file };
     const isStopped = timedOut === true || aborted === true || exit === null;
     const again = failed && sandbox && net !== "all" && !isStopped ? await runAgain(text) : "";
     if (typeof again !== "string") return again;
     if (view) {
       const { keepChanges } = await import("./keep.ts");
-      const { unkept, ...kept } = await keepChanges(view, ctx, { line: promptLine(command), failed, isStopped });
+      const { unkept, ...kept } = await keepChanges(view, ctx, {
+        line: promptLine(command),
+        failed,
+        isStopped,
+      });
       const said = text + kept.text + (again && `\n[${again}]`);
       return { ...kept, text: said, data: { ...data, ...(unkept && { unkept }) } };
     }
@@ -402,22 +484,33 @@ async function run(
     const lack = findMissingAccess(command, output, ctx.root, lookups);
     const call = { command, hosts, ...(timeout_ms !== undefined && { timeout_ms }) };
     if (view) return lack ? offerRerun(lack, call, ctx, own.offers, "copy") : lookupWords(lookups);
-    const others = lack && "hosts" in lack ? lack.hosts.filter((host) => net === "none" || !net.includes(host)) : [];
+    const others =
+      lack && "hosts" in lack
+        ? lack.hosts.filter((host) => net === "none" || !net.includes(host))
+        : [];
     return others.length ? offerRerun({ hosts: others }, call, ctx, own.offers, "sandbox") : "";
   }
 }
 
 /** Of the person's variables, those that a command gets. */
-async function variablesFor(isUnasked: boolean, given: Record<string, string>, { permissions }: Ctx) {
+async function variablesFor(
+  isUnasked: boolean,
+  given: Record<string, string>,
+  { permissions }: Ctx,
+) {
   const { cleanEnv, neededEnv } = await import("./secrets.ts");
-  const mayHave = (name: string) => Object.hasOwn(given, name) || permissions.judge("env", name).verdict === "allow";
+  const mayHave = (name: string) =>
+    Object.hasOwn(given, name) || permissions.judge("env", name).verdict === "allow";
   return (isUnasked ? neededEnv : cleanEnv)(envOf(given), mayHave);
 }
 
 type Shown = { exit: number | null; stdout: string; stderr: string; unkept?: string };
 function inOneRow({ exit, stdout, stderr, unkept }: Shown): string {
   const shown = [stdout, stderr].join("\n");
-  const left = [...shown.matchAll(/^\[… (\d+) lines?, /gm)].reduce((sum, [, count]) => sum + Number(count) - 2, 0);
+  const left = [...shown.matchAll(/^\[… (\d+) lines?, /gm)].reduce(
+    (sum, [, count]) => sum + Number(count) - 2,
+    0,
+  );
   const lines = shown.split("\n").filter((line) => line.trim()).length + left;
   const exitWords = exit ? `exit ${exit}` : "";
   const end = exit === null ? "killed" : exitWords;
@@ -425,7 +518,13 @@ function inOneRow({ exit, stdout, stderr, unkept }: Shown): string {
 }
 
 /** Opens a sandbox that allows what the rules allow, and hides what must not be read. */
-async function openedSandbox(ctx: Ctx, net: Net, readonly: boolean, view: View | undefined, own: Own) {
+async function openedSandbox(
+  ctx: Ctx,
+  net: Net,
+  readonly: boolean,
+  view: View | undefined,
+  own: Own,
+) {
   const { openSandbox } = await import("./sandbox.ts");
   const write = ctx.permissions.rules.flatMap(({ verdict, kind, name }) =>
     verdict === "allow" && kind === "write" && name ? [ctx.permissions.place(name)] : [],
@@ -438,7 +537,15 @@ async function openedSandbox(ctx: Ctx, net: Net, readonly: boolean, view: View |
   return {
     keep: closed.keep,
     absent: closed.absent,
-    ...(await openSandbox({ programs: ctx.programs, root: ctx.root, write, ...closed, net, readonly, ...more })),
+    ...(await openSandbox({
+      programs: ctx.programs,
+      root: ctx.root,
+      write,
+      ...closed,
+      net,
+      readonly,
+      ...more,
+    })),
   };
 }
 
@@ -452,19 +559,38 @@ async function hiddenHome({ permissions, root }: Ctx, closed: string[]) {
   return { hide: [...closed, ...hide], show };
 }
 
-/** Opens a sandbox for a program that keeps running. Nothing is restored, since others may change the project, too. */
+/**
+ * Opens a sandbox for a program that keeps running. Nothing is restored, since others may change
+ * the project, too.
+ */
 async function openedForService(
   ctx: Ctx,
   { hosts, write, readonly }: { hosts: string[]; write: string[]; readonly: boolean },
 ) {
-  const [{ openSandbox }, { findUnreadableFiles }] = await Promise.all([import("./sandbox.ts"), import("./hidden.ts")]);
-  const isDenied = ctx.permissions.rules.some(({ verdict, kind }) => verdict === "deny" && kind === "net");
+  const [{ openSandbox }, { findUnreadableFiles }] = await Promise.all([
+    import("./sandbox.ts"),
+    import("./hidden.ts"),
+  ]);
+  const isDenied = ctx.permissions.rules.some(
+    ({ verdict, kind }) => verdict === "deny" && kind === "net",
+  );
   const net = hosts.includes("*") && !isDenied ? "all" : netOf(ctx, hosts);
   const { programs, root } = ctx;
-  return openSandbox({ programs, root, write, ...(await findUnreadableFiles(ctx)), net, readonly, service: true });
+  return openSandbox({
+    programs,
+    root,
+    write,
+    ...(await findUnreadableFiles(ctx)),
+    net,
+    readonly,
+    service: true,
+  });
 }
 
-/** What commands on a view, which run unreviewed, cannot see: all but the project, the system and PATH's programs. */
+/**
+ * What commands on a view, which run unreviewed, cannot see: all but the project, the system and
+ * PATH's programs.
+ */
 async function hiddenFromView(ctx: Ctx, view: View, hide: string[]) {
   const [{ outsideOf }, { toolchains }, { secretsInGit }] = await Promise.all([
     import("./view.ts"),
@@ -472,7 +598,9 @@ async function hiddenFromView(ctx: Ctx, view: View, hide: string[]) {
     import("./judge/git-history.ts"),
   ]);
   const { index, history } = await secretsInGit(ctx);
-  const isDenied = ctx.permissions.rules.some(({ verdict, kind }) => verdict !== "allow" && kind === "read");
+  const isDenied = ctx.permissions.rules.some(
+    ({ verdict, kind }) => verdict !== "allow" && kind === "read",
+  );
   const { mayHoldPasswords, repository } = await import("./guards.ts");
   const git =
     index || history || isDenied || mayHoldPasswords(ctx.root)
@@ -480,14 +608,18 @@ async function hiddenFromView(ctx: Ctx, view: View, hide: string[]) {
       : [];
   const outside = outsideOf(ctx.root);
   const programs = toolchains(ctx.root, [...outside, ...hide], ctx.permissions.secret);
-  return { view, hide: [...hide, ...git, ...outside, view.own, ...programs.hide], show: programs.show };
+  return {
+    view,
+    hide: [...hide, ...git, ...outside, view.own, ...programs.hide],
+    show: programs.show,
+  };
 }
 
 type Net = "none" | "all" | string[];
 
 /**
- * The hosts that the rules allow, and those granted to this call by name. A pattern that might match a denied host is
- * left out.
+ * The hosts that the rules allow, and those granted to this call by name. A pattern that might
+ * match a denied host is left out.
  */
 function netOf({ permissions }: Ctx, granted: string[] = []): Net {
   const rules = permissions.rules.filter(({ kind }) => kind === "net");

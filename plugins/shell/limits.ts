@@ -14,13 +14,19 @@ export interface Limits {
   pin?: string[]; // hidden by path, so the folders above must not be moved
   show?: string[]; // not hidden, though on a list or in a hidden folder
   net: "none" | "all" | string[]; // hosts: reached through a proxy
-  readonly?: boolean; // nothing is writable but a /tmp of its own, and there is no network, whatever else is set
-  service?: boolean; // keeps running: despite readonly it has `net` and may write to `write`; nothing is restored
+  // nothing is writable but a /tmp of its own, and there is no network, whatever else is set
+  readonly?: boolean;
+  // keeps running: despite readonly it has `net` and may write to `write`; nothing is restored
+  service?: boolean;
   tmp?: string; // the folder mounted as /tmp; absent: a temporary one
-  view?: Pick<View, "merged" | "upper" | "own" | "wrap">; // used with readonly: the project is writable on this view
+  // used with readonly: the project is writable on this view
+  view?: Pick<View, "merged" | "upper" | "own" | "wrap">;
 }
 
-/** The limits with real paths, and what was opened for them. `sized`: bubblewrap can limit the size of a tmpfs. */
+/**
+ * The limits with real paths, and what was opened for them. `sized`: bubblewrap can limit the size
+ * of a tmpfs.
+ */
 export type OpenLimits = Limits & {
   own: string;
   tmp: string;
@@ -34,7 +40,8 @@ export type OpenLimits = Limits & {
 export interface Guard {
   readonly: string[];
   writable: string[]; // writable inside that
-  copies: { at: string; from: string }[]; // a copy is mounted in its place: writes to it have no effect
+  // a copy is mounted in its place: writes to it have no effect
+  copies: { at: string; from: string }[];
   endpoints: string[]; // sockets and FIFOs among them
   notes: string[];
 }

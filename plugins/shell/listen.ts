@@ -1,4 +1,5 @@
-// Listens at a socket in a folder, or in a folder of /tmp if its name would be longer than the system takes.
+// Listens at a socket in a folder, or in a folder of /tmp if its name would be longer than the
+// system takes.
 import type net from "node:net";
 import path from "node:path";
 import { removeTree, temporaryFolder, tryTo } from "zz/text";
@@ -10,12 +11,18 @@ export interface Listening {
   close(): void; // removes it
 }
 
-export async function listenIn(folder: string, name: string, server: net.Server): Promise<Listening> {
+export async function listenIn(
+  folder: string,
+  name: string,
+  server: net.Server,
+): Promise<Listening> {
   const near = path.join(folder, name);
   const isShort = Buffer.byteLength(near) <= MAX_SOCKET_BYTES;
   const apart = isShort ? undefined : tryTo(() => temporaryFolder("sockets", "/tmp"));
   const socket = apart ? path.join(apart, name) : near;
-  await new Promise<void>((resolve, reject) => server.once("error", reject).listen(socket, resolve));
+  await new Promise<void>((resolve, reject) =>
+    server.once("error", reject).listen(socket, resolve),
+  );
   return {
     socket,
     close() {

@@ -10,10 +10,15 @@ import { callsFile, limited, locate, type Sandbox } from "./sandbox.ts";
 /** What a program on macOS needs of the system to start at all. */
 const MAC_SYSTEM = ["/usr/lib", "/System", "/Library/Apple", "/dev", "/private/var/db/dyld"];
 
-export async function openLook(ctx: Ctx, reads: string[]): Promise<Pick<Sandbox, "wrap" | "close">> {
+export async function openLook(
+  ctx: Ctx,
+  reads: string[],
+): Promise<Pick<Sandbox, "wrap" | "close">> {
   const { root, permissions, programs } = ctx;
   const allowed = permissions.rules.flatMap(({ verdict, kind, name, but }) =>
-    verdict === "allow" && kind === "read" && !but && !/[*?]/.test(name ?? "") ? [permissions.place(name ?? "/")] : [],
+    verdict === "allow" && kind === "read" && !but && !/[*?]/.test(name ?? "")
+      ? [permissions.place(name ?? "/")]
+      : [],
   );
   const seen = outermost(real([root, ...reads, ...allowed]));
   const closed = (await findUnreadableFiles(ctx)).hide;
@@ -47,7 +52,9 @@ function mounts(seen: string[], hidden: string[]): string[] {
     "/dev",
     "--proc",
     "/proc",
-    ...hidden.flatMap((at) => (isFolder(at) ? ["--perms", "0000", "--tmpfs", at] : ["--ro-bind", "/dev/null", at])),
+    ...hidden.flatMap((at) =>
+      isFolder(at) ? ["--perms", "0000", "--tmpfs", at] : ["--ro-bind", "/dev/null", at],
+    ),
     ...hidden.filter(isFolder).flatMap((at) => ["--remount-ro", at]),
     ...(empty.length ? ["--remount-ro", "/"] : []),
   ];

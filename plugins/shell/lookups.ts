@@ -1,6 +1,9 @@
-// lookups: records which hosts a command without a network looked up. Before DNS, the C library asks a cache of names
-// at a socket. zz listens there and does not answer, so that the command continues as if there were no cache. It misses
-// programs with a resolver of their own (Go's, those of musl), and all but the first look-up of each process.
+// lookups: records which hosts a command without a network looked up. Before DNS, the C library
+// asks a cache of names
+// at a socket. zz listens there and does not answer, so that the command continues as if there were
+// no cache. It misses
+// programs with a resolver of their own (Go's, those of musl), and all but the first look-up of
+// each process.
 
 import fs from "node:fs";
 import net from "node:net";
@@ -49,13 +52,22 @@ export async function recordLookups(own: string): Promise<Lookups> {
   };
 }
 
-/** The host in a request; undefined for names of this machine, and for addresses, which need no look-up. */
+/**
+ * The host in a request; undefined for names of this machine, and for addresses, which need no
+ * look-up.
+ */
 function nameIn(bytes: Buffer, length: number): string | undefined {
-  if (bytes.readInt32LE(0) !== VERSION || !ASKS_FOR_HOST.includes(bytes.readInt32LE(4)) || length > MAX_NAME_BYTES)
+  if (
+    bytes.readInt32LE(0) !== VERSION ||
+    !ASKS_FOR_HOST.includes(bytes.readInt32LE(4)) ||
+    length > MAX_NAME_BYTES
+  )
     return;
   const name = bytes
     .toString("latin1", HEADER_BYTES, HEADER_BYTES + length)
     .replace(/[\0.]+$/, "")
     .toLowerCase();
-  return /^(?!localhost\.)[a-z0-9][\w-]*(\.[a-z0-9][\w-]*)+$/.test(name) && !net.isIP(name) ? name : undefined;
+  return /^(?!localhost\.)[a-z0-9][\w-]*(\.[a-z0-9][\w-]*)+$/.test(name) && !net.isIP(name)
+    ? name
+    : undefined;
 }

@@ -10,10 +10,14 @@ import type { Judged, Simple } from "./judge/index.ts";
 import { inFolder, realOf } from "./paths.ts";
 
 /**
- * A command whose words do not show what it does depends on the rest of the line, so the whole line is asked for and
- * allowed.
+ * A command whose words do not show what it does depends on the rest of the line, so the whole line
+ * is asked for and allowed.
  */
-export function needsOf(command: string, { simple, reads, writes }: Judged, hosts: string[]): Needs {
+export function needsOf(
+  command: string,
+  { simple, reads, writes }: Judged,
+  hosts: string[],
+): Needs {
   const run = simple.map(({ text, verdict, why }): Need => {
     if (verdict === "open") return text || command.trim() || ":";
     if (verdict === "unknown") return { name: command.trim(), verdict: "ask", why, exact: true };
@@ -27,30 +31,49 @@ export function needsOf(command: string, { simple, reads, writes }: Judged, host
   };
 }
 
-/** The needs on a copy: only denials apply, nothing is asked beforehand. exact: it counts as running, not reading. */
-export function needsOnCopy({ simple, reads }: Judged, { permissions }: Ctx): Needs & { unresolved?: boolean } {
+/**
+ * The needs on a copy: only denials apply, nothing is asked beforehand. exact: it counts as
+ * running, not reading.
+ */
+export function needsOnCopy(
+  { simple, reads }: Judged,
+  { permissions }: Ctx,
+): Needs & { unresolved?: boolean } {
   const why = "it runs on a copy of the project, and what it changed is asked for";
-  const run = simple.map(({ text }): Need => ({ name: text || ":", verdict: "allow", why, exact: true }));
+  const run = simple.map(
+    ({ text }): Need => ({ name: text || ":", verdict: "allow", why, exact: true }),
+  );
   const read = reads.map((name): Need => {
     const { verdict } = permissions.judge("read", name);
-    return verdict === "allow" ? name : { name, verdict: "allow", why: "a copy shows the system to every command" };
+    return verdict === "allow"
+      ? name
+      : { name, verdict: "allow", why: "a copy shows the system to every command" };
   });
-  return { run, ...(read.length && { read }), unresolved: false }; // what it changed is held, and passes the gate
+  // what it changed is held, and passes the gate
+  return { run, ...(read.length && { read }), unresolved: false };
 }
 
 /** Whether a rule denies reading the whole project, or asks for it. */
 function deniesReadingIn({ root, permissions }: Ctx) {
   return ({ verdict, kind, name }: Rule): boolean =>
-    verdict !== "allow" && kind === "read" && (!name || permissions.matches("read", name)(join(root, "any")));
+    verdict !== "allow" &&
+    kind === "read" &&
+    (!name || permissions.matches("read", name)(join(root, "any")));
 }
 
 /** Whether a word names a file that may hold secrets: a copy does not have it. */
 const namesSecret = ({ simple, writes }: Judged, { permissions }: Ctx): boolean =>
-  [...simple.flatMap(({ words }) => words.slice(1)), ...writes].some((word) => !!word && permissions.secret(word));
+  [...simple.flatMap(({ words }) => words.slice(1)), ...writes].some(
+    (word) => !!word && permissions.secret(word),
+  );
 
-type Judge = (except: readonly string[]) => Promise<Judged>; // the same line, with these denials lifted
+// the same line, with these denials lifted
+type Judge = (except: readonly string[]) => Promise<Judged>;
 
-/** Judges a line that may run at once on a copy of the project. Undefined if it may not: the gate decides as usual. */
+/**
+ * Judges a line that may run at once on a copy of the project. Undefined if it may not: the gate
+ * decides as usual.
+ */
 export async function judgeForCopy(
   command: string,
   first: Judged,
@@ -58,32 +81,53 @@ export async function judgeForCopy(
   { judge, tmp }: { judge: Judge; tmp(): Promise<string> },
 ): Promise<Judged | undefined> {
   const { root, permissions, programs } = ctx;
-  if (permissions.wide !== undefined || permissions.rules.some(deniesReadingIn(ctx))) return undefined;
+  if (permissions.wide !== undefined || permissions.rules.some(deniesReadingIn(ctx)))
+    return undefined;
   const verdictOn = (kind: Kind, need: Need) => permissions.judge(kind, need).verdict;
   const needs = Object.entries(needsOf(command, first, [])) as [Kind, Need[]][];
-  const isLimited = permissions.rules.some(({ kind, but }) => kind === "write" && but); // a sandbox cannot
-  const isAllowed = needs.every(([kind, list]) => list.every((need) => verdictOn(kind, need) === "allow"));
+  // a sandbox cannot
+  const isLimited = permissions.rules.some(({ kind, but }) => kind === "write" && but);
+  const isAllowed = needs.every(([kind, list]) =>
+    list.every((need) => verdictOn(kind, need) === "allow"),
+  );
   const onWrites = verdictOn("write", join(root, "any"));
   // Else the rules let it run on the project itself.
-  if (isAllowed && !isLimited && !(onWrites === "allow" && changesOnlyFiles(first) && !namesSecret(first, ctx)))
+  if (
+    isAllowed &&
+    !isLimited &&
+    !(onWrites === "allow" && changesOnlyFiles(first) && !namesSecret(first, ctx))
+  )
     return undefined;
-  const mayHarmFiles = first.verdict === "deny" || first.simple.some(({ verdict }) => verdict === "unknown");
-  const judged = mayHarmFiles && (first.verdict === "deny" || onWrites === "allow") ? await judge(ONLY_FILES) : first;
+  const mayHarmFiles =
+    first.verdict === "deny" || first.simple.some(({ verdict }) => verdict === "unknown");
+  const judged =
+    mayHarmFiles && (first.verdict === "deny" || onWrites === "allow")
+      ? await judge(ONLY_FILES)
+      : first;
   if (judged.verdict === "deny") return undefined;
   const isUnknown = judged.simple.some(({ verdict }) => verdict === "unknown");
-  // Where all changes are allowed, what cannot be known is asked for beforehand; what only harms files is undone by /undo.
+  // Where all changes are allowed, what cannot be known is asked for beforehand; what only harms
+  // files is undone by /undo.
   if (onWrites === "deny" && first.verdict === "deny") return undefined;
   if (onWrites !== "ask" && isUnknown) return undefined;
-  if (isUnknown && permissions.rules.some(({ verdict, kind }) => verdict === "deny" && kind === "run"))
+  if (
+    isUnknown &&
+    permissions.rules.some(({ verdict, kind }) => verdict === "deny" && kind === "run")
+  )
     return undefined;
-  const [{ whyNotOnCopy }, { outsideOf, whyNoView }] = await Promise.all([import("./beyond.ts"), import("./view.ts")]);
-  if (whyNotOnCopy(judged.simple) || judged.simple.some((one) => asksOtherRepository(one, root))) return undefined;
+  const [{ whyNotOnCopy }, { outsideOf, whyNoView }] = await Promise.all([
+    import("./beyond.ts"),
+    import("./view.ts"),
+  ]);
+  if (whyNotOnCopy(judged.simple) || judged.simple.some((one) => asksOtherRepository(one, root)))
+    return undefined;
   const named = judged.simple.flatMap(namesOf).filter((at) => !isInside(root, at));
   const isLooking = judged.reads.length + named.length > 0;
   const hidden = isLooking ? outsideOf(root) : [];
   const ownTmp = isLooking ? await tmp() : "";
   // Commands on a copy do not see the machine's own /tmp.
-  const isInOwnTmp = (at: string) => fs.existsSync(join(ownTmp, at.slice(OWN_TMP.length))) || !fs.existsSync(at);
+  const isInOwnTmp = (at: string) =>
+    fs.existsSync(join(ownTmp, at.slice(OWN_TMP.length))) || !fs.existsSync(at);
   const isShown = (at: string) =>
     !isInside(root, at) &&
     !permissions.secret(at) &&
@@ -92,21 +136,30 @@ export async function judgeForCopy(
   const mayRead = (name: string) => {
     const verdict = verdictOn("read", name);
     const place = permissions.place(name);
-    return verdict === "allow" || (verdict === "ask" && isShown(place) && isShown(realOf(place) ?? place));
+    return (
+      verdict === "allow" ||
+      (verdict === "ask" && isShown(place) && isShown(realOf(place) ?? place))
+    );
   };
   if (!judged.reads.every(mayRead)) return undefined;
-  if (!named.every((at) => at === OWN_TMP || (isShown(at) && isShown(realOf(at) ?? at)))) return undefined;
+  if (!named.every((at) => at === OWN_TMP || (isShown(at) && isShown(realOf(at) ?? at))))
+    return undefined;
   const mayWrite = (name: string) =>
-    verdictOn("write", name) !== "deny" && [root, OWN_TMP].some((at) => isInside(at, permissions.place(name)));
+    verdictOn("write", name) !== "deny" &&
+    [root, OWN_TMP].some((at) => isInside(at, permissions.place(name)));
   if (!judged.writes.every(mayWrite)) return undefined;
   return (await whyNoView(programs, root, ctx.about.home)) === undefined ? judged : undefined;
 }
 
 /**
- * What only harms files of the project, where no copy can hold it: the person may let exactly this line run, whatever is
- * allowed. What names other files, or cannot be known, keeps its denial.
+ * What only harms files of the project, where no copy can hold it: the person may let exactly this
+ * line run, whatever is allowed. What names other files, or cannot be known, keeps its denial.
  */
-export async function askedInstead(first: Judged, judge: Judge, { root, permissions }: Ctx): Promise<Judged> {
+export async function askedInstead(
+  first: Judged,
+  judge: Judge,
+  { root, permissions }: Ctx,
+): Promise<Judged> {
   const denied = first.simple.filter(({ verdict }) => verdict === "deny");
   const isInProject = (one: Simple) =>
     one.words.every((word) => word !== undefined) &&
@@ -116,15 +169,22 @@ export async function askedInstead(first: Judged, judge: Judge, { root, permissi
   const lifted = await judge(ONLY_FILES);
   if (lifted.verdict === "deny") return first;
   const instead = "would run on the project itself, since no copy can hold the line";
-  const why = new Map(denied.map((one) => [one.text, one.why.replace(/is on the deny list$/, instead)]));
+  const why = new Map(
+    denied.map((one) => [one.text, one.why.replace(/is on the deny list$/, instead)]),
+  );
   const simple = lifted.simple.map((one): Simple => {
     const because = why.get(one.text);
     return because === undefined ? one : { ...one, verdict: "unknown", why: because };
   });
-  return simple.some(({ text }) => why.has(text)) ? { ...lifted, simple, verdict: "ask", why: first.why } : first;
+  return simple.some(({ text }) => why.has(text))
+    ? { ...lifted, simple, verdict: "ask", why: first.why }
+    : first;
 }
 
-/** Without a sandbox nothing holds a denial of files: what names such a file, or a folder around it, is asked for, whatever is allowed. */
+/**
+ * Without a sandbox nothing holds a denial of files: what names such a file, or a folder around it,
+ * is asked for, whatever is allowed.
+ */
 export function askedForDenied(judged: Judged, { root, permissions }: Ctx): Judged {
   const rules = permissions.rules.flatMap(({ verdict, kind, name }) =>
     verdict === "deny" && /^(read|write)$/.test(kind) && name
@@ -141,13 +201,20 @@ export function askedForDenied(judged: Judged, { root, permissions }: Ctx): Judg
   if (!rules.length) return judged;
   const simple = judged.simple.map((one): Simple => {
     if (one.verdict === "allow" || one.verdict === "deny") return one;
-    const named = wordsAsPaths(one).map((at) => join(realOf(dirname(at)) ?? dirname(at), basename(at)));
-    const isDenied = (kind: Rule["kind"], at: string) => permissions.judge(kind, at).verdict === "deny"; // by another name
+    const named = wordsAsPaths(one).map((at) =>
+      join(realOf(dirname(at)) ?? dirname(at), basename(at)),
+    );
+    const isDenied = (kind: Rule["kind"], at: string) =>
+      permissions.judge(kind, at).verdict === "deny"; // by another name
     const denied = rules.find(({ kind, fits, place }) =>
       named.some((at) => fits(at) || isInside(at, place) || isDenied(kind, at)),
     );
     return denied
-      ? { ...one, verdict: "unknown", why: `it names what ${denied.said} covers, and there is no sandbox` }
+      ? {
+          ...one,
+          verdict: "unknown",
+          why: `it names what ${denied.said} covers, and there is no sandbox`,
+        }
       : one;
   });
   return { ...judged, simple };
@@ -156,12 +223,20 @@ export function askedForDenied(judged: Judged, { root, permissions }: Ctx): Judg
     const names = rest.flatMap((word = "") =>
       word && !word.startsWith("-") ? [word, word.replace(/^[^=/]*=/, "")] : [],
     );
-    return names.flatMap((name) => (isAbsolute(name) ? [name] : dirs.map((dir) => resolve(dir, name))));
+    return names.flatMap((name) =>
+      isAbsolute(name) ? [name] : dirs.map((dir) => resolve(dir, name)),
+    );
   }
 }
 
-/** Whether git is asked of a repository in the project that a copy hides: there, git would find the one around it instead. */
-function asksOtherRepository({ words: [program, ...rest], dirs = [] }: Simple, root: string): boolean {
+/**
+ * Whether git is asked of a repository in the project that a copy hides: there, git would find the
+ * one around it instead.
+ */
+function asksOtherRepository(
+  { words: [program, ...rest], dirs = [] }: Simple,
+  root: string,
+): boolean {
   if (program === undefined || basename(program) !== "git") return false;
   const own = repositoryTop(root);
   const [options] = gitParts(rest, (word) => word);
@@ -174,8 +249,9 @@ function asksOtherRepository({ words: [program, ...rest], dirs = [] }: Simple, r
 }
 
 /**
- * What the words of a command name, as far as it is there. On a copy that hides it, `rm -rf ../old` would find nothing, and
- * succeed. Where zz's tables know that it only reads, a word may be a pattern, and what it reads is judged anyway.
+ * What the words of a command name, as far as it is there. On a copy that hides it, `rm -rf ../old`
+ * would find nothing, and succeed. Where zz's tables know that it only reads, a word may be a
+ * pattern, and what it reads is judged anyway.
  */
 function namesOf({ verdict, words: [, ...rest], dirs = [] }: Simple): string[] {
   if (verdict === "allow") return [];
@@ -185,7 +261,10 @@ function namesOf({ verdict, words: [, ...rest], dirs = [] }: Simple): string[] {
     .map(thereOf);
 }
 
-/** A path, or the nearest folder above it that is there. A link at its end is not followed: it can be removed itself. */
+/**
+ * A path, or the nearest folder above it that is there. A link at its end is not followed: it can
+ * be removed itself.
+ */
 function thereOf(at: string): string {
   if (fs.existsSync(at)) return join(realOf(dirname(at)) ?? dirname(at), basename(at));
   return dirname(at) === at ? at : (realOf(dirname(at)) ?? thereOf(dirname(at)));

@@ -9,7 +9,10 @@ export const MAX_FILE_BYTES = 100 * 1024 * 1024; // of an output kept on the dis
 const KEPT_MS = 24 * 60 * 60 * 1000;
 const NAME = /^output-\d{14}-[\da-f]{8}\.txt$/;
 
-/** Makes the folder, or checks it: nothing is written or removed in another user's folder, or through a link. */
+/**
+ * Makes the folder, or checks it: nothing is written or removed in another user's folder, or
+ * through a link.
+ */
 function makePrivate(folder: string): void {
   makeFolder(folder, 0o700);
   const stat = fs.lstatSync(folder);

@@ -16,19 +16,25 @@ export function isFolder(at: string): boolean {
 
 /** Whether a name leads to a folder, relative to one of these; links are followed. */
 export function isFolderIn(name: string | undefined, dirs: readonly string[]): boolean {
-  return dirs.some((dir) => name !== undefined && tryTo(() => fs.statSync(inFolder(dir, name)).isDirectory()) === true);
+  return dirs.some(
+    (dir) =>
+      name !== undefined && tryTo(() => fs.statSync(inFolder(dir, name)).isDirectory()) === true,
+  );
 }
 
 /** Not path.join(), which resolves `link/..` differently from the disk. */
-export const inFolder = (dir: string, name: string): string => (path.isAbsolute(name) ? name : `${dir}/${name}`);
+export const inFolder = (dir: string, name: string): string =>
+  path.isAbsolute(name) ? name : `${dir}/${name}`;
 
-/** The entries of a folder; none if it is gone or unreadable: then no command can read it either. */
+/**
+ * The entries of a folder; none if it is gone or unreadable: then no command can read it either.
+ */
 export const direntsOf = (folder: string): fs.Dirent[] =>
   tryTo(() => fs.readdirSync(folder, { withFileTypes: true })) ?? [];
 
 /**
- * Whether a missing file could be made: not on a read-only disk, nor in a folder that is another person's to open. Who
- * owns a folder could open it.
+ * Whether a missing file could be made: not on a read-only disk, nor in a folder that is another
+ * person's to open. Who owns a folder could open it.
  */
 export function canAppear(at: string): boolean {
   const folder = path.dirname(at);

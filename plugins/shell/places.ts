@@ -1,4 +1,5 @@
-// places: what git, zz, editors, other agents and the person's shell run by themselves, in a project and below it.
+// places: what git, zz, editors, other agents and the person's shell run by themselves, in a
+// project and below it.
 import fs from "node:fs";
 import os from "node:os";
 import path from "node:path";
@@ -7,7 +8,10 @@ import { isInside, repositoryTop, runsByItself, stampOf } from "zz/text";
 import { split } from "./judge/options.ts";
 import { direntsOf, isFolder } from "./paths.ts";
 
-/** Files of a project that programs obey as soon as a person opens the folder, changes into it, or starts a tool. */
+/**
+ * Files of a project that programs obey as soon as a person opens the folder, changes into it, or
+ * starts a tool.
+ */
 const START_FILES = split(`
   .envrc .direnv .autoenv .autoenv.zsh mise.toml .mise.toml mise.local.toml .mise .mise.local.toml
   .config/mise.toml .config/mise .exrc .vimrc .nvimrc .nvim.lua .lvimrc .dir-locals.el
@@ -43,11 +47,18 @@ export function findSelfRunningFiles(root: string, git: GitProgram | undefined):
   const home = os.homedir();
   const startFiles = isInside(root, home) ? HOME.map((name) => path.join(home, name)) : [];
   const fromGit = git ? gitPlaces(root, git) : { all: [] };
-  const named = [...START_FILES.map((name) => path.join(root, name)), ...startFiles, ...fromGit.all];
+  const named = [
+    ...START_FILES.map((name) => path.join(root, name)),
+    ...startFiles,
+    ...fromGit.all,
+  ];
   return { ...fromGit, all: [...new Set(named.flatMap((at) => linkAndTarget(root, at)))] };
 }
 
-/** For a path in the project: the first link on the way to it, and the link's target; otherwise the path itself. */
+/**
+ * For a path in the project: the first link on the way to it, and the link's target; otherwise the
+ * path itself.
+ */
 function linkAndTarget(root: string, at: string): string[] {
   let here = root;
   for (const part of path.relative(root, path.dirname(at)).split(path.sep).filter(Boolean)) {
@@ -65,7 +76,10 @@ function linkAndTarget(root: string, at: string): string[] {
   return [at];
 }
 
-/** The project's files that git's configuration is read from, or names: hooks, filters, commands of aliases. */
+/**
+ * The project's files that git's configuration is read from, or names: hooks, filters, commands of
+ * aliases.
+ */
 export function gitPlaces(root: string, git: GitProgram): SelfRunningFiles {
   const top = repositoryTop(root);
   if (!top) return { all: [] };
@@ -76,7 +90,8 @@ export function gitPlaces(root: string, git: GitProgram): SelfRunningFiles {
   };
   for (const { origin, key, value } of configuration(root, git)) {
     add(origin);
-    const resolve = (name: string, from: string) => path.resolve(from, name.replace(/^~(?=\/)/, os.homedir()));
+    const resolve = (name: string, from: string) =>
+      path.resolve(from, name.replace(/^~(?=\/)/, os.homedir()));
     if (/^include(if\..*)?\.path$/.test(key)) add(resolve(value, path.dirname(origin)));
     else if (key === "core.hookspath") hooks = value && resolve(value, top);
     else if (!/^(remote|branch|submodule|user)\./.test(key))
@@ -85,9 +100,14 @@ export function gitPlaces(root: string, git: GitProgram): SelfRunningFiles {
         if (isInside(root, at) && fs.statSync(at, { throwIfNoEntry: false })?.isFile()) add(at);
       }
   }
-  if (!hooks || !(isInside(root, hooks) || isInside(hooks, root)) || isInside(path.join(root, ".git"), hooks))
+  if (
+    !hooks ||
+    !(isInside(root, hooks) || isInside(hooks, root)) ||
+    isInside(path.join(root, ".git"), hooks)
+  )
     return { all: [...found] };
-  const folder = path.basename(hooks) === "_" ? path.dirname(hooks) : hooks; // it runs the hooks above
+  // it runs the hooks above
+  const folder = path.basename(hooks) === "_" ? path.dirname(hooks) : hooks;
   if (folder !== root && isInside(root, folder)) return { all: [...found, folder], hooks: folder };
   return { all: [...found, ...HOOKS.map((name) => path.join(hooks, name))] };
 }
@@ -98,13 +118,20 @@ export interface Setting {
   value: string;
 }
 
-/** Git's settings by root. Every command needs them, so git is asked again only if a file that it read has changed. */
+/**
+ * Git's settings by root. Every command needs them, so git is asked again only if a file that it
+ * read has changed.
+ */
 const configurations = new Map<string, { stamp: string; settings: Setting[] }>();
 function configuration(root: string, git: GitProgram): Setting[] {
   const known = configurations.get(root);
   const origins = (settings: Setting[]) => [...new Set(settings.map(({ origin }) => origin))];
-  if (known && known.stamp === stampOfSettings(root, origins(known.settings))) return known.settings;
-  const output = askGit(git, ["-C", root, "config", "--list", "-z", "--show-origin", "--includes"])?.split("\0") ?? [];
+  if (known && known.stamp === stampOfSettings(root, origins(known.settings)))
+    return known.settings;
+  const output =
+    askGit(git, ["-C", root, "config", "--list", "-z", "--show-origin", "--includes"])?.split(
+      "\0",
+    ) ?? [];
   const settings = output.flatMap((text, i) => {
     if (i % 2 || output[i + 1] === undefined) return [];
     const origin = path.resolve(root, text.replace(/^file:/, ""));
@@ -115,12 +142,18 @@ function configuration(root: string, git: GitProgram): Setting[] {
 }
 
 /**
- * Changes with the files that git read, those that it could read, and the branch, which an include may depend on.
+ * Changes with the files that git read, those that it could read, and the branch, which an include
+ * may depend on.
  */
 function stampOfSettings(root: string, origins: string[]): string {
   const home = process.env.XDG_CONFIG_HOME ?? path.join(os.homedir(), ".config");
   const top = path.join(repositoryTop(root) ?? root, ".git");
-  const usual = [path.join(os.homedir(), ".gitconfig"), path.join(home, "git/config"), "/etc/gitconfig", top];
+  const usual = [
+    path.join(os.homedir(), ".gitconfig"),
+    path.join(home, "git/config"),
+    "/etc/gitconfig",
+    top,
+  ];
   const own = ["config", "config.worktree", "HEAD"].map((name) => path.join(top, name));
   const files = [...usual, ...own, ...origins].map(stampOf);
   return [process.env.GIT_CONFIG_GLOBAL, process.env.GIT_CONFIG_SYSTEM, ...files].join();
@@ -135,8 +168,14 @@ export function parseGitSetting(text: string): { key: string; value: string } {
 export type GitProgram = { programs: Programs; program: string };
 
 /** Runs git, only for questions that make it run nothing else. */
-export function askGit({ programs, program }: GitProgram, args: string[], input?: Buffer): string | undefined {
-  const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^GIT_(?!CONFIG_)/.test(name)));
+export function askGit(
+  { programs, program }: GitProgram,
+  args: string[],
+  input?: Buffer,
+): string | undefined {
+  const env = Object.fromEntries(
+    Object.entries(process.env).filter(([name]) => !/^GIT_(?!CONFIG_)/.test(name)),
+  );
   try {
     const { status, stdout } = programs.run(program, args, {
       env: { ...env, GIT_ALLOW_PROTOCOL: "none", LC_ALL: "C.UTF-8" },
@@ -151,7 +190,8 @@ export function askGit({ programs, program }: GitProgram, args: string[], input?
   }
 }
 
-// ── repositories ───────────────────────────────────────────────────────────────────────────────────────
+// ── repositories
+// ───────────────────────────────────────────────────────────────────────────────────────
 
 export interface Found {
   folders: string[]; // git folders: each has a configuration
@@ -165,7 +205,10 @@ export interface Found {
 const MAX_FOLDERS = 20_000;
 const MAX_FILES = 20_000; // checked for hard links
 
-/** Searches a project, nearest folders first, without installed packages, in which a person does not work. */
+/**
+ * Searches a project, nearest folders first, without installed packages, in which a person does not
+ * work.
+ */
 export function findRepositories(root: string, links = true): Found {
   const found: Found = {
     folders: [],
@@ -198,7 +241,9 @@ export function findRepositories(root: string, links = true): Found {
     }
   }
   found.isIncomplete = queue.length > MAX_FOLDERS;
-  found.hardLinked = [...named.values()].flatMap((one) => (one.at.length < one.links ? one.at : []));
+  found.hardLinked = [...named.values()].flatMap((one) =>
+    one.at.length < one.links ? one.at : [],
+  );
   return found;
 
   function count(at: string): void {
@@ -214,25 +259,33 @@ export function findRepositories(root: string, links = true): Found {
 /** A repository's own folder, and those of its worktrees and submodules. */
 export function gitFolders(git: string): string[] {
   const subfolders = (name: string) =>
-    direntsOf(path.join(git, name)).flatMap((entry) => (entry.isDirectory() ? [path.join(git, name, entry.name)] : []));
-  return [git, ...subfolders("worktrees"), ...subfolders("modules").flatMap((at) => moduleFolders(at))];
+    direntsOf(path.join(git, name)).flatMap((entry) =>
+      entry.isDirectory() ? [path.join(git, name, entry.name)] : [],
+    );
+  return [
+    git,
+    ...subfolders("worktrees"),
+    ...subfolders("modules").flatMap((at) => moduleFolders(at)),
+  ];
 }
 
 /** A submodule's name may contain slashes. */
 function moduleFolders(folder: string): string[] {
-  if (["HEAD", "config", "objects"].some((name) => fs.existsSync(path.join(folder, name)))) return gitFolders(folder);
+  if (["HEAD", "config", "objects"].some((name) => fs.existsSync(path.join(folder, name))))
+    return gitFolders(folder);
   return direntsOf(folder).flatMap((entry) =>
     entry.isDirectory() ? moduleFolders(path.join(folder, entry.name)) : [],
   );
 }
 
 /**
- * Packages whose files are hard links into a store in the home, as pnpm, bun and uv make them: other projects share
- * them.
+ * Packages whose files are hard links into a store in the home, as pnpm, bun and uv make them:
+ * other projects share them.
  */
 export function stores(root: string): string[] {
   const modules = path.join(root, "node_modules");
-  const linked = (at: string): boolean => (fs.statSync(at, { throwIfNoEntry: false })?.nlink ?? 1) > 1;
+  const linked = (at: string): boolean =>
+    (fs.statSync(at, { throwIfNoEntry: false })?.nlink ?? 1) > 1;
   const sample = (folder: string, file: string) =>
     direntsOf(folder)
       .filter((entry) => entry.isDirectory() && !entry.name.startsWith("."))
@@ -240,7 +293,10 @@ export function stores(root: string): string[] {
       .some((entry) => linked(path.join(folder, entry.name, file)));
   const isStored = (folder: string): boolean => {
     const scope = direntsOf(folder).find((entry) => entry.name.startsWith("@"));
-    return sample(folder, "package.json") || (!!scope && sample(path.join(folder, scope.name), "package.json"));
+    return (
+      sample(folder, "package.json") ||
+      (!!scope && sample(path.join(folder, scope.name), "package.json"))
+    );
   };
   const pnpm = path.join(modules, ".pnpm");
   const one = direntsOf(pnpm).find((entry) => entry.isDirectory() && entry.name.includes("@"));
@@ -256,7 +312,9 @@ export function stores(root: string): string[] {
     return [".venv", "venv"].flatMap((name) => {
       const lib = path.join(root, name, "lib");
       const sites = direntsOf(lib).map((entry) => path.join(lib, entry.name, "site-packages"));
-      return sites.filter((at) => isFolder(at) && (sample(at, "__init__.py") || sample(at, "METADATA")));
+      return sites.filter(
+        (at) => isFolder(at) && (sample(at, "__init__.py") || sample(at, "METADATA")),
+      );
     });
   }
 }

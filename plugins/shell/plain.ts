@@ -1,15 +1,27 @@
-// plain: without a sandbox, only plain commands that read run unasked: by absolute paths, and no shell sees their line.
+// plain: without a sandbox, only plain commands that read run unasked: by absolute paths, and no
+// shell sees their line.
 import path from "node:path";
 import type { Judged, Simple } from "./judge/index.ts";
 
 /** The folders where a system keeps its own programs. */
-const SYSTEM = ["/usr/local/bin", "/usr/bin", "/bin", "/usr/local/sbin", "/usr/sbin", "/sbin", "/opt/homebrew/bin"];
+const SYSTEM = [
+  "/usr/local/bin",
+  "/usr/bin",
+  "/bin",
+  "/usr/local/sbin",
+  "/usr/sbin",
+  "/sbin",
+  "/opt/homebrew/bin",
+];
 /** Commands that only mean something to the shell itself, or start another program by its name. */
 const OF_SHELLS = /^(command|type|egrep|fgrep)$/; // and cd, which is given to one
 
 /** A pattern of files; the judge says which there are. */
 type Glob = { glob: RegExp };
-/** One command of a line. `tail`: its redirections, and what joins it to the next, as any shell reads them. */
+/**
+ * One command of a line. `tail`: its redirections, and what joins it to the next, as any shell
+ * reads them.
+ */
 export interface Part {
   words: (string | Glob)[];
   inputs: string[]; // files that it reads as its input
@@ -18,7 +30,8 @@ export interface Part {
 
 const BLANKS = /(?:[ \t]|\\\n)*/y;
 const BRACKET = /\[(?= )|\](?=[\s;|&]|$)/y; // of a test; nothing else may be in the word
-const PIECE = /([\w@%+=:,./^~!{}-]+)|([*?]+)|\\([!-/:-@[-`{-~])|'([^']*)'|"((?:[^"$`\\!]|\\[^!\n])*)"/y;
+const PIECE =
+  /([\w@%+=:,./^~!{}-]+)|([*?]+)|\\([!-/:-@[-`{-~])|'([^']*)'|"((?:[^"$`\\!]|\\[^!\n])*)"/y;
 const NOWHERE = /(?:([12]?>|&>|<) ?\/dev\/null|(2>&1)|1?(>&2))(?=[\s;|&]|$)/y;
 const INPUT = /<(?![<&(>])[ \t]*/y;
 const JOINT = /\|\||&&|[|;\n]/y;
@@ -40,7 +53,10 @@ class Reader {
   }
 }
 
-/** The commands of a line without assignments, expansions, blocks and redirections to files, joined by | && || ; and line ends. */
+/**
+ * The commands of a line without assignments, expansions, blocks and redirections to files, joined
+ * by | && || ; and line ends.
+ */
 export function plainParts(line: string): Part[] | undefined {
   const reader = new Reader(line.trim());
   if (NOT_ASCII.test(reader.line)) return undefined;
@@ -104,8 +120,12 @@ function wordOf(reader: Reader): string | Glob | undefined {
 }
 
 /** The words as the judge read them, if both readings agree. */
-function agreed({ words, inputs }: Part, { verdict, words: judged, reads }: Simple): string[] | undefined {
-  if (!inputs.every((name) => reads.some((read) => path.basename(read) === path.basename(name)))) return undefined;
+function agreed(
+  { words, inputs }: Part,
+  { verdict, words: judged, reads }: Simple,
+): string[] | undefined {
+  if (!inputs.every((name) => reads.some((read) => path.basename(read) === path.basename(name))))
+    return undefined;
   let at = 0;
   for (const word of words) {
     if (typeof word === "string") {
@@ -122,8 +142,9 @@ function agreed({ words, inputs }: Part, { verdict, words: judged, reads }: Simp
 const quoted = (word: string): string => `'${word.replaceAll("'", "'\\''")}'`;
 
 /**
- * What to start for a line that zz's own tables allow. Three must agree: the judge, the words above, and the system's folders. Several
- * commands are started by a shell that is given nothing but quoted words and what joins them.
+ * What to start for a line that zz's own tables allow. Three must agree: the judge, the words
+ * above, and the system's folders. Several commands are started by a shell that is given nothing
+ * but quoted words and what joins them.
  */
 export function plainCommand(
   line: string,
@@ -131,7 +152,8 @@ export function plainCommand(
   find: (name: string) => string | undefined,
 ): string[] | undefined {
   const parts = plainParts(line);
-  if (verdict !== "allow" || writes.length || !parts || parts.length !== simple.length) return undefined;
+  if (verdict !== "allow" || writes.length || !parts || parts.length !== simple.length)
+    return undefined;
   const commands = parts.map((part, i) => {
     const [name, ...rest] = agreed(part, simple[i]!) ?? [];
     if (name === "cd") return [name, ...rest];
@@ -142,14 +164,20 @@ export function plainCommand(
   const [only, ...others] = commands;
   if (!others.length && !parts[0]!.tail && only![0] !== "cd") return only;
   const shell = programOf("sh", find);
-  const script = commands.map((command, i) => command.map(quoted).join(" ") + parts[i]!.tail).join("");
+  const script = commands
+    .map((command, i) => command.map(quoted).join(" ") + parts[i]!.tail)
+    .join("");
   return shell ? [shell, "-c", script] : undefined;
 }
 
 /** A program of the system. */
 function programOf(name: string, find: (name: string) => string | undefined): string | undefined {
   const named = name.startsWith("/") ? path.posix.normalize(name) : name;
-  if (OF_SHELLS.test(path.posix.basename(named)) || (!path.isAbsolute(named) && named.includes("/"))) return undefined;
+  if (
+    OF_SHELLS.test(path.posix.basename(named)) ||
+    (!path.isAbsolute(named) && named.includes("/"))
+  )
+    return undefined;
   const program = find(named);
   return program && SYSTEM.includes(path.posix.dirname(program)) ? program : undefined;
 }

@@ -1,4 +1,5 @@
-// processes: finds and ends all processes of a command, whatever group they moved to, and limits what they may use.
+// processes: finds and ends all processes of a command, whatever group they moved to, and limits
+// what they may use.
 import { randomInt, randomUUID } from "node:crypto";
 import fs from "node:fs";
 import os from "node:os";
@@ -11,8 +12,8 @@ export const GRACE_MS = 2_000; // ms from SIGTERM to SIGKILL
 const LINGER_MS = 1_000; // ms that child processes may outlive the command
 
 /**
- * Gives processes that the command left running a moment to end by themselves, then ends them. Returns a note if it had
- * to.
+ * Gives processes that the command left running a moment to end by themselves, then ends them.
+ * Returns a note if it had to.
  */
 export async function endAllProcesses(
   programs: Programs,
@@ -44,13 +45,19 @@ export async function endAllProcesses(
     : undefined;
 }
 
-/** Ends processes that left the command's group and session and have no parent any more: they are found by the mark. */
+/**
+ * Ends processes that left the command's group and session and have no parent any more: they are
+ * found by the mark.
+ */
 async function endStrays(mark: Mark): Promise<boolean> {
   const first = mark.strays();
   if (!first.length) return false;
   for (const signal of ["SIGTERM", "SIGKILL"] as const) {
     for (const pid of mark.strays()) kill(pid, signal);
-    for (const until = performance.now() + GRACE_MS; mark.strays().length && performance.now() < until; )
+    for (
+      const until = performance.now() + GRACE_MS;
+      mark.strays().length && performance.now() < until;
+    )
       await pause(20);
   }
   return true;
@@ -58,11 +65,17 @@ async function endStrays(mark: Mark): Promise<boolean> {
 
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
-export function sendSignal(programs: Programs, pid: number, signal: NodeJS.Signals, isSandboxed = false): void {
+export function sendSignal(
+  programs: Programs,
+  pid: number,
+  signal: NodeJS.Signals,
+  isSandboxed = false,
+): void {
   if (process.platform === "win32")
     return void programs.start("taskkill", ["/pid", `${pid}`, "/t", "/f"], { stdio: "ignore" });
   const members = processesOf(pid);
-  // SIGTERM would end bubblewrap at once, and the command with it by SIGKILL: only the processes inside get the signal.
+  // SIGTERM would end bubblewrap at once, and the command with it by SIGKILL: only the processes
+  // inside get the signal.
   if (!isSandboxed) kill(-pid, signal);
   for (const member of members) if (member !== pid) kill(member, signal);
 }
@@ -77,13 +90,17 @@ function living(pid: number): boolean {
   if (process.platform === "win32") return false;
   try {
     process.kill(-pid, 0);
-    return process.platform !== "linux" || processesOf(pid).length > 0; // kill() succeeds for zombies, too
+    // kill() succeeds for zombies, too
+    return process.platform !== "linux" || processesOf(pid).length > 0;
   } catch {
     return false;
   }
 }
 
-/** The living processes of a leader's group and session, and their descendants, including those inside the sandbox. */
+/**
+ * The living processes of a leader's group and session, and their descendants, including those
+ * inside the sandbox.
+ */
 function processesOf(leader: number): number[] {
   if (process.platform !== "linux") return [];
   const table = fs.readdirSync("/proc").flatMap((name) => {
@@ -94,7 +111,9 @@ function processesOf(leader: number): number[] {
         .replace(/^.*\) /s, "")
         .split(" ");
       const [parent, group, session] = numbers.map(Number);
-      return state === "Z" ? [] : [{ pid: Number(name), parent: parent!, group: group!, session: session! }];
+      return state === "Z"
+        ? []
+        : [{ pid: Number(name), parent: parent!, group: group!, session: session! }];
     } catch {
       return []; // ended meanwhile
     }
@@ -109,7 +128,8 @@ function processesOf(leader: number): number[] {
   return [...found];
 }
 
-// ── a mark ─────────────────────────────────────────────────────────────────────────────────────────────
+// ── a mark
+// ─────────────────────────────────────────────────────────────────────────────────────────────
 
 export interface Mark {
   wrap(argv: string[]): { argv: string[]; env: Record<string, string> };
@@ -117,17 +137,20 @@ export interface Mark {
 }
 
 /**
- * Marks a command's processes by a variable, and by an OOM score, which is also inherited by processes that clear their
- * variables. A sandbox needs no mark: when its first process ends, all of them do.
+ * Marks a command's processes by a variable, and by an OOM score, which is also inherited by
+ * processes that clear their variables. A sandbox needs no mark: when its first process ends, all
+ * of them do.
  */
 export function newMark(needed: boolean): Mark {
-  if (!needed || process.platform !== "linux") return { wrap: (argv) => ({ argv, env: {} }), strays: () => [] };
+  if (!needed || process.platform !== "linux")
+    return { wrap: (argv) => ({ argv, env: {} }), strays: () => [] };
   const [name, score, startedAfter] = [randomUUID(), randomInt(700, 1_000), startOf("self")];
   const script = `{ echo ${score} > /proc/self/oom_score_adj; } 2>/dev/null; exec "$@"`;
   return {
     wrap: (argv) => ({ argv: ["/bin/sh", "-c", script, "sh", ...argv], env: { ZZ_JOB: name } }),
     strays() {
-      // A process that forks and ends during the search is missed, and so is its child: then search again. Some that
+      // A process that forks and ends during the search is missed, and so is its child: then search
+      // again. Some that
       // have ended stay in the list, as zombies.
       const zombies = new Set<string>();
       for (let retries = 5; ; retries--) {
@@ -156,13 +179,15 @@ const statOf = (pid: string): string[] =>
 const stateOf = (pid: string): string | undefined => statOf(pid)[0];
 const startOf = (pid: string): number => Number(statOf(pid)[19]);
 
-// ── resources ──────────────────────────────────────────────────────────────────────────────────────────
+// ── resources
+// ──────────────────────────────────────────────────────────────────────────────────────────
 
 /** Limits on resources, far above what builds need. */
 export interface Caps {
   memory: number; // private memory in bytes, of all its processes together
   processes: number;
-  tmp: number; // bytes in its /tmp, which it may share with others on a copy: with what they left there
+  // bytes in its /tmp, which it may share with others on a copy: with what they left there
+  tmp: number;
   upper: number; // bytes on its view of the project
   free: number; // bytes that must stay free on the disk, once the command has written as much
 }
@@ -171,7 +196,13 @@ const CHECK_INTERVAL_MS = 500; // ms
 function usualCaps(): Caps {
   const limit = process.constrainedMemory();
   const memory = limit > 0 && limit < os.totalmem() ? limit : os.totalmem();
-  return { memory: memory * 0.8, processes: 2_000, tmp: 8 * 2 ** 30, upper: 2 * 2 ** 30, free: 256 * 2 ** 20 };
+  return {
+    memory: memory * 0.8,
+    processes: 2_000,
+    tmp: 8 * 2 ** 30,
+    upper: 2 * 2 ** 30,
+    free: 256 * 2 ** 20,
+  };
 }
 
 /** Reports once when a command exceeds its caps, if it runs longer than a moment. */
@@ -184,7 +215,9 @@ export function watchLimits(
 ): () => void {
   if (process.platform !== "linux") return () => {};
   const limits = { ...usualCaps(), ...caps };
-  const disks = [cwd, tmp, upper].filter((at) => at !== undefined).map((at) => ({ at, before: freeOn(at) }));
+  const disks = [cwd, tmp, upper]
+    .filter((at) => at !== undefined)
+    .map((at) => ({ at, before: freeOn(at) }));
   const inTmp = measured(tmp, () => namelessOf(processesOf(pid), tmp).onDisk);
   const onView = measured(upper, () => namelessOf(processesOf(pid), tmp).elsewhere);
   const timer = setInterval(() => {
@@ -201,11 +234,15 @@ export function watchLimits(
       return `started more than ${limits.processes} processes. Let it start fewer at a time`;
     const own = members.reduce((sum, one) => sum + memoryOf(one), 0);
     const used = os.totalmem() - os.freemem();
-    if (own > limits.memory || (used > limits.memory && own + namelessOf(members).memory > limits.memory))
+    if (
+      own > limits.memory ||
+      (used > limits.memory && own + namelessOf(members).memory > limits.memory)
+    )
       return `took more than ${size(limits.memory)} of memory. Let it work in smaller parts`;
     for (const { at, before } of disks) {
       const written = before - freeOn(at);
-      if (freeOn(at) < limits.free && written > limits.free) return `filled the disk of '${at}'. Let it write less`;
+      if (freeOn(at) < limits.free && written > limits.free)
+        return `filled the disk of '${at}'. Let it write less`;
     }
     if (inTmp(limits.tmp) > Math.max(limits.tmp, inTmp.first)) {
       const others = inTmp.first > limits.tmp / 2 ? ", with what earlier commands left there" : "";
@@ -218,8 +255,8 @@ export function watchLimits(
 }
 
 /**
- * Tells how large a folder is. It is measured again once the free space says that more may be there, and now and then anyway,
- * since others may free as much. more: what else counts.
+ * Tells how large a folder is. It is measured again once the free space says that more may be
+ * there, and now and then anyway, since others may free as much. more: what else counts.
  */
 function measured(at = "", more: () => number): { (most: number): number; first: number } {
   let last = { size: at ? sizeOf(at) : 0, free: freeOn(at) };
@@ -228,19 +265,28 @@ function measured(at = "", more: () => number): { (most: number): number; first:
     if (!at || (--checks > 0 && last.size + last.free - freeOn(at) <= most)) return last.size;
     const began = performance.now();
     last = { size: sizeOf(at) + more(), free: freeOn(at) };
-    checks = CHECKS_BETWEEN + Math.ceil((20 * (performance.now() - began)) / CHECK_INTERVAL_MS); // a twentieth of the time
+    // a twentieth of the time
+    checks = CHECKS_BETWEEN + Math.ceil((20 * (performance.now() - began)) / CHECK_INTERVAL_MS);
     return last.size;
   };
   return Object.assign(sizeNow, { first: last.size });
 }
 const CHECKS_BETWEEN = 10;
 
-/** The bytes of files that have no name any more, but that these processes hold open: on the disk of a folder, elsewhere, in memory. */
-function namelessOf(pids: number[], folder = "/"): { onDisk: number; elsewhere: number; memory: number } {
+/**
+ * The bytes of files that have no name any more, but that these processes hold open: on the disk of
+ * a folder, elsewhere, in memory.
+ */
+function namelessOf(
+  pids: number[],
+  folder = "/",
+): { onDisk: number; elsewhere: number; memory: number } {
   const disk = fs.statSync(folder, { throwIfNoEntry: false })?.dev;
   const held = { onDisk: 0, elsewhere: 0, memory: 0 };
   const seen = new Set<string>();
-  for (const at of pids.flatMap((pid) => direntsOf(`/proc/${pid}/fd`).map(({ name }) => `/proc/${pid}/fd/${name}`))) {
+  for (const at of pids.flatMap((pid) =>
+    direntsOf(`/proc/${pid}/fd`).map(({ name }) => `/proc/${pid}/fd/${name}`),
+  )) {
     const stat = tryTo(() => fs.statSync(at)); // it may be closed meanwhile
     const file = `${stat?.dev}:${stat?.ino}`;
     if (!stat?.isFile() || stat.nlink || seen.has(file)) continue;

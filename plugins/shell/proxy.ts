@@ -1,4 +1,5 @@
-// proxy: an HTTP proxy that connects to allowed hosts only: the only way out of a sandbox without a network.
+// proxy: an HTTP proxy that connects to allowed hosts only: the only way out of a sandbox without a
+// network.
 
 import dns from "node:dns/promises";
 import http from "node:http";
@@ -23,7 +24,10 @@ interface Address {
 }
 
 /** Listens at a socket in a folder, or on a free port of 127.0.0.1. */
-export async function openProxy(allowed: string[], at?: { folder: string; name: string }): Promise<Gateway> {
+export async function openProxy(
+  allowed: string[],
+  at?: { folder: string; name: string },
+): Promise<Gateway> {
   const proxy: Proxy = { rules: allowed.map(parseHost), refusals: new Set(), sockets: new Set() };
   const server = http.createServer((request, response) => passRequest(proxy, request, response));
   server.on("connect", (request, socket, first) => passConnection(proxy, request, socket, first));
@@ -37,7 +41,9 @@ export async function openProxy(allowed: string[], at?: { folder: string; name: 
   server.unref();
   const bound = server.address();
   return {
-    ...(listening ? { socket: listening.socket } : bound && typeof bound === "object" && { port: bound.port }),
+    ...(listening
+      ? { socket: listening.socket }
+      : bound && typeof bound === "object" && { port: bound.port }),
     refused() {
       const refusals = [...proxy.refusals];
       proxy.refusals.clear();
@@ -66,7 +72,8 @@ async function passRequest(
   const deny = (status: number, text: string) => response.writeHead(status, PLAIN).end(`${text}\n`);
   try {
     const url = URL.canParse(request.url ?? "") ? new URL(request.url!) : undefined;
-    if (url?.protocol !== "http:") return deny(400, "This is zz's proxy for commands: ask it for http:// or CONNECT.");
+    if (url?.protocol !== "http:")
+      return deny(400, "This is zz's proxy for commands: ask it for http:// or CONNECT.");
     const { refusal, options } = await check(proxy, parseHost(`${url.hostname}:${url.port || 80}`));
     if (refusal) return deny(403, refusal);
     const upstream = http.request({
@@ -80,7 +87,9 @@ async function passRequest(
       response.writeHead(answer.statusCode!, without(answer.headers));
       answer.pipe(response);
     });
-    upstream.on("error", (error) => (response.headersSent ? response.destroy() : deny(502, cannot(url.host, error))));
+    upstream.on("error", (error) =>
+      response.headersSent ? response.destroy() : deny(502, cannot(url.host, error)),
+    );
     response.on("close", () => upstream.destroy());
     return request.pipe(upstream);
   } catch (error) {
@@ -97,7 +106,9 @@ async function passConnection(
 ): Promise<unknown> {
   track(proxy, socket);
   const deny = (status: string, text: string) =>
-    socket.end(`HTTP/1.1 ${status}\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\n${text}\n`);
+    socket.end(
+      `HTTP/1.1 ${status}\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\n${text}\n`,
+    );
   try {
     const host = parseHost(request.url ?? "");
     if (!host.port) return deny("400 Bad Request", "CONNECT needs host:port.");
@@ -135,7 +146,14 @@ async function check({ rules, refusals }: Proxy, host: Host) {
 }
 
 const PLAIN = { "content-type": "text/plain; charset=utf-8", connection: "close" };
-const HOP_BY_HOP = ["connection", "proxy-connection", "proxy-authorization", "keep-alive", "te", "trailer"];
+const HOP_BY_HOP = [
+  "connection",
+  "proxy-connection",
+  "proxy-authorization",
+  "keep-alive",
+  "te",
+  "trailer",
+];
 
 function without(headers: http.IncomingHttpHeaders): http.OutgoingHttpHeaders {
   return Object.fromEntries(Object.entries(headers).filter(([name]) => !HOP_BY_HOP.includes(name)));
@@ -146,7 +164,10 @@ function cannot(host: string, error: Error): string {
   return `zz's proxy cannot reach '${host}': ${why}. Check the address.`;
 }
 
-/** "example.com", "example.com:443", "*.example.com", "10.0.0.1:80", "::1", "[::1]:80", in the form of URLs. */
+/**
+ * "example.com", "example.com:443", "*.example.com", "10.0.0.1:80", "::1", "[::1]:80", in the form
+ * of URLs.
+ */
 export function parseHost(text: string): Host {
   const [, six, plain, port] =
     /^(?:\[([^\]]+)\]|([^:]+))(?::(\d+))?$/.exec(text) ?? (net.isIPv6(text) ? ["", text] : []);
@@ -158,7 +179,10 @@ export function parseHost(text: string): Host {
   return { name: star ? `*.${name}` : name, ...(port && { port: Number(port) }) };
 }
 
-/** The addresses that may be connected to; names are resolved here, so that the answer cannot change in between. */
+/**
+ * The addresses that may be connected to; names are resolved here, so that the answer cannot change
+ * in between.
+ */
 export async function judgeHost(
   host: Host,
   rules: Host[],
@@ -171,9 +195,11 @@ export async function judgeHost(
     refusal: `zz does not let commands connect to '${host.name}:${host.port}': ${why}. The person can allow it with --allow-net=${add}`,
   });
   if (!known(host.name)) return no("it is not among the allowed hosts", host.name);
-  if (net.isIP(host.name)) return { addresses: [{ address: host.name, family: net.isIP(host.name) }] };
+  if (net.isIP(host.name))
+    return { addresses: [{ address: host.name, family: net.isIP(host.name) }] };
   const found = await resolve(host.name);
-  // A name may resolve to this machine or its neighbours, whose addresses are reachable only if the rules name them.
+  // A name may resolve to this machine or its neighbours, whose addresses are reachable only if the
+  // rules name them.
   const mayConnect = ({ address }: Address) =>
     known(address) || !isPrivate(address) || (host.name === "localhost" && isLoopback(address));
   const addresses = found.filter(mayConnect);
@@ -186,7 +212,9 @@ function matches(rule: string, name: string): boolean {
   const [first = "", ...rest] = rule.split(/\*+/);
   const last = rest.pop();
   const fits = (piece: string, at: number) =>
-    at >= 0 && at + piece.length <= name.length && [...piece].every((one, i) => one === "?" || one === name[at + i]);
+    at >= 0 &&
+    at + piece.length <= name.length &&
+    [...piece].every((one, i) => one === "?" || one === name[at + i]);
   if (last === undefined) return name.length === first.length && fits(first, 0);
   let at = fits(first, 0) ? first.length : -1;
   for (const piece of rest) {
@@ -213,7 +241,8 @@ const PRIVATE = [
   "fc00::/7",
   "fe80::/10",
   "ff00::/8",
-  // IPv4 addresses embedded in IPv6 ones: compatible, translated, 6to4, Teredo; and deprecated site-local ones.
+  // IPv4 addresses embedded in IPv6 ones: compatible, translated, 6to4, Teredo; and deprecated
+  // site-local ones.
   "::/96",
   "::ffff:0:0:0/96",
   "64:ff9b:1::/48",

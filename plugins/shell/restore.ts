@@ -34,8 +34,8 @@ interface Snapshots {
 }
 
 /**
- * Takes a snapshot before the first of several simultaneous commands, and compares after the last. `own` is a folder
- * for copies.
+ * Takes a snapshot before the first of several simultaneous commands, and compares after the last.
+ * `own` is a folder for copies.
  */
 export function watchGuardedFiles(
   roots: string[],
@@ -53,7 +53,11 @@ export function watchGuardedFiles(
       const all = { all: named.flatMap((one) => one.all), hooks: named[0]!.hooks };
       const watched = new Map(pathsToWatch(found, all).map((at) => [at, snapshot(at)]));
       const { endpoints } = found;
-      const guard = { ...findGuardedFiles(roots, found, all), copies: copyHooks(all.hooks, own), endpoints };
+      const guard = {
+        ...findGuardedFiles(roots, found, all),
+        copies: copyHooks(all.hooks, own),
+        endpoints,
+      };
       if (all.hooks && !guard.copies.length && isThere(all.hooks)) guard.readonly.push(all.hooks);
       if (!guard.copies.length && all.hooks) watched.set(all.hooks, snapshot(all.hooks));
       before = { found, watched, zz: isThere(zz), guard };
@@ -61,21 +65,36 @@ export function watchGuardedFiles(
     },
     end() {
       if (--running) return [];
-      if (!before.zz && isThere(zz)) fs.rmdirSync(zz); // the empty folder that the cover was mounted on
-      const notes = [...before.watched].flatMap(([at, saved]) => withAccess(at, () => restore(at, saved, git)));
+      // the empty folder that the cover was mounted on
+      if (!before.zz && isThere(zz)) fs.rmdirSync(zz);
+      const notes = [...before.watched].flatMap(([at, saved]) =>
+        withAccess(at, () => restore(at, saved, git)),
+      );
       const [known, now] = [before.found, searchAll(roots, false)];
-      const fresh = now.folders.filter((at) => !known.folders.includes(at) && !isMoved(at, before.watched));
-      notes.push(...fresh.flatMap((at) => withAccess(at, () => removeRunnable(at, roots).map(removalNote))));
+      const fresh = now.folders.filter(
+        (at) => !known.folders.includes(at) && !isMoved(at, before.watched),
+      );
+      notes.push(
+        ...fresh.flatMap((at) => withAccess(at, () => removeRunnable(at, roots).map(removalNote))),
+      );
       const foldersNow = [...known.folders, ...now.folders];
       for (const at of now.gitPointers.filter((one) => !known.gitPointers.includes(one)))
-        notes.push(...withAccess(at, () => (pointsInto(at, foldersNow) ? [] : [at].filter(remove).map(removalNote))));
+        notes.push(
+          ...withAccess(at, () =>
+            pointsInto(at, foldersNow) ? [] : [at].filter(remove).map(removalNote),
+          ),
+        );
       for (const at of now.startFiles.filter((one) => !known.startFiles.includes(one)))
         notes.push(...withAccess(at, () => [at].filter(remove).map(removalNote)));
-      const discarded = before.guard.copies.filter(({ at, from }) => !same(snapshot(at), snapshot(from)));
+      const discarded = before.guard.copies.filter(
+        ({ at, from }) => !same(snapshot(at), snapshot(from)),
+      );
       for (const { from } of before.guard.copies) fs.rmSync(from, { recursive: true, force: true });
       return [
         ...notes,
-        ...discarded.map(({ at }) => `git runs what is in '${at}': what was written there stayed in the sandbox`),
+        ...discarded.map(
+          ({ at }) => `git runs what is in '${at}': what was written there stayed in the sandbox`,
+        ),
       ];
     },
   };
@@ -98,7 +117,8 @@ function searchAll(roots: string[], links = true): Found {
 function copyHooks(hooks: string | undefined, own: string): { at: string; from: string }[] {
   if (!hooks || !isFolder(hooks) || fs.lstatSync(hooks).isSymbolicLink()) return [];
   const files = [...snapshot(hooks).values()];
-  if (files.length > MAX_COPIED || files.some(({ bytes, link }) => !bytes && link === undefined)) return [];
+  if (files.length > MAX_COPIED || files.some(({ bytes, link }) => !bytes && link === undefined))
+    return [];
   const from = fs.mkdtempSync(path.join(own, "hooks-"));
   fs.cpSync(hooks, from, { recursive: true, verbatimSymlinks: true });
   return [{ at: hooks, from }];
@@ -116,7 +136,9 @@ function withAccess(at: string, act: () => string[]): string[] {
       fs.chmodSync(path.dirname(at), 0o700);
       return act();
     } catch (error) {
-      return [`'${at}' may run commands outside of the sandbox, and cannot be put right: ${(error as Error).message}`];
+      return [
+        `'${at}' may run commands outside of the sandbox, and cannot be put right: ${(error as Error).message}`,
+      ];
     }
   }
 }
@@ -128,10 +150,13 @@ const restoreNote = (at: string): string =>
 
 function pathsToWatch(found: Found, { all, hooks }: SelfRunningFiles): string[] {
   const git = found.folders.flatMap((folder) => IN_GIT.map((name) => path.join(folder, name)));
-  return [...new Set([...git, ...found.gitPointers, ...found.startFiles, ...all])].filter((at) => at !== hooks);
+  return [...new Set([...git, ...found.gitPointers, ...found.startFiles, ...all])].filter(
+    (at) => at !== hooks,
+  );
 }
 
-// ── snapshots ──────────────────────────────────────────────────────────────────────────────────────────
+// ── snapshots
+// ──────────────────────────────────────────────────────────────────────────────────────────
 
 const MAX_KEPT = 4 << 20; // bytes per file
 const MAX_ENTRIES = 2_000; // per folder
@@ -140,18 +165,27 @@ function snapshot(place: string, name = "", kept: Snapshot = new Map()): Snapsho
   const at = path.join(place, name);
   const stat = fs.lstatSync(at, { throwIfNoEntry: false });
   if (!stat || kept.size >= MAX_ENTRIES) return kept;
-  if (stat.isDirectory()) for (const entry of direntsOf(at)) snapshot(place, path.join(name, entry.name), kept);
+  if (stat.isDirectory())
+    for (const entry of direntsOf(at)) snapshot(place, path.join(name, entry.name), kept);
   else if (stat.isSymbolicLink()) kept.set(name, { mode: 0, link: fs.readlinkSync(at) });
   else if (stat.isFile() && stat.size <= MAX_KEPT) {
     // The cover of a missing file leaves an empty one.
-    if (stat.size || !/\/(config|hooks)$/.test(at)) kept.set(name, { mode: stat.mode & 0o7777, bytes: bytesOf(at) });
-  } else kept.set(name, { mode: stat.mode & 0o7777, mark: `${stat.mode} ${stat.size} ${stat.mtimeMs} ${stat.ino}` });
+    if (stat.size || !/\/(config|hooks)$/.test(at))
+      kept.set(name, { mode: stat.mode & 0o7777, bytes: bytesOf(at) });
+  } else
+    kept.set(name, {
+      mode: stat.mode & 0o7777,
+      mark: `${stat.mode} ${stat.size} ${stat.mtimeMs} ${stat.ino}`,
+    });
   return kept;
 }
 
 function same(one: Snapshot, other: Snapshot): boolean {
   const isSame = (a: Kept, b: Kept | undefined) =>
-    b && a.link === b.link && a.mark === b.mark && (a.bytes && b.bytes ? a.bytes.equals(b.bytes) : a.bytes === b.bytes);
+    b &&
+    a.link === b.link &&
+    a.mark === b.mark &&
+    (a.bytes && b.bytes ? a.bytes.equals(b.bytes) : a.bytes === b.bytes);
   return (
     one.size === other.size &&
     [...one].every(([at, kept]) => isSame(kept, other.get(at)) && isSameMode(kept, other.get(at)!))
@@ -160,12 +194,16 @@ function same(one: Snapshot, other: Snapshot): boolean {
 /** Whether both are executable, or neither is, which matters for a hook. */
 const isSameMode = (one: Kept, other: Kept): boolean => (one.mode & 0o111) === (other.mode & 0o111);
 
-/** Restores what changed. What was removed stays removed, unless something else was put in its place. */
+/**
+ * Restores what changed. What was removed stays removed, unless something else was put in its
+ * place.
+ */
 function restore(at: string, saved: Snapshot, git: GitProgram | undefined): string[] {
   if (!isOwn(at)) return []; // its folder is gone, or is a link, which is checked separately
   const now = snapshot(at);
   if (same(saved, now) || (!now.size && !isPointer(at))) return [];
-  if (path.basename(at) === "config" && git && onlyHarmless(at, saved.get("")?.bytes, git)) return [];
+  if (path.basename(at) === "config" && git && onlyHarmless(at, saved.get("")?.bytes, git))
+    return [];
   remove(at);
   for (const [name, { mode, link, bytes }] of saved) {
     const file = path.join(at, name);
@@ -177,7 +215,8 @@ function restore(at: string, saved: Snapshot, git: GitProgram | undefined): stri
 }
 
 /** Whether git would look elsewhere for a configuration if the file were missing. */
-const isPointer = (at: string): boolean => /\/(commondir|gitdir|\.git)$/.test(at) && fs.existsSync(path.dirname(at));
+const isPointer = (at: string): boolean =>
+  /\/(commondir|gitdir|\.git)$/.test(at) && fs.existsSync(path.dirname(at));
 
 /** Whether the path's folder is reached without a link, whose target may be anywhere. */
 function isOwn(at: string): boolean {
@@ -194,13 +233,18 @@ function remove(at: string): boolean {
   return true;
 }
 
-// ── repositories ───────────────────────────────────────────────────────────────────────────────────────
+// ── repositories
+// ───────────────────────────────────────────────────────────────────────────────────────
 
 /** Whether a file or link named .git leads to one of the folders that were checked. */
 function pointsInto(point: string, folders: string[]): boolean {
-  const [, to] = /^gitdir: (.+)\n?$/.exec(fs.lstatSync(point).isFile() ? fs.readFileSync(point, "utf8") : "") ?? [];
+  const [, to] =
+    /^gitdir: (.+)\n?$/.exec(fs.lstatSync(point).isFile() ? fs.readFileSync(point, "utf8") : "") ??
+    [];
   try {
-    return to !== undefined && folders.includes(fs.realpathSync(path.resolve(path.dirname(point), to)));
+    return (
+      to !== undefined && folders.includes(fs.realpathSync(path.resolve(path.dirname(point), to)))
+    );
   } catch {
     return false;
   }
@@ -209,20 +253,31 @@ function pointsInto(point: string, folders: string[]): boolean {
 /** Whether this is a repository that was moved here unchanged. */
 function isMoved(folder: string, watched: Map<string, Snapshot>): boolean {
   const now = new Map(IN_GIT.map((name) => [name, snapshot(path.join(folder, name))]));
-  const gone = [...watched.keys()].filter((at) => at.endsWith("/config") && !isThere(path.dirname(at)));
+  const gone = [...watched.keys()].filter(
+    (at) => at.endsWith("/config") && !isThere(path.dirname(at)),
+  );
   return gone.some((at) =>
-    IN_GIT.every((name) => same(now.get(name)!, watched.get(path.join(path.dirname(at), name)) ?? new Map())),
+    IN_GIT.every((name) =>
+      same(now.get(name)!, watched.get(path.join(path.dirname(at), name)) ?? new Map()),
+    ),
   );
 }
 
-/** Removes from a repository that a command made whatever could run something. Returns what was removed. */
+/**
+ * Removes from a repository that a command made whatever could run something. Returns what was
+ * removed.
+ */
 function removeRunnable(git: string, roots: string[]): string[] {
   const at = (name: string) => path.join(git, name);
-  const isWorktree = /\/worktrees\/[^/]+$/.test(git) && textOfPlainFile(at("commondir")).trim() === "../..";
+  const isWorktree =
+    /\/worktrees\/[^/]+$/.test(git) && textOfPlainFile(at("commondir")).trim() === "../..";
   const risky = ["config.worktree", ...(isWorktree ? [] : ["commondir", "gitdir"])];
   const found = risky.map(at).filter(isThere);
   const hooks = fs.lstatSync(at("hooks"), { throwIfNoEntry: false });
-  if (hooks && !(hooks.isDirectory() && fs.readdirSync(at("hooks")).every((name) => name.endsWith(".sample"))))
+  if (
+    hooks &&
+    !(hooks.isDirectory() && fs.readdirSync(at("hooks")).every((name) => name.endsWith(".sample")))
+  )
     found.push(at("hooks"));
   const config = fs.lstatSync(at("config"), { throwIfNoEntry: false });
   const text = textOfPlainFile(at("config"));
@@ -247,7 +302,10 @@ const HARMLESS: Record<string, RegExp> = {
   submodule: /^(url|active)$/i,
 };
 
-/** Whether a setting cannot run anything, judging by its section and key; a URL of the kind "ext::" names a program. */
+/**
+ * Whether a setting cannot run anything, judging by its section and key; a URL of the kind "ext::"
+ * names a program.
+ */
 function isHarmless(section: string | undefined, key: string, value: string): boolean {
   return section !== undefined && !!HARMLESS[section]?.test(key) && !value.includes("::");
 }
@@ -270,13 +328,17 @@ function harmless(config: string, git: string, roots: string[]): string {
   return lines.join("\n");
 }
 
-/** Whether a changed configuration adds only settings that cannot run anything: a remote, a branch. */
+/**
+ * Whether a changed configuration adds only settings that cannot run anything: a remote, a branch.
+ */
 function onlyHarmless(at: string, saved: Buffer = Buffer.alloc(0), git: GitProgram): boolean {
   if (!fs.lstatSync(at).isFile()) return false;
   const list = (file: string, input?: Buffer) =>
     askGit(git, ["config", "--file", file, "--list", "-z"], input)?.split("\0");
   const [before, now] = [list("-", saved), list(at)];
-  return !!before && !!now && now.every((text) => text === "" || before.includes(text) || isPlain(text));
+  return (
+    !!before && !!now && now.every((text) => text === "" || before.includes(text) || isPlain(text))
+  );
 }
 
 function isPlain(text: string): boolean {

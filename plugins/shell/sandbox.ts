@@ -1,4 +1,5 @@
-// sandbox: what a command can access, enforced by the system: bubblewrap on Linux, sandbox-exec on macOS.
+// sandbox: what a command can access, enforced by the system: bubblewrap on Linux, sandbox-exec on
+// macOS.
 import fs from "node:fs";
 import os from "node:os";
 import path from "node:path";
@@ -33,11 +34,18 @@ const worked = new Set<string>();
 /** Of what commands on macOS may not do, what this one can be told. */
 let known: readonly string[] = OUTSIDE;
 
-/** Which sandbox works here. It is really tried, since a machine may have bubblewrap but forbid what it does. */
+/**
+ * Which sandbox works here. It is really tried, since a machine may have bubblewrap but forbid what
+ * it does.
+ */
 export async function findSandbox(programs: Programs): Promise<string | undefined> {
   if (process.platform === "darwin") {
     const works = (rule: string) =>
-      outputOf(programs, "/usr/bin/sandbox-exec", ["-p", `(version 1)(allow default)${rule}`, "/usr/bin/true"]);
+      outputOf(programs, "/usr/bin/sandbox-exec", [
+        "-p",
+        `(version 1)(allow default)${rule}`,
+        "/usr/bin/true",
+      ]);
     const [plain, ...each] = await Promise.all(["", ...OUTSIDE].map(works));
     known = OUTSIDE.filter((_, i) => each[i]);
     return plain && "sandbox-exec";
@@ -45,24 +53,51 @@ export async function findSandbox(programs: Programs): Promise<string | undefine
   const program = process.platform === "linux" && locate(programs, "bwrap", []);
   if (!program) return;
   if (worked.has(program)) return "bubblewrap";
-  const trial = ["--perms", "0000", "--tmpfs", "/tmp", "--remount-ro", "/tmp", "--", "readlink", "/proc/self/ns/net"];
-  const own = await outputOf(programs, program, [...BASE, ...SYSTEM.flatMap((mount) => mount.args), ...trial]);
+  const trial = [
+    "--perms",
+    "0000",
+    "--tmpfs",
+    "/tmp",
+    "--remount-ro",
+    "/tmp",
+    "--",
+    "readlink",
+    "/proc/self/ns/net",
+  ];
+  const own = await outputOf(programs, program, [
+    ...BASE,
+    ...SYSTEM.flatMap((mount) => mount.args),
+    ...trial,
+  ]);
   if (!own?.startsWith("net:") || own === fs.readlinkSync("/proc/self/ns/net")) return;
   worked.add(program);
   return "bubblewrap";
 }
 
 /**
- * By its full path, and never from a folder that a command can write to: that program would run instead of the sandbox.
+ * By its full path, and never from a folder that a command can write to: that program would run
+ * instead of the sandbox.
  */
 export function locate(programs: Programs, name: string, avoid: string[]): string | undefined {
   const found = programs.find(name);
-  return found && !avoid.some((folder) => real([found]).some((at) => isInside(folder, at))) ? found : undefined;
+  return found && !avoid.some((folder) => real([found]).some((at) => isInside(folder, at)))
+    ? found
+    : undefined;
 }
 
-async function outputOf(programs: Programs, program: string, args: string[]): Promise<string | undefined> {
-  const how = { timeout: 5_000, killSignal: "SIGKILL", stdio: ["ignore", "pipe", "ignore"] } as const;
-  const { code, out } = await collect(programs.start(program, args, { ...how, stdio: [...how.stdio] }));
+async function outputOf(
+  programs: Programs,
+  program: string,
+  args: string[],
+): Promise<string | undefined> {
+  const how = {
+    timeout: 5_000,
+    killSignal: "SIGKILL",
+    stdio: ["ignore", "pipe", "ignore"],
+  } as const;
+  const { code, out } = await collect(
+    programs.start(program, args, { ...how, stdio: [...how.stdio] }),
+  );
   return code === 0 ? out.trim() || "yes" : undefined;
 }
 
@@ -71,13 +106,17 @@ export async function openSandbox(limits: Limits): Promise<Sandbox> {
   const mac = process.platform === "darwin";
   const avoid = real([root, ...limits.write]);
   const { programs } = limits;
-  const program = mac ? "/usr/bin/sandbox-exec" : locate(programs, "bwrap", limits.readonly ? [] : avoid);
+  const program = mac
+    ? "/usr/bin/sandbox-exec"
+    : locate(programs, "bwrap", limits.readonly ? [] : avoid);
   if (!program && programs.find("bwrap"))
     throw new Error(
       `Cannot open a sandbox: bubblewrap lies in '${root}', where commands may write. Start zz in a project's folder (--cwd).`,
     );
   if (!program)
-    throw new Error("Cannot open a sandbox: bubblewrap is not in PATH. Install it, as by apt-get install bubblewrap.");
+    throw new Error(
+      "Cannot open a sandbox: bubblewrap is not in PATH. Install it, as by apt-get install bubblewrap.",
+    );
   const own = fs.realpathSync(temporaryFolder("sandbox", limits.view?.own ?? os.tmpdir()));
   const net = limits.readonly && !limits.service ? "none" : limits.net;
   const sized = !mac && (await knowsSize(programs, program));
@@ -95,7 +134,8 @@ export async function openSandbox(limits: Limits): Promise<Sandbox> {
     const { openProxy } = await import("./proxy.ts");
     inner.proxy = await openProxy(net, mac ? undefined : { folder: own, name: SOCKET });
   }
-  if ((limits.view || limits.service) && net === "none" && hasPlace()) inner.lookups = await recordLookups(own);
+  if ((limits.view || limits.service) && net === "none" && hasPlace())
+    inner.lookups = await recordLookups(own);
   const folders = [root, ...avoid.filter((at) => isFolder(at) && !isInside(root, at))];
   const git = locate(programs, "git", avoid);
   const watch =
@@ -109,16 +149,26 @@ export async function openSandbox(limits: Limits): Promise<Sandbox> {
     lookups: () => inner.lookups?.names() ?? [],
     wrap(argv) {
       if (watch) inner.guard = watch.begin();
-      if (mac) return { argv: [program, ...seatbeltProfile(inner, known), ...argv], env: environment(inner) };
+      if (mac)
+        return {
+          argv: [program, ...seatbeltProfile(inner, known), ...argv],
+          env: environment(inner),
+        };
       // Sockets and FIFOs of the lower folder cannot be reached through an overlay.
-      const inProject = limits.view ? [] : (inner.guard?.endpoints ?? findRepositories(root, false).endpoints);
+      const inProject = limits.view
+        ? []
+        : (inner.guard?.endpoints ?? findRepositories(root, false).endpoints);
       const found = findEndpoints(folders, inProject);
       inner.endpoints = found.at;
       const calls = callsFile(own, !found.unknown || inner.proxy !== undefined);
       const whole = [...limited(program, calls), ...bubblewrapArgs(inner), ...argv];
       return { argv: limits.view?.wrap(whole) ?? whole, env: environment(inner) };
     },
-    settle: () => [...(inner.proxy?.refused() ?? []), ...(inner.guard?.notes ?? []), ...(watch?.end() ?? [])],
+    settle: () => [
+      ...(inner.proxy?.refused() ?? []),
+      ...(inner.guard?.notes ?? []),
+      ...(watch?.end() ?? []),
+    ],
     close() {
       inner.proxy?.close();
       inner.lookups?.close();
@@ -131,27 +181,42 @@ export async function openSandbox(limits: Limits): Promise<Sandbox> {
 const sizes = new Map<string, Promise<boolean>>();
 function knowsSize(programs: Programs, program: string): Promise<boolean> {
   const known =
-    sizes.get(program) ?? outputOf(programs, program, ["--help"]).then((text) => !!text?.includes("--size"));
+    sizes.get(program) ??
+    outputOf(programs, program, ["--help"]).then((text) => !!text?.includes("--size"));
   sizes.set(program, known);
   return known;
 }
 
-/** If a program listens at a path that cannot be covered, a command gets no UNIX sockets; the proxy needs one. */
+/**
+ * If a program listens at a path that cannot be covered, a command gets no UNIX sockets; the proxy
+ * needs one.
+ */
 export function callsFile(own: string, unix: boolean): string | undefined {
-  const [file, calls] = [path.join(own, unix ? "calls" : "calls-without-unix"), seccompFilter({ unix })];
+  const [file, calls] = [
+    path.join(own, unix ? "calls" : "calls-without-unix"),
+    seccompFilter({ unix }),
+  ];
   if (calls && !fs.existsSync(file)) writeWhole(file, calls, 0o400);
   return calls && file;
 }
 
 /**
- * Started by a shell that execs bubblewrap. No core files; 10 GB per file and 8192 processes and threads, more than
- * builds need; when memory runs out, the kernel kills this first. Lower limits that the person has set stay.
+ * Started by a shell that execs bubblewrap. No core files; 10 GB per file and 8192 processes and
+ * threads, more than builds need; when memory runs out, the kernel kills this first. Lower limits
+ * that the person has set stay.
  */
 export function limited(program: string, calls: string | undefined): string[] {
   const limits =
     "ulimit -c 0; ulimit -f 20971520; ulimit -u 8192 || ulimit -p 8192; echo 1000 > /proc/self/oom_score_adj";
   const start = calls ? `exec 9<'${calls.replaceAll("'", "'\\''")}' "$@"` : 'exec "$@"';
-  return ["/bin/sh", "-c", `{ ${limits}; } 2>/dev/null; ${start}`, "sh", program, ...(calls ? ["--seccomp", "9"] : [])];
+  return [
+    "/bin/sh",
+    "-c",
+    `{ ${limits}; } 2>/dev/null; ${start}`,
+    "sh",
+    program,
+    ...(calls ? ["--seccomp", "9"] : []),
+  ];
 }
 
 function environment({ net, proxy, tmp, view }: OpenLimits): Record<string, string> {
@@ -165,10 +230,19 @@ function environment({ net, proxy, tmp, view }: OpenLimits): Record<string, stri
   };
   if (!proxy) return env;
   const url = `http://127.0.0.1:${proxy.port ?? PORT}`;
-  const names = ["http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "all_proxy"];
+  const names = [
+    "http_proxy",
+    "https_proxy",
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "ALL_PROXY",
+    "all_proxy",
+  ];
   // The command's own servers are on the sandbox's loopback, unless the machine's is allowed.
   const local = ["localhost", "127.0.0.1", "::1"];
-  const isAllowed = (net as string[]).some((host) => local.some((name) => host.replace(/[[\]]/g, "").startsWith(name)));
+  const isAllowed = (net as string[]).some((host) =>
+    local.some((name) => host.replace(/[[\]]/g, "").startsWith(name)),
+  );
   const direct = isAllowed ? "" : local.join(",");
   return {
     ...env,

@@ -6,8 +6,8 @@ import { type OpenLimits, pathFolders } from "./limits.ts";
 import { real } from "./paths.ts";
 
 /**
- * What else a command could do outside of its files: other programs would act for it. Not every macOS knows each of
- * these; findSandbox() tries them.
+ * What else a command could do outside of its files: other programs would act for it. Not every
+ * macOS knows each of these; findSandbox() tries them.
  */
 export const OUTSIDE = [
   // Other processes, which bubblewrap hides by a namespace of its own.
@@ -50,9 +50,28 @@ export const OUTSIDE = [
 /** Shared by all programs: bubblewrap gives a command its own. */
 const SHARED = ["/private/tmp", "/private/var/tmp", "/private/var/folders"];
 
-/** Written with care, since no test here can run it: a test reads it by the rule that the last match wins. */
-export function seatbeltProfile(limits: OpenLimits, outside: readonly string[] = OUTSIDE): string[] {
-  const { root, write, hide, keep = [], pin = [], show = [], readonly, service, guard, tmp, net, proxy } = limits;
+/**
+ * Written with care, since no test here can run it: a test reads it by the rule that the last match
+ * wins.
+ */
+export function seatbeltProfile(
+  limits: OpenLimits,
+  outside: readonly string[] = OUTSIDE,
+): string[] {
+  const {
+    root,
+    write,
+    hide,
+    keep = [],
+    pin = [],
+    show = [],
+    readonly,
+    service,
+    guard,
+    tmp,
+    net,
+    proxy,
+  } = limits;
   const { write: own, guard: gits } = repository(root);
   const serviceFiles = readonly && service ? real(write) : [];
   const writable = readonly ? serviceFiles : [...real([root, ...write]), ...own];
@@ -62,7 +81,8 @@ export function seatbeltProfile(limits: OpenLimits, outside: readonly string[] =
   const guarded = guard ? [...guard.readonly, ...guard.copies.map(({ at }) => at)] : [];
   const shown = real(show);
   const hidden = [...real(hide).filter((at) => !shown.includes(at)), ...SHARED];
-  const secret = (at: string) => hidden.some((folder) => isInside(folder, at) && !isInside(folder, root));
+  const secret = (at: string) =>
+    hidden.some((folder) => isInside(folder, at) && !isInside(folder, root));
   const needed = real([process.execPath, ...pathFolders()]).filter((at) => !secret(at));
   const locked = real(keep);
   // As with mounts, the innermost rule wins; of two about one path, the later one here.
@@ -75,7 +95,9 @@ export function seatbeltProfile(limits: OpenLimits, outside: readonly string[] =
     ...locked.map((at) => ({ at, rule: "(deny file-write* {})" })),
   ];
   const open = [...shown, ...needed, ...writable, root, tmp];
-  const ways = [...new Set(open.flatMap(above))].filter((at) => hidden.some((folder) => isInside(folder, at)));
+  const ways = [...new Set(open.flatMap(above))].filter((at) =>
+    hidden.some((folder) => isInside(folder, at)),
+  );
   // A folder that is moved takes what is hidden or guarded in it to a path that no rule names.
   const still = [...hidden, ...real(pin), ...never, ...guarded, ...locked, git];
   const moved = [...new Set(still.flatMap((at) => [at, ...above(at)]))].filter((at) =>
@@ -96,7 +118,8 @@ export function seatbeltProfile(limits: OpenLimits, outside: readonly string[] =
       "/dev/stderr",
       "/dev/dtracehelper",
     ]),
-    '(deny file-read* file-write* file-ioctl (regex #"^/dev/tty"))', // what the person types elsewhere
+    // what the person types elsewhere
+    '(deny file-read* file-write* file-ioctl (regex #"^/dev/tty"))',
     net === "all" ? "(deny network-outbound (remote unix-socket))" : "(deny network*)",
     net === "all" ? '(allow network-outbound (literal "/private/var/run/mDNSResponder"))' : "",
     proxy ? `(allow network-outbound (remote ip "localhost:${proxy.port}"))` : "",
@@ -110,16 +133,22 @@ interface Layer {
   rule: string;
 }
 const depth = ({ at }: Layer): number => at.split("/").filter(Boolean).length;
-const above = (at: string): string[] => (path.dirname(at) === at ? [] : [path.dirname(at), ...above(path.dirname(at))]);
+const above = (at: string): string[] =>
+  path.dirname(at) === at ? [] : [path.dirname(at), ...above(path.dirname(at))];
 const list = (begin: string, kind: string, paths: string[]): string =>
   paths.length ? `${begin} ${paths.map((at) => `(${kind} ${quoted(at)})`).join(" ")})` : "";
 const quoted = (at: string): string => JSON.stringify(at);
 
-/** The disk may take a capital and a small letter for the same: git finds its hooks in `.GIT/Hooks`, too. */
+/**
+ * The disk may take a capital and a small letter for the same: git finds its hooks in `.GIT/Hooks`,
+ * too.
+ */
 function anyCase(at: string): string {
   const letters = (text: string) =>
     text.replace(/[a-z]/gi, (letter) => `[${letter.toLowerCase()}${letter.toUpperCase()}]`);
   const plain = at.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
   const from = plain.search(/\/\\\.(git|zz)\b/i);
-  return at.includes('"') || from < 0 ? "" : `(regex #"^${plain.slice(0, from)}${letters(plain.slice(from))}(/|$)")`;
+  return at.includes('"') || from < 0
+    ? ""
+    : `(regex #"^${plain.slice(0, from)}${letters(plain.slice(from))}(/|$)")`;
 }

@@ -1,21 +1,32 @@
-// seccomp: the system calls that a sandboxed command does not get: those that bypass the sandbox, and kernel features
-// that few programs need and many escapes used. A program for the kernel's filter, assembled by hand.
+// seccomp: the system calls that a sandboxed command does not get: those that bypass the sandbox,
+// and kernel features
+// that few programs need and many escapes used. A program for the kernel's filter, assembled by
+// hand.
 
 const [LOAD, EQUAL, AT_LEAST, ANY_BIT, RETURN] = [0x20, 0x15, 0x35, 0x45, 0x06]; // classic BPF
 const [NUMBER, ARCHITECTURE] = [0, 4]; // offsets in struct seccomp_data
-const argument = (i: number): number => 16 + 8 * i; // the lower half, which is all that the kernel uses of these
+// the lower half, which is all that the kernel uses of these
+const argument = (i: number): number => 16 + 8 * i;
 const ALLOW = 0x7fff0000;
 const fails = (errno: number): number => 0x00050000 | errno;
 const [EPERM, ENOSYS, EAFNOSUPPORT, EOPNOTSUPP] = [1, 38, 97, 95];
 
-/** NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET: a namespace of its own is a way to capabilities. */
+/**
+ * NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET: a namespace of its own is a way to
+ * capabilities.
+ */
 const NAMESPACES = 0x7e020000;
 const NEWTIME = 0x80; // for unshare; for clone it is part of the signal
 const TERMINAL = [0x5412, 0x541c]; // TIOCSTI types into a terminal, TIOCLINUX pastes
-const FAMILIES = [1, 2, 10, 16]; // UNIX, INET, INET6, NETLINK: not VSOCK, which no namespace contains, ALG, and others
-const PERSONALITIES = [0, 8, 0x20000, 0x20008, 0x40000, 0xffffffff]; // 32 bits, old names, fixed addresses; querying
+// UNIX, INET, INET6, NETLINK: not VSOCK, which no namespace contains, ALG, and others
+const FAMILIES = [1, 2, 10, 16];
+// 32 bits, old names, fixed addresses; querying
+const PERSONALITIES = [0, 8, 0x20000, 0x20008, 0x40000, 0xffffffff];
 
-/** System calls, with their numbers on x64 and on arm64; those since Linux 5.1 have the same on all machines. */
+/**
+ * System calls, with their numbers on x64 and on arm64; those since Linux 5.1 have the same on all
+ * machines.
+ */
 const CALLS = `
   ioctl 16 29, socket 41 198, clone 56 220, syslog 103 116, personality 135 92, pivot_root 155 41,
   chroot 161 51, acct 163 89, mount 165 40, umount2 166 39, swapon 167 224, swapoff 168 225,
@@ -31,8 +42,8 @@ const MACHINES = ["x64", "arm64"];
 const AUDIT = [0xc000003e, 0xc00000b7];
 
 /**
- * Allowed depending on their arguments. Tracing is not restricted: everything that can be traced is in the sandbox as
- * well.
+ * Allowed depending on their arguments. Tracing is not restricted: everything that can be traced is
+ * in the sandbox as well.
  */
 const DEPENDS_ON_ARGUMENTS = ["ioctl", "socket", "clone", "unshare", "personality"];
 /** These fail as on a kernel without them: callers have a fallback. */
@@ -41,11 +52,17 @@ const NOT_IMPLEMENTED = ["clone3", "io_uring_setup", "io_uring_enter", "io_uring
 type Instruction = [code: number, k: number, yes?: number, no?: number];
 
 /** For `--seccomp`; undefined on a machine whose system calls are not listed here. */
-export function seccompFilter({ machine = process.arch as string, unix = true } = {}): Buffer | undefined {
+export function seccompFilter({
+  machine = process.arch as string,
+  unix = true,
+} = {}): Buffer | undefined {
   const column = MACHINES.indexOf(machine);
   if (column < 0) return;
   const rows = CALLS.split(",").map((row) => row.trim().split(" "));
-  const known = rows.map(([name = "", ...numbers]): [string, number] => [name, Number(numbers[column])]);
+  const known = rows.map(([name = "", ...numbers]): [string, number] => [
+    name,
+    Number(numbers[column]),
+  ]);
   const numbers = Object.fromEntries(known.filter(([, number]) => number >= 0));
   const plain = Object.entries(numbers).filter(([name]) => !DEPENDS_ON_ARGUMENTS.includes(name));
   const families = unix ? FAMILIES : FAMILIES.filter((one) => one !== 1);
@@ -54,7 +71,9 @@ export function seccompFilter({ machine = process.arch as string, unix = true } 
     [EQUAL, AUDIT[column]!, 1, 0],
     [RETURN, fails(ENOSYS)], // calls of another machine: 32 bits
     [LOAD, NUMBER],
-    ...(machine === "x64" ? [[AT_LEAST, 0x40000000, 0, 1] as Instruction, [RETURN, fails(ENOSYS)] as Instruction] : []),
+    ...(machine === "x64"
+      ? [[AT_LEAST, 0x40000000, 0, 1] as Instruction, [RETURN, fails(ENOSYS)] as Instruction]
+      : []),
     ...plain.flatMap(([name, number]): Instruction[] => [
       [EQUAL, number, 0, 1],
       [RETURN, fails(errorOf(name))],
@@ -73,14 +92,34 @@ function errorOf(call: string): number {
   return call === "name_to_handle_at" ? EOPNOTSUPP : EPERM;
 }
 
-/** If an argument meets one of the tests, the first, otherwise the second. Other calls skip all of this. */
-function callRule(number: number, i: number, tests: Instruction[], met: number, unmet: number): Instruction[] {
-  return [[EQUAL, number, 0, tests.length + 3], [LOAD, argument(i)], ...tests, [RETURN, met], [RETURN, unmet]];
+/**
+ * If an argument meets one of the tests, the first, otherwise the second. Other calls skip all of
+ * this.
+ */
+function callRule(
+  number: number,
+  i: number,
+  tests: Instruction[],
+  met: number,
+  unmet: number,
+): Instruction[] {
+  return [
+    [EQUAL, number, 0, tests.length + 3],
+    [LOAD, argument(i)],
+    ...tests,
+    [RETURN, met],
+    [RETURN, unmet],
+  ];
 }
 
 /** If the last test is not met, it jumps past the first RETURN. */
 function anyOf(values: number[]): Instruction[] {
-  return values.map((value, i) => [EQUAL, value, values.length - 1 - i, i === values.length - 1 ? 1 : 0]);
+  return values.map((value, i) => [
+    EQUAL,
+    value,
+    values.length - 1 - i,
+    i === values.length - 1 ? 1 : 0,
+  ]);
 }
 
 function compile(instructions: Instruction[]): Buffer {

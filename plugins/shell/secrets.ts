@@ -21,7 +21,8 @@ const TOKENS = [
   /\bAGE-SECRET-KEY-1[\dA-Z]{20}/,
   /\beyJ[\w-]{8,}\.[\w-]{4,}\.[\w-]*/, // a JWT
   /\b(?:AKIA|ASIA|ABIA|ACCA)[\dA-Z]{16}\b/, // AWS
-  /\bsk-[\w-]{16,}|\b(?:sk|rk|pk|whsec)_(?:live|test)_\w{10,}|\bwhsec_\w{16,}/, // OpenAI, Anthropic, Stripe
+  // OpenAI, Anthropic, Stripe
+  /\bsk-[\w-]{16,}|\b(?:sk|rk|pk|whsec)_(?:live|test)_\w{10,}|\bwhsec_\w{16,}/,
   /\bgh[opusr]_\w{20,}|\bgithub_pat_\w{20,}|\bgl(?:pat|dt|rt|cbt|ptt|soat)-[\w-]{16,}/,
   /\bxox[a-z]-[\w-]{8,}|\bxapp-[\w-]{8,}|hooks\.slack\.com\/services\/\w/,
   /\bAIza[\w-]{30,}|\bya29\.[\w-]{16,}|\bGOCSPX-[\w-]{16,}/, // Google
@@ -33,11 +34,17 @@ const TOKENS = [
 ];
 
 export function looksSecret(value: string): boolean {
-  return value.length > 5 && [...WITH_PASSWORD, ...TOKENS].some((shape) => shape.test(value.slice(0, 100_000)));
+  return (
+    value.length > 5 &&
+    [...WITH_PASSWORD, ...TOKENS].some((shape) => shape.test(value.slice(0, 100_000)))
+  );
 }
 const MIN_COPY_CHARS = 8; // of a secret that is looked for in other variables
 
-/** What any program needs, and where toolchains lie. Whatever else is set may be a secret: no list of shapes knows all of them. */
+/**
+ * What any program needs, and where toolchains lie. Whatever else is set may be a secret: no list
+ * of shapes knows all of them.
+ */
 const NEEDED =
   /^(?:HOME|PATH|PWD|LANG|LANGUAGE|LC_[A-Z]+|TERM|COLORTERM|NO_COLOR|FORCE_COLOR|COLUMNS|LINES|SHELL|USER|LOGNAME|TZ|TMPDIR|CI|NODE_ENV)$/;
 const TOOLCHAINS = new Set(
@@ -50,23 +57,40 @@ const TOOLCHAINS = new Set(
   ASDF_DIR ASDF_DATA_DIR MISE_DATA_DIR MISE_CACHE_DIR SWIFTLY_HOME_DIR ZIG_GLOBAL_CACHE_DIR CCACHE_DIR CMAKE_PREFIX_PATH PKG_CONFIG_PATH
   HOMEBREW_PREFIX HOMEBREW_CELLAR HOMEBREW_REPOSITORY`.split(/\s+/),
 );
-const isPlaces = (value: string): boolean => value.split(":").every((place) => !place || place.startsWith("/"));
+const isPlaces = (value: string): boolean =>
+  value.split(":").every((place) => !place || place.startsWith("/"));
 
-/** The environment of a command that nobody was asked about: what it needs, and what the person allowed by name. */
-export function neededEnv(env: NodeJS.ProcessEnv, allowed: (name: string) => boolean): NodeJS.ProcessEnv {
-  const isNeeded = (name: string, value = "") => NEEDED.test(name) || (TOOLCHAINS.has(name) && isPlaces(value));
-  const some = Object.entries(env).filter(([name, value]) => allowed(name) || isNeeded(name, value));
+/**
+ * The environment of a command that nobody was asked about: what it needs, and what the person
+ * allowed by name.
+ */
+export function neededEnv(
+  env: NodeJS.ProcessEnv,
+  allowed: (name: string) => boolean,
+): NodeJS.ProcessEnv {
+  const isNeeded = (name: string, value = "") =>
+    NEEDED.test(name) || (TOOLCHAINS.has(name) && isPlaces(value));
+  const some = Object.entries(env).filter(
+    ([name, value]) => allowed(name) || isNeeded(name, value),
+  );
   return cleanEnv(Object.fromEntries(some), allowed);
 }
 
 /** Removes variables that would steer bash, and secrets except those allowed by name. */
-export function cleanEnv(env: NodeJS.ProcessEnv, allowed: (name: string) => boolean): NodeJS.ProcessEnv {
+export function cleanEnv(
+  env: NodeJS.ProcessEnv,
+  allowed: (name: string) => boolean,
+): NodeJS.ProcessEnv {
   const all = Object.entries(env).filter(([name]) => !STEERS_BASH.test(name));
-  const kept = (name: string, value = "") => allowed(name) || !(SECRET.test(name) || looksSecret(value));
+  const kept = (name: string, value = "") =>
+    allowed(name) || !(SECRET.test(name) || looksSecret(value));
   // The same text under another name is just as secret.
   const dropped = all.flatMap(([name, value = ""]) =>
     kept(name, value) || value.length < MIN_COPY_CHARS ? [] : [value],
   );
-  const copies = (name: string, value = "") => !allowed(name) && dropped.some((secret) => value.includes(secret));
-  return Object.fromEntries(all.filter(([name, value]) => kept(name, value) && !copies(name, value)));
+  const copies = (name: string, value = "") =>
+    !allowed(name) && dropped.some((secret) => value.includes(secret));
+  return Object.fromEntries(
+    all.filter(([name, value]) => kept(name, value) && !copies(name, value)),
+  );
 }

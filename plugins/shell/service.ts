@@ -27,7 +27,9 @@ export function sandboxService({ find, open, openReader }: Opens): Sandbox {
     },
     async startDecoder(argv, files, ctx) {
       const name = await find(ctx);
-      return name ? (await import("./shut.ts")).shutSandbox(ctx.programs, name, argv, files) : undefined;
+      return name
+        ? (await import("./shut.ts")).shutSandbox(ctx.programs, name, argv, files)
+        : undefined;
     },
   };
 }

@@ -5,7 +5,8 @@ export const defaults = {
   except: [] as string[], // entries of the deny list that ask instead
   seconds: 120, // the limit of a command unless the call sets one; 0: no limit
   maxSeconds: 600, // the highest limit that a call may set; 0: no limit
-  effects: "ask" as "ask" | "before" | "off", // ask: unknown commands run on a copy; then their changes are asked for
+  // ask: unknown commands run on a copy; then their changes are asked for
+  effects: "ask" as "ask" | "before" | "off",
   maxCopyMB: 2_048, // the most that a command may change on its copy
 };
 export type Config = Readonly<typeof defaults>;
@@ -17,7 +18,8 @@ export const settings = {
     properties: {
       sandbox: {
         enum: ["auto", "required", "off"],
-        description: "auto: commands run in a sandbox if there is one; required: only in one; off: without",
+        description:
+          "auto: commands run in a sandbox if there is one; required: only in one; off: without",
       },
       except: {
         type: "array",
@@ -26,12 +28,17 @@ export const settings = {
       },
       seconds: {
         ...seconds,
-        description: "seconds that a command may take unless the model asks for another limit (0: no limit)",
+        description:
+          "seconds that a command may take unless the model asks for another limit (0: no limit)",
       },
-      maxSeconds: { ...seconds, description: "seconds that the model may ask for at most (0: no limit)" },
+      maxSeconds: {
+        ...seconds,
+        description: "seconds that the model may ask for at most (0: no limit)",
+      },
       effects: {
         enum: ["ask", "before", "off"],
-        description: "ask: unknown commands run on a copy, and zz asks about changes; before, off: it asks first",
+        description:
+          "ask: unknown commands run on a copy, and zz asks about changes; before, off: it asks first",
       },
       maxCopyMB: {
         type: "number",

@@ -1,4 +1,5 @@
-// shut: a sandbox in which a program reads what it is named and the system's libraries, writes nothing and reaches nobody. It is for
+// shut: a sandbox in which a program reads what it is named and the system's libraries, writes
+// nothing and reaches nobody. It is for
 // programs that decode what strangers sent.
 import os from "node:os";
 import type { Programs } from "zz";
@@ -15,8 +16,14 @@ const LIBRARIES =
 type Shut = { name: string; argv: string[]; third?: Uint8Array };
 
 /** `name` is the sandbox that was found here; `only` are real paths. */
-export function shutSandbox(programs: Programs, name: string, argv: string[], only: string[]): Shut {
-  if (name === "sandbox-exec") return { name, argv: ["/usr/bin/sandbox-exec", "-p", profile(only), ...argv] };
+export function shutSandbox(
+  programs: Programs,
+  name: string,
+  argv: string[],
+  only: string[],
+): Shut {
+  if (name === "sandbox-exec")
+    return { name, argv: ["/usr/bin/sandbox-exec", "-p", profile(only), ...argv] };
   const mounts = LIBRARIES.split(" ").flatMap((at) => ["--ro-bind-try", at, at]);
   const calls = seccompFilter({ unix: false });
   const args = [
@@ -39,7 +46,11 @@ export function shutSandbox(programs: Programs, name: string, argv: string[], on
     "/",
     "--",
   ];
-  return { name, argv: [locate(programs, "bwrap", [])!, ...args, ...argv], ...(calls && { third: calls }) };
+  return {
+    name,
+    argv: [locate(programs, "bwrap", [])!, ...args, ...argv],
+    ...(calls && { third: calls }),
+  };
 }
 
 /** Written with care, since no test here can run it. Later rules win. */

@@ -1,4 +1,5 @@
-// toolchains: what a command may see of the programs on PATH that lie in hidden folders. A sandbox shows what is named here, never what
+// toolchains: what a command may see of the programs on PATH that lie in hidden folders. A sandbox
+// shows what is named here, never what
 // lies beside it: next to `~/work/bin` are the person's other projects.
 import fs from "node:fs";
 import os from "node:os";
@@ -49,10 +50,15 @@ const MANAGERS = pairs(`
   .local/share/pipx/venvs: .
   .local/pipx/venvs: .
   .local/share/uv: tools python`);
-/** rustup's programs in `.cargo/bin` are links of its own making: what they start lies elsewhere. */
+/**
+ * rustup's programs in `.cargo/bin` are links of its own making: what they start lies elsewhere.
+ */
 const ALSO: Record<string, string> = { ".cargo/bin": ".rustup", ".juliaup/bin": ".julia/juliaup" };
 
-/** Installations, known by a file of theirs in the folder above `bin`, and what of that folder their programs need. */
+/**
+ * Installations, known by a file of theirs in the folder above `bin`, and what of that folder their
+ * programs need.
+ */
 const INSTALLATIONS = pairs(`
   include/node/node.h: bin lib/node_modules include/node share
   lib/node_modules/npm/package.json: bin lib/node_modules
@@ -72,7 +78,10 @@ const INSTALLATIONS = pairs(`
   lib/gradle-launcher.jar: bin lib
   Homebrew/Library: bin sbin lib libexec opt share Cellar Homebrew include etc/ca-certificates
   Homebrew: bin sbin lib libexec opt share Cellar Homebrew include etc/ca-certificates`);
-/** What commands that were asked for need of a home besides programs: who the person is to git, and what was downloaded before. */
+/**
+ * What commands that were asked for need of a home besides programs: who the person is to git, and
+ * what was downloaded before.
+ */
 const AT_HOME = split(`
   .gitconfig .config/git/config .config/git/ignore .config/git/attributes .gitignore
   .gitignore_global .cache .npm/_cacache .npm/_npx .local/share/pnpm/store .pnpm-store
@@ -81,18 +90,30 @@ const AT_HOME = split(`
   .bundle/cache .composer/cache .hex .mix .pub-cache .stack .cabal/packages .local/lib
   .local/share/uv .platformio .terminfo .config/ripgrep`);
 
-/** The home, for commands that were asked for: hidden but for what is known to be needed, and for what the person allowed by name. */
-export function homeBut(root: string, allowed: string[], isSecret: (file: string) => boolean): Shown {
+/**
+ * The home, for commands that were asked for: hidden but for what is known to be needed, and for
+ * what the person allowed by name.
+ */
+export function homeBut(
+  root: string,
+  allowed: string[],
+  isSecret: (file: string) => boolean,
+): Shown {
   const hide = real([os.homedir()]).filter((home) => home !== "/" && !isInside(root, home));
   const needs = hide.flatMap((home) => AT_HOME.map((name) => path.join(home, name)));
   const programs = toolchains(root, hide, isSecret);
   const show = real([...needs, ...allowed]).filter(
     (at) => !isSecret(at) && hide.some((home) => home !== at && isInside(home, at)),
   );
-  return { show: [...programs.show, ...show], hide: [...hide, ...programs.hide, ...secretsIn(show, isSecret)] };
+  return {
+    show: [...programs.show, ...show],
+    hide: [...hide, ...programs.hide, ...secretsIn(show, isSecret)],
+  };
 }
 
-/** Secret files in these folders, the nearest first. Allowing a folder does not allow its `.env`. */
+/**
+ * Secret files in these folders, the nearest first. Allowing a folder does not allow its `.env`.
+ */
 const secretsIn = (folders: string[], isSecret: (file: string) => boolean): string[] =>
   folders.filter(isFolder).flatMap((folder) => secretsBelow(folder, isSecret));
 function secretsBelow(folder: string, isSecret: (file: string) => boolean): string[] {
@@ -106,7 +127,10 @@ function secretsBelow(folder: string, isSecret: (file: string) => boolean): stri
   }
   return found;
 }
-/** Deeper down lies what was downloaded: installations have a hundred thousand files, and each that is hidden takes a mount. */
+/**
+ * Deeper down lies what was downloaded: installations have a hundred thousand files, and each that
+ * is hidden takes a mount.
+ */
 const MAX_FOLDERS = 200;
 /** What everybody who downloads a package gets: keys to test it with. */
 const SAMPLES = /^(tests?|testdata|fixtures|__pycache__)$/;
@@ -120,9 +144,14 @@ export interface Shown {
 }
 
 /** `hidden`: what else a command does not see; `isSecret` judges a name. */
-export function toolchains(root: string, hidden: string[], isSecret: (file: string) => boolean): Shown {
+export function toolchains(
+  root: string,
+  hidden: string[],
+  isSecret: (file: string) => boolean,
+): Shown {
   const homes = real([os.homedir()]);
-  const isWide = (at: string) => at === "/" || isInside(at, root) || homes.some((home) => isInside(at, home));
+  const isWide = (at: string) =>
+    at === "/" || isInside(at, root) || homes.some((home) => isInside(at, home));
   const folders = real([
     ...(process.env.PATH ?? "").split(":").filter(path.isAbsolute),
     path.dirname(process.execPath),
@@ -140,17 +169,23 @@ export function toolchains(root: string, hidden: string[], isSecret: (file: stri
     if (!parts.some((part) => isInside(part, folder))) {
       show(folder);
       kept.push(
-        ...direntsOf(folder).flatMap((entry) => (isProgram(folder, entry) ? [] : path.join(folder, entry.name))),
+        ...direntsOf(folder).flatMap((entry) =>
+          isProgram(folder, entry) ? [] : path.join(folder, entry.name),
+        ),
       );
     }
     for (const target of targetsIn(folder))
       if (isHidden(target) && ![...shown].some((at) => isInside(at, target)))
-        for (const part of partsOf(path.dirname(target)) ?? [packagesOf(target) ?? target]) show(part);
+        for (const part of partsOf(path.dirname(target)) ?? [packagesOf(target) ?? target])
+          show(part);
   }
   return { show: [...shown], hide: [...new Set([...kept, ...secretsIn([...shown], isSecret)])] };
 }
 
-/** What the programs of a folder need, if it belongs to something in the tables: in whatever home, since HOME may name another. */
+/**
+ * What the programs of a folder need, if it belongs to something in the tables: in whatever home,
+ * since HOME may name another.
+ */
 function partsOf(folder: string): string[] | undefined {
   const also = Object.keys(ALSO).find((name) => folder.endsWith(`/${name}`));
   if (also) {
@@ -159,7 +194,8 @@ function partsOf(folder: string): string[] | undefined {
   }
   for (const [name, needs] of MANAGERS) {
     const [home, ...below] = `${folder}/`.split(`/${name}/`);
-    if (below.length) return [...needsIn(`${home}/${name}`, needs), ...(isBin(folder) ? [folder] : [])];
+    if (below.length)
+      return [...needsIn(`${home}/${name}`, needs), ...(isBin(folder) ? [folder] : [])];
   }
   if (path.basename(folder) === ".bin" && path.basename(path.dirname(folder)) === "node_modules")
     return [path.dirname(folder)];
@@ -173,13 +209,15 @@ function partsOf(folder: string): string[] | undefined {
 }
 
 const isBin = (folder: string): boolean => /^s?bin$/.test(path.basename(folder));
-const needsIn = (folder: string, needs: string): string[] => needs.split(" ").map((need) => path.join(folder, need));
+const needsIn = (folder: string, needs: string): string[] =>
+  needs.split(" ").map((need) => path.join(folder, need));
 
 /** A link, or a file that may be executed and does not hide. */
 function isProgram(folder: string, entry: fs.Dirent): boolean {
   if (entry.name.startsWith(".")) return false;
   if (entry.isSymbolicLink()) return true;
-  const mode = entry.isFile() && fs.statSync(path.join(folder, entry.name), { throwIfNoEntry: false })?.mode;
+  const mode =
+    entry.isFile() && fs.statSync(path.join(folder, entry.name), { throwIfNoEntry: false })?.mode;
   return Boolean(mode && mode & 0o111);
 }
 

@@ -12,17 +12,26 @@ export interface View {
   upper: string; // what the command changed
   own: string; // the folder with all of that
   wrap(argv: string[]): string[];
-  list(folders: string[]): Promise<Set<string> | undefined>; // what is left in them, as latin1; undefined: unknown
+  // what is left in them, as latin1; undefined: unknown
+  list(folders: string[]): Promise<Set<string> | undefined>;
   began: number; // when it was made, by the disk's clock
   close(): void;
 }
 
-/** Why there can be no view of this project here; undefined if there can. It is really tried, once for each project. */
+/**
+ * Why there can be no view of this project here; undefined if there can. It is really tried, once
+ * for each project.
+ */
 const tried = new Map<string, Promise<string | undefined>>();
-export async function whyNoView(programs: Programs, root: string, home?: string): Promise<string | undefined> {
+export async function whyNoView(
+  programs: Programs,
+  root: string,
+  home?: string,
+): Promise<string | undefined> {
   if (process.platform !== "linux") return "only Linux has overlays";
   if (mountsIn(root)) return "another file system is mounted inside the project";
-  if (ignoresCase(root)) return "the project lies on a disk that takes a capital and a small letter for the same";
+  if (ignoresCase(root))
+    return "the project lies on a disk that takes a capital and a small letter for the same";
   const known = tried.get(root) ?? trial(programs, root, home);
   tried.set(root, known);
   return known;
@@ -36,11 +45,33 @@ async function trial(programs: Programs, root: string, home?: string): Promise<s
     let view: View | undefined;
     try {
       view = make(programs, tools, root, base);
-      const bwrap = ["--unshare-all", "--cap-drop", "ALL", "--ro-bind", "/", "/", "--bind", view.merged, root];
+      const bwrap = [
+        "--unshare-all",
+        "--cap-drop",
+        "ALL",
+        "--ro-bind",
+        "/",
+        "/",
+        "--bind",
+        view.merged,
+        root,
+      ];
       const script = ["sh", "-c", 'echo ok > "$0/.zz-trial"', root];
-      const argv = view.wrap([tools.bwrap, ...bwrap, "--dev", "/dev", "--proc", "/proc", ...script]);
+      const argv = view.wrap([
+        tools.bwrap,
+        ...bwrap,
+        "--dev",
+        "/dev",
+        "--proc",
+        "/proc",
+        ...script,
+      ]);
       const { ok, err } = await outcome(programs, argv);
-      if (ok && fs.existsSync(path.join(view.upper, ".zz-trial")) && !fs.existsSync(path.join(root, ".zz-trial"))) {
+      if (
+        ok &&
+        fs.existsSync(path.join(view.upper, ".zz-trial")) &&
+        !fs.existsSync(path.join(root, ".zz-trial"))
+      ) {
         chosen.set(root, base);
         return undefined;
       }
@@ -55,14 +86,21 @@ async function trial(programs: Programs, root: string, home?: string): Promise<s
 }
 const chosen = new Map<string, string>();
 
-/** Where upper folders can be: first on the project's own disk, so that files can be moved; else others, or memory. */
+/**
+ * Where upper folders can be: first on the project's own disk, so that files can be moved; else
+ * others, or memory.
+ */
 function bases(root: string, home?: string): string[] {
   const diskOf = (at: string) => tryTo(() => fs.statSync(at).dev);
   const isNear = (at: string) => diskOf(at) === diskOf(root);
   const own = home && isNear(home) && !isInside(root, home) ? path.join(home, "copies") : undefined;
   if (own) tryTo(() => fs.mkdirSync(own, { mode: 0o700 }));
   const temporary = real([os.tmpdir(), "/dev/shm", "/var/tmp"]);
-  const all = [...temporary.filter(isNear), ...real(own ? [own] : []), ...temporary.filter((at) => !isNear(at))];
+  const all = [
+    ...temporary.filter(isNear),
+    ...real(own ? [own] : []),
+    ...temporary.filter((at) => !isNear(at)),
+  ];
   return all.filter((at) => isPlainName(at) && !isInside(root, at));
 }
 
@@ -80,15 +118,21 @@ function toolsOf(programs: Programs): Tools | string {
 export function openView(programs: Programs, root: string): View {
   const tools = toolsOf(programs);
   const base = chosen.get(root);
-  if (typeof tools === "string" || !base) throw new Error("Cannot open a view of the project: it was not tried.");
+  if (typeof tools === "string" || !base)
+    throw new Error("Cannot open a view of the project: it was not tried.");
   try {
     return make(programs, tools, root, base);
   } catch (error) {
-    throw new Error(`Cannot open a view of the project: ${errnoSentence(error) || (error as Error).message}`);
+    throw new Error(
+      `Cannot open a view of the project: ${errnoSentence(error) || (error as Error).message}`,
+    );
   }
 }
 
-/** A project whose name cannot be written in an overlay's options is first mounted under a plain one, as a second step. */
+/**
+ * A project whose name cannot be written in an overlay's options is first mounted under a plain
+ * one, as a second step.
+ */
 const MOUNT = `mount=$1 own=$2 root=$3 layers=$4; shift 4
 { [ "$root" = - ] || "$mount" --bind -- "$root" "$own/lower"; } && "$mount" -t overlay overlay -o "$layers" "$own/merged" &&
 exec "$@"
@@ -106,7 +150,9 @@ function close(own: string): void {
   if (!folders.size) process.off("exit", clearAll);
 }
 
-/** Makes a folder with these folders in it. Those that a killed zz left behind are removed first. */
+/**
+ * Makes a folder with these folders in it. Those that a killed zz left behind are removed first.
+ */
 export function ownFolder(base: string, names: string[]): string {
   const own = temporaryFolder("view", base);
   if (!folders.size) process.once("exit", clearAll);
@@ -156,8 +202,15 @@ function make(programs: Programs, { unshare, mount }: Tools, root: string, base:
     async list(folders) {
       const seen = `lowerdir=${at("upper")}:${lower},userxattr`;
       const names = folders.map((name) => `./${name}`);
-      const isFew = names.join("").length < MAX_ARGUMENTS && names.every((name) => /^[ -~]*$/.test(name)); // Node's are UTF-8
-      const argv = ["/bin/sh", "-c", isFew ? LIST : LIST_MANY, at("merged"), ...(isFew ? names : [])];
+      const isFew =
+        names.join("").length < MAX_ARGUMENTS && names.every((name) => /^[ -~]*$/.test(name)); // Node's are UTF-8
+      const argv = [
+        "/bin/sh",
+        "-c",
+        isFew ? LIST : LIST_MANY,
+        at("merged"),
+        ...(isFew ? names : []),
+      ];
       const input = isFew ? "" : Buffer.from(names.map((name) => `${name}\0`).join(""), "latin1");
       const { ok, out } = await outcome(programs, inside(seen, argv), input);
       return ok ? new Set(out.split("\0").map((name) => name.slice("./".length))) : undefined;
@@ -172,8 +225,16 @@ const LIST_MANY = `cd "$0" && exec xargs -0 sh -c 'exec find "$@" -mindepth 1 -m
 const MAX_ARGUMENTS = 50_000; // bytes: far below what a system takes
 
 const MAX_MS = 30_000;
-async function outcome(programs: Programs, [program, ...args]: string[], input: string | Buffer = "") {
-  const child = programs.start(program!, args, { timeout: MAX_MS, killSignal: "SIGKILL", stdio: "pipe" });
+async function outcome(
+  programs: Programs,
+  [program, ...args]: string[],
+  input: string | Buffer = "",
+) {
+  const child = programs.start(program!, args, {
+    timeout: MAX_MS,
+    killSignal: "SIGKILL",
+    stdio: "pipe",
+  });
   const { code, out, err } = await collect(child, { encoding: "latin1", input });
   return { ok: code === 0, out, err };
 }
@@ -182,23 +243,35 @@ async function outcome(programs: Programs, [program, ...args]: string[], input: 
 function mountsIn(root: string): boolean {
   const text = tryTo(() => fs.readFileSync("/proc/self/mountinfo", "utf8")) ?? "";
   return text.split("\n").some((line) => {
-    const at = line.split(" ")[4]?.replace(/\\(\d{3})/g, (_, octal) => String.fromCharCode(Number.parseInt(octal, 8)));
+    const at = line
+      .split(" ")[4]
+      ?.replace(/\\(\d{3})/g, (_, octal) => String.fromCharCode(Number.parseInt(octal, 8)));
     return at !== undefined && at !== root && isInside(root, at);
   });
 }
 
 /** Whether names that differ in case are one file: an overlay would take them for two. */
 function ignoresCase(root: string): boolean {
-  const swapped = (name: string) => (name === name.toLowerCase() ? name.toUpperCase() : name.toLowerCase());
+  const swapped = (name: string) =>
+    name === name.toLowerCase() ? name.toUpperCase() : name.toLowerCase();
   const names = direntsOf(root).map(({ name }) => name);
   const name = names.find((one) => swapped(one) !== one);
   if (name === undefined || names.includes(swapped(name))) return false;
   return fs.existsSync(path.join(root, swapped(name)));
 }
 
-/** Everything outside of the system: homes, other projects, disks. A view hides it, so that no command can print it. */
+/**
+ * Everything outside of the system: homes, other projects, disks. A view hides it, so that no
+ * command can print it.
+ */
 const SYSTEM = /^\/(bin|sbin|usr|lib\w*|etc|opt|nix|gnu|snap|sys|proc|dev|tmp|run)$/;
-const PRIVATE = ["/etc/shadow", "/etc/gshadow", "/etc/ssl/private", "/etc/sudoers", "/etc/sudoers.d"];
+const PRIVATE = [
+  "/etc/shadow",
+  "/etc/gshadow",
+  "/etc/ssl/private",
+  "/etc/sudoers",
+  "/etc/sudoers.d",
+];
 export function outsideOf(root: string): string[] {
   const tops = direntsOf("/").map(({ name }) => `/${name}`);
   const home = real([os.homedir()]).filter((at) => at !== "/" && !isInside(at, root));

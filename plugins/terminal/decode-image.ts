@@ -8,7 +8,8 @@ type How = { type: string; room: [width: number, height: number]; mostPixels: nu
 export default (async (bytes, { type, room: [wide, high], mostPixels }: How) => {
   const { default: encoder } = await import("sixel/lib/SixelEncoder.js");
   const image = type === "image/png" ? await ofPng(bytes) : await ofJpeg(bytes, mostPixels);
-  if (image.width * image.height > mostPixels) throw new Error("It is larger than its header says.");
+  if (image.width * image.height > mostPixels)
+    throw new Error("It is larger than its header says.");
   const scale = Math.min(1, wide / image.width, high / image.height);
   const { data, width, height } = scale < 1 ? shrunk(image, scale) : image;
   return { value: encoder.image2sixel(data, width, height, MAX_COLOURS, 1) };
@@ -42,7 +43,11 @@ function shrunk(image: Pixels, scale: number): Pixels {
       const [left, right] = span(x, width, image.width);
       const sum = [0, 0, 0, 0];
       for (let row = top; row < bottom; row++)
-        for (let at = (row * image.width + left) * 4, end = (row * image.width + right) * 4; at < end; at += 4)
+        for (
+          let at = (row * image.width + left) * 4, end = (row * image.width + right) * 4;
+          at < end;
+          at += 4
+        )
           for (let part = 0; part < 4; part++) sum[part]! += image.data[at + part]!;
       const count = (bottom - top) * (right - left);
       for (let part = 0; part < 4; part++) data[(y * width + x) * 4 + part] = sum[part]! / count;

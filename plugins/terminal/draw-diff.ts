@@ -8,7 +8,8 @@ export type Paint = {
   added(text: string): string;
   strong(text: string): string;
   dim(text: string): string;
-  code?: ((text: string, path: string) => string) | undefined; // the same in the colours of its language, if it has any
+  // the same in the colours of its language, if it has any
+  code?: ((text: string, path: string) => string) | undefined;
 };
 
 const MAX_CLOSE_ROWS = 1_000; // rows in which the changed part of a line is searched for
@@ -38,9 +39,12 @@ export function renderDiff(
     ? [`${few ? "line" : "lines"} ${ranges.join(", ")}`, `+${count("+")} −${count("-")}`]
     : [];
   const isEmpty = !ranges.length && (before === undefined || after === undefined) && !note;
-  const head = [`${did} ${visible(path)}`, ...where, ...(isEmpty ? ["empty"] : []), ...(note ? [note] : [])].join(
-    " · ",
-  );
+  const head = [
+    `${did} ${visible(path)}`,
+    ...where,
+    ...(isEmpty ? ["empty"] : []),
+    ...(note ? [note] : []),
+  ].join(" · ");
   const shown = colouredLines(path, after, line, paint);
   const rows: string[] = [];
   for (const [i, hunk] of hunks.entries())
@@ -52,18 +56,38 @@ export function renderDiff(
   return [head, ...rows].join("\n");
 }
 
-/** The lines of a file as they will be, in colours; undefined if it has none, or if they would change what is read. */
-function colouredLines(path: string, after = "", line: number, { code }: Paint): string[] | undefined {
+/**
+ * The lines of a file as they will be, in colours; undefined if it has none, or if they would
+ * change what is read.
+ */
+function colouredLines(
+  path: string,
+  after = "",
+  line: number,
+  { code }: Paint,
+): string[] | undefined {
   const shown = after.length <= CLOSE_CHARS && code?.(after, path);
   const isSame = shown && shown !== after && shown.replace(/\x1b\[[\d;]*m/g, "") === after;
   return isSame ? [...Array(line - 1), ...shown.split("\n")] : undefined;
 }
 
-type Hunk = { lines: string[]; oldStart: number; oldLines: number; newStart: number; newLines: number };
+type Hunk = {
+  lines: string[];
+  oldStart: number;
+  oldLines: number;
+  newStart: number;
+  newLines: number;
+};
 
-/** If two long texts have little in common, the shortest difference takes minutes to find, and is unreadable. */
+/**
+ * If two long texts have little in common, the shortest difference takes minutes to find, and is
+ * unreadable.
+ */
 function hunksOf(before: string, after: string, line: number): Hunk[] {
-  const patch = structuredPatch("", "", before, after, "", "", { context: 3, timeout: DIFF_TIMEOUT });
+  const patch = structuredPatch("", "", before, after, "", "", {
+    context: 3,
+    timeout: DIFF_TIMEOUT,
+  });
   const moved = ({ oldStart, newStart, ...hunk }: Hunk) => ({
     ...hunk,
     oldStart: oldStart + line - 1,
@@ -72,12 +96,17 @@ function hunksOf(before: string, after: string, line: number): Hunk[] {
   if (patch) return patch.hunks.map(moved);
   const [removed, added] = [before, after].map((text) => text.replace(/\n$/, "").split("\n"));
   const lines = [...removed!.map((line) => `-${line}`), ...added!.map((line) => `+${line}`)];
-  return [{ lines, oldStart: line, oldLines: removed!.length, newStart: line, newLines: added!.length }];
+  return [
+    { lines, oldStart: line, oldLines: removed!.length, newStart: line, newLines: added!.length },
+  ];
 }
 
-const range = (start: number, count: number): string => (count > 1 ? `${start}–${start + count - 1}` : String(start));
+const range = (start: number, count: number): string =>
+  count > 1 ? `${start}–${start + count - 1}` : String(start);
 
-/** What goes is in one colour; what stays and what comes are in those of the code, if there are any. */
+/**
+ * What goes is in one colour; what stays and what comes are in those of the code, if there are any.
+ */
 function hunkRows(hunk: Hunk, paint: Paint, shown?: string[], room?: Room): string[] {
   const rows: string[] = [];
   let [old, next] = [hunk.oldStart, hunk.newStart];
@@ -98,7 +127,8 @@ function hunkRows(hunk: Hunk, paint: Paint, shown?: string[], room?: Room): stri
       room && removed.length === added.length && removed.length < MAX_CLOSE_ROWS
         ? removed.map((line, i) => markChanges(line, added[i]!, shown?.[next + i - 1], paint, room))
         : [];
-    for (const [i, line] of removed.entries()) rows.push(paint.removed(`${number(old++)} - ${pairs[i]?.[0] ?? line}`));
+    for (const [i, line] of removed.entries())
+      rows.push(paint.removed(`${number(old++)} - ${pairs[i]?.[0] ?? line}`));
     for (const [i, line] of added.entries()) {
       const text = pairs[i]?.[1] ?? shown?.[next - 1] ?? line;
       const head = `${number(next++)} + `;
@@ -118,8 +148,17 @@ function run(lines: string[], from: number, sign: string): string[] {
   return lines.slice(from, end).map((line) => line.slice(1));
 }
 
-/** Both lines with the differing parts marked, the second in its colours, unless nearly all of it differs. */
-function markChanges(one: string, two: string, shown = two, paint: Paint, room: Room): [string, string] | undefined {
+/**
+ * Both lines with the differing parts marked, the second in its colours, unless nearly all of it
+ * differs.
+ */
+function markChanges(
+  one: string,
+  two: string,
+  shown = two,
+  paint: Paint,
+  room: Room,
+): [string, string] | undefined {
   if (Math.max(one.length, two.length) > MAX_CLOSE_CHARS) return undefined;
   room.chars -= one.length + two.length;
   if (room.chars < 0) return undefined;
@@ -131,14 +170,21 @@ function markChanges(one: string, two: string, shown = two, paint: Paint, room: 
   if (same * 3 < Math.max(one.length, two.length)) return undefined;
   const marked = (line: string, skip: "added" | "removed") => {
     const own = parts.filter((part) => !part[skip]);
-    const sizes = own.map(({ value, added, removed }) => ({ size: value.length, isMarked: added || removed }));
+    const sizes = own.map(({ value, added, removed }) => ({
+      size: value.length,
+      isMarked: added || removed,
+    }));
     return markParts(line, sizes, paint.strong);
   };
   return [marked(one, "added"), marked(shown, "removed")];
 }
 
 /** Marks parts of a line that may have colours; where a mark ends them, they begin again. */
-function markParts(line: string, parts: { size: number; isMarked: boolean }[], strong: Paint["strong"]): string {
+function markParts(
+  line: string,
+  parts: { size: number; isMarked: boolean }[],
+  strong: Paint["strong"],
+): string {
   let [shown, open] = ["", ""];
   for (const [piece, sequence] of line.matchAll(/(\x1b\[[\d;]*m)|[^\x1b]+/g)) {
     if (sequence) {

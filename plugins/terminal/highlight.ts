@@ -1,4 +1,5 @@
-// The colours of code, by highlight.js. Heavy, since it knows all languages: import it when there is code to colour.
+// The colours of code, by highlight.js. Heavy, since it knows all languages: import it when there
+// is code to colour.
 import { createRequire } from "node:module";
 import type { Paint, Theme } from "./styles.ts";
 
@@ -8,7 +9,9 @@ interface Highlighter {
   highlight(code: string, how: { language: string; ignoreIllegals: boolean }): { value: string };
 }
 const hljs: Highlighter =
-  typeof require === "function" ? require("highlight.js") : createRequire(import.meta.url)("highlight.js"); // the build, or the source
+  typeof require === "function"
+    ? require("highlight.js")
+    : createRequire(import.meta.url)("highlight.js"); // the build, or the source
 
 const MAX_CHARS = 20_000; // some languages take quadratic time
 const MAX_LINE_CHARS = 1_000; // of the longest line, for the same reason

@@ -1,4 +1,5 @@
-// Draws images between the rows of a terminal that supports it, as the environment or the terminal's own answer says
+// Draws images between the rows of a terminal that supports it, as the environment or the
+// terminal's own answer says
 // (sixel.ts). An image's bytes are only ever written as base64.
 import type { Awaitable, Ctx, Zz } from "zz";
 import { type MediaFile, mediaIn, tryTo } from "zz/text";
@@ -7,19 +8,28 @@ import { columnsOf, isPlain, type Screen } from "./screen.ts";
 export type Protocol = "kitty" | "iterm2";
 export const MAX_IMAGE_COLUMNS = 60;
 export const MAX_IMAGE_ROWS = 20;
-const [CELL_WIDTH, CELL_HEIGHT] = [10, 20]; // approximate pixels: a cell is twice as high as it is wide
+// approximate pixels: a cell is twice as high as it is wide
+const [CELL_WIDTH, CELL_HEIGHT] = [10, 20];
 const MAX_BYTES = 8 * 1024 * 1024;
 const MAX_PIXELS = 50_000_000; // the terminal has to hold them unpacked
 const CHUNK_CHARS = 4_096; // of kitty's protocol
 
-/** The protocol with which the terminal draws images; undefined if there is none, or none for sure. */
+/**
+ * The protocol with which the terminal draws images; undefined if there is none, or none for sure.
+ */
 export function protocolOf(variable: Zz["io"]["variable"]): Protocol | undefined {
-  const [TERM = "", TERM_PROGRAM, LC_TERMINAL] = ["TERM", "TERM_PROGRAM", "LC_TERMINAL"].map(variable);
-  if (["TMUX", "STY", "ZELLIJ"].some(variable) || /^(tmux|screen|dumb|linux)\b/.test(TERM)) return undefined; // multiplexers
+  const [TERM = "", TERM_PROGRAM, LC_TERMINAL] = ["TERM", "TERM_PROGRAM", "LC_TERMINAL"].map(
+    variable,
+  );
+  if (["TMUX", "STY", "ZELLIJ"].some(variable) || /^(tmux|screen|dumb|linux)\b/.test(TERM))
+    return undefined; // multiplexers
   if (/^xterm-(kitty|ghostty)$/.test(TERM) || TERM_PROGRAM === "ghostty") return "kitty";
-  if (/^(iTerm\.app|WezTerm|mintty)$/.test(TERM_PROGRAM ?? "") || LC_TERMINAL === "iTerm2") return "iterm2";
+  if (/^(iTerm\.app|WezTerm|mintty)$/.test(TERM_PROGRAM ?? "") || LC_TERMINAL === "iTerm2")
+    return "iterm2";
   if (TERM_PROGRAM) return undefined;
-  return variable("KITTY_WINDOW_ID") || Number(variable("KONSOLE_VERSION")) >= 220_400 ? "kitty" : undefined;
+  return variable("KITTY_WINDOW_ID") || Number(variable("KONSOLE_VERSION")) >= 220_400
+    ? "kitty"
+    : undefined;
 }
 
 export interface Drawer {
@@ -49,16 +59,23 @@ export async function openDrawer(screen: Screen, ctx: Ctx): Promise<Drawer | str
 /** Why an image cannot be drawn on a terminal that decodes images itself. */
 function unfit({ type, bytes, width = 0, height = 0 }: MediaFile): string | undefined {
   if (type !== "image/png") return `it is ${type}, and only PNG is drawn`;
-  return bytes > MAX_BYTES || width * height > MAX_PIXELS ? "it is too large to be drawn" : undefined;
+  return bytes > MAX_BYTES || width * height > MAX_PIXELS
+    ? "it is too large to be drawn"
+    : undefined;
 }
 
 /** The images that can be drawn, each in a new row; "" if there are none. */
-export async function drawImages(screen: Screen, images: readonly { base64: string }[], ctx: Ctx): Promise<string> {
+export async function drawImages(
+  screen: Screen,
+  images: readonly { base64: string }[],
+  ctx: Ctx,
+): Promise<string> {
   const how = await openDrawer(screen, ctx);
   if (typeof how === "string") return "";
   const media = images.map(({ base64 }) => tryTo(() => mediaIn(Buffer.from(base64, "base64"))));
   const texts: string[] = [];
-  for (const one of media) if (one && !how.unfit(one)) texts.push(await (async () => how.draw(one))().catch(() => "")); // one at a time: each may take much memory
+  for (const one of media)
+    if (one && !how.unfit(one)) texts.push(await (async () => how.draw(one))().catch(() => "")); // one at a time: each may take much memory
   return texts.filter(Boolean).join("\n");
 }
 
@@ -73,7 +90,8 @@ export function drawOne(
   const high = Math.min(MAX_IMAGE_ROWS, Math.max(1, Math.ceil((height * scale) / CELL_HEIGHT)));
   if (protocol === "iterm2")
     return `\x1b]1337;File=inline=1;size=${bytes};width=${wide};height=${high};preserveAspectRatio=1:${base64}\x07`;
-  const size = wide / most > high / MAX_IMAGE_ROWS ? `c=${wide}` : `r=${high}`; // the terminal keeps the proportions
+  // the terminal keeps the proportions
+  const size = wide / most > high / MAX_IMAGE_ROWS ? `c=${wide}` : `r=${high}`;
   const pieces = base64.match(new RegExp(`.{1,${CHUNK_CHARS}}`, "g")) ?? [];
   return pieces
     .map((piece, i) => {

@@ -1,5 +1,7 @@
-// How things look on a terminal: a live line while something runs, calls as they are announced and as they end, the
-// rendered answer, one line of figures after it, and the prompt. Everything but the answer goes to stderr.
+// How things look on a terminal: a live line while something runs, calls as they are announced and
+// as they end, the
+// rendered answer, one line of figures after it, and the prompt. Everything but the answer goes to
+// stderr.
 import type { Zz } from "zz";
 import { isPlainLine } from "./plain-line.ts";
 import { promptOf } from "./prompt-mark.ts";
@@ -12,18 +14,25 @@ import { STYLES } from "./styles.ts";
 export { defaults };
 export const settings = {
   name: "display",
-  project: Object.keys(defaults).filter((name) => !["calls", "diffRows", "images"].includes(name)), // no hiding
+  // no hiding
+  project: Object.keys(defaults).filter((name) => !["calls", "diffRows", "images"].includes(name)),
   schema: {
     type: "object",
     properties: {
-      theme: { enum: ["dark", "light", "none"], description: "colours for a dark or a light terminal, or none" },
+      theme: {
+        enum: ["dark", "light", "none"],
+        description: "colours for a dark or a light terminal, or none",
+      },
       colours: {
         type: "object",
         description: 'colours of your own by style, in words such as "bold #ff8800"',
         properties: Object.fromEntries(STYLES.map((name) => [name, { type: "string" }])),
         additionalProperties: false,
       },
-      thinking: { enum: ["off", "summary", "full"], description: "how much of the model's thinking is shown" },
+      thinking: {
+        enum: ["off", "summary", "full"],
+        description: "how much of the model's thinking is shown",
+      },
       calls: {
         enum: ["all", "results", "failed", "off"],
         description: "calls as they begin and end, as they end, only those that failed, or none",
@@ -45,18 +54,35 @@ export const settings = {
         enum: ["instant", "words"],
         description: "an answer all at once, or word by word (any key: all of it)",
       },
-      wordsPerSecond: { type: "number", minimum: 1, maximum: 10_000, description: "how fast words are revealed" },
+      wordsPerSecond: {
+        type: "number",
+        minimum: 1,
+        maximum: 10_000,
+        description: "how fast words are revealed",
+      },
       bell: { type: "boolean", description: "a bell when a long turn has ended" },
-      bellAfter: { type: "number", minimum: 0, maximum: 1_000_000, description: "seconds that make a turn long" },
-      plain: { type: "boolean", description: "for screen readers: words instead of signs, nothing that moves" },
-      images: { enum: ["auto", "off"], description: "images drawn where the terminal can, or never" },
+      bellAfter: {
+        type: "number",
+        minimum: 0,
+        maximum: 1_000_000,
+        description: "seconds that make a turn long",
+      },
+      plain: {
+        type: "boolean",
+        description: "for screen readers: words instead of signs, nothing that moves",
+      },
+      images: {
+        enum: ["auto", "off"],
+        description: "images drawn where the terminal can, or never",
+      },
     },
   },
 };
 
 export default (zz: Zz<typeof defaults>) => {
   const screen = openScreen(zz.io, () => zz.config);
-  const recolour = (note: (text: string) => void) => readColours(screen).catch(({ message }) => note(message));
+  const recolour = (note: (text: string) => void) =>
+    readColours(screen).catch(({ message }) => note(message));
   zz.on("started", ({ live }, { note }) => (live ? recolour(note) : undefined));
   zz.on("configured", ({ names }, { note }) =>
     names.includes("display") && screen.theme ? recolour(note) : undefined,
@@ -69,8 +95,12 @@ export default (zz: Zz<typeof defaults>) => {
     const [theme, room] = [look(screen), newRoom()];
     const { removed, added, changed: strong, dim, syntax } = theme;
     const { highlight } = syntax ? await import("./highlight.ts") : {};
-    const code = highlight && ((text: string, path: string) => highlight(text, languageOf(path), theme));
-    return [about, ...changes.map((one) => renderDiff(one, { removed, added, strong, dim, code }, room))]
+    const code =
+      highlight && ((text: string, path: string) => highlight(text, languageOf(path), theme));
+    return [
+      about,
+      ...changes.map((one) => renderDiff(one, { removed, added, strong, dim, code }, room)),
+    ]
       .filter(Boolean)
       .join("\n");
   });
@@ -79,14 +109,18 @@ export default (zz: Zz<typeof defaults>) => {
     async (text, next, ctx) => {
       const answer = await next(text);
       if (!isRich(screen)) return answer;
-      const shown = await rendered(answer, { width: zz.io.stdout.columns || 80, theme: look(screen) });
+      const shown = await rendered(answer, {
+        width: zz.io.stdout.columns || 80,
+        theme: look(screen),
+      });
       return zz.config.reveal === "words" ? reveal(zz, shown, ctx.signal) : shown;
     },
     { order: "first", limit: 600_000 },
   );
   zz.wrap(
     "prompt",
-    async (mark, next, ctx) => `${look(screen).dim(await promptOf(ctx, screen.since))}${await next(mark)}`,
+    async (mark, next, ctx) =>
+      `${look(screen).dim(await promptOf(ctx, screen.since))}${await next(mark)}`,
   );
   zz.defer(screen.line.stop);
 };
@@ -105,7 +139,11 @@ async function rendered(answer: string, look: Look): Promise<string> {
 const CODE = /^[ \t>*+\-\d.)]*(?:```|~~~)[ \t]*\w/m; // that names its language
 
 /** Prints word by word until a key is pressed; returns the rest of the text. */
-async function reveal({ io, config }: Zz<typeof defaults>, text: string, signal: AbortSignal): Promise<string> {
+async function reveal(
+  { io, config }: Zz<typeof defaults>,
+  text: string,
+  signal: AbortSignal,
+): Promise<string> {
   const pieces = text.match(/\s*\S+/g) ?? [];
   let isHurried = false;
   const hurry = () => void (isHurried = true);

@@ -1,6 +1,9 @@
-// The live rows show what runs, for how long, the end of its output, and what is typed meanwhile. They are wiped before
-// anything else is shown, also in a window that was resized, of which zz may hear late. Where terminals rewrap all rows,
-// the cursor waits at the beginning of the first one, and stays there. Others leave its row as it is and count on it to
+// The live rows show what runs, for how long, the end of its output, and what is typed meanwhile.
+// They are wiped before
+// anything else is shown, also in a window that was resized, of which zz may hear late. Where
+// terminals rewrap all rows,
+// the cursor waits at the beginning of the first one, and stays there. Others leave its row as it
+// is and count on it to
 // be the last one: it waits where that begins.
 
 import type { Zz } from "zz";
@@ -21,10 +24,12 @@ type Where = { io: Zz["io"]; on(): boolean; look(): Theme };
 
 export function liveLine({ io, on, look }: Where) {
   const columns = () => terminalColumns(io);
-  let [shown, above]: [boolean, string[]] = [false, []]; // whether there are rows, and those above the cursor
+  // whether there are rows, and those above the cursor
+  let [shown, above]: [boolean, string[]] = [false, []];
   let [what, tokens, said, since, frame] = ["", 0, "", 0, 0];
   let ahead = ""; // typed for the next prompt
-  let cancel: (() => void) | undefined; // of the clock, which advances the time when nothing arrives
+  // of the clock, which advances the time when nothing arrives
+  let cancel: (() => void) | undefined;
   return { begin, resume, thinks, progress, typed, wipe, stop };
 
   function begin(doing: string): void {
@@ -43,9 +48,13 @@ export function liveLine({ io, on, look }: Where) {
   }
   function thinks(count: number, thought: string): void {
     if (!cancel) begin("thinking"); // after a question
-    [tokens, said] = [count, thought]; // shortened when shown: for each piece, that would take quadratic time
+    // shortened when shown: for each piece, that would take quadratic time
+    [tokens, said] = [count, thought];
   }
-  /** Shows progress. Outside a turn, such as while the code is indexed, there is no clock, so it is drawn at once. */
+  /**
+   * Shows progress. Outside a turn, such as while the code is indexed, there is no clock, so it is
+   * drawn at once.
+   */
   function progress(text: string): void {
     said = text;
     if (!cancel) show([shortenToColumns(text, Math.min(60, columns() - 1))]);
@@ -65,7 +74,8 @@ export function liveLine({ io, on, look }: Where) {
     const lines = tokens ? [said] : said.split("\n"); // thoughts stay in one row
     const room = columns() - width(text) - 5;
     const rest = lines.length > 1 ? "" : tail(said.slice(-500), Math.max(room, 1));
-    const rows = lines.length > 1 ? lines.slice(-tailRows()).map((line) => look().dim(cell(line))) : [];
+    const rows =
+      lines.length > 1 ? lines.slice(-tailRows()).map((line) => look().dim(cell(line))) : [];
     const mine = ahead ? [`› ${tail(ahead, columns() - 3)}`] : [];
     show([room > 10 && rest ? `${text} · ${look().dim(rest)}` : text, ...rows, ...mine]);
   }
@@ -78,12 +88,17 @@ export function liveLine({ io, on, look }: Where) {
   function show(lines: string[]): void {
     if (!on()) return;
     const isFirst = rewrapsLines(io.variable);
-    io.stderr.write(`${erase()}${NO_WRAP}${lines.join("\n")}${WRAP}\r${up(isFirst ? lines.length - 1 : 0)}`);
+    io.stderr.write(
+      `${erase()}${NO_WRAP}${lines.join("\n")}${WRAP}\r${up(isFirst ? lines.length - 1 : 0)}`,
+    );
     [shown, above] = [true, isFirst ? [] : lines.slice(0, -1)];
   }
   /** In a window that became narrower, each row above the cursor's may take several. */
   function erase(): string {
-    return up(above.reduce((sum, line) => sum + Math.max(1, Math.ceil(width(line) / columns())), 0)) + ERASE;
+    return (
+      up(above.reduce((sum, line) => sum + Math.max(1, Math.ceil(width(line) / columns())), 0)) +
+      ERASE
+    );
   }
   function wipe(): void {
     if (shown) io.stderr.write(erase());

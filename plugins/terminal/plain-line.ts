@@ -1,7 +1,11 @@
 // Answers that look the same with Markdown and without.
 
-/** Words and marks that mean nothing in Markdown; a dot or colon only where a word ends, since www.example.org is a link. */
+/**
+ * Words and marks that mean nothing in Markdown; a dot or colon only where a word ends, since
+ * www.example.org is a link.
+ */
 const PLAIN = /^[A-Za-z][A-Za-z0-9,;'"?!()]*[.:]?(?: [A-Za-z0-9(][A-Za-z0-9,;'"?!()]*[.:]?)*$/;
 
 /** Whether renderMarkdown() would give the text back as it is. */
-export const isPlainLine = (text: string, columns: number): boolean => text.length <= columns && PLAIN.test(text);
+export const isPlainLine = (text: string, columns: number): boolean =>
+  text.length <= columns && PLAIN.test(text);

@@ -1,4 +1,5 @@
-// The prompt: the project, its git branch, how full the model's window is, how long zz has been running, and whether
+// The prompt: the project, its git branch, how full the model's window is, how long zz has been
+// running, and whether
 // edits are made without a question.
 import fs from "node:fs";
 import path from "node:path";
@@ -8,21 +9,28 @@ import { shortenToColumns } from "./shorten-for-rows.ts";
 
 const [NARROW, VERY_NARROW] = [60, 40]; // columns below which it shows less, and nothing
 
-export async function promptOf({ root, chat, io, permissions }: Ctx, since: number): Promise<string> {
+export async function promptOf(
+  { root, chat, io, permissions }: Ctx,
+  since: number,
+): Promise<string> {
   const columns = terminalColumns(io);
-  const unasked = permissions.judge("write", ".").verdict === "allow" ? ["auto-apply"] : []; // even in few columns
+  // even in few columns
+  const unasked = permissions.judge("write", ".").verdict === "allow" ? ["auto-apply"] : [];
   if (columns < VERY_NARROW) return unasked.map((word) => `${word} `).join("");
   const minutes = Math.floor((Date.now() - since) / 60_000);
-  const context = chat.window && chat.used ? [`${Math.round((100 * chat.used) / chat.window)} %`] : [];
-  const folder = columns < NARROW ? [] : [shortenToColumns(path.basename(root), 20), await branchOf(root)];
+  const context =
+    chat.window && chat.used ? [`${Math.round((100 * chat.used) / chat.window)} %`] : [];
+  const folder =
+    columns < NARROW ? [] : [shortenToColumns(path.basename(root), 20), await branchOf(root)];
   const time = minutes && columns >= NARROW ? [`${minutes} min`] : [];
   const parts = [...folder, ...context, ...time, ...unasked].filter(Boolean);
   return parts.length ? `${parts.join(" · ")} ` : "";
 }
 
 /**
- * The git branch of a folder, read from its files, since no program is run for a prompt. These files may be anything:
- * one that never ends or never answers is not waited for, and only a branch's name or a commit's hash is shown.
+ * The git branch of a folder, read from its files, since no program is run for a prompt. These
+ * files may be anything: one that never ends or never answers is not waited for, and only a
+ * branch's name or a commit's hash is shown.
  */
 export async function branchOf(folder: string): Promise<string> {
   const top = repositoryTop(folder);

@@ -1,7 +1,17 @@
-// Markdown for reading in a terminal: marked parses, marked-terminal renders what it renders correctly. What is rendered
-// here has its reason in a test ("what marked-terminal shows"). Heavy: import it when there is something to render.
+// Markdown for reading in a terminal: marked parses, marked-terminal renders what it renders
+// correctly. What is rendered
+// here has its reason in a test ("what marked-terminal shows"). Heavy: import it when there is
+// something to render.
 import { decodeHTMLStrict } from "entities";
-import { Lexer, Marked, type MarkedExtension, Parser, type RendererObject, type Token, type Tokens } from "marked";
+import {
+  Lexer,
+  Marked,
+  type MarkedExtension,
+  Parser,
+  type RendererObject,
+  type Token,
+  type Tokens,
+} from "marked";
 // @ts-expect-error: it has no types.
 import { markedTerminal } from "marked-terminal";
 import { width } from "zz/text";
@@ -10,13 +20,15 @@ import type { Theme } from "./styles.ts";
 export interface Look {
   width: number;
   theme: Theme;
-  highlight?: ((code: string, language: string, theme: Theme) => string) | undefined; // loaded where there is code
+  // loaded where there is code
+  highlight?: ((code: string, language: string, theme: Theme) => string) | undefined;
   links?: boolean;
   parseTimeout?: number;
 }
 
 const MAX_DEPTH = 24; // of nested quotes and lists; deeper ones stay as they were written
-const PARSE_TIMEOUT = 1_500; // ms, if the look has none of its own; what is not parsed by then stays as it was written
+// ms, if the look has none of its own; what is not parsed by then stays as it was written
+const PARSE_TIMEOUT = 1_500;
 const CLOCK_STEPS = 16; // parsing steps between two looks at the clock
 const COLOURING_TIME = 200; // ms for the colours of all code in a text; after that code has none
 const MIN_COLUMNS = 8; // nothing is indented if less would be left
@@ -40,7 +52,8 @@ export function renderMarkdown(markdown: string, look: Look): string {
   }
 }
 
-// ── Parsing ────────────────────────────────────────────────────────────────────────────────────────────
+// ── Parsing
+// ────────────────────────────────────────────────────────────────────────────────────────────
 
 /** Gives renderers the rendered contents of a token. */
 type Parse = { inline(tokens: Token[]): string; blocks(tokens: Token[], loose: boolean): string };
@@ -58,7 +71,10 @@ function setUp(look: Look): { lexer: Lexer; parse: Parse } {
   return { lexer: new Lexer(marked.defaults), parse };
 }
 
-/** Each run of text is parsed by itself, so that one which is too much for the parser does not affect the others. */
+/**
+ * Each run of text is parsed by itself, so that one which is too much for the parser does not
+ * affect the others.
+ */
 function lex(lexer: Lexer, source: string): Token[] {
   lexer.blockTokens(source, lexer.tokens);
   for (const { src, tokens } of lexer.inlineQueue) {
@@ -72,7 +88,9 @@ function lex(lexer: Lexer, source: string): Token[] {
   return lexer.tokens;
 }
 
-/** The rules that are tried first look at the clock now and then; false lets the parser continue. */
+/**
+ * The rules that are tried first look at the clock now and then; false lets the parser continue.
+ */
 function tokenizer(timeout = PARSE_TIMEOUT): NonNullable<MarkedExtension["tokenizer"]> {
   const deadline = performance.now() + timeout;
   let places = 0;
@@ -84,12 +102,16 @@ function tokenizer(timeout = PARSE_TIMEOUT): NonNullable<MarkedExtension["tokeni
   return {
     space: check,
     escape: check,
-    def: (source) => (/^ {0,3}\[\^/.test(source) ? undefined : false), // a footnote is text, not a link's address
+    // a footnote is text, not a link's address
+    def: (source) => (/^ {0,3}\[\^/.test(source) ? undefined : false),
   };
 }
 
 /** Limits lists and quotes: they recurse, and each level reads its whole content again. */
-function shallow(tokenizer: { list(source: string): unknown; blockquote(source: string): unknown }): void {
+function shallow(tokenizer: {
+  list(source: string): unknown;
+  blockquote(source: string): unknown;
+}): void {
   let depth = 0;
   for (const kind of ["list", "blockquote"] as const) {
     const parse = tokenizer[kind];
@@ -105,7 +127,8 @@ function shallow(tokenizer: { list(source: string): unknown; blockquote(source: 
   }
 }
 
-// ── Rendering ──────────────────────────────────────────────────────────────────────────────────────────
+// ── Rendering
+// ──────────────────────────────────────────────────────────────────────────────────────────
 
 /** Blocks below one another, with an empty line between them unless they are in a tight list. */
 function blocks(tokens: Token[], parser: Parser, loose: boolean): string {
@@ -115,14 +138,17 @@ function blocks(tokens: Token[], parser: Parser, loose: boolean): string {
 
 /** Code is separated even in a tight list, since it starts at the left edge. */
 function stack(texts: string[], loose: boolean): string {
-  const gap = (i: number) => (loose || texts[i - 1]!.includes(FLUSH) || texts[i]!.startsWith(FLUSH) ? "\n\n" : "\n");
+  const gap = (i: number) =>
+    loose || texts[i - 1]!.includes(FLUSH) || texts[i]!.startsWith(FLUSH) ? "\n\n" : "\n";
   return texts.map((text, i) => (i ? gap(i) + text : text)).join("");
 }
 
 function block(token: Token, parser: Parser): string {
   try {
     // A text on its own line in a tight list is a paragraph in all but name.
-    return parser.parse([token.type === "text" ? { ...token, type: "paragraph" } : token]).replace(/\n+$/, "");
+    return parser
+      .parse([token.type === "text" ? { ...token, type: "paragraph" } : token])
+      .replace(/\n+$/, "");
   } catch {
     return token.raw.trim();
   }
@@ -190,12 +216,15 @@ function renderer(page: Page): RendererObject {
       const code = text.replace(/\n$/, "");
       const name = /^[\w+#.-]*/.exec(language)![0].toLowerCase();
       const began = performance.now();
-      const shown = page.colouring > 0 && name ? (look.highlight?.(code, name, theme) ?? code) : code;
+      const shown =
+        page.colouring > 0 && name ? (look.highlight?.(code, name, theme) ?? code) : code;
       page.colouring -= performance.now() - began;
       const head = `─── ${language}`.trim();
       const end = theme.dim("─".repeat(Math.min(3, columns)));
       const rule = width(head) <= columns ? theme.dim(head) : end;
-      return [rule, ...(shown ? shown.split("\n") : []), end].map((line) => FLUSH + line).join("\n");
+      return [rule, ...(shown ? shown.split("\n") : []), end]
+        .map((line) => FLUSH + line)
+        .join("\n");
     },
     html({ text, block }) {
       if (!block && /^<br\s*\/?>$/i.test(text)) return "\n";
@@ -210,7 +239,9 @@ function renderer(page: Page): RendererObject {
     table: (token) => table(page, token),
     codespan: ({ text }) => theme.code(clean(text)),
     link: ({ href, text, tokens, autolink }) =>
-      autolink ? anchor(look, clean(text), clean(href)) : anchor(look, parse.inline(tokens), clean(decode(href))),
+      autolink
+        ? anchor(look, clean(text), clean(href))
+        : anchor(look, parse.inline(tokens), clean(decode(href))),
     image({ href, text, tokens }) {
       const alt = tokens ? parse.inline(tokens) : clean(text);
       const url = clean(decode(href));
@@ -239,17 +270,24 @@ function listItem(page: Page, item: Tokens.ListItem, mark: string, margin: numbe
     if (!body) return first;
     if (flat) return `${first}\n${body}`;
     const rest = " ".repeat(size);
-    return body.startsWith(FLUSH) ? `${first}\n${indent(body, rest, rest)}` : indent(body, `${first} `, rest);
+    return body.startsWith(FLUSH)
+      ? `${first}\n${indent(body, rest, rest)}`
+      : indent(body, `${first} `, rest);
   });
 }
 function table(page: Page, token: Tokens.Table): string {
   const { parse, room } = page;
   const { theme } = page.look;
-  const [head, ...rows] = [token.header, ...token.rows].map((cells) => cells.map(({ tokens }) => parse.inline(tokens)));
+  const [head, ...rows] = [token.header, ...token.rows].map((cells) =>
+    cells.map(({ tokens }) => parse.inline(tokens)),
+  );
   const titles = head!.map(theme.strong);
   const sizes = fit([titles, ...rows], room - 3 * (titles.length - 1));
   if (!sizes) return records(page, titles, rows);
-  const [bar, cross] = [` ${theme.table("│")} `, theme.table(sizes.map((size) => "─".repeat(size)).join("─┼─"))];
+  const [bar, cross] = [
+    ` ${theme.table("│")} `,
+    theme.table(sizes.map((size) => "─".repeat(size)).join("─┼─")),
+  ];
   const lines = [titles, ...rows].map((cells) => {
     const columns = cells.map((cell, i) => wrap(cell, sizes[i]!, true));
     const height = largest(columns.map(({ length }) => length));
@@ -260,13 +298,18 @@ function table(page: Page, token: Tokens.Table): string {
         .trimEnd(),
     );
   });
-  const apart = lines.slice(1).some(({ length }) => length > 1); // it would be unclear which lines form a row
-  return lines.flatMap((row, i) => (i === 1 || (apart && i > 1) ? [cross, ...row] : row)).join("\n");
+  // it would be unclear which lines form a row
+  const apart = lines.slice(1).some(({ length }) => length > 1);
+  return lines
+    .flatMap((row, i) => (i === 1 || (apart && i > 1) ? [cross, ...row] : row))
+    .join("\n");
 }
 /** A table without enough room: a line for each cell, with the title of its column. */
 function records({ look, room }: Page, titles: string[], rows: string[][]): string {
   if (!rows.length) return titles.flatMap((title) => wrap(title, room)).join("\n");
-  const texts = rows.map((cells) => cells.map((cell, i) => wrap(`${titles[i]}: ${cell}`, room).join("\n")).join("\n"));
+  const texts = rows.map((cells) =>
+    cells.map((cell, i) => wrap(`${titles[i]}: ${cell}`, room).join("\n")).join("\n"),
+  );
   return texts.join(`\n${look.theme.table("─".repeat(Math.min(3, room)))}\n`);
 }
 function source(page: Page, line: string): string {
@@ -288,12 +331,17 @@ function anchor({ theme, links }: Look, text: string, href: string): string {
 /** Every line except those that stay at the left edge. */
 function indent(text: string, first: string, rest: string): string {
   const lines = text.split("\n");
-  return lines.map((line, i) => (line.startsWith(FLUSH) ? line : `${i ? rest : first}${line}`.trimEnd())).join("\n");
+  return lines
+    .map((line, i) => (line.startsWith(FLUSH) ? line : `${i ? rest : first}${line}`.trimEnd()))
+    .join("\n");
 }
 
-// ── Text ───────────────────────────────────────────────────────────────────────────────────────────────
+// ── Text
+// ───────────────────────────────────────────────────────────────────────────────────────────────
 
-/** The text without characters that control a terminal; numeric references can produce them, too. */
+/**
+ * The text without characters that control a terminal; numeric references can produce them, too.
+ */
 const clean = (text: string): string => text.replace(UNSAFE, "\ufffd");
 
 /** Names of characters as in HTML, each looked up once. */
@@ -305,24 +353,29 @@ function decoder(): (text: string) => string {
     known.set(reference, whole && clean(value) === value ? value : reference);
     return known.get(reference)!;
   };
-  return (text) => (text.includes("&") ? text.replace(ENTITY, (name) => known.get(name) ?? read(name)) : text);
+  return (text) =>
+    text.includes("&") ? text.replace(ENTITY, (name) => known.get(name) ?? read(name)) : text;
 }
 
 /** An address in the form that the terminal's link command needs. */
 function encode(href: string): string {
-  return href.replace(/[^\x21-\x7e]/gu, (character) => encodeURIComponent(character.toWellFormed()));
+  return href.replace(/[^\x21-\x7e]/gu, (character) =>
+    encodeURIComponent(character.toWellFormed()),
+  );
 }
 
 /**
- * Columns for these cells: as wide as they are, or shrunk so far that words stay whole; undefined if there is not
- * enough room.
+ * Columns for these cells: as wide as they are, or shrunk so far that words stay whole; undefined
+ * if there is not enough room.
  */
 function fit(rows: string[][], room: number): number[] | undefined {
   const widest = (cut: (text: string) => string[]): number[] =>
     rows[0]!.map((_, i) => largest(rows.flatMap((row) => cut(row[i]!).map(width))));
   const whole = widest((text) => text.split("\n"));
   if (sum(whole) <= room) return whole;
-  const least = widest((text) => text.split(/[ \n]+/)).map((size) => Math.min(size, MAX_WORD_COLUMNS));
+  const least = widest((text) => text.split(/[ \n]+/)).map((size) =>
+    Math.min(size, MAX_WORD_COLUMNS),
+  );
   if (sum(least) > room) return undefined;
   // The widest columns shrink first.
   const at = (level: number) => whole.map((size, i) => Math.max(least[i]!, Math.min(size, level)));
@@ -335,7 +388,8 @@ function fit(rows: string[][], room: number): number[] | undefined {
 }
 
 /** Math.max takes only as many numbers as the stack holds. */
-const largest = (numbers: number[]): number => numbers.reduce((most, number) => Math.max(most, number), 1);
+const largest = (numbers: number[]): number =>
+  numbers.reduce((most, number) => Math.max(most, number), 1);
 const sum = (numbers: number[]): number => numbers.reduce((total, number) => total + number, 0);
 
 function align(line: string, size: number, side: "left" | "right" | "center"): string {
@@ -344,14 +398,18 @@ function align(line: string, size: number, side: "left" | "right" | "center"): s
   return " ".repeat(before) + line + " ".repeat(free - before);
 }
 
-// ── Lines ──────────────────────────────────────────────────────────────────────────────────────────────
+// ── Lines
+// ──────────────────────────────────────────────────────────────────────────────────────────────
 
 const SEQUENCE = /\x1b\[([\d;]*)m|\x1b\]8;;[^\x1b]*\x1b\\/g;
 const LINK_END = "\x1b]8;;\x1b\\";
 /** A sequence that ends a style or a link. */
 const ENDS = /^\x1b\[(?:2[1-9]|[34]9)m$|^\x1b\]8;;\x1b/;
 const PIECE = /\n| +|[^\n ]+/g; // no sequence contains a space
-/** In these scripts a line may end after each character, but not before closing or after opening punctuation. */
+/**
+ * In these scripts a line may end after each character, but not before closing or after opening
+ * punctuation.
+ */
 const SCRIPTS = "\\u3040-\\u30ff\\u3400-\\u9fff\\u{20000}-\\u{3ffff}";
 const OPENS = "「『（【《〈〔“";
 const CLOSES = "、。，．！？：；」』）】》〉〕”ー々ぁぃぅぇぉっゃゅょァィゥェォッャュョ";
@@ -362,8 +420,8 @@ const WIDE_PIECE = new RegExp(
 );
 
 /**
- * Lines of at most so many columns, broken between words; hard: also inside longer words. None of our libraries wraps
- * text in which several styles are open at once.
+ * Lines of at most so many columns, broken between words; hard: also inside longer words. None of
+ * our libraries wraps text in which several styles are open at once.
  */
 function wrap(text: string, room: number, hard = false): string[] {
   if (text.length <= room && !/[^\x20-\x7e]/.test(text)) return [text.trim()];
@@ -395,7 +453,10 @@ function wrap(text: string, room: number, hard = false): string[] {
 function split(word: string, most: number): string[] {
   const text = word.includes("\x1b") ? word.replace(SEQUENCE, "") : word;
   const whole = WIDE.test(text) ? text.match(WIDE_PIECE)! : [text];
-  const parts = most === Infinity ? whole : whole.flatMap((part) => (width(part) > most ? characters(part) : [part]));
+  const parts =
+    most === Infinity
+      ? whole
+      : whole.flatMap((part) => (width(part) > most ? characters(part) : [part]));
   if (parts.length === 1) return [word];
   if (text === word) return parts;
   let at = 0;
@@ -406,13 +467,15 @@ function split(word: string, most: number): string[] {
       at += size ?? 1;
       if (size === undefined) rest--;
     }
-    for (let next = sequenceAt(word, at); next && ENDS.test(next); next = sequenceAt(word, at)) at += next.length;
+    for (let next = sequenceAt(word, at); next && ENDS.test(next); next = sequenceAt(word, at))
+      at += next.length;
     if (i === parts.length - 1) at = word.length;
     return word.slice(from, at);
   });
 }
 
-const characters = (text: string): string[] => Array.from(new Intl.Segmenter().segment(text), ({ segment }) => segment);
+const characters = (text: string): string[] =>
+  Array.from(new Intl.Segmenter().segment(text), ({ segment }) => segment);
 
 function sequenceAt(text: string, at: number): string | undefined {
   if (text[at] !== "\x1b") return undefined;
@@ -421,7 +484,10 @@ function sequenceAt(text: string, at: number): string | undefined {
   return sticky.exec(text)?.[0];
 }
 
-/** Each line ends the open styles and the next one begins them again, so that none leaks into a margin or a border. */
+/**
+ * Each line ends the open styles and the next one begins them again, so that none leaks into a
+ * margin or a border.
+ */
 function settle(lines: string[]): string[] {
   if (lines.length === 1) return lines;
   const open = new Map<string, string>(); // what begins a style, by what ends it
@@ -445,5 +511,6 @@ function note(open: Map<string, string>, sequence: string, codes: string | undef
   const link = codes === undefined;
   const end = link ? LINK_END : `\x1b[${closing(Number.parseInt(codes, 10))}m`;
   if (ENDS.test(sequence)) open.delete(sequence);
-  else open.set(end, (end === "\x1b[22m" ? (open.get(end) ?? "") : "") + sequence); // bold and dim end together
+  // bold and dim end together
+  else open.set(end, (end === "\x1b[22m" ? (open.get(end) ?? "") : "") + sequence);
 }

@@ -1,4 +1,5 @@
-// The screen: whether a person watches, which styles it has, and rows that are printed around the live line.
+// The screen: whether a person watches, which styles it has, and rows that are printed around the
+// live line.
 import type { Zz } from "zz";
 import { terminalColumns, width } from "zz/text";
 import { liveLine } from "./live-row.ts";
@@ -70,7 +71,8 @@ export const columnsOf = ({ io }: Pick<Screen, "io">): number => terminalColumns
 export const isPlain = ({ config, dumb }: Screen): boolean => config().plain || dumb;
 
 /** Whether answers are rendered. */
-export const isRich = (screen: Screen): boolean => screen.live && Boolean(screen.io.stdout.isTTY) && !isPlain(screen);
+export const isRich = (screen: Screen): boolean =>
+  screen.live && Boolean(screen.io.stdout.isTTY) && !isPlain(screen);
 
 /** Whether there are colours. */
 const isColoured = ({ io, config, dumb }: Screen): boolean =>

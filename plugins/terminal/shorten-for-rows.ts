@@ -16,9 +16,12 @@ const visible = (text: string): string =>
 
 /** A call's arguments: the first without its name, the others with theirs. */
 export function argumentsOf(args: Record<string, unknown>): string {
-  const word = (value: unknown) => (typeof value === "string" ? value : (JSON.stringify(value) ?? ""));
+  const word = (value: unknown) =>
+    typeof value === "string" ? value : (JSON.stringify(value) ?? "");
   return Object.entries(args)
-    .map(([name, value], i) => (i === 0 && typeof value !== "object" ? word(value) : `${name}=${word(value)}`))
+    .map(([name, value], i) =>
+      i === 0 && typeof value !== "object" ? word(value) : `${name}=${word(value)}`,
+    )
     .join("  ");
 }
 

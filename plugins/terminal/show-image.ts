@@ -1,4 +1,5 @@
-// show_image draws an image of the project for the person, under the row of its call. The model does not get it.
+// show_image draws an image of the project for the person, under the row of its call. The model
+// does not get it.
 import { closeSync } from "node:fs";
 import type { Ctx, Zz } from "zz";
 import { type MediaFile, readMedia } from "zz/text";
@@ -21,12 +22,19 @@ export function addShowImage(zz: Zz<any>, screen: Screen): void {
       const how = await openDrawer(screen, ctx);
       const image = imageAt(path, ctx, cannot);
       const { type, bytes, width, height } = image;
-      const otherwise = (why: string) => cannot(`${why}. open_file opens it in the person's own program.`);
+      const otherwise = (why: string) =>
+        cannot(`${why}. open_file opens it in the person's own program.`);
       const why = typeof how === "string" ? how : how.unfit(image);
       if (why || typeof how === "string") throw otherwise(`${why}`);
       const drawing = (async () => how.draw(image))();
-      screen.pictures.set(path, await drawing.catch(({ message }) => Promise.reject(otherwise(message))));
-      return { text: `The person sees '${path}' (${width} × ${height}).`, data: { path, type, bytes, width, height } };
+      screen.pictures.set(
+        path,
+        await drawing.catch(({ message }) => Promise.reject(otherwise(message))),
+      );
+      return {
+        text: `The person sees '${path}' (${width} × ${height}).`,
+        data: { path, type, bytes, width, height },
+      };
     },
     render: ({ data }) => {
       const { width, height } = (data ?? {}) as { width?: number; height?: number };

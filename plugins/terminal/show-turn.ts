@@ -1,4 +1,5 @@
-// Shows a turn to the person: thinking, calls as they are announced and as they end, and a line of figures at its
+// Shows a turn to the person: thinking, calls as they are announced and as they end, and a line of
+// figures at its
 // end.
 import type { Answer, Ctx, Events, Image, Zz } from "zz";
 import { plural, thousands, width, wrap } from "zz/text";
@@ -16,15 +17,20 @@ import {
 import { argumentsOf, foldRows, shortenToColumns, subjectOf, summary } from "./shorten-for-rows.ts";
 import { SHOW_IMAGE } from "./show-image.ts";
 
-const MAX_REFUSAL_COLUMNS = 1_000; // a refusal says what would allow the call, so it is not cut to a row
+// a refusal says what would allow the call, so it is not cut to a row
+const MAX_REFUSAL_COLUMNS = 1_000;
 const MAX_ERROR_COLUMNS = 300; // nor is the sentence that says why a call failed
 const MAX_SHOWN_COLUMNS = 60; // of what a tool shows of a failure; more is a sentence, too
 const DRAWING = { limit: 20_000 }; // ms; a process that decodes images ends before
-const HEAVY_AFTER = 150; // ms of thinking: by then the request is on its way, and loading delays nothing
+// ms of thinking: by then the request is on its way, and loading delays nothing
+const HEAVY_AFTER = 150;
 
 export function showTurns(zz: Zz<any>, screen: Screen): void {
   const { line, config } = screen;
-  zz.on("started", ({ live, stays }) => void Object.assign(screen, { live, stays, since: Date.now() }));
+  zz.on(
+    "started",
+    ({ live, stays }) => void Object.assign(screen, { live, stays, since: Date.now() }),
+  );
   zz.on("phase", whileThinking(screen));
   showCalls(zz, screen);
   zz.on("phase", ({ to }) => {
@@ -42,9 +48,11 @@ export function showTurns(zz: Zz<any>, screen: Screen): void {
     const plain = isPlain(screen);
     const rows = plain
       ? [`thought for ${seconds(ms)}`]
-      : foldRows(text, columnsOf(screen) - 2, thinking === "full" ? Number.POSITIVE_INFINITY : 2).map(
-          (one) => `┆ ${one}`,
-        );
+      : foldRows(
+          text,
+          columnsOf(screen) - 2,
+          thinking === "full" ? Number.POSITIVE_INFINITY : 2,
+        ).map((one) => `┆ ${one}`);
     for (const one of rows) printAbove(screen, look(screen).dim(one));
   });
   const attached = new WeakSet<object>(); // messages whose images were drawn
@@ -71,7 +79,11 @@ export function showTurns(zz: Zz<any>, screen: Screen): void {
     if (!screen.live || !screen.stays) return;
     const { stats, bell, bellAfter } = config();
     if (bell && answer.ms > bellAfter * 1000) zz.io.stderr.write("\x07");
-    if (stats) printAbove(screen, `${look(screen).dim(shortenToColumns(figures(answer), columnsOf(screen) - 1))}\n`);
+    if (stats)
+      printAbove(
+        screen,
+        `${look(screen).dim(shortenToColumns(figures(answer), columnsOf(screen) - 1))}\n`,
+      );
   });
 }
 
@@ -95,7 +107,11 @@ function showCalls(zz: Zz<any>, screen: Screen): void {
     for (const call of announced)
       printAbove(
         screen,
-        formatRow(screen, `${sign} ${shortenToColumns(call.name)}`, about.line(call) ?? argumentsOf(call.args)),
+        formatRow(
+          screen,
+          `${sign} ${shortenToColumns(call.name)}`,
+          about.line(call) ?? argumentsOf(call.args),
+        ),
       );
     screen.calls = calls.map(({ id, name }) => ({ id, name: shortenToColumns(name) }));
   });
@@ -104,7 +120,9 @@ function showCalls(zz: Zz<any>, screen: Screen): void {
     async (fact, ctx) => {
       const { call, inner } = fact;
       if (inner) return;
-      const announced = screen.calls.find(({ id, result }) => id === call.id && result === undefined);
+      const announced = screen.calls.find(
+        ({ id, result }) => id === call.id && result === undefined,
+      );
       const row = isShown(screen, fact.result)
         ? rowsOf(screen, fact, ctx.about.line(call) ?? subjectOf(call.args))
         : "";
@@ -119,9 +137,13 @@ function showCalls(zz: Zz<any>, screen: Screen): void {
   );
 }
 
-const nextCall = ({ calls }: Screen): Announced | undefined => calls.find(({ result }) => result === undefined);
+const nextCall = ({ calls }: Screen): Announced | undefined =>
+  calls.find(({ result }) => result === undefined);
 
-/** Shows results in call order: one that is ahead of an earlier call, or beside a question, waits for it, or until all calls have ended. */
+/**
+ * Shows results in call order: one that is ahead of an earlier call, or beside a question, waits
+ * for it, or until all calls have ended.
+ */
 function showResults(screen: Screen, all = false): void {
   if (screen.questions && !all) return;
   const printResult = ({ result }: Announced) => void (result && printAbove(screen, result));
@@ -129,17 +151,28 @@ function showResults(screen: Screen, all = false): void {
   if (all) screen.calls.splice(0).forEach(printResult);
 }
 
-/** The images of a call's result, if its row is shown; for show_image, the image that it drew for the person. */
-async function drawnOf(screen: Screen, { call, result }: Events["called"], ctx: Ctx): Promise<string> {
+/**
+ * The images of a call's result, if its row is shown; for show_image, the image that it drew for
+ * the person.
+ */
+async function drawnOf(
+  screen: Screen,
+  { call, result }: Events["called"],
+  ctx: Ctx,
+): Promise<string> {
   const { images = [] } = result;
-  if (call.name !== SHOW_IMAGE) return isShown(screen, result) && images.length ? drawn(screen, images, ctx) : "";
+  if (call.name !== SHOW_IMAGE)
+    return isShown(screen, result) && images.length ? drawn(screen, images, ctx) : "";
   const { path = "" } = (result.data ?? {}) as { path?: string };
   const picture = screen.pictures.get(path) ?? "";
   screen.pictures.delete(path);
   return picture;
 }
 
-/** The images as text for the terminal; "" if it cannot draw any. The code for it loads with the first image. */
+/**
+ * The images as text for the terminal; "" if it cannot draw any. The code for it loads with the
+ * first image.
+ */
 const drawn = async (screen: Screen, images: readonly Image[], ctx: Ctx): Promise<string> =>
   screen.live ? (await import("./images.ts")).drawImages(screen, images, ctx) : "";
 
@@ -155,31 +188,47 @@ function rowsOf(screen: Screen, fact: Events["called"], subject: string): string
   const most = screen.config().resultLines;
   if (!most || result.refused) return first;
   const lines = result.text.split("\n").filter((line) => line.trim());
-  const rest = lines.length > most + 1 ? [`… ${plural(lines.length - most, "more line")}: /show shows all`] : [];
+  const rest =
+    lines.length > most + 1
+      ? [`… ${plural(lines.length - most, "more line")}: /show shows all`]
+      : [];
   const under = [...(rest.length ? lines.slice(0, most) : lines), ...rest];
-  return [first, ...under.map((line) => look(screen).dim(`  ${shortenToColumns(line, columnsOf(screen) - 3)}`))].join(
-    "\n",
-  );
+  return [
+    first,
+    ...under.map((line) => look(screen).dim(`  ${shortenToColumns(line, columnsOf(screen) - 3)}`)),
+  ].join("\n");
 }
 
 /** The row of a result: its call, how it ended, and how long it took. */
-function rowOf(screen: Screen, { call: { name }, result, ms, shown }: Events["called"], subject: string): string {
+function rowOf(
+  screen: Screen,
+  { call: { name }, result, ms, shown }: Events["called"],
+  subject: string,
+): string {
   const { ok, bad } = signsOf(screen);
   const sign = result.failed ? look(screen).bad(bad) : look(screen).ok(ok);
   const time = ` · ${seconds(ms)}`;
   const came = shortenToColumns(shown ?? summary(result.text), columnsOf(screen));
   const room = columnsOf(screen) - 1 - width(`✓ ${shortenToColumns(name)}  · ${time}`);
   const headWith = (columns: number) =>
-    [sign, shortenToColumns(name), shortenToColumns(subject, Math.max(columns, 4))].filter(Boolean).join(" ");
+    [sign, shortenToColumns(name), shortenToColumns(subject, Math.max(columns, 4))]
+      .filter(Boolean)
+      .join(" ");
   const said = shown ?? result.text;
-  const isSentence = result.failed && (shown ? width(shown) > MAX_SHOWN_COLUMNS : !said.trim().includes("\n"));
+  const isSentence =
+    result.failed && (shown ? width(shown) > MAX_SHOWN_COLUMNS : !said.trim().includes("\n"));
   if (result.refused || (isSentence && width(came) > room - width(subject))) {
     const why = result.refused
       ? shortenToColumns(result.text, MAX_REFUSAL_COLUMNS)
       : shortenToColumns(said, MAX_ERROR_COLUMNS);
     return wrap(`${headWith(room)} · ${why}${time}`, columnsOf(screen)).join("\n");
   }
-  return formatRow(screen, `${headWith(room - Math.min(width(came), Math.ceil(room * 0.6)))} ·`, came, time);
+  return formatRow(
+    screen,
+    `${headWith(room - Math.min(width(came), Math.ceil(room * 0.6)))} ·`,
+    came,
+    time,
+  );
 }
 
 /** A change that was made without a question: its head, and as many rows as the settings allow. */
@@ -220,8 +269,13 @@ function figures({ usage, calls, ms, used, window }: Answer): string {
   const { input, output, cached } = usage;
   const tokens =
     input || output
-      ? [`${thousands(input)} tokens in${cached ? ` (${thousands(cached)} cached)` : ""}, ${thousands(output)} out`]
+      ? [
+          `${thousands(input)} tokens in${cached ? ` (${thousands(cached)} cached)` : ""}, ${thousands(output)} out`,
+        ]
       : [];
-  const context = used && window ? [`context ${Math.round((100 * used) / window)} % of ${thousands(window)}`] : [];
+  const context =
+    used && window
+      ? [`context ${Math.round((100 * used) / window)} % of ${thousands(window)}`]
+      : [];
   return [seconds(ms), ...tokens, plural(calls.length, "call"), ...context].join(" · ");
 }

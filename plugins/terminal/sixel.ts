@@ -1,10 +1,12 @@
-// Images as sixels, for terminals with nothing better. The terminal is asked once, before the first image, whether it
+// Images as sixels, for terminals with nothing better. The terminal is asked once, before the first
+// image, whether it
 // draws them. Meanwhile zz alone reads the keyboard; what was typed is put back into stdin.
 import type { Ctx } from "zz";
 import type { MediaFile } from "zz/text";
 import { decode } from "zz/text";
 
-const ASK = "\x1b[16t\x1b[c"; // asks for the size of a cell, and for the terminal's features; answered in this order
+// asks for the size of a cell, and for the terminal's features; answered in this order
+const ASK = "\x1b[16t\x1b[c";
 const ANSWERED = /\x1b\[\?([\d;]*)c/;
 const CELL = /\x1b\[6;(\d+);(\d+)t/;
 const ASK_MS = 300;
@@ -16,11 +18,15 @@ const MAX_PIXELS = 16_000_000; // they have to be unpacked
 export type Cell = [width: number, height: number]; // in pixels
 
 /** The size of the terminal's cell; undefined if it draws no sixels, or cannot be asked. */
-export async function askForSixels({ io, terminal }: Pick<Ctx, "io" | "terminal">): Promise<Cell | undefined> {
+export async function askForSixels({
+  io,
+  terminal,
+}: Pick<Ctx, "io" | "terminal">): Promise<Cell | undefined> {
   if (!terminal || !io.stdin.isTTY) return undefined;
   const said = await terminal(() => ask(io)).catch(() => "");
   const can = ANSWERED.exec(said)?.[1]?.split(";") ?? [];
-  if (!can.slice(1).includes(SIXELS)) return undefined; // the first number is the type of the terminal
+  // the first number is the type of the terminal
+  if (!can.slice(1).includes(SIXELS)) return undefined;
   const [, height, width] = CELL.exec(said)?.map(Number) ?? [];
   const isCell = width && height && width <= MAX_CELL && height <= MAX_CELL;
   return isCell ? [width, height] : PLAIN_CELL;
@@ -52,7 +58,8 @@ function ask({ stdin: input, stderr, clock }: Ctx["io"]): Promise<string> {
 }
 
 export function unfitForSixels({ type, width = 0, height = 0 }: MediaFile): string | undefined {
-  if (type !== "image/png" && type !== "image/jpeg") return `it is ${type}, and only PNG and JPEG are drawn`;
+  if (type !== "image/png" && type !== "image/jpeg")
+    return `it is ${type}, and only PNG and JPEG are drawn`;
   return width * height > MAX_PIXELS ? "it is too large to be drawn" : undefined;
 }
 
@@ -62,7 +69,11 @@ export async function sixels(
   room: [width: number, height: number], // at most, in pixels
   ctx: Ctx,
 ): Promise<string> {
-  const image = { job: "decode-image", near: import.meta.url, bytes: Buffer.from(base64, "base64") };
+  const image = {
+    job: "decode-image",
+    near: import.meta.url,
+    bytes: Buffer.from(base64, "base64"),
+  };
   const how = { type, room, mostPixels: MAX_PIXELS };
   return (await decode<string>({ ...image, how }, ctx)).value;
 }

@@ -1,4 +1,5 @@
-// The styles by their meaning. Nothing is imported: this loads when zz starts, the colours when something is drawn.
+// The styles by their meaning. Nothing is imported: this loads when zz starts, the colours when
+// something is drawn.
 
 export type Paint = (text: string) => string;
 export type StyleName = (typeof STYLES)[number];
@@ -14,4 +15,6 @@ export const STYLES = [
 ] as const;
 
 /** No colours at all. */
-export const PLAIN: Theme = Object.fromEntries(STYLES.map((name) => [name, (text: string) => text])) as any;
+export const PLAIN: Theme = Object.fromEntries(
+  STYLES.map((name) => [name, (text: string) => text]),
+) as any;

@@ -1,6 +1,13 @@
-// The colours, by chalk: those of the sixteen that every terminal has and the person's palette decides on, and the
+// The colours, by chalk: those of the sixteen that every terminal has and the person's palette
+// decides on, and the
 // person's own, such as "bold #ff8800". Loaded when something is drawn.
-import { backgroundColorNames, Chalk, type ChalkInstance, foregroundColorNames, modifierNames } from "chalk";
+import {
+  backgroundColorNames,
+  Chalk,
+  type ChalkInstance,
+  foregroundColorNames,
+  modifierNames,
+} from "chalk";
 import { fault, unknown } from "zz/text";
 import { type Paint, PLAIN, type StyleName, type Theme, type ThemeName } from "./styles.ts";
 
@@ -21,7 +28,10 @@ const SHAPES: Words = {
   removed: "red",
   changed: "inverse",
 };
-/** By the scopes of highlight.js; a scope in two words, such as "title function_", has the colour of its first. */
+/**
+ * By the scopes of highlight.js; a scope in two words, such as "title function_", has the colour of
+ * its first.
+ */
 const SYNTAX: Record<string, string> = {
   ...words("dim", "comment doctag quote"),
   ...words("green", "string regexp code char addition"),
@@ -79,11 +89,15 @@ function words(style: string, names: string): Record<string, string> {
   return Object.fromEntries(names.split(" ").map((name) => [name, style]));
 }
 
-/** `own`: the person's styles, in the same words; `depth`: the bits of colour that the terminal has. */
+/**
+ * `own`: the person's styles, in the same words; `depth`: the bits of colour that the terminal has.
+ */
 export function themeOf(name: ThemeName, own: Record<string, string> = {}, depth = 4): Theme {
   const chalk = new Chalk({ level: levelOf(depth) });
   const painted = (all: object, setting = "") =>
-    Object.entries(all).map(([style, words]) => [style, paintOf(chalk, words, setting + style)] as const);
+    Object.entries(all).map(
+      ([style, words]) => [style, paintOf(chalk, words, setting + style)] as const,
+    );
   const mine = painted(own, "display.colours.");
   if (name === "none") return PLAIN;
   const { styles, syntax } = THEMES[name];
@@ -99,7 +113,11 @@ function levelOf(depth: number): 1 | 2 | 3 {
   return depth >= 8 ? 2 : 1;
 }
 
-const NAMES: readonly string[] = [...modifierNames, ...foregroundColorNames, ...backgroundColorNames];
+const NAMES: readonly string[] = [
+  ...modifierNames,
+  ...foregroundColorNames,
+  ...backgroundColorNames,
+];
 const HEX = /^(bg)?#(?:[\da-f]{3}|[\da-f]{6})$/i;
 
 /** Throws a sentence that names the setting and the unknown word. */

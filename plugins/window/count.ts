@@ -1,4 +1,5 @@
-// How many tokens a text has: a weight by kinds of characters, corrected by what the provider itself counted.
+// How many tokens a text has: a weight by kinds of characters, corrected by what the provider
+// itself counted.
 import type { ChatRequest, Message } from "zz";
 
 /** The approximate number of tokens for a character of each kind in today's tokenizers. */
@@ -41,7 +42,8 @@ export function scales() {
   function message(target: Message): number {
     const had = weights.get(target);
     if (had !== undefined) return had;
-    const calls = target.role === "assistant" && target.calls?.length ? JSON.stringify(target.calls) : "";
+    const calls =
+      target.role === "assistant" && target.calls?.length ? JSON.stringify(target.calls) : "";
     const updates = target.role === "user" ? Object.values(target.news ?? {}).join("\n") : "";
     const images = ("images" in target && target.images?.length) || 0;
     const weight = MESSAGE + weigh(target.text) + weigh(calls) + weigh(updates) + images * IMAGE;
@@ -50,7 +52,9 @@ export function scales() {
   }
   function request({ system, tools, messages }: ChatRequest): number {
     const toolsText = tools.length ? JSON.stringify(tools) : "";
-    return steady(system) + steady(toolsText) + messages.reduce((sum, part) => sum + message(part), 0);
+    return (
+      steady(system) + steady(toolsText) + messages.reduce((sum, part) => sum + message(part), 0)
+    );
   }
   function steady(text: string): number {
     const weight = texts.get(text) ?? weigh(text);
@@ -59,10 +63,12 @@ export function scales() {
     return weight;
   }
 }
-const frameOf = ({ system, tools, schema }: ChatRequest): string => JSON.stringify([system, tools, schema]);
+const frameOf = ({ system, tools, schema }: ChatRequest): string =>
+  JSON.stringify([system, tools, schema]);
 export type Scales = ReturnType<typeof scales>;
 
-const [MIN_RATIO, MAX_RATIO] = [0.5, 4]; // plausible tokens per weight; a server outside of this counts something else
+// plausible tokens per weight; a server outside of this counts something else
+const [MIN_RATIO, MAX_RATIO] = [0.5, 4];
 
 /** What the providers counted, by model, and estimates of what was added since. */
 export function counts(scale: Scales) {
@@ -80,7 +86,10 @@ export function counts(scale: Scales) {
   function ratio(model: string): number {
     return last.get(model)?.measure().ratio ?? UNKNOWN;
   }
-  /** Remembers a count of the provider. The weight is computed only when needed, which is never in a one-shot. */
+  /**
+   * Remembers a count of the provider. The weight is computed only when needed, which is never in a
+   * one-shot.
+   */
   function learn(request: ChatRequest, tokens: number): void {
     const before = ratio(request.model);
     let measured: { weight: number; ratio: number } | undefined;
@@ -92,12 +101,23 @@ export function counts(scale: Scales) {
       measured = { weight, ratio: isPlausible ? ratio : before };
       return measured;
     };
-    const isPlausible = () => tokens >= measure().weight * MIN_RATIO && tokens <= measure().weight * MAX_RATIO;
+    const isPlausible = () =>
+      tokens >= measure().weight * MIN_RATIO && tokens <= measure().weight * MAX_RATIO;
     const messages = new WeakSet(request.messages);
     const isLike = (candidate: ChatRequest) => frameOf(candidate) === frameOf(request);
-    last.set(request.model, { tokens, count: request.messages.length, measure, isPlausible, isLike, messages });
+    last.set(request.model, {
+      tokens,
+      count: request.messages.length,
+      measure,
+      isPlausible,
+      isLike,
+      messages,
+    });
   }
-  /** Messages that the provider counted keep that count; new ones have at least their weight, times `caution`. */
+  /**
+   * Messages that the provider counted keep that count; new ones have at least their weight, times
+   * `caution`.
+   */
   function estimate(request: ChatRequest, caution = 1): number {
     const before = last.get(request.model);
     const wholeWeight = scale.request(request);
@@ -107,7 +127,9 @@ export function counts(scale: Scales) {
       .filter((part) => !before.messages.has(part))
       .reduce((sum, part) => sum + scale.message(part), 0);
     const tokens =
-      wholeWeight - fresh === weight && before.isPlausible() ? before.tokens : (wholeWeight - fresh) * ratio;
+      wholeWeight - fresh === weight && before.isPlausible()
+        ? before.tokens
+        : (wholeWeight - fresh) * ratio;
     return Math.ceil(tokens + fresh * Math.max(ratio, 1) * caution);
   }
 }

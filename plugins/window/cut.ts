@@ -9,17 +9,26 @@ export function cutLastResults(state: State, maxTokens: number, ctx: Ctx): void 
   const { chat, note } = ctx;
   const from = chat.messages.findLastIndex(({ role }) => role === "assistant") + 1;
   const tokens = weightOf(state, chat.messages.slice(from)) * state.count.ratio(chat.model);
-  const texts = tokens > maxTokens ? shorterLastResults(state, tokens - maxTokens, MIN_CHARS_LEFT, ctx) : {};
-  const names = Object.keys(texts).map((index) => (chat.messages[Number(index)] as { name: string }).name);
+  const texts =
+    tokens > maxTokens ? shorterLastResults(state, tokens - maxTokens, MIN_CHARS_LEFT, ctx) : {};
+  const names = Object.keys(texts).map(
+    (index) => (chat.messages[Number(index)] as { name: string }).name,
+  );
   if (!names.length) return;
   chat.compact({ texts });
   note(`What ${[...new Set(names)].join(", ")} gave is too much for the window and was cut.`);
 }
 
 /**
- * Cuts earlier results, long arguments, the last results, long texts and then notes, until the request fits.
+ * Cuts earlier results, long arguments, the last results, long texts and then notes, until the
+ * request fits.
  */
-export function cutTexts(state: State, currentRequest: () => ChatRequest, maxTokens: number, ctx: Ctx): void {
+export function cutTexts(
+  state: State,
+  currentRequest: () => ChatRequest,
+  maxTokens: number,
+  ctx: Ctx,
+): void {
   const { chat, note } = ctx;
   const excess = () => estimate(state, currentRequest(), CAUTION_FACTOR) - maxTokens;
   const measures: (() => Compaction["texts"])[] = [
@@ -31,9 +40,13 @@ export function cutTexts(state: State, currentRequest: () => ChatRequest, maxTok
         ({ role }, position) => role === "assistant" && position !== "last",
       ),
     () => shorterLastResults(state, excess(), MIN_CHARS_LEFT * 4, ctx),
-    ...CHAR_LIMITS.map((size) => () => textsLongerThan(chat.messages, size, (_, position) => !position)),
+    ...CHAR_LIMITS.map(
+      (size) => () => textsLongerThan(chat.messages, size, (_, position) => !position),
+    ),
     () => shorterLastResults(state, excess(), MIN_CHARS_LEFT, ctx),
-    ...CHAR_LIMITS.map((size) => () => textsLongerThan(chat.messages, size, (_, position) => position !== "notes")),
+    ...CHAR_LIMITS.map(
+      (size) => () => textsLongerThan(chat.messages, size, (_, position) => position !== "notes"),
+    ),
     ...CHAR_LIMITS.map((size) => () => textsLongerThan(chat.messages, size, () => true)),
   ];
   const cut = new Set<string>();
@@ -44,17 +57,30 @@ export function cutTexts(state: State, currentRequest: () => ChatRequest, maxTok
     chat.compact({ texts });
     for (const index of Object.keys(texts)) cut.add(index);
   }
-  if (cut.size) note(`The window is full: ${cut.size === 1 ? "a long text was" : `${cut.size} long texts were`} cut.`);
+  if (cut.size)
+    note(
+      `The window is full: ${cut.size === 1 ? "a long text was" : `${cut.size} long texts were`} cut.`,
+    );
 }
 
 /** Character limits that make the results of the last round shorter by `excess` tokens. */
-function shorterLastResults(state: State, excess: number, least: number, { chat }: Ctx): Record<number, number> {
+function shorterLastResults(
+  state: State,
+  excess: number,
+  least: number,
+  { chat }: Ctx,
+): Record<number, number> {
   const from = chat.messages.findLastIndex(({ role }) => role === "assistant") + 1;
   const last = chat.messages.slice(from);
   const tokens = weightOf(state, last) * state.count.ratio(chat.model);
-  const each = Math.max(least, largestThatFits(last, (Math.max(0, tokens - excess) * charsOf(last)) / tokens));
+  const each = Math.max(
+    least,
+    largestThatFits(last, (Math.max(0, tokens - excess) * charsOf(last)) / tokens),
+  );
   return Object.fromEntries(
-    last.flatMap((part, i) => (part.role === "tool" && part.text.length > each * 1.1 ? [[from + i, each]] : [])),
+    last.flatMap((part, i) =>
+      part.role === "tool" && part.text.length > each * 1.1 ? [[from + i, each]] : [],
+    ),
   );
 }
 const MIN_CHARS_LEFT = 200; // of a text, if nothing else helps
@@ -72,7 +98,9 @@ function textsLongerThan(
     if (!which(message, position)) return [];
     const calls = message.role === "assistant" ? (message.calls ?? []) : [];
     const texts = [message.text, ...calls.flatMap(({ args }) => Object.values(args))];
-    return texts.some((text) => typeof text === "string" && text.length > maxChars * 1.2) ? [index] : [];
+    return texts.some((text) => typeof text === "string" && text.length > maxChars * 1.2)
+      ? [index]
+      : [];
   });
   return Object.fromEntries(indexes.map((index) => [index, maxChars]));
 }

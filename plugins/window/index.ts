@@ -1,14 +1,28 @@
-// Keeps what is sent within the model's window. When that is nearly full, it makes room before the next
-// request: results that need not be seen again become one line each, then all turns but the last two are replaced by
-// notes that the model writes, or leave the window without notes. The session's file keeps everything.
+// Keeps what is sent within the model's window. When that is nearly full, it makes room before the
+// next
+// request: results that need not be seen again become one line each, then all turns but the last
+// two are replaced by
+// notes that the model writes, or leave the window without notes. The session's file keeps
+// everything.
 import type { Zz } from "zz";
-import { fitToWindow, recordUsage, retryShorter, startOfRecentTurns, toolsThatChange } from "./fit.ts";
+import {
+  fitToWindow,
+  recordUsage,
+  retryShorter,
+  startOfRecentTurns,
+  toolsThatChange,
+} from "./fit.ts";
 import { takeNotes } from "./notes.ts";
 import { overflow } from "./overflow.ts";
 import { staleResults } from "./stale.ts";
 import { forgetModels, newState, tokensOf, turnStarts } from "./state.ts";
 
-export const defaults = { compactAt: 0.8, turns: 2, words: 350, method: "summary" as "summary" | "truncate" };
+export const defaults = {
+  compactAt: 0.8,
+  turns: 2,
+  words: 350,
+  method: "summary" as "summary" | "truncate",
+};
 export const settings = {
   name: "context",
   schema: {
@@ -24,7 +38,12 @@ export const settings = {
         enum: ["summary", "truncate"],
         description: "notes by a model for earlier turns, or nothing in their place",
       },
-      turns: { type: "integer", minimum: 1, maximum: 10_000, description: "turns at the end that stay as they were" },
+      turns: {
+        type: "integer",
+        minimum: 1,
+        maximum: 10_000,
+        description: "turns at the end that stay as they were",
+      },
       words: {
         type: "integer",
         minimum: 50,
@@ -39,8 +58,10 @@ const MAX_SUMMARY_MS = 600_000; // the model may take this long to write the not
 
 export default (zz: Zz<typeof defaults>) => {
   const state = newState(zz);
-  for (const event of ["configured", "reloaded"] as const) zz.on(event, () => forgetModels(state)); // others may answer now
-  // First, so that all other wrappers get the shorter request; a router with an earlier name still runs before it.
+  // others may answer now
+  for (const event of ["configured", "reloaded"] as const) zz.on(event, () => forgetModels(state));
+  // First, so that all other wrappers get the shorter request; a router with an earlier name still
+  // runs before it.
   zz.wrap(
     "request",
     async (request, next, ctx) => {
@@ -61,17 +82,29 @@ export default (zz: Zz<typeof defaults>) => {
     name: "compact",
     usage: "[HINT]",
     description: "make room in the window: notes replace the earlier turns",
-    examples: { "/compact": "make room now", "/compact keep the API decisions": "say what the notes must keep" },
+    examples: {
+      "/compact": "make room now",
+      "/compact keep the API decisions": "say what the notes must keep",
+    },
     group: "conversation",
     async run(hint, ctx) {
       if (hint.trim() && zz.config.method === "truncate")
-        throw new Error("Cannot use a hint: context.method is 'truncate', so no notes are written. Leave it out.");
+        throw new Error(
+          "Cannot use a hint: context.method is 'truncate', so no notes are written. Leave it out.",
+        );
       const before = tokensOf(state, ctx);
       const texts = staleResults(ctx.chat.messages, toolsThatChange(ctx));
       const turns = turnStarts(ctx.chat.messages).length;
-      const upTo = startOfRecentTurns(ctx.chat.messages, Math.max(1, Math.min(zz.config.turns, turns - 1)));
+      const upTo = startOfRecentTurns(
+        ctx.chat.messages,
+        Math.max(1, Math.min(zz.config.turns, turns - 1)),
+      );
       if (!upTo && !Object.keys(texts).length)
-        return ctx.note(turns ? "There is nothing to compact yet." : "There is nothing to compact: nothing was said.");
+        return ctx.note(
+          turns
+            ? "There is nothing to compact yet."
+            : "There is nothing to compact: nothing was said.",
+        );
       if (Object.keys(texts).length) ctx.chat.compact({ texts });
       const subject = upTo ? `${await takeNotes(state, ctx, upTo, hint.trim())}: about` : "About";
       ctx.note(

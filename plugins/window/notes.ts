@@ -1,4 +1,5 @@
-// Replaces the earlier turns of a conversation with notes that the model writes. If the setting is "truncate", no
+// Replaces the earlier turns of a conversation with notes that the model writes. If the setting is
+// "truncate", no
 // notes are written: only a line that says so remains, and the files that were changed.
 import type { Ctx, Message } from "zz";
 import { sentenceOf } from "zz/text";
@@ -21,7 +22,12 @@ export async function tryToTakeNotes(state: State, upTo: number, ctx: Ctx): Prom
 }
 
 /** Returns the beginning of a sentence that says what became of which turns. */
-export async function takeNotes(state: State, ctx: Ctx, upTo: number, hint: string): Promise<string> {
+export async function takeNotes(
+  state: State,
+  ctx: Ctx,
+  upTo: number,
+  hint: string,
+): Promise<string> {
   const { chat } = ctx;
   const isCut = state.zz.config.method === "truncate"; // earlier notes stay
   const refuse = (reason: string) =>
@@ -46,8 +52,12 @@ export async function takeNotes(state: State, ctx: Ctx, upTo: number, hint: stri
   async function askForNotes(messages: readonly Message[], notes: string): Promise<string> {
     ctx.progress(`summarising ${turns === 1 ? "a turn" : `${turns} turns`}`);
     const window =
-      state.windows.get(chat.model) ?? state.asked.get(chat.model)?.window ?? chat.window ?? ASSUMED_WINDOW;
-    const tokensEach = (weightOf(state, messages) * state.count.ratio(chat.model)) / charsOf(messages);
+      state.windows.get(chat.model) ??
+      state.asked.get(chat.model)?.window ??
+      chat.window ??
+      ASSUMED_WINDOW;
+    const tokensEach =
+      (weightOf(state, messages) * state.count.ratio(chat.model)) / charsOf(messages);
     const room = Math.floor((window * SUMMARY_SHARE) / tokensEach);
     const ask = summaryRequest({ notes, messages, hint, words: state.zz.config.words, room });
     const reply = await ctx.request({ task: "summary", ...ask }).catch((error: Error) => {
@@ -59,9 +69,12 @@ export async function takeNotes(state: State, ctx: Ctx, upTo: number, hint: stri
   }
 }
 
-/** How many messages the person has sent in this conversation, including those that notes replaced. */
+/**
+ * How many messages the person has sent in this conversation, including those that notes replaced.
+ */
 function turnsIn({ chat }: Ctx): number {
-  return chat.tree().branch.filter(({ message }) => message?.role === "user" && !message.aside).length;
+  return chat.tree().branch.filter(({ message }) => message?.role === "user" && !message.aside)
+    .length;
 }
 const SUMMARY_SHARE = 0.6; // of the window, for the turns that the notes replace
 const MAX_CHARS_PER_WORD = 12; // notes with more than this for each word asked for are cut

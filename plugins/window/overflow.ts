@@ -1,4 +1,5 @@
-// Whether a provider's error says that the request was too long for the model, and how much the model accepts.
+// Whether a provider's error says that the request was too long for the model, and how much the
+// model accepts.
 
 const OTHER_LIMITS = /rate.?limit|per minute|\btpm\b|tokens per|quota/i;
 const WORDS = new RegExp(
@@ -41,8 +42,13 @@ const LIMITS = [
 ];
 const [MIN_WINDOW, MAX_WINDOW] = [256, 20_000_000]; // plausible sizes in tokens
 
-/** The model's window in tokens, 0 if the error does not say it, undefined if the error is about something else. */
-export function overflow(error: { message?: unknown; status?: unknown } | undefined): number | undefined {
+/**
+ * The model's window in tokens, 0 if the error does not say it, undefined if the error is about
+ * something else.
+ */
+export function overflow(
+  error: { message?: unknown; status?: unknown } | undefined,
+): number | undefined {
   const message = String(error?.message ?? "");
   if (error?.status === 429 || OTHER_LIMITS.test(message)) return undefined;
   if (!WORDS.test(message) && error?.status !== 413) return undefined;

@@ -21,7 +21,12 @@ export interface State {
 
 export function newState(zz: Zz<Config>): State {
   const scale = scales();
-  const learned = { windows: new Map(), asked: new Map(), listed: new Set<string>(), cut: new Set<string>() };
+  const learned = {
+    windows: new Map(),
+    asked: new Map(),
+    listed: new Set<string>(),
+    cut: new Set<string>(),
+  };
   return { zz, scale, count: counts(scale), ...learned, failedAt: undefined };
 }
 
@@ -54,7 +59,10 @@ export async function windowOf(
   quick: boolean,
   ctx: Ctx,
 ): Promise<number | undefined> {
-  if (!state.asked.has(model) || (!quick && !state.asked.get(model)?.window && !state.listed.has(model)))
+  if (
+    !state.asked.has(model) ||
+    (!quick && !state.asked.get(model)?.window && !state.listed.has(model))
+  )
     state.asked.set(model, await ctx.about.model(model, quick).catch(() => undefined));
   if (!quick) state.listed.add(model);
   const set = Number(options.num_ctx) || undefined; // the person's setting wins over the provider's
@@ -71,4 +79,5 @@ export function inputLimit(window: number, { options }: ChatRequest, share: numb
 /** Where turns begin: at the person's messages. */
 export const turnStarts = (messages: readonly Message[]): number[] =>
   messages.flatMap((message, index) => (message.role === "user" && !message.aside ? [index] : []));
-export const CAUTION_FACTOR = 1.6; // for new texts: some have this many times the tokens of others with the same weight
+// for new texts: some have this many times the tokens of others with the same weight
+export const CAUTION_FACTOR = 1.6;

@@ -1,4 +1,5 @@
-// Notes on the turns that leave the window: what the model is asked, and how its answer appears in the conversation.
+// Notes on the turns that leave the window: what the model is asked, and how its answer appears in
+// the conversation.
 import type { Changed, Message } from "zz";
 import { visible } from "zz/text";
 
@@ -17,25 +18,43 @@ Earlier notes must be carried on, but for what is done with or was replaced. Wri
 a tool, nothing to the person.`;
 const MESSAGE_CHAR_LIMITS = [2_000, 600, 200, 60]; // the largest that fits is used
 
-type Asked = { notes: string; messages: readonly Message[]; hint: string; words: number; room: number };
+type Asked = {
+  notes: string;
+  messages: readonly Message[];
+  hint: string;
+  words: number;
+  room: number;
+};
 
 /** The request for notes, with the turns in at most `room` characters. */
-export function summaryRequest({ notes, messages, hint, words, room }: Asked): { system: string; messages: Message[] } {
+export function summaryRequest({ notes, messages, hint, words, room }: Asked): {
+  system: string;
+  messages: Message[];
+} {
   const earlier = notes ? `Earlier notes:\n${notes}\n\n` : "";
   const wish = hint ? `\n\nThe person says of the notes: ${hint}` : "";
-  const texts = MESSAGE_CHAR_LIMITS.map((each) => messages.map((message) => line(message, each)).join("\n"));
+  const texts = MESSAGE_CHAR_LIMITS.map((each) =>
+    messages.map((message) => line(message, each)).join("\n"),
+  );
   const text = texts.find(({ length }) => length <= room) ?? headAndTail(texts.at(-1)!, room);
   const content = `${earlier}The part that leaves:\n<conversation>\n${text}\n</conversation>${wish}\n\nNow the notes.`;
-  return { system: SYSTEM.replace("WORDS", String(words)), messages: [{ role: "user", text: content }] };
+  return {
+    system: SYSTEM.replace("WORDS", String(words)),
+    messages: [{ role: "user", text: content }],
+  };
 }
 
 function line(message: Message, each: number): string {
-  if (message.role === "tool") return `RESULT of ${message.name}: ${headAndTail(message.text, Math.ceil(each / 4))}`;
-  if (message.role === "user") return `${message.aside ? "NOTE" : "PERSON"}: ${headAndTail(message.text, each)}`;
+  if (message.role === "tool")
+    return `RESULT of ${message.name}: ${headAndTail(message.text, Math.ceil(each / 4))}`;
+  if (message.role === "user")
+    return `${message.aside ? "NOTE" : "PERSON"}: ${headAndTail(message.text, each)}`;
   const calls = (message.calls ?? []).map(
     ({ name, args }) => `CALL ${name} ${headAndTail(JSON.stringify(args), each / 4)}`,
   );
-  return [message.text && `ASSISTANT: ${headAndTail(message.text, each)}`, ...calls].filter(Boolean).join("\n");
+  return [message.text && `ASSISTANT: ${headAndTail(message.text, each)}`, ...calls]
+    .filter(Boolean)
+    .join("\n");
 }
 
 export function headAndTail(text: string, maxChars: number): string {
@@ -59,19 +78,32 @@ export function notesText(notes: string, turns: number, files: string): string {
 }
 
 /** The notes and the list of files of a message made by notesText(). */
-export function notesIn(message: Message | undefined): { notes: string; files: string } | undefined {
+export function notesIn(
+  message: Message | undefined,
+): { notes: string; files: string } | undefined {
   if (message?.role !== "user" || !message.text.startsWith(HEAD)) return undefined;
   const text = message.text.split("\n\n").slice(1, -1).join("\n\n");
   const filesStart = text.lastIndexOf(FILES);
   return filesStart < 0
     ? { notes: text, files: "" }
-    : { notes: text.slice(0, filesStart).trim(), files: text.slice(filesStart + FILES.length).trim() };
+    : {
+        notes: text.slice(0, filesStart).trim(),
+        files: text.slice(filesStart + FILES.length).trim(),
+      };
 }
 
-const STATES = { created: "created", edited: "edited", deleted: "deleted", undone: "changed and undone again" };
+const STATES = {
+  created: "created",
+  edited: "edited",
+  deleted: "deleted",
+  undone: "changed and undone again",
+};
 type State = keyof typeof STATES;
 
-/** Each file once, with its last state. Files of earlier notes stay in the list, also in a copy of the conversation. */
+/**
+ * Each file once, with its last state. Files of earlier notes stay in the list, also in a copy of
+ * the conversation.
+ */
 export function filesChanged(changes: readonly Changed[], before: string): string {
   const states = new Map<string, State>();
   for (const line of before.split("\n")) {
@@ -91,7 +123,10 @@ export function filesChanged(changes: readonly Changed[], before: string): strin
   return Object.entries(STATES)
     .map(
       ([state, words]) =>
-        [words, [...states].flatMap(([path, fileState]) => (fileState === state ? [path] : []))] as const,
+        [
+          words,
+          [...states].flatMap(([path, fileState]) => (fileState === state ? [path] : [])),
+        ] as const,
     )
     .flatMap(([words, paths]) => (paths.length ? [`- ${words}: ${paths.sort().join(", ")}`] : []))
     .join("\n");

@@ -1,5 +1,7 @@
-// Chat Completions, at OpenAI or any server that supports it. The stream is read here, since the official package's
-// client discards error bodies other than `{"error": …}`, ends silently when a stream is cut off, and stops at the
+// Chat Completions, at OpenAI or any server that supports it. The stream is read here, since the
+// official package's
+// client discards error bodies other than `{"error": …}`, ends silently when a stream is cut off,
+// and stops at the
 // first line that is not JSON.
 import type { ChatRequest, Delta, HttpAnswer, Model, Price, Usage } from "zz";
 import { type EventPiece, eventPieces } from "zz/text";
@@ -30,14 +32,19 @@ export const chat: Wire = {
     const answer = await send(zz, preset, request, signal, {
       to: "chat",
       bodyOf: (without) => bodyOf(request, quirks, without),
-      refused: (message, body) => Object.keys(body).find((key) => OPTIONAL.includes(key) && isNamed(key, message)),
+      refused: (message, body) =>
+        Object.keys(body).find((key) => OPTIONAL.includes(key) && isNamed(key, message)),
     });
     yield* read(answer, preset.name);
   },
 };
 
 function modelOf(listed: any): Model {
-  const window = listed.context_length ?? listed.context_window ?? listed.max_context_length ?? listed.max_model_len;
+  const window =
+    listed.context_length ??
+    listed.context_window ??
+    listed.max_context_length ??
+    listed.max_model_len;
   const id = String(listed.id ?? listed.name);
   const windowSize = window ? Number(window) : knownWindow(id);
   const price = priceOf(listed.pricing);
@@ -46,11 +53,19 @@ function modelOf(listed: any): Model {
 
 /** OpenRouter and servers like it give dollars per token, as text. */
 function priceOf(pricing: any): Price | undefined {
-  const dollars = (text: unknown) => (typeof text === "string" && text !== "" ? Number(text) * 1e6 : Number.NaN);
+  const dollars = (text: unknown) =>
+    typeof text === "string" && text !== "" ? Number(text) * 1e6 : Number.NaN;
   const [input, output] = [dollars(pricing?.prompt), dollars(pricing?.completion)];
   if (!(input >= 0 && output >= 0)) return undefined;
-  const cachePrices = { cached: dollars(pricing.input_cache_read), written: dollars(pricing.input_cache_write) };
-  return { input, output, ...Object.fromEntries(Object.entries(cachePrices).filter(([, price]) => price >= 0)) };
+  const cachePrices = {
+    cached: dollars(pricing.input_cache_read),
+    written: dollars(pricing.input_cache_write),
+  };
+  return {
+    input,
+    output,
+    ...Object.fromEntries(Object.entries(cachePrices).filter(([, price]) => price >= 0)),
+  };
 }
 
 /** Fields that a strict server may refuse, and that an answer does not depend on. */
@@ -69,17 +84,32 @@ const OPTIONAL = [
   "max_completion_tokens",
 ];
 
-/** Whether a refusal names the field. A plain word may occur in any sentence, so it must be written as a field. */
+/**
+ * Whether a refusal names the field. A plain word may occur in any sentence, so it must be written
+ * as a field.
+ */
 const isNamed = (field: string, message: string): boolean =>
-  field.includes("_") ? message.includes(field) : new RegExp(`(['"\`.])${field}\\b|\\b${field}:`).test(message);
+  field.includes("_")
+    ? message.includes(field)
+    : new RegExp(`(['"\`.])${field}\\b|\\b${field}:`).test(message);
 
-function bodyOf(request: ChatRequest, quirks: Quirks, without: Set<string>): Record<string, unknown> {
+function bodyOf(
+  request: ChatRequest,
+  quirks: Quirks,
+  without: Set<string>,
+): Record<string, unknown> {
   const { model, messages, tools, options, effort, schema } = request;
-  const system = schema && quirks.schema === "json_object" ? asksForJson(request.system, schema) : request.system;
+  const system =
+    schema && quirks.schema === "json_object"
+      ? asksForJson(request.system, schema)
+      : request.system;
   const role = quirks.developer?.test(model) ? "developer" : "system";
   const body: Record<string, unknown> = {
     model,
-    messages: [...(system ? [{ role, content: system }] : []), ...toMessages(messages, model, quirks)],
+    messages: [
+      ...(system ? [{ role, content: system }] : []),
+      ...toMessages(messages, model, quirks),
+    ],
     stream: true,
     stream_options: { include_usage: true },
     ...(tools.length &&
@@ -105,7 +135,10 @@ function bodyOf(request: ChatRequest, quirks: Quirks, without: Set<string>): Rec
   return body;
 }
 
-function effortFields(effort: NonNullable<ChatRequest["effort"]>, { effort: mode }: Quirks): object {
+function effortFields(
+  effort: NonNullable<ChatRequest["effort"]>,
+  { effort: mode }: Quirks,
+): object {
   const thinks = effort !== "none";
   if (mode === "thinking") return { thinking: { type: thinks ? "enabled" : "disabled" } };
   if (mode === "enable_thinking") return { enable_thinking: thinks };
@@ -116,21 +149,28 @@ function effortFields(effort: NonNullable<ChatRequest["effort"]>, { effort: mode
 function formatOf(schema: Record<string, unknown>, { schema: mode }: Quirks): object {
   if (mode === "json_object") return { type: "json_object" };
   const strict = mode === "strict" && isClosed(schema);
-  return { type: "json_schema", json_schema: { name: "answer", schema, ...(strict && { strict }) } };
+  return {
+    type: "json_schema",
+    json_schema: { name: "answer", schema, ...(strict && { strict }) },
+  };
 }
 
 /** For a server that takes no schema: the prompt must give it, and must contain the word JSON. */
 const asksForJson = (system: string, schema: object): string =>
   `${system}\n\nAnswer with one JSON value that fits this JSON Schema, and nothing else:\n${JSON.stringify(schema)}`.trim();
 
-/** Whether a server can enforce the schema: each object lists all of its fields, requires them and allows no others. */
+/**
+ * Whether a server can enforce the schema: each object lists all of its fields, requires them and
+ * allows no others.
+ */
 export function isClosed(schema: any): boolean {
   if (Array.isArray(schema)) return schema.every(isClosed);
   if (typeof schema !== "object" || !schema) return true;
   const { type, properties, required = [], additionalProperties } = schema;
   if (type === "object" || properties) {
     const names = Object.keys(properties ?? {});
-    if (additionalProperties !== false || !names.every((name) => required.includes(name))) return false;
+    if (additionalProperties !== false || !names.every((name) => required.includes(name)))
+      return false;
     if (!Object.values(properties ?? {}).every(isClosed)) return false;
   }
   return ["items", "anyOf", "$defs"].every((key) =>
@@ -210,7 +250,9 @@ function finish(reading: Reading, reason: string): Delta[] {
   return [...extra, { finish: reason === "stop" && reading.isRefusal ? "refusal" : reason }];
 }
 
-/** Joins a gateway's pieces of thinking that have the same index; they must be sent back unchanged. */
+/**
+ * Joins a gateway's pieces of thinking that have the same index; they must be sent back unchanged.
+ */
 function gather(calls: Map<unknown, any>, pieces: unknown): void {
   for (const piece of Array.isArray(pieces) ? pieces : []) {
     if (typeof piece !== "object" || !piece) continue;
@@ -226,14 +268,16 @@ function gather(calls: Map<unknown, any>, pieces: unknown): void {
 /** The first answer, if the server gives several. */
 const choiceOf = (chunk: any): any => objectsIn(chunk?.choices).find((choice) => !choice.index);
 
-const refuses = (chunk: any): boolean => Boolean((choiceOf(chunk)?.delta ?? choiceOf(chunk)?.message)?.refusal);
+const refuses = (chunk: any): boolean =>
+  Boolean((choiceOf(chunk)?.delta ?? choiceOf(chunk)?.message)?.refusal);
 
 function* deltas(given: any): Generator<Delta> {
   const chunk = Array.isArray(given) ? given[0] : given;
   const choice = choiceOf(chunk);
   const delta = choice?.delta ?? choice?.message;
   yield* content(delta?.content);
-  const thinking = delta?.reasoning_content || delta?.reasoning || delta?.reasoning_text || delta?.thinking;
+  const thinking =
+    delta?.reasoning_content || delta?.reasoning || delta?.reasoning_text || delta?.thinking;
   if (typeof thinking === "string" && thinking) yield { thinking };
   if (delta?.extra_content) yield { extra: delta.extra_content };
   if (delta?.refusal) yield { text: wordsOf(delta.refusal) };
@@ -248,7 +292,9 @@ function* deltas(given: any): Generator<Delta> {
       },
     };
   if (delta?.function_call)
-    yield { call: { index: 0, name: delta.function_call.name, args: delta.function_call.arguments } };
+    yield {
+      call: { index: 0, name: delta.function_call.name, args: delta.function_call.arguments },
+    };
   const usage = chunk?.usage ?? choice?.usage ?? chunk?.x_groq?.usage;
   if (usage) yield { usage: usageOf(usage) };
   if (chunk?.error) yield { error: chunk };
@@ -258,9 +304,16 @@ function* deltas(given: any): Generator<Delta> {
 
 /** Servers use different names for what they read from their cache and wrote into it. */
 function usageOf(usage: any): Usage {
-  const { prompt_tokens: input = 0, completion_tokens: output = 0, prompt_tokens_details: details } = usage;
+  const {
+    prompt_tokens: input = 0,
+    completion_tokens: output = 0,
+    prompt_tokens_details: details,
+  } = usage;
   const cached =
-    details?.cached_tokens ?? usage.prompt_cache_hit_tokens ?? usage.cache_read_input_tokens ?? usage.cached_tokens;
+    details?.cached_tokens ??
+    usage.prompt_cache_hit_tokens ??
+    usage.cache_read_input_tokens ??
+    usage.cached_tokens;
   const written = details?.cache_write_tokens ?? usage.cache_creation_input_tokens;
   return { input, output, ...(cached && { cached }), ...(written && { written }) };
 }
@@ -272,7 +325,8 @@ function* content(parts: unknown): Generator<Delta> {
   } else if (Array.isArray(parts))
     for (const part of parts) {
       if (part?.type === "thinking") yield { thinking: textOf(part.thinking) };
-      else if (part?.type === "text" || typeof part === "string") yield { text: textOf(part.text ?? part) };
+      else if (part?.type === "text" || typeof part === "string")
+        yield { text: textOf(part.text ?? part) };
     }
 }
 

@@ -1,5 +1,7 @@
-// Every request of Chat Completions and Responses, by OpenAI's own client: its paths, its headers, Azure's dates. It is
-// given zz's transport, so it never holds a real key, and zz tries again; its answers are handed on unread.
+// Every request of Chat Completions and Responses, by OpenAI's own client: its paths, its headers,
+// Azure's dates. It is
+// given zz's transport, so it never holds a real key, and zz tries again; its answers are handed on
+// unread.
 import type { OpenAI } from "openai/client";
 import type { ChatRequest, Endpoint, HttpAnswer, Zz } from "zz";
 import { tryTo, usage } from "zz/text";
@@ -8,8 +10,15 @@ import { baseOf, memory, type Preset, quirksOf } from "./contract.ts";
 const PATH = /\/(chat\/completions|responses)$/;
 const OFFICIAL = "https://api.openai.com/v1";
 
-/** Where requests go. At Azure, that is a deployment if a version of the API is set, else one of the newer paths. */
-function placeOf(zz: Zz<any>, preset: Preset, endpoint: Endpoint): { base: string; version?: string } {
+/**
+ * Where requests go. At Azure, that is a deployment if a version of the API is set, else one of the
+ * newer paths.
+ */
+function placeOf(
+  zz: Zz<any>,
+  preset: Preset,
+  endpoint: Endpoint,
+): { base: string; version?: string } {
   const base = baseOf(preset, endpoint).replace(PATH, "");
   if (!base)
     throw usage(
@@ -20,7 +29,8 @@ function placeOf(zz: Zz<any>, preset: Preset, endpoint: Endpoint): { base: strin
   const version = address?.searchParams.get("api-version") ?? zz.io.variable("OPENAI_API_VERSION");
   const plain = base.replace(/[?#].*$/, "").replace(/\/+$/, "");
   const isBare = address ? /^\/(openai\/?)?$/.test(address.pathname) : false;
-  if (!version || /\/v1$/.test(plain)) return { base: isBare ? `${plain.replace(/\/openai$/, "")}/openai/v1` : plain };
+  if (!version || /\/v1$/.test(plain))
+    return { base: isBare ? `${plain.replace(/\/openai$/, "")}/openai/v1` : plain };
   return { base: isBare ? `${plain.replace(/\/openai$/, "")}/openai` : plain, version };
 }
 
@@ -36,7 +46,8 @@ export async function request(
   try {
     return (await act(client).asResponse()) as HttpAnswer;
   } catch (error) {
-    // What zz's transport says is in the server's own words; the client has put an error of its own around it.
+    // What zz's transport says is in the server's own words; the client has put an error of its own
+    // around it.
     throw signal.aborted ? signal.reason : ((error as Error).cause ?? error);
   }
 }
@@ -71,7 +82,9 @@ async function clientOf(zz: Zz<any>, preset: Preset, endpoint: Endpoint): Promis
       );
       const body = init.body === undefined ? {} : { body: wellFormed(init.body) };
       const { method = "GET", signal } = init;
-      return zz.fetch(url, { method, signal, headers: Object.fromEntries(sent), ...body }).then(asResponse);
+      return zz
+        .fetch(url, { method, signal, headers: Object.fromEntries(sent), ...body })
+        .then(asResponse);
     }) as never,
   };
   const { AzureOpenAI, OpenAI } = await import("./official.ts");
@@ -86,12 +99,19 @@ interface ClientRequest {
   signal: AbortSignal;
 }
 
-/** The headers that a server needs; not those that describe this machine, or that the client found in the environment. */
+/**
+ * The headers that a server needs; not those that describe this machine, or that the client found
+ * in the environment.
+ */
 const SENT = /^(accept|authorization|content-type)$/;
 const NO_LIMIT = 2 ** 31 - 1; // ms: zz itself limits how long a server may be silent
 
 /** The placeholder of the key, and what else the person wants to send with each request. */
-function headersOf(preset: Preset, endpoint: Endpoint, base: string): Record<string, string | null> {
+function headersOf(
+  preset: Preset,
+  endpoint: Endpoint,
+  base: string,
+): Record<string, string | null> {
   const { key, own = {} } = endpoint;
   const isLocal = /^http:\/\/localhost[:/]/.test(preset.url); // needs no key
   if (!key && preset.key && !isLocal && base === preset.url)
@@ -99,7 +119,8 @@ function headersOf(preset: Preset, endpoint: Endpoint, base: string): Record<str
       `Cannot ask '${preset.name}': no key is set. Set ${preset.key}, or pass --key KEY (--base-url URL for another server).`,
     );
   const { auth } = quirksOf(preset, endpoint);
-  const sent = `${key ?? "none"}`; // local servers need no key, but some refuse a request without one
+  // local servers need no key, but some refuse a request without one
+  const sent = `${key ?? "none"}`;
   const extraHeaders = Object.entries(Object(own.headers)).map(([header, value]) => [
     header.toLowerCase(),
     String(value),
@@ -116,10 +137,13 @@ const refusedOf = memory<Set<string>>(() => new Set());
 export interface Leaving {
   to: "chat" | "responses";
   bodyOf(without: Set<string>): Record<string, unknown>;
-  refused(message: string, body: Record<string, unknown>, without: Set<string>): string | undefined; // what to omit
+  // what to omit
+  refused(message: string, body: Record<string, unknown>, without: Set<string>): string | undefined;
 }
 
-/** Sends a request. What a server refuses is left out from then on, for the same address and model. */
+/**
+ * Sends a request. What a server refuses is left out from then on, for the same address and model.
+ */
 export async function send(
   zz: Zz<any>,
   preset: Preset,
@@ -132,7 +156,9 @@ export async function send(
     const body = bodyOf(without) as { model: string; messages: []; stream: true };
     try {
       return await request(zz, preset, endpoint, signal, (client) =>
-        to === "chat" ? client.chat.completions.create(body, { signal }) : client.responses.create(body, { signal }),
+        to === "chat"
+          ? client.chat.completions.create(body, { signal })
+          : client.responses.create(body, { signal }),
       );
     } catch (error) {
       const { status, message } = error as Error & { status?: number };
@@ -146,7 +172,9 @@ export async function send(
 /** Replaces lone surrogates, which break some servers' decoders. */
 function wellFormed(body: string): string {
   if (!/\\ud[89a-f]/i.test(body)) return body;
-  return JSON.stringify(JSON.parse(body), (_, value) => (typeof value === "string" ? value.toWellFormed() : value));
+  return JSON.stringify(JSON.parse(body), (_, value) =>
+    typeof value === "string" ? value.toWellFormed() : value,
+  );
 }
 
 /** Adds what the client looks at before it hands on the answer. */

@@ -1,4 +1,5 @@
-// What a wire is: how zz talks to one family of servers. Each is a file of its own, loaded when it is first needed.
+// What a wire is: how zz talks to one family of servers. Each is a file of its own, loaded when it
+// is first needed.
 import type { ChatRequest, Delta, Endpoint, Model, Zz } from "zz";
 
 /** A provider, as a line of the table in presets.ts. */
@@ -14,14 +15,20 @@ export interface Preset {
   quirks?: Quirks;
 }
 export type WireName = "chat" | "anthropic" | "gemini" | "responses";
-/** How a server differs from what its wire usually sends. Differences that are not listed are learnt from refusals. */
+/**
+ * How a server differs from what its wire usually sends. Differences that are not listed are learnt
+ * from refusals.
+ */
 export interface Quirks {
   max?: "max_tokens" | "max_completion_tokens"; // what it calls the limit of an answer
   without?: string[]; // fields of a request that it refuses: they are left out
   developer?: RegExp; // models that take the system prompt in the role "developer"
-  echo?: "reasoning_content" | "reasoning" | "reasoning_details" | "parts"; // how it wants its thinking sent back
-  effort?: "thinking" | "reasoning" | "enable_thinking" | "high"; // how effort is sent; else as reasoning_effort
-  schema?: "json_object" | "strict"; // it takes JSON without a schema; or it enforces a schema where it can
+  // how it wants its thinking sent back
+  echo?: "reasoning_content" | "reasoning" | "reasoning_details" | "parts";
+  // how effort is sent; else as reasoning_effort
+  effort?: "thinking" | "reasoning" | "enable_thinking" | "high";
+  // it takes JSON without a schema; or it enforces a schema where it can
+  schema?: "json_object" | "strict";
   between?: true; // the person's message may not follow a result: one of the model goes between
   ids?: RegExp; // the form that the ids of calls must have
   tools?: false; // it has no tools: calls and results are sent as text
@@ -41,7 +48,8 @@ export interface Wire {
 }
 
 /** The address of a preset's server: the person's own if set, else the public one. */
-export const baseOf = (preset: Preset, endpoint: Endpoint): string => (endpoint.url ?? preset.url).replace(/\/+$/, "");
+export const baseOf = (preset: Preset, endpoint: Endpoint): string =>
+  (endpoint.url ?? preset.url).replace(/\/+$/, "");
 
 /** A preset's quirks; none if its name stands for any server and it is asked at another address. */
 export const quirksOf = (preset: Preset, endpoint: Endpoint): Quirks =>

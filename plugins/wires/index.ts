@@ -1,4 +1,5 @@
-// The providers that are reached over the network, one for each line of presets.ts. The wires know what they speak.
+// The providers that are reached over the network, one for each line of presets.ts. The wires know
+// what they speak.
 import type { ChatRequest, Delta, Model, Zz } from "zz";
 import { deltasOf, usage } from "zz/text";
 import { chat } from "./chat.ts";
@@ -14,7 +15,10 @@ export const settings = {
   schema: {
     type: "object",
     properties: {
-      model: { type: "string", description: "the model of OpenAI to ask when none is named; empty: gpt-4o-mini" },
+      model: {
+        type: "string",
+        description: "the model of OpenAI to ask when none is named; empty: gpt-4o-mini",
+      },
     },
   },
 };
@@ -26,7 +30,10 @@ const WIRES: Record<WireName, () => Promise<Wire>> = {
   responses: async () => responses,
 };
 
-/** The provider that --base-url alone stands for comes first: when no model is named, it is asked before the others. */
+/**
+ * The provider that --base-url alone stands for comes first: when no model is named, it is asked
+ * before the others.
+ */
 export default (zz: Zz<typeof defaults>) => {
   for (const preset of PRESETS) if (preset.is) provide(zz, preset);
   for (const preset of PRESETS) if (!preset.is) provide(zz, preset);
@@ -59,10 +66,13 @@ async function* answer(
   signal: AbortSignal,
 ): AsyncGenerator<Iterable<Delta>> {
   const { wire: asked = request.endpoint.own?.wire, ...options } = request.options;
-  const over = async (wire: WireName) => (await WIRES[wire]()).chat(zz, preset, { ...request, options }, signal);
+  const over = async (wire: WireName) =>
+    (await WIRES[wire]()).chat(zz, preset, { ...request, options }, signal);
   if (preset.wire !== "chat") return yield* await over(preset.wire);
   if (asked !== undefined && asked !== "chat" && asked !== "responses")
-    throw usage(`Cannot ask '${preset.name}' over the wire '${asked}': there is none. Choose chat or responses.`);
+    throw usage(
+      `Cannot ask '${preset.name}' over the wire '${asked}': there is none. Choose chat or responses.`,
+    );
   if (asked) return yield* await over(asked);
   if (!preset.quirks?.responses?.test(request.model)) return yield* await over("chat");
   try {

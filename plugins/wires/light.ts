@@ -1,11 +1,16 @@
-// Stand-ins for browser classes that the official clients use: loading Node's own takes longer than a request. The
-// bundle puts them into the files of the clients (build/program.js), which use Headers and test bodies for the rest.
+// Stand-ins for browser classes that the official clients use: loading Node's own takes longer than
+// a request. The
+// bundle puts them into the files of the clients (build/program.js), which use Headers and test
+// bodies for the rest.
 
 /** Header fields by their lower-case names. */
 export class Headers {
   private readonly all = new Map<string, string>();
   constructor(init?: Iterable<readonly [string, string]> | Record<string, string>) {
-    const pairs = init && Symbol.iterator in init ? (init as Iterable<[string, string]>) : Object.entries(init ?? {});
+    const pairs =
+      init && Symbol.iterator in init
+        ? (init as Iterable<[string, string]>)
+        : Object.entries(init ?? {});
     for (const [name, value] of pairs) this.append(name, value);
   }
   append(name: string, value: unknown): void {
@@ -41,7 +46,15 @@ export class Request {}
 export class ReadableStream {}
 
 /** What the clients take for globalThis. Assigning would call setters of the real one. */
-const globals = Object.entries({ Headers, FormData, Blob, File, Response, Request, ReadableStream });
+const globals = Object.entries({
+  Headers,
+  FormData,
+  Blob,
+  File,
+  Response,
+  Request,
+  ReadableStream,
+});
 export const surroundings = Object.create(
   globalThis,
   Object.fromEntries(globals.map(([name, value]) => [name, { value }])),

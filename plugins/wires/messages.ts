@@ -5,14 +5,15 @@ import type { Quirks } from "./contract.ts";
 
 export function toMessages(messages: Message[], model: string, quirks: Quirks): unknown[] {
   const sendable = quirks.tools === false ? withoutCalls(messages) : messages;
-  return between(afterResults(acceptedIds(sendable, model, quirks.ids)), quirks).flatMap((message) =>
-    toWire(message, model, quirks),
+  return between(afterResults(acceptedIds(sendable, model, quirks.ids)), quirks).flatMap(
+    (message) => toWire(message, model, quirks),
   );
 }
 
 /**
- * Replaces the ids of calls that a server may refuse: those of other models that are not short and plain; if the server
- * has a form of its own, all ids without it. Every server accepts the new ones, of nine letters and digits.
+ * Replaces the ids of calls that a server may refuse: those of other models that are not short and
+ * plain; if the server has a form of its own, all ids without it. Every server accepts the new
+ * ones, of nine letters and digits.
  */
 export function acceptedIds(messages: Message[], model: string, form?: RegExp): Message[] {
   const ids = new Map<string, string>();
@@ -20,12 +21,16 @@ export function acceptedIds(messages: Message[], model: string, form?: RegExp): 
   for (const message of messages)
     if (message.role === "assistant" && (form || !message.model?.endsWith(`/${model}`)))
       for (const { id } of message.calls ?? [])
-        if (!(form ?? /^[\w-]{1,40}$/).test(id)) ids.set(id, `moved${String(ids.size).padStart(4, "0")}`);
+        if (!(form ?? /^[\w-]{1,40}$/).test(id))
+          ids.set(id, `moved${String(ids.size).padStart(4, "0")}`);
   if (!ids.size) return messages;
   return messages.map((message) => {
     if (message.role === "tool") return { ...message, id: acceptedId(message.id) };
     if (message.role !== "assistant" || !message.calls) return message;
-    return { ...message, calls: message.calls.map((call) => ({ ...call, id: acceptedId(call.id) })) };
+    return {
+      ...message,
+      calls: message.calls.map((call) => ({ ...call, id: acceptedId(call.id) })),
+    };
   });
 }
 
@@ -53,7 +58,10 @@ function afterResults(messages: Message[]): Message[] {
   return moved;
 }
 
-/** For a server that refuses a person's message right after a result: puts one of the model between them. */
+/**
+ * For a server that refuses a person's message right after a result: puts one of the model between
+ * them.
+ */
 function between(messages: Message[], quirks: Quirks): Message[] {
   if (!quirks.between) return messages;
   const filler: Message = { role: "assistant", text: "I have the results." };
@@ -62,7 +70,10 @@ function between(messages: Message[], quirks: Quirks): Message[] {
   );
 }
 
-/** For a server without tools: earlier calls and results become text. Adjacent messages of the person are joined. */
+/**
+ * For a server without tools: earlier calls and results become text. Adjacent messages of the
+ * person are joined.
+ */
 function withoutCalls(messages: Message[]): Message[] {
   const merged: Message[] = [];
   for (const message of messages) {
@@ -82,21 +93,34 @@ function withoutCalls(messages: Message[]): Message[] {
 }
 
 function plainOf(message: Message): Message {
-  if (message.role === "tool") return { role: "user", text: `The result of ${message.name}:\n${message.text}` };
+  if (message.role === "tool")
+    return { role: "user", text: `The result of ${message.name}:\n${message.text}` };
   if (message.role !== "assistant") return message;
-  return { ...message, text: message.text || `(called ${message.calls?.map(({ name }) => name).join(", ")})` };
+  return {
+    ...message,
+    text: message.text || `(called ${message.calls?.map(({ name }) => name).join(", ")})`,
+  };
 }
 
 function toWire(message: Message, model: string, { echo }: Quirks): unknown[] {
   if (message.role === "user")
-    return [{ role: "user", content: withImages(message.text, message.images) } satisfies ChatCompletionMessageParam];
-  if (message.role === "tool") return [{ role: "tool", tool_call_id: message.id, content: message.text }];
+    return [
+      {
+        role: "user",
+        content: withImages(message.text, message.images),
+      } satisfies ChatCompletionMessageParam,
+    ];
+  if (message.role === "tool")
+    return [{ role: "tool", tool_call_id: message.id, content: message.text }];
   const isOwn = message.model?.endsWith(`/${model}`);
   const thinking = (isOwn && message.thinking) || "";
   const text = message.text || null;
   const content =
     echo === "parts" && thinking
-      ? [{ type: "thinking", thinking: [{ type: "text", text: thinking }] }, ...(text ? [{ type: "text", text }] : [])]
+      ? [
+          { type: "thinking", thinking: [{ type: "text", text: thinking }] },
+          ...(text ? [{ type: "text", text }] : []),
+        ]
       : text;
   const back = { role: "assistant", ...extraOf(message.extra), ...thoughtOf(echo, thinking) };
   if (!message.calls?.length) return [{ ...back, content: content ?? message.text }];
@@ -107,14 +131,19 @@ function toWire(message: Message, model: string, { echo }: Quirks): unknown[] {
       tool_calls: message.calls.map(({ id, name, args, extra }) => ({
         id,
         type: "function" as const,
-        function: { name: name.replace(/[^\w-]/g, "_").slice(0, 64) || "unknown", arguments: JSON.stringify(args) },
+        function: {
+          name: name.replace(/[^\w-]/g, "_").slice(0, 64) || "unknown",
+          arguments: JSON.stringify(args),
+        },
         ...(extra ? { extra_content: extra } : {}),
       })),
     },
   ];
 }
 
-/** A server that wants reasoning_content back wants it on every answer, even if nothing was thought. */
+/**
+ * A server that wants reasoning_content back wants it on every answer, even if nothing was thought.
+ */
 function thoughtOf(echo: Quirks["echo"], thinking: string): object {
   if (echo === "reasoning_content") return { reasoning_content: thinking };
   return echo === "reasoning" && thinking ? { reasoning: thinking } : {};
@@ -135,9 +164,11 @@ function withImages(text: string, images: Image[] = []) {
 
 function partOf({ type, base64 }: Image) {
   const url = `data:${type};base64,${base64}`;
-  if (type === "application/pdf") return { type: "file" as const, file: { filename: "document.pdf", file_data: url } };
+  if (type === "application/pdf")
+    return { type: "file" as const, file: { filename: "document.pdf", file_data: url } };
   if (!type.startsWith("audio/")) return { type: "image_url" as const, image_url: { url } };
   const named = type.slice("audio/".length).replace(/^x-/, "");
-  const format = (named === "mpeg" ? "mp3" : named) as "mp3"; // OpenAI takes wav and mp3, other servers more
+  // OpenAI takes wav and mp3, other servers more
+  const format = (named === "mpeg" ? "mp3" : named) as "mp3";
   return { type: "input_audio" as const, input_audio: { data: base64, format } };
 }

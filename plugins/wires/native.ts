@@ -1,4 +1,5 @@
-// What the two native wires share: they read events as values, and explain any stream that is not of their protocol.
+// What the two native wires share: they read events as values, and explain any stream that is not
+// of their protocol.
 import type { Endpoint, HttpAnswer } from "zz";
 import { eventPieces, fault, usage } from "zz/text";
 import { baseOf, type Preset } from "./contract.ts";
@@ -21,8 +22,15 @@ export interface Value {
   value: any;
 }
 
-/** The stream's events as values, in batches as they arrived. A JSON body comes as one value for each of its parts. */
-export async function* valuesOf(answer: HttpAnswer, protocol: string, provider: string): AsyncGenerator<Value[]> {
+/**
+ * The stream's events as values, in batches as they arrived. A JSON body comes as one value for
+ * each of its parts.
+ */
+export async function* valuesOf(
+  answer: HttpAnswer,
+  protocol: string,
+  provider: string,
+): AsyncGenerator<Value[]> {
   const decoder = new TextDecoder();
   let [isStream, raw] = [false, ""];
   async function* body(): AsyncGenerator<Uint8Array> {
@@ -41,7 +49,9 @@ export async function* valuesOf(answer: HttpAnswer, protocol: string, provider: 
       const others = event === "error" ? [data] : undefined;
       for (const value of parsed === undefined ? (others ?? valuesIn(data)) : [parsed]) {
         if (!isStream) refuseOther(value, protocol, provider);
-        values.push(value instanceof NoJson ? { event: "error", value: value.words } : { event, value });
+        values.push(
+          value instanceof NoJson ? { event: "error", value: value.words } : { event, value },
+        );
       }
       isStream = true;
       raw = "";
@@ -59,7 +69,8 @@ export async function* valuesOf(answer: HttpAnswer, protocol: string, provider: 
 }
 
 function refuseOther(value: any, ownWire: string, provider: string): void {
-  const [spoken] = PROTOCOLS.find(([, signs]) => value && typeof value === "object" && signs(value)) ?? [];
+  const [spoken] =
+    PROTOCOLS.find(([, signs]) => value && typeof value === "object" && signs(value)) ?? [];
   if (spoken && spoken !== ownWire)
     throw fault(
       `Cannot read the answer of '${provider}': the server speaks ${spoken}, not ${ownWire}. ` +

@@ -1,4 +1,5 @@
-// Every provider that zz knows by name: its address, the variable that holds its key, its wire, and its quirks.
+// Every provider that zz knows by name: its address, the variable that holds its key, its wire, and
+// its quirks.
 import type { Preset, Quirks } from "./contract.ts";
 
 /** Models of OpenAI that think before they answer. */

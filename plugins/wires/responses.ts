@@ -1,5 +1,7 @@
-// OpenAI's Responses API, which its reasoning and codex models are made for. The server keeps nothing (store: false),
-// so what a model thought comes encrypted, is kept with the answer, and is sent back with the next request.
+// OpenAI's Responses API, which its reasoning and codex models are made for. The server keeps
+// nothing (store: false),
+// so what a model thought comes encrypted, is kept with the answer, and is sent back with the next
+// request.
 import type { ChatRequest, Delta, HttpAnswer, Image, Message, Usage } from "zz";
 import { type EventPiece, eventPieces } from "zz/text";
 import { chat, isClosed } from "./chat.ts";
@@ -21,7 +23,10 @@ export const responses: Wire = {
   },
 };
 
-/** Parts of a request that an answer does not depend on, and the words of an error that refuses them. */
+/**
+ * Parts of a request that an answer does not depend on, and the words of an error that refuses
+ * them.
+ */
 const OPTIONAL: [part: string, words: RegExp][] = [
   ["include", /encrypted/i],
   ["summary", /reasoning\.summary|reasoning summar/i],
@@ -34,8 +39,18 @@ const OPTIONAL: [part: string, words: RegExp][] = [
   ["text", /text\.format/],
 ];
 
-function bodyOf({ model, system, messages, tools, options, effort, schema }: ChatRequest, without: Set<string>) {
-  const { max_tokens, max_completion_tokens, max_output_tokens, reasoning_effort, reasoning, ...others } = options;
+function bodyOf(
+  { model, system, messages, tools, options, effort, schema }: ChatRequest,
+  without: Set<string>,
+) {
+  const {
+    max_tokens,
+    max_completion_tokens,
+    max_output_tokens,
+    reasoning_effort,
+    reasoning,
+    ...others
+  } = options;
   const limit = max_output_tokens ?? max_completion_tokens ?? max_tokens;
   const how = reasoning_effort ?? effort;
   const thinking = {
@@ -43,11 +58,18 @@ function bodyOf({ model, system, messages, tools, options, effort, schema }: Cha
     ...(!without.has("summary") && { summary: "auto" }),
     ...(reasoning as object),
   };
-  const format = schema && { type: "json_schema", name: "answer", schema, strict: isClosed(schema) };
+  const format = schema && {
+    type: "json_schema",
+    name: "answer",
+    schema,
+    strict: isClosed(schema),
+  };
   const body: Record<string, unknown> = {
     model,
     ...(system && { instructions: system }),
-    input: acceptedIds(messages, model, /^[\w-]{1,64}$/).flatMap((message) => toItems(message, model)),
+    input: acceptedIds(messages, model, /^[\w-]{1,64}$/).flatMap((message) =>
+      toItems(message, model),
+    ),
     stream: true,
     store: false,
     include: ["reasoning.encrypted_content"],
@@ -74,7 +96,8 @@ type Thought = { reasoning: object; calls: number; text: boolean };
 const isThought = (extra: any): extra is Thought => typeof extra?.reasoning === "object";
 
 function toItems(message: Message, model: string): object[] {
-  if (message.role === "user") return [{ role: "user", content: partsOf(message.text, message.images) }];
+  if (message.role === "user")
+    return [{ role: "user", content: partsOf(message.text, message.images) }];
   if (message.role === "tool") {
     const output = message.images?.length ? partsOf(message.text, message.images) : message.text;
     return [{ type: "function_call_output", call_id: message.id, output }];
@@ -113,7 +136,8 @@ const partsOf = (text: string, images: Image[] = []): object[] => [
 
 /** The state of one answer, while its events come. */
 interface Open {
-  items: Map<number, { text: string; args: string; named: boolean }>; // what came of each, by its index
+  // what came of each, by its index
+  items: Map<number, { text: string; args: string; named: boolean }>;
   thoughts: Set<unknown>; // the ids of those that came
   calls: number;
   text: boolean;
@@ -123,7 +147,14 @@ interface Open {
 }
 
 async function* read(response: HttpAnswer, name: string): AsyncGenerator<Iterable<Delta>> {
-  const open: Open = { items: new Map(), thoughts: new Set(), calls: 0, text: false, thought: false, isRefusal: false };
+  const open: Open = {
+    items: new Map(),
+    thoughts: new Set(),
+    calls: 0,
+    text: false,
+    thought: false,
+    isRefusal: false,
+  };
   for await (const batch of eventPieces(response, name)) {
     yield readAll(open, batch);
     if (open.ended) return;
@@ -165,12 +196,18 @@ function* deltas(open: Open, event: any, type: string): Generator<Delta> {
     item.args += wordsOf(event.delta);
     yield { call: { index: index, args: event.delta } };
   } else if (type === "response.function_call_arguments.done") {
-    if (!item.args && event.arguments) yield { call: { index: index, args: (item.args = event.arguments) } };
+    if (!item.args && event.arguments)
+      yield { call: { index: index, args: (item.args = event.arguments) } };
   } else if (type === "response.output_item.done") yield* wholeItem(open, index, event.item);
-  else if (/^response\.(completed|incomplete|failed|cancelled)$/.test(type)) yield* ended(open, event.response ?? {});
-  else if (type === "error" || event?.error) yield { error: event?.error ? event : { error: event } };
+  else if (/^response\.(completed|incomplete|failed|cancelled)$/.test(type))
+    yield* ended(open, event.response ?? {});
+  else if (type === "error" || event?.error)
+    yield { error: event?.error ? event : { error: event } };
   else if (event?.choices)
-    yield { error: 'not a stream of Responses but of Chat Completions. Set "wire": "chat" for this provider' };
+    yield {
+      error:
+        'not a stream of Responses but of Chat Completions. Set "wire": "chat" for this provider',
+    };
   else yield { text: "" }; // other events: a sign of life
 }
 
@@ -181,7 +218,13 @@ function say(open: Open, item: { text: string }, text: string): Delta {
 }
 
 /** Begins a call once; its arguments come with it, or follow. */
-function* call(open: Open, item: { args: string; named: boolean }, index: number, source: any, args: unknown) {
+function* call(
+  open: Open,
+  item: { args: string; named: boolean },
+  index: number,
+  source: any,
+  args: unknown,
+) {
   if (!item.named) open.calls++;
   const isNew = !item.named;
   item.named = true;
@@ -205,7 +248,8 @@ function* wholeItem(open: Open, index: number, source: any): Generator<Delta> {
   if (source?.type === "function_call") yield* call(open, item, index, source, source.arguments);
   else if (source?.type === "reasoning") {
     const { status: _, ...reasoning } = source;
-    if (!open.thought) for (const { text } of objectsIn(source.summary)) if (text) yield { thinking: `${text}\n` };
+    if (!open.thought)
+      for (const { text } of objectsIn(source.summary)) if (text) yield { thinking: `${text}\n` };
     const isNew = !open.thoughts.has(source.id);
     open.thoughts.add(source.id);
     if (source.encrypted_content && isNew)
@@ -213,7 +257,8 @@ function* wholeItem(open: Open, index: number, source: any): Generator<Delta> {
   } else if (source?.type === "message") {
     const parts = objectsIn(source.content);
     open.isRefusal ||= parts.some(({ type }) => type === "refusal");
-    if (!item.text) for (const { text, refusal } of parts) yield say(open, item, wordsOf(text ?? refusal));
+    if (!item.text)
+      for (const { text, refusal } of parts) yield say(open, item, wordsOf(text ?? refusal));
   }
 }
 
@@ -224,15 +269,21 @@ function* ended(open: Open, answer: any): Generator<Delta> {
   if (!Array.isArray(output) && !status) return yield { error: answer };
   open.ended = true;
   const isNew = ![...open.items.values()].some(({ text, named }) => text || named);
-  if (isNew) for (const [index, item] of objectsIn(output).entries()) yield* wholeItem(open, index, item);
+  if (isNew)
+    for (const [index, item] of objectsIn(output).entries()) yield* wholeItem(open, index, item);
   if (usage) yield { usage: usageOf(usage) };
   if (status === "cancelled") return yield { error: { error: "the answer was cancelled" } };
   const completed = open.calls ? "tool_calls" : "stop";
-  if (status === "incomplete" || cut) yield { finish: cut?.reason === "content_filter" ? "content_filter" : "length" };
+  if (status === "incomplete" || cut)
+    yield { finish: cut?.reason === "content_filter" ? "content_filter" : "length" };
   else yield { finish: open.isRefusal ? "refusal" : completed };
 }
 
-function usageOf({ input_tokens: input = 0, output_tokens: output = 0, input_tokens_details: details }: any): Usage {
+function usageOf({
+  input_tokens: input = 0,
+  output_tokens: output = 0,
+  input_tokens_details: details,
+}: any): Usage {
   const cached = details?.cached_tokens;
   return { input, output, ...(cached && { cached }) };
 }

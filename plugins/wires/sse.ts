@@ -15,7 +15,10 @@ export class NoJson {
   }
 }
 
-/** What an event holds. Some servers omit the blank line between events; then several lines come as one. */
+/**
+ * What an event holds. Some servers omit the blank line between events; then several lines come as
+ * one.
+ */
 export function valuesIn(data: string): any[] {
   const parsed = parse(data);
   if (parsed !== undefined) return [parsed];
@@ -30,8 +33,11 @@ const DONE = "[DONE]";
 export const isDone = (data: string): boolean => data.length < 20 && data.trim() === DONE;
 
 export const isObject = (value: unknown): boolean => typeof value === "object" && value !== null;
-/** The objects of a list; none if it is no list. Servers also send null, numbers and texts there. */
-export const objectsIn = (list: unknown): any[] => (Array.isArray(list) ? list.filter(isObject) : []);
+/**
+ * The objects of a list; none if it is no list. Servers also send null, numbers and texts there.
+ */
+export const objectsIn = (list: unknown): any[] =>
+  Array.isArray(list) ? list.filter(isObject) : [];
 export const wordsOf = (value: unknown): string => (typeof value === "string" ? value : "");
 
 /** What came instead of a stream, as an error says it: a web page, or its first words. */

@@ -2,7 +2,10 @@
 import type { Model } from "zz";
 import type { Preset } from "./contract.ts";
 
-/** The windows of well-known models, in tokens, for servers that do not report them. The first match counts. */
+/**
+ * The windows of well-known models, in tokens, for servers that do not report them. The first match
+ * counts.
+ */
 const WINDOWS: [names: RegExp, window: number][] = [
   [/(^|\/)gpt-5/, 272_000],
   [/(^|\/)gpt-4\.1/, 1_047_576],
@@ -18,7 +21,8 @@ const WINDOWS: [names: RegExp, window: number][] = [
   [/(^|\/)grok-4/, 256_000],
 ];
 
-export const knownWindow = (id: string): number | undefined => WINDOWS.find(([names]) => names.test(id))?.[1];
+export const knownWindow = (id: string): number | undefined =>
+  WINDOWS.find(([names]) => names.test(id))?.[1];
 
 export function knownModel({ quirks }: Preset, id: string): Model | undefined {
   const window = knownWindow(id);

@@ -30,36 +30,73 @@ console.log(answer);
 `;
 
 export const figures: Figure[] = [
-  figure("one answer", "times", RUNS, "Beside a bare script that fetches the same stream.", (bench) =>
-    besideBare(bench, zz, BARE),
+  figure(
+    "one answer",
+    "times",
+    RUNS,
+    "Beside a bare script that fetches the same stream.",
+    (bench) => besideBare(bench, zz, BARE),
   ),
   figure("one answer by zz.mjs", "times", RUNS, "The same, beside a script of its size.", (bench) =>
     besideBare(bench, ONE_FILE, `${BARE}\n//${"x".repeat(statSync(ONE_FILE).size)}\n`),
   ),
-  figure("memory of one answer", "MB", 7, "The most memory that `zz.js --once` has.", async (bench) => {
-    const { where, asks } = await answering(bench);
-    return async () => (await start(where, [...asks, "hi"])).peak;
-  }),
-  figure("zz.mjs", "MB", 1, "The size of the one file.", async () => () => statSync(ONE_FILE).size / 1e6),
+  figure(
+    "memory of one answer",
+    "MB",
+    7,
+    "The most memory that `zz.js --once` has.",
+    async (bench) => {
+      const { where, asks } = await answering(bench);
+      return async () => (await start(where, [...asks, "hi"])).peak;
+    },
+  ),
+  figure(
+    "zz.mjs",
+    "MB",
+    1,
+    "The size of the one file.",
+    async () => () => statSync(ONE_FILE).size / 1e6,
+  ),
   figure("package", "MB", 1, "As it is installed, unpacked.", async () => () => packed() / 1e6),
-  figure("package with what it needs", "MB", 1, "And all that npm installs with it; at most 60.", async () => () => {
-    const list = execFileSync("npm", ["ls", "--omit=dev", "--all", "--parseable"], { cwd: ROOT, encoding: "utf8" });
-    const folders = list.trim().split("\n").slice(1); // the first is this one
-    return (packed() + folders.map(sizeOf).reduce((all, size) => all + size, 0)) / 1e6;
-  }),
-  figure("prompt", "times", RUNS, "Until the prompt of the REPL shows, beside `node -e 0`.", async () => {
-    const where = place();
-    return async () => (await untilPrompt(where)) / (await took(node, ["-e", "0"], where)).ms;
-  }),
-  figure("100 plugins", "ms", RUNS, "What a hundred plugins of five lines add to a start.", async () => {
-    const [without, where] = [place(), place()];
-    for (let i = 0; i < 100; i++) {
-      having({ [`~/plugins/p${i}.ts`]: fiveLines(`now_${i}`) }, where);
-      utimesSync(join(where.home, "plugins", `p${i}.ts`), 1, 1);
-    }
-    const args = ["--call", "list_dir", "{}"];
-    return async () => (await start(where, args)).ms - (await start(without, args)).ms;
-  }),
+  figure(
+    "package with what it needs",
+    "MB",
+    1,
+    "And all that npm installs with it; at most 60.",
+    async () => () => {
+      const list = execFileSync("npm", ["ls", "--omit=dev", "--all", "--parseable"], {
+        cwd: ROOT,
+        encoding: "utf8",
+      });
+      const folders = list.trim().split("\n").slice(1); // the first is this one
+      return (packed() + folders.map(sizeOf).reduce((all, size) => all + size, 0)) / 1e6;
+    },
+  ),
+  figure(
+    "prompt",
+    "times",
+    RUNS,
+    "Until the prompt of the REPL shows, beside `node -e 0`.",
+    async () => {
+      const where = place();
+      return async () => (await untilPrompt(where)) / (await took(node, ["-e", "0"], where)).ms;
+    },
+  ),
+  figure(
+    "100 plugins",
+    "ms",
+    RUNS,
+    "What a hundred plugins of five lines add to a start.",
+    async () => {
+      const [without, where] = [place(), place()];
+      for (let i = 0; i < 100; i++) {
+        having({ [`~/plugins/p${i}.ts`]: fiveLines(`now_${i}`) }, where);
+        utimesSync(join(where.home, "plugins", `p${i}.ts`), 1, 1);
+      }
+      const args = ["--call", "list_dir", "{}"];
+      return async () => (await start(where, args)).ms - (await start(without, args)).ms;
+    },
+  ),
 ];
 
 export const fiveLines = (name: string) => `import type { Zz } from "zz";
@@ -73,13 +110,19 @@ export default (zz: Zz) => zz.tool({
 async function answering(bench: Bench) {
   const fake = await fakeOpenAI([say("A short answer, as a person would get it.")]);
   bench.after(fake.close);
-  return { where: place(), url: fake.url, asks: ["--once", "-m", "openai/m", "--base-url", fake.url, "--key", "x"] };
+  return {
+    where: place(),
+    url: fake.url,
+    asks: ["--once", "-m", "openai/m", "--base-url", fake.url, "--key", "x"],
+  };
 }
 
 /** How many bytes of this folder are published. */
 function packed(): number {
   const args = ["pack", "--dry-run", "--json", "--ignore-scripts"];
-  const [about] = Object.values(JSON.parse(execFileSync("npm", args, { cwd: ROOT, encoding: "utf8" }))) as any[];
+  const [about] = Object.values(
+    JSON.parse(execFileSync("npm", args, { cwd: ROOT, encoding: "utf8" })),
+  ) as any[];
   return about.unpackedSize;
 }
 
@@ -103,7 +146,12 @@ async function besideBare(bench: Bench, file: string, script: string): Promise<M
 
 const untilPrompt = (where: Place): Promise<number> =>
   timed(() => {
-    const pty = spawn(node, [zz], { cwd: where.cwd, env: environment(where, {}), cols: 80, rows: 24 });
+    const pty = spawn(node, [zz], {
+      cwd: where.cwd,
+      env: environment(where, {}),
+      cols: 80,
+      rows: 24,
+    });
     let shown = "";
     pty.onData((data) => (shown += data));
     return new Promise<void>((resolve) => {

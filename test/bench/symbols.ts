@@ -18,13 +18,27 @@ const MAP = ["repo_map", { query: "parse a union of types", tokens: TOKENS }] as
 const USES = ["find_references", { symbol: "ZodType" }] as const;
 
 export const figures: Figure[] = [
-  figure("new index", "times", 7, "A project of 579 files is indexed and a symbol found, beside ctags.", () =>
-    besideCtags(({ home }) => fs.rmSync(join(home, "index"), { recursive: true, force: true })),
+  figure(
+    "new index",
+    "times",
+    7,
+    "A project of 579 files is indexed and a symbol found, beside ctags.",
+    () =>
+      besideCtags(({ home }) => fs.rmSync(join(home, "index"), { recursive: true, force: true })),
   ),
-  figure("index with one file changed", "times", 7, "The same, where one file was changed since.", () =>
-    besideCtags(({ cwd }, i) => fs.writeFileSync(join(cwd, "one.ts"), `export const one = ${i};\n`)),
+  figure(
+    "index with one file changed",
+    "times",
+    7,
+    "The same, where one file was changed since.",
+    () =>
+      besideCtags(({ cwd }, i) =>
+        fs.writeFileSync(join(cwd, "one.ts"), `export const one = ${i};\n`),
+      ),
   ),
-  figure("index as it was", "times", 7, "The same, where nothing was changed.", () => besideCtags(() => {})),
+  figure("index as it was", "times", 7, "The same, where nothing was changed.", () =>
+    besideCtags(() => {}),
+  ),
   figure(
     "memory of a map",
     "MB",
@@ -32,18 +46,44 @@ export const figures: Figure[] = [
     "The most that `zz --call repo_map` has in that project.",
     calling("peak", ...MAP),
   ),
-  figure("references in a new process", "ms", 7, "All uses of a symbol that many files use.", calling("ms", ...USES)),
-  figure("memory of references", "MB", 3, "The most memory that this takes.", calling("peak", ...USES)),
-  figure("references of another symbol", "ms", 7, "The same in a process that was asked before.", async (bench) => {
-    const { cwd: root, home } = project();
-    const own = await embed({ root, home, save: false });
-    bench.after(() => own.close());
-    const symbols = "parse ZodType ZodError APIPromise ZodObject APIResource ZodString OpenAIError Stream".split(" ");
-    let i = 0;
-    return () => timed(() => own.call("find_references", { symbol: symbols[i++ % symbols.length] }));
-  }),
-  figure("references again", "ms", 7, "Of one symbol, asked again in one process: 2,800 files, 140 use it.", (bench) =>
-    inManyFiles(bench, (own) => own.call("find_references", { symbol: "common" })),
+  figure(
+    "references in a new process",
+    "ms",
+    7,
+    "All uses of a symbol that many files use.",
+    calling("ms", ...USES),
+  ),
+  figure(
+    "memory of references",
+    "MB",
+    3,
+    "The most memory that this takes.",
+    calling("peak", ...USES),
+  ),
+  figure(
+    "references of another symbol",
+    "ms",
+    7,
+    "The same in a process that was asked before.",
+    async (bench) => {
+      const { cwd: root, home } = project();
+      const own = await embed({ root, home, save: false });
+      bench.after(() => own.close());
+      const symbols =
+        "parse ZodType ZodError APIPromise ZodObject APIResource ZodString OpenAIError Stream".split(
+          " ",
+        );
+      let i = 0;
+      return () =>
+        timed(() => own.call("find_references", { symbol: symbols[i++ % symbols.length] }));
+    },
+  ),
+  figure(
+    "references again",
+    "ms",
+    7,
+    "Of one symbol, asked again in one process: 2,800 files, 140 use it.",
+    (bench) => inManyFiles(bench, (own) => own.call("find_references", { symbol: "common" })),
   ),
   figure(
     "rename in 30 files",
@@ -61,7 +101,8 @@ export const figures: Figure[] = [
   ...[1_500, 10_000].map((count) =>
     figure(`map of ${count} files`, "ms", 7, "Ranked for a query, in CPU time.", async () => {
       const survey = surveyOf(copies(count), []);
-      const query = "Wait for a slow regular expression in a thread that Ctrl+C ends, and say so in the README";
+      const query =
+        "Wait for a slow regular expression in a thread that Ctrl+C ends, and say so in the README";
       return () => worked(() => mapFrom(survey, { query, tokens: 4_000 }));
     }),
   ),
@@ -85,9 +126,16 @@ async function inManyFiles(
   fs.writeFileSync(join(root, "tsconfig.json"), '{"compilerOptions":{"types":[]}}');
   for (let i = 0; i < 2_800; i++) {
     const used = [...(i % 20 === 1 ? ["common"] : []), ...(i % 93 === 1 ? ["thirty"] : [])];
-    const imports = used.map((name) => `import { ${name} } from "./m0";\nexport const ${name}${i} = ${name}(${i});\n`);
-    const own = Array.from({ length: 12 }, (_, n) => `export const own${i}_${n} = (x: number): number => x * ${n};\n`);
-    const first = ["common", "thirty"].map((name) => `export const ${name} = (x: number): number => x;\n`);
+    const imports = used.map(
+      (name) => `import { ${name} } from "./m0";\nexport const ${name}${i} = ${name}(${i});\n`,
+    );
+    const own = Array.from(
+      { length: 12 },
+      (_, n) => `export const own${i}_${n} = (x: number): number => x * ${n};\n`,
+    );
+    const first = ["common", "thirty"].map(
+      (name) => `export const ${name} = (x: number): number => x;\n`,
+    );
     fs.writeFileSync(join(root, `m${i}.ts`), [...imports, ...own, ...(i ? [] : first)].join(""));
   }
   const embedded = await embed({ root, home, save: false, allow: { write: true } });
@@ -106,7 +154,10 @@ function project(): Place {
 }
 
 const ask = (where: Place, tool: string, args: object) =>
-  took(node, [zz, "--call", tool, JSON.stringify(args)], { cwd: where.cwd, env: environment(where, {}) });
+  took(node, [zz, "--call", tool, JSON.stringify(args)], {
+    cwd: where.cwd,
+    env: environment(where, {}),
+  });
 
 function calling(what: "ms" | "peak", tool: string, args: object) {
   return async () => {
@@ -115,7 +166,9 @@ function calling(what: "ms" | "peak", tool: string, args: object) {
   };
 }
 
-async function besideCtags(before: (where: Place, i: number) => void): Promise<Measure | undefined> {
+async function besideCtags(
+  before: (where: Place, i: number) => void,
+): Promise<Measure | undefined> {
   if (!has("ctags")) return undefined;
   const where = project();
   let i = 0;
@@ -138,7 +191,9 @@ function copies(count: number): Source[] {
   return Array.from({ length: count }, (_, i) => {
     const { path, facts, words } = read[i % read.length]!;
     const copy = Math.floor(i / read.length);
-    const symbols = facts.symbols.map((symbol, n) => (n % 2 ? symbol : { ...symbol, name: symbol.name + copy }));
+    const symbols = facts.symbols.map((symbol, n) =>
+      n % 2 ? symbol : { ...symbol, name: symbol.name + copy },
+    );
     const imports = [`${copy}/kernel/contract.ts`];
     return { path: `${copy}/${path}`, words, imports, facts: { ...facts, symbols } };
   });

@@ -46,7 +46,9 @@ export const figures: Figure[] = [
 
 const message = (i: number) => ({
   role: "user" as const,
-  text: `Question ${i}: why does the build fail in src/parse/tokens.ts when the flag is set? `.repeat(2),
+  text: `Question ${i}: why does the build fail in src/parse/tokens.ts when the flag is set? `.repeat(
+    2,
+  ),
 });
 
 function sessions() {
@@ -55,10 +57,19 @@ function sessions() {
   mkdirSync(folder, { recursive: true });
   const at = new Date().toISOString();
   const header = { zz: 1, at, root: "/home/me/project", model: "openai/m", title: "Why?" };
-  const entry = (i: number) => ({ id: i + 1, parent: i || null, at, type: "message", message: message(i) });
+  const entry = (i: number) => ({
+    id: i + 1,
+    parent: i || null,
+    at,
+    type: "message",
+    message: message(i),
+  });
   const lay = (id: string, count: number) => {
     const lines = [{ ...header, id }, ...Array.from({ length: count }, (_, i) => entry(i))];
-    writeFileSync(join(folder, `${id}.jsonl`), lines.map((line) => `${JSON.stringify(line)}\n`).join(""));
+    writeFileSync(
+      join(folder, `${id}.jsonl`),
+      lines.map((line) => `${JSON.stringify(line)}\n`).join(""),
+    );
   };
   const loud = (text: string) => {
     throw new Error(text);

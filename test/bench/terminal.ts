@@ -23,15 +23,18 @@ goes on over several lines of the source, as it does here and there, until it en
   - nested _one_
 
 `;
-const TABLE = "| Name | Meaning |\n|---|--:|\n| `a` | words that make it **wide** enough to be wrapped |\n\n";
+const TABLE =
+  "| Name | Meaning |\n|---|--:|\n| `a` | words that make it **wide** enough to be wrapped |\n\n";
 const code = () => readFileSync(join(ROOT, "zz.ts"), "utf8");
 const repeated = (piece: string) => piece.repeat(Math.ceil(SIZE / piece.length));
 
 const MARKDOWN: Record<string, () => string> = {
   prose: () => repeated(PROSE),
   "one block of code": () => `\`\`\`ts\n${repeated(code())}\n\`\`\``,
-  "tables and code": () => repeated(`${TABLE}\`\`\`ts\n${code().slice(0, 850)}\n\`\`\`\n\nwords\n\n`),
-  "one table": () => `| a | b **c** |\n|---|---|\n${repeated("| some words here | `x` and more words |\n")}`,
+  "tables and code": () =>
+    repeated(`${TABLE}\`\`\`ts\n${code().slice(0, 850)}\n\`\`\`\n\nwords\n\n`),
+  "one table": () =>
+    `| a | b **c** |\n|---|---|\n${repeated("| some words here | `x` and more words |\n")}`,
 };
 
 export const figures: Figure[] = [
@@ -41,20 +44,28 @@ export const figures: Figure[] = [
       return () => worked(() => renderMarkdown(markdown, { width: 80, theme: dark, highlight }));
     }),
   ),
-  figure("key", "ms", 40, "From a key to its echo, with 10,000 entries of history.", async (bench) => {
-    const entry = (i: number) => `${JSON.stringify(`entry ${i} with a few words more`)}\n`;
-    const where = having({ "~/history": Array.from({ length: 10_000 }, (_, i) => entry(i)).join("") });
-    const term = await repl(bench as TestContext, { where, process: true });
-    let typed = 0;
-    return () => {
-      const before = term.raw().length;
-      const echoed = when(term, () => term.raw().length > before);
-      return timed(() => {
-        term.type("the quick brown fox jumps over the lazy dog"[typed++ % 43]!);
-        return echoed;
+  figure(
+    "key",
+    "ms",
+    40,
+    "From a key to its echo, with 10,000 entries of history.",
+    async (bench) => {
+      const entry = (i: number) => `${JSON.stringify(`entry ${i} with a few words more`)}\n`;
+      const where = having({
+        "~/history": Array.from({ length: 10_000 }, (_, i) => entry(i)).join(""),
       });
-    };
-  }),
+      const term = await repl(bench as TestContext, { where, process: true });
+      let typed = 0;
+      return () => {
+        const before = term.raw().length;
+        const echoed = when(term, () => term.raw().length > before);
+        return timed(() => {
+          term.type("the quick brown fox jumps over the lazy dog"[typed++ % 43]!);
+          return echoed;
+        });
+      };
+    },
+  ),
 ];
 
 /** As soon as a piece is written after which it is so. */

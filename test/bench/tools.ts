@@ -19,13 +19,19 @@ const MCP = join(ROOT, "test/support/fake/mcp.ts");
 const server = (how: string) => ({ command: node, args: [MCP, how], sandbox: false });
 
 export const figures: Figure[] = [
-  figure("grep", "times", 15, "A text in 10,000 files of a repository, beside ripgrep alone.", async (bench) => {
-    const { root, grep } = await greps(bench, "rg");
-    return async () => {
-      const { ms } = await took("rg", ["-nF", "needle_in", "./"], { cwd: root });
-      return (await grep()) / ms;
-    };
-  }),
+  figure(
+    "grep",
+    "times",
+    15,
+    "A text in 10,000 files of a repository, beside ripgrep alone.",
+    async (bench) => {
+      const { root, grep } = await greps(bench, "rg");
+      return async () => {
+        const { ms } = await took("rg", ["-nF", "needle_in", "./"], { cwd: root });
+        return (await grep()) / ms;
+      };
+    },
+  ),
   figure(
     "grep without ripgrep",
     "ms",
@@ -33,34 +39,66 @@ export const figures: Figure[] = [
     "The same, where it is missing.",
     async (bench) => (await greps(bench, "")).grep,
   ),
-  figure("command on a copy", "ms", 11, "What it takes more than in the sandbox without one.", async (bench) => {
-    const own = await repository(bench);
-    if (!own) return undefined;
-    let count = 0;
-    const run = (more: object) =>
-      timed(() => own.call("run_command", { command: `sh -c 'echo ${count++} > it'`, ...more }));
-    return async () => (await run({})) - (await run({ direct: true }));
-  }),
-  figure("memory of an MCP result", "MB", 3, "While a server's result of 100 MB is cut.", async () => {
-    const where = having({ "~/zz.config.json": { mcpServers: { big: server("huge") } } });
-    return () => peakOf(where, ["--allow-run", "--call", "mcp_call", '{"server":"big","tool":"one"}']);
-  }),
+  figure(
+    "command on a copy",
+    "ms",
+    11,
+    "What it takes more than in the sandbox without one.",
+    async (bench) => {
+      const own = await repository(bench);
+      if (!own) return undefined;
+      let count = 0;
+      const run = (more: object) =>
+        timed(() => own.call("run_command", { command: `sh -c 'echo ${count++} > it'`, ...more }));
+      return async () => (await run({})) - (await run({ direct: true }));
+    },
+  ),
+  figure(
+    "memory of an MCP result",
+    "MB",
+    3,
+    "While a server's result of 100 MB is cut.",
+    async () => {
+      const where = having({ "~/zz.config.json": { mcpServers: { big: server("huge") } } });
+      return () =>
+        peakOf(where, ["--allow-run", "--call", "mcp_call", '{"server":"big","tool":"one"}']);
+    },
+  ),
   ...["a page of 100 MB", "a page that unpacks to 1,000 MB"].map((page) =>
-    figure(`memory of ${page}`, "MB", 3, "The most memory that zz has while it is fetched and cut.", async (bench) => {
-      const host = await hugePage(bench, page.includes("unpacks"));
-      return () => peakOf(place(), [`--allow-net=${host}`, "--call", "web_fetch", `{"url":"http://${host}/"}`]);
-    }),
+    figure(
+      `memory of ${page}`,
+      "MB",
+      3,
+      "The most memory that zz has while it is fetched and cut.",
+      async (bench) => {
+        const host = await hugePage(bench, page.includes("unpacks"));
+        return () =>
+          peakOf(place(), [
+            `--allow-net=${host}`,
+            "--call",
+            "web_fetch",
+            `{"url":"http://${host}/"}`,
+          ]);
+      },
+    ),
   ),
 ];
 
 const peakOf = async (where: ReturnType<typeof place>, args: string[]) =>
   (await took(node, [zz, ...args], { cwd: where.cwd, env: environment(where, {}) })).peak;
 
-/** 10,000 files of up to 8 KB in 600 folders, up to four deep; one in 200 holds what is looked for. */
-async function greps(bench: Bench, ripgrep: string): Promise<{ root: string; grep: () => Promise<number> }> {
+/**
+ * 10,000 files of up to 8 KB in 600 folders, up to four deep; one in 200 holds what is looked for.
+ */
+async function greps(
+  bench: Bench,
+  ripgrep: string,
+): Promise<{ root: string; grep: () => Promise<number> }> {
   const { cwd: root, home } = place();
   const next = random(42);
-  const folders = Array.from({ length: 600 }, (_, i) => join(root, `a${i % 5}/b${i % 25}/c${i % 150}/d${i}`));
+  const folders = Array.from({ length: 600 }, (_, i) =>
+    join(root, `a${i % 5}/b${i % 25}/c${i % 150}/d${i}`),
+  );
   for (const folder of folders) fs.mkdirSync(folder, { recursive: true });
   const line = (i: number) =>
     `  const value${i} = await result(list, path); // the error of file ${Math.floor(next() * 1e6)}\n`;
@@ -92,15 +130,22 @@ async function repository(bench: Bench): Promise<Harness | undefined> {
 
 async function hugePage(bench: Bench, isPacked: boolean): Promise<string> {
   const { createGzip } = await import("node:zlib");
-  const piece = Buffer.from("<p>Some <a href='/x'>long</a> text, with commas. <b>bold</b></p>".repeat(12_000));
+  const piece = Buffer.from(
+    "<p>Some <a href='/x'>long</a> text, with commas. <b>bold</b></p>".repeat(12_000),
+  );
   const server = createServer(async (_, response) => {
-    response.writeHead(200, { "content-type": "text/html", ...(isPacked && { "content-encoding": "gzip" }) });
+    response.writeHead(200, {
+      "content-type": "text/html",
+      ...(isPacked && { "content-encoding": "gzip" }),
+    });
     const to = isPacked ? createGzip() : response;
     to.on("error", () => {});
     if (to !== response) to.pipe(response);
     for (let left = isPacked ? 1e9 : 1e8; left > 0 && !response.destroyed; left -= piece.length)
       if (!to.write(piece))
-        await Promise.race(["drain", "close"].map((event) => new Promise((on) => to.once(event, on))));
+        await Promise.race(
+          ["drain", "close"].map((event) => new Promise((on) => to.once(event, on))),
+        );
     to.end();
   });
   await new Promise<void>((ready) => server.listen(0, "127.0.0.1", ready));

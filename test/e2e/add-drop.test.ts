@@ -17,7 +17,8 @@ const FILES = {
   ".env": "TOKEN=abc\n",
   "../out.txt": "OUTSIDE\n",
 };
-const file = (name: string, text: string) => `--- FILE ${name} ---\n${text}\n--- END FILE ${name} ---`;
+const file = (name: string, text: string) =>
+  `--- FILE ${name} ---\n${text}\n--- END FILE ${name} ---`;
 /** The pinned files as the model was last sent them, in the prompt or with a message. */
 const pinnedIn = ({ system, messages }: ChatRequest): string[] | undefined => {
   const all = [system, ...messages.map(({ text }) => text)].join("\n");
@@ -61,7 +62,10 @@ test("what is pinned counts as read: it may be edited, also after it changed", a
   const edit = (from: number, to: number): Step => ({
     call: ["edit_file", { path: "a.ts", old_string: `a = ${from}`, new_string: `a = ${to}` }],
   });
-  const { it, tells, say } = await open(t, { script: [edit(1, 2), "one.", edit(5, 6), "two."], answer: "yes" });
+  const { it, tells, say } = await open(t, {
+    script: [edit(1, 2), "one.", edit(5, 6), "two."],
+    answer: "yes",
+  });
   await tells("/add a.ts", "Pinned a.ts.");
   await say("edit it");
   equal(it.read("a.ts"), "export const a = 2;\n");
@@ -89,7 +93,10 @@ test("what cannot be pinned is named; what was allowed for the session can be, o
   match(it.questions[1]!, /out\.txt'/);
   deepEqual(await told(), [file("a.ts", "export const a = 1;")]);
   await tells("/add .env ../out.txt", /Pinned \.env, \/[\s\S]*out\.txt\./);
-  deepEqual((await told())!.slice(1), [file(".env", "TOKEN=abc"), file(join(it.root, "../out.txt"), "OUTSIDE")]);
+  deepEqual((await told())!.slice(1), [
+    file(".env", "TOKEN=abc"),
+    file(join(it.root, "../out.txt"), "OUTSIDE"),
+  ]);
 });
 
 test("what is gone, is no text any more, or is too long, is named in its place, and the turn goes on", async (t) => {
@@ -102,7 +109,10 @@ test("what is gone, is no text any more, or is too long, is named in its place, 
   match(gone!, /^--- FILE a\.ts ---\n\[Cannot read 'a\.ts': no such file.*\]\n/);
   equal(binary, file("src/app.ts", "[it is not text any more]"));
   equal(big, file("my notes.txt", "[1100000 bytes are too many to show; search it]"));
-  match(long!, /FIRST [\s\S]*\n\[… \d+ characters left out; read the file for them …\]\n[\s\S]* LAST\n/);
+  match(
+    long!,
+    /FIRST [\s\S]*\n\[… \d+ characters left out; read the file for them …\]\n[\s\S]* LAST\n/,
+  );
   doesNotMatch(long!, /.{16000}/);
 });
 

@@ -15,11 +15,17 @@ const open = () => again([say("Seen.")]);
 
 test("!command shows its output and exit code, and y gives it to the next message", async () => {
   const it = await open();
-  match(await it.say("!echo one; echo two >&2; exit 3", QUESTION), /(one\ntwo|two\none)\nexit code 3 · \d+\.\d s/);
+  match(
+    await it.say("!echo one; echo two >&2; exit 3", QUESTION),
+    /(one\ntwo|two\none)\nexit code 3 · \d+\.\d s/,
+  );
   await it.hit("y", "It goes with your next message.");
   await it.say("what is that?", "Seen.");
   const title = "OUTPUT OF echo one; echo two >&2; exit 3";
-  match(it.sent()[0]!, new RegExp(`^--- ${title} ---\n(one\ntwo|two\none)\n--- END ${title} ---\n\nwhat is that\\?$`));
+  match(
+    it.sent()[0]!,
+    new RegExp(`^--- ${title} ---\n(one\ntwo|two\none)\n--- END ${title} ---\n\nwhat is that\\?$`),
+  );
   await it.say("and now?", /Seen\.[\s\S]*Seen\./);
   equal(it.sent()[1], "and now?");
 });
@@ -55,10 +61,19 @@ test("A command reads the keyboard, and its keys are not the conversation's", as
 
 test("!! hands the terminal over whole and keeps nothing; so does one ! for a program that fills the screen", async () => {
   const it = await open();
-  writeFileSync(join(it.where.cwd, "long.txt"), Array.from({ length: 99 }, (_, i) => `row ${i}\n`).join(""));
-  doesNotMatch(await it.say("!!test -t 1 && echo a real one", /one\nexit code 0[\s\S]*›$/), /to the conversation/);
+  writeFileSync(
+    join(it.where.cwd, "long.txt"),
+    Array.from({ length: 99 }, (_, i) => `row ${i}\n`).join(""),
+  );
+  doesNotMatch(
+    await it.say("!!test -t 1 && echo a real one", /one\nexit code 0[\s\S]*›$/),
+    /to the conversation/,
+  );
   await it.say("!more long.txt", "--More--");
-  doesNotMatch(await it.hit("q", /exit code 0[\s\S]*exit code 0[\s\S]*›$/), /to the conversation|row 98/);
+  doesNotMatch(
+    await it.hit("q", /exit code 0[\s\S]*exit code 0[\s\S]*›$/),
+    /to the conversation|row 98/,
+  );
 });
 
 test("Colours and what a line wrote over do not reach the model, and a long output is cut in its middle", async () => {
@@ -78,7 +93,12 @@ test("Colours and what a line wrote over do not reach the model, and a long outp
 test("A picture in Markdown, several lines, \\! and a double slash are text", async () => {
   const it = await open();
   const pasted = `!touch pasted\n${"more\n".repeat(9)}end`;
-  for (const [i, typed] of ["![cat](cat.png)", `\x1b[200~${pasted}\x1b[201~`, "\\!important", "//etc"].entries())
+  for (const [i, typed] of [
+    "![cat](cat.png)",
+    `\x1b[200~${pasted}\x1b[201~`,
+    "\\!important",
+    "//etc",
+  ].entries())
     await it.say(typed, new RegExp(`(Seen\\.[\\s\\S]*){${i + 1}}›$`));
   deepEqual(it.sent(), ["![cat](cat.png)", pasted, "!important", "/etc"]);
   ok(!existsSync(join(it.where.cwd, "pasted")));
@@ -86,7 +106,10 @@ test("A picture in Markdown, several lines, \\! and a double slash are text", as
 
 test("What a command leaves running does not hold the conversation up", async () => {
   const it = await open();
-  await it.say("!sleep 300 & echo $! started", /started[\s\S]*exit code 0[\s\S]*to the conversation\?/);
+  await it.say(
+    "!sleep 300 & echo $! started",
+    /started[\s\S]*exit code 0[\s\S]*to the conversation\?/,
+  );
   it.type("n");
   const [, pid] = /^(\d+) started$/m.exec(await it.sees(PROMPT))!;
   process.kill(Number(pid)); // it was running all the time
@@ -97,7 +120,10 @@ test("In a one-shot !command is refused with a sentence; piped data that begins 
   const where = place();
   const refused = await zz(where, [...args, "!touch made"]);
   equal(refused.code, 2);
-  match(refused.stderr, /^Cannot run '!touch made': your own commands run only in a conversation at a terminal\./);
+  match(
+    refused.stderr,
+    /^Cannot run '!touch made': your own commands run only in a conversation at a terminal\./,
+  );
   const data = await zz(where, args, { input: "!touch made\n" });
   equal(data.stdout, "Seen.\n");
   equal(requests[0]!.body.messages.at(-1).content, "!touch made");

@@ -1,4 +1,5 @@
-// Leaving a conversation and coming back to it: what zz says at the end, shows at the start, and lists of each session.
+// Leaving a conversation and coming back to it: what zz says at the end, shows at the start, and
+// lists of each session.
 import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
 import { appendFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -17,7 +18,9 @@ test("Leaving says how to come back, unless nothing was said, and -c shows the l
   const first = await repl(t, { where, script: [say("The capital is Paris.")] });
   await first.say("what is the capital of France?", /Paris\.[\s\S]*›\s*$/);
   first.type(KEY.ctrlD);
-  await first.sees(new RegExp(`To come back: zz -c[\\s\\S]*^zz --session ${where.sessions()[0]![0].id}$`, "m"));
+  await first.sees(
+    new RegExp(`To come back: zz -c[\\s\\S]*^zz --session ${where.sessions()[0]![0].id}$`, "m"),
+  );
   const again = await repl(t, { where, cols: 40, rows: 15, args: ["-c"] });
   await again.sees(/goes on\s+after 2\s+messages/);
   match(again.screen(), /\nYou: what is the capital of France\?\nzz: The capital is Paris\./);
@@ -41,7 +44,8 @@ test("The last conversation is offered once, and Tab on the empty line continues
   const typed = await repl(t, { where: zz.where, ...size });
   await typed.sees("Tab continues");
   await typed.say("something new");
-  await typed.say(`${TAB}more`, /more[\s\S]*Good\.[\s\S]*›$/); // it would be answered in the other one
+  // it would be answered in the other one
+  await typed.say(`${TAB}more`, /more[\s\S]*Good\.[\s\S]*›$/);
   await typed.leave();
   equal(zz.where.sessions().length, 2);
 });
@@ -67,7 +71,10 @@ test("-c after a crash in a turn shows no earlier answer under the last message"
   const { id } = lines.at(-1);
   const message = { role: "user", text: "and of Spain?" };
   const entry = { id: id + 1, parent: id, at: new Date(0).toISOString(), type: "message", message };
-  appendFileSync(join(where.home, "sessions", `${lines[0].id}.jsonl`), `${JSON.stringify(entry)}\n`);
+  appendFileSync(
+    join(where.home, "sessions", `${lines[0].id}.jsonl`),
+    `${JSON.stringify(entry)}\n`,
+  );
   const again = await repl(t, { where, args: ["-c"] });
   match(again.screen(), /\nYou: and of Spain\?\nIt has no answer yet: \/retry asks again\./);
   doesNotMatch(again.screen(), /Paris/);
@@ -79,9 +86,17 @@ test("-c after a crash in the middle of changes says how to go on, and how to ta
   const where = place();
   const kill = new AbortController();
   const write = (name: string) => {
-    const called = { name: "write_file", arguments: JSON.stringify({ path: name, content: "new\n" }) };
+    const called = {
+      name: "write_file",
+      arguments: JSON.stringify({ path: name, content: "new\n" }),
+    };
     const tool_calls = [{ index: 0, id: name, type: "function", function: called }];
-    return stream(delta({ content: "I write it." }), delta({ tool_calls }), delta({}, "tool_calls"), DONE);
+    return stream(
+      delta({ content: "I write it." }),
+      delta({ tool_calls }),
+      delta({}, "tool_calls"),
+      DONE,
+    );
   };
   const { args } = await askable((_, turn) => {
     if (turn === 2) kill.abort();
@@ -110,6 +125,8 @@ test("A one-shot that failed leaves no entry in the list, until it goes on", asy
     equal((await zz(where, [...args, ...words])).code, code);
     equal((await zz(where, ["--sessions"])).stdout.split("\n").filter(Boolean).length, listed);
   }
-  const said = where.sessions().map((lines) => lines.filter(({ type }) => type === "message").length);
+  const said = where
+    .sessions()
+    .map((lines) => lines.filter(({ type }) => type === "message").length);
   deepEqual(said, [5], "nothing was lost");
 });

@@ -1,4 +1,5 @@
-// Slash commands: in an instance of the test's own where the words are all; in a terminal where something is drawn or typed.
+// Slash commands: in an instance of the test's own where the words are all; in a terminal where
+// something is drawn or typed.
 import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
 import { chmodSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -14,7 +15,8 @@ import { place, ROOT, sessionsIn, zz } from "../support/run.ts";
 import { sit } from "../support/sit.ts";
 import { KEY } from "../support/terminal.ts";
 
-const written = (path: string) => ({ call: ["write_file", { path, content: "x\n" }] }) as { call: [string, unknown] };
+const written = (path: string) =>
+  ({ call: ["write_file", { path, content: "x\n" }] }) as { call: [string, unknown] };
 
 /** A conversation at a terminal. `gives` types a line and waits for what the screen then shows. */
 async function talk(t: TestContext, options: Parameters<typeof repl>[1] = {}) {
@@ -54,7 +56,9 @@ describe("the conversation", () => {
     await tells("/new", /A new conversation\. The other is kept: \/sessions load \d{8}-/);
     await say("two");
     deepEqual(sent(), ["two"]);
-    const [, id] = /You are in a copy now: (\S+)\./.exec(await tells("/fork", "You are in a copy now"))!;
+    const [, id] = /You are in a copy now: (\S+)\./.exec(
+      await tells("/fork", "You are in a copy now"),
+    )!;
     await say("three");
     deepEqual(sent(), ["two", "ok", "three"]);
     const texts = (lines: any[]) => lines.flatMap(({ message }) => message?.text ?? []);
@@ -99,9 +103,13 @@ describe("the conversation", () => {
 
   test("/retry in one go asks the last question again, with its file; with nothing said it says so", async () => {
     const { args, requests } = await askable([say("Red."), say("Blue.")]);
-    const pixel = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+    const pixel =
+      "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
     const where = place({ "p.png": Buffer.from(pixel, "base64") });
-    match((await zz(where, [...args, "/retry"])).stderr, /^Cannot try again: nothing was said yet\./m);
+    match(
+      (await zz(where, [...args, "/retry"])).stderr,
+      /^Cannot try again: nothing was said yet\./m,
+    );
     await zz(where, [...args, "-f", "p.png", "which colour"]);
     equal((await zz(where, [...args, "-c", "/retry"])).stdout, "Blue.\n");
     const [first, second] = requests.map(({ body }) => body.messages.slice(1));
@@ -112,7 +120,10 @@ describe("the conversation", () => {
   test("/tree shows every branch with its numbers, and which is in force", async (t) => {
     const { say, tells } = await sit(t, { script: ["A.", "B.", "C."] });
     await say("one", "two", "/retry");
-    await tells("/tree", /● #1 one → A\.\n {2}○ #4 two → B\.\n● #7 two → C\.\n● this branch; \/back #ID goes there\./);
+    await tells(
+      "/tree",
+      /● #1 one → A\.\n {2}○ #4 two → B\.\n● #7 two → C\.\n● this branch; \/back #ID goes there\./,
+    );
     await tells("/clear", "starts over");
     await tells("/tree", /○ #1 one → A\.[\s\S]*No branch is in use/);
   });
@@ -121,13 +132,19 @@ describe("the conversation", () => {
 describe("models", () => {
   test("/models lists them all; /model NAME asks that one from now on; without a name it is a picker", async (t) => {
     const { gives, hit, fake } = await talk(t, { script: [say("A."), say("B.")], cols: 120 });
-    await gives("/models", / {2}offline\/router\n\* openai\/m\n {2}openai\/n {2}8192 tokens\nollama: Cannot reach/);
+    await gives(
+      "/models",
+      / {2}offline\/router\n\* openai\/m\n {2}openai\/n {2}8192 tokens\nollama: Cannot reach/,
+    );
     await gives("/model openai/n", "Now openai/n, with a window of 8192 tokens.");
     await gives("hello", "A.");
     await gives("/sessions", /\n\* \w{4} .* hello +openai\/n\n/);
     await gives("/status", /window +8192 tokens, 0\.9 % used \(70\)/);
     await gives("/context", /About \d+ tokens of 8192 \(\d+ %\)\./);
-    await gives("/model openai/nn", /openai does not list 'openai\/nn'\. The nearest: openai\/n,[\s\S]*\[y\/N\]/);
+    await gives(
+      "/model openai/nn",
+      /openai does not list 'openai\/nn'\. The nearest: openai\/n,[\s\S]*\[y\/N\]/,
+    );
     await hit("n", "Still openai/n");
     await gives("/model", /\? Model \(now openai\/n\)[\s\S]*openai\/n {2}8192 tokens/);
     await hit("/m", /\? Model \(now openai\/n\) \/m[\s\S]*❯ openai\/m/);
@@ -156,7 +173,8 @@ describe("status", () => {
     await say("write a", "write b");
     await it.ask("more").catch(() => {});
     const shown = await tells("/status", "settings  ");
-    const [, stored = ""] = /^stored in {5}(.*?)^provider/ms.exec(shown) ?? []; // in several rows, where the home's path is long
+    // in several rows, where the home's path is long
+    const [, stored = ""] = /^stored in {5}(.*?)^provider/ms.exec(shown) ?? [];
     match(stored.replace(/\s/g, ""), new RegExp(`^${it.home}/sessions/.*\\.jsonl\\(\\d+bytes\\)$`));
     for (const row of [
       /^session {7}\d{8}-\d{6}-\w{8} “write a”$/m,
@@ -169,8 +187,14 @@ describe("status", () => {
   });
 
   test("/context names what was drawn into the prompt, and the files read", async (t) => {
-    const files = { "AGENTS.md": "Rules.\n@docs/more.md", "docs/more.md": "more", "big.txt": "word ".repeat(8_000) };
-    const home = { "skills/knots/SKILL.md": "---\nname: knots\ndescription: ties\ntriggers: rope\n---\nPull." };
+    const files = {
+      "AGENTS.md": "Rules.\n@docs/more.md",
+      "docs/more.md": "more",
+      "big.txt": "word ".repeat(8_000),
+    };
+    const home = {
+      "skills/knots/SKILL.md": "---\nname: knots\ndescription: ties\ntriggers: rope\n---\nPull.",
+    };
     const script = [{ call: ["read_file", { path: "big.txt" }] as [string, unknown] }, "Read."];
     const { say, tells } = await sit(t, { files, home, script });
     await say("read of a rope");
@@ -207,7 +231,10 @@ describe("cost", () => {
     await tells("/cost", cost);
     await it.command("/compact");
     equal(it.requests.length, 4);
-    await tells("/cost", /^script\/model +250 in +120 cached +25 out +0\.4320\n[\s\S]*in all +0\.5320$/);
+    await tells(
+      "/cost",
+      /^script\/model +250 in +120 cached +25 out +0\.4320\n[\s\S]*in all +0\.5320$/,
+    );
   });
 
   test("/cost without prices says how to give them, and reckons with what was given, also what was taken back", async (t) => {
@@ -229,7 +256,10 @@ describe("settings", () => {
   test("/config NAME VALUE is in force, in the file, marked; unset and --reset take it back; NAME alone tells of it", async (t) => {
     const { it, tells } = await sit(t);
     const file = () => JSON.parse(readFileSync(join(it.home, "zz.config.json"), "utf8"));
-    await tells("/config timeout", "timeout = not set (300)\nseconds that a provider may be silent");
+    await tells(
+      "/config timeout",
+      "timeout = not set (300)\nseconds that a provider may be silent",
+    );
     await tells("/config colour", "Cannot show 'colour': no such setting.");
     await tells("/config rounds 5", "rounds is 5 now (was not set).");
     equal(file().rounds, 5);
@@ -262,7 +292,10 @@ describe("answers", () => {
 
   test("/save writes the last answer, or all; what is there is asked for; /undo takes it back", async (t) => {
     const keys: string[] = [];
-    const { it, say, tells } = await sit(t, { script: ["To keep."], answer: async () => keys.shift() ?? "n" });
+    const { it, say, tells } = await sit(t, {
+      script: ["To keep."],
+      answer: async () => keys.shift() ?? "n",
+    });
     await say("one");
     await tells("/save notes/a b.md", "Wrote notes/a b.md (9 characters). /undo takes it back.");
     await tells("/save notes/a b.md all", "");
@@ -301,8 +334,12 @@ describe("help and templates", () => {
     zz.key({ name: "f9", description: "a key of mine", press() {} }); };`;
   /** The keys in docs/prompt.md's table of what is typed. */
   const documentedKeys = () => {
-    const [, table = ""] = /^## Typing\n([\s\S]*?)^## /m.exec(readFileSync(join(ROOT, "docs/prompt.md"), "utf8"))!;
-    const cells = [...table.matchAll(/^\| (.*?) \|/gm)].flatMap(([, cell = ""]) => cell.split(/[,;] /));
+    const [, table = ""] = /^## Typing\n([\s\S]*?)^## /m.exec(
+      readFileSync(join(ROOT, "docs/prompt.md"), "utf8"),
+    )!;
+    const cells = [...table.matchAll(/^\| (.*?) \|/gm)].flatMap(([, cell = ""]) =>
+      cell.split(/[,;] /),
+    );
     return cells.flatMap((cell) => /^(?:(?:Ctrl|Alt)\+\w+|Up|Down|Tab|Escape)/.exec(cell) ?? []);
   };
 
@@ -310,23 +347,50 @@ describe("help and templates", () => {
     const { tells } = await sit(t, { home: { "plugins/mine.js": mine } });
     const all = await tells("/help all", /typing:[\s\S]*f9 +a key of mine/);
     const groups = [...all.matchAll(/^([a-z ]+):$/gm)].map(([, group]) => group);
-    const own = ["conversation", "sessions and model", "files and undo", "code", "settings", "templates", "other"];
+    const own = [
+      "conversation",
+      "sessions and model",
+      "files and undo",
+      "code",
+      "settings",
+      "templates",
+      "other",
+    ];
     for (const group of own) ok(groups.includes(group), group);
     match(all, /^ {2}\/review \[WHAT\] [\s\S]*^other:$\n {2}\/dance \[HOW\] +a dance \(mine\)$/m);
-    await tells("/help /dance", /\/dance \[HOW\]\n {2}a dance\n {2}group: other; plugin: mine \(.*mine\.js\)/);
+    await tells(
+      "/help /dance",
+      /\/dance \[HOW\]\n {2}a dance\n {2}group: other; plugin: mine \(.*mine\.js\)/,
+    );
     await tells("/help other", /^other:\n {2}\/dance \[HOW\] +a dance \(mine\)$/);
     await tells("/help danc", "There is no command or key 'danc'. There is: /dance.");
-    const files = /files and undo:\n {2}\/changes \[N\] +what .*\n[\s\S]*\/undo \[N \| turn \| FILE\] +take back/;
+    const files =
+      /files and undo:\n {2}\/changes \[N\] +what .*\n[\s\S]*\/undo \[N \| turn \| FILE\] +take back/;
     await tells("/help files", files);
     const keys = documentedKeys();
     ok(keys.length >= 10 && keys.includes("Up") && keys.includes("Escape"), keys.join());
-    const others = ["F9", "control-c", "^D", "esc", "Alt-Enter", "\\ ", '"""', "@FILE", "@", "!", "!!", "//"];
+    const others = [
+      "F9",
+      "control-c",
+      "^D",
+      "esc",
+      "Alt-Enter",
+      "\\ ",
+      '"""',
+      "@FILE",
+      "@",
+      "!",
+      "!!",
+      "//",
+    ];
     for (const key of [...keys, ...others]) await tells(`/help ${key}`, /^ *\S+ +\w/);
   });
 
   test("every command of zz's own that takes something has an example that it takes", async (t) => {
     const { it } = await sit(t);
-    const commands = [...it.core.commands.values()].map(({ value }) => value).filter(({ usage }) => usage);
+    const commands = [...it.core.commands.values()]
+      .map(({ value }) => value)
+      .filter(({ usage }) => usage);
     ok(commands.length > 25, `${commands.length} commands`);
     for (const { name, examples = {} } of commands) {
       ok(Object.keys(examples).length, `/${name}`);
@@ -337,7 +401,10 @@ describe("help and templates", () => {
 
   test("/help gives the names alone where the window is too low for more", async (t) => {
     const { gives, resize } = await talk(t, { rows: 24 });
-    const shown = await gives("/help", /typing .*\/\/TEXT {2}!COMMAND .*@FILE[\s\S]*\/help all lists it all.*\n.*›$/);
+    const shown = await gives(
+      "/help",
+      /typing .*\/\/TEXT {2}!COMMAND .*@FILE[\s\S]*\/help all lists it all.*\n.*›$/,
+    );
     match(shown, /^files and undo {6}\/changes {2}\/redo {2}\/undo$/m);
     ok(shown.split("\n").length <= 24, shown);
     resize(80, 150);
@@ -353,7 +420,10 @@ describe("help and templates", () => {
     await tells("/permissions drop", "Cannot drop a rule: give its number, /permissions drop N.");
     await tells("/permissions", "the project, except files that hold secrets");
     await tells("/help tests", /\/tests WHAT\n.*\n {2}\/tests parsePrice +write tests/);
-    await tells("/help back", /\/back \[N \| #ID\]\n.*\n {2}\/back {2,}take back your last message\n {2}\/back 3 /);
+    await tells(
+      "/help back",
+      /\/back \[N \| #ID\]\n.*\n {2}\/back {2,}take back your last message\n {2}\/back 3 /,
+    );
   });
 });
 
@@ -374,17 +444,29 @@ describe("tables", () => {
       entry(9, 7, "user"),
     ];
     const branch = entries.filter(({ id }) => id > 2);
-    deepEqual(drawTree(entries, branch, 80), ["  ○ #1 m1", "● #4 m4 → m6", "    told: lint 5", "● #9 m9"]);
+    deepEqual(drawTree(entries, branch, 80), [
+      "  ○ #1 m1",
+      "● #4 m4 → m6",
+      "    told: lint 5",
+      "● #9 m9",
+    ]);
   });
 
   test("drawTree() of messages in a row is flat, of 200 retries two deep, and fits", () => {
-    const row = Array.from({ length: 200 }, (_, i) => entry(i + 1, i || null, "user", "x".repeat(200)));
+    const row = Array.from({ length: 200 }, (_, i) =>
+      entry(i + 1, i || null, "user", "x".repeat(200)),
+    );
     const lines = drawTree(row, row, 40);
     ok(lines.length === 200 && lines.every((line) => line.startsWith("● ") && line.length < 40));
-    const retried = Array.from({ length: 200 }, (_, i) => entry(i + 1, i < 2 ? null : Math.floor(i / 2) * 2, "user"));
+    const retried = Array.from({ length: 200 }, (_, i) =>
+      entry(i + 1, i < 2 ? null : Math.floor(i / 2) * 2, "user"),
+    );
     const inForce = retried.filter(({ id }) => id % 2 === 0);
     const drawn = drawTree(retried, inForce, 40);
-    ok(drawn.length === 200 && drawn.every((line) => /^(● | {2}○ )/.test(line)), drawn.slice(0, 9).join("\n"));
+    ok(
+      drawn.length === 200 && drawn.every((line) => /^(● | {2}○ )/.test(line)),
+      drawn.slice(0, 9).join("\n"),
+    );
   });
 
   test("aligned() puts the second column below where it is narrow, and cuts words that are too long", () => {
@@ -395,14 +477,22 @@ describe("tables", () => {
   test("page() keeps to any width", () => {
     const commands = [
       { name: "a", description: "word ".repeat(40).trim(), group: "code", owner: "x" },
-      { name: "c", usage: "[NAME | enable NAME | disable NAME]", description: "long usage", owner: "x" },
+      {
+        name: "c",
+        usage: "[NAME | enable NAME | disable NAME]",
+        description: "long usage",
+        owner: "x",
+      },
     ];
     for (const room of [30, 59, 60, 119])
-      for (const line of page({ commands, keys: [] }, room).split("\n")) ok(line.length <= room, line);
+      for (const line of page({ commands, keys: [] }, room).split("\n"))
+        ok(line.length <= room, line);
   });
 
   test("each of prompts/*.md is a command that leaves no place unfilled, and names tools that there are", async () => {
-    const listed = JSON.parse((await zz(place(), ["--tools", "--json"])).stdout).map((tool: any) => tool.name);
+    const listed = JSON.parse((await zz(place(), ["--tools", "--json"])).stdout).map(
+      (tool: any) => tool.name,
+    );
     for (const name of ["review", "refactor", "tests", "explain", "commit"]) {
       const { head, body } = frontMatter(readFileSync(join(ROOT, "prompts", `${name}.md`), "utf8"));
       deepEqual([head.name, Boolean(head.description), head.slot], [name, true, undefined]);

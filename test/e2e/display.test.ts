@@ -1,4 +1,5 @@
-// What a person sees during and after a turn: the live line, calls, thinking, the rendered answer, figures, the prompt.
+// What a person sees during and after a turn: the live line, calls, thinking, the rendered answer,
+// figures, the prompt.
 import { doesNotMatch, equal, match, ok } from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -23,10 +24,23 @@ function open(t: TestContext, { where = place(), ...options }: ReplOptions = {},
   return repl(t, { where, args: ["--plugin", "own.ts"], ...options });
 }
 
-const THOUGHTS = ["First I look.", "Then I weigh two ways.", "Third point.", "Fourth point.", "Fifth point."];
+const THOUGHTS = [
+  "First I look.",
+  "Then I weigh two ways.",
+  "Third point.",
+  "Fourth point.",
+  "Fifth point.",
+];
 const thinks = (text = "Thought over.", hold: Promise<unknown> = Promise.resolve()) => {
   const thoughts = THOUGHTS.map((thought) => delta({ reasoning_content: `${thought}\n` }));
-  return stream(...thoughts, hold, delta({ content: text }), delta({}, "stop"), usage(1200, 80), DONE);
+  return stream(
+    ...thoughts,
+    hold,
+    delta({ content: text }),
+    delta({}, "stop"),
+    usage(1200, 80),
+    DONE,
+  );
 };
 
 test("While the model thinks, one line tells for how long, how much, and the end of it; then it is gone", async (t) => {
@@ -76,7 +90,11 @@ const RESULTS =
   /go\n✓ dig sand · found a coin! .* s\n {2}found a coin\n {2}and more\n✗ dig rock .*\n {2}Cannot dig 'rock'/;
 test("display.calls decides what is shown of calls", async (t) => {
   for (const [display, sees, not] of [
-    [{ calls: "failed" }, /go\n✗ dig rock · Cannot dig 'rock': too hard\. · \d+\.\d s\nDug\./, /■|✓/],
+    [
+      { calls: "failed" },
+      /go\n✗ dig rock · Cannot dig 'rock': too hard\. · \d+\.\d s\nDug\./,
+      /■|✓/,
+    ],
     [{ calls: "off" }, /go\nDug\./, /■|✓|✗/],
     [{ calls: "results", resultLines: 1 }, RESULTS, /■|more line/],
   ] as const) {
@@ -89,7 +107,9 @@ test("display.calls decides what is shown of calls", async (t) => {
 });
 
 test("A project may not hide calls, nor the diffs of edits", async (t) => {
-  const where = place({ ".zz/zz.config.json": { display: { calls: "off", diffRows: 1, resultLines: 0 } } });
+  const where = place({
+    ".zz/zz.config.json": { display: { calls: "off", diffRows: 1, resultLines: 0 } },
+  });
   const script = [call(["dig", { where: "sand" }]), say("Dug.")];
   const shown = await (await open(t, { where, script, cols: 200 })).say("go", "Dug.");
   match(shown, /Cannot take display\.calls, display\.diffRows from '[\s\S]*■ dig sand\n✓ dig sand/);
@@ -99,7 +119,8 @@ const ANSWER = "# Result\n\n- a **bold** word and `code`";
 
 test("NO_COLOR: nothing that is written has a colour; in a pipe an answer is raw Markdown", async (t) => {
   const script = [call(["list_dir", {}]), thinks(ANSWER)];
-  const shell = (zz: string) => `echo '›'; ${zz} --once go; ${zz} --once go | cat > answer.md; echo ended`;
+  const shell = (zz: string) =>
+    `echo '›'; ${zz} --once go; ${zz} --once go | cat > answer.md; echo ended`;
   const term = await repl(t, { script, env: { NO_COLOR: "1" }, shell });
   await term.sees("ended");
   match(term.screen(), /^# Result$[\s\S]*• a bold word and code/m);
@@ -134,7 +155,11 @@ test("With display.bellAfter 0.2 a turn of 201 ms ends with a bell, one of 200 m
   for (const ms of [200, 201]) {
     const { promise, resolve: end } = Promise.withResolvers<void>();
     const clock = standingClock();
-    const term = await repl(t, { script: [thinks("Over.", promise)], where: having({ bellAfter: 0.2 }), clock });
+    const term = await repl(t, {
+      script: [thinks("Over.", promise)],
+      where: having({ bellAfter: 0.2 }),
+      clock,
+    });
     term.type(`go${KEY.enter}`);
     await term.asked();
     await clock.pass(ms);
@@ -147,7 +172,11 @@ test("With display.bellAfter 0.2 a turn of 201 ms ends with a bell, one of 200 m
 test("display.reveal words shows an answer word by word, and any key shows all of it", async (t) => {
   const clock = standingClock();
   const words = Array.from({ length: 60 }, (_, i) => `word${i}`).join(" ");
-  const term = await repl(t, { where: having({ reveal: "words", wordsPerSecond: 50 }), script: [say(words)], clock });
+  const term = await repl(t, {
+    where: having({ reveal: "words", wordsPerSecond: 50 }),
+    script: [say(words)],
+    clock,
+  });
   term.type(`go${KEY.enter}`);
   await clock.waits(20);
   await clock.pass(100);
@@ -186,7 +215,10 @@ test("The terminal is as it was, however zz ends", async (t) => {
     }
     await term.sees(`left with ${code}`);
     await term.exited;
-    equal(readFileSync(join(term.where.cwd, "after"), "utf8"), readFileSync(join(term.where.cwd, "before"), "utf8"));
+    equal(
+      readFileSync(join(term.where.cwd, "after"), "utf8"),
+      readFileSync(join(term.where.cwd, "before"), "utf8"),
+    );
     ok(term.raw().includes(`${ESC}[?2004l`), "pastes are plain again");
   }
 });

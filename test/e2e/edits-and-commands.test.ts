@@ -1,4 +1,5 @@
-// Edits and commands as a person sees them: proposed, shown, approved or not, made, undone; and in a pipe, unanswered.
+// Edits and commands as a person sees them: proposed, shown, approved or not, made, undone; and in
+// a pipe, unanswered.
 import { deepEqual, equal, match } from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -32,7 +33,10 @@ test("At 40 columns an edit is proposed, shown, confirmed, written, undone, redo
   await term.say("/redo", "Redone: edited src/a.ts.");
   equal(read(), AFTER);
   await term.say("what now?", "I see.");
-  match(term.sent().at(-1), /Undone: edited src\/a\.ts\.[\s\S]*Redone: edited src\/a\.ts\.[\s\S]*what now\?$/);
+  match(
+    term.sent().at(-1),
+    /Undone: edited src\/a\.ts\.[\s\S]*Redone: edited src\/a\.ts\.[\s\S]*what now\?$/,
+  );
   deepEqual(problems(fake.requests.at(-1)!.body), []);
   await term.leave();
 });
@@ -43,7 +47,11 @@ test("A allows edits in the project for the session, never commands; /permission
   const run: Step = { call: ["run_command", { command: "touch x" }] };
   const script = [write("1\n"), write("2\n"), run, "Done.", write("3\n"), "End."];
   const settings = { shell: { effects: "before" } };
-  const { it, tells, say } = await sit(t, { settings, script, answer: async () => answers.shift() ?? "" });
+  const { it, tells, say } = await sit(t, {
+    settings,
+    script,
+    answer: async () => answers.shift() ?? "",
+  });
   await say("go");
   match(it.questions[1]!, /run_command requests run access to "touch x"/);
   equal(it.read("x"), undefined);
@@ -61,7 +69,11 @@ test("--audit writes a line a decision", async () => {
   const rows = lines.map((line) => JSON.parse(line));
   deepEqual(
     rows.map(({ tool, kind, name, allowed }) => `${tool} ${kind} ${name} ${allowed}`),
-    ["read_file read src/a.ts true", "edit_file read src/a.ts true", "edit_file write src/a.ts false"],
+    [
+      "read_file read src/a.ts true",
+      "edit_file read src/a.ts true",
+      "edit_file write src/a.ts false",
+    ],
   );
 });
 
@@ -73,7 +85,14 @@ test("Without bubblewrap the question says that there is no sandbox; where the s
   await term.say("go", /┃ No sandbox here \(bubblewrap is missing or switched off\)[\s\S]*Allow\?/);
   await term.hit(KEY.enter, "Not run.");
   await term.leave();
-  const args = ["--config", "c.json", "--call", "run_command", '{"command":"touch x"}', "--allow-run"];
+  const args = [
+    "--config",
+    "c.json",
+    "--call",
+    "run_command",
+    '{"command":"touch x"}',
+    "--allow-run",
+  ];
   const { code, stderr } = await zz(where, args, { env });
   deepEqual([code, existsSync(join(where.cwd, "x"))], [1, false]);
   match(stderr, /the settings require a sandbox, and there is none here\. Install bubblewrap\./);

@@ -1,4 +1,5 @@
-// Bad luck and bad will: what zz does about disks, servers, plugins and files that are not as they should be.
+// Bad luck and bad will: what zz does about disks, servers, plugins and files that are not as they
+// should be.
 import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync } from "node:fs";
@@ -6,20 +7,41 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import type { Script } from "../support/fake/http.ts";
-import { askable, call, DONE, delta, problems, refuse, say, stream } from "../support/fake/openai.ts";
+import {
+  askable,
+  call,
+  DONE,
+  delta,
+  problems,
+  refuse,
+  say,
+  stream,
+} from "../support/fake/openai.ts";
 import { put } from "../support/repository.ts";
 import { type How, type Place, place, zz } from "../support/run.ts";
 import { terminal } from "../support/terminal.ts";
 
-const header = { zz: 1, id: "a", at: "2026-01-01T00:00:00.000Z", root: "", model: "openai/m", title: "t" };
+const header = {
+  zz: 1,
+  id: "a",
+  at: "2026-01-01T00:00:00.000Z",
+  root: "",
+  model: "openai/m",
+  title: "t",
+};
 /** Writes the file of a session. */
 function lay(where: Place, id: string, ...lines: unknown[]): void {
-  put(where.home, { [`sessions/${id}.jsonl`]: lines.map((line) => `${JSON.stringify(line)}\n`).join("") });
+  put(where.home, {
+    [`sessions/${id}.jsonl`]: lines.map((line) => `${JSON.stringify(line)}\n`).join(""),
+  });
 }
 /** One run of zz --once, whose model says ok, and what that was sent. */
 async function ask(where: Place, words: string[], how: How = {}, script: Script = [say("ok")]) {
   const { args, requests } = await askable(script);
-  return { ...(await zz(where, [...args, "--once", ...words], how)), sent: requests.map(({ body }) => body) };
+  return {
+    ...(await zz(where, [...args, "--once", ...words], how)),
+    sent: requests.map(({ body }) => body),
+  };
 }
 
 test("Escape codes in a title, an error's words and a tool's name never reach the terminal", async () => {
@@ -49,8 +71,19 @@ test("A session is the file that it is in, whatever its header says", async () =
 test("Messages of a session that are no messages are passed over, and the request is valid", async () => {
   const where = place();
   const role = "assistant";
-  const bad = [null, { role, text: "x", calls: "zz" }, { role, text: "", calls: [null] }, { role: "user" }];
-  const entries = bad.map((message, i) => ({ id: i + 1, parent: i || null, at: "", type: "message", message }));
+  const bad = [
+    null,
+    { role, text: "x", calls: "zz" },
+    { role, text: "", calls: [null] },
+    { role: "user" },
+  ];
+  const entries = bad.map((message, i) => ({
+    id: i + 1,
+    parent: i || null,
+    at: "",
+    type: "message",
+    message,
+  }));
   lay(where, "mine", { ...header, root: where.cwd }, ...entries);
   const { stdout, stderr, code, sent } = await ask(where, ["-c", "hi"]);
   deepEqual([stdout, code, problems(sent[0])], ["ok\n", 0, []]);
@@ -60,7 +93,10 @@ test("Messages of a session that are no messages are passed over, and the reques
 test("-f refuses a device, and reads a pipe to its end", async () => {
   const where = place();
   const device = await ask(where, ["-f", "/dev/zero", "hi"]);
-  deepEqual([device.code, device.stderr], [2, "Cannot attach '/dev/zero': it is a device. Name a file.\n"]);
+  deepEqual(
+    [device.code, device.stderr],
+    [2, "Cannot attach '/dev/zero': it is a device. Name a file.\n"],
+  );
   const fifo = join(where.cwd, "fifo");
   execFileSync("mkfifo", [fifo]);
   const writing = writeFile(fifo, "from the pipe"); // once it is opened to be read
@@ -76,7 +112,9 @@ test("A timeout of more than timers can wait is no timeout of nothing", async ()
 });
 
 test("Of a long error the beginning is told", async () => {
-  const { stderr } = await ask(place(), ["hi"], {}, [{ status: 400, body: ["x".repeat(2_000_000)] }]);
+  const { stderr } = await ask(place(), ["hi"], {}, [
+    { status: 400, body: ["x".repeat(2_000_000)] },
+  ]);
   match(stderr, /answered 400: x{600}\.$/m);
 });
 
@@ -99,7 +137,9 @@ test("--dry-run of a provider without a wire shows no key", async () => {
 
 test("Ids that another model made are replaced, in calls and results alike; its own stay", async () => {
   const odd = "functions.list_dir:0";
-  const called = { tool_calls: [{ index: 0, id: odd, function: { name: "list_dir", arguments: "{}" } }] };
+  const called = {
+    tool_calls: [{ index: 0, id: odd, function: { name: "list_dir", arguments: "{}" } }],
+  };
   const step = stream(delta(called, "tool_calls"), DONE);
   const { args, requests } = await askable([step, say("one"), say("two"), say("three")]);
   const where = place();
@@ -114,7 +154,13 @@ test("A slash in one-shot is a command on the line, text in a pipe and after a s
   for (const [words, input, content, exit, says] of [
     [["//etc"], undefined, "/etc", 0, /^$/],
     [[], "/tools", "/tools", 0, /^$/],
-    [["/toolz"], undefined, undefined, 2, /^Cannot run '\/toolz': .* '\/toolz'\. Did you mean '\/tools'\?$/m],
+    [
+      ["/toolz"],
+      undefined,
+      undefined,
+      2,
+      /^Cannot run '\/toolz': .* '\/toolz'\. Did you mean '\/tools'\?$/m,
+    ],
     [["/tools"], undefined, undefined, 0, /^grep /m],
   ] as const) {
     const { code, sent, stderr } = await ask(place(), [...words], { ...(input && { input }) });

@@ -20,7 +20,8 @@ const EVIL = [
   "zzq9\x08\x08\x08back.ts",
   "zzq0\u2066isolate.ts",
 ];
-const OBEYED = /\x1b\[45m|\x1b\]8;;http:__|\x1b\[2Jwiped|\u202e|\u200b|\x1b\]0;title|\x9b|\x08\x08\x08back|\u2066/;
+const OBEYED =
+  /\x1b\[45m|\x1b\]8;;http:__|\x1b\[2Jwiped|\u202e|\u200b|\x1b\]0;title|\x9b|\x08\x08\x08back|\u2066/;
 
 const files = EVIL.map((name) => [name, "export const zeta = 1;\n"]);
 const evil = () => place({ ...Object.fromEntries(files), [`zzqfolder${ESC}[45m/in.ts`]: "" });
@@ -56,8 +57,10 @@ test("Files whose names are not UTF-8 are named as left out, in a repository and
   for (const repository of [false, true]) {
     const where = place({ "real\ufffd.ts": "export const zeta = 1;\n" });
     if (repository) execFileSync("git", ["init", "-q", where.cwd]);
-    const named = (hex: string) => Buffer.concat([Buffer.from(`${where.cwd}/`), Buffer.from(hex, "hex")]);
-    for (const hex of ["61ff2e7473", "62fe2e7473"]) writeFileSync(named(hex), "export const zeta = 1;\n"); // a?.ts, b?.ts
+    const named = (hex: string) =>
+      Buffer.concat([Buffer.from(`${where.cwd}/`), Buffer.from(hex, "hex")]);
+    for (const hex of ["61ff2e7473", "62fe2e7473"])
+      writeFileSync(named(hex), "export const zeta = 1;\n"); // a?.ts, b?.ts
     for (const [tool, args, row] of [
       ["grep", { query: "zeta" }, "[2 files not searched, for their names are not UTF-8]"],
       ["glob", { pattern: "a*" }, "[1 file of these cannot be opened, for its name is not UTF-8]"],
@@ -78,9 +81,15 @@ test("No name forges a row: not where changes, results and what was undone are l
   const call = async (tool: string, args: object) =>
     (await zz(where, ["-A", "--call", tool, JSON.stringify(args)])).stdout.trimEnd();
   equal(await call("write_file", { path: name, content: "x\n" }), `Created ${shown} (1 line).`);
-  equal(await call("edit_file", { path: name, old_string: "x", new_string: "y" }), `Edited ${shown}: line 1 (exact).`);
+  equal(
+    await call("edit_file", { path: name, old_string: "x", new_string: "y" }),
+    `Edited ${shown}: line 1 (exact).`,
+  );
   equal(await call("move_file", { from: name, to: `${name}2` }), `Moved ${shown} to ${shown}2.`);
-  equal((await zz(where, ["--changes"])).stdout.split("\n").filter((row) => /^ {2}9/.test(row)).length, 0);
+  equal(
+    (await zz(where, ["--changes"])).stdout.split("\n").filter((row) => /^ {2}9/.test(row)).length,
+    0,
+  );
   match((await zz(where, ["--undo"])).stdout, /^Undone: [^\n\x1b]*␊[^\n\x1b]*\n$/);
   equal((await call("list_dir", {})).split("\n").length, 1);
 });

@@ -6,7 +6,8 @@ import { PDF } from "../support/media.ts";
 import { place, zz } from "../support/run.ts";
 import { sit } from "../support/sit.ts";
 
-const PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+const PIXEL =
+  "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 /** A file of every kind that a mention may meet. */
 const FILES = {
   "a.ts": "export const a = 1;\n",
@@ -23,12 +24,16 @@ const FILES = {
   "huge.png": Buffer.alloc(21 * 1024 * 1024),
 };
 
-const fileBlock = (path: string, text: string) => `--- FILE ${path} ---\n${text}\n--- END FILE ${path} ---`;
+const fileBlock = (path: string, text: string) =>
+  `--- FILE ${path} ---\n${text}\n--- END FILE ${path} ---`;
 const A = fileBlock("a.ts", "1\texport const a = 1;");
 const APP = fileBlock("src/app.ts", "1\tone\n2\ttwo\n3\tthree");
 const NOTES = (name: string) => fileBlock(name, "1\tremember");
 
-/** Says a line in that project; what came of it, what the person was told, and what the model was sent of it. */
+/**
+ * Says a line in that project; what came of it, what the person was told, and what the model was
+ * sent of it.
+ */
 async function talk(t: TestContext, home: Record<string, string> = {}) {
   const { it, tells } = await sit(t, { files: FILES, home });
   return {
@@ -36,7 +41,10 @@ async function talk(t: TestContext, home: Record<string, string> = {}) {
     tells,
     async send(line: string) {
       const { notes } = await it.ask(line);
-      return { told: notes.join("\n"), ...it.requests.at(-1)!.messages.findLast(({ role }) => role === "user")! };
+      return {
+        told: notes.join("\n"),
+        ...it.requests.at(-1)!.messages.findLast(({ role }) => role === "user")!,
+      };
     },
   };
 }
@@ -94,7 +102,10 @@ test("A mention of what cannot be attached stays text and is noted once", async 
 test("A long file is cut by read_file's own rule; an image goes as one, and a PDF whatever its name", async (t) => {
   const { send } = await talk(t);
   const long = await send("@long.txt");
-  match(long.text, /2000\trow\n\[500 more lines; read on from 2001\]\n--- END FILE long\.txt ---\n\n@long\.txt$/);
+  match(
+    long.text,
+    /2000\trow\n\[500 more lines; read on from 2001\]\n--- END FILE long\.txt ---\n\n@long\.txt$/,
+  );
   match(long.told, /Attached long\.txt \(2000 of 2500 lines\)\./);
   for (const [name, type, data] of [
     ["dot.png", "image/png", PIXEL],
@@ -102,7 +113,10 @@ test("A long file is cut by read_file's own rule; an image goes as one, and a PD
   ] as const) {
     const { told, ...sent } = await send(`what is @${name}?`);
     equal(sent.text, `what is @${name}?`);
-    ok(JSON.stringify(sent).includes(type) && JSON.stringify(sent).includes(data), JSON.stringify(sent));
+    ok(
+      JSON.stringify(sent).includes(type) && JSON.stringify(sent).includes(data),
+      JSON.stringify(sent),
+    );
     match(told, new RegExp(`Attached ${name} \\(1 KB\\)\\.`));
   }
 });
@@ -112,17 +126,34 @@ test("In a one-shot only what stands on the command line counts, not what came t
   const where = place({ "a.ts": FILES["a.ts"] });
   for (const [words, input, content] of [
     [[], "data @a.ts\n", "data @a.ts"],
-    [["see @a.ts"], "data @a.ts\n", `--- STDIN ---\ndata @a.ts\n--- END STDIN ---\n\n${A}\n\nsee @a.ts`],
-    [["-f", "a.ts", "and @a.ts"], undefined, `${fileBlock("a.ts", "export const a = 1;")}\n\n${A}\n\nand @a.ts`],
+    [
+      ["see @a.ts"],
+      "data @a.ts\n",
+      `--- STDIN ---\ndata @a.ts\n--- END STDIN ---\n\n${A}\n\nsee @a.ts`,
+    ],
+    [
+      ["-f", "a.ts", "and @a.ts"],
+      undefined,
+      `${fileBlock("a.ts", "export const a = 1;")}\n\n${A}\n\nand @a.ts`,
+    ],
   ] as const) {
-    const { code, stderr } = await zz(where, [...args, ...words], input === undefined ? {} : { input });
+    const { code, stderr } = await zz(
+      where,
+      [...args, ...words],
+      input === undefined ? {} : { input },
+    );
     equal(code, 0, stderr);
     equal(requests.at(-1)!.body.messages.at(-1).content, content);
   }
 });
 
 test("A template's words may mention a file, a command's words may not", async (t) => {
-  const { send, tells } = await talk(t, { "prompts/look.md": "---\ndescription: look at it\n---\nLook closely.\n" });
+  const { send, tells } = await talk(t, {
+    "prompts/look.md": "---\ndescription: look at it\n---\nLook closely.\n",
+  });
   equal((await send("/look @a.ts")).text, `${A}\n\nLook closely.\n\n@a.ts`);
-  doesNotMatch(await tells("/changes @src/app.ts", "Cannot show change '@src/app.ts'"), /app\.ts \(/);
+  doesNotMatch(
+    await tells("/changes @src/app.ts", "Cannot show change '@src/app.ts'"),
+    /app\.ts \(/,
+  );
 });

@@ -1,4 +1,5 @@
-// One answer, then exit: the program itself against a server on loopback. What it prints, where, and its exit code.
+// One answer, then exit: the program itself against a server on loopback. What it prints, where,
+// and its exit code.
 import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
 import { execFile, execFileSync, spawn } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
@@ -10,9 +11,28 @@ import { KERNEL_FLAGS } from "../../kernel/settings/flag-table.ts";
 import { kindOf } from "../../kernel/text/faults.ts";
 import { standingClock } from "../../sdk/clock.ts";
 import { type Script, type Step, serve } from "../support/fake/http.ts";
-import { askable, call, DONE, data, delta, problems, refuse, say, stream } from "../support/fake/openai.ts";
+import {
+  askable,
+  call,
+  DONE,
+  data,
+  delta,
+  problems,
+  refuse,
+  say,
+  stream,
+} from "../support/fake/openai.ts";
 import { put } from "../support/repository.ts";
-import { type How, type Place, place, type Ran, ROOT, TELLING_LOADS, zz, zzProcess } from "../support/run.ts";
+import {
+  type How,
+  type Place,
+  place,
+  type Ran,
+  ROOT,
+  TELLING_LOADS,
+  zz,
+  zzProcess,
+} from "../support/run.ts";
 
 const BASE = /You are zz, an agent in a terminal/;
 
@@ -24,9 +44,13 @@ async function ask(script: Script, args: string[] = [], how: How = {}, where: Pl
 }
 const lines = (text: string): any[] => text.trimEnd().split("\n").map((line) => JSON.parse(line)); // biome-ignore format: one line
 const last = (body: any) => body.messages.at(-1);
-const results = (body: any): string[] => body.messages.filter((m: any) => m.role === "tool").map((m: any) => m.content);
+const results = (body: any): string[] =>
+  body.messages.filter((m: any) => m.role === "tool").map((m: any) => m.content);
 
-/** A failure as a person should see it: one line on stderr, a sentence, no stack trace; nothing on stdout. */
+/**
+ * A failure as a person should see it: one line on stderr, a sentence, no stack trace; nothing on
+ * stdout.
+ */
 function sentence({ stdout, stderr, code }: Ran, exit: number, words: RegExp): void {
   deepEqual({ stdout, code }, { stdout: "", code: exit }, stderr);
   match(stderr, words);
@@ -37,7 +61,10 @@ const noTrace = (text: string) => ok(!/^\s+at |node:internal|\b\w*Error:/m.test(
 
 test("in a pipe, an answer with Markdown loads the client, and nothing that draws or colours", async () => {
   const { args } = await askable([say("# Hi\n\n```js\nlet a\n```")]);
-  const { stdout, stderr } = await zzProcess(place(), ["--once", ...args], { input: "hi", env: TELLING_LOADS });
+  const { stdout, stderr } = await zzProcess(place(), ["--once", ...args], {
+    input: "hi",
+    env: TELLING_LOADS,
+  });
   match(stdout, /^# Hi/);
   match(stderr, /loads \S*\bofficial\b/);
   doesNotMatch(stderr, /loads \S*\b(chalk|theme|markdown|highlight|prompts)\b/);
@@ -56,8 +83,15 @@ describe("the answer", () => {
   });
 
   test("--json carries the thinking, which text never does, and no session where nothing is saved", async () => {
-    const thoughtful = stream(delta({ reasoning_content: "hmm" }), delta({ content: "yes" }), delta({}, "stop"), DONE);
-    const { thinking, text, session } = JSON.parse((await ask([thoughtful], ["--json", "-n"])).stdout);
+    const thoughtful = stream(
+      delta({ reasoning_content: "hmm" }),
+      delta({ content: "yes" }),
+      delta({}, "stop"),
+      DONE,
+    );
+    const { thinking, text, session } = JSON.parse(
+      (await ask([thoughtful], ["--json", "-n"])).stdout,
+    );
     deepEqual([thinking, text, session], ["hmm", "yes", null]);
     equal((await ask([thoughtful])).stdout, "yes\n");
   });
@@ -75,12 +109,18 @@ describe("the answer", () => {
     deepEqual(Object.keys(answer).sort(), FIELDS);
     const { session, ms, calls, usage, ...rest } = answer;
     deepEqual(rest, { text: "Hello.", model: "openai/m", finish: "stop", rounds: 2 });
-    deepEqual([calls, usage], [[{ name: "list_dir", args: {}, ok: true }], { input: 122, output: 18 }]);
+    deepEqual(
+      [calls, usage],
+      [[{ name: "list_dir", args: {}, ok: true }], { input: 122, output: 18 }],
+    );
     deepEqual([session, ms], [where.sessions()[0]![0].id, 2 * 617]);
   });
 
   test("--json describes a failed and a refused call with the documented fields and no other", async () => {
-    const script = [call(["read_file", { path: "none" }], ["read_file", { path: "../x" }]), say("x")];
+    const script = [
+      call(["read_file", { path: "none" }], ["read_file", { path: "../x" }]),
+      say("x"),
+    ];
     const { stdout } = await ask(script, ["--json"]);
     deepEqual(JSON.parse(stdout).calls, [
       { name: "read_file", args: { path: "none" }, ok: false },
@@ -89,24 +129,45 @@ describe("the answer", () => {
   });
 
   test("--json-lines is an event a line, the last one done with the fields of --json", async () => {
-    const { stdout, stderr, code } = await ask([call(["list_dir", {}]), say("Hello.")], ["--json-lines"]);
+    const { stdout, stderr, code } = await ask(
+      [call(["list_dir", {}]), say("Hello.")],
+      ["--json-lines"],
+    );
     const events = lines(stdout);
     deepEqual([stderr, code], ["", 0]);
     for (const event of events) equal(typeof event.type, "string");
     const types = events.map((event) => event.type);
-    deepEqual([types[0], types.at(-1), types.filter((type) => type === "done").length], ["started", "done", 1]);
-    ok(types.indexOf("planned") > 0 && types.indexOf("called") > types.indexOf("planned"), `${types}`);
+    deepEqual(
+      [types[0], types.at(-1), types.filter((type) => type === "done").length],
+      ["started", "done", 1],
+    );
+    ok(
+      types.indexOf("planned") > 0 && types.indexOf("called") > types.indexOf("planned"),
+      `${types}`,
+    );
     const { type: _, ...answer } = events.at(-1);
     deepEqual([Object.keys(answer).sort(), answer.text, answer.rounds], [FIELDS, "Hello.", 2]);
   });
 
   test("-u and --json tell what came from the server's cache", async () => {
-    const told = { prompt_tokens: 61, completion_tokens: 9, prompt_tokens_details: { cached_tokens: 40 } };
-    const answer = stream(delta({ content: "x" }, "stop"), data({ choices: [], usage: told }), DONE);
+    const told = {
+      prompt_tokens: 61,
+      completion_tokens: 9,
+      prompt_tokens_details: { cached_tokens: 40 },
+    };
+    const answer = stream(
+      delta({ content: "x" }, "stop"),
+      data({ choices: [], usage: told }),
+      DONE,
+    );
     const { stdout, stderr } = await ask([answer], ["-u"]);
     equal(stdout, "x\n");
     match(stderr, /^openai\/m · 61 tokens in \(40 cached\), 9 out · 0 calls · \d+\.\d s\n$/);
-    deepEqual(JSON.parse((await ask([answer], ["--json"])).stdout).usage, { input: 61, output: 9, cached: 40 });
+    deepEqual(JSON.parse((await ask([answer], ["--json"])).stdout).usage, {
+      input: 61,
+      output: 9,
+      cached: 40,
+    });
   });
 });
 
@@ -156,13 +217,24 @@ describe("the prompt", () => {
   });
 
   test("that is only blanks, or more than ZZ_STDIN_LIMIT megabytes, though it never ends, exits 2", async () => {
-    sentence(await ask([say("x")], [], { input: " \n\t\n" }), 2, /^Nothing to ask: the prompt is empty/);
+    sentence(
+      await ask([say("x")], [], { input: " \n\t\n" }),
+      2,
+      /^Nothing to ask: the prompt is empty/,
+    );
     const flood = new Readable({ read: () => void flood.push("y\n".repeat(50_000)) });
     const flooded = await ask([say("x")], ["hi"], { input: flood, env: { ZZ_STDIN_LIMIT: "2" } });
-    sentence(flooded, 2, /^Cannot take what comes on stdin: it is more than 2 MB\. .*ZZ_STDIN_LIMIT/);
+    sentence(
+      flooded,
+      2,
+      /^Cannot take what comes on stdin: it is more than 2 MB\. .*ZZ_STDIN_LIMIT/,
+    );
     equal(flooded.sent.length, 0);
     for (const ZZ_STDIN_LIMIT of ["0.001", "0"])
-      equal((await ask([say("x")], ["hi"], { input: "y\n".repeat(500), env: { ZZ_STDIN_LIMIT } })).code, 0);
+      equal(
+        (await ask([say("x")], ["hi"], { input: "y\n".repeat(500), env: { ZZ_STDIN_LIMIT } })).code,
+        0,
+      );
   });
 
   test("that never ends, through a pipe of a file's name, exits 2", async () => {
@@ -175,7 +247,13 @@ describe("the prompt", () => {
   });
 
   test("is not waited for where none is needed", async () => {
-    for (const args of [["--no-stdin", "hi"], ["--version"], ["--help"], ["--tools"], ["--call", "list_dir"]]) {
+    for (const args of [
+      ["--no-stdin", "hi"],
+      ["--version"],
+      ["--help"],
+      ["--tools"],
+      ["--call", "list_dir"],
+    ]) {
       const ran = await ask([say("x")], args, { input: null, clock: standingClock() });
       equal(ran.code, 0, ran.stderr);
     }
@@ -184,7 +262,8 @@ describe("the prompt", () => {
 
 describe("the request", () => {
   test("has zz's own identity, and -s instead of it", async () => {
-    const system = async (...args: string[]) => (await ask([say("x")], args)).sent[0].messages[0].content;
+    const system = async (...args: string[]) =>
+      (await ask([say("x")], args)).sent[0].messages[0].content;
     match(await system(), BASE);
     const own = await system("-s", "You are a parrot.");
     match(own, /^You are a parrot\./);
@@ -193,13 +272,27 @@ describe("the request", () => {
   });
 
   test("has the options of -o, as JSON where they parse", async () => {
-    const args = ["-o", "temperature", "0", "-o", "user=me", "-o", "stop", '["a","b"]', "--option=seed=7", "hi"];
+    const args = [
+      "-o",
+      "temperature",
+      "0",
+      "-o",
+      "user=me",
+      "-o",
+      "stop",
+      '["a","b"]',
+      "--option=seed=7",
+      "hi",
+    ];
     const [body] = (await ask([say("x")], args)).sent;
     deepEqual([body.temperature, body.user, body.stop, body.seed], [0, "me", ["a", "b"], 7]);
   });
 
   test("is printed by --dry-run as JSON; the server sees nothing, and nothing is saved", async () => {
-    const { stdout, stderr, code, sent, where } = await ask([say("x")], ["--dry-run", "-o", "seed=7"]);
+    const { stdout, stderr, code, sent, where } = await ask(
+      [say("x")],
+      ["--dry-run", "-o", "seed=7"],
+    );
     const body = JSON.parse(stdout);
     deepEqual([stderr, code, sent], ["", 0, []]);
     deepEqual([body.model, body.seed, last(body)], ["m", 7, { role: "user", content: "hi" }]);
@@ -232,15 +325,26 @@ describe("tools", () => {
 
   test("with -T runs no tool that was not offered", async () => {
     const where = place({ "a.txt": "the needle" });
-    const { sent } = await ask([call(["read_file", { path: "a.txt" }]), say("x")], ["-T", "grep"], {}, where);
+    const { sent } = await ask(
+      [call(["read_file", { path: "a.txt" }]), say("x")],
+      ["-T", "grep"],
+      {},
+      where,
+    );
     equal(results(sent[1]).length, 1);
     ok(!results(sent[1])[0]!.includes("needle"), results(sent[1])[0]);
   });
 
   test("the same call with the same result three times stops, exit 3", async () => {
-    const ran = await ask((seen) => (seen.body.tools ? call(["list_dir", {}]) : say("stuck")), ["--json"]);
+    const ran = await ask(
+      (seen) => (seen.body.tools ? call(["list_dir", {}]) : say("stuck")),
+      ["--json"],
+    );
     const { text, finish, calls } = JSON.parse(ran.stdout);
-    deepEqual([text, finish, calls.length, ran.code, ran.sent.length], ["stuck", "repeat", 3, 3, 4]);
+    deepEqual(
+      [text, finish, calls.length, ran.code, ran.sent.length],
+      ["stuck", "repeat", 3, 3, 4],
+    );
     equal("tools" in ran.sent[3], false);
     for (const body of ran.sent) deepEqual(problems(body), []);
   });
@@ -270,7 +374,10 @@ describe("tools", () => {
 const plain = (text: string) => text.trimEnd().split("\n").at(-1)!.replace(/:\d+/, "");
 
 const WRITE: [string, object] = ["write_file", { path: "b", content: "x" }];
-const EDIT = ["edit_file", { path: "missing", edits: [{ old: "a", new: "b" }] }] as [string, object];
+const EDIT = ["edit_file", { path: "missing", edits: [{ old: "a", new: "b" }] }] as [
+  string,
+  object,
+];
 
 describe("exit codes are the same in text, --json and --json-lines", () => {
   const rows: [code: number, what: string, script: Script, args: string[], finish?: string][] = [
@@ -278,7 +385,13 @@ describe("exit codes are the same in text, --json and --json-lines", () => {
     [1, "an empty answer", [say("")], [], "stop"],
     [1, "a server that refuses", [refuse(400, { error: { message: "bad" } })], []],
     [1, "edits that all fail", [call(EDIT), say("Done!")], ["--allow-write"], "stop"],
-    [0, "an edit that works in the end", [call(EDIT), call(WRITE), say("Done!")], ["--allow-write"], "stop"],
+    [
+      0,
+      "an edit that works in the end",
+      [call(EDIT), call(WRITE), say("Done!")],
+      ["--allow-write"],
+      "stop",
+    ],
     [2, "an unknown flag", [say("x")], ["--onse"]],
     [3, "an answer cut by length three times", [say("x", "length")], [], "length"],
     [4, "a refused call", [call(["read_file", { path: "../x" }]), say("x")], [], "stop"],
@@ -296,17 +409,27 @@ describe("exit codes are the same in text, --json and --json-lines", () => {
       if (finish) deepEqual([whole.finish, end.type, end.finish], [finish, "done", finish]);
       else {
         equal(text.stdout, "");
-        deepEqual([whole.type, whole.exit, plain(whole.message)], ["error", code, plain(text.stderr)]);
-        deepEqual({ ...end, message: plain(end.message) }, { ...whole, message: plain(whole.message) });
+        deepEqual(
+          [whole.type, whole.exit, plain(whole.message)],
+          ["error", code, plain(text.stderr)],
+        );
+        deepEqual(
+          { ...end, message: plain(end.message) },
+          { ...whole, message: plain(whole.message) },
+        );
       }
       if (finish && code === 1)
-        match(text.stderr, /^(The model answered with nothing|None of the changes .* could be made)\.$/m);
+        match(
+          text.stderr,
+          /^(The model answered with nothing|None of the changes .* could be made)\.$/m,
+        );
       noTrace(text.stderr + json.stderr + events.stderr + json.stdout);
     });
 });
 
 describe("the kind of an error, for programs", () => {
-  const no = (status: number, message = "No.", more = {}) => refuse(status, { error: { message, ...more } });
+  const no = (status: number, message = "No.", more = {}) =>
+    refuse(status, { error: { message, ...more } });
   // biome-ignore format: a table
   const rows: [what: string, step: Step | undefined, args: string[], kind: string, exit: number][] = [
     ["a key that is refused", no(401, "Bad key."), [], "key", 1],
@@ -323,13 +446,23 @@ describe("the kind of an error, for programs", () => {
       const model = await askable(step ? [step, step, step] : []);
       const ran = await zz(place(), [...model.args, ...args, "--json", "hi"]);
       const last = JSON.parse(ran.stdout);
-      deepEqual([last.type, last.kind, last.exit, ran.code], ["error", kind, exit, exit], ran.stderr);
+      deepEqual(
+        [last.type, last.kind, last.exit, ran.code],
+        ["error", kind, exit, exit],
+        ran.stderr,
+      );
     });
 
   test("docs/scripts.md has each kind with its exit code", () => {
     const page = readFileSync(join(ROOT, "docs", "scripts.md"), "utf8");
-    const table = [...page.matchAll(/^\| `(\w+)` \| ([\d, ]+) \|/gm)].map(([, kind, exits]) => [kind, exits]);
-    const made = ["key", "quota", "network", "provider", undefined].map((kind) => [kindOf({ kind } as Fault), "1"]);
+    const table = [...page.matchAll(/^\| `(\w+)` \| ([\d, ]+) \|/gm)].map(([, kind, exits]) => [
+      kind,
+      exits,
+    ]);
+    const made = ["key", "quota", "network", "provider", undefined].map((kind) => [
+      kindOf({ kind } as Fault),
+      "1",
+    ]);
     const others = [2, 3, 4].map((exit) => [kindOf({ exit }), `${exit}`]);
     deepEqual(table, [...made, ...others, [kindOf({ exit: 130 }), "130, 143"]]);
   });
@@ -348,14 +481,21 @@ describe("--call", () => {
     test(`with ${what}: exit ${code}, in text and --json`, async () => {
       const where = place({ "a.txt": "alpha\n" });
       const called = ["--call", ...args];
-      const [text, object] = await Promise.all([zz(where, called), zz(where, [...called, "--json"])]);
+      const [text, object] = await Promise.all([
+        zz(where, called),
+        zz(where, [...called, "--json"]),
+      ]);
       deepEqual([text.stdout, text.code, object.code], [stdout, code, code]);
       match(text.stderr, stderr);
       ok(text.stderr.split("\n").length <= 2, text.stderr);
       noTrace(text.stderr);
       const result = JSON.parse(object.stdout);
       for (const [key, value] of Object.entries(json)) deepEqual(result[key], value, key);
-      if (!json.type) deepEqual(Object.keys(result).sort(), result.data ? ["data", "ok", "text"] : ["ok", "text"]);
+      if (!json.type)
+        deepEqual(
+          Object.keys(result).sort(),
+          result.data ? ["data", "ok", "text"] : ["ok", "text"],
+        );
       equal(existsSync(join(where.home, "sessions")), false, "no session is made");
     });
 });
@@ -381,7 +521,10 @@ describe("lists", () => {
     doesNotMatch(readFileSync(join(where.home, "models.json"), "utf8"), /canary/);
     equal((await models("lamp")).stdout, "openai/lamp-large\nopenai/lamp-small\n");
     match((await models("lmap-small")).stdout, /^openai\/lamp-small$/m);
-    match((await models("zebra")).stderr, /^Cannot list models like 'zebra': none of \d+ is\. --models lists all\.$/m);
+    match(
+      (await models("zebra")).stderr,
+      /^Cannot list models like 'zebra': none of \d+ is\. --models lists all\.$/m,
+    );
     equal(asked, 1);
     await models("--refresh");
     equal(asked, 2);
@@ -392,7 +535,9 @@ describe("lists", () => {
   test("--tools, --sessions and --version have a form for programs as well", async () => {
     const told = async (...args: string[]) => (await zz(place(), args)).stdout;
     match(await told("--tools"), /^read_file +Read a text file/m);
-    const { schema } = JSON.parse(await told("--tools", "--json")).find(({ name }: any) => name === "read_file");
+    const { schema } = JSON.parse(await told("--tools", "--json")).find(
+      ({ name }: any) => name === "read_file",
+    );
     deepEqual([schema.required, schema.properties.path.type], [["path"], "string"]);
     const { where } = await ask([say("x")], ["the first\nquestion"], { input: "" });
     const listed = JSON.parse((await zz(where, ["--sessions", "--json"])).stdout);
@@ -421,7 +566,9 @@ describe("lists", () => {
     const { stdout } = await zz(place(), ["--completion", "bash"]);
     const script = `${stdout}\ncomplete -p zz && compgen -W "$(complete -p zz | sed "s/.*-W '//;s/'.*//")" -- --json`;
     const said = await new Promise<string>((done) =>
-      execFile("bash", ["--norc", "-c", script], (error, out, errors) => done(`${error ?? ""}${out}${errors}`)),
+      execFile("bash", ["--norc", "-c", script], (error, out, errors) =>
+        done(`${error ?? ""}${out}${errors}`),
+      ),
     );
     match(said, /^complete .* zz$/m);
     match(said, /^--json$\n^--json-lines$/m);
@@ -463,9 +610,24 @@ describe("the model is", () => {
   const rows: [what: string, args: string[], settings: object, model: string][] = [
     ["the key's provider's", [], {}, "gpt-4o-mini"],
     ["without a provider, at --base-url", ["-m", "bare", "--base-url", "URL"], {}, "bare"],
-    ["that of --provider, split at the first slash", ["--provider", "openai", "-m", "org/a:tag"], {}, "org/a:tag"],
-    ["that of --provider, which its name may repeat", ["--provider", "openai", "-m", "openai/m"], {}, "m"],
-    ["the same with flags of other programs", ["-m", "m", "--new", "--max-rounds", "3", "--yes"], {}, "m"],
+    [
+      "that of --provider, split at the first slash",
+      ["--provider", "openai", "-m", "org/a:tag"],
+      {},
+      "org/a:tag",
+    ],
+    [
+      "that of --provider, which its name may repeat",
+      ["--provider", "openai", "-m", "openai/m"],
+      {},
+      "m",
+    ],
+    [
+      "the same with flags of other programs",
+      ["-m", "m", "--new", "--max-rounds", "3", "--yes"],
+      {},
+      "m",
+    ],
     ["the plugin's own setting", [], { openai: { model: "mine" } }, "mine"],
   ];
   for (const [what, args, settings, model] of rows)

@@ -1,4 +1,5 @@
-// Questions and results that are longer than the screen: a yes counts only once all of it has been on the screen.
+// Questions and results that are longer than the screen: a yes counts only once all of it has been
+// on the screen.
 import { equal, match, ok } from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -9,13 +10,18 @@ import { nobodyTypes, pressKey, repl } from "../support/repl.ts";
 import { asksBefore, place } from "../support/run.ts";
 import { KEY, type Terminal, terminal } from "../support/terminal.ts";
 
-const lines = Array.from({ length: 60 }, (_, i) => (i === 30 ? "the hidden middle" : `line ${i + 1}`));
+const lines = Array.from({ length: 60 }, (_, i) =>
+  i === 30 ? "the hidden middle" : `line ${i + 1}`,
+);
 const WRITE: [string, object] = ["write_file", { path: "a.txt", content: lines.join("\n") }];
 const command = `touch ${"x".repeat(700)} hidden-middle ${"y".repeat(700)}`;
 const COMMAND: [string, object] = ["run_command", { command }];
 const BAR = /─ (?:line )?(\d+)(?: of |\/)(\d+)[^─]*$/;
 
-/** Reads page by page, pressing y on each, and once more too early. Returns all that was on the screen. */
+/**
+ * Reads page by page, pressing y on each, and once more too early. Returns all that was on the
+ * screen.
+ */
 async function readAll(term: Terminal, clock: StandingClock, end: RegExp): Promise<string> {
   await nobodyTypes(clock); // then it shows
   await term.sees(BAR);
@@ -35,7 +41,13 @@ async function readAll(term: Terminal, clock: StandingClock, end: RegExp): Promi
 
 test("In the conversation y counts once all of a new file has been shown", async (t) => {
   const [where, clock] = [place(), standingClock()];
-  const zz = await repl(t, { where, cols: 40, rows: 15, clock, script: [call(WRITE), say("Done.")] });
+  const zz = await repl(t, {
+    where,
+    cols: 40,
+    rows: 15,
+    clock,
+    script: [call(WRITE), say("Done.")],
+  });
   const file = join(where.cwd, "a.txt");
   zz.type(`go${KEY.enter}`);
   const seen = await readAll(zz, clock, /Allow\? \[y\/N\/e\/A\/\?\][^─]*$/);

@@ -1,4 +1,5 @@
-// The samples of docs/plugins.md for files, commands, questions, layers, flags, keys, secrets and dialogs, and the
+// The samples of docs/plugins.md for files, commands, questions, layers, flags, keys, secrets and
+// dialogs, and the
 // program of docs/scripts.md with embed(): each is run as it is printed.
 import { deepEqual, equal, match, ok, rejects } from "node:assert/strict";
 import { execFile } from "node:child_process";
@@ -40,44 +41,68 @@ test("Commands: lines are kept in the home, and the chosen one is sent", async (
   deepEqual(await kit.command("/jot"), ["one\ntwo"]);
   equal((await kit.ask("/jot send")).text, "ok");
   equal(kit.chat.messages[0]!.text, "two");
-  deepEqual(await kit.ctx.about.complete("jot", ""), [{ name: "send", description: "choose a line" }]);
+  deepEqual(await kit.ctx.about.complete("jot", ""), [
+    { name: "send", description: "choose a line" },
+  ]);
   const alone = await harness({ plugins: [file], answer: "nobody" }, t);
   await rejects(alone.command("/jot send"), /there is no terminal to choose on/);
 });
 
 test("Asking the person: a line, a key, and another command", async (t) => {
   const { file } = saved('name: "brief"', "brief");
-  const kit = await harness({ plugins: [file], own: true, answer: async (_, keys) => (keys ? "y" : "Fix it.") }, t);
+  const kit = await harness(
+    { plugins: [file], own: true, answer: async (_, keys) => (keys ? "y" : "Fix it.") },
+    t,
+  );
   await kit.ask("hello");
   await kit.ask("/brief");
   const said = kit.chat.messages.map(({ text }) => text);
   deepEqual(said, ["Fix it.", "ok"], "in a new conversation");
   deepEqual(kit.questions, ["What is to be done? ", "Begin a new conversation for it? [y/N] "]);
   const silent = await harness({ plugins: [file], answer: "yes" }, t);
-  deepEqual((await silent.ask("/brief")).notes, ["Nothing was sent."], 'the kit\'s "yes" is no line');
+  deepEqual(
+    (await silent.ask("/brief")).notes,
+    ["Nothing was sent."],
+    'the kit\'s "yes" is no line',
+  );
 });
 
-needs("git")("Layers: the first text stays in the system prompt, the next goes before a message", async (t) => {
-  const { file } = saved('name: "git branch"', "branch");
-  const kit = await harness({ plugins: [file] }, t);
-  const git = (...args: string[]) => promisify(execFile)("git", args, { cwd: kit.root });
-  await git("init", "-q", "-b", "main");
-  await kit.ask("one");
-  await git("checkout", "-q", "-b", "other");
-  await kit.ask("two");
-  await kit.ask("three");
-  const { system, messages } = kit.requests.at(-1)!;
-  match(system, /--- GIT BRANCH ---\nmain\n--- END GIT BRANCH ---$/);
-  const said = messages.filter(({ role }) => role === "user").map(({ text }) => text);
-  deepEqual(said, ["one", "--- GIT BRANCH ---\nother\n--- END GIT BRANCH ---\n\ntwo", "three"]);
-});
+needs("git")(
+  "Layers: the first text stays in the system prompt, the next goes before a message",
+  async (t) => {
+    const { file } = saved('name: "git branch"', "branch");
+    const kit = await harness({ plugins: [file] }, t);
+    const git = (...args: string[]) => promisify(execFile)("git", args, { cwd: kit.root });
+    await git("init", "-q", "-b", "main");
+    await kit.ask("one");
+    await git("checkout", "-q", "-b", "other");
+    await kit.ask("two");
+    await kit.ask("three");
+    const { system, messages } = kit.requests.at(-1)!;
+    match(system, /--- GIT BRANCH ---\nmain\n--- END GIT BRANCH ---$/);
+    const said = messages.filter(({ role }) => role === "user").map(({ text }) => text);
+    deepEqual(said, ["one", "--- GIT BRANCH ---\nother\n--- END GIT BRANCH ---\n\ntwo", "three"]);
+  },
+);
 
 test("Flags: one sets something before the turn, the other is all that zz does", async () => {
   const where = saved('name: "topic"', "topic");
   const plugin = ["--plugin", where.file];
   deepEqual((await zz(where, [...plugin, "--count-files"])).stdout, "1 files\n");
-  deepEqual(JSON.parse((await zz(where, [...plugin, "--count-files", "--json"])).stdout), ["topic.ts"]);
-  const dry = await zz(where, [...plugin, "--topic", "The move", "-m", "openai/m", "--key", "x", "--dry-run", "hi"]);
+  deepEqual(JSON.parse((await zz(where, [...plugin, "--count-files", "--json"])).stdout), [
+    "topic.ts",
+  ]);
+  const dry = await zz(where, [
+    ...plugin,
+    "--topic",
+    "The move",
+    "-m",
+    "openai/m",
+    "--key",
+    "x",
+    "--dry-run",
+    "hi",
+  ]);
   match(dry.stdout, /--- TOPIC ---\\nThe move\\n--- END TOPIC ---/);
   match((await zz(where, [...plugin, "--help"])).stdout, /--topic TEXT +what this run is about/);
 });
@@ -98,7 +123,10 @@ test("Secrets: without a token nothing is sent; from a variable or a setting it 
   t.after(fake.close);
   const settings = { tracker: { url: fake.url } };
   const answer = async (_: string, keys?: string) => (keys ? "y" : "secret-tok-1");
-  const kit = await harness({ plugins: [file], settings, allow: { net: ["127.0.0.1"] }, answer }, t);
+  const kit = await harness(
+    { plugins: [file], settings, allow: { net: ["127.0.0.1"] }, answer },
+    t,
+  );
   const asked = await kit.call("find_issue", { words: "a b" });
   deepEqual([asked.failed, fake.requests.length], [true, 0]);
   match(asked.text, /^Cannot ask the tracker: it has no token\. Set TRACKER_TOKEN/);
@@ -106,10 +134,22 @@ test("Secrets: without a token nothing is sent; from a variable or a setting it 
   equal((await kit.call("find_issue", { words: "a b" })).text, "[key] and none other");
   const [{ headers, path }] = fake.requests as [Seen];
   deepEqual([headers.authorization, path], ["Bearer secret-tok-1", "/issues?q=a%20b"]);
-  equal(JSON.stringify(kit.ctx.settings.list().find(({ name }) => name === "tracker.token")!.value), '"[key]"');
+  equal(
+    JSON.stringify(kit.ctx.settings.list().find(({ name }) => name === "tracker.token")!.value),
+    '"[key]"',
+  );
   const where = saved('name: "find_issue"', "tracker");
   writeFileSync(join(where.cwd, "zz.json"), JSON.stringify(settings));
-  const words = ["--plugin", where.file, "--config", "zz.json", "--allow-net", "--call", "find_issue", '{"words":"a"}'];
+  const words = [
+    "--plugin",
+    where.file,
+    "--config",
+    "zz.json",
+    "--allow-net",
+    "--call",
+    "find_issue",
+    '{"words":"a"}',
+  ];
   await zz(where, words, { env: { TRACKER_TOKEN: "another-tok-2" } });
   equal(fake.requests[1]!.headers.authorization, "Bearer another-tok-2");
 });
@@ -120,7 +160,11 @@ describe("Dialogs", () => {
     const where = saved("createInterface", "plain");
     return { where, requests, term: terminal(where, [...args, "--plugin", where.file, ...words]) };
   };
-  const WRITE = [say("First."), call(["write_file", { path: "new.txt", content: "x\n" }]), say("Done.")];
+  const WRITE = [
+    say("First."),
+    call(["write_file", { path: "new.txt", content: "x\n" }]),
+    say("Done."),
+  ];
   test("messages are answered and questions asked, after words on the command line, until Ctrl+C", async () => {
     const { where, term, requests } = await open(WRITE, "hello", "there");
     await term.sees(/First\.[\s\S]*project >/);

@@ -1,4 +1,5 @@
-// zz as a process of its own (each way to start it: test/kernel/loader.test.ts): signals, pipes that stay open or are closed early, a full disk, a folder that is gone.
+// zz as a process of its own (each way to start it: test/kernel/loader.test.ts): signals, pipes
+// that stay open or are closed early, a full disk, a folder that is gone.
 import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { test } from "node:test";
@@ -15,7 +16,9 @@ async function server(script: Script) {
 function shell(where: Place, line: string): Promise<{ stdout: string; stderr: string }> {
   const how = { cwd: where.cwd, env: environment(where, {}) };
   const script = line.replaceAll("$ZZ", quoted(WAYS.dist));
-  return new Promise((done) => execFile("sh", ["-c", script], how, (_, stdout, stderr) => done({ stdout, stderr })));
+  return new Promise((done) =>
+    execFile("sh", ["-c", script], how, (_, stdout, stderr) => done({ stdout, stderr })),
+  );
 }
 const quoted = (args: readonly string[]) => args.map((arg) => `'${arg}'`).join(" ");
 
@@ -31,7 +34,11 @@ for (const [signal, code, half, format] of [
   test(`${signal} ${half.length ? "in mid-answer" : "before the answer"}: the request is closed, the message is saved, exit ${code}`, async () => {
     const where = place();
     let strike = () => {};
-    const { args, requests } = await server(() => ({ ...stream(...half), ending: "hang", sent: () => strike() }));
+    const { args, requests } = await server(() => ({
+      ...stream(...half),
+      ending: "hang",
+      sent: () => strike(),
+    }));
     const ran = await zz(where, [...args, ...format], {
       input: "hi",
       started: (child) => (strike = () => void child.kill(signal)),
@@ -61,7 +68,10 @@ test("A stdout that is closed early ends it quietly; one that is full is a sente
 test("A folder that is gone is a sentence", async () => {
   const line = "mkdir gone && cd gone && rmdir ../gone && $ZZ --once -m offline hi; echo $? >&2";
   const { stderr } = await shell(place(), line);
-  equal(stderr, "Cannot work here: the folder is gone. Change to another, or name one with --cwd.\n2\n");
+  equal(
+    stderr,
+    "Cannot work here: the folder is gone. Change to another, or name one with --cwd.\n2\n",
+  );
 });
 
 test("A plugin that throws from a timer, or ends the process, is told of in a sentence", async () => {
@@ -72,7 +82,9 @@ test("A plugin that throws from a timer, or ends the process, is told of in a se
     ["setTimeout(() => process.exit(3), 1)", 3, /ended it before there was an answer/],
   ] as const) {
     const where = place({ "bad.ts": `export default () => void ${code};` });
-    const ran = await zz(where, [...hang.args, "--json", "--plugin", "bad.ts", "hi"], { way: "dist" });
+    const ran = await zz(where, [...hang.args, "--json", "--plugin", "bad.ts", "hi"], {
+      way: "dist",
+    });
     match(ran.stderr + ran.stdout, words);
     ok(!/^\s+at /m.test(ran.stderr), ran.stderr);
     const { type, exit: told } = JSON.parse(ran.stdout);

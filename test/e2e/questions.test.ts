@@ -1,4 +1,5 @@
-// Questions as a person answers them: the default and how it is shown, explained keys, capitals, arrows, an edited
+// Questions as a person answers them: the default and how it is shown, explained keys, capitals,
+// arrows, an edited
 // command, allowing its family, and a reason for the model.
 import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { existsSync, symlinkSync } from "node:fs";
@@ -21,14 +22,23 @@ const refusals = ({ fake }: { fake: Fake }): string[] =>
   fake.requests
     .at(-1)!
     .body.messages.flatMap(
-      ({ content }: any) => /^Refused: the person said no to run access to "touch made"(.*)$/.exec(content)?.[1] ?? [],
+      ({ content }: any) =>
+        /^Refused: the person said no to run access to "touch made"(.*)$/.exec(content)?.[1] ?? [],
     );
 
 test("? explains the keys, arrows and other keys do nothing, a capital Y is a yes", async (t) => {
   const where = asksBefore(place());
-  const zz = await repl(t, { where, cols: 40, rows: 15, script: [run("touch made here"), say("Done.")] });
+  const zz = await repl(t, {
+    where,
+    cols: 40,
+    rows: 15,
+    script: [run("touch made here"), say("Done.")],
+  });
   await zz.say("go", "Allow? [y/N/e/A/F/?] (? explains)");
-  const shown = (await zz.hit("?", /Enter {2}no, without a reason[\s\S]*explains\)/)).replaceAll(/\n[┃┠ ] /g, "\n");
+  const shown = (await zz.hit("?", /Enter {2}no, without a reason[\s\S]*explains\)/)).replaceAll(
+    /\n[┃┠ ] /g,
+    "\n",
+  );
   match(shown.replaceAll("\n", " "), /A {2}always, in this session: run "touch made\s+here"/);
   match(shown.replaceAll("\n", " "), /words {2}no, for the reason that you\s+type/);
   match(shown.replaceAll("\n", " "), /F {2}always, in this session:\s+run "touch …"/);
@@ -72,7 +82,11 @@ test("A question stands alone, whatever ends beside it: the time runs again, and
 
 test("Words that begin with A or F are a reason if they go on within 600 ms; A alone allows", async (t) => {
   const [where, clock] = [asksBefore(place()), standingClock()];
-  const zz = await repl(t, { where, clock, script: [...Array(3).fill(run("touch made")), say("Done.")] });
+  const zz = await repl(t, {
+    where,
+    clock,
+    script: [...Array(3).fill(run("touch made")), say("Done.")],
+  });
   zz.type(`go${KEY.enter}`);
   for (const [turn, letter] of ["A", "F", "A"].entries()) {
     await nobodyTypes(clock);
@@ -84,7 +98,10 @@ test("Words that begin with A or F are a reason if they go on within 600 ms; A a
     for (const key of [..." test first", KEY.enter]) await zz.press(key);
     await zz.asked(turn + 2);
     const said = zz.fake.requests.at(-1)!.body.messages.at(-1).content;
-    match(said, new RegExp(`the person said no to run access to "touch made": ${letter} test first`));
+    match(
+      said,
+      new RegExp(`the person said no to run access to "touch made": ${letter} test first`),
+    );
   }
   ok(!existsSync(join(where.cwd, "made")));
   await clock.pass(1);
@@ -116,7 +133,11 @@ test("Words at a question are a no that says why, and are kept where nobody asks
   await zz.hit("why", /explains\) why$/);
   await zz.hit("\x1b", /explains\)$/);
   await zz.say("yes", "Done.");
-  deepEqual(refusals(zz), [".", ": use mkdir, y?", ": wait, what?", ": name y"], "the rest of a no is no reason");
+  deepEqual(
+    refusals(zz),
+    [".", ": use mkdir, y?", ": wait, what?", ": name y"],
+    "the rest of a no is no reason",
+  );
   ok(existsSync(join(zz.where.cwd, "made")), "a yes that is written out is a yes");
   await zz.say("/rename a talk", "is called");
   await zz.say("/export out.md", "Wrote");

@@ -1,4 +1,5 @@
-// What the disk says reaches nobody in its own words: each way in that takes a path, with each path that cannot be used.
+// What the disk says reaches nobody in its own words: each way in that takes a path, with each path
+// that cannot be used.
 import { doesNotMatch, equal, notEqual } from "node:assert/strict";
 import { symlinkSync } from "node:fs";
 import { join } from "node:path";
@@ -8,7 +9,15 @@ import { place, zz } from "../support/run.ts";
 
 const RAW = /\bE[A-Z]{3,}\b|errno|syscall|\bZ_[A-Z]+|incorrect header|fetch failed|\n {4}at /;
 
-const PATHS = ["folder", "file.txt/in", "loop", "loop/in", "n".repeat(300), "missing", "missing/in"];
+const PATHS = [
+  "folder",
+  "file.txt/in",
+  "loop",
+  "loop/in",
+  "n".repeat(300),
+  "missing",
+  "missing/in",
+];
 const call = (tool: string, args: (path: string) => object) => (path: string) => [
   "--call",
   tool,
@@ -54,6 +63,9 @@ test("Each fault of the disk has its sentence", () => {
     const error = Object.assign(new Error(`${code}: raw words, write`), { code, syscall: "write" });
     notEqual(errnoSentence(error), "", code);
     doesNotMatch(sentenceOf(error), RAW, code);
-    equal(sentenceOf(Object.assign(error, { syscall: "spawn" })), `Cannot start it: ${errnoSentence(error)}`);
+    equal(
+      sentenceOf(Object.assign(error, { syscall: "spawn" })),
+      `Cannot start it: ${errnoSentence(error)}`,
+    );
   }
 });

@@ -1,4 +1,5 @@
-// README.md and the pages of docs/: every sample is run as it is printed (those that start programs: test/all/e2e/readme.test.ts), and every table lists all that it should.
+// README.md and the pages of docs/: every sample is run as it is printed (those that start
+// programs: test/all/e2e/readme.test.ts), and every table lists all that it should.
 import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -19,7 +20,9 @@ test("README.md leads to every page, and links of all pages lead somewhere, to a
       const file = link ? join(ROOT, dirname(name), link) : join(ROOT, name);
       ok(existsSync(file), `'${link}' of ${name}`);
       if (!heading) continue;
-      const headings = [...readFileSync(file, "utf8").matchAll(/^#+ (.*)$/gm)].map(([, text]) => anchor(text!));
+      const headings = [...readFileSync(file, "utf8").matchAll(/^#+ (.*)$/gm)].map(([, text]) =>
+        anchor(text!),
+      );
       ok(headings.includes(heading), `'${link}#${heading}' of ${name}`);
     }
   for (const [, image = ""] of page("README.md").matchAll(/(?:src|srcset)="([^"]+)"/g))
@@ -40,7 +43,9 @@ test("README: the two commands are what .ci/run runs, and npm test runs everythi
   const commands = snippet("npm ci &&").trim();
   for (const command of commands.split(/\n| && /)) ok(ci.includes(command), command);
   equal(scripts.test, "npm run build && node test/support/all.ts");
-  const folders = new Set(testFiles(false).flatMap((file) => /^test\/(\w+)\//.exec(file)?.[1] ?? []));
+  const folders = new Set(
+    testFiles(false).flatMap((file) => /^test\/(\w+)\//.exec(file)?.[1] ?? []),
+  );
   const others = ["all", "bench", "slow", "support"]; // of `npm run test:all` and `npm run bench`
   const there = readdirSync(join(ROOT, "test")).filter((name) => !others.includes(name));
   deepEqual([...folders].sort(), there.sort());
@@ -58,7 +63,13 @@ test("README: the five-line plugin works as printed", async () => {
 
 test("README: the plugin with words of zz/text works as printed, and the table has all of them", async () => {
   const where = place({ "count.ts": snippet("plural, tokensOf") });
-  const ran = await zz(where, ["--plugin", "count.ts", "--call", "count", '{"text":"a line\\nand another"}']);
+  const ran = await zz(where, [
+    "--plugin",
+    "count.ts",
+    "--call",
+    "count",
+    '{"text":"a line\\nand another"}',
+  ]);
   equal(ran.stdout, "2 lines, about 5 tokens\n");
   const section = sectionOf("docs/plugins.md", "Words for plugins");
   const names = Object.keys(await import("../../sdk/text.ts"));
@@ -69,7 +80,9 @@ test("README: the table of what a plugin may register has every verb of its hand
   const [, handle = ""] = /^export interface Zz<.*?\n(.*?)^}/ms.exec(inRoot("kernel/contract.ts"))!;
   const verbs = [...handle.matchAll(/^ {2}(\w+)(?:<[^(]*)?\(/gm)].map(([, name]) => name!);
   const section = sectionOf("docs/plugins.md", "The handle");
-  const others = ["events", "fetch", "secret", "veil"].filter((name) => section.includes(`\`zz.${name}\``));
+  const others = ["events", "fetch", "secret", "veil"].filter((name) =>
+    section.includes(`\`zz.${name}\``),
+  );
   deepEqual([...namesIn(section), ...others].sort(), verbs.sort());
 });
 
@@ -83,7 +96,10 @@ test("docs/settings.md has every setting", async () => {
   const settings = namesIn(sectionOf("docs/settings.md", "All settings"), /`([\w.$-]+)`/g);
   deepEqual(settings, leavesOf(JSON.parse(stdout)).sort());
 
-  function leavesOf({ properties = {} }: { properties?: Record<string, any> }, above = ""): string[] {
+  function leavesOf(
+    { properties = {} }: { properties?: Record<string, any> },
+    above = "",
+  ): string[] {
     return Object.entries(properties).flatMap(([name, shape]) =>
       Object.keys(shape.properties ?? {}).length && !["providers", "permissions"].includes(name)
         ? leavesOf(shape, `${above}${name}.`)
@@ -118,15 +134,23 @@ test("README: every command is in its table, and the template is a command", asy
 });
 
 const scripted = async (snippetOf: string, script: Script, args: string[], how: How = {}) => {
-  const where = place({ "it.ts": snippet(snippetOf), "a.ts": "// TODO one\n", "b.ts": "// nothing\n" });
+  const where = place({
+    "it.ts": snippet(snippetOf),
+    "a.ts": "// TODO one\n",
+    "b.ts": "// nothing\n",
+  });
   const model = await askable(script);
   const ran = await zz(where, [...model.args, "--run", "it.ts", ...args], how);
   return { ...ran, said: model.requests.map(({ body }) => body.messages.at(-1).content) };
 };
 
 test("README: the log in a pipe is read for what went wrong, in two turns", async () => {
-  const log = ["10:00 started", "10:01 WARN slow disk", "10:02 fine", "10:03 ERROR no disk"].join("\n");
-  const ran = await scripted("You read server logs", [say("The disk."), say("The cable.")], [], { input: log });
+  const log = ["10:00 started", "10:01 WARN slow disk", "10:02 fine", "10:03 ERROR no disk"].join(
+    "\n",
+  );
+  const ran = await scripted("You read server logs", [say("The disk."), say("The cable.")], [], {
+    input: log,
+  });
   deepEqual([ran.stdout, ran.stderr, ran.code], ["The disk.\nThe cable.\n", "", 0]);
   deepEqual(ran.said, [
     "What went wrong here?\n10:01 WARN slow disk\n10:03 ERROR no disk",
@@ -138,14 +162,25 @@ test("README: the batch over files gives a line of JSON for each thing to do", a
   const found = { todos: [{ line: 1, text: "one", urgent: false }] };
   const answers = [say(JSON.stringify(found)), say(JSON.stringify({ todos: [] }))];
   const ran = await scripted("List what is left", answers, ["a.ts", "b.ts"]);
-  deepEqual([ran.stdout, ran.stderr, ran.code], [`${JSON.stringify({ file: "a.ts", ...found.todos[0] })}\n`, "", 0]);
+  deepEqual(
+    [ran.stdout, ran.stderr, ran.code],
+    [`${JSON.stringify({ file: "a.ts", ...found.todos[0] })}\n`, "", 0],
+  );
   match(ran.said[0], /--- FILE a\.ts ---\n\/\/ TODO one\n/);
 });
 
 test("README: the weather plugin works as printed, asks for the network, and takes its settings", async () => {
   const weather = snippet("export const defaults = { unit");
   const where = place({ "weather.ts": weather, "zz.json": { weather: { unit: "F" } } });
-  const words = ["--plugin", "weather.ts", "--config", "zz.json", "--call", "weather", '{"city":"Oslo","days":2}'];
+  const words = [
+    "--plugin",
+    "weather.ts",
+    "--config",
+    "zz.json",
+    "--call",
+    "weather",
+    '{"city":"Oslo","days":2}',
+  ];
   const refused = await zz(where, words);
   equal(refused.code, 4);
   match(refused.stderr, /--allow-net=weather\.example/);
@@ -158,9 +193,17 @@ test("docs/plugins.md: the provider works as printed: key, models, pieces, calls
   const answers = [
     lines({ call: { id: "1", name: "now", input: {} } }, { end: "calls" }),
     { status: 503, headers: { "retry-after-ms": "1" }, body: ['{"error": "overloaded"}'] },
-    lines({ thought: "Easy." }, { text: "It is " }, { text: "late." }, { tokens: { in: 7, out: 3 } }, { end: "stop" }),
+    lines(
+      { thought: "Easy." },
+      { text: "It is " },
+      { text: "late." },
+      { tokens: { in: 7, out: 3 } },
+      { end: "stop" },
+    ),
   ];
-  const fake = await serve(answers, { "GET /v1/models": () => ({ body: ['[{"name": "large", "window": 9000}]'] }) });
+  const fake = await serve(answers, {
+    "GET /v1/models": () => ({ body: ['[{"name": "large", "window": 9000}]'] }),
+  });
   t.after(fake.close);
   const where = place({ "acme.ts": snippet("acme/large"), "now.ts": snippet('name: "now"') });
   const env = { ACME_URL: `${fake.url}/v1`, ACME_API_KEY: "sesame-sesame" };
@@ -171,12 +214,18 @@ test("docs/plugins.md: the provider works as printed: key, models, pieces, calls
   deepEqual([text, thinking, model], ["It is late.", "Easy.", "acme/large"]);
   deepEqual([usage, calls], [{ input: 7, output: 3 }, [{ name: "now", args: {}, ok: true }]]);
   equal(fake.requests[0]!.headers.authorization, "Bearer sesame-sesame");
-  equal(fake.requests[2]!.body.messages.map(({ role }: { role: string }) => role).join(), "user,model,result");
+  equal(
+    fake.requests[2]!.body.messages.map(({ role }: { role: string }) => role).join(),
+    "user,model,result",
+  );
 });
 
 test("docs/plugins.md: a package as printed is installed as a plugin", async () => {
   const weather = snippet("export const defaults = { unit");
-  const where = place({ "weather/package.json": snippet('"zz-plugin"'), "weather/weather.ts": weather });
+  const where = place({
+    "weather/package.json": snippet('"zz-plugin"'),
+    "weather/weather.ts": weather,
+  });
   const ran = await zz(where, ["-A", "--install=./weather"]);
   equal(ran.code, 0, ran.stderr);
   match((await zz(where, ["--plugins"])).stdout, /^weather +home/m);
@@ -189,6 +238,14 @@ test("README: the settings and the other projects work as printed", async () => 
   const args = ["--config", "zz.json", "--call", "read_file", JSON.stringify({ path: file })];
   using _ = withEnvironment({ HOME: where.cwd });
   equal((await zz(where, args)).stdout, "1\tx\n");
-  const ran = await zz(where, ["--config", "2.json", "--once", "-m", "openai/m", "--dry-run", "hi"]);
+  const ran = await zz(where, [
+    "--config",
+    "2.json",
+    "--once",
+    "-m",
+    "openai/m",
+    "--dry-run",
+    "hi",
+  ]);
   equal(JSON.parse(ran.stdout).temperature, 0);
 });

@@ -1,4 +1,5 @@
-// Faults that were found by trying everything as a user and as a plugin author: each sentence is a promise to keep.
+// Faults that were found by trying everything as a user and as a plugin author: each sentence is a
+// promise to keep.
 import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -20,7 +21,9 @@ function withSettings(where: Place, settings: unknown, args: string[]) {
 }
 
 test("A word that a flag would pass over is refused", async () => {
-  for (const args of ["--judge npm test", "--changes 3", "--tools read_file"].map((line) => line.split(" "))) {
+  for (const args of ["--judge npm test", "--changes 3", "--tools read_file"].map((line) =>
+    line.split(" "),
+  )) {
     const ran = await zz(place(), args);
     equal(ran.code, 2, ran.stdout);
     match(ran.stderr, new RegExp(`'${args.at(-1)}'`));
@@ -50,7 +53,10 @@ test("--undo takes back the last change of the last session that changed anythin
   const refused = await zz(where, ["--undo", "--json"]);
   equal(refused.code, 1);
   match(refused.stderr, /^Cannot undo 'third': it has changed since\./);
-  match(refused.stdout, /^\{"type":"error","kind":"failed","message":"Cannot undo 'third'.*","exit":1\}\n$/);
+  match(
+    refused.stdout,
+    /^\{"type":"error","kind":"failed","message":"Cannot undo 'third'.*","exit":1\}\n$/,
+  );
 });
 
 test("--undo 2 takes back two changes; -c goes on with the last talk, not with what --call left", async () => {
@@ -67,8 +73,17 @@ test("--undo 2 takes back two changes; -c goes on with the last talk, not with w
 
 test("Permissions that cannot be understood are refused", async () => {
   const where = place({ "a.txt": "kept to oneself" });
-  for (const permissions of [{ deny: { read: "a.txt" } }, { deny: { raed: ["a.txt"] } }, { deny: ["a.txt"] }, []]) {
-    const ran = await withSettings(where, { permissions }, ["--call", "read_file", '{"path":"a.txt"}']);
+  for (const permissions of [
+    { deny: { read: "a.txt" } },
+    { deny: { raed: ["a.txt"] } },
+    { deny: ["a.txt"] },
+    [],
+  ]) {
+    const ran = await withSettings(where, { permissions }, [
+      "--call",
+      "read_file",
+      '{"path":"a.txt"}',
+    ]);
     deepEqual([ran.code, ran.stdout], [2, ""], JSON.stringify(permissions));
     match(ran.stderr, /^Cannot use the settings '.*': .*"?permissions.*\n$/);
   }
@@ -76,19 +91,39 @@ test("Permissions that cannot be understood are refused", async () => {
 
 test("A setting of 'shell' that cannot be understood lets no command run", async () => {
   for (const [shell, why] of [
-    [{ sandbox: "requird" }, /"shell\.sandbox" must be one of auto, required, off; nearest .* is "required"\. Fix/],
+    [
+      { sandbox: "requird" },
+      /"shell\.sandbox" must be one of auto, required, off; nearest .* is "required"\. Fix/,
+    ],
     [{ except: "chmod" }, /the setting "shell\.except" must be a list\. Fix it\./],
     [{ seconds: -1 }, /the setting "shell\.seconds" must be at least 0\. Fix it\./],
-    [{ sandbx: "off" }, /^Cannot run commands: the setting "shell\.sandbx" is not known; .* is "sandbox"\. Fix/m],
+    [
+      { sandbx: "off" },
+      /^Cannot run commands: the setting "shell\.sandbx" is not known; .* is "sandbox"\. Fix/m,
+    ],
   ] as const) {
-    const ran = await withSettings(place(), { shell }, ["--call", "run_command", '{"command":"echo ran"}', "-A"]);
+    const ran = await withSettings(place(), { shell }, [
+      "--call",
+      "run_command",
+      '{"command":"echo ran"}',
+      "-A",
+    ]);
     match(ran.stderr, why);
     deepEqual([ran.code !== 0, ran.stdout], [true, ""]);
   }
 });
 
-/** One call of a tool, where a person answers with these keys; and which keys could be answered with. */
-async function answered(t: TestContext, name: string, args: object, keys: string[], setup: Setup = {}) {
+/**
+ * One call of a tool, where a person answers with these keys; and which keys could be answered
+ * with.
+ */
+async function answered(
+  t: TestContext,
+  name: string,
+  args: object,
+  keys: string[],
+  setup: Setup = {},
+) {
   const offered: string[] = [];
   const answer = async (_: string, all = "") => {
     offered.push(all);
@@ -119,15 +154,24 @@ test("What the person edited is told without a ruler of equal signs", async (t) 
 
 test("Needs that cannot be understood are refused", async (t) => {
   for (const needs of [{ rnu: ["make"] }, { run: "make" }, { run: [5] }]) {
-    const tool: Tool = { name: "careless", description: "-", needs: () => needs as any, run: () => "ran" };
-    const { result } = await answered(t, "careless", {}, ["y"], { plugins: [(zz) => zz.tool(tool)] });
+    const tool: Tool = {
+      name: "careless",
+      description: "-",
+      needs: () => needs as any,
+      run: () => "ran",
+    };
+    const { result } = await answered(t, "careless", {}, ["y"], {
+      plugins: [(zz) => zz.tool(tool)],
+    });
     ok(result.failed);
     match(result.text, /'careless'.*needs/);
   }
 });
 
 test("--judge - prints an object a line and nothing else, also with --json", async () => {
-  const ran = await zz(asksBefore(place()), ["--judge", "-", "--json"], { input: '"ls"\n"make"\n' });
+  const ran = await zz(asksBefore(place()), ["--judge", "-", "--json"], {
+    input: '"ls"\n"make"\n',
+  });
   const lines = ran.stdout.trimEnd().split("\n");
   deepEqual(lines.map((line) => JSON.parse(line).verdict), ["allow", "ask"]); // biome-ignore format: short
 });
@@ -151,7 +195,9 @@ test("How long a command may take is in the settings, told to the model and kept
     [{ seconds: 900 }, "900000 unless it says otherwise, at most 900000"],
     [{ seconds: 0 }, "no limit unless it says otherwise"],
   ] as const) {
-    const tools = JSON.parse((await withSettings(place(), { shell }, ["--tools", "--json"])).stdout);
+    const tools = JSON.parse(
+      (await withSettings(place(), { shell }, ["--tools", "--json"])).stdout,
+    );
     const { schema } = tools.find(({ name }: Tool) => name === "run_command");
     equal(schema.properties.timeout_ms.description, told);
   }

@@ -40,7 +40,10 @@ test("A plugin is written, called in the next turn, changed, broken and taken aw
   const shown = await sees(torn);
   ok(!/^\s+at |node:internal/m.test(shown), "no trace");
   await say("four", /four[\s\S]*It is off\./);
-  await say("/plugins", /lamp +home +older +[\s\S]*Its\s+previous\s+version\s+stays\s+in\s+use\.[\s\S]*tool lamp/);
+  await say(
+    "/plugins",
+    /lamp +home +older +[\s\S]*Its\s+previous\s+version\s+stays\s+in\s+use\.[\s\S]*tool lamp/,
+  );
   save(tool("mended"));
   await say("five", "It is mended.");
   rmSync(file);
@@ -57,8 +60,14 @@ export default (zz) => {
 };
 `;
   const deep = 'export const word = "bright";';
-  const files = { "index.ts": index, "words.ts": 'export { word } from "./deep.ts";', "deep.ts": deep };
-  const home = Object.fromEntries(Object.entries(files).map(([name, text]) => [`plugins/lamp/${name}`, text]));
+  const files = {
+    "index.ts": index,
+    "words.ts": 'export { word } from "./deep.ts";',
+    "deep.ts": deep,
+  };
+  const home = Object.fromEntries(
+    Object.entries(files).map(([name, text]) => [`plugins/lamp/${name}`, text]),
+  );
   const it = await harness({ home }, t);
   for (const [name, text, says] of [
     ["deep.ts", deep, "bright 1"],
@@ -77,7 +86,10 @@ test("A project's plugin is asked for at the prompt, shown, loaded, and asked fo
   write("on");
   const { sees, say, hit, leave } = await repl(t, { where, script, cols: 100, rows: 50 });
   await sees("Load it? [y]es, [n]o, [s]how it:");
-  await hit("s", /--- \.zz\/plugins\/lamp\.ts ---\s+import type \{ Zz \} from "zz";[\s\S]*Load it\?/);
+  await hit(
+    "s",
+    /--- \.zz\/plugins\/lamp\.ts ---\s+import type \{ Zz \} from "zz";[\s\S]*Load it\?/,
+  );
   await hit("y", "Plugin 'lamp' loaded");
   await say("one", "It is on.");
   write("evil");

@@ -1,4 +1,5 @@
-// Several changes of the window's size, one straight after the other: what is left on the screen is what there is, once.
+// Several changes of the window's size, one straight after the other: what is left on the screen is
+// what there is, once.
 import { equal, ok } from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import { standingClock } from "../../sdk/clock.ts";
@@ -31,14 +32,17 @@ async function open(t: TestContext, options: ReplOptions = {}) {
 const count = (text: string, part: string): number =>
   text.replace(/\s+/g, "").split(part.replace(/\s+/g, "")).length - 1;
 
-const LONG = "first the quick brown fox jumps over the lazy dog, and then it sleeps until the evening comes last";
+const LONG =
+  "first the quick brown fox jumps over the lazy dog, and then it sleeps until the evening comes last";
 for (const [reflow, pause, typed] of [
   [false, 0, "short words"],
   [false, SETTLED_MS, LONG],
   [true, 0, LONG],
 ] as const)
   test(`A line of ${typed.length} characters stands there once after five resizes, ${pause} ms apart${reflow ? ", where the terminal breaks it anew" : ""}`, async (t) => {
-    const zz = await open(t, { env: { TMUX: "", TERM_PROGRAM: "", VTE_VERSION: reflow ? "7600" : "" } });
+    const zz = await open(t, {
+      env: { TMUX: "", TERM_PROGRAM: "", VTE_VERSION: reflow ? "7600" : "" },
+    });
     zz.view.options.reflowCursorLine = reflow;
     await zz.press(typed);
     await zz.drawn();
@@ -66,12 +70,15 @@ test("The line is drawn once no change came for 150 ms", async (t) => {
   ok(zz.raw().slice(from).includes("words"));
 });
 
-const SAID = "a rather long thought that takes the whole of a row of the screen, up to its very end";
+const SAID =
+  "a rather long thought that takes the whole of a row of the screen, up to its very end";
 /** The same while the model thinks, until `end` is called. */
 async function thinking(t: TestContext) {
   const { promise, resolve: end } = Promise.withResolvers<void>();
   const thoughts = Array.from({ length: 25 }, () => delta({ reasoning_content: `${SAID} ` }));
-  const zz = await open(t, { script: [stream(...thoughts, promise, ...say("Thought over.").body!)] });
+  const zz = await open(t, {
+    script: [stream(...thoughts, promise, ...say("Thought over.").body!)],
+  });
   zz.type(`go${KEY.enter}`);
   const tick = () => zz.clock.pass(100).then(zz.drawn);
   await ticks(zz.clock, zz, /thinking · \d\.\d s · \d+ tokens/);
@@ -102,7 +109,9 @@ test("The live line leaves nothing behind, and erases nothing else, where zz hea
 });
 
 test("A question stands there once, and whole, after five resizes, and is answered", async (t) => {
-  const zz = await open(t, { script: [call(["write_file", { path: "new.txt", content: "x\n" }]), say("Written.")] });
+  const zz = await open(t, {
+    script: [call(["write_file", { path: "new.txt", content: "x\n" }]), say("Written.")],
+  });
   zz.type(`go${KEY.enter}`);
   await nobodyTypes(zz.clock);
   const before = await zz.sees("Allow?");

@@ -1,4 +1,5 @@
-// Results of calls: each names its call, in call order; a command's output is shown live, and in full afterwards.
+// Results of calls: each names its call, in call order; a command's output is shown live, and in
+// full afterwards.
 import { doesNotMatch, equal, match, ok } from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -10,7 +11,8 @@ import { place } from "../support/run.ts";
 import { KEY } from "../support/terminal.ts";
 
 const run = (command: string) => call(["run_command", { command }]);
-const WHY = "no output · Nothing of it was kept: Cannot write 'a.ts': the disk is full. Make room, and run it again.";
+const WHY =
+  "no output · Nothing of it was kept: Cannot write 'a.ts': the disk is full. Make room, and run it again.";
 const TOOLS = `export default (zz) => {
   zz.tool({ name: "send_parcel", description: "sends", params: { to: "string", grams: "number" }, also: { grams: ["weight"] },
     describe: ({ to, grams }) => \`\${grams} g to\\n\${to.toUpperCase()}\\x1b[31m\\u202e\`, run: () => "sent" });
@@ -50,20 +52,29 @@ test("At 40×15 a result names its file, its command or its tool's own words, an
     /^■ send_parcel 5$/m,
   ])
     match(shown, row);
-  const why = /✗ read_file src\/\S+ · (Cannot read [^✗]*?) · \d\.\d s/.exec(shown.replace(/\s+/g, " "))?.[1];
-  match(`${why}`, /^Cannot read 'src\/of\/the\/shop\/prices\.ts': no such file.*\.$/, shown); // not cut
+  const why = /✗ read_file src\/\S+ · (Cannot read [^✗]*?) · \d\.\d s/.exec(
+    shown.replace(/\s+/g, " "),
+  )?.[1];
+  // not cut
+  match(`${why}`, /^Cannot read 'src\/of\/the\/shop\/prices\.ts': no such file.*\.$/, shown);
   ok(shown.replace(/\s+/g, " ").includes(WHY), shown);
   for (const row of shown.split("\n")) ok(row.length <= 40, row);
 });
 
 test("Results are shown in call order, though the first ends last", async (t) => {
   const clock = standingClock();
-  const script = [call(["wait", { ms: 600 }], ["wait", { ms: 1 }], ["wait", { ms: 300 }]), say("Done.")];
+  const script = [
+    call(["wait", { ms: 600 }], ["wait", { ms: 1 }], ["wait", { ms: 300 }]),
+    say("Done."),
+  ];
   const zz = await open(t, { script, clock });
   zz.type(`go${KEY.enter}`);
   for (const ms of [1, 300, 600]) await clock.waits(ms);
   await clock.pass(600);
-  match(await zz.sees("Done."), /✓ wait 600 · .*0\.6 s\n✓ wait 1 · .*0\.0 s\n✓ wait 300 · .*0\.3 s\nDone\./);
+  match(
+    await zz.sees("Done."),
+    /✓ wait 600 · .*0\.6 s\n✓ wait 1 · .*0\.0 s\n✓ wait 300 · .*0\.3 s\nDone\./,
+  );
 });
 
 test("A call's time and a turn's are without the person's own", async (t) => {

@@ -1,4 +1,5 @@
-// /sessions: what it says, what the session files hold and the model is asked; at a terminal only its list and its picker.
+// /sessions: what it says, what the session files hold and the model is asked; at a terminal only
+// its list and its picker.
 import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { existsSync, readFileSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -17,20 +18,61 @@ const answer = (text: string): Message => ({ role: "assistant", text });
 const fileOf = (home: string, id: string) => join(home, "sessions", `${id}.jsonl`);
 
 /** Writes the file of a session that is that many days old. */
-function stored(home: string, root: string, days: number, tail: string, title: string, ...said: Message[]): string {
+function stored(
+  home: string,
+  root: string,
+  days: number,
+  tail: string,
+  title: string,
+  ...said: Message[]
+): string {
   const at = new Date(Date.UTC(2026, 0, 30 - days, 12)).toISOString();
   const id = `${at.slice(0, 10).replaceAll("-", "")}-120000-${tail}`;
   const first: Header = { zz: 1, id, at, root, model: "script/n", title };
-  const entries = said.map((message, i) => ({ id: i + 1, parent: i || null, at, type: "message", message }));
-  put(home, { [`sessions/${id}.jsonl`]: [first, ...entries].map((line) => `${JSON.stringify(line)}\n`).join("") });
+  const entries = said.map((message, i) => ({
+    id: i + 1,
+    parent: i || null,
+    at,
+    type: "message",
+    message,
+  }));
+  put(home, {
+    [`sessions/${id}.jsonl`]: [first, ...entries]
+      .map((line) => `${JSON.stringify(line)}\n`)
+      .join(""),
+  });
   utimesSync(fileOf(home, id), new Date(at), new Date(at));
   return id;
 }
 /** Three sessions of this folder, and one of another. */
 const some = (home: string, root: string): string[] => [
-  stored(home, root, 1, "alpha111", "mend the parser", user("mend the parser"), answer("The tokenizer was at fault.")),
-  stored(home, root, 2, "beta2222", "what is a monad", user("what is a monad"), answer("A monoid, they say.")),
-  stored(home, root, 3, "beta3333", "日本語の質問 about wide letters", user("日本語"), answer("はい")),
+  stored(
+    home,
+    root,
+    1,
+    "alpha111",
+    "mend the parser",
+    user("mend the parser"),
+    answer("The tokenizer was at fault."),
+  ),
+  stored(
+    home,
+    root,
+    2,
+    "beta2222",
+    "what is a monad",
+    user("what is a monad"),
+    answer("A monoid, they say."),
+  ),
+  stored(
+    home,
+    root,
+    3,
+    "beta3333",
+    "日本語の質問 about wide letters",
+    user("日本語"),
+    answer("はい"),
+  ),
   stored(home, "/tmp/other", 4, "gamma444", "elsewhere", user("elsewhere"), answer("There.")),
 ];
 /** A zz with those sessions, where a person answers with these keys. */
@@ -49,16 +91,23 @@ describe("/sessions", () => {
       / {2}beta3 {2}2026-01-27 \d\d:\d\d +~\d+k? tokens {2}日本語の質問 about wide let.* +script\/n\n1 in other folders: \/sessions all$/,
     ];
     await tells("/sessions", new RegExp(rows.map(({ source }) => source).join("")));
-    await tells("/sessions all", /\/tmp\/other:\n {2}gamma {2}2026-01-26 \d\d:\d\d +~\d+k? tokens {2}elsewhere/);
+    await tells(
+      "/sessions all",
+      /\/tmp\/other:\n {2}gamma {2}2026-01-26 \d\d:\d\d +~\d+k? tokens {2}elsewhere/,
+    );
   });
 
   test("keeps to 40 columns; load without an id is a picker: words narrow it, Enter loads", async (t) => {
     const where = place();
     some(where.home, where.cwd);
     const { say, hit } = await repl(t, { where, cols: 40 });
-    const listed = / {2}alpha {2}01-29 {2}mend the parser\n[\s\S]* {2}beta3 {2}01-27 {2}日本語の質問 about wid…\n/;
+    const listed =
+      / {2}alpha {2}01-29 {2}mend the parser\n[\s\S]* {2}beta3 {2}01-27 {2}日本語の質問 about wid…\n/;
     await say("/sessions", listed);
-    await say("/sessions load", /\? Conversation\s*\n❯ {3}alpha[\s\S]*beta2[\s\S]*beta3[\s\S]*gamma/);
+    await say(
+      "/sessions load",
+      /\? Conversation\s*\n❯ {3}alpha[\s\S]*beta2[\s\S]*beta3[\s\S]*gamma/,
+    );
     await hit("monda", /\? Conversation monda\n❯ {3}beta2/);
     await hit(KEY.enter, /Now in “what is a monad”/);
   });
@@ -66,9 +115,12 @@ describe("/sessions", () => {
   test("of many, the newest 20 are shown and the rest is counted; a word in any of them is found", async (t) => {
     const { tells, it } = await sit(t);
     await tells("/sessions", /^No conversation was saved yet\.$/);
-    const said = Array.from({ length: 40 }, (_, i) => (i % 2 ? answer : user)(`Line ${i} of talk.`));
+    const said = Array.from({ length: 40 }, (_, i) =>
+      (i % 2 ? answer : user)(`Line ${i} of talk.`),
+    );
     stored(it.home, it.root, 1, "s0000000", "number 0", ...said, user("the needle"));
-    for (let i = 1; i < 25; i++) stored(it.home, it.root, i + 1, `s${String(i).padStart(7, "0")}`, `number ${i}`);
+    for (let i = 1; i < 25; i++)
+      stored(it.home, it.root, i + 1, `s${String(i).padStart(7, "0")}`, `number ${i}`);
     const listed = await tells("/sessions", /^5 older: \/sessions all$/m);
     ok(listed.includes("number 19") && !listed.includes("number 20"), listed);
     await tells("/sessions search needle", /#41 the needle/);
@@ -77,7 +129,10 @@ describe("/sessions", () => {
   test("what it cannot do it says in a sentence", async (t) => {
     const { tells } = await among(t);
     for (const [line, says] of [
-      ["/sessions laod", "Cannot run '/sessions laod': use one of new, all, search, load, rename, delete, export."],
+      [
+        "/sessions laod",
+        "Cannot run '/sessions laod': use one of new, all, search, load, rename, delete, export.",
+      ],
       ["/sessions load nope", "Cannot find the session 'nope': no id begins like that."],
       ["/sessions load beta", "Cannot find the session 'beta': 2 ids begin like that."],
       ["/rename", "Cannot rename to nothing: give a title, /rename TITLE."],
@@ -118,8 +173,14 @@ describe("/sessions load", () => {
     const { tells, it } = await among(t, [], { answer: "nobody" });
     it.write("m.md", "mine");
     await tells("/sessions load", /^Cannot choose a conversation here: give its id, \/ses/);
-    await tells("/sessions delete beta2", /^Cannot delete 'what is a monad': there is no terminal to ask on\./);
-    await tells("/sessions export alpha m.md", /^Cannot write '.*m\.md': it already exists\. Choose another name\.$/);
+    await tells(
+      "/sessions delete beta2",
+      /^Cannot delete 'what is a monad': there is no terminal to ask on\./,
+    );
+    await tells(
+      "/sessions export alpha m.md",
+      /^Cannot write '.*m\.md': it already exists\. Choose another name\.$/,
+    );
     equal(it.read("m.md"), "mine");
   });
 });
@@ -149,19 +210,30 @@ test("/sessions rename of this one and of another; delete asks first, and not of
   ok(existsSync(fileOf(it.home, ids[0]!)));
   await tells("/sessions delete alpha", "Deleted “mend the parser”.");
   equal(existsSync(fileOf(it.home, ids[0]!)), false);
-  await tells(`/sessions delete ${it.chat.id}`, "Cannot delete the current conversation. Start another with /new");
+  await tells(
+    `/sessions delete ${it.chat.id}`,
+    "Cannot delete the current conversation. Start another with /new",
+  );
 });
 
 test("/sessions export writes Markdown, JSON or the session's own lines, under a name made of the title", async (t) => {
   const { tells, say, it, ids } = await among(t, ["n", "y"]);
   await say("good day, all!");
   const told = await tells("/sessions export", "Wrote");
-  const [, own] = /Wrote .*\/(zz-\d{4}-\d\d-\d\d-good-day-all\.md) \(\d+ characters\)\./.exec(told)!;
-  match(it.read(own!)!, /^# good day, all!\n\n.* · script\/model · .*\n\n## You\n\ngood day, all!\n\n## zz \(script/);
+  const [, own] = /Wrote .*\/(zz-\d{4}-\d\d-\d\d-good-day-all\.md) \(\d+ characters\)\./.exec(
+    told,
+  )!;
+  match(
+    it.read(own!)!,
+    /^# good day, all!\n\n.* · script\/model · .*\n\n## You\n\ngood day, all!\n\n## zz \(script/,
+  );
   await tells("/sessions export alpha a b.jsonl", "a b.jsonl (3 lines).");
   equal(it.read("a b.jsonl"), readFileSync(fileOf(it.home, ids[0]!), "utf8"));
   await tells("/sessions export beta2 --jsonl", "zz-2026-01-28-what-is-a-monad.jsonl (3 lines).");
-  await tells("/sessions export beta2 json", /Wrote .*zz-2026-01-28-what-is-a-monad\.json \(\d+ characters\)\./);
+  await tells(
+    "/sessions export beta2 json",
+    /Wrote .*zz-2026-01-28-what-is-a-monad\.json \(\d+ characters\)\./,
+  );
   const { title, entries } = JSON.parse(it.read("zz-2026-01-28-what-is-a-monad.json")!);
   deepEqual([title, entries.length], ["what is a monad", 2]);
   await tells("/sessions export beta2 ./json", /\/json \(\d+ characters\)\./);
@@ -195,18 +267,37 @@ test("Commands offer what may follow them", async (t) => {
 test("toMarkdown() shows calls, results and failures in fences that they do not close", () => {
   const messages: Message[] = [
     user("see"),
-    { role: "assistant", text: "", calls: [{ id: "1", name: "read_file", args: { path: "a.md" } }], model: "a/b" },
+    {
+      role: "assistant",
+      text: "",
+      calls: [{ id: "1", name: "read_file", args: { path: "a.md" } }],
+      model: "a/b",
+    },
     { role: "tool", id: "1", name: "read_file", text: "```js\na\n```" },
     { role: "tool", id: "2", name: "grep", text: "x".repeat(5_000), failed: true },
     { role: "user", text: "undone\nby hand", aside: true },
     answer("Done."),
   ];
-  const header: Header = { zz: 1, id: "x", at: "2026-01-01T00:00:00Z", root: "/p", model: "a/b", title: "see" };
+  const header: Header = {
+    zz: 1,
+    id: "x",
+    at: "2026-01-01T00:00:00Z",
+    root: "/p",
+    model: "a/b",
+    title: "see",
+  };
   const branch = () =>
-    messages.map((message, i) => ({ id: i + 1, parent: i || null, at: "", type: "message", message }) as Entry);
+    messages.map(
+      (message, i) => ({ id: i + 1, parent: i || null, at: "", type: "message", message }) as Entry,
+    );
   const text = toMarkdown({ header, branch });
   ok(text.includes('## zz (a/b)\n\n`read_file` with\n\n```\n{\n  "path": "a.md"\n}\n```'), text);
   ok(text.includes("`read_file` gave\n\n````\n```js\na\n```\n````"), text);
-  ok(text.includes(`Failed: \`grep\` gave\n\n\`\`\`\n${"x".repeat(4_000)}\n… 1000 more characters\n\`\`\``), text);
+  ok(
+    text.includes(
+      `Failed: \`grep\` gave\n\n\`\`\`\n${"x".repeat(4_000)}\n… 1000 more characters\n\`\`\``,
+    ),
+    text,
+  );
   ok(text.endsWith("> undone\n> by hand\n\n## zz\n\nDone.\n"), text);
 });

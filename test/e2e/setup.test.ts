@@ -1,4 +1,5 @@
-// /setup and /keys: at a terminal where something is drawn or typed hidden, else in an instance of the test's own.
+// /setup and /keys: at a terminal where something is drawn or typed hidden, else in an instance of
+// the test's own.
 import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
@@ -22,19 +23,27 @@ const PROMPT = /›\s*$/;
 /** A server that accepts one key, and refuses others as OpenAI does. */
 async function keyed(t: TestContext) {
   const keys: string[] = [];
-  const data = ["gpt-4o", "gpt-4o-mini", "text-embedding-3-small"].map((id) => ({ id, object: "model" }));
+  const data = ["gpt-4o", "gpt-4o-mini", "text-embedding-3-small"].map((id) => ({
+    id,
+    object: "model",
+  }));
   const fake = await serve([sayOpenAI("From the server.")], {
     "GET /v1/models": ({ headers }) => {
       keys.push(String(headers.authorization).replace("Bearer ", ""));
       if (keys.at(-1) === SECRET) return refuse(200, { object: "list", data });
       const message = `Incorrect API key provided: ${keys.at(-1)}. You can find your key in your account.`;
-      return refuse(401, { error: { message, type: "invalid_request_error", code: "invalid_api_key" } });
+      return refuse(401, {
+        error: { message, type: "invalid_request_error", code: "invalid_api_key" },
+      });
     },
   });
   t.after(fake.close);
   return { ...fake, keys, env: { OPENAI_BASE_URL: `${fake.url}/v1` } };
 }
-async function ollama(t: TestContext, ...more: Parameters<typeof fakeOllama> extends [any, ...infer R] ? R : never) {
+async function ollama(
+  t: TestContext,
+  ...more: Parameters<typeof fakeOllama> extends [any, ...infer R] ? R : never
+) {
   const fake = await fakeOllama([say("From Ollama.")], ...more);
   t.after(fake.close);
   return fake;
@@ -59,20 +68,34 @@ const keys = (where: Place) => {
 /** All that the home holds, except the keys. */
 const rest = ({ home }: Place): string => JSON.stringify({ ...walk(home), "/keys.json": "" });
 
-/** /setup, answered as said: the first row whose words the question has is taken. What is asked twice takes its next answer. */
-async function setUp(t: TestContext, rows: [question: string, ...answers: string[]][], settings = {}) {
+/**
+ * /setup, answered as said: the first row whose words the question has is taken. What is asked
+ * twice takes its next answer.
+ */
+async function setUp(
+  t: TestContext,
+  rows: [question: string, ...answers: string[]][],
+  settings = {},
+) {
   const left = rows.map(([question, ...answers]) => ({ question, answers }));
-  const answer = async (question: string) => left.find((row) => question.includes(row.question))?.answers.shift() ?? "";
+  const answer = async (question: string) =>
+    left.find((row) => question.includes(row.question))?.answers.shift() ?? "";
   const { it } = await sit(t, { settings, answer });
   const notes = (await it.command("/setup")).join("\n");
   return { it, notes, where: { ...place(), home: it.home } };
 }
 
 test("Without a model, a folder that brings something is asked about after /setup", async () => {
-  const term = terminal(place({ ".zz/plugins/hello.ts": "export default () => {};", ".mcp.json": "{}" }), []);
+  const term = terminal(
+    place({ ".zz/plugins/hello.ts": "export default () => {};", ".mcp.json": "{}" }),
+    [],
+  );
   await at(term, SELECT, DOWN, DOWN, DOWN, ENTER);
   await term.sees(/offline[\s\S]*› \/trust\n[\s\S]*\.zz\/plugins\/hello\.ts\n[\s\S]*Load it\?/);
-  match(term.screen(), /\.mcp\.json\s+are\s+left\s+out,\s+like\s+1\s+other\s+file\s+of\s+this\s+folder:/);
+  match(
+    term.screen(),
+    /\.mcp\.json\s+are\s+left\s+out,\s+like\s+1\s+other\s+file\s+of\s+this\s+folder:/,
+  );
   term.type("n");
   await term.sees(/Left out\. \/trust asks again\.[\s\S]*›\s*$/);
   await leave(term);
@@ -81,9 +104,13 @@ test("Without a model, a folder that brings something is asked about after /setu
 test("Going on offline is kept: the next start does not ask", async () => {
   const where = place();
   const term = terminal(where, []);
-  await term.sees(/ollama {2}does not answer at http:\/\/127\.0\.0\.1:49\nopenai {2}no key is set \(OPENAI_API_KEY\)/);
+  await term.sees(
+    /ollama {2}does not answer at http:\/\/127\.0\.0\.1:49\nopenai {2}no key is set \(OPENAI_API_KEY\)/,
+  );
   await at(term, SELECT, DOWN, DOWN, DOWN, ENTER);
-  await term.sees(/From now on zz is offline, without a model, also next time\. \/setup does this\s+again\./);
+  await term.sees(
+    /From now on zz is offline, without a model, also next time\. \/setup does this\s+again\./,
+  );
   deepEqual(kept(where, "zz.config.json"), { model: "offline/router" });
   await leave(term);
   const again = terminal(where, []);
@@ -109,7 +136,12 @@ test("A wrong key is told and can be entered again; the right one is kept with m
   const term = terminal(where, [], { env: server.env });
   await at(term, SELECT, ENTER);
   await at(term, "OpenAI key:", "sk-wrong-key-99", ENTER);
-  await at(term, /127\.0\.0\.1:\d+ refused the key \(401\)\. Enter it again\.\n\? OpenAI key:\s*$/, SECRET, ENTER);
+  await at(
+    term,
+    /127\.0\.0\.1:\d+ refused the key \(401\)\. Enter it again\.\n\? OpenAI key:\s*$/,
+    SECRET,
+    ENTER,
+  );
   const shown = await term.sees(/gpt-4o\n[\s\S]*gpt-4o-mini/);
   doesNotMatch(shown, /sk-|embedding/);
   await at(term, SELECT, ENTER); // the small one is first
@@ -149,9 +181,16 @@ test("A key for another provider is tried there, kept with the model that is cho
   const left = await setUp(t, choices, settings);
   match(left.notes, /Check the key:[\s\S]*Nothing was changed/);
   deepEqual(kept(left.where, "keys.json") ?? {}, {});
-  const { notes, where } = await setUp(t, [...choices, ["Which model?", "anthropic/claude-sonnet-4-5"]], settings);
+  const { notes, where } = await setUp(
+    t,
+    [...choices, ["Which model?", "anthropic/claude-sonnet-4-5"]],
+    settings,
+  );
   match(notes, /From now on anthropic\/claude-sonnet-4-5 answers/);
-  deepEqual([...new Set(asked.filter((key) => key !== "undefined"))], ["sk-wrong-0123456789", SECRET]);
+  deepEqual(
+    [...new Set(asked.filter((key) => key !== "undefined"))],
+    ["sk-wrong-0123456789", SECRET],
+  );
   equal(kept(where, "keys.json").anthropic, SECRET);
   equal(kept(where, "zz.config.json").model, "anthropic/claude-sonnet-4-5");
   doesNotMatch(rest(where), new RegExp(SECRET));
@@ -171,7 +210,10 @@ test("Of another server's address the rest is found: /v1; one that nobody answer
   ]);
   match(notes, /Cannot use '-': not a URL\.[\s\S]*Cannot reach '127\.0\.0\.1:49'/);
   match(notes, /From now on local-\d+\/own-7b answers/);
-  equal(Object.values<any>(kept(where, "zz.config.json").providers)[0].url, `http://127.0.0.1:${server.port}/v1`);
+  equal(
+    Object.values<any>(kept(where, "zz.config.json").providers)[0].url,
+    `http://127.0.0.1:${server.port}/v1`,
+  );
 });
 
 test("A model is pulled with a bar on one line, then used and kept", async (t) => {
@@ -219,7 +261,10 @@ test("A model that there is not is told in the registry's words, and the choice 
     ["Which model should", "Pull a model with Ollama"],
     ["", "another one, by name", "no-such:1b"],
   ]);
-  match(notes, /Cannot pull 'no-such:1b': pull model manifest: file does not exist[\s\S]*Nothing was changed/);
+  match(
+    notes,
+    /Cannot pull 'no-such:1b': pull model manifest: file does not exist[\s\S]*Nothing was changed/,
+  );
   ok(fake.asked.includes("POST /api/pull no-such:1b"), it.questions.join("\n"));
 });
 
@@ -243,22 +288,41 @@ test("/keys tells where each key is and shows none; PROVIDER enters one hidden, 
   const answer = async (question: string) => (/Key for/.test(question) ? "sk-another-one-99" : "");
   const { it, tells } = await sit(t, { home, answer });
   const where = { ...place(), home: it.home };
-  await tells("/keys", /ollama {4}OLLAMA_API_KEY, goes to 127\.0\.0\.1:49\nopenai {4}zz\.config\.json, goes to/);
-  const before = /is kept in \S+keys\.json, which only you can read\. The one in zz\.config\.json goes before it\./;
+  await tells(
+    "/keys",
+    /ollama {4}OLLAMA_API_KEY, goes to 127\.0\.0\.1:49\nopenai {4}zz\.config\.json, goes to/,
+  );
+  const before =
+    /is kept in \S+keys\.json, which only you can read\. The one in zz\.config\.json goes before it\./;
   await tells("/keys openai", before);
   equal(keys(where).openai, "sk-another-one-99");
   await tells("/keys", "openai    zz.config.json, then keys.json");
-  await tells("/keys drop openai", "The key for 'openai' is dropped from zz.config.json and keys.json.");
+  await tells(
+    "/keys drop openai",
+    "The key for 'openai' is dropped from zz.config.json and keys.json.",
+  );
   equal(kept(where, "keys.json").openai, undefined);
   deepEqual(kept(where, "zz.config.json").providers.openai, { url: "http://127.0.0.1:49/v1" });
-  await tells("/keys drop ollama", "No key is kept for 'ollama'. The one in use is in OLLAMA_API_KEY.");
-  await tells("/keys opnai", "Cannot keep a key: there is no provider 'opnai'. Did you mean 'openai'?");
+  await tells(
+    "/keys drop ollama",
+    "No key is kept for 'ollama'. The one in use is in OLLAMA_API_KEY.",
+  );
+  await tells(
+    "/keys opnai",
+    "Cannot keep a key: there is no provider 'opnai'. Did you mean 'openai'?",
+  );
   await tells(`/keys openai ${SECRET}`, "Cannot take a key from the line");
   doesNotMatch(it.notes.join("\n") + rest(where), /sk-|from-outside/);
 });
 
 test("--keys names --key, and says which providers need no key", async () => {
-  const { stdout } = await zz(place(), ["--keys", "--key", SECRET, "--base-url", "http://127.0.0.1:49/v1"]);
+  const { stdout } = await zz(place(), [
+    "--keys",
+    "--key",
+    SECRET,
+    "--base-url",
+    "http://127.0.0.1:49/v1",
+  ]);
   match(stdout, /^openai +--key, goes to 127\.0\.0\.1:49$/m);
   match(stdout, /^Without a key, and so not asked: (?!.*(llamacpp|lmstudio|sglang|vllm)).*groq/m);
   match(stdout, /^Asked by name alone, without a key: llamacpp, lmstudio, sglang, vllm\.$/m);
@@ -268,7 +332,10 @@ test("--keys names --key, and says which providers need no key", async () => {
 test("In a pipe /setup and /keys PROVIDER name the variables and flags", async () => {
   for (const words of ["/setup", "/keys openai"]) {
     const { code, stderr } = await zz(place(), ["--once", "-m", "offline/router", words]);
-    match(stderr, /Set OPENAI_API_KEY .*OLLAMA_HOST.*--model PROVIDER\/MODEL with --base-url URL and --key KEY\./);
+    match(
+      stderr,
+      /Set OPENAI_API_KEY .*OLLAMA_HOST.*--model PROVIDER\/MODEL with --base-url URL and --key KEY\./,
+    );
     equal(code, 0);
   }
 });
@@ -286,18 +353,26 @@ test("zz --keys set takes a key from stdin, tells where it is, removes it, and n
   deepEqual(keys(where), { groq: SECRET });
   const list = await zz(where, ["--keys"]);
   match(list.stdout, /^groq +keys\.json, goes to its own address$/m);
-  match(list.stdout, /^openai +not set \(zz --keys set openai enters one, or set OPENAI_API_KEY\)$/m);
+  match(
+    list.stdout,
+    /^openai +not set \(zz --keys set openai enters one, or set OPENAI_API_KEY\)$/m,
+  );
   const json = JSON.parse((await zz(where, ["--keys", "--json"])).stdout);
   deepEqual(json.filter(({ from }: any) => from), [{ provider: "groq", from: "keys.json", to: null }]); // biome-ignore format: short
   const gone = await zz(where, ["--keys", "remove", "groq"]);
   equal(gone.stdout, "The key for 'groq' is dropped from keys.json.\n");
   equal(kept(where, "keys.json")?.groq, undefined);
-  for (const { stdout, stderr } of [set, list, gone]) doesNotMatch(stdout + stderr, new RegExp(SECRET));
+  for (const { stdout, stderr } of [set, list, gone])
+    doesNotMatch(stdout + stderr, new RegExp(SECRET));
 });
 
 test("zz --keys set keeps nothing of what is no key or given on the line, and says why", async () => {
   for (const [words, input, sentence] of [
-    [["groq", SECRET], "", /^Cannot take a key from the line, where others can see it\. Give it on stdin\.\n$/],
+    [
+      ["groq", SECRET],
+      "",
+      /^Cannot take a key from the line, where others can see it\. Give it on stdin\.\n$/,
+    ],
     [["groq"], "\n", /^Cannot keep a key for 'groq': none was given\./],
     [["groq"], "a line\nand another\n", /: what was given is not a key, which is one word\./],
     [["grok"], SECRET, /^Cannot keep a key: there is no provider 'grok'/],

@@ -1,4 +1,5 @@
-// What once broke zz at the terminal: text was lost, escape codes were obeyed, the keyboard went dead.
+// What once broke zz at the terminal: text was lost, escape codes were obeyed, the keyboard went
+// dead.
 import { doesNotMatch, equal, match, ok } from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -22,8 +23,11 @@ const REPORTS = `${ESC}[?62;4c${ESC}[24;80R${ESC}]11;rgb:00/00/00${ESC}\\${ESC}[
 /** A home whose history holds these lines. */
 const remembering = (line: string) => place({}, {}, { history: `${JSON.stringify(line)}\n` });
 /** The prompt of a zz with such a plugin. */
-const withPlugin = (t: TestContext, body: string, where = place({ "own.ts": `export default (zz) => ${body};` })) =>
-  repl(t, { where, args: ["--plugin", "own.ts"] });
+const withPlugin = (
+  t: TestContext,
+  body: string,
+  where = place({ "own.ts": `export default (zz) => ${body};` }),
+) => repl(t, { where, args: ["--plugin", "own.ts"] });
 
 const again = await sharedRepl({ where: remembering("needle in the hay") });
 
@@ -48,8 +52,16 @@ test("A picker obeys no escape codes of models' names and of titles", async (t) 
   });
   const [id, at] = ["20260101-000000-abcdefgh", "2026-01-01T00:00:00.000Z"];
   const header = { zz: 1, id, at, root: where.cwd, model: "own/good", title: `title${EVIL}` };
-  const message = { id: 1, parent: null, at, type: "message", message: { role: "user", text: "hi" } };
-  put(where.home, { [`sessions/${id}.jsonl`]: `${JSON.stringify(header)}\n${JSON.stringify(message)}\n` });
+  const message = {
+    id: 1,
+    parent: null,
+    at,
+    type: "message",
+    message: { role: "user", text: "hi" },
+  };
+  put(where.home, {
+    [`sessions/${id}.jsonl`]: `${JSON.stringify(header)}\n${JSON.stringify(message)}\n`,
+  });
   const term = await withPlugin(t, "", where);
   await term.say("/model", "own/good");
   await term.hit(`${REPORTS}fine`, /Model.* fine\n/);
@@ -103,7 +115,8 @@ test("A paste at a question is no key of it: it stands there as words, and count
 
 test("Ctrl+C while a question is about to show stops the turn, and nothing is asked", async (t) => {
   const clock = standingClock();
-  const slow = "async (shown, next, { io }) => { await io.clock.sleep(4_321); return next(shown); }";
+  const slow =
+    "async (shown, next, { io }) => { await io.clock.sleep(4_321); return next(shown); }";
   const where = place({ "slow.ts": `export default (zz) => zz.wrap("preview", ${slow});\n` });
   const term = await repl(t, { where, script: asks(), args: ["--plugin", "slow.ts"], clock });
   term.type(`go${KEY.enter}`);
@@ -115,7 +128,8 @@ test("Ctrl+C while a question is about to show stops the turn, and nothing is as
   doesNotMatch(await term.drawn(), /Allow\?/);
 });
 
-const hasEnded = (pid: number): boolean => processStartTime(pid) === ""; // one look: between two it may end
+// one look: between two it may end
+const hasEnded = (pid: number): boolean => processStartTime(pid) === "";
 for (const [what, keys, sees] of [
   ["at a question", `go${KEY.enter}`, "Allow?"],
   ["while a command of the person's runs", `!echo ready; sleep 60${KEY.enter}`, /^ready/m],
@@ -128,7 +142,10 @@ for (const [what, keys, sees] of [
   });
 
 test("A window that is closed in a turn ends the turn, its tools and zz, and the session holds how it ended", async (t) => {
-  const script = [call(["run_command", { command: "echo $$ > pid; sleep 60", direct: true }]), say("Done.")];
+  const script = [
+    call(["run_command", { command: "echo $$ > pid; sleep 60", direct: true }]),
+    say("Done."),
+  ];
   const term = await repl(t, { script, args: ["--allow-all"], process: true });
   term.type(`go${KEY.enter}`);
   await waitFor("the command", () => existsSync(join(term.where.cwd, "pid")));

@@ -1,4 +1,5 @@
-// What a person may choose in the middle of a turn: when a provider fails, when a file has changed, at a limit.
+// What a person may choose in the middle of a turn: when a provider fails, when a file has changed,
+// at a limit.
 import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -48,7 +49,10 @@ test("Leaving the picker keeps the model, and the question comes back; leaving t
 test("Where the cursor cannot be moved [m] opens no picker, and names the model in use", async (t) => {
   const zz = await repl(t, { script: [broken, broken], env: { TERM: "dumb" } });
   await zz.say("go", QUESTION);
-  await zz.say("m", /openai\/m; its provider does not say how large its window is\.[\s\S]*\[m\]odel\?$/);
+  await zz.say(
+    "m",
+    /openai\/m; its provider does not say how large its window is\.[\s\S]*\[m\]odel\?$/,
+  );
   doesNotMatch(zz.screen(), /\? Model/);
   await zz.say("s", ready);
   zz.type(KEY.ctrlD);
@@ -65,7 +69,10 @@ test("r is offered at once where the file changed since it was read, and yes wri
   };
   const answers = ["?", "y"];
   const script = [{ call: ["read_file", { path: "a.txt" }] } as Move, later, "Good."];
-  const it = await harness({ own: true, files: { "a.txt": "1\n" }, script, answer: async () => answers.shift()! }, t);
+  const it = await harness(
+    { own: true, files: { "a.txt": "1\n" }, script, answer: async () => answers.shift()! },
+    t,
+  );
   await it.ask("go");
   match(it.questions[0]!, /Mind 'a\.txt': it changed since it was read\./);
   match(it.questions[1]!, /^┠ r /m);
@@ -90,7 +97,10 @@ test("Ctrl+C at the question of an edit is a no: nothing is written, and the tur
 const look = (path?: string) => call(["list_dir", path ? { path } : {}]);
 
 test("At the cap y goes on for as many rounds again, with tools", async (t) => {
-  const zz = await repl(t, { script: [look(), look("."), look("./"), say("Good.")], args: ["--rounds", "2"] });
+  const zz = await repl(t, {
+    script: [look(), look("."), look("./"), say("Good.")],
+    args: ["--rounds", "2"],
+  });
   await zz.say("go", "Stopped: 2 rounds used up. Go on? [y/N]");
   await zz.hit("y", "Good.");
   equal(zz.fake.requests.length, 4);

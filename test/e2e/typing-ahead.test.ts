@@ -1,4 +1,5 @@
-// During a turn, typing shows, and Escape stops the turn; while a command or a file is typed, a menu opens by itself.
+// During a turn, typing shows, and Escape stops the turn; while a command or a file is typed, a
+// menu opens by itself.
 import { doesNotMatch, equal, match, ok } from "node:assert/strict";
 import { test } from "node:test";
 import { standingClock } from "../../sdk/clock.ts";
@@ -80,7 +81,10 @@ test("The open menu is drawn again, and fits, in a window that is made narrower 
     zz.resize(cols, 24);
     await clock.pass(150);
     const rows = (await zz.drawn()).split("\n").slice(-8); // the terminal may break what is above
-    ok(rows[0]!.endsWith("› /co") && rows.slice(1).every((row) => /^ {2}\/co/.test(row)), zz.screen());
+    ok(
+      rows[0]!.endsWith("› /co") && rows.slice(1).every((row) => /^ {2}\/co/.test(row)),
+      zz.screen(),
+    );
     ok(Math.max(...rows.map((row) => row.length)) <= cols, zz.screen());
   }
 });

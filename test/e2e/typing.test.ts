@@ -1,4 +1,5 @@
-// Typing at the prompt: history, search, several lines, pastes, completion, keys, wide characters, poor terminals.
+// Typing at the prompt: history, search, several lines, pastes, completion, keys, wide characters,
+// poor terminals.
 import { doesNotMatch, equal, match, ok } from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, statSync } from "node:fs";
@@ -18,7 +19,13 @@ const again = await sharedRepl({ where: place(Object.fromEntries(files)) });
 
 test("What was typed is kept in a private file, but no secrets; Up brings it back after a restart, and what begins as the line does", async (t) => {
   const one = await repl(t);
-  for (const line of ["explain a.ts", "log in with password=hunter2", "  not this", "list files", "explain b.ts"])
+  for (const line of [
+    "explain a.ts",
+    "log in with password=hunter2",
+    "  not this",
+    "list files",
+    "explain b.ts",
+  ])
     await one.say(line, new RegExp(`${line}\\n[\\s\\S]*Good\\.[\\s\\S]*› *$`));
   await one.say("one \\", "…");
   one.type(`two\\\\${KEY.enter}`);
@@ -26,7 +33,10 @@ test("What was typed is kept in a private file, but no secrets; Up brings it bac
   await one.sees(/two[\s\S]*Good\.[\s\S]*› *$/);
   await one.leave();
   const history = join(one.where.home, "history");
-  equal(readFileSync(history, "utf8"), '"explain a.ts"\n"list files"\n"explain b.ts"\n"one \\ntwo\\\\\\\\"\n');
+  equal(
+    readFileSync(history, "utf8"),
+    '"explain a.ts"\n"list files"\n"explain b.ts"\n"one \\ntwo\\\\\\\\"\n',
+  );
   equal(statSync(history).mode & 0o777, 0o600);
   const two = await repl(t, { where: one.where });
   await two.hit(UP, /› one\s*\n(\| )?two/);
@@ -38,7 +48,11 @@ test("What was typed is kept in a private file, but no secrets; Up brings it bac
 });
 
 test("Ctrl+R searches, again goes to an older one, Enter sends it; Escape, Ctrl+C or Ctrl+G give back what was there", async (t) => {
-  const where = place({}, {}, { history: '"fix the parser"\n"hello"\n"run the PARSER tests"\n"bye"\n' });
+  const where = place(
+    {},
+    {},
+    { history: '"fix the parser"\n"hello"\n"run the PARSER tests"\n"bye"\n' },
+  );
   const term = await repl(t, { where });
   for (const key of [ESC, KEY.ctrlC, "\x07"]) {
     await term.hit(`draft${CTRL_R}parser`, /search 'parser' › run the PARSER tests/);
@@ -82,8 +96,16 @@ for (const [what, typed, becomes] of [
   ["a #symbol of the code", `what is #gatherE${TAB}`, "what is gatherEverything"],
   ["a path in a line of one's own shell", `!cat ./uni${TAB}`, "!cat ./unique-name.md"],
   ["no word that is no path", `a uniform${TAB} word`, "a uniform word"],
-  ["a file, and keys that come meanwhile are not lost", `see @uniq${TAB} now`, "see @unique-name.md now"],
-  ["nor is a paste that comes meanwhile", `see @uniq${TAB} and ${paste("a b")} end`, "see @unique-name.md and a b end"],
+  [
+    "a file, and keys that come meanwhile are not lost",
+    `see @uniq${TAB} now`,
+    "see @unique-name.md now",
+  ],
+  [
+    "nor is a paste that comes meanwhile",
+    `see @uniq${TAB} and ${paste("a b")} end`,
+    "see @unique-name.md and a b end",
+  ],
 ] as const)
   test(`Tab completes ${what}`, async () => {
     const term = await again();
@@ -119,7 +141,8 @@ test("keys.ctrlZ suspend stops the program, and it comes back with its line", as
 
 test("Stopped at a question by another program and continued, zz takes keys again", async (t) => {
   const where = place();
-  const shell = (zz: string) => `set -m; (echo $BASHPID > pid; exec ${zz}); stty sane; echo asleep; fg; echo "left $?"`;
+  const shell = (zz: string) =>
+    `set -m; (echo $BASHPID > pid; exec ${zz}); stty sane; echo asleep; fg; echo "left $?"`;
   const script = [call(["write_file", { path: "a", content: "one\n" }]), say("Done.")];
   const term = await repl(t, { where, script, shell });
   await term.say("go", /Allow\?.*explains\)/);

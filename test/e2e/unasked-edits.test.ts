@@ -1,4 +1,5 @@
-// Edits that need no approval are still seen: their diff is shown, the prompt says so, and /changes N shows any again.
+// Edits that need no approval are still seen: their diff is shown, the prompt says so, and /changes
+// N shows any again.
 import { deepEqual, doesNotMatch, match, ok } from "node:assert/strict";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
@@ -24,15 +25,24 @@ test("An edit under auto-apply shows its diff, the prompt says that it is on, an
   const zz = await repl(t, { cols: 40, rows: 15, script, clock });
   await zz.say("/auto-apply on", /auto-apply ›\s*$/);
   const shown = await zz.say("go", /Done\.[\s\S]*auto-apply ›\s*$/);
-  match(shown, /create a\.txt · lines 1–2 · \+2 −0\n {4}1 \+ one\n {4}2 \+ two\n✓ create_file a\.txt/);
+  match(
+    shown,
+    /create a\.txt · lines 1–2 · \+2 −0\n {4}1 \+ one\n {4}2 \+ two\n✓ create_file a\.txt/,
+  );
   match(
     shown,
     /create long\.txt · lines 1–40[\s\S]* 11 \+ line 11\n {2}… 30 more rows: \/changes N shows all\n✓ create_file/,
   );
   await zz.say("/auto-apply off", /Edits are asked for again\.[\s\S]*›\s*$/);
   doesNotMatch(zz.screen().split("\n").at(-1)!, /auto-apply/);
-  await zz.say("/changes 1", /1 \+ export const price = sum \+ total\s+of what was sold in spring\s+and summer\n/); // no word is torn
-  await zz.say("/changes 2", /changes 2\ncreate a\.txt · lines 1–2 · \+2 −0\n {4}1 \+ one\n {4}2 \+ two\n/);
+  await zz.say(
+    "/changes 1",
+    /1 \+ export const price = sum \+ total\s+of what was sold in spring\s+and summer\n/,
+  ); // no word is torn
+  await zz.say(
+    "/changes 2",
+    /changes 2\ncreate a\.txt · lines 1–2 · \+2 −0\n {4}1 \+ one\n {4}2 \+ two\n/,
+  );
   zz.type(`/changes 3${KEY.enter}`);
   await nobodyTypes(clock);
   await zz.sees(/(line \d+ of |\/)43/);
@@ -48,10 +58,16 @@ test("With edit.auto edits are made unasked from the start, the prompt says so, 
   const touch = call(["run_command", { command: "touch x" }]);
   const second = call(["create_file", { path: "b.txt", content: "b\n" }]);
   const script = [EDIT, touch, say("Done."), second, say("Well.")];
-  const zz = await repl(t, { where: place({}, { edit: { auto: true }, shell: { effects: "before" } }), script });
+  const zz = await repl(t, {
+    where: place({}, { edit: { auto: true }, shell: { effects: "before" } }),
+    script,
+  });
   await zz.sees(/auto-apply ›\s*$/);
   const shown = await zz.say("go", "Allow?");
-  match(shown, /create a\.txt · lines 1–2 · \+2 −0\n {4}1 \+ one\n {4}2 \+ two\n✓ create_file a\.txt/);
+  match(
+    shown,
+    /create a\.txt · lines 1–2 · \+2 −0\n {4}1 \+ one\n {4}2 \+ two\n✓ create_file a\.txt/,
+  );
   match(shown, /\$ touch x/);
   await zz.hit(KEY.enter, /Done\.[\s\S]*auto-apply ›\s*$/);
   await zz.say("/config edit.auto false", /edit\.auto is false now[^›]*›\s*$/);
@@ -64,7 +80,12 @@ test("edit.auto counts without a conversation, after a denial, as true or false,
     [{ edit: { auto: true } }, {}, 0, /^$/],
     [{ edit: { auto: true }, permissions: { deny: { write: ["a.txt"] } } }, {}, 4, /denied/],
     [{}, { edit: { auto: true } }, 4, /^Cannot take edit from '/],
-    [{ edit: { auto: "yes" } }, {}, 4, /^Cannot use the setting "edit\.auto": it must be true or false\. /],
+    [
+      { edit: { auto: "yes" } },
+      {},
+      4,
+      /^Cannot use the setting "edit\.auto": it must be true or false\. /,
+    ],
   ] as const) {
     const where = place({ ".zz/zz.config.json": project }, home);
     const ran = await run(where, ["--call", "create_file", '{"path":"a.txt","content":"one"}']);

@@ -1,4 +1,5 @@
-// What was interrupted or cut off is not lost: it is shown, marked, copied, continued; what was typed ahead waits.
+// What was interrupted or cut off is not lost: it is shown, marked, copied, continued; what was
+// typed ahead waits.
 import { deepEqual, equal, match } from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -9,7 +10,10 @@ import { delta, problems, refuse, say, stream } from "../support/fake/openai.ts"
 import { pressKey, repl, sharedRepl } from "../support/repl.ts";
 import { KEY } from "../support/terminal.ts";
 
-const half = (ending: "hang" | "cut"): Step => ({ ...stream(delta({ content: "The first half" })), ending });
+const half = (ending: "hang" | "cut"): Step => ({
+  ...stream(delta({ content: "The first half" })),
+  ending,
+});
 const down = refuse(400, "the server is down");
 const MARK = /The first half\n\[unfinished: \/continue goes on\]/;
 const MIN_PAUSE_MS = 500; // before the second try; up to a quarter more, which other timers are not
@@ -35,7 +39,10 @@ test("After a stream that broke three times over what had come is shown and kept
   await term.say("/tree", "→ (unfinished) The first");
   await term.say("/copy", /Copied 14 characters/);
   await term.say("/sessions export talk.md", /Wrote\s/);
-  match(readFileSync(join(term.where.cwd, "talk.md"), "utf8"), /The first half\n\n\*\(unfinished\)\*/);
+  match(
+    readFileSync(join(term.where.cwd, "talk.md"), "utf8"),
+    /The first half\n\n\*\(unfinished\)\*/,
+  );
   await term.say("/continue", "and the second.");
   const { body } = term.fake.requests.at(-1)!;
   deepEqual(problems(body), []);
@@ -49,13 +56,18 @@ test("After a failed request the reason is shown once more, and then what became
   const reasons = () => term.screen().split("the server is down").length - 1;
   await term.say("first", "[S]kip");
   const before = reasons();
-  await term.hit("s", /Your message stays in the conversation; \/retry sends it again\.\s+[^\n]*›\s*$/);
+  await term.hit(
+    "s",
+    /Your message stays in the conversation; \/retry sends it again\.\s+[^\n]*›\s*$/,
+  );
   equal(reasons(), before);
   await term.say("second", /\[S\]kip[^›]*$/);
   await term.hit("a", /Took back “second”\.\s+[^\n]*›\s*$/);
   await term.say("third", /third[\s\S]*\[S\]kip[^›]*$/);
   await term.hit("r", "Up again.");
-  deepEqual(term.fake.requests.at(-1)!.body.messages.slice(1), [{ role: "user", content: "first\n\nthird" }]);
+  deepEqual(term.fake.requests.at(-1)!.body.messages.slice(1), [
+    { role: "user", content: "first\n\nthird" },
+  ]);
 });
 
 test("Ctrl+C between two tries shows what the first had brought", async () => {
@@ -79,7 +91,10 @@ test("What was typed ahead waits in the line after a turn that was stopped; Ente
   term.type(`go${KEY.enter}`);
   await term.asked();
   await term.hit(`second${KEY.enter}third${KEY.enter}`, "queued: third");
-  await term.hit(KEY.ctrlC, "What you typed ahead was not sent; Enter also sends the 1 other after it.");
+  await term.hit(
+    KEY.ctrlC,
+    "What you typed ahead was not sent; Enter also sends the 1 other after it.",
+  );
   await term.sees(/› second$/);
   equal(term.fake.requests.length, 1, "nothing was sent");
   await term.hit(KEY.enter, /Second\.[\s\S]*Third\./);

@@ -1,4 +1,5 @@
-// What plugins keep in a conversation, and what they send: it goes back, on and into another one with it.
+// What plugins keep in a conversation, and what they send: it goes back, on and into another one
+// with it.
 import { deepEqual, equal, match, rejects, throws } from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { Ctx, Zz } from "zz";
@@ -12,8 +13,16 @@ const counter = (zz: Zz) => {
     return next(line);
   });
   zz.on("answered", () => void kept.count++);
-  zz.command({ name: "kept", description: "what is kept", run: (_, { note }) => note(JSON.stringify(kept)) });
-  zz.command({ name: "back", description: "goes back", run: (to, { chat }) => chat.back(Number(to)) });
+  zz.command({
+    name: "kept",
+    description: "what is kept",
+    run: (_, { note }) => note(JSON.stringify(kept)),
+  });
+  zz.command({
+    name: "back",
+    description: "goes back",
+    run: (to, { chat }) => chat.back(Number(to)),
+  });
 };
 
 describe("zz.state()", () => {
@@ -22,7 +31,10 @@ describe("zz.state()", () => {
     for (const line of ["one", "two", "three"]) await zz.ask(line);
     const { branch } = zz.chat.tree();
     const messages = branch.filter(({ message }) => message?.role === "user");
-    await rejects(zz.command("back 99"), /^Error: Cannot go back to 99: there is no entry with that number\. \/tree/);
+    await rejects(
+      zz.command("back 99"),
+      /^Error: Cannot go back to 99: there is no entry with that number\. \/tree/,
+    );
     await zz.command(`back ${messages[2]!.parent}`);
     deepEqual(await zz.command("kept"), ['{"count":2,"words":["one","two"]}']);
     await zz.command(`back ${branch.at(-1)!.id}`);
@@ -35,7 +47,11 @@ describe("zz.state()", () => {
     const late = (zz: Zz) => {
       const kept = zz.state({ ticks: 0 });
       zz.on("answered", () => void zz.io.clock.timer(10, () => kept.ticks++));
-      zz.command({ name: "ticks", description: "how many", run: (_, { note }) => note(String(kept.ticks)) });
+      zz.command({
+        name: "ticks",
+        description: "how many",
+        run: (_, { note }) => note(String(kept.ticks)),
+      });
     };
     const clock = standingClock();
     const zz = await harness({ plugins: [late], clock }, t);
@@ -52,18 +68,29 @@ describe("zz.state()", () => {
     ["a second state", (zz) => [zz.state({ a: 1 }), zz.state({ b: 2 })], /zz\.state\(\) was called twice, and a plugin has one state\. Put both into one object\./],
   ]; // biome-ignore format: a table
   for (const [what, plugin, why] of REFUSED)
-    test(`${what} is refused at load`, () => rejects(harness({ plugins: [(zz: Zz) => void plugin(zz)] }), why));
+    test(`${what} is refused at load`, () =>
+      rejects(harness({ plugins: [(zz: Zz) => void plugin(zz)] }), why));
 
   test("what cannot be saved later is told, and the turn goes on", async (t) => {
     const plugin = (zz: Zz) => {
       const kept = zz.state({ it: null as unknown as string });
-      zz.tool({ name: "spoils", description: "d", run: () => Object.assign(kept, { it: new Map() }) && "done" });
+      zz.tool({
+        name: "spoils",
+        description: "d",
+        run: () => Object.assign(kept, { it: new Map() }) && "done",
+      });
     };
-    const zz = await harness({ plugins: [{ name: "spoiler", default: plugin }], script: [{ call: ["spoils"] }] }, t);
+    const zz = await harness(
+      { plugins: [{ name: "spoiler", default: plugin }], script: [{ call: ["spoils"] }] },
+      t,
+    );
     const { text, notes } = await zz.ask("hi");
     equal(text, "done");
     equal(notes.length, 1);
-    match(notes[0]!, /^Cannot keep the state of plugin 'spoiler': .*'it' is a Map\. Use an object or an array\.$/);
+    match(
+      notes[0]!,
+      /^Cannot keep the state of plugin 'spoiler': .*'it' is a Map\. Use an object or an array\.$/,
+    );
   });
 });
 
@@ -77,7 +104,8 @@ describe("chat.send() during a turn", () => {
       if (!said.has(text)) send(text);
       said.add(text);
     };
-    const sends = ({ send }: Ctx["chat"]) => ["from a tool", "and another"].map((text) => once(text, send));
+    const sends = ({ send }: Ctx["chat"]) =>
+      ["from a tool", "and another"].map((text) => once(text, send));
     zz.tool({ name: "sends", description: "d", run: (_, { chat }) => sends(chat) && "sent" });
     zz.command({ name: "send", description: "d", run: (text, { chat }) => chat.send(text) });
     zz.wrap("render", (text, next, { chat }) => {
@@ -95,10 +123,16 @@ describe("chat.send() during a turn", () => {
   });
 
   test("what waits when a turn fails is not sent later instead of something else, and is told", async (t) => {
-    const script = [{ call: ["sends"] }, { fail: "The key is wrong.", status: 401 }, "ok"] as Step[];
+    const script = [
+      { call: ["sends"] },
+      { fail: "The key is wrong.", status: 401 },
+      "ok",
+    ] as Step[];
     const zz = await harness({ plugins: [sender], script }, t);
     await rejects(zz.ask("hi"), { message: "The key is wrong." });
-    deepEqual(zz.notes, ["Not sent, since the turn before did not end: 'from a tool', 'and another'."]);
+    deepEqual(zz.notes, [
+      "Not sent, since the turn before did not end: 'from a tool', 'and another'.",
+    ]);
     await zz.ask("next");
     deepEqual(sent(zz.requests).slice(2), ["next", "from a wrapper"]);
   });
@@ -135,15 +169,28 @@ test("A session is found by its id, by the beginning of it, and by that of a lat
   for (const start of [id!, `${day}-${time}`, tail, tail.slice(0, 4)])
     equal(zz.ctx.sessions.read(start).header.id, id, start);
   for (const start of [tail.slice(0, 3), tail.slice(1), "none"])
-    throws(() => zz.ctx.sessions.read(start), /^Error: Cannot open session '.*': there is none\./, start);
+    throws(
+      () => zz.ctx.sessions.read(start),
+      /^Error: Cannot open session '.*': there is none\./,
+      start,
+    );
 });
 
 test("a message that is shortened keeps its calls, with short arguments", async (t) => {
   const long = "x".repeat(5_000);
   const tool = (zz: Zz) =>
-    zz.tool({ name: "take", description: "d", params: { text: "string", count: "integer" }, run: () => "taken" });
+    zz.tool({
+      name: "take",
+      description: "d",
+      params: { text: "string", count: "integer" },
+      run: () => "taken",
+    });
   const short = (zz: Zz) =>
-    zz.command({ name: "short", description: "d", run: (_, { chat }) => chat.compact({ texts: { 1: 300 } }) });
+    zz.command({
+      name: "short",
+      description: "d",
+      run: (_, { chat }) => chat.compact({ texts: { 1: 300 } }),
+    });
   const script: Step[] = [{ text: long, call: ["take", { text: long, count: 7 }] }, "done"];
   const zz = await harness({ plugins: [tool, short], script }, t);
   await zz.ask("take it");

@@ -70,8 +70,10 @@ function isDelta(one: CallDelta | Delta): one is Delta {
   return "call" in one;
 }
 
-const CUT = "The call was cut off by the output limit and did not run. Send it again, shorter or in parts.";
-const UNUSABLE = /^The arguments are not usable: .+\. Send the call again with a valid JSON object\.$/;
+const CUT =
+  "The call was cut off by the output limit and did not run. Send it again, shorter or in parts.";
+const UNUSABLE =
+  /^The arguments are not usable: .+\. Send the call again with a valid JSON object\.$/;
 // biome-ignore format: one case a row.
 const BROKEN: [string, CallDelta, string, string | RegExp][] = [
   ["arguments that are not JSON", { name: "f", args: "{x:1}" }, "tool_calls", UNUSABLE],
@@ -100,7 +102,9 @@ test("collect() leaves the whole one of two calls usable when the limit cut the 
 });
 
 test("collect() drops a call of which nothing came but an index", async () => {
-  const reply = await collectReply(from([text("hi"), call({ index: 0, id: "a", name: "", args: "" }), calls]));
+  const reply = await collectReply(
+    from([text("hi"), call({ index: 0, id: "a", name: "", args: "" }), calls]),
+  );
   deepEqual(reply, { text: "hi", thinking: "", calls: [], finish: "stop" });
 });
 
@@ -114,7 +118,8 @@ const FINISHES: [string, Delta[], Finish][] = [
   ["calls that come after the finish still count", [stop, f], "calls"],
 ];
 for (const [sentence, deltas, expected] of FINISHES)
-  test(`collect(): ${sentence}`, async () => equal((await collectReply(from(deltas))).finish, expected));
+  test(`collect(): ${sentence}`, async () =>
+    equal((await collectReply(from(deltas))).finish, expected));
 
 // biome-ignore format: one case a row.
 const USAGES: [string, Delta[], unknown][] = [
@@ -124,7 +129,8 @@ const USAGES: [string, Delta[], unknown][] = [
   ["on every delta is the last one, not the sum", [usage(61, 1), usage(61, 5), stop, usage(61, 9)], { input: 61, output: 9 }],
 ];
 for (const [sentence, deltas, expected] of USAGES)
-  test(`collect(): usage ${sentence}`, async () => deepEqual((await collectReply(from(deltas))).usage, expected));
+  test(`collect(): usage ${sentence}`, async () =>
+    deepEqual((await collectReply(from(deltas))).usage, expected));
 
 // biome-ignore format: one case a row.
 const THOUGHTS: [string, Delta[], { text: string; thinking: string }][] = [
@@ -135,11 +141,17 @@ const THOUGHTS: [string, Delta[], { text: string; thinking: string }][] = [
 ];
 for (const [sentence, deltas, expected] of THOUGHTS)
   test(`collect() ${sentence}`, async () =>
-    deepEqual(await collectReply(from([...deltas, stop])), { ...expected, calls: [], finish: "stop" }));
+    deepEqual(await collectReply(from([...deltas, stop])), {
+      ...expected,
+      calls: [],
+      finish: "stop",
+    }));
 
 test("collect() shows what has come so far, thinking apart", async () => {
   const seen: string[] = [];
-  await collectReply(from([thinking("hm"), text("Hel"), text("lo"), stop]), (text, hm) => seen.push(`${hm}: ${text}`));
+  await collectReply(from([thinking("hm"), text("Hel"), text("lo"), stop]), (text, hm) =>
+    seen.push(`${hm}: ${text}`),
+  );
   deepEqual(seen.slice(0, 3), ["hm: ", "hm: Hel", "hm: Hello"]);
 });
 
@@ -179,7 +191,8 @@ const SPLITS: [string, string, string, string][] = [
   ["text whose own blanks follow a block", "<think>hm</think>\n\nHi\n\n  there\n", "Hi\n\n  there\n", "hm"],
 ];
 for (const [sentence, given, text, thinking] of SPLITS)
-  test(`splitThinking() reads ${sentence}`, () => deepEqual(splitThinking(given), { text, thinking }));
+  test(`splitThinking() reads ${sentence}`, () =>
+    deepEqual(splitThinking(given), { text, thinking }));
 
 const overlap = "the lamp is dimmed to eight";
 // biome-ignore format: one case a row.
@@ -190,4 +203,5 @@ const SEAMS: [string, string, string, string][] = [
   ["drops nothing that is only alike", `Now ${overlap}.`, "The lamp is on.", `Now ${overlap}.The lamp is on.`],
   ["keeps a letter that a word has twice", "hel", "lo", "hello"],
 ];
-for (const [sentence, a, b, expected] of SEAMS) test(`seam() ${sentence}`, () => equal(joinHalves(a, b), expected));
+for (const [sentence, a, b, expected] of SEAMS)
+  test(`seam() ${sentence}`, () => equal(joinHalves(a, b), expected));

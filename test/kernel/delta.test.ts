@@ -1,4 +1,5 @@
-// What a provider yields is looked at: what is no delta is told, with the provider's name, and not taken for an answer.
+// What a provider yields is looked at: what is no delta is told, with the provider's name, and not
+// taken for an answer.
 import { deepEqual, equal, rejects } from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { Zz } from "zz";
@@ -11,7 +12,8 @@ const provider = (deltas: unknown[]) => {
   return (zz: Zz) => zz.provider({ name: "odd", models: async () => [], chat });
 };
 
-const FIELDS = "It yields { text }, { thinking }, { call }, { usage }, { extra }, { finish } or { error }: see Delta.";
+const FIELDS =
+  "It yields { text }, { thinking }, { call }, { usage }, { extra }, { finish } or { error }: see Delta.";
 
 describe("a provider that yields", () => {
   const WRONG: [what: string, delta: unknown, why: string][] = [
@@ -33,7 +35,13 @@ describe("a provider that yields", () => {
     });
 
   test("a null where a field may be left out is as nothing", async (t) => {
-    const deltas = [{ text: null }, { thinking: null }, { text: "Hi." }, { finish: null }, { finish: "stop" }];
+    const deltas = [
+      { text: null },
+      { thinking: null },
+      { text: "Hi." },
+      { finish: null },
+      { finish: "stop" },
+    ];
     const zz = await harness({ plugins: [provider(deltas)] }, t);
     await zz.chat.use("odd/m");
     deepEqual([(await zz.ask("hi")).text], ["Hi."]);

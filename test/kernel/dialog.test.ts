@@ -1,4 +1,5 @@
-// A dialog of a user's own plugin: it takes the place of the prompt, and is checked when it is registered.
+// A dialog of a user's own plugin: it takes the place of the prompt, and is checked when it is
+// registered.
 import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -11,7 +12,11 @@ const DEFAULT_PROMPT = "›";
 const WRITE = [call(["write_file", { path: "new.txt", content: "x\n" }]), say("Done.")];
 
 /** zz at a terminal with a plugin whose default export has this body. */
-async function atTerminal(t: TestContext, body: string, { script = [say("Good.")], args = [] as string[] } = {}) {
+async function atTerminal(
+  t: TestContext,
+  body: string,
+  { script = [say("Good.")], args = [] as string[] } = {},
+) {
   const fake = await fakeOpenAI(script);
   t.after(fake.close);
   const where = place();
@@ -48,7 +53,11 @@ describe("a dialog of a plugin", { concurrency: 3 }, () => {
   });
 
   test("that says nothing of the person: what needs a yes is refused, and the turn goes on", async (t) => {
-    const term = await atTerminal(t, dialog(`await host.open(); await host.obey("go"); return 0;`), { script: WRITE });
+    const term = await atTerminal(
+      t,
+      dialog(`await host.open(); await host.obey("go"); return 0;`),
+      { script: WRITE },
+    );
     equal(await term.exited, 0);
     match(term.sent()[1]!, /^Refused: requires write access/);
     match(term.screen(), /Done\./);
@@ -72,6 +81,15 @@ describe("a dialog of a plugin", { concurrency: 3 }, () => {
 test("/quit as the only message asks no model and does no harm", async (t) => {
   const fake = await fakeOpenAI([say("never")]);
   t.after(fake.close);
-  const ran = await zz(place(), ["-m", "openai/m", "--base-url", fake.url, "--key", "x", "--once", "/quit"]);
+  const ran = await zz(place(), [
+    "-m",
+    "openai/m",
+    "--base-url",
+    fake.url,
+    "--key",
+    "x",
+    "--once",
+    "/quit",
+  ]);
   deepEqual([ran.code, ran.stdout, ran.stderr, fake.requests.length], [0, "", "", 0]);
 });

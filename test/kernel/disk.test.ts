@@ -1,4 +1,5 @@
-// Several files put into their new states at once: killed at any step, each is either old or new, and what was kept aside meanwhile is swept.
+// Several files put into their new states at once: killed at any step, each is either old or new,
+// and what was kept aside meanwhile is swept.
 import { deepEqual, equal, ok } from "node:assert/strict";
 import fs from "node:fs";
 import os from "node:os";
@@ -19,7 +20,10 @@ import { errorMessage } from "../../kernel/text/secrets.ts";
 import { isAll } from "../support/runs.ts";
 import { walk } from "../support/walk.ts";
 
-const file = (text: string, mode = 0o644): DiskState => ({ bytes: Buffer.from(text), mode: FILE | mode });
+const file = (text: string, mode = 0o644): DiskState => ({
+  bytes: Buffer.from(text),
+  mode: FILE | mode,
+});
 const folder: DiskState = { bytes: Buffer.alloc(0), mode: FOLDER | 0o755 };
 /** What stands there, and what is to: removals first, as commands' changes are made. */
 const CHANGES: [name: string, from: DiskState, to: DiskState][] = [
@@ -39,7 +43,11 @@ const CHANGES: [name: string, from: DiskState, to: DiskState][] = [
 function project(): string {
   const root = fs.realpathSync(fs.mkdtempSync(join(os.tmpdir(), "zz-disk-")));
   const there = CHANGES.filter(([, from]) => from).toReversed();
-  const steps = there.map(([name, from]) => ({ file: join(root, name), from: undefined, to: from }));
+  const steps = there.map(([name, from]) => ({
+    file: join(root, name),
+    from: undefined,
+    to: from,
+  }));
   writeAllOrNone(steps, () => {}, false);
   return root;
 }
@@ -50,7 +58,10 @@ const STEPS = [
   ...(["openSync", "writeFileSync", "fsyncSync", "linkSync", "renameSync"] as const),
   ...(["unlinkSync", "rmSync", "rmdirSync", "mkdirSync", "symlinkSync"] as const),
 ];
-/** Makes them, and dies before that step, counted over all that change the disk: from then on nothing happens any more. */
+/**
+ * Makes them, and dies before that step, counted over all that change the disk: from then on
+ * nothing happens any more.
+ */
 function killedAt(root: string, count: number, isFull: boolean): boolean {
   const steps = stepsIn(root);
   const real: Record<string, any> = Object.fromEntries(STEPS.map((name) => [name, fs[name]]));
@@ -105,7 +116,9 @@ for (const isFull of [false, true])
         ok(isBetween || [from, to].some((one) => isAlike(state, one)), `${name} after ${kills}`);
       }
       // As undo does, from what the session has of them.
-      const back = steps.toReversed().map(({ file, from }) => ({ file, from: stateInPlace(file), to: from }));
+      const back = steps
+        .toReversed()
+        .map(({ file, from }) => ({ file, from: stateInPlace(file), to: from }));
       writeAllOrNone(back, () => {}, true);
       deepEqual(walk(root), old, `after ${kills}`);
       fs.rmSync(root, { recursive: true });

@@ -1,4 +1,5 @@
-// What a provider must be sent back, such as a signature: kept on the answer, saved, and given to that provider alone.
+// What a provider must be sent back, such as a signature: kept on the answer, saved, and given to
+// that provider alone.
 import { deepEqual, equal, ok, rejects } from "node:assert/strict";
 import { test } from "node:test";
 import type { ChatRequest, Delta, Message, Zz } from "zz";
@@ -36,7 +37,12 @@ const call: Delta = { call: { id: "a", name: "now", args: {}, extra: { sig: "cal
 
 test("an extra, alone and beside text, thinking and calls, comes back with the next request, in order and untouched", async (t) => {
   const { having, answers, sent } = providers([
-    [{ thinking: "hm", extra: 1 }, { extra: signature }, { ...call, extra: ["beside a call"] }, { finish: "calls" }],
+    [
+      { thinking: "hm", extra: 1 },
+      { extra: signature },
+      { ...call, extra: ["beside a call"] },
+      { finish: "calls" },
+    ],
     [{ text: "Noon.", extra: "end" }, stop],
   ]);
   const zz = await having(t);
@@ -63,7 +69,10 @@ test("another provider does not get it, and the one that it is from gets it agai
   ok(answers(2).every(({ extra, calls }) => (extra ?? calls?.[0]?.extra) === undefined));
   await zz.chat.use("signed/n");
   await zz.ask("and then?");
-  deepEqual([answers(3)[0]!.extra, answers(3)[0]!.calls![0]!.extra], [[signature], { sig: "call" }]);
+  deepEqual(
+    [answers(3)[0]!.extra, answers(3)[0]!.calls![0]!.extra],
+    [[signature], { sig: "call" }],
+  );
 });
 
 test("extras count for the size of a reply, also those of a call; one that is nested too deep is left out", async (t) => {
@@ -72,7 +81,10 @@ test("extras count for the size of a reply, also those of a call; one that is ne
   for (let i = 0; i < 200; i++) deep = [deep];
   const { having, answers } = providers([
     [{ extra: large }, { extra: large }, stop],
-    [...["a", "b"].map((id): Delta => ({ call: { id, name: "now", args: {}, extra: large } })), { finish: "calls" }],
+    [
+      ...["a", "b"].map((id): Delta => ({ call: { id, name: "now", args: {}, extra: large } })),
+      { finish: "calls" },
+    ],
     [{ text: "hi", extra: deep }, { extra: "flat" }, stop],
   ]);
   const zz = await having(t);

@@ -14,7 +14,12 @@ import { clean, cleanRendered } from "../../kernel/text/show-safely.ts";
 
 const show = (value: unknown) => JSON.stringify(value);
 
-const parsed: [argv: string[], values: Record<string, unknown[]>, words?: string[], unknown?: string[]][] = [
+const parsed: [
+  argv: string[],
+  values: Record<string, unknown[]>,
+  words?: string[],
+  unknown?: string[],
+][] = [
   [[], {}],
   [["--once", "hi"], { once: [true] }, ["hi"]],
   [["--model=openai/m"], { model: ["openai/m"] }],
@@ -51,7 +56,8 @@ const misused: [argv: string[], error: RegExp][] = [
   [["--once=yes"], /^Flag --once takes no value\. Leave out '=yes'\.$/],
 ];
 for (const [argv, message] of misused)
-  test(`parseFlags() refuses ${show(argv)}`, () => throws(() => parseFlags(argv, KERNEL_FLAGS), { message, exit: 2 }));
+  test(`parseFlags() refuses ${show(argv)}`, () =>
+    throws(() => parseFlags(argv, KERNEL_FLAGS), { message, exit: 2 }));
 
 for (const [line, name, rest] of [
   ["/undo 2", "undo", "2"],
@@ -74,18 +80,24 @@ for (const [word, known, near] of [
   ["quit", ["exit"], "exit"],
   ["banana", flagNames, undefined],
 ] as const)
-  test(`nearest() finds ${near ?? "nothing"} for ${show(word)}`, () => equal(nearest(word, known), near));
+  test(`nearest() finds ${near ?? "nothing"} for ${show(word)}`, () =>
+    equal(nearest(word, known), near));
 
 for (const [text, head, body] of [
   ["just words", {}, "just words"],
   ["---\nslot: rules\n---\nBe brief.\n", { slot: "rules" }, "Be brief."],
-  ["---\r\nslot: rules\r\nbudget: 20\r\n---\r\nBe\r\nbrief.\r\n", { slot: "rules", budget: "20" }, "Be\r\nbrief."],
+  [
+    "---\r\nslot: rules\r\nbudget: 20\r\n---\r\nBe\r\nbrief.\r\n",
+    { slot: "rules", budget: "20" },
+    "Be\r\nbrief.",
+  ],
   ["---\nurl: http://x:1\n---\nx", { url: "http://x:1" }, "x"],
   ["---\nslot: rules\n---\nbefore\n---\nafter", { slot: "rules" }, "before\n---\nafter"],
   ["---\nslot: rules\nno end", {}, "---\nslot: rules\nno end"],
   ["", {}, ""],
 ] as const)
-  test(`frontMatter() takes ${show(text)} apart`, () => deepEqual(frontMatter(text), { head, body }));
+  test(`frontMatter() takes ${show(text)} apart`, () =>
+    deepEqual(frontMatter(text), { head, body }));
 
 test("fit() leaves what fits, and cuts the rest: head 70, tail 20 in the hundred", () => {
   equal(shortenToTokens("x".repeat(40), 10), "x".repeat(40));
@@ -109,11 +121,15 @@ for (const [text, shown] of [
 
 for (const [text, shown] of [
   ["\x1b[1mbold\x1b[0m\r\n", "\x1b[1mbold\x1b[0m\n"],
-  ["\x1b]8;;https://a.example\x1b\\a\x1b]8;;\x1b\\", "\x1b]8;;https://a.example\x1b\\a\x1b]8;;\x1b\\"],
+  [
+    "\x1b]8;;https://a.example\x1b\\a\x1b]8;;\x1b\\",
+    "\x1b]8;;https://a.example\x1b\\a\x1b]8;;\x1b\\",
+  ],
   ["\x1b[2J\x1b[1m", "␛[2J\x1b[1m"],
   ["\x1b\\ of nothing", "␛\\ of nothing"],
 ] as const)
-  test(`cleanRendered() leaves paint and links of ${show(text)}`, () => equal(cleanRendered(text), shown));
+  test(`cleanRendered() leaves paint and links of ${show(text)}`, () =>
+    equal(cleanRendered(text), shown));
 
 for (const [finish, refused, code, text = "yes"] of [
   ["stop", false, 0],
@@ -144,7 +160,10 @@ for (const [from, to, isLegal] of [
 ] as const)
   test(`checkMove() ${isLegal ? "lets" : "does not let"} '${from}' become '${to}'`, () => {
     if (isLegal) assertPhaseChange(from, to);
-    else throws(() => assertPhaseChange(from, to), { message: new RegExp(`^Cannot go from '${from}' to '${to}':`) });
+    else
+      throws(() => assertPhaseChange(from, to), {
+        message: new RegExp(`^Cannot go from '${from}' to '${to}':`),
+      });
   });
 
 function having(...tools: [name: string, ...aliases: string[]][]) {
@@ -152,7 +171,13 @@ function having(...tools: [name: string, ...aliases: string[]][]) {
   const all = tools.map(([name, ...aliases]): Tool => ({ name, description: "d", aliases, run }));
   return { tools: new Map(all.map((value) => [value.name, { owner: "test", value }])) };
 }
-const house = having(["read_file", "cat", "readFile"], ["lamp_dim"], ["move-crate"], ["functions_list"], ["dim"]);
+const house = having(
+  ["read_file", "cat", "readFile"],
+  ["lamp_dim"],
+  ["move-crate"],
+  ["functions_list"],
+  ["dim"],
+);
 for (const [given, found] of [
   ["read_file", "read_file"],
   ["cat", "read_file"],
@@ -171,7 +196,8 @@ for (const [given, found] of [
   ["(read_file)", undefined],
   ["", undefined],
 ] as const)
-  test(`findTool() takes ${show(given)} for ${found ?? "nothing"}`, () => equal(findTool(house, given)?.name, found));
+  test(`findTool() takes ${show(given)} for ${found ?? "nothing"}`, () =>
+    equal(findTool(house, given)?.name, found));
 
 test("findTool() takes a name that fits two tools for neither", () =>
   equal(findTool(having(["move-crate"], ["move_crate"]), "move.crate"), undefined));

@@ -1,4 +1,5 @@
-// What a zz that runs goes by, once hands have been at settings, kept rules and trust, is what a new zz would go by.
+// What a zz that runs goes by, once hands have been at settings, kept rules and trust, is what a
+// new zz would go by.
 import { deepEqual, match } from "node:assert/strict";
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -12,12 +13,21 @@ import { place, ROOT } from "../support/run.ts";
 import { random, runs, SEED } from "../support/runs.ts";
 
 const NAME = "zz.config.json";
-const PLUGINS = ["permissions", "config", "trust"].map((name) => join(ROOT, "plugins", `${name}.ts`));
+const PLUGINS = ["permissions", "config", "trust"].map((name) =>
+  join(ROOT, "plugins", `${name}.ts`),
+);
 
-/** A home and a project where several zz are at work at once, each of which hears the lines that are typed to it. */
+/**
+ * A home and a project where several zz are at work at once, each of which hears the lines that are
+ * typed to it.
+ */
 function folders(ownSettings?: object) {
   const { home, cwd: root } = place();
-  const files = { own: join(home, NAME), theirs: join(root, ".zz", NAME), plugin: join(root, ".zz/plugins/x.ts") };
+  const files = {
+    own: join(home, NAME),
+    theirs: join(root, ".zz", NAME),
+    plugin: join(root, ".zz/plugins/x.ts"),
+  };
   const put = (file: string, text: string) => {
     mkdirSync(dirname(file), { recursive: true });
     writeFileSync(file, text);
@@ -34,7 +44,9 @@ function folders(ownSettings?: object) {
   return { ...files, put, open };
 }
 
-/** Types a line, as at the prompt: what is on the disk is looked at first. What went wrong is told. */
+/**
+ * Types a line, as at the prompt: what is on the disk is looked at first. What went wrong is told.
+ */
 async function type(core: Core, line: string): Promise<string> {
   await core.ctx().plugins.refresh();
   const place = { core, chat: core.chat!, ctx: core.ctx() };
@@ -53,10 +65,14 @@ async function live(seed: number): Promise<void> {
   const { own, theirs, plugin, put, open } = folders({});
   const next = random(seed);
   const one = <T>(all: readonly T[]): T => all[Math.floor(next() * all.length)]!;
-  const some = (share: number, name: string, value: () => unknown) => (next() < share ? [[name, value()]] : []);
-  const names = (kind: string) => (next() < 0.2 ? true : [kind === "net" ? "example.com" : one(["a", "b", "src"])]);
-  const rules = () => Object.fromEntries(KINDS.flatMap((kind) => some(0.3, kind, () => names(kind))));
-  const verbs = () => Object.fromEntries(["allow", "deny", "ask", "only"].flatMap((verb) => some(0.5, verb, rules)));
+  const some = (share: number, name: string, value: () => unknown) =>
+    next() < share ? [[name, value()]] : [];
+  const names = (kind: string) =>
+    next() < 0.2 ? true : [kind === "net" ? "example.com" : one(["a", "b", "src"])];
+  const rules = () =>
+    Object.fromEntries(KINDS.flatMap((kind) => some(0.3, kind, () => names(kind))));
+  const verbs = () =>
+    Object.fromEntries(["allow", "deny", "ask", "only"].flatMap((verb) => some(0.5, verb, rules)));
   const config = () =>
     JSON.stringify(
       Object.fromEntries([
@@ -71,7 +87,8 @@ async function live(seed: number): Promise<void> {
   const done: string[] = [];
   const number = () => Math.ceil(next() * (running.rules.length + 1));
   const lines = [
-    () => `/permissions ${one(["allow", "deny", "ask"])} ${one(["read", "write", "run"])} ${one(["a", "b", "c", ""])}`,
+    () =>
+      `/permissions ${one(["allow", "deny", "ask"])} ${one(["read", "write", "run"])} ${one(["a", "b", "c", ""])}`,
     () => `/permissions drop ${number()}`,
     () => `/permissions keep ${number()}`,
     () => `/auto-apply ${one(["on", "off"])}`,
@@ -86,7 +103,8 @@ async function live(seed: number): Promise<void> {
     const before = plain(core.rules.filter(({ from }) => from === "settings"));
     await type(core, line);
     const after = plain(core.rules);
-    if (core === running && line.includes("drop")) dropped.push(...before.filter((rule) => !after.includes(rule)));
+    if (core === running && line.includes("drop"))
+      dropped.push(...before.filter((rule) => !after.includes(rule)));
   };
   const deeds: Record<string, () => unknown> = {
     "the home's settings": () => put(own, config()),
@@ -111,7 +129,9 @@ async function live(seed: number): Promise<void> {
       project: [sources?.project?.trusted, sources?.project?.sends, sources?.project?.left],
       edit: configs.find(({ owner }) => owner === "permissions")?.value.live,
     });
-    const files = [own, theirs].map((file) => (existsSync(file) ? readFileSync(file, "utf8") : "none"));
+    const files = [own, theirs].map((file) =>
+      existsSync(file) ? readFileSync(file, "utf8") : "none",
+    );
     const told = [`ZZ_SEED=${seed} ZZ_RUNS=1`, ...done, ...files].join("\n");
     deepEqual(held(running), held(fresh), told);
     const left = firsts.filter((rule) => !dropped.includes(rule));
@@ -139,7 +159,10 @@ test("settings with a rule that cannot be used change nothing in a zz that runs,
   const core = await open();
   const wrong = { permissions: { deny: { net: ["a b"], run: ["x"] } } };
   const notes: string[] = [];
-  core.observers.push({ owner: "", value: { event: "noted", see: ({ text }) => void notes.push(text), limit: 1_000 } });
+  core.observers.push({
+    owner: "",
+    value: { event: "noted", see: ({ text }) => void notes.push(text), limit: 1_000 },
+  });
   const why = /^Cannot use deny net "a b" in the settings/;
   match(await type(core, `/config permissions ${JSON.stringify(wrong.permissions)}`), why);
   deepEqual(JSON.parse(readFileSync(own, "utf8")), { rounds: 1 });

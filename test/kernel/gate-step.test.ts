@@ -6,21 +6,36 @@ import { harness, type Setup, standingClock } from "zz/test";
 
 type Wrap = Parameters<Zz["wrap"]>[1];
 const [reads, makes] = [{ read: ["a.txt"] }, { run: ["make"] }];
-const NEEDS: Record<string, Needs> = { pure: {}, free: reads, open: makes, shut: { ...reads, run: ["secret"] } };
+const NEEDS: Record<string, Needs> = {
+  pure: {},
+  free: reads,
+  open: makes,
+  shut: { ...reads, run: ["secret"] },
+};
 
 /** A tool whose calls need what they are told to, and a wrapper around its judging. */
 async function gated(t: TestContext, around: unknown, more: Setup = {}) {
   let ran = 0;
   const plugin = (zz: Zz) => {
     const needs = ({ what }: { what: string }) => NEEDS[what]!;
-    zz.tool({ name: "act", description: "d", params: { what: "string" }, needs, run: () => `ran ${++ran}` });
+    zz.tool({
+      name: "act",
+      description: "d",
+      params: { what: "string" },
+      needs,
+      run: () => `ran ${++ran}`,
+    });
     zz.wrap("gate", around as Wrap as never);
   };
   const setup: Setup = { files: { "a.txt": "a" }, deny: { run: ["secret"] }, ...more };
   const zz = await harness({ ...setup, plugins: [{ name: "strict", default: plugin }] }, t);
   const act = async (what: string) => {
     const { text, refused = false } = await zz.call("act", { what });
-    return { text, refused, asked: zz.questions.splice(0).filter((question) => question.startsWith("┏")) };
+    return {
+      text,
+      refused,
+      asked: zz.questions.splice(0).filter((question) => question.startsWith("┏")),
+    };
   };
   return { zz, act };
 }
@@ -41,7 +56,10 @@ describe("nothing that a wrapper does loosens a verdict", () => {
     test(`one that ${what}`, async (t) => {
       const { act } = await gated(t, around);
       for (const _ of [1, 2]) {
-        match((await act("shut")).text, /^Refused: run access to "secret" is denied by --deny-run=secret\.$/);
+        match(
+          (await act("shut")).text,
+          /^Refused: run access to "secret" is denied by --deny-run=secret\.$/,
+        );
         const open = await act("open");
         deepEqual([open.refused, open.asked.length], [true, 1]);
         equal(open.text, 'Refused: the person said no to run access to "make".');
@@ -57,7 +75,12 @@ describe("nothing that a wrapper does loosens a verdict", () => {
   });
 
   const VERDICTS: Verdict[] = ["allow", "ask", "deny"];
-  for (const [what, own] of Object.entries({ pure: "allow", free: "allow", open: "ask", shut: "deny" } as const))
+  for (const [what, own] of Object.entries({
+    pure: "allow",
+    free: "allow",
+    open: "ask",
+    shut: "deny",
+  } as const))
     for (const verdict of VERDICTS)
       test(`'${own}' of the rules and '${verdict}' of a plugin, for what is ${what}, come to the stricter`, async (t) => {
         const { act } = await gated(t, saying({ verdict }), { answer: "yes" });
@@ -93,12 +116,18 @@ describe("a stricter word", () => {
     const called = other.call("it");
     await clock.waits(30);
     await clock.pass(30);
-    match((await called).text, /^Refused: Plugin 'slow' was cut off in 'gate': it took longer than 0\.03 s\./);
+    match(
+      (await called).text,
+      /^Refused: Plugin 'slow' was cut off in 'gate': it took longer than 0\.03 s\./,
+    );
   });
 
   test("ask puts it to the person each time, whatever is allowed, with the reason and without a lasting yes", async (t) => {
     const around = saying({ verdict: "ask", why: "it costs money" });
-    const { act } = await gated(t, around, { answer: async (_, keys) => (keys ? "y" : ""), allow: { run: ["make"] } });
+    const { act } = await gated(t, around, {
+      answer: async (_, keys) => (keys ? "y" : ""),
+      allow: { run: ["make"] },
+    });
     for (const [what, access] of Object.entries({
       open: 'run access to "make"',
       free: 'read access to "a.txt"',
@@ -114,7 +143,12 @@ describe("a stricter word", () => {
 });
 
 describe("what a call does at most", () => {
-  const tool = (more: Partial<Tool>): Tool => ({ name: "it", description: "d", run: () => "ran", ...more });
+  const tool = (more: Partial<Tool>): Tool => ({
+    name: "it",
+    description: "d",
+    run: () => "ran",
+    ...more,
+  });
   const needing = (needs: Needs) => tool({ needs: () => needs });
   const looks = { name: "ls", verdict: "allow", why: "only reads" } as const;
   const KINDS: [what: string, tool: Tool, ofTool: string, ofCall: string][] = [
@@ -149,12 +183,20 @@ describe("what a call does at most", () => {
         return { verdict: "deny" };
       });
     const zz = await harness({ own: true, plugins: [plugin], files: { "a.txt": "a" } }, t);
-    const of = (kind: string) => zz.ctx.about.tools.flatMap((one) => (one.kind === kind ? [one.name] : []));
+    const of = (kind: string) =>
+      zz.ctx.about.tools.flatMap((one) => (one.kind === kind ? [one.name] : []));
     deepEqual(of("run"), ["git_commit", "open_file", "run_command", "run_tests"]);
-    const acts = /write|edit|set_env|delete|create|remember|forget|install|rename|update|move|patch|commit|run/;
+    const acts =
+      /write|edit|set_env|delete|create|remember|forget|install|rename|update|move|patch|commit|run/;
     deepEqual(of("read").filter((name) => acts.test(name)), []); // biome-ignore format: short
     for (const command of ["ls -l", "cat a.txt", "npm install", "ls && make", "touch b"])
       await zz.call("run_command", { command });
-    deepEqual(seen, ["ls -l: read", "cat a.txt: read", "npm install: run", "ls && make: run", "touch b: run"]);
+    deepEqual(seen, [
+      "ls -l: read",
+      "cat a.txt: read",
+      "npm install: run",
+      "ls && make: run",
+      "touch b: run",
+    ]);
   });
 });

@@ -1,4 +1,5 @@
-// What the gate says, by rules, paths and what a tool says of its own needs; and what a call may then do to files.
+// What the gate says, by rules, paths and what a tool says of its own needs; and what a call may
+// then do to files.
 import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { execFileSync, spawnSync } from "node:child_process";
 import fs from "node:fs";
@@ -19,7 +20,12 @@ import { waitFor } from "../support/wait.ts";
 const where = place();
 const root = fs.realpathSync(where.cwd);
 const evil = `${root}-evil`;
-for (const folder of [evil, join(root, "src"), join(root, "app", "[...slug]"), join(root, ".git", "hooks")])
+for (const folder of [
+  evil,
+  join(root, "src"),
+  join(root, "app", "[...slug]"),
+  join(root, ".git", "hooks"),
+])
   fs.mkdirSync(folder, { recursive: true });
 fs.writeFileSync(join(evil, "x"), "");
 fs.symlinkSync(evil, join(root, "out"));
@@ -51,51 +57,176 @@ for (const [what, rules, kind, need, verdict] of [
   ["reading the project is allowed", {}, "read", "src/a.ts", "allow"],
   ["a neighbour whose name begins the same is outside", {}, "read", `${evil}/x`, "ask"],
   ["a link that leaves is outside", {}, "read", "out/x", "ask"],
-  ["a new file under a link that leaves is outside", { allow: { write: ["."] } }, "write", "out/new", "ask"],
+  [
+    "a new file under a link that leaves is outside",
+    { allow: { write: ["."] } },
+    "write",
+    "out/new",
+    "ask",
+  ],
   ["a link that stays is inside", { allow: { write: ["src"] } }, "write", "in/new.ts", "allow"],
-  ["a dangling link is judged by its target", { allow: { write: ["."] } }, "write", "dangling", "ask"],
-  ["brackets and dots are a plain path", { allow: { write: ["app"] } }, "write", "app/[...slug]/page.tsx", "allow"],
+  [
+    "a dangling link is judged by its target",
+    { allow: { write: ["."] } },
+    "write",
+    "dangling",
+    "ask",
+  ],
+  [
+    "brackets and dots are a plain path",
+    { allow: { write: ["app"] } },
+    "write",
+    "app/[...slug]/page.tsx",
+    "allow",
+  ],
   ["writing where it is allowed", { allow: { write: ["src"] } }, "write", "src/a.ts", "allow"],
-  ["a folder's name is not a prefix of another", { allow: { write: ["src"] } }, "write", "srcs/a.ts", "ask"],
-  ["out of an allowed folder by dots", { allow: { write: ["src"] } }, "write", "src/../a.ts", "ask"],
-  ["deny beats allow", { allow: { write: true }, deny: { write: ["src"] } }, "write", "src/a.ts", "deny"],
-  ["git's own files are not in a list", { allow: { write: ["."] } }, "write", ".git/hooks/pre-commit", "ask"],
-  ["git's own files by name", { allow: { write: [".git/config"] } }, "write", ".git/config", "allow"],
-  ["git's own files when all writing is allowed", { allow: { write: true } }, "write", ".git/config", "ask"],
+  [
+    "a folder's name is not a prefix of another",
+    { allow: { write: ["src"] } },
+    "write",
+    "srcs/a.ts",
+    "ask",
+  ],
+  [
+    "out of an allowed folder by dots",
+    { allow: { write: ["src"] } },
+    "write",
+    "src/../a.ts",
+    "ask",
+  ],
+  [
+    "deny beats allow",
+    { allow: { write: true }, deny: { write: ["src"] } },
+    "write",
+    "src/a.ts",
+    "deny",
+  ],
+  [
+    "git's own files are not in a list",
+    { allow: { write: ["."] } },
+    "write",
+    ".git/hooks/pre-commit",
+    "ask",
+  ],
+  [
+    "git's own files by name",
+    { allow: { write: [".git/config"] } },
+    "write",
+    ".git/config",
+    "allow",
+  ],
+  [
+    "git's own files when all writing is allowed",
+    { allow: { write: true } },
+    "write",
+    ".git/config",
+    "ask",
+  ],
   ["git's own files with -A", { allow: ALL }, "write", ".git/config", "allow"],
   ["outside by name", { allow: { write: [".."] } }, "write", "../x", "allow"],
-  ["a project's .zz is not in a list", { allow: { write: ["."] } }, "write", ".zz/plugins/x.ts", "ask"],
+  [
+    "a project's .zz is not in a list",
+    { allow: { write: ["."] } },
+    "write",
+    ".zz/plugins/x.ts",
+    "ask",
+  ],
   ["a project's .zz with -A", { allow: ALL }, "write", ".zz/skills/x/SKILL.md", "allow"],
   ["outside with -A", { allow: ALL }, "write", "../x", "ask"],
   ["secrets ask", {}, "read", ".env", "ask"],
   ["secrets by name", { allow: { read: [".env"] } }, "read", ".env", "allow"],
-  ["a denied command", { allow: { run: true }, deny: { run: ["npm publish"] } }, "run", "npm publish --tag x", "deny"],
+  [
+    "a denied command",
+    { allow: { run: true }, deny: { run: ["npm publish"] } },
+    "run",
+    "npm publish --tag x",
+    "deny",
+  ],
   ["what a tool calls harmless", {}, "run", saying("git status", "allow"), "allow"],
-  ["what is harmless, and denied", { deny: { run: ["git"] } }, "run", saying("git status", "allow"), "deny"],
-  ["what a tool denies, whatever else allows", { allow: { run: true } }, "run", saying("rm -r x", "deny"), "deny"],
-  ["what a tool is not sure of is not in a list", { allow: { run: ["echo"] } }, "run", UNSURE, "ask"],
-  ["what a tool is not sure of, word for word", { allow: { run: ["echo $(x)"] } }, "run", UNSURE, "allow"],
-  ["what a tool is not sure of, when all is allowed", { allow: { run: true } }, "run", UNSURE, "allow"],
+  [
+    "what is harmless, and denied",
+    { deny: { run: ["git"] } },
+    "run",
+    saying("git status", "allow"),
+    "deny",
+  ],
+  [
+    "what a tool denies, whatever else allows",
+    { allow: { run: true } },
+    "run",
+    saying("rm -r x", "deny"),
+    "deny",
+  ],
+  [
+    "what a tool is not sure of is not in a list",
+    { allow: { run: ["echo"] } },
+    "run",
+    UNSURE,
+    "ask",
+  ],
+  [
+    "what a tool is not sure of, word for word",
+    { allow: { run: ["echo $(x)"] } },
+    "run",
+    UNSURE,
+    "allow",
+  ],
+  [
+    "what a tool is not sure of, when all is allowed",
+    { allow: { run: true } },
+    "run",
+    UNSURE,
+    "allow",
+  ],
   ["what a tool is not sure of, by a star", { allow: { run: ["echo *"] } }, "run", UNSURE, "ask"],
   ["what only its name allows, when all is allowed", { allow: ALL }, "run", byName("$x y"), "ask"],
-  ["what only its name allows, by that", { allow: { run: ["$x y"] } }, "run", byName("$x y"), "allow"],
-  ["what only its name allows, denied", { allow: ALL, deny: { run: true } }, "run", byName("$x y"), "deny"],
-  ["a denied command by a star in a word", { allow: ALL, deny: { run: ["*/evil"] } }, "run", "./bin/evil x", "deny"],
-  ["a host at another port", { allow: { net: ["example.com:80"] } }, "net", "example.com:443", "ask"],
+  [
+    "what only its name allows, by that",
+    { allow: { run: ["$x y"] } },
+    "run",
+    byName("$x y"),
+    "allow",
+  ],
+  [
+    "what only its name allows, denied",
+    { allow: ALL, deny: { run: true } },
+    "run",
+    byName("$x y"),
+    "deny",
+  ],
+  [
+    "a denied command by a star in a word",
+    { allow: ALL, deny: { run: ["*/evil"] } },
+    "run",
+    "./bin/evil x",
+    "deny",
+  ],
+  [
+    "a host at another port",
+    { allow: { net: ["example.com:80"] } },
+    "net",
+    "example.com:443",
+    "ask",
+  ],
 ] as [string, Pick<Options, "allow" | "deny">, Kind, Need, Verdict][])
   test(`judge() ${what}: ${verdict}`, async () => {
     const core = await createZz({ root, home: where.home, save: false, ...rules });
     equal(createCtx(core, openChat(core, "x/y")).permissions.judge(kind, need).verdict, verdict);
   });
 
-for (const [name, flag] of Object.entries({ "$x y": "--allow-run='$x y'", "eval '$x', y": undefined }))
+for (const [name, flag] of Object.entries({
+  "$x y": "--allow-run='$x y'",
+  "eval '$x', y": undefined,
+}))
   test(`What only its name allows is asked for under --allow-run, once: ${name}`, async () => {
     const asked: string[] = [];
     const core = await createZz({ root, home: where.home, save: false, allow: { run: true } });
     const chat = openChat(core, "x/y");
     const tool: Tool = { name: "t", description: "d", run: () => "ran" };
-    const weighed = () => judgeCall({ core, chat, ctx: createCtx(core, chat) }, tool, {}, { run: [byName(name)] });
-    const why = /is asked for even where all is allowed, and there is no terminal to ask on: so it is\.$/;
+    const weighed = () =>
+      judgeCall({ core, chat, ctx: createCtx(core, chat) }, tool, {}, { run: [byName(name)] });
+    const why =
+      /is asked for even where all is allowed, and there is no terminal to ask on: so it is\.$/;
     match(String(await weighed()), why);
     core.ask = async (question) => {
       asked.push(question);
@@ -116,7 +247,13 @@ test("In a home that is the project, its own files are in no list, only by name 
     [{ write: ["skills"] }, ["skills/x/SKILL.md"]],
     [ALL, ["a.ts", ...OWN]],
   ] as [Options["allow"], string[]][]) {
-    const core = await createZz({ root: home, home, save: false, own: false, ...(allow && { allow }) });
+    const core = await createZz({
+      root: home,
+      home,
+      save: false,
+      own: false,
+      ...(allow && { allow }),
+    });
     const { judge } = createCtx(core, openChat(core, "x/y")).permissions;
     const found = ["a.ts", ...OWN].filter((name) => judge("write", name).verdict === "allow");
     deepEqual(found, allowed, JSON.stringify(allow));
@@ -128,9 +265,16 @@ test("A for one of zz's own files in the project allows that file, and not the p
   const core = await createZz({ root: home, home, save: false });
   core.ask = async (_, keys) => (keys ? "A" : "");
   const ctx = createCtx(core, openChat(core, "x/y"));
-  equal((await ctx.call("create_file", { path: "skills/x/SKILL.md", content: "x" })).failed, undefined);
+  equal(
+    (await ctx.call("create_file", { path: "skills/x/SKILL.md", content: "x" })).failed,
+    undefined,
+  );
   const verdict = (name: string) => ctx.permissions.judge("write", name).verdict;
-  deepEqual(["skills/x/SKILL.md", "skills/y/SKILL.md", "a.ts"].map(verdict), ["allow", "ask", "ask"]);
+  deepEqual(["skills/x/SKILL.md", "skills/y/SKILL.md", "a.ts"].map(verdict), [
+    "allow",
+    "ask",
+    "ask",
+  ]);
 });
 
 test("An answer kept for the project holds in the next zz, in this folder alone, and can be taken back", async () => {
@@ -152,21 +296,69 @@ const settled = (permissions: object) => ({ settings: { permissions } }) as Opti
 const SRC = { write: ["src"] };
 const PLUGINS_ALONE = { only: { write: ["plugins/**", "notes.md"] } };
 for (const [what, permissions, allow, kind, need, verdict] of [
-  ["an ask rule beats an allowance", { ask: { write: ["src"] } }, { write: true }, "write", "src/a.ts", "ask"],
+  [
+    "an ask rule beats an allowance",
+    { ask: { write: ["src"] } },
+    { write: true },
+    "write",
+    "src/a.ts",
+    "ask",
+  ],
   ["an ask rule beats -A", { ask: { run: ["git push"] } }, ALL, "run", "git push origin", "ask"],
-  ["an ask rule beats what is harmless", { ask: { run: ["git"] } }, {}, "run", saying("git log", "allow"), "ask"],
+  [
+    "an ask rule beats what is harmless",
+    { ask: { run: ["git"] } },
+    {},
+    "run",
+    saying("git log", "allow"),
+    "ask",
+  ],
   ["an ask rule is of its own kind", { ask: { write: ["src"] } }, {}, "read", "src/a.ts", "allow"],
   ["a denial beats an ask rule", { ask: SRC, deny: SRC }, ALL, "write", "src/a.ts", "deny"],
   ["what is not among the only ones, with -A", PLUGINS_ALONE, ALL, "write", "src/a.ts", "deny"],
-  ["one of the only ones may be allowed", PLUGINS_ALONE, { write: true }, "write", "plugins/a/b.ts", "allow"],
-  ["one of the only ones that leads elsewhere", { only: { write: ["in/**"] } }, ALL, "write", "in/a.ts", "allow"],
-  ["a link among the only ones that leaves", { only: { write: ["o*"] } }, ALL, "write", "out/x", "deny"],
+  [
+    "one of the only ones may be allowed",
+    PLUGINS_ALONE,
+    { write: true },
+    "write",
+    "plugins/a/b.ts",
+    "allow",
+  ],
+  [
+    "one of the only ones that leads elsewhere",
+    { only: { write: ["in/**"] } },
+    ALL,
+    "write",
+    "in/a.ts",
+    "allow",
+  ],
+  [
+    "a link among the only ones that leaves",
+    { only: { write: ["o*"] } },
+    ALL,
+    "write",
+    "out/x",
+    "deny",
+  ],
   ["the only ones are of their own kind", PLUGINS_ALONE, {}, "read", "src/a.ts", "allow"],
-  ["only commands", { only: { run: ["npm test", "git *"] } }, { run: true }, "run", "npm publish", "deny"],
+  [
+    "only commands",
+    { only: { run: ["npm test", "git *"] } },
+    { run: true },
+    "run",
+    "npm publish",
+    "deny",
+  ],
   ["true limits nothing", { only: { write: true } }, { write: true }, "write", "src/a.ts", "allow"],
 ] as [string, object, Options["allow"], Kind, Need, Verdict][])
   test(`judge() by the settings, ${what}: ${verdict}`, async () => {
-    const core = await createZz({ root, home: where.home, save: false, allow: allow!, ...settled(permissions) });
+    const core = await createZz({
+      root,
+      home: where.home,
+      save: false,
+      allow: allow!,
+      ...settled(permissions),
+    });
     equal(createCtx(core, openChat(core, "x/y")).permissions.judge(kind, need).verdict, verdict);
   });
 
@@ -175,7 +367,8 @@ test("What an ask rule names is asked for each time, and refused where nobody is
   const core = await createZz({ root, home: where.home, save: false, allow: ALL, ...rules });
   const chat = openChat(core, "x/y");
   const tool: Tool = { name: "t", description: "d", run: () => "ran" };
-  const weighed = () => judgeCall({ core, chat, ctx: createCtx(core, chat) }, tool, {}, { run: ["make x"] });
+  const weighed = () =>
+    judgeCall({ core, chat, ctx: createCtx(core, chat) }, tool, {}, { run: ["make x"] });
   match(String(await weighed()), /there is no terminal to ask on: asked for by the settings\.$/);
   const asked: string[] = [];
   core.ask = async (question, keys = "") => {
@@ -193,9 +386,17 @@ test("With `only` in the settings everything else is refused, and says what is a
   const config = join(where.home, "only.json");
   fs.writeFileSync(config, JSON.stringify({ permissions: { only: { write: ["plugins/**"] } } }));
   const create = (path: string) =>
-    zz(where, ["--config", config, "--call", "create_file", JSON.stringify({ path, content: "x" }), "-A"]);
+    zz(where, [
+      "--config",
+      config,
+      "--call",
+      "create_file",
+      JSON.stringify({ path, content: "x" }),
+      "-A",
+    ]);
   const { code, stderr } = await create("src/new.ts");
-  const refused = 'create_file: Refused: write access to "src/new.ts" is denied by the settings (only plugins/**).\n';
+  const refused =
+    'create_file: Refused: write access to "src/new.ts" is denied by the settings (only plugins/**).\n';
   deepEqual([code, stderr], [4, refused]);
   equal((await create("plugins/new.ts")).code, 0);
   const { stdout } = await zz(where, ["--config", config, "--permissions"]);
@@ -209,7 +410,10 @@ const act = (name: string, run: Tool["run"], more: Partial<Tool> = {}) =>
     value: Tool;
   };
 
-async function doing(run: Tool["run"], options: Options & { ask?: Ask; setup?: (core: Core) => void } = {}) {
+async function doing(
+  run: Tool["run"],
+  options: Options & { ask?: Ask; setup?: (core: Core) => void } = {},
+) {
   const { ask, setup, ...rest } = options;
   const project = place();
   const core = await createZz({ root: project.cwd, home: project.home, save: false, ...rest });
@@ -218,18 +422,28 @@ async function doing(run: Tool["run"], options: Options & { ask?: Ask; setup?: (
   setup?.(core);
   const chat = openChat(core, "x/y");
   const ctx = createCtx(core, chat);
-  return { at: project.cwd, file: (name: string) => join(project.cwd, name), ctx, chat, go: () => ctx.call("act", {}) };
+  return {
+    at: project.cwd,
+    file: (name: string) => join(project.cwd, name),
+    ctx,
+    chat,
+    go: () => ctx.call("act", {}),
+  };
 }
 
 /** A tool that writes one file. */
-const writing = (name: string, text: string, options: Parameters<typeof doing>[1] = { allow: { write: true } }) =>
-  doing(async (_, { files }) => files.write(name, text).then(() => "done"), options);
+const writing = (
+  name: string,
+  text: string,
+  options: Parameters<typeof doing>[1] = { allow: { write: true } },
+) => doing(async (_, { files }) => files.write(name, text).then(() => "done"), options);
 
 test("A compiler may list what it checks outside of the project, unless that is denied, and nothing else there", () => {
   const mayList = (folder: string, ...rules: Rule[]) =>
-    compilerGate({ module: "", rules, where: { root, home: where.home, settings: {} } }, { near: [evil] }).mayList(
-      folder,
-    );
+    compilerGate(
+      { module: "", rules, where: { root, home: where.home, settings: {} } },
+      { near: [evil] },
+    ).mayList(folder);
   deepEqual([mayList(root), mayList(evil), mayList(dirname(root))], [true, true, false]);
   equal(mayList(evil, { verdict: "deny", kind: "read", from: "flag" }), false);
 });
@@ -249,7 +463,10 @@ for (const [what, before, given, after] of [
     if (before !== undefined) fs.writeFileSync(file("t.txt"), before, { mode: 0o754 });
     equal((await go()).text, "done");
     equal(fs.readFileSync(file("t.txt"), "utf8"), after);
-    equal(fs.statSync(file("t.txt")).mode & 0o777, before === undefined ? 0o666 & ~process.umask() : 0o754);
+    equal(
+      fs.statSync(file("t.txt")).mode & 0o777,
+      before === undefined ? 0o666 & ~process.umask() : 0o754,
+    );
   });
 
 test("A tool that fails after writing has written nothing", async () => {
@@ -296,7 +513,8 @@ test("One refused file of several leaves all as they were", async () => {
     },
     { allow: { write: ["ok"] } },
   );
-  const refusal = 'Refused: requires write access to "no/two"; run again with --allow-write=no/two.';
+  const refusal =
+    'Refused: requires write access to "no/two"; run again with --allow-write=no/two.';
   deepEqual(await go(), { text: refusal, failed: true, refused: true });
   deepEqual(fs.readdirSync(at), []);
 });
@@ -307,7 +525,13 @@ const [LINES, GROWN] = ["1\n2\n3\n4\n5\n6\n7\n8\n9\n", "1\n2\n3\n4\n5\n6\n7\n8\n
 for (const [what, meanwhile, answers, after, says] of [
   ["elsewhere, and yes again", GROWN, ["y", "y"], GROWN.replace("1", "ONE"), /^done$/],
   ["elsewhere, and then no", GROWN, ["y", "n"], GROWN, /^Refused: the person said no/],
-  ["in the same line", "other\n2\n", ["y"], "other\n2\n", /^Cannot write 't': it changed meanwhile\. Read it again\.$/],
+  [
+    "in the same line",
+    "other\n2\n",
+    ["y"],
+    "other\n2\n",
+    /^Cannot write 't': it changed meanwhile\. Read it again\.$/,
+  ],
   ["it is gone", undefined, ["y"], undefined, /^Cannot write 't': it changed meanwhile/],
 ] as [string, string | undefined, string[], string | undefined, RegExp][])
   test(`A file that changes while the question is open: ${what}`, async () => {
@@ -336,7 +560,10 @@ test("What the person saved in the editor is what is written, recorded and told"
   });
   fs.writeFileSync(file("t"), "before\n");
   const { text } = await go();
-  match(text, /^done\nThe person edited the proposal before it was written:\n[\s\S]*-proposed\n\+edited$/);
+  match(
+    text,
+    /^done\nThe person edited the proposal before it was written:\n[\s\S]*-proposed\n\+edited$/,
+  );
   equal(fs.readFileSync(file("t"), "utf8"), "edited\n");
   await ctx.files.undo();
   equal(fs.readFileSync(file("t"), "utf8"), "before\n");
@@ -359,7 +586,10 @@ test("A question shows no control bytes and no second line of a name", async () 
   const ask: Ask = async (question) => (asked.push(question) ? "" : "");
   const { go } = await writing("a\nb\x1b[2J\u202e", "x\x1b]0;y\x07\n", { ask });
   match((await go()).text, /^Refused: the person said no/);
-  ok(!/[\x00-\x09\x0b-\x1f\u202e]/.test(asked[0]!.replace(/\x1b\[\d+m/g, "")), JSON.stringify(asked));
+  ok(
+    !/[\x00-\x09\x0b-\x1f\u202e]/.test(asked[0]!.replace(/\x1b\[\d+m/g, "")),
+    JSON.stringify(asked),
+  );
   match(asked[0]!, /"a␊b␛\[2J�"\./);
 });
 
@@ -407,7 +637,11 @@ test("A deleted link comes back as a link, and what it led to is not touched", a
 for (const [key, after, says] of [
   ["m", "1\nTWO\n3\n4\n5\n6\n7\nEIGHT\n", /^Undone/],
   ["o", "1\nTWO\n3\n4\n5\n6\n7\n8\n", /^Undone/],
-  ["n", "ONE\nTWO\n3\n4\n5\n6\n7\nEIGHT\n", /^Cannot undo 'a': it has changed since\. Nothing was touched\.$/],
+  [
+    "n",
+    "ONE\nTWO\n3\n4\n5\n6\n7\nEIGHT\n",
+    /^Cannot undo 'a': it has changed since\. Nothing was touched\.$/,
+  ],
 ] as const)
   test(`Undo of a file that somebody changed since asks: ${key}`, async () => {
     const { file, ctx } = await doing(() => "", { allow: { write: true }, ask: async () => key });
@@ -427,7 +661,9 @@ test("What was sent back is told as not allowed, also after a yes to another ver
   };
   const zz = await harness({ plugins: [edits], files: { t: LINES }, answer }, t);
   match((await zz.call("edits")).text, /sent it back/);
-  const decided = zz.events.flatMap((fact) => (fact.type === "decided" ? [`${fact.allowed}: ${fact.why}`] : []));
+  const decided = zz.events.flatMap((fact) =>
+    fact.type === "decided" ? [`${fact.allowed}: ${fact.why}`] : [],
+  );
   deepEqual(decided.slice(-2), ["true: the person said yes", "false: the person sent it back"]);
 });
 
@@ -437,7 +673,12 @@ test("What was allowed while another question stood open needs no question; what
   const open = new Promise<void>((resolve) => (release = resolve));
   const reader = (zz: Zz) =>
     zz.tool({
-      ...({ name: "look", kind: "read", description: "looks", params: { paths: "string[]" } } as const),
+      ...({
+        name: "look",
+        kind: "read",
+        description: "looks",
+        params: { paths: "string[]" },
+      } as const),
       needs: ({ paths }: { paths: string[] }) => ({ read: paths }),
       run: () => "seen",
     });
@@ -459,7 +700,9 @@ test("What was allowed while another question stood open needs no question; what
   match(questions[1]!, /\/etc\/fstab/);
 });
 
-test("Files that are written leave nothing open", { skip: process.platform !== "linux" }, async (t) => {
+test("Files that are written leave nothing open", {
+  skip: process.platform !== "linux",
+}, async (t) => {
   const zz = await harness({ answer: async (_, keys) => (keys ? "A" : "") }, t);
   await zz.call("write_file", { path: "a/0", content: "x" });
   const before = fs.readdirSync("/proc/self/fd").length;
@@ -471,16 +714,38 @@ const tools = place();
 const empty = (file: string): void => fs.closeSync(fs.openSync(file, "w"));
 for (const [what, make, name, says] of [
   ["a NUL in the path", () => {}, "a\0b", /^Cannot use path 'a\\0b': it holds a NUL byte/],
-  ["a FIFO", (file) => execFileSync("mkfifo", [file]), "fifo", /^Cannot (write|change) .*not a regular file/],
+  [
+    "a FIFO",
+    (file) => execFileSync("mkfifo", [file]),
+    "fifo",
+    /^Cannot (write|change) .*not a regular file/,
+  ],
   ["a device", () => {}, "/dev/null", /not a regular file/],
   ["a folder", (file) => fs.mkdirSync(file), "folder", /it is a folder\./],
-  ["a file of 2 GB", (file) => fs.truncateSync(file, 2 ** 31), "big", /2147483648 bytes are too many/],
-  ["a read-only file", (file) => fs.chmodSync(file, 0o444), "ro", /^Cannot write 'ro': it is read-only\./],
-  ["a path below a file", (file) => empty(dirname(file)), "plain/x", /^Cannot write 'plain\/x': .*(folder|not)/],
+  [
+    "a file of 2 GB",
+    (file) => fs.truncateSync(file, 2 ** 31),
+    "big",
+    /2147483648 bytes are too many/,
+  ],
+  [
+    "a read-only file",
+    (file) => fs.chmodSync(file, 0o444),
+    "ro",
+    /^Cannot write 'ro': it is read-only\./,
+  ],
+  [
+    "a path below a file",
+    (file) => empty(dirname(file)),
+    "plain/x",
+    /^Cannot write 'plain\/x': .*(folder|not)/,
+  ],
   ["a name that is too long", () => {}, "n".repeat(300), /^Cannot write 'n+': .*too long/],
 ] as [string, (file: string) => void, string, RegExp][])
   test(`files.write() on ${what} is a sentence, and nothing is left behind`, async () => {
-    const { at, file, go } = await writing(name, "new", { allow: { write: name.startsWith("/") ? [name] : true } });
+    const { at, file, go } = await writing(name, "new", {
+      allow: { write: name.startsWith("/") ? [name] : true },
+    });
     if (/^(big|ro)$/.test(name)) empty(file(name));
     make(file(name));
     const before = fs.readdirSync(at, { recursive: true });
@@ -512,7 +777,11 @@ needs("bwrap")("Undo on a read-only disk says which file and why, and touches no
   fs.writeFileSync(file, "before\n");
   const zz = [process.execPath, join(ROOT, "dist", "zz.js")];
   const run = (...words: string[]) =>
-    spawnSync(words[0]!, words.slice(1), { cwd, env: { ...process.env, ZZ_HOME: home }, encoding: "utf8" });
+    spawnSync(words[0]!, words.slice(1), {
+      cwd,
+      env: { ...process.env, ZZ_HOME: home },
+      encoding: "utf8",
+    });
   const args = JSON.stringify({ path: "t", content: "after\n" });
   equal(run(...zz, "--call", "write_file", args, "--allow-write").status, 0);
   const sandbox = ["--dev-bind", "/", "/", "--ro-bind", cwd, cwd, "--chdir", cwd];
@@ -560,8 +829,11 @@ test("A refusal of what needs many names gives the first few, once each, and how
     if (ask) core.ask = ask as unknown as Ask;
     const chat = openChat(core, "x/y");
     const tool: Tool = { name: "t", description: "d", run: () => "ran" };
-    const refusal = String(await judgeCall({ core, chat, ctx: createCtx(core, chat) }, tool, {}, { read: names }));
-    for (const [i, name] of names.entries()) equal(refusal.split(`"${name}"`).length - 1, i < 6 ? 1 : 0, refusal);
+    const refusal = String(
+      await judgeCall({ core, chat, ctx: createCtx(core, chat) }, tool, {}, { read: names }),
+    );
+    for (const [i, name] of names.entries())
+      equal(refusal.split(`"${name}"`).length - 1, i < 6 ? 1 : 0, refusal);
     match(refusal, /"\/nowhere\/5" and 34 more/);
     if (!ask) match(refusal, /; run again with --allow-read\.$/);
   }

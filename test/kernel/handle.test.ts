@@ -1,4 +1,5 @@
-// The two verbs by which plugins reach in: on() sees, wrap() changes. Each has what is around it, and a limit.
+// The two verbs by which plugins reach in: on() sees, wrap() changes. Each has what is around it,
+// and a limit.
 import { deepEqual, equal, match, rejects } from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { Zz } from "zz";
@@ -6,7 +7,9 @@ import { harness, type Inline } from "zz/test";
 
 const tool = (zz: Zz) => zz.tool({ name: "it", description: "d", run: () => "ran" });
 
-describe("what is registered wrongly is refused when its plugin is loaded, in words", { concurrency: 4 }, () => {
+describe("what is registered wrongly is refused when its plugin is loaded, in words", {
+  concurrency: 4,
+}, () => {
   const fields = { name: "a", description: "d", run: () => "" };
   const param = (a: unknown) => ({ ...fields, params: { type: "object", properties: { a } } });
   const types = "must be one of string, number, integer, boolean, object, array, null";
@@ -25,7 +28,8 @@ describe("what is registered wrongly is refused when its plugin is loaded, in wo
     ["the short form within the long one", (zz) => zz.tool(param("string")), /: params\.properties\.a must be an object or true or false/],
     ["what is required, by property", (zz) => zz.tool(param({ type: "string", required: true })), /: params\.properties\.a\.required must be a list/],
   ]; // biome-ignore format: a table
-  for (const [what, plugin, why] of ROWS) test(what, () => rejects(harness({ plugins: [plugin] }), why));
+  for (const [what, plugin, why] of ROWS)
+    test(what, () => rejects(harness({ plugins: [plugin] }), why));
 
   const SETTINGS: [what: string, exports: Omit<Inline, "default">, why: RegExp][] = [
     ["a schema", { settings: { schema: { type: "objekt" } } }, /: settings\.schema\.type must be one of .*; nearest to "objekt" is "object";/],
@@ -33,7 +37,8 @@ describe("what is registered wrongly is refused when its plugin is loaded, in wo
     ["defaults", { defaults: "C" as never }, bad("export '.*'", 'defaults" must be an object')],
   ]; // biome-ignore format: a table
   for (const [what, exports, why] of SETTINGS)
-    test(`${what} of settings`, () => rejects(harness({ plugins: [{ ...exports, default: () => {} }] }), why));
+    test(`${what} of settings`, () =>
+      rejects(harness({ plugins: [{ ...exports, default: () => {} }] }), why));
 
   const FITTING: [what: string, plugin: (zz: any) => void][] = [
     ["an instance of a class", (zz) => zz.tool(new (class { name = "a"; description = "d"; run() {} })())],
@@ -57,7 +62,10 @@ describe("zz.service()", () => {
   });
 
   test("has one offer for a name", () =>
-    rejects(harness({ plugins: [offers("a"), offers("b")] }), /: service 'word' is already there, from '.*'/));
+    rejects(
+      harness({ plugins: [offers("a"), offers("b")] }),
+      /: service 'word' is already there, from '.*'/,
+    ));
 
   test("takes an object", () =>
     rejects(
@@ -114,16 +122,28 @@ describe("a tool that overrides another", () => {
   const says = (word: string, more = {}) => ({
     name: word,
     default: (zz: Zz) =>
-      zz.tool({ name: "read_file", description: word, params: { n: "number?" }, run: () => word, ...more }),
+      zz.tool({
+        name: "read_file",
+        description: word,
+        params: { n: "number?" },
+        run: () => word,
+        ...more,
+      }),
   });
 
   test("stands instead of it, and /plugins says so", async (t) => {
-    const zz = await harness({ plugins: [says("first"), says("mine", { override: true, params: {} })] }, t);
+    const zz = await harness(
+      { plugins: [says("first"), says("mine", { override: true, params: {} })] },
+      t,
+    );
     equal((await zz.call("read_file")).text, "mine");
     const mine = zz.ctx.about.plugins.find(({ name }) => name === "mine")!;
     deepEqual(mine.adds, [{ kind: "tool", name: "read_file (instead of the one of that name)" }]);
     await zz.ask("hi");
-    const told = zz.requests[0]!.tools.map(({ description, schema }) => [description, schema.properties]);
+    const told = zz.requests[0]!.tools.map(({ description, schema }) => [
+      description,
+      schema.properties,
+    ]);
     deepEqual(told, [["mine", {}]]);
   });
 
@@ -136,7 +156,8 @@ describe("a tool that overrides another", () => {
   });
 
   test("without the word it is refused, and the word is told", async () => {
-    const why = /tool 'read_file' is already there, from 'first' \(.*\)\. Rename one of them, or say override: true\./;
+    const why =
+      /tool 'read_file' is already there, from 'first' \(.*\)\. Rename one of them, or say override: true\./;
     await rejects(harness({ plugins: [says("first"), says("mine")] }), why);
   });
 });

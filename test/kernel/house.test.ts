@@ -12,13 +12,18 @@ const contract = text("kernel/contract.ts");
 
 /** The rows of the table under a heading, as cells. */
 function tableUnder(heading: string): string[][] {
-  const [, section = ""] = new RegExp(`^## ${heading}$(.*?)(?=^## |$(?![^]))`, "ms").exec(page) ?? [];
-  const rows = section.split("\n").filter((line) => line.startsWith("| ") && !line.startsWith("|---"));
+  const [, section = ""] =
+    new RegExp(`^## ${heading}$(.*?)(?=^## |$(?![^]))`, "ms").exec(page) ?? [];
+  const rows = section
+    .split("\n")
+    .filter((line) => line.startsWith("| ") && !line.startsWith("|---"));
   return rows.slice(1).map((row) => row.split("|").slice(1, -1));
 }
 
 test("The page of the house: every file that it names is there", () => {
-  const files = spans.filter((span) => /^(zz\.ts|(kernel|sdk|plugins|prompts|test|docs)\/[\w./-]*)$/.test(span));
+  const files = spans.filter((span) =>
+    /^(zz\.ts|(kernel|sdk|plugins|prompts|test|docs)\/[\w./-]*)$/.test(span),
+  );
   ok(files.length > 50, `${files.length} files`);
   equal(files.filter((file) => !existsSync(join(ROOT, file))).join(), "");
 });
@@ -27,7 +32,10 @@ test("The page of the house: every function on the way of a line is there", () =
   const steps = spans.flatMap((span) => [...span.matchAll(/^(\S+\.ts): (\w+)$/g)]);
   ok(steps.length > 30, `${steps.length} functions`);
   const gone = steps.filter(([, file = "", name]) => {
-    const isThere = new RegExp(`\\bfunction\\*? ${name}\\b|\\bconst ${name} = |^ +(async )?${name}\\(.*\\{$`, "m");
+    const isThere = new RegExp(
+      `\\bfunction\\*? ${name}\\b|\\bconst ${name} = |^ +(async )?${name}\\(.*\\{$`,
+      "m",
+    );
     return !existsSync(join(ROOT, file)) || !isThere.test(text(file));
   });
   equal(gone.map(([span]) => span).join(), "");
@@ -45,8 +53,14 @@ test("The page of the house: the type or file of every word is there", () => {
 });
 
 test("The page of the house: what to add and what to leave alone name their tests", () => {
-  for (const row of [...tableUnder("Where to add").slice(0, -1), ...tableUnder("What to leave alone")])
-    ok(/`(test|packages)\/[\w/-]+\.test\.ts`|`npm run bench`/.test(row[2]!), `a test for '${row[0]!.trim()}'`);
+  for (const row of [
+    ...tableUnder("Where to add").slice(0, -1),
+    ...tableUnder("What to leave alone"),
+  ])
+    ok(
+      /`(test|packages)\/[\w/-]+\.test\.ts`|`npm run bench`/.test(row[2]!),
+      `a test for '${row[0]!.trim()}'`,
+    );
 });
 
 test("The page of the house is where README.md and CONTRIBUTING.md lead, and their links lead somewhere", () => {
@@ -61,6 +75,8 @@ test("The page of the house is where README.md and CONTRIBUTING.md lead, and the
 function isInContract(name: string): boolean {
   const [type, field] = name.split(".");
   const [found] =
-    new RegExp(`^export (interface ${type}\\b.*?^}|(type|const) ${type}\\b.*?;$)`, "ms").exec(contract) ?? [];
+    new RegExp(`^export (interface ${type}\\b.*?^}|(type|const) ${type}\\b.*?;$)`, "ms").exec(
+      contract,
+    ) ?? [];
   return Boolean(found && (!field || new RegExp(`\\b${field}[?(<:]`).test(found)));
 }

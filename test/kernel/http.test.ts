@@ -2,7 +2,12 @@
 import { deepEqual, equal, ok, rejects } from "node:assert/strict";
 import { subscribe } from "node:diagnostics_channel";
 import { writeFileSync } from "node:fs";
-import { type ClientRequest, createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import {
+  type ClientRequest,
+  createServer,
+  type IncomingMessage,
+  type ServerResponse,
+} from "node:http";
 import { createServer as createSecure } from "node:https";
 import { type AddressInfo, createServer as createSocket, type Server, type Socket } from "node:net";
 import { after, test } from "node:test";
@@ -16,7 +21,10 @@ async function open(server: Server): Promise<string> {
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const sockets = new Set<Socket>();
   for (const event of ["connection", "secureConnection"])
-    server.on(event, (socket: Socket) => void sockets.add(socket.once("close", () => sockets.delete(socket))));
+    server.on(
+      event,
+      (socket: Socket) => void sockets.add(socket.once("close", () => sockets.delete(socket))),
+    );
   after(() => {
     server.close();
     for (const socket of sockets) socket.destroy();
@@ -24,7 +32,8 @@ async function open(server: Server): Promise<string> {
   return `127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-const serve = async (answer: Answering): Promise<string> => `http://${await open(createServer(take(answer)))}`;
+const serve = async (answer: Answering): Promise<string> =>
+  `http://${await open(createServer(take(answer)))}`;
 
 const take = (answer: Answering) => async (request: IncomingMessage, response: ServerResponse) => {
   let body = "";
@@ -44,7 +53,9 @@ const PACKED: [name: string, pack: (text: string) => Buffer][] = [
 for (const [name, pack] of PACKED)
   test(`An answer packed with ${name} is unpacked`, async () => {
     const text = "äöü 🙂 ".repeat(20_000);
-    const url = await serve((_, response) => response.setHeader("content-encoding", name).end(pack(text)));
+    const url = await serve((_, response) =>
+      response.setHeader("content-encoding", name).end(pack(text)),
+    );
     equal(await (await send(url)).text(), text);
   });
 
@@ -83,8 +94,13 @@ for (const [name, pack] of PACKED.slice(1))
 
 test("What is packed in unknown ways, or too often, is said to be", async () => {
   for (const name of ["gzip, rar", "gzip, gzip, gzip, gzip"]) {
-    const url = await serve((_, response) => response.setHeader("content-encoding", name).end(gzipSync("x")));
-    await rejects(send(url), /^Error: Cannot read what '127\.0\.0\.1:\d+' sent: it is packed in a way/);
+    const url = await serve((_, response) =>
+      response.setHeader("content-encoding", name).end(gzipSync("x")),
+    );
+    await rejects(
+      send(url),
+      /^Error: Cannot read what '127\.0\.0\.1:\d+' sent: it is packed in a way/,
+    );
   }
 });
 
@@ -92,7 +108,8 @@ test("A server that sends nothing at all is given up in words", async () => {
   const url = await serve(() => {});
   subscribe("http.client.request.start", (start) => {
     const { request } = start as { request: ClientRequest };
-    if (url.endsWith(request.getHeader("host") as string)) request.emit("timeout"); // as Node does in its time
+    // as Node does in its time
+    if (url.endsWith(request.getHeader("host") as string)) request.emit("timeout");
   });
   await rejects(send(url), { message: "no answer in time", code: "ETIMEDOUT" });
 });
@@ -102,9 +119,17 @@ test("A request arrives as it was given: method, headers, body and its length", 
     response.end(JSON.stringify({ method, headers, body, url })),
   );
   const request = { method: "POST", headers: { authorization: "Bearer k" }, body: "äh 🙂" };
-  const { method, headers, body, url: path } = (await (await send(`${url}/v1/x?a=b`, request)).json()) as any;
+  const {
+    method,
+    headers,
+    body,
+    url: path,
+  } = (await (await send(`${url}/v1/x?a=b`, request)).json()) as any;
   deepEqual([method, path, body], ["POST", "/v1/x?a=b", "äh 🙂"]);
-  deepEqual([headers.authorization, headers["content-length"], headers["user-agent"]], ["Bearer k", "8", "zz"]);
+  deepEqual(
+    [headers.authorization, headers["content-length"], headers["user-agent"]],
+    ["Bearer k", "8", "zz"],
+  );
   equal(headers["transfer-encoding"], undefined);
 });
 
@@ -133,7 +158,10 @@ test("A key is not sent on to another server, only to the same one", async () =>
     else response.writeHead(307, { location: url === "/a" ? "/same" : other }).end();
   });
   const headers = { Authorization: "Bearer secret", "x-api-key": "secret", accept: "text/plain" };
-  equal(((await (await send(`${url}/a`, { headers })).json()) as any).authorization, "Bearer secret");
+  equal(
+    ((await (await send(`${url}/a`, { headers })).json()) as any).authorization,
+    "Bearer secret",
+  );
   const far = await (await send(`${url}/b`, { headers })).text();
   ok(far.includes("text/plain") && !far.includes("secret"), far);
 });
@@ -142,7 +170,9 @@ test("A body is not sent on to another server; where nothing listens is said of 
   let arrived = 0;
   const other = await serve((_, response) => response.end(`${++arrived}`));
   const url = await serve(({ url }, response) =>
-    response.writeHead(307, { location: url === "/gone" ? "http://127.0.0.1:9/x" : `${other}/there` }).end(),
+    response
+      .writeHead(307, { location: url === "/gone" ? "http://127.0.0.1:9/x" : `${other}/there` })
+      .end(),
   );
   await rejects(
     send(`${url}/a`, { method: "POST", body: "words" }),
@@ -164,9 +194,21 @@ for (const [model, path, at, told, ...more] of [
     let arrived = 0;
     const other = await serve((_, response) => response.end(`${++arrived}`));
     const url = await serve(({ url }, response) =>
-      url === "/api/show" ? response.end("{}") : response.writeHead(308, { location: `${other}${url}` }).end(),
+      url === "/api/show"
+        ? response.end("{}")
+        : response.writeHead(308, { location: `${other}${url}` }).end(),
     );
-    const args = ["--once", "-m", model, "--base-url", `${url}${path}`, "--key", "x", ...more, "hi"];
+    const args = [
+      "--once",
+      "-m",
+      model,
+      "--base-url",
+      `${url}${path}`,
+      "--key",
+      "x",
+      ...more,
+      "hi",
+    ];
     const { code, stderr } = await zz(place(), args);
     const why = `it has moved to '${other}${at}', another server, and nothing was sent there.`;
     const next = `If you trust it: --base-url ${other}${told}.`;
@@ -191,7 +233,8 @@ test("A connection that was kept and is closed by then is made anew", async () =
     });
   });
   const url = `http://${await open(listening)}`;
-  for (let i = 0; i < 3; i++) equal(await (await send(url, { method: "POST", body: "x" })).text(), "ok");
+  for (let i = 0; i < 3; i++)
+    equal(await (await send(url, { method: "POST", body: "x" })).text(), "ok");
   equal(asked, 5); // the second and the third were each sent twice
 });
 
@@ -224,7 +267,13 @@ for (const when of ["before it began", "before an answer", "in mid-answer"])
 
 test("An abort in the moment when an answer ends harms nobody: its connection may be another's by then", async () => {
   const url = await serve((_, response) => response.end("whole"));
-  const moments: ((f: () => void) => void)[] = [(f) => f(), process.nextTick, queueMicrotask, setImmediate, setTimeout];
+  const moments: ((f: () => void) => void)[] = [
+    (f) => f(),
+    process.nextTick,
+    queueMicrotask,
+    setImmediate,
+    setTimeout,
+  ];
   for (let i = 0; i < 50; i++)
     for (const moment of moments) {
       const stop = new AbortController();
@@ -250,7 +299,11 @@ test("An answer that is left half read closes its connection", async () => {
 const BROKEN: [name: string, wire: string, code: RegExp][] = [
   ["nothing", "", /ECONNRESET/],
   ["less than was announced", "HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nabc", /ECONNRESET/],
-  ["a chunk that is cut", "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\nab", /ECONNRESET/],
+  [
+    "a chunk that is cut",
+    "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\nab",
+    /ECONNRESET/,
+  ],
 ];
 for (const [name, wire, code] of BROKEN)
   test(`A server that sends ${name} is an error with a code, never an answer`, async () => {
@@ -258,10 +311,14 @@ for (const [name, wire, code] of BROKEN)
     await rejects(async () => (await send(url)).text(), { code });
   });
 
-test("What is neither http nor https is refused", () => rejects(send("file:///etc/passwd"), /neither http nor https/));
+test("What is neither http nor https is refused", () =>
+  rejects(send("file:///etc/passwd"), /neither http nor https/));
 
 test("https: a certificate nobody signed is refused by name; with NODE_EXTRA_CA_CERTS the answer comes", async () => {
-  const events = [{ choices: [{ delta: { content: "safely" } }] }, { choices: [{ delta: {}, finish_reason: "stop" }] }];
+  const events = [
+    { choices: [{ delta: { content: "safely" } }] },
+    { choices: [{ delta: {}, finish_reason: "stop" }] },
+  ];
   const stream = `${events.map((event) => `data: ${JSON.stringify(event)}\n\n`).join("")}data: [DONE]\n\n`;
   const server = createSecure({ key: KEY, cert: CERT }, (_, response) => {
     response.setHeader("content-type", "text/event-stream").end(stream);

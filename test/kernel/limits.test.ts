@@ -22,8 +22,11 @@ async function open(t: Parameters<typeof harness>[1], plugin: (zz: Zz) => void) 
   const answer = () => clock.sleep(LONG).then(() => "y");
   const slow = (zz: Zz) =>
     zz.tool({ name: "slow", description: "d", run: () => clock.sleep(LONG).then(() => "slept") });
-  const beside = ({ messages }: { messages: { text: string }[] }) => messages.at(-1)!.text === "beside";
-  const script: Setup["script"] = [(request) => (beside(request) ? clock.sleep(LONG).then(() => "yes") : "ok")];
+  const beside = ({ messages }: { messages: { text: string }[] }) =>
+    messages.at(-1)!.text === "beside";
+  const script: Setup["script"] = [
+    (request) => (beside(request) ? clock.sleep(LONG).then(() => "yes") : "ok"),
+  ];
   const zz = await harness({ plugins: [plugin, slow], answer, script, clock }, t);
   zz.core.edit = () => clock.sleep(LONG).then(() => "edited");
   zz.core.terminal = (act) => act();
@@ -40,7 +43,12 @@ describe("what is waited for does not count:", () => {
   for (const [what, wait, times] of WAITS) {
     test(`${what} in a tool`, async (t) => {
       const plugin = (zz: Zz) =>
-        zz.tool({ name: "it", description: "d", timeout: LIMIT, run: (_, ctx) => wait(ctx).then(() => "done") });
+        zz.tool({
+          name: "it",
+          description: "d",
+          timeout: LIMIT,
+          run: (_, ctx) => wait(ctx).then(() => "done"),
+        });
       const { zz, passes } = await open(t, plugin);
       const called = zz.call("it");
       await passes(LONG, times);
@@ -52,7 +60,9 @@ describe("what is waited for does not count:", () => {
         await wait(ctx);
         return next(line);
       };
-      const { zz, passes } = await open(t, (zz) => zz.wrap("line", around, { order: "first", limit: LIMIT }));
+      const { zz, passes } = await open(t, (zz) =>
+        zz.wrap("line", around, { order: "first", limit: LIMIT }),
+      );
       const asked = zz.ask("hi");
       await passes(LONG, times);
       equal((await asked).text, "ok");
@@ -73,7 +83,9 @@ describe("what is waited for does not count:", () => {
       await new Promise(() => {});
       return "never";
     };
-    const { zz, passes } = await open(t, (zz) => zz.tool({ name: "it", description: "d", timeout: LIMIT, run }));
+    const { zz, passes } = await open(t, (zz) =>
+      zz.tool({ name: "it", description: "d", timeout: LIMIT, run }),
+    );
     const called = zz.call("it");
     await passes(LONG);
     await passes(LIMIT);

@@ -1,4 +1,5 @@
-// Plugins as a person writes them: a file of one's own, outside the repository, loaded by the program itself.
+// Plugins as a person writes them: a file of one's own, outside the repository, loaded by the
+// program itself.
 import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -21,7 +22,11 @@ const does = (body: string, head = "") =>
 async function ask(where: Place, script: Script, args: string[], how: How = {}) {
   const fake = await fakeOpenAI(script);
   after(() => fake.close());
-  const ran = await zz(where, ["--model", "openai/m", "--base-url", fake.url, "--key", "x", ...args], how);
+  const ran = await zz(
+    where,
+    ["--model", "openai/m", "--base-url", fake.url, "--key", "x", ...args],
+    how,
+  );
   return { ...ran, sent: fake.requests.map((request) => request.body) };
 }
 /** One run with one plugin. */
@@ -30,7 +35,8 @@ async function having(source: string, script: Script, args: string[] = [], how: 
   const file = plugin(where, "own.ts", source);
   return { where, file, ...(await ask(where, script, ["--plugin", file, ...args, "hi"], how)) };
 }
-const results = (body: any): string[] => body.messages.filter((m: any) => m.role === "tool").map((m: any) => m.content);
+const results = (body: any): string[] =>
+  body.messages.filter((m: any) => m.role === "tool").map((m: any) => m.content);
 const NOW = `import type { Zz } from "zz";
 export default (zz: Zz) => zz.tool({
   name: "now", description: "The current time, ISO 8601.",
@@ -67,32 +73,54 @@ for (const way of Object.keys(WAYS) as Way[])
       plugin(where, "typed.ts", TYPED),
       plugin(where, "other/both.ts", both),
       plugin(where, "enumed.ts", tellsOf("enumed", "Color.Blue", 'enum Color { Blue = "blue" }')),
-      plugin(where, "common.cjs", tellsOf("common", '"common"').replace("export default", "module.exports =")),
+      plugin(
+        where,
+        "common.cjs",
+        tellsOf("common", '"common"').replace("export default", "module.exports ="),
+      ),
     ];
-    const broken = plugin(where, "../home/plugins/broken.ts", "export default (zz: any) => {\n\n  const a = ;\n};\n");
+    const broken = plugin(
+      where,
+      "../home/plugins/broken.ts",
+      "export default (zz: any) => {\n\n  const a = ;\n};\n",
+    );
     const calls: [tool: string, args: unknown, gives: RegExp][] = [
       ["now", {}, /^\d{4}-\d\d-\d\dT[\d:.]+Z$/],
       ...["dim_zod", "dim_typebox"].flatMap((tool): [string, unknown, RegExp][] => [
         [tool, { level: 40 }, /^dimmed hall to 40$/],
         [tool, { level: 7, room: "den" }, /^dimmed den to 7$/],
         [tool, { level: "x" }, new RegExp(`^Cannot call '${tool}': .*level.*Send the call again`)],
-        [tool, { level: 1, room: 2 }, new RegExp(`^Cannot call '${tool}': .*room.*Send the call again`)],
+        [
+          tool,
+          { level: 1, room: 2 },
+          new RegExp(`^Cannot call '${tool}': .*room.*Send the call again`),
+        ],
       ]),
-      ["both", {}, /^an older zod and function$/], // zz's own for the plugin itself, their own for its packages
+      // zz's own for the plugin itself, their own for its packages
+      ["both", {}, /^an older zod and function$/],
       ["enumed", {}, /^blue$/],
       ["common", {}, /^common$/],
     ];
-    const script: Script = (_, turn) => (calls[turn] ? call([calls[turn][0], calls[turn][1]]) : say("done"));
-    const ran = await ask(where, script, [...files.flatMap((file) => ["--plugin", file]), "hi"], { way });
+    const script: Script = (_, turn) =>
+      calls[turn] ? call([calls[turn][0], calls[turn][1]]) : say("done");
+    const ran = await ask(where, script, [...files.flatMap((file) => ["--plugin", file]), "hi"], {
+      way,
+    });
     deepEqual([ran.stdout, ran.code], ["done\n", 0], ran.stderr);
     ok(ran.stderr.startsWith(`Cannot load plugin 'broken' (${broken}:3): `), ran.stderr);
     match(ran.stderr, /^[^\n]+\n$/);
     for (const [i, gave] of results(ran.sent.at(-1)).entries()) match(gave, calls[i]![2]);
-    const told = (name: string) => ran.sent[0].tools.find((tool: any) => tool.function.name === name).function;
+    const told = (name: string) =>
+      ran.sent[0].tools.find((tool: any) => tool.function.name === name).function;
     equal(told("now").description, "The current time, ISO 8601.");
     for (const { parameters } of ["dim_zod", "dim_typebox"].map(told))
       deepEqual(
-        [parameters.type, parameters.properties.level.type, parameters.properties.room.type, parameters.required],
+        [
+          parameters.type,
+          parameters.properties.level.type,
+          parameters.properties.room.type,
+          parameters.required,
+        ],
         ["object", "integer", "string", ["level"]],
       );
     deepEqual(problems(ran.sent.at(-1)), []);
@@ -140,7 +168,9 @@ describe("a plugin that fails is skipped and named, and zz answers", { concurren
       match(said[0]!, reason);
     }
     ok(!/^\s+at |node:internal/m.test(ran.stderr), ran.stderr);
-    ok(ran.sent[0].tools.some((one: any) => one.function.description.startsWith("Read a text file")));
+    ok(
+      ran.sent[0].tools.some((one: any) => one.function.description.startsWith("Read a text file")),
+    );
   });
 
   const parts: [what: string, part: string, source: string, reason: RegExp, line: number, imports?: string][] = [
@@ -155,7 +185,11 @@ describe("a plugin that fails is skipped and named, and zz answers", { concurren
       const where = place();
       const at = plugin(where, part, source);
       const head = imports.endsWith(";") ? imports : `${imports} "./${part}";`;
-      const file = plugin(where, "own.ts", imports.startsWith("export") ? head : `${head}\nexport default () => {};`);
+      const file = plugin(
+        where,
+        "own.ts",
+        imports.startsWith("export") ? head : `${head}\nexport default () => {};`,
+      );
       const { stderr } = await zz(where, ["--plugin", file, "--tools"]);
       ok(stderr.startsWith(`Cannot load plugin 'own' (${at}:${line}): `), `${what}: ${stderr}`);
       match(stderr, reason);
@@ -201,7 +235,10 @@ describe("what a plugin adds", { concurrency: 3 }, () => {
     );
     const { sent, stderr, where, stdout } = await having(source, [say("x")]);
     const system: string = sent[0].messages[0].content;
-    match(system, /You are zz[\s\S]*HOUSE RULES ---\nNEVER SHOUT\n--- END HOUSE RULES[\s\S]*LATE NEWS ---\nROOT IS /);
+    match(
+      system,
+      /You are zz[\s\S]*HOUSE RULES ---\nNEVER SHOUT\n--- END HOUSE RULES[\s\S]*LATE NEWS ---\nROOT IS /,
+    );
     ok(system.includes(`ROOT IS ${where.cwd}`));
     ok(!/NOTHING ---|BROKEN ---/.test(system));
     match(system, /y{56}\n\[… \d+ characters left out …\]\ny{16}\n/);
@@ -218,11 +255,25 @@ describe("what a plugin adds", { concurrency: 3 }, () => {
     );
     const where = place();
     const run = (...args: string[]) =>
-      zz(where, ["--plugin", plugin(where, "own.ts", source), "-m", "openai/m", "--key", "x", ...args]);
+      zz(where, [
+        "--plugin",
+        plugin(where, "own.ts", source),
+        "-m",
+        "openai/m",
+        "--key",
+        "x",
+        ...args,
+      ]);
     const dry = await run("--as", "you", "--odd", "--dry-run", "hi");
     const { messages, seed } = JSON.parse(dry.stdout);
-    deepEqual([messages[0].content.slice(0, 3), messages.at(-1).content, seed], ["you", "string hi", 1]);
-    deepEqual(JSON.parse((await run("--as", "you", "-o", "seed", "2", "--dry-run", "hi")).stdout).seed, 2);
+    deepEqual(
+      [messages[0].content.slice(0, 3), messages.at(-1).content, seed],
+      ["you", "string hi", 1],
+    );
+    deepEqual(
+      JSON.parse((await run("--as", "you", "-o", "seed", "2", "--dry-run", "hi")).stdout).seed,
+      2,
+    );
     const told = await run("--pair", "a", "b c", "--pair", "d=e", "--tell", "it", "all", "that");
     deepEqual([told.stdout, told.stderr], ['["it",["all","that"],["a=b c","d=e"],false]\n', ""]);
   });
@@ -236,10 +287,18 @@ describe("what a plugin adds", { concurrency: 3 }, () => {
     ];
     const where = place();
     plugin(where, "deep/words.ts", "export const talk = () => console.log('from deep');");
-    const files = PRINTS.map(([what], i) => plugin(where, `own${i}.ts`, `${what};\nexport default (zz) => {};`));
+    const files = PRINTS.map(([what], i) =>
+      plugin(where, `own${i}.ts`, `${what};\nexport default (zz) => {};`),
+    );
     const run = "run: (rest) => console.log(rest.toUpperCase())";
-    files.push(plugin(where, "own.ts", does(`zz.command({ name: "shout", description: "d", ${run} });`)));
-    plugin(where, "../home/node_modules/leaver/package.json", '{ "name": "leaver", "main": "main.js" }');
+    files.push(
+      plugin(where, "own.ts", does(`zz.command({ name: "shout", description: "d", ${run} });`)),
+    );
+    plugin(
+      where,
+      "../home/node_modules/leaver/package.json",
+      '{ "name": "leaver", "main": "main.js" }',
+    );
     plugin(where, "../home/node_modules/leaver/main.js", "(() => process.exit(4))();");
     plugin(where, "../home/plugins/leaves.ts", 'import "leaver";');
     const args = [...files.flatMap((file) => ["--plugin", file]), "/shout it out"];
@@ -291,14 +350,24 @@ describe("on and wrap", { concurrency: 3 }, () => {
       `zz.wrap("render", async (text, next) => "${name}(" + (await next(text)) + ")", "${order}");
        zz.layer({ name: "${name}", slot: "project", text: "from ${name}" });
        zz.tool({ name: "${name}_one", description: "d", run: () => "" });`;
-    const mark = (name: string, order: string) => plugin(where, `${name}.ts`, does(all(name, order)));
+    const mark = (name: string, order: string) =>
+      plugin(where, `${name}.ts`, does(all(name, order)));
     const files = [mark("b", "last"), mark("c", "first"), mark("a", "last")];
     const seen = new Set<string>();
     for (const some of [files, files.toReversed()]) {
-      const ran = await ask(where, [say("x")], [...some.flatMap((file) => ["--plugin", file]), "hi"]);
+      const ran = await ask(
+        where,
+        [say("x")],
+        [...some.flatMap((file) => ["--plugin", file]), "hi"],
+      );
       equal(ran.stdout, "c(a(b(x)))\n");
       const { messages, tools } = ran.sent[0];
-      seen.add(JSON.stringify([messages[0].content.replace(/--- TIME ---[\s\S]*--- END TIME ---/, ""), tools]));
+      seen.add(
+        JSON.stringify([
+          messages[0].content.replace(/--- TIME ---[\s\S]*--- END TIME ---/, ""),
+          tools,
+        ]),
+      );
     }
     equal(seen.size, 1);
   });
@@ -307,7 +376,9 @@ describe("on and wrap", { concurrency: 3 }, () => {
 describe("where plugins come from", { concurrency: 3 }, () => {
   const here = (name: string) => NOW.replace('"now"', `"${name}"`);
   const tools = async (where: Place, ...args: string[]) =>
-    JSON.parse((await zz(where, ["--tools", "--json", ...args])).stdout).map((tool: any) => tool.name);
+    JSON.parse((await zz(where, ["--tools", "--json", ...args])).stdout).map(
+      (tool: any) => tool.name,
+    );
 
   test("HOME/plugins: files and folders with an index; not tests, types, nor what begins with . or _", async () => {
     const where = place();
@@ -327,8 +398,13 @@ describe("where plugins come from", { concurrency: 3 }, () => {
     plugin(where, "other/src/own.ts", here("from_package"));
     plugin(where, "none/notes.md", "none");
     const found = await tools(where, "--plugin", "pack", "--plugin", "./other/");
-    equal(found.filter((name: string) => name.startsWith("from_")).join(), "from_index,from_package");
-    const plugins = JSON.parse((await zz(where, ["--plugin", "pack", "--plugins", "--json"])).stdout);
+    equal(
+      found.filter((name: string) => name.startsWith("from_")).join(),
+      "from_index,from_package",
+    );
+    const plugins = JSON.parse(
+      (await zz(where, ["--plugin", "pack", "--plugins", "--json"])).stdout,
+    );
     deepEqual(plugins.find(({ from }: any) => from === "flag").name, "pack");
     const none = await zz(where, ["--plugin", "none", "--tools"]);
     const why = "the folder has no index.ts. Add one, or name a file in it.";
@@ -340,7 +416,10 @@ describe("where plugins come from", { concurrency: 3 }, () => {
     plugin(where, "../home/plugins/a.ts", here("from_home"));
     const file = plugin(where, "b.ts", here("from_flag"));
     const all = await tools(where, "--plugin", file);
-    ok(all.includes("from_home") && all.includes("from_flag") && all.includes("read_file"), all.join());
+    ok(
+      all.includes("from_home") && all.includes("from_flag") && all.includes("read_file"),
+      all.join(),
+    );
     const some = await tools(where, "--plugin", file, "--no-plugins");
     equal(all.filter((name: string) => !some.includes(name)).join(), "from_home");
   });
@@ -368,8 +447,12 @@ test("--plugin goes before the home's plugin of that name", async () => {
 
 test("a flag that runs instead of a turn refuses --call beside it, and says that --once was left out", async () => {
   const ran = await zz(place(), ["--trust", "--call", "list_dir"]);
-  const why = "Cannot use --call with --trust: --trust is all that zz does in a run. Run one after the other.\n";
+  const why =
+    "Cannot use --call with --trust: --trust is all that zz does in a run. Run one after the other.\n";
   deepEqual([ran.code, ran.stdout, ran.stderr], [2, "", why]);
   const listed = await zz(place(), ["--tools", "--once"], { input: "words" });
-  deepEqual([listed.code, listed.stderr], [0, "--tools is all that zz does in a run: --once was left out.\n"]);
+  deepEqual(
+    [listed.code, listed.stderr],
+    [0, "--tools is all that zz does in a run: --once was left out.\n"],
+  );
 });

@@ -1,4 +1,5 @@
-// Files of the home that several zz change at once: nothing is lost, and a dead process holds nobody up.
+// Files of the home that several zz change at once: nothing is lost, and a dead process holds
+// nobody up.
 import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { spawn } from "node:child_process";
 import fs from "node:fs";
@@ -34,7 +35,9 @@ test("A process that is killed while it holds the lock holds nobody up, and tear
   const { cwd } = place();
   const file = join(cwd, "list.json");
   fs.writeFileSync(file, '["before"]');
-  await child(`updatePrivateFile(${JSON.stringify(file)}, () => process.kill(process.pid, "SIGKILL"));`);
+  await child(
+    `updatePrivateFile(${JSON.stringify(file)}, () => process.kill(process.pid, "SIGKILL"));`,
+  );
   equal(fs.existsSync(`${file}.lock`), true, "it left its lock behind");
   const add = (id: string) =>
     `updatePrivateFile(${JSON.stringify(file)}, (text) => JSON.stringify([...JSON.parse(text), "${id}"]));`;
@@ -70,7 +73,12 @@ test("Of processes that race for the lock of a dead one, again and again, one ho
 test("A home that cannot be written says so at once, not after a wait for a lock", async () => {
   const where = place();
   fs.writeFileSync(where.home, "a file where the home should be");
-  const { stderr, code } = await zz(where, ["--allow-env", "--call", "set_env", '{"name":"A","value":"b"}']);
+  const { stderr, code } = await zz(where, [
+    "--allow-env",
+    "--call",
+    "set_env",
+    '{"name":"A","value":"b"}',
+  ]);
   equal(code, 1);
   match(stderr, /Cannot write '.*env\.json'/);
 });

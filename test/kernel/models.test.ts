@@ -1,4 +1,5 @@
-// Which request goes out after models, servers, keys and settings were changed in a conversation: the one that a new zz would send.
+// Which request goes out after models, servers, keys and settings were changed in a conversation:
+// the one that a new zz would send.
 import { deepEqual } from "node:assert/strict";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -19,9 +20,15 @@ import { waitFor } from "../support/wait.ts";
 const sized = (id: string, context_length: number) => ({ id, context_length });
 const capabilities = ["completion"];
 const fakes = {
-  small: await openai.fakeOpenAI([openai.say("ok")], [{ id: "m", context_length: 4_000 }, { id: "n" }]),
+  small: await openai.fakeOpenAI(
+    [openai.say("ok")],
+    [{ id: "m", context_length: 4_000 }, { id: "n" }],
+  ),
   large: await openai.fakeOpenAI([openai.say("ok")], [sized("m", 100_000), sized("n", 9_000)]),
-  old: await ollama.fakeOllama([ollama.say("ok")], [{ name: "m:latest", trained: 4_096, capabilities }]),
+  old: await ollama.fakeOllama(
+    [ollama.say("ok")],
+    [{ name: "m:latest", trained: 4_096, capabilities }],
+  ),
   new: await ollama.fakeOllama([ollama.say("ok")], [{ name: "m:latest", trained: 65_536 }]),
 };
 after(() => Object.values(fakes).map((fake) => fake.close()));
@@ -30,7 +37,9 @@ const { small, large, old, new: newer } = fakes;
 /** What the servers were asked since the last look. */
 const asked = () =>
   Object.entries(fakes).flatMap(([at, { requests }]) =>
-    requests.splice(0).map(({ path, headers, body }) => ({ at, path, key: headers.authorization, body })),
+    requests
+      .splice(0)
+      .map(({ path, headers, body }) => ({ at, path, key: headers.authorization, body })),
   );
 
 /** A conversation at the prompt, and what a new zz would make of the same home and session. */
@@ -41,8 +50,15 @@ async function conversation(given: object) {
   mkdirSync(home);
   put(given);
   const nowhere = () => new Writable({ write: (_, __, done) => done() });
-  const io = { stdin: Readable.from([]), stdout: nowhere(), stderr: nowhere(), env: { HOME: home }, cwd: () => root };
-  const open = async () => createZz({ ...(await readSettings({ home, root })), home, root, io: io as never });
+  const io = {
+    stdin: Readable.from([]),
+    stdout: nowhere(),
+    stderr: nowhere(),
+    env: { HOME: home },
+    cwd: () => root,
+  };
+  const open = async () =>
+    createZz({ ...(await readSettings({ home, root })), home, root, io: io as never });
   const core = await open();
   const chat = openChat(core, "openai/m");
   const { promise: host, resolve } = Promise.withResolvers<DialogHost>();
@@ -60,19 +76,29 @@ async function conversation(given: object) {
   );
   const { obey } = await host;
 
-  /** Says the same here and in a new zz: what each asked of which server, with which window in mind. */
+  /**
+   * Says the same here and in a new zz: what each asked of which server, with which window in mind.
+   */
   async function compare(words: string, told: string): Promise<void> {
     await core.ctx().plugins.refresh();
     const fresh = await open();
     const twin = openChat(fresh, chat.model, chat.session && readSession(home, chat.id!));
     await learnWindow(fresh, twin);
     const windows = () => `${told}\n${chat.window} here, ${twin.window} in a new one`;
-    await waitFor("the window, which is asked for beside", () => chat.window === twin.window, windows);
+    await waitFor(
+      "the window, which is asked for beside",
+      () => chat.window === twin.window,
+      windows,
+    );
     asked();
     await runTurn(fresh, twin, words);
     const theirs = asked();
     await obey(words);
-    deepEqual({ window: chat.window, asked: asked() }, { window: twin.window, asked: theirs }, told);
+    deepEqual(
+      { window: chat.window, asked: asked() },
+      { window: twin.window, asked: theirs },
+      told,
+    );
   }
   return { core, chat, home, put, obey, compare, leave: () => leave(0), done };
 }
@@ -86,10 +112,17 @@ async function live(seed: number): Promise<void> {
   const one = <T>(all: readonly T[]): T => all[Math.floor(next() * all.length)]!;
   const given = () => {
     const like = one(["openai", "ollama"]);
-    const mine = { like, url: one(like === "openai" ? [small.url, large.url] : [old.url, newer.url]) };
+    const mine = {
+      like,
+      url: one(like === "openai" ? [small.url, large.url] : [old.url, newer.url]),
+    };
     return {
       disabled: ["time"], // the minute may change between two questions
-      providers: { openai: { url: one([small.url, large.url]) }, ollama: { url: one([old.url, newer.url]) }, mine },
+      providers: {
+        openai: { url: one([small.url, large.url]) },
+        ollama: { url: one([old.url, newer.url]) },
+        mine,
+      },
       ...(next() < 0.4 && { window: one([2_000, 5_000, 50_000]) }),
       ...(next() < 0.3 && { options: { temperature: next() } }),
     };
@@ -106,7 +139,10 @@ async function live(seed: number): Promise<void> {
     () => one(["/back", "/new"]),
     () => void put(given()),
     () =>
-      void writeFileSync(join(home, "keys.json"), JSON.stringify({ openai: one(["key-of-one-1", "key-of-two-2"]) })),
+      void writeFileSync(
+        join(home, "keys.json"),
+        JSON.stringify({ openai: one(["key-of-one-1", "key-of-two-2"]) }),
+      ),
     () => core.ctx().settings.set("providers.mine.key", one(["key-of-mine-1", "key-of-mine-2"])),
   ];
   for (let step = 0; step < 6; step++) {

@@ -1,4 +1,5 @@
-// Many files moved at once: into their places and back, within one disk and between two, whatever their names, and from any moment that
+// Many files moved at once: into their places and back, within one disk and between two, whatever
+// their names, and from any moment that
 // it was killed at.
 import { deepEqual, ok, throws } from "node:assert/strict";
 import fs from "node:fs";
@@ -20,7 +21,10 @@ import { walk } from "../support/walk.ts";
 const ODD = "caf\xe9\n";
 const isLinux = process.platform === "linux";
 
-/** A project, what it is to become, and where what stood there waits; the last two on another disk where there is one. */
+/**
+ * A project, what it is to become, and where what stood there waits; the last two on another disk
+ * where there is one.
+ */
 function stage(t: TestContext, other = os.tmpdir()) {
   const [root, from, sessions] = [os.tmpdir(), other, other].map((at) =>
     fs.realpathSync(fs.mkdtempSync(join(at, "zz-moves-"))),
@@ -62,9 +66,11 @@ function stage(t: TestContext, other = os.tmpdir()) {
   return { root: root!, sessions: sessions!, planned, was: walk(root!) };
 }
 /** As undo finds them, in another process. */
-const kept = ({ kept = "" }: Moves, sessions: string) => keptMoves(sessions, kept.slice(kept.lastIndexOf("/") + 1))!;
+const kept = ({ kept = "" }: Moves, sessions: string) =>
+  keptMoves(sessions, kept.slice(kept.lastIndexOf("/") + 1))!;
 
-const isOther = fs.existsSync("/dev/shm") && fs.statSync("/dev/shm").dev !== fs.statSync(os.tmpdir()).dev;
+const isOther =
+  fs.existsSync("/dev/shm") && fs.statSync("/dev/shm").dev !== fs.statSync(os.tmpdir()).dev;
 for (const [where, other] of [
   ["one disk", os.tmpdir()] as const,
   ...(isOther ? [["two disks", "/dev/shm"] as const] : []),
@@ -126,7 +132,11 @@ test("a file alike in size, time and mode is back only if it is that file: its c
   keepMoves(sessions, moves);
   move(moves, false);
   const later = kept(moves, sessions);
-  deepEqual([changedSince(later, true).missing, changedSince(later, false).missing], [[], []], "it is there");
+  deepEqual(
+    [changedSince(later, true).missing, changedSince(later, false).missing],
+    [[], []],
+    "it is there",
+  );
   fs.rmSync(join(moves.kept!, "old"), { recursive: true });
   deepEqual(changedSince(later, true).missing, ["in/same"]);
   throws(() => move(later, true), /Cannot write 'in\/same': its copy is gone\./);
@@ -140,10 +150,15 @@ test("a file alike in size, time and mode is back only if it is that file: its c
   deepEqual(changedSince(later, true, known).missing, ["in/same"], "after the removal was undone");
 });
 
-test("a file that is to be moved and is not there is not taken for a removal", { skip: !isLinux }, (t) => {
+test("a file that is to be moved and is not there is not taken for a removal", {
+  skip: !isLinux,
+}, (t) => {
   const { root, planned } = stage(t);
   fs.rmSync(planned.from![4]!);
-  throws(() => plan(root, [["in/same", planned.from![4]!]]), /Cannot write 'in\/same': its copy is gone\./);
+  throws(
+    () => plan(root, [["in/same", planned.from![4]!]]),
+    /Cannot write 'in\/same': its copy is gone\./,
+  );
   throws(() => move(planned, false), /Cannot write 'in\/edited': its copy is gone\./);
   move(planned, true);
   deepEqual(fs.readFileSync(join(root, "in/edited"), "utf8"), "old");
@@ -169,7 +184,9 @@ test("a folder that was swapped for a link leads nowhere", { skip: !isLinux }, (
   deepEqual(fs.readFileSync(join(root, "elsewhere/edited"), "utf8"), "old");
 });
 
-test("nor do files in a link that only stands there until a folder takes its place", { skip: !isLinux }, (t) => {
+test("nor do files in a link that only stands there until a folder takes its place", {
+  skip: !isLinux,
+}, (t) => {
   const { root, sessions } = stage(t);
   fs.renameSync(join(root, "in"), join(root, "elsewhere"));
   fs.mkdirSync(join(root, "elsewhere/deep"));

@@ -1,4 +1,5 @@
-// What a plugin does never holds zz up for good and never ends it: it is stopped or cut off, named, and zz goes on.
+// What a plugin does never holds zz up for good and never ends it: it is stopped or cut off, named,
+// and zz goes on.
 import { deepEqual, doesNotMatch, equal, match, rejects } from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { Zz } from "zz";
@@ -10,12 +11,17 @@ import { waitFor } from "../support/wait.ts";
 const never = () => new Promise<never>(() => {});
 const command = (run: () => unknown, more = {}) => ({
   name: "odd",
-  default: (zz: Zz) => zz.command({ name: "it", description: "d", run: run as () => void, ...more }),
+  default: (zz: Zz) =>
+    zz.command({ name: "it", description: "d", run: run as () => void, ...more }),
 });
 
 describe("what a command changes", () => {
   const plugin = (zz: Zz) => {
-    zz.command({ name: "gadget", description: "d", run: (_, { files }) => files.write("made.txt", "made\n") });
+    zz.command({
+      name: "gadget",
+      description: "d",
+      run: (_, { files }) => files.write("made.txt", "made\n"),
+    });
     zz.command({ name: "both", description: "d", run: (_, { command }) => command("gadget") });
   };
   for (const typed of ["gadget", "both"])
@@ -27,7 +33,10 @@ describe("what a command changes", () => {
       const changes = ctx.files.changes().map(({ tool, path, did }) => `${tool} ${did} ${path}`);
       deepEqual(changes, ["/gadget created made.txt"]);
       await ctx.files.undo();
-      equal(zz.events.flatMap((fact) => (fact.type === "changed" ? fact.tool : [])).join(), "/gadget");
+      equal(
+        zz.events.flatMap((fact) => (fact.type === "changed" ? fact.tool : [])).join(),
+        "/gadget",
+      );
     });
 });
 
@@ -58,7 +67,9 @@ describe("a command", () => {
         description: "d",
         run: (_, { signal, note }) =>
           new Promise<void>((done) => {
-            signal.addEventListener("abort", () => clock.timer(1_999, () => done(note("Tidied up."))));
+            signal.addEventListener("abort", () =>
+              clock.timer(1_999, () => done(note("Tidied up."))),
+            );
             isRunning = true;
           }),
       });
@@ -87,14 +98,19 @@ describe("a command", () => {
 
 describe("a completion", () => {
   for (const [what, complete, why] of [
-    ["that throws", () => Promise.reject(new Error("no list")), "Cannot complete '/it' of plugin 'odd': no list"],
+    [
+      "that throws",
+      () => Promise.reject(new Error("no list")),
+      "Cannot complete '/it' of plugin 'odd': no list",
+    ],
     ["that never settles", never, "Cannot complete '/it' of plugin 'odd': it took longer than 5 s"],
   ] as const)
     test(`${what} is named`, async (t) => {
       const clock = standingClock();
       const zz = await harness({ plugins: [command(() => {}, { complete })], clock }, t);
       const completed = zz.ctx.about.complete("it", "");
-      const passed = complete === never ? clock.waits(5_000).then(() => clock.pass(5_000)) : undefined;
+      const passed =
+        complete === never ? clock.waits(5_000).then(() => clock.pass(5_000)) : undefined;
       await Promise.all([rejects(completed, { message: why }), passed]);
     });
 });
@@ -108,7 +124,10 @@ describe("an answer whose wrapper of 'render'", () => {
     test(`${what} is shown as it came`, async (t) => {
       const clock = standingClock();
       const plugin = (zz: Zz) => zz.wrap("render", wrap, { limit: 100 });
-      const zz = await harness({ plugins: [{ name: "odd", default: plugin }], script: ["The answer."], clock }, t);
+      const zz = await harness(
+        { plugins: [{ name: "odd", default: plugin }], script: ["The answer."], clock },
+        t,
+      );
       const asked = zz.ask("hi");
       if (what === "is late") await clock.waits(100);
       await clock.pass(100);
@@ -132,7 +151,10 @@ describe("a provider's stream", () => {
         });
       const zz = await harness({ plugins: [plugin] }, t);
       await zz.chat.use("odd/m");
-      await rejects(zz.ask("hi"), (error) => error instanceof Error && !/undefined|TypeError/.test(error.message));
+      await rejects(
+        zz.ask("hi"),
+        (error) => error instanceof Error && !/undefined|TypeError/.test(error.message),
+      );
       equal(zz.chat.phase, "idle");
       await zz.chat.use("script/model");
       equal((await zz.ask("hi")).text, "ok");
@@ -155,7 +177,10 @@ describe("a tool whose needs() or preview()", () => {
           needs: part === "needs" ? hangs : () => ({ net: ["x.example"] }),
           preview: hangs,
         });
-      const zz = await harness({ plugins: [plugin], script: [{ call: ["it"] }, "done"], answer: "yes" }, t);
+      const zz = await harness(
+        { plugins: [plugin], script: [{ call: ["it"] }, "done"], answer: "yes" },
+        t,
+      );
       const asked = zz.ask("hi");
       await waitFor(`${part}()`, () => isHanging);
       zz.stop();

@@ -1,4 +1,5 @@
-// packages/: each is a plugin package as a stranger would write it, and what a home or a version does to one.
+// packages/: each is a plugin package as a stranger would write it, and what a home or a version
+// does to one.
 import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -11,7 +12,9 @@ import { harness } from "../support/script.ts";
 const read = (file: string): string => readFileSync(join(ROOT, file), "utf8");
 const root = JSON.parse(read("package.json"));
 const NAMES = readdirSync(join(ROOT, "packages")).filter((name) => !name.startsWith("."));
-const manifests = new Map(NAMES.map((name) => [name, JSON.parse(read(`packages/${name}/package.json`))]));
+const manifests = new Map(
+  NAMES.map((name) => [name, JSON.parse(read(`packages/${name}/package.json`))]),
+);
 const ONE_SCREEN = 40; // lines
 
 /** The first cells of a README's tables: `tool x`, or the name of a package. */
@@ -41,10 +44,15 @@ describe("each package", () => {
       ];
       const brings = cellsOf(readme, "it brings").filter((cell) => !cell.startsWith("wrapper "));
       deepEqual(brings.sort(), [...new Set(registered)].sort(), name);
-      for (const key of Object.keys(settings?.schema.properties ?? {})) match(readme, new RegExp(`\`${key}\``), name);
+      for (const key of Object.keys(settings?.schema.properties ?? {}))
+        match(readme, new RegExp(`\`${key}\``), name);
       const needs = Object.keys({ ...dependencies, ...optionalDependencies });
       deepEqual(cellsOf(readme, "it needs of npm"), needs, name);
-      for (const words of [`/plugins disable ${name}`, `"disabled": ["${name}"]`, `zz --install zz/${name}`])
+      for (const words of [
+        `/plugins disable ${name}`,
+        `"disabled": ["${name}"]`,
+        `zz --install zz/${name}`,
+      ])
         ok(readme.includes(words), `${name}: ${words}`);
     }
   });
@@ -86,7 +94,9 @@ const says = (name: string, text: string) =>
 async function statesOf(where: ReturnType<typeof place>, name: string, ...args: string[]) {
   const { stdout } = await zz(where, ["--plugins", "--json", ...args]);
   const all = JSON.parse(stdout).filter((plugin: any) => plugin.name === name);
-  return all.map(({ from, disabled, failure }: any) => `${from} ${failure ?? (disabled ? "off" : "on")}`);
+  return all.map(
+    ({ from, disabled, failure }: any) => `${from} ${failure ?? (disabled ? "off" : "on")}`,
+  );
 }
 
 describe("a plugin of the person's with the name of one of zz's", () => {
@@ -102,13 +112,17 @@ describe("a plugin of the person's with the name of one of zz's", () => {
     const where = place({}, {}, { "plugins/undo.js": says("mine", "mine") });
     const [zzs, own] = await statesOf(where, "undo");
     equal(zzs, "zz on");
-    match(own, /^home Cannot load plugin 'undo'.*: a plugin 'undo' is already there .*\. Rename one of them\.$/);
+    match(
+      own,
+      /^home Cannot load plugin 'undo'.*: a plugin 'undo' is already there .*\. Rename one of them\.$/,
+    );
   });
 
   test("takes zz's place, and gives it back, while a conversation goes on", async (t) => {
     const zz = await harness({ own: true }, t);
     const folder = join(zz.home, "plugins");
-    const did = (all: { name: string; did: string }[]) => all.map(({ name, did }) => `${name} ${did}`);
+    const did = (all: { name: string; did: string }[]) =>
+      all.map(({ name, did }) => `${name} ${did}`);
     put(folder, { "eval/index.js": says("eval", "mine") });
     deepEqual(did(await zz.ctx.plugins.refresh()), ["eval unloaded", "eval loaded"]);
     await zz.command("/eval");
@@ -126,7 +140,11 @@ describe("a package of another version of zz", () => {
   for (const [range, own, why] of [
     ["^0.1.0", "0.1.0"],
     ["^0.1.0", "0.1.7"],
-    ["^0.1.2", "0.1.1", /^it is for zz \^0\.1\.2, and this is 0\.1\.1\. Install the one for this version\.$/],
+    [
+      "^0.1.2",
+      "0.1.1",
+      /^it is for zz \^0\.1\.2, and this is 0\.1\.1\. Install the one for this version\.$/,
+    ],
     ["^0.1.0", "0.2.0", /and this is 0\.2\.0/],
     ["^1.2.0", "1.10.0"],
     ["^1.2.0", "2.0.0", /it is for zz/],
@@ -157,6 +175,9 @@ describe("a package of another version of zz", () => {
     );
     const { code, stdout, stderr } = await zz(where, ["--call", "list_dir"]);
     deepEqual([code, stdout.includes("ran")], [0, false]);
-    match(stderr, /^Cannot load plugin 'later' \(.*index\.js\): it is for zz \^9\.0\.0, and this is \d.*\.$/m);
+    match(
+      stderr,
+      /^Cannot load plugin 'later' \(.*index\.js\): it is for zz \^9\.0\.0, and this is \d.*\.$/m,
+    );
   });
 });

@@ -1,4 +1,5 @@
-// What the names of rules stand for: *, ** and ? in paths, words, hosts and variables; and which are refused.
+// What the names of rules stand for: *, ** and ? in paths, words, hosts and variables; and which
+// are refused.
 import { deepEqual, equal, match, ok } from "node:assert/strict";
 import fs from "node:fs";
 import { dirname, join } from "node:path";
@@ -18,25 +19,42 @@ import { runs } from "../support/runs.ts";
 
 const slowText = (pattern: string, text: string): boolean => {
   if (pattern === "") return text === "";
-  if (pattern[0] === "*") return slowText(pattern.slice(1), text) || (text !== "" && slowText(pattern, text.slice(1)));
-  return text !== "" && (pattern[0] === "?" || pattern[0] === text[0]) && slowText(pattern.slice(1), text.slice(1));
+  if (pattern[0] === "*")
+    return slowText(pattern.slice(1), text) || (text !== "" && slowText(pattern, text.slice(1)));
+  return (
+    text !== "" &&
+    (pattern[0] === "?" || pattern[0] === text[0]) &&
+    slowText(pattern.slice(1), text.slice(1))
+  );
 };
 /** Of a path's folders or a command's words: it covers what follows it. */
 const slowParts = (pattern: string[], parts: string[]): boolean => {
   const [first, ...rest] = pattern;
   if (first === undefined) return true;
-  if (first === "**") return slowParts(rest, parts) || (parts.length > 0 && slowParts(pattern, parts.slice(1)));
+  if (first === "**")
+    return slowParts(rest, parts) || (parts.length > 0 && slowParts(pattern, parts.slice(1)));
   return parts.length > 0 && slowText(first, parts[0]!) && slowParts(rest, parts.slice(1));
 };
 
-const letters = fc.string({ unit: fc.constantFrom("a", "b", "*", "?"), minLength: 1, maxLength: 6 });
+const letters = fc.string({
+  unit: fc.constantFrom("a", "b", "*", "?"),
+  minLength: 1,
+  maxLength: 6,
+});
 const plain = fc.string({ unit: fc.constantFrom("a", "b"), minLength: 1, maxLength: 5 });
-const parts = fc.array(fc.oneof(letters, fc.constantFrom("*", "**")), { minLength: 1, maxLength: 4 });
+const parts = fc.array(fc.oneof(letters, fc.constantFrom("*", "**")), {
+  minLength: 1,
+  maxLength: 4,
+});
 const much = { numRuns: runs(500, 20_000) };
 
 test("* and ? fit as they do letter by letter", () =>
   fc.assert(
-    fc.property(letters, plain, (pattern, text) => fitsText(pattern, text) === slowText(pattern, text)),
+    fc.property(
+      letters,
+      plain,
+      (pattern, text) => fitsText(pattern, text) === slowText(pattern, text),
+    ),
     much,
   ));
 test("paths and commands fit as they do folder by folder and word by word", () =>
@@ -64,7 +82,9 @@ test("no pattern takes long", () => {
 
 const where = place();
 const root = fs.realpathSync(where.cwd);
-for (const name of "private/deep/x.txt src/a.ts src/deep/b.ts certs/a.crt app/[slug]/page.tsx a*b aXb".split(" "))
+for (const name of "private/deep/x.txt src/a.ts src/deep/b.ts certs/a.crt app/[slug]/page.tsx a*b aXb".split(
+  " ",
+))
   put(root, { [name]: "open-sesame\n" });
 fs.writeFileSync(join(root, "src", "key.pem2"), "open-sesame\n");
 fs.symlinkSync("private", join(root, "way"));
@@ -77,7 +97,11 @@ const SETTINGS: Options["settings"] = { projects: { lib: { path: lib, rights: "w
 
 /** One zz for all rows, whose rules change from row to row. */
 const running = createZz({ root, home: where.home, save: false, own: false, settings: SETTINGS! });
-async function judgeBy(rules: Pick<Options, "allow" | "deny">, kind: Kind, name: string): Promise<Verdict> {
+async function judgeBy(
+  rules: Pick<Options, "allow" | "deny">,
+  kind: Kind,
+  name: string,
+): Promise<Verdict> {
   const core = await running;
   core.rules = initialRules({ ...core.options, ...rules });
   return createCtx(core, openChat(core, "x/y")).permissions.judge(kind, name).verdict;
@@ -149,7 +173,10 @@ const NEVER: [kind: Kind, name: string, why: RegExp][] = [
 describe("A rule that can never match is refused", () => {
   for (const [kind, name, why] of NEVER)
     test(`${kind} ${JSON.stringify(name.slice(0, 30))}`, async () => {
-      await rejects(() => createZz({ root, home: where.home, save: false, deny: { [kind]: [name] } }), why);
+      await rejects(
+        () => createZz({ root, home: where.home, save: false, deny: { [kind]: [name] } }),
+        why,
+      );
     });
 
   test("whether it allows or denies, as an option of a program, in the settings and while it runs", async () => {
@@ -158,7 +185,10 @@ describe("A rule that can never match is refused", () => {
     for (const verdict of ["deny", "allow"] as const) {
       const rules = { [verdict]: { [kind]: [name] } };
       await rejects(() => createZz({ root, home: where.home, save: false, ...rules }), why);
-      await rejects(() => createZz({ root, home: where.home, save: false, settings: { permissions: rules } }), why);
+      await rejects(
+        () => createZz({ root, home: where.home, save: false, settings: { permissions: rules } }),
+        why,
+      );
       core.rules = [];
       const { permissions } = createCtx(core, openChat(core, "x/y"));
       await rejects(async () => permissions.add({ verdict, kind, name, from: "answer" }), why);
@@ -173,8 +203,14 @@ describe("A rule that can never match is refused", () => {
     const config = join(where.cwd, "c.json");
     fs.writeFileSync(config, JSON.stringify({ permissions: { deny: { read: ["*.{pem,key}"] } } }));
     const { stderr } = await zz(where, ["--config", config, "--permissions"]);
-    match(stderr, /^Cannot use deny read "\*\.\{pem,key\}" in the settings: braces are not taken apart.*\n$/);
-    await rejects(() => embed({ root, home: where.home, deny: { env: ["A B"] } }), /it is not a variable's name/);
+    match(
+      stderr,
+      /^Cannot use deny read "\*\.\{pem,key\}" in the settings: braces are not taken apart.*\n$/,
+    );
+    await rejects(
+      () => embed({ root, home: where.home, deny: { env: ["A B"] } }),
+      /it is not a variable's name/,
+    );
   });
 
   test("but not one that names a file that there is", async () => {
@@ -198,15 +234,32 @@ needs("bwrap")("What a pattern denies, a command neither reads nor writes", asyn
   fs.mkdirSync(join(there.cwd, "made"));
   fs.writeFileSync(join(there.cwd, "a.secret2"), "open-sesame\n");
   fs.writeFileSync(join(there.cwd, "old.lock"), "old\n");
-  const flags = ["--allow-run", "--allow-write", "--deny-write=*.lock,made/*", "--deny-read=*.SECRET2"];
+  const flags = [
+    "--allow-run",
+    "--allow-write",
+    "--deny-write=*.lock,made/*",
+    "--deny-read=*.SECRET2",
+  ];
   const run = async (command: string) => {
-    const { stdout, stderr } = await zz(there, ["--call", "run_command", JSON.stringify({ command }), ...flags]);
+    const { stdout, stderr } = await zz(there, [
+      "--call",
+      "run_command",
+      JSON.stringify({ command }),
+      ...flags,
+    ]);
     return stdout + stderr;
   };
-  ok(!(await run('node -p \'require("fs").readFileSync("a." + "secret2", "utf8")\'')).includes("open-sesame"));
+  ok(
+    !(await run('node -p \'require("fs").readFileSync("a." + "secret2", "utf8")\'')).includes(
+      "open-sesame",
+    ),
+  );
   await run("echo x > old.lock; echo x > made/new");
   equal(fs.readFileSync(join(there.cwd, "old.lock"), "utf8"), "old\n");
   deepEqual(fs.readdirSync(join(there.cwd, "made")), []);
-  match(await run("bash -c 'touch new.lock'"), /write access to "new\.lock" is denied by --deny-write=\*\.lock/);
+  match(
+    await run("bash -c 'touch new.lock'"),
+    /write access to "new\.lock" is denied by --deny-write=\*\.lock/,
+  );
   ok(!fs.existsSync(join(there.cwd, "new.lock")));
 });

@@ -1,4 +1,5 @@
-// The life of a plugin: what it may be written in, what is cut off, how it is switched off, how strange its file may be.
+// The life of a plugin: what it may be written in, what is cut off, how it is switched off, how
+// strange its file may be.
 import { deepEqual, equal, match, ok } from "node:assert/strict";
 import type { ChildProcess } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from "node:fs";
@@ -29,7 +30,12 @@ function home(files: Record<string, string>) {
   };
   for (const [name, text] of Object.entries(files)) put(name, text);
   const run = (...args: string[]) => zz(where, args);
-  return { where, put, run, gives: async (name: string) => (await run("--call", name)).stdout.trimEnd() };
+  return {
+    where,
+    put,
+    run,
+    gives: async (name: string) => (await run("--call", name)).stdout.trimEnd(),
+  };
 }
 
 /** As endless as `for (;;);`, but it leaves the processor to others. */
@@ -52,10 +58,15 @@ test("An endless loop at load is cut off, named, and the others load", async () 
   equal(stderr, said.join(""));
 });
 
-test("A plugin may load for 10 s, if nothing else is said", () => equal(loadLimit({ io: { env: {} } } as Core), 10));
+test("A plugin may load for 10 s, if nothing else is said", () =>
+  equal(loadLimit({ io: { env: {} } } as Core), 10));
 
-const RAN = 'import { writeFileSync } from "node:fs";\nwriteFileSync(import.meta.dirname + "/ran.txt", "");\n';
-/** Plugins that never finish loading: the file with the fault, and its text. In the order in which they are loaded. */
+const RAN =
+  'import { writeFileSync } from "node:fs";\nwriteFileSync(import.meta.dirname + "/ran.txt", "");\n';
+/**
+ * Plugins that never finish loading: the file with the fault, and its text. In the order in which
+ * they are loaded.
+ */
 const NEVER = "await new Promise(() => {});";
 const STUCK: [name: string, file: string, text: string][] = [
   ["at_set_up", "at_set_up.ts", `${RAN}export default () => new Promise(() => {});`],
@@ -75,7 +86,13 @@ test("What used up its time to load is named, and the others load", async () => 
   const { stdout, stderr } = await running;
   equal(stdout, "on\n");
   for (const [name] of STUCK)
-    match(stderr, new RegExp(`^Cannot load plugin '${name}' .*: loading took longer than 7 s\\. Move slow work`, "m"));
+    match(
+      stderr,
+      new RegExp(
+        `^Cannot load plugin '${name}' .*: loading took longer than 7 s\\. Move slow work`,
+        "m",
+      ),
+    );
 });
 
 test("Ctrl+C ends zz while a plugin runs in an endless loop at load, and a reload of such a plugin gives up", async () => {
@@ -92,7 +109,10 @@ test("Ctrl+C ends zz while a plugin runs in an endless loop at load, and a reloa
   put("a.ts", `${LOOP}\n`);
   const [{ did, why } = {} as never] = await refreshPlugins(core);
   deepEqual([did, core.tools.has("a")], ["failed", true]);
-  match(why!, /it ran for 1 s without an end\. Fix its loop\. Its previous version stays in use\.$/);
+  match(
+    why!,
+    /it ran for 1 s without an end\. Fix its loop\. Its previous version stays in use\.$/,
+  );
 });
 
 const WRITTEN: [name: string, file: string, source: string, gives: string][] = [
@@ -107,8 +127,10 @@ const WRITTEN: [name: string, file: string, source: string, gives: string][] = [
 ]; // biome-ignore format: a table
 describe("a plugin may be written in", { concurrency: 2 }, () => {
   const lib = {
-    "lib/a.ts": 'import { b } from "./b.ts";\nexport const a = () => "a"; export const c = () => b();',
-    "lib/b.ts": 'import { a } from "./a.ts";\nexport const b = () => "b"; export const c = () => a();',
+    "lib/a.ts":
+      'import { b } from "./b.ts";\nexport const a = () => "a"; export const c = () => b();',
+    "lib/b.ts":
+      'import { a } from "./a.ts";\nexport const b = () => "b"; export const c = () => a();',
     "lib/lamp.ts":
       'const loud = (say: () => string, _: unknown) => () => say() + "!";\nexport class Lamp { @loud say() { return "on"; } }',
   };
@@ -125,12 +147,18 @@ describe("a plugin may be written in", { concurrency: 2 }, () => {
       "lib/part.ts": 'enum A { B }\n\nthrow new Error("part " + A.B);',
     });
     const at = join(where.home, "plugins", "lib", "part.ts");
-    match((await run("--tools")).stderr, new RegExp(`^Cannot load plugin 'it' \\(${at}:3\\): part 0$`, "m"));
+    match(
+      (await run("--tools")).stderr,
+      new RegExp(`^Cannot load plugin 'it' \\(${at}:3\\): part 0$`, "m"),
+    );
   });
 
   test("a fault in what is compiled is told with its line", async () => {
     const { run } = home({ "it.tsx": "const a = 1;\nconst b = <b>;\nexport default () => {};\n" });
-    match((await run("--tools")).stderr, /^Cannot load plugin 'it' \(.*it\.tsx:\d\): .*(JSX|expected|closing)/m);
+    match(
+      (await run("--tools")).stderr,
+      /^Cannot load plugin 'it' \(.*it\.tsx:\d\): .*(JSX|expected|closing)/m,
+    );
   });
 });
 
@@ -147,9 +175,14 @@ test("A plugin is switched off and on by /plugins, and stays so", async () => {
     const types = async (line: string) =>
       (await run("--once", "-m", "openai/m", "--base-url", fake.url, "--key", "x", line)).stderr;
     match(await types("/plugins"), /^lamp +home +[\d.]+ ms +\/.*\n {4}tool lamp$/m);
-    match(await types("/plugins lamp"), /^lamp: from home, [\d.]+ ms;\s[^ ]*lamp\.ts\n {2}tool lamp$/m);
+    match(
+      await types("/plugins lamp"),
+      /^lamp: from home, [\d.]+ ms;\s[^ ]*lamp\.ts\n {2}tool lamp$/m,
+    );
     equal(await types("/plugins disable lamp"), "Plugin 'lamp' unloaded.\n");
-    deepEqual(JSON.parse(readFileSync(join(where.home, "zz.config.json"), "utf8")), { disabled: ["lamp"] });
+    deepEqual(JSON.parse(readFileSync(join(where.home, "zz.config.json"), "utf8")), {
+      disabled: ["lamp"],
+    });
     equal((await run("--call", "lamp")).code, 2);
     const file = join(where.home, "plugins", "ran.txt");
     ok(existsSync(file));
@@ -160,7 +193,10 @@ test("A plugin is switched off and on by /plugins, and stays so", async () => {
     equal((await run("--call", "lamp")).stdout, "on\n");
     deepEqual(JSON.parse(readFileSync(join(where.home, "zz.config.json"), "utf8")), {});
     equal(await types("/plugins enable lamp"), "'lamp' is not disabled.\n");
-    equal(await types("/plugins disable lampp"), "There is no plugin 'lampp'. /plugins lists them.\n");
+    equal(
+      await types("/plugins disable lampp"),
+      "There is no plugin 'lampp'. /plugins lists them.\n",
+    );
   } finally {
     await fake.close();
   }
@@ -181,7 +217,8 @@ const never = () => {
   hangs = true;
   return new Promise<never>(() => {});
 };
-const CUT = /^Plugin 'hook' was cut off in 'call': it took longer than 300 s\. Its own limit can be raised\.$/;
+const CUT =
+  /^Plugin 'hook' was cut off in 'call': it took longer than 300 s\. Its own limit can be raised\.$/;
 const HOOKS: [name: string, hook: (zz: Zz<any>) => void, notes: string[], result: RegExp, limit?: number][] = [
   ["on() that throws", (zz) => zz.on("called", () => { throw new Error("no eyes"); }), ["Plugin 'hook' failed on 'called': no eyes"], /^on$/],
   ["on() that hangs", (zz) => zz.on("called", never), ["Plugin 'hook' failed on 'called': it took longer than 5 s. Its own limit can be raised."], /^on$/, 5_000],
@@ -195,7 +232,8 @@ describe("a hook that fails does not stop the turn:", () => {
     test(name, async (t) => {
       const clock = standingClock();
       let lit = 0;
-      const lamp = (zz: Zz) => zz.tool({ name: "lamp", description: "d", run: () => (++lit ? "on" : "") });
+      const lamp = (zz: Zz) =>
+        zz.tool({ name: "lamp", description: "d", run: () => (++lit ? "on" : "") });
       const plugins = [lamp, { name: "hook", default: hook }];
       const zz = await harness({ plugins, clock, script: [{ call: ["lamp"] }, "Done."] }, t);
       const asked = zz.ask("hi");
@@ -205,7 +243,12 @@ describe("a hook that fails does not stop the turn:", () => {
       const said = await asked;
       deepEqual([said.text, said.notes], ["Done.", notes]);
       match(said.results[0]!.text, result);
-      equal(lit, /^Not today/.test(said.results[0]!.text) || name === "a wrapper of calls that hangs" ? 0 : 1);
+      equal(
+        lit,
+        /^Not today/.test(said.results[0]!.text) || name === "a wrapper of calls that hangs"
+          ? 0
+          : 1,
+      );
     });
 });
 
@@ -236,13 +279,25 @@ test("Loaded, reloaded ten times and unloaded: every registry, listener and time
     const owned = [core.layers, core.configs, core.observers, core.wraps].map((all) =>
       all.map(({ owner }) => owner).join(),
     );
-    const named = [core.tools, core.commands, core.providers, core.flags, core.schemas, core.keys, core.states];
+    const named = [
+      core.tools,
+      core.commands,
+      core.providers,
+      core.flags,
+      core.schemas,
+      core.keys,
+      core.states,
+    ];
     return {
       owned,
       named: named.map((all) => [...all.keys()].sort().join()),
       plugins: core.plugins.map(({ name, from }) => `${from} ${name}`),
-      trees: [...(globalThis as any)[Symbol.for("zz.trees")].keys()].filter((url: string) => !url.includes("stays")),
-      listeners: process.eventNames().map((name) => `${String(name)} ${process.listenerCount(name)}`),
+      trees: [...(globalThis as any)[Symbol.for("zz.trees")].keys()].filter(
+        (url: string) => !url.includes("stays"),
+      ),
+      listeners: process
+        .eventNames()
+        .map((name) => `${String(name)} ${process.listenerCount(name)}`),
       signals: core.plugins.length,
     };
   };
@@ -301,7 +356,10 @@ test("What a plugin's own request meets is told without the flags that are for m
   for (const [url, told] of [
     [fake.url, /^127\.0\.0\.1:\d+ answered 404: no such page\.$/m],
     ["nowhere", /^Cannot reach 'nowhere': not a URL\. Check the address\.$/m],
-    ["http://127.0.0.1:9", /^Cannot reach '127\.0\.0\.1:9': connection refused\. Is the server running there\?$/m],
+    [
+      "http://127.0.0.1:9",
+      /^Cannot reach '127\.0\.0\.1:9': connection refused\. Is the server running there\?$/m,
+    ],
   ] as const)
     match((await run("--call", "get", JSON.stringify({ url }))).stderr, told);
 });

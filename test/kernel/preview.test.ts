@@ -1,4 +1,5 @@
-// What is too much for a question is neither compared nor drawn, and nobody can say yes to it; of a large file its differences are shown.
+// What is too much for a question is neither compared nor drawn, and nobody can say yes to it; of a
+// large file its differences are shown.
 import { doesNotMatch, equal, match } from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -14,17 +15,52 @@ const long = (bytes: number) =>
   new RegExp(`^Refused: put asks for more than anyone can review at once \\(${bytes} bytes\\)\\.`);
 
 /** before and after; what the question shows, or what the model is told. */
-const ROWS: [what: string, before: string | undefined, after: string | undefined, expected: RegExp][] = [
-  ["zeros", undefined, "\0".repeat(9_000_000), /┃ create f · .*not text\n┃ {5}1 \+ 9000000 bytes\n/],
-  ["zeros that go", "\0".repeat(9_000_000), undefined, /┃ delete f · .*not text\n┃ {5}1 - 9000000 bytes\n/],
-  ["zeros after a text", undefined, `${"a".repeat(9_000)}${"\0".repeat(9_000_000)}`, long(9_009_000)],
+const ROWS: [
+  what: string,
+  before: string | undefined,
+  after: string | undefined,
+  expected: RegExp,
+][] = [
+  [
+    "zeros",
+    undefined,
+    "\0".repeat(9_000_000),
+    /┃ create f · .*not text\n┃ {5}1 \+ 9000000 bytes\n/,
+  ],
+  [
+    "zeros that go",
+    "\0".repeat(9_000_000),
+    undefined,
+    /┃ delete f · .*not text\n┃ {5}1 - 9000000 bytes\n/,
+  ],
+  [
+    "zeros after a text",
+    undefined,
+    `${"a".repeat(9_000)}${"\0".repeat(9_000_000)}`,
+    long(9_009_000),
+  ],
   ["one line", undefined, "a".repeat(9_000_000), long(9_000_000)],
   ["many lines", undefined, MANY, long(9_000_000)],
   ["many empty lines", undefined, "\n".repeat(200_000), long(200_000)],
-  ["one line more", MANY, `${MANY}x\n`, /lines 1499998–1500001 · \+1 −0\n(┃ 1\d{6} {3}hello\n){3}┃ 1500001 \+ x\n/],
-  ["a line amid", MANY, at(1_000_000, "wörld"), /lines 999997–1000003 · \+1 −1\n(.*\n){3}┃ 1000000 \+ wörld\n/],
+  [
+    "one line more",
+    MANY,
+    `${MANY}x\n`,
+    /lines 1499998–1500001 · \+1 −0\n(┃ 1\d{6} {3}hello\n){3}┃ 1500001 \+ x\n/,
+  ],
+  [
+    "a line amid",
+    MANY,
+    at(1_000_000, "wörld"),
+    /lines 999997–1000003 · \+1 −1\n(.*\n){3}┃ 1000000 \+ wörld\n/,
+  ],
   ["all lines", MANY, MANY.replaceAll("hello", "world"), long(18_000_000)],
-  ["a line of 9 MB, by a character", "a".repeat(9_000_000), `${"a".repeat(8_999_999)}b`, long(18_000_000)],
+  [
+    "a line of 9 MB, by a character",
+    "a".repeat(9_000_000),
+    `${"a".repeat(8_999_999)}b`,
+    long(18_000_000),
+  ],
 ];
 
 for (const [what, before, after, expected] of ROWS)

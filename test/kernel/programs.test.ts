@@ -12,7 +12,8 @@ import { needs } from "../support/needs.ts";
 import { INIT, shell } from "../support/repository.ts";
 import { type Place, place, ROOT } from "../support/run.ts";
 
-const NAMES = "rg git bash sh xclip pbcopy wl-copy xdg-open open stty bwrap mkfifo node npm setsid".split(" ");
+const NAMES =
+  "rg git bash sh xclip pbcopy wl-copy xdg-open open stty bwrap mkfifo node npm setsid".split(" ");
 const base = fs.realpathSync(fs.mkdtempSync(join(tmpdir(), "zz-programs-")));
 after(() => fs.rmSync(base, { recursive: true, force: true }));
 
@@ -59,7 +60,8 @@ describe("programs are found", () => {
   put("safe/bin");
   put("other/lib/node_modules/tool/bin");
   fs.mkdirSync(join(base, "links"));
-  const link = (name: string, to: string) => fs.symlinkSync(to, join(base, "links", name)) ?? join(base, "links", name);
+  const link = (name: string, to: string) =>
+    fs.symlinkSync(to, join(base, "links", name)) ?? join(base, "links", name);
   const linked = (name: string, to: string) => {
     fs.mkdirSync(join(base, "links", name));
     fs.symlinkSync(to, join(base, "links", name, "rg"));
@@ -79,7 +81,11 @@ describe("programs are found", () => {
     ["a link that leads into the project", link("folder", join(root, "bin")), false],
     ["a program that is a link into the project", linked("in", join(root, "bin/rg")), false],
     ["a program that is a link to a folder outside", linked("out", join(safe, "rg")), true],
-    ["one that npm installed for all", linked("global", join(base, "other/lib/node_modules/tool/bin/rg")), true],
+    [
+      "one that npm installed for all",
+      linked("global", join(base, "other/lib/node_modules/tool/bin/rg")),
+      true,
+    ],
   ];
   for (const [what, folder, found] of ROWS)
     test(`${found ? "" : "not "}in ${what}`, (t) => {
@@ -88,12 +94,25 @@ describe("programs are found", () => {
       t.after(() => process.chdir(here));
       process.chdir(root);
       equal(findProgram("rg", root, folder), expected);
-      equal(findProgram("rg", root, `${folder}:${safe}`), expected ?? join(safe, "rg"), "the first is passed over");
+      equal(
+        findProgram("rg", root, `${folder}:${safe}`),
+        expected ?? join(safe, "rg"),
+        "the first is passed over",
+      );
       const kept = [folder, safe].slice(found || /links\/(in|above)$/.test(folder) ? 0 : 1);
       equal(safePath(root, `${folder}:${safe}`), kept.join(":"));
     });
   const packages = [root, outer].map((folder) => join(folder, "node_modules/.bin/rg"));
-  for (const name of ["bin/rg", "./rg", "../app/bin/rg", join(root, "bin/rg"), ...packages, "", "rg\0", "~/rg"])
+  for (const name of [
+    "bin/rg",
+    "./rg",
+    "../app/bin/rg",
+    join(root, "bin/rg"),
+    ...packages,
+    "",
+    "rg\0",
+    "~/rg",
+  ])
     test(`not by the name ${JSON.stringify(name)}`, () =>
       equal(findProgram(name, root, `${root}/bin:${safe}`), undefined));
   test("by its whole path in packages that are not the project's", () => {
@@ -133,14 +152,20 @@ describe("programs are found", () => {
 test("programs are started from one place: no other file loads what starts them", () => {
   const files = ["zz.ts", ...fs.globSync("{kernel,sdk,plugins}/**/*.{ts,js,mjs}", { cwd: ROOT })];
   ok(files.length > 100, "it looks at the sources");
-  const module = "(node:)?(child_process|cluster|process_wrap|spawn_sync|.*node-pty|execa|cross-spawn)";
-  const loads = new RegExp(`(\\bfrom |\\bimport[ (]+|(require|getBuiltinModule|inding)\\()["'\`]${module}["'\`]`);
-  const inSandbox = /^ {2}const child = require\("node:child_process"\)\.spawn\(argv/; // in the text of a program
+  const module =
+    "(node:)?(child_process|cluster|process_wrap|spawn_sync|.*node-pty|execa|cross-spawn)";
+  const loads = new RegExp(
+    `(\\bfrom |\\bimport[ (]+|(require|getBuiltinModule|inding)\\()["'\`]${module}["'\`]`,
+  );
+  // in the text of a program
+  const inSandbox = /^ {2}const child = require\("node:child_process"\)\.spawn\(argv/;
   const found = files.filter((file) =>
     fs
       .readFileSync(join(ROOT, file), "utf8")
       .split("\n")
-      .some((line) => loads.test(line) && !line.startsWith("import type ") && !inSandbox.test(line)),
+      .some(
+        (line) => loads.test(line) && !line.startsWith("import type ") && !inSandbox.test(line),
+      ),
   );
   deepEqual(found, ["kernel/system/other-programs.ts"]);
 });
@@ -149,7 +174,10 @@ interface Planted extends Place {
   path: string;
   ran(): string;
 }
-/** A project whose packages, and those of each folder above, bring programs of well-known names; PATH as npx makes it. */
+/**
+ * A project whose packages, and those of each folder above, bring programs of well-known names;
+ * PATH as npx makes it.
+ */
 function under(names: string[]): Planted {
   const where = place();
   const cwd = join(where.cwd, "work/app");
@@ -157,12 +185,28 @@ function under(names: string[]): Planted {
   fs.mkdirSync(cwd, { recursive: true });
   fs.writeFileSync(join(cwd, "a.txt"), "needle\n");
   fs.writeFileSync(join(cwd, "a.pdf"), "%PDF");
-  shell(cwd, `${INIT.replace("trunk", "main")}; git add a.txt; git -c user.name=A -c user.email=a@b commit -qm Begin`);
+  shell(
+    cwd,
+    `${INIT.replace("trunk", "main")}; git add a.txt; git -c user.name=A -c user.email=a@b commit -qm Begin`,
+  );
   const above = [cwd, dirname(cwd), where.cwd, dirname(where.cwd)];
   const bins = above.map((folder) => plant(join(folder, "node_modules/.bin"), mark, names));
   const npx = plant(join(where.home, ".npm/_npx/0/node_modules/.bin"), mark, names);
-  const path = [npx, ...bins, "/node_modules/.bin", ".", "", "node_modules/.bin", process.env.PATH].join(":");
-  return { ...where, cwd, path, ran: () => (fs.existsSync(mark) ? fs.readFileSync(mark, "utf8") : "") };
+  const path = [
+    npx,
+    ...bins,
+    "/node_modules/.bin",
+    ".",
+    "",
+    "node_modules/.bin",
+    process.env.PATH,
+  ].join(":");
+  return {
+    ...where,
+    cwd,
+    path,
+    ran: () => (fs.existsSync(mark) ? fs.readFileSync(mark, "utf8") : ""),
+  };
 }
 const CALLS: [tool: string, args: object, said: RegExp][] = [
   ["grep", { query: "needle" }, /a\.txt:1: needle/],
@@ -176,33 +220,50 @@ const CALLS: [tool: string, args: object, said: RegExp][] = [
 
 const REFUSED = ["git status", "rg needle", "bash -c ls", "timeout 5 git log"];
 
-needs("git")("No planted program runs without a sandbox, nor for /status, /copy and open_file", async () => {
-  const where = under(NAMES);
-  const tools = plant(join(where.home, "tools"), `${where.home}/own`, ["xclip", "xdg-open", "open"]);
-  const before = { ...process.env };
-  Object.assign(process.env, { PATH: `${where.path}:${tools}`, DISPLAY: ":9", TERM: "dumb" });
-  delete process.env.WAYLAND_DISPLAY;
-  try {
-    const core = await createZz({ root: where.cwd, home: where.home, save: false, allow: { run: true } });
-    core.ask = async () => "y";
-    const chat = openChat(core, "x/y");
-    chat.messages.push({ role: "user", text: "q" }, { role: "assistant", text: "answer", model: "x/y" } as never);
-    const ctx = createCtx(core, chat);
-    const command = (name: string, rest = "") => core.commands.get(name)!.value.run(rest, ctx);
-    await command("status");
-    await Promise.resolve(command("copy")).catch(() => {});
-    await ctx.call("open_file", { path: "a.pdf" });
+needs("git")(
+  "No planted program runs without a sandbox, nor for /status, /copy and open_file",
+  async () => {
+    const where = under(NAMES);
+    const tools = plant(join(where.home, "tools"), `${where.home}/own`, [
+      "xclip",
+      "xdg-open",
+      "open",
+    ]);
+    const before = { ...process.env };
+    Object.assign(process.env, { PATH: `${where.path}:${tools}`, DISPLAY: ":9", TERM: "dumb" });
+    delete process.env.WAYLAND_DISPLAY;
+    try {
+      const core = await createZz({
+        root: where.cwd,
+        home: where.home,
+        save: false,
+        allow: { run: true },
+      });
+      core.ask = async () => "y";
+      const chat = openChat(core, "x/y");
+      chat.messages.push({ role: "user", text: "q" }, {
+        role: "assistant",
+        text: "answer",
+        model: "x/y",
+      } as never);
+      const ctx = createCtx(core, chat);
+      const command = (name: string, rest = "") => core.commands.get(name)!.value.run(rest, ctx);
+      await command("status");
+      await Promise.resolve(command("copy")).catch(() => {});
+      await ctx.call("open_file", { path: "a.pdf" });
 
-    const settings = { shell: { sandbox: "off", effects: "before" } };
-    const alone = await createZz({ root: where.cwd, home: where.home, save: false, settings });
-    const { call } = createCtx(alone, openChat(alone, "x/y"));
-    for (const [tool, args, said] of CALLS) match((await call(tool, args)).text, said, tool);
-    for (const command of REFUSED) equal((await call("run_command", { command })).refused, true, command);
-  } finally {
-    for (const name of Object.keys(process.env)) if (!(name in before)) delete process.env[name];
-    Object.assign(process.env, before);
-  }
-  equal(where.ran(), "");
-  const own = fs.readFileSync(`${where.home}/own`, "utf8");
-  match(own, /tools\/xclip -selection clipboard\n.*\/tools\/(xdg-)?open .*a\.pdf\n/);
-});
+      const settings = { shell: { sandbox: "off", effects: "before" } };
+      const alone = await createZz({ root: where.cwd, home: where.home, save: false, settings });
+      const { call } = createCtx(alone, openChat(alone, "x/y"));
+      for (const [tool, args, said] of CALLS) match((await call(tool, args)).text, said, tool);
+      for (const command of REFUSED)
+        equal((await call("run_command", { command })).refused, true, command);
+    } finally {
+      for (const name of Object.keys(process.env)) if (!(name in before)) delete process.env[name];
+      Object.assign(process.env, before);
+    }
+    equal(where.ran(), "");
+    const own = fs.readFileSync(`${where.home}/own`, "utf8");
+    match(own, /tools\/xclip -selection clipboard\n.*\/tools\/(xdg-)?open .*a\.pdf\n/);
+  },
+);

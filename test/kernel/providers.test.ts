@@ -1,4 +1,5 @@
-// Providers of the person's own, in the settings: like another, with a command that prints their key.
+// Providers of the person's own, in the settings: like another, with a command that prints their
+// key.
 import { deepEqual, doesNotMatch, equal, match } from "node:assert/strict";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -10,14 +11,24 @@ import { place, zz, zzProcess } from "../support/run.ts";
 const KEY = "sk-of-work-0123456789";
 const LOG = "ran.log";
 
-/** With these settings, where FAKE is the address of a server that answers and HERE the folder of the home. */
-async function asks(settings: object, args: string[], { env = {}, project, kept, start = zz }: More = {}) {
+/**
+ * With these settings, where FAKE is the address of a server that answers and HERE the folder of
+ * the home.
+ */
+async function asks(
+  settings: object,
+  args: string[],
+  { env = {}, project, kept, start = zz }: More = {},
+) {
   const fake = await fakeOpenAI([say("Hi")]);
   const where = place();
   const put = (file: string, given?: object) => {
     if (!given) return;
     mkdirSync(dirname(file), { recursive: true });
-    writeFileSync(file, JSON.stringify(given).replaceAll("FAKE", fake.url).replaceAll("HERE", where.home));
+    writeFileSync(
+      file,
+      JSON.stringify(given).replaceAll("FAKE", fake.url).replaceAll("HERE", where.home),
+    );
   };
   put(join(where.home, "zz.config.json"), settings);
   put(join(where.home, "keys.json"), kept);
@@ -29,7 +40,12 @@ async function asks(settings: object, args: string[], { env = {}, project, kept,
   const runs = existsSync(log) ? readFileSync(log, "utf8").split("\n").length - 1 : 0;
   return { ...ran, fake, path, body, headers, runs, key: headers.authorization };
 }
-type More = Partial<{ env: Record<string, string>; project: object; kept: object; start: typeof zz }>;
+type More = Partial<{
+  env: Record<string, string>;
+  project: object;
+  kept: object;
+  start: typeof zz;
+}>;
 const WORK = { like: "openai", url: "FAKE", key_command_seconds: 150 };
 const work = (more: object) => ({ providers: { work: { ...WORK, ...more } } });
 const counted = (command: string) => `echo x >> HERE/${LOG}; ${command}`;
@@ -43,16 +59,31 @@ describe("a provider of one's own", { concurrency: 4 }, () => {
     deepEqual([stdout, key, runs], ["Hi\n", BEARER, 1], stderr);
   });
   test("goes by the wire that it says, sends what it says beside, and whom it is billed to", async () => {
-    const more = { wire: "responses", headers: { "x-team": "lamps" }, organization: "org-1", project: "proj-1" };
+    const more = {
+      wire: "responses",
+      headers: { "x-team": "lamps" },
+      organization: "org-1",
+      project: "proj-1",
+    };
     const { path, headers } = await asks(work({ key: KEY, ...more }), once);
     equal(path, "/v1/responses");
-    equal(`${headers["x-team"]} ${headers["openai-organization"]} ${headers["openai-project"]}`, "lamps org-1 proj-1");
+    equal(
+      `${headers["x-team"]} ${headers["openai-organization"]} ${headers["openai-project"]}`,
+      "lamps org-1 proj-1",
+    );
   });
   test("gets nothing from OpenAI's own variables, and no word about this machine", async () => {
-    const more = ["x-gateway: secret", "authorization: Bearer other", "api-key: other", "OpenAI-Organization: org-3"];
+    const more = [
+      "x-gateway: secret",
+      "authorization: Bearer other",
+      "api-key: other",
+      "OpenAI-Organization: org-3",
+    ];
     const env = { OPENAI_CUSTOM_HEADERS: more.join("\n"), OPENAI_ORG_ID: "org-2" };
     const { headers } = await asks(work({ key: KEY }), once, { env, start: zzProcess });
-    const named = Object.entries(headers).filter(([name]) => !/^(host|connection|content-length)$/.test(name));
+    const named = Object.entries(headers).filter(
+      ([name]) => !/^(host|connection|content-length)$/.test(name),
+    );
     deepEqual(Object.fromEntries(named), {
       accept: "application/json",
       authorization: BEARER,
@@ -81,12 +112,20 @@ describe("a provider of one's own", { concurrency: 4 }, () => {
   test("without an address is another name for the one that it is like, and a model of it", async () => {
     const providers = { groq: { url: "FAKE" }, fast: { like: "groq", model: "llama-x" } };
     const env = { GROQ_API_KEY: KEY };
-    const { stdout, key, body } = await asks({ providers }, ["--once", "-m", "fast", "hi"], { env });
+    const { stdout, key, body } = await asks({ providers }, ["--once", "-m", "fast", "hi"], {
+      env,
+    });
     deepEqual([stdout, key, body.model], ["Hi\n", BEARER, "llama-x"]);
   });
   test("that is like nobody is told of", async () => {
-    const { stderr, code } = await asks({ providers: { work: { like: "opnai", url: "FAKE" } } }, once);
-    match(stderr, /Cannot use provider 'work': it is said to be like 'opnai', and .*Did you mean '?openai/);
+    const { stderr, code } = await asks(
+      { providers: { work: { like: "opnai", url: "FAKE" } } },
+      once,
+    );
+    match(
+      stderr,
+      /Cannot use provider 'work': it is said to be like 'opnai', and .*Did you mean '?openai/,
+    );
     equal(code, 2);
   });
   test("shows its key nowhere", async () => {
@@ -99,7 +138,8 @@ describe("a provider of one's own", { concurrency: 4 }, () => {
     for (const args of [once, ["--trust", ...once]]) {
       const { runs, fake } = await asks(work({}), args, { project });
       equal(runs, 0);
-      for (const { headers } of fake.requests) doesNotMatch(String(headers.authorization), /stolen/);
+      for (const { headers } of fake.requests)
+        doesNotMatch(String(headers.authorization), /stolen/);
     }
   });
 });
@@ -115,7 +155,10 @@ const WRONG: [what: string, command: string, words: RegExp, seconds?: number][] 
 describe("a key_command", { concurrency: 4 }, () => {
   for (const [what, command, words, key_command_seconds = 100] of WRONG)
     test(`${what} is told of in a sentence`, async () => {
-      const { stderr, stdout, code, fake } = await asks(work({ key_command: command, key_command_seconds }), once);
+      const { stderr, stdout, code, fake } = await asks(
+        work({ key_command: command, key_command_seconds }),
+        once,
+      );
       match(stderr, /Cannot get the key of 'work' by its key_command: /);
       match(stderr, words);
       match(stderr, /Run it yourself, and fix it\./);

@@ -18,7 +18,12 @@ const says = (text: string, ...ids: string[]): Of<"assistant"> => ({
   text,
   ...(ids.length && { calls: ids.map(called) }),
 });
-const result = (id: string, text = `result of ${id}`): Of<"tool"> => ({ role: "tool", id, name: `tool_${id}`, text });
+const result = (id: string, text = `result of ${id}`): Of<"tool"> => ({
+  role: "tool",
+  id,
+  name: `tool_${id}`,
+  text,
+});
 const missing = (id: string): Of<"tool"> => ({ ...result(id, "[interrupted]"), failed: true });
 const png: Image = { type: "image/png", base64: "AA==" };
 const gif: Image = { type: "image/gif", base64: "BB==" };
@@ -69,10 +74,17 @@ function history(seed: number): Message[] {
 
 /** As plugins/wires/messages.ts puts it on the wire. */
 const wire = (message: Message) => {
-  if (message.role === "tool") return { role: "tool", tool_call_id: message.id, content: message.text };
+  if (message.role === "tool")
+    return { role: "tool", tool_call_id: message.id, content: message.text };
   if (message.role === "user") {
-    const images = message.images?.map((image) => ({ type: "image_url", image_url: { url: image.base64 } }));
-    return { role: "user", content: images ? [{ type: "text", text: message.text }, ...images] : message.text };
+    const images = message.images?.map((image) => ({
+      type: "image_url",
+      image_url: { url: image.base64 },
+    }));
+    return {
+      role: "user",
+      content: images ? [{ type: "text", text: message.text }, ...images] : message.text,
+    };
   }
   const function_ = ({ name, args }: Call) => ({ name, arguments: JSON.stringify(args) });
   const tool_calls = message.calls?.map((one) => ({ id: one.id, function: function_(one) }));
@@ -83,13 +95,18 @@ test("repair() makes of 2,000 random histories what the strictest server accepts
   const system = { role: "system", content: "s" };
   const text = (messages: Message[]) =>
     messages.flatMap(({ role, text }) => (role === "user" && text ? [text] : [])).join("\n\n");
-  const calls = (messages: Message[]) => messages.flatMap((one) => (one.role === "assistant" ? (one.calls ?? []) : []));
+  const calls = (messages: Message[]) =>
+    messages.flatMap((one) => (one.role === "assistant" ? (one.calls ?? []) : []));
   let odd = 0;
   for (let seed = 1; seed <= 2_000; seed++) {
     const given = history(seed);
     const fixed = repairHistory(given);
     if (problems({ messages: [system, ...given.map(wire)] }).length) odd++;
-    deepEqual(problems({ messages: [system, ...fixed.map(wire)] }), [], `seed ${seed}: ${JSON.stringify(given)}`);
+    deepEqual(
+      problems({ messages: [system, ...fixed.map(wire)] }),
+      [],
+      `seed ${seed}: ${JSON.stringify(given)}`,
+    );
     deepEqual([text(fixed), calls(fixed)], [text(given), calls(given)], `seed ${seed}`);
     deepEqual(repairHistory(fixed), fixed, `seed ${seed}`);
   }

@@ -1,4 +1,5 @@
-// The house, held to its drawing in docs/how-it-is-built.md: what imports what, and which plugins the kernel knows by name.
+// The house, held to its drawing in docs/how-it-is-built.md: what imports what, and which plugins
+// the kernel knows by name.
 import { deepEqual, match } from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import { builtinModules } from "node:module";
@@ -18,12 +19,15 @@ const filesOf = (folder: string): string[] =>
     .sort();
 const HOUSE = ["zz.ts", ...filesOf("kernel"), ...filesOf("sdk")];
 const DATA = ["kernel/settings/flags.json"]; // what else holds names of flags
-const PLUGINS = ["plugins", "packages"].flatMap(filesOf).filter((file) => !/^[^/]+\/[^/]+\/test\//.test(file));
+const PLUGINS = ["plugins", "packages"]
+  .flatMap(filesOf)
+  .filter((file) => !/^[^/]+\/[^/]+\/test\//.test(file));
 const rooms = roomsOf(page);
 
 /**
- * Strings of the kernel that are also the name of a plugin, or a flag of one. Most name something else, as they say here; the
- * others should go. No row may be added: what a plugin is to the kernel, it says itself, in the words of the contract.
+ * Strings of the kernel that are also the name of a plugin, or a flag of one. Most name something
+ * else, as they say here; the others should go. No row may be added: what a plugin is to the
+ * kernel, it says itself, in the words of the contract.
  */
 const ALSO_PLUGINS: [file: string, names: string, why: string][] = [
   ["kernel/program/options-from-flags.ts", "config", "the flag"],
@@ -63,7 +67,9 @@ describe("The drawing of the rooms", () => {
       importsOf(file)
         .filter(
           (to) =>
-            to !== file && roomOf(to) !== roomOf(file) && !(rooms.indexOf(roomOf(to)) > rooms.indexOf(roomOf(file))),
+            to !== file &&
+            roomOf(to) !== roomOf(file) &&
+            !(rooms.indexOf(roomOf(to)) > rooms.indexOf(roomOf(file))),
         )
         .map((to) => `${file} → ${to}`),
     );
@@ -77,7 +83,9 @@ describe("The drawing of the rooms", () => {
     ));
 
   test("has a README in each room: its first line is its job, and what it keeps for itself nobody else imports", () => {
-    const users = HOUSE.flatMap((file) => [...importsOf(file), ...dynamicImports(file)].map((to) => ({ file, to })));
+    const users = HOUSE.flatMap((file) =>
+      [...importsOf(file), ...dynamicImports(file)].map((to) => ({ file, to })),
+    );
     for (const room of rooms.filter((room) => /^kernel\/.*\/$/.test(room))) {
       const [job = "", , inside = ""] = text(`${room}README.md`).split("\n");
       match(job, /^\w.{20,100}\.$/, room);
@@ -109,7 +117,8 @@ describe("Kernel and plugins", () => {
   });
 
   test('a plugin imports values only from its own folder, "zz/text", packages and Node', () => {
-    const { dependencies, devDependencies } = JSON.parse(text("package.json")); // lent at run time, and bundled
+    // lent at run time, and bundled
+    const { dependencies, devDependencies } = JSON.parse(text("package.json"));
     const ofPackage = (file: string) => {
       const manifest = JSON.parse(text(`${rootOf(file)}/package.json`));
       return { ...dependencies, ...manifest.dependencies, ...manifest.optionalDependencies };
@@ -122,7 +131,8 @@ describe("Kernel and plugins", () => {
           if (isType) return false;
           if (specifier.startsWith(".")) return rootOf(resolved(file, specifier)) !== rootOf(file);
           const name = specifier.split("/", specifier.startsWith("@") ? 2 : 1).join("/");
-          const isKnown = specifier.startsWith("node:") || builtinModules.includes(name) || name in known(file);
+          const isKnown =
+            specifier.startsWith("node:") || builtinModules.includes(name) || name in known(file);
           return specifier !== "zz/text" && !isKnown;
         })
         .map(({ specifier }) => `${file} → ${specifier}`),
@@ -133,8 +143,11 @@ describe("Kernel and plugins", () => {
   test("the kernel names no plugin and no flag of one", () => {
     const plugins = new Set(PLUGINS.map((file) => basename(rootOf(file), ".ts")));
     const FLAG = /\.flag\(\{\s*name: "([\w-]+)"/g;
-    const flags = new Set(PLUGINS.flatMap((file) => [...text(file).matchAll(FLAG)]).map(([, name]) => `--${name}`));
-    const isPlugins = (one: string) => flags.has(one) || plugins.has(one.replace(/^\//, "").split("/")[0]!);
+    const flags = new Set(
+      PLUGINS.flatMap((file) => [...text(file).matchAll(FLAG)]).map(([, name]) => `--${name}`),
+    );
+    const isPlugins = (one: string) =>
+      flags.has(one) || plugins.has(one.replace(/^\//, "").split("/")[0]!);
     const found = [...HOUSE, ...DATA]
       .filter((file) => !file.startsWith("sdk/"))
       .flatMap((file) =>
@@ -142,8 +155,14 @@ describe("Kernel and plugins", () => {
           .filter(isPlugins)
           .map((one) => `${file}: ${one}`),
       );
-    const listed = ALSO_PLUGINS.flatMap(([file, names]) => names.split(" ").map((name) => `${file}: ${name}`));
-    deepEqual(found.sort(), listed.sort(), "a name that is gone leaves the list; a new one is not added to it");
+    const listed = ALSO_PLUGINS.flatMap(([file, names]) =>
+      names.split(" ").map((name) => `${file}: ${name}`),
+    );
+    deepEqual(
+      found.sort(),
+      listed.sort(),
+      "a name that is gone leaves the list; a new one is not added to it",
+    );
   });
 });
 
@@ -162,27 +181,47 @@ function roomOf(file: string): string {
 }
 /** Types too. */
 const importsOf = (file: string): string[] =>
-  specifiersOf(file).flatMap(({ specifier }) => (/^\.\.?\/.*\.ts$/.test(specifier) ? [resolved(file, specifier)] : []));
+  specifiersOf(file).flatMap(({ specifier }) =>
+    /^\.\.?\/.*\.ts$/.test(specifier) ? [resolved(file, specifier)] : [],
+  );
 
 const resolved = (file: string, specifier: string): string => posix.join(dirname(file), specifier);
-/** `plugins/undo.ts` is a plugin by itself, `plugins/shell/judge/words.ts` belongs to `plugins/shell`. */
+/**
+ * `plugins/undo.ts` is a plugin by itself, `plugins/shell/judge/words.ts` belongs to
+ * `plugins/shell`.
+ */
 const rootOf = (file: string): string => file.split("/").slice(0, 2).join("/");
 
-/** What a file imports or exports from, at its top level; isType: all of it goes away when it is run. */
+/**
+ * What a file imports or exports from, at its top level; isType: all of it goes away when it is
+ * run.
+ */
 function specifiersOf(file: string): { specifier: string; isType: boolean }[] {
-  return ts.createSourceFile(file, headOf(file), ts.ScriptTarget.Latest).statements.flatMap((one) => {
-    if (ts.isImportDeclaration(one)) {
-      const { importClause } = one;
-      const bindings = importClause?.namedBindings;
-      const named = bindings && ts.isNamedImports(bindings) ? bindings.elements : undefined;
-      const onlyTypes = Boolean(named?.length && !importClause?.name && named.every(({ isTypeOnly }) => isTypeOnly));
-      return [{ specifier: textOf(one.moduleSpecifier), isType: Boolean(importClause?.isTypeOnly) || onlyTypes }];
-    }
-    if (!ts.isExportDeclaration(one) || !one.moduleSpecifier) return [];
-    const named = one.exportClause && ts.isNamedExports(one.exportClause) ? one.exportClause.elements : undefined;
-    const onlyTypes = Boolean(named?.length && named.every(({ isTypeOnly }) => isTypeOnly));
-    return [{ specifier: textOf(one.moduleSpecifier), isType: one.isTypeOnly || onlyTypes }];
-  });
+  return ts
+    .createSourceFile(file, headOf(file), ts.ScriptTarget.Latest)
+    .statements.flatMap((one) => {
+      if (ts.isImportDeclaration(one)) {
+        const { importClause } = one;
+        const bindings = importClause?.namedBindings;
+        const named = bindings && ts.isNamedImports(bindings) ? bindings.elements : undefined;
+        const onlyTypes = Boolean(
+          named?.length && !importClause?.name && named.every(({ isTypeOnly }) => isTypeOnly),
+        );
+        return [
+          {
+            specifier: textOf(one.moduleSpecifier),
+            isType: Boolean(importClause?.isTypeOnly) || onlyTypes,
+          },
+        ];
+      }
+      if (!ts.isExportDeclaration(one) || !one.moduleSpecifier) return [];
+      const named =
+        one.exportClause && ts.isNamedExports(one.exportClause)
+          ? one.exportClause.elements
+          : undefined;
+      const onlyTypes = Boolean(named?.length && named.every(({ isTypeOnly }) => isTypeOnly));
+      return [{ specifier: textOf(one.moduleSpecifier), isType: one.isTypeOnly || onlyTypes }];
+    });
 }
 /** Up to the last line that may import something: parsing all of each plugin takes seconds. */
 function headOf(file: string): string {
@@ -194,8 +233,13 @@ const textOf = (node: ts.Node): string => (ts.isStringLiteralLike(node) ? node.t
 /** Of the house: packages and Node are not in it. Data is on no floor. */
 const valueImports = (file: string): string[] =>
   specifiersOf(file)
-    .filter(({ specifier, isType }) => !isType && specifier.startsWith(".") && !specifier.endsWith(".json"))
+    .filter(
+      ({ specifier, isType }) =>
+        !isType && specifier.startsWith(".") && !specifier.endsWith(".json"),
+    )
     .map(({ specifier }) => resolved(file, specifier));
 
 const dynamicImports = (file: string): string[] =>
-  Array.from(text(file).matchAll(/(?<!typeof )\bimport\("(\.[^"]*)"\)(?!\.[A-Z])/g), ([, to]) => resolved(file, to!));
+  Array.from(text(file).matchAll(/(?<!typeof )\bimport\("(\.[^"]*)"\)(?!\.[A-Z])/g), ([, to]) =>
+    resolved(file, to!),
+  );

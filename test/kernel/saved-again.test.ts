@@ -1,4 +1,5 @@
-// A disk that is full while zz talks: the conversation goes on, and its session is whole again once there is room.
+// A disk that is full while zz talks: the conversation goes on, and its session is whole again once
+// there is room.
 import { deepEqual, equal, match } from "node:assert/strict";
 import fs from "node:fs";
 import { join } from "node:path";
@@ -12,11 +13,16 @@ async function conversation(t: TestContext) {
   const real = fs.writeSync;
   t.after(() => Object.assign(fs, { writeSync: real }));
   fs.writeSync = ((...given: Parameters<typeof real>) => {
-    if (it.isFull) throw Object.assign(new Error("ENOSPC: no space left on device, write"), { code: "ENOSPC" });
+    if (it.isFull)
+      throw Object.assign(new Error("ENOSPC: no space left on device, write"), { code: "ENOSPC" });
     return real(...given);
   }) as typeof real;
-  const zz = await harness({ script: ["one", "two", "three", "four"].map((text) => ({ text })) }, t);
-  const files = () => fs.readdirSync(join(zz.home, "sessions")).filter((name) => name.endsWith(".jsonl"));
+  const zz = await harness(
+    { script: ["one", "two", "three", "four"].map((text) => ({ text })) },
+    t,
+  );
+  const files = () =>
+    fs.readdirSync(join(zz.home, "sessions")).filter((name) => name.endsWith(".jsonl"));
   const saved = (name = files()[0]!) =>
     fs
       .readFileSync(join(zz.home, "sessions", name), "utf8")
@@ -69,7 +75,14 @@ test("where another zz went on with the file meanwhile, both are kept, each in i
   fs.appendFileSync(join(zz.home, "sessions", name), `${JSON.stringify(theirs)}\n`);
   await zz.ask("third");
   deepEqual(saved(name), ["first", "one", "theirs"]);
-  deepEqual(saved(files().find((one) => one !== name)), ["first", "one", "second", "two", "third", "three"]);
+  deepEqual(saved(files().find((one) => one !== name)), [
+    "first",
+    "one",
+    "second",
+    "two",
+    "third",
+    "three",
+  ]);
 });
 
 for (const makesRoom of [true, false])
@@ -80,13 +93,21 @@ for (const makesRoom of [true, false])
     t.after(() => Object.assign(fs, { writeFileSync: real }));
     const isFull = () => !makesRoom || fs.existsSync(join(where.cwd, "big"));
     fs.writeFileSync = ((...given: Parameters<typeof real>) => {
-      if (`${given[0]}`.startsWith(where.home) && isFull()) throw Object.assign(new Error(), { code: "ENOSPC" });
+      if (`${given[0]}`.startsWith(where.home) && isFull())
+        throw Object.assign(new Error(), { code: "ENOSPC" });
       return real(...given);
     }) as typeof real;
     match((await zz(where, ["--changes"])).stdout, /created +big/);
     const { code, stdout, stderr } = await zz(where, ["--undo"]);
-    deepEqual([code, stdout, fs.existsSync(join(where.cwd, "big"))], [0, "Undone: created big.\n", false], stderr);
-    match(stderr, makesRoom ? /The session is saved again/ : /zz does not remember that it undid this/);
+    deepEqual(
+      [code, stdout, fs.existsSync(join(where.cwd, "big"))],
+      [0, "Undone: created big.\n", false],
+      stderr,
+    );
+    match(
+      stderr,
+      makesRoom ? /The session is saved again/ : /zz does not remember that it undid this/,
+    );
     const again = (await zz(where, ["--undo"])).stdout;
     equal(/^Nothing to undo/.test(again), makesRoom, again);
   });

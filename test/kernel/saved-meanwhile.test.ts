@@ -1,4 +1,5 @@
-// Another program saves a file while zz puts its own change in place: what it saved is in the file, whenever that happens and however it
+// Another program saves a file while zz puts its own change in place: what it saved is in the file,
+// whenever that happens and however it
 // saves, and zz says so. Two zz in one project lose none of what each was told is written.
 import { equal, match, ok } from "node:assert/strict";
 import { fork } from "node:child_process";
@@ -10,12 +11,21 @@ import { type DiskState, FILE, stateOf, writeAllOrNone } from "../../kernel/syst
 import { place } from "../support/run.ts";
 import { isAll, runs } from "../support/runs.ts";
 
-const file = (text: string, mode = 0o644): DiskState => ({ bytes: Buffer.from(text), mode: FILE | mode });
+const file = (text: string, mode = 0o644): DiskState => ({
+  bytes: Buffer.from(text),
+  mode: FILE | mode,
+});
 const OLD = file("old\n");
 const NAMES = ["first", "second", "third", "made"];
 const THEIRS = "what the person saved\n";
-/** How editors save: into the file, as a new file that takes its place, or by moving the old one away first. */
-const EDITORS: Record<string, (at: string, save: typeof fs.writeFileSync, rename: typeof fs.renameSync) => void> = {
+/**
+ * How editors save: into the file, as a new file that takes its place, or by moving the old one
+ * away first.
+ */
+const EDITORS: Record<
+  string,
+  (at: string, save: typeof fs.writeFileSync, rename: typeof fs.renameSync) => void
+> = {
   "in place": (at, save) => save(at, THEIRS),
   "as a new file": (at, save, rename) => {
     save(`${at}.new`, THEIRS);
@@ -31,14 +41,18 @@ const CALLS = [
   ...(["closeSync", "readFileSync", "renameSync", "unlinkSync"] as const),
 ];
 
-/** Puts all in place; before the call of that number the person saves the file. What was thrown, or "" if nothing; undefined: no such call. */
+/**
+ * Puts all in place; before the call of that number the person saves the file. What was thrown, or
+ * "" if nothing; undefined: no such call.
+ */
 function putWhile(root: string, name: string, editor: string, count: number): string | undefined {
   const real: Record<string, any> = Object.fromEntries(CALLS.map((call) => [call, fs[call]]));
   let [calls, isSaved] = [0, false];
   const at = join(root, name);
   for (const call of CALLS)
     (fs as any)[call] = (...given: any[]) => {
-      const isLastStep = call === "renameSync" && String(given[1]).endsWith(`/${name}`) && editor !== "in place"; // no program can see between
+      const isLastStep =
+        call === "renameSync" && String(given[1]).endsWith(`/${name}`) && editor !== "in place"; // no program can see between
       if (!isSaved && !isLastStep && ++calls === count) {
         isSaved = true;
         for (const one of CALLS) (fs as any)[one] = real[one];
@@ -49,7 +63,11 @@ function putWhile(root: string, name: string, editor: string, count: number): st
     };
   try {
     const from = (one: string) => (one === "made" ? undefined : OLD);
-    const steps = NAMES.map((one) => ({ file: join(root, one), from: from(one), to: file(`new ${one}\n`) }));
+    const steps = NAMES.map((one) => ({
+      file: join(root, one),
+      from: from(one),
+      to: file(`new ${one}\n`),
+    }));
     writeAllOrNone(steps, () => {}, false);
     return isSaved ? "" : undefined;
   } catch (error) {
@@ -74,7 +92,8 @@ describe("whoever saves a file while zz changes it", () => {
           equal(fs.readFileSync(join(root, name), "utf8"), THEIRS, `call ${count}: ${said}`);
           const isNew = said === "";
           for (const one of NAMES.filter((one) => one !== name)) {
-            const stands = fs.existsSync(join(root, one)) && fs.readFileSync(join(root, one), "utf8");
+            const stands =
+              fs.existsSync(join(root, one)) && fs.readFileSync(join(root, one), "utf8");
             const before = one === "made" ? false : "old\n";
             equal(stands, isNew ? `new ${one}\n` : before, `${one}, call ${count}: ${said}`);
           }
@@ -88,7 +107,10 @@ describe("whoever saves a file while zz changes it", () => {
 describe("a file that is saved while it is opened", () => {
   const SAVES: Record<string, (at: string) => void> = {
     ...Object.fromEntries(
-      Object.entries(EDITORS).map(([how, save]) => [how, (at) => save(at, fs.writeFileSync, fs.renameSync)]),
+      Object.entries(EDITORS).map(([how, save]) => [
+        how,
+        (at) => save(at, fs.writeFileSync, fs.renameSync),
+      ]),
     ),
     "by another zz, which keeps the old one until all is done": (at) => {
       fs.linkSync(at, `${at}.kept`);

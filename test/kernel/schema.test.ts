@@ -1,4 +1,5 @@
-// Parameters of tools, in whatever a plugin writes them: what the model is told, what is let through, what is said otherwise.
+// Parameters of tools, in whatever a plugin writes them: what the model is told, what is let
+// through, what is said otherwise.
 import { deepEqual, equal, match, rejects } from "node:assert/strict";
 import { describe, test } from "node:test";
 import { Type } from "typebox";
@@ -17,7 +18,8 @@ describe("JSON Schema is told from the short form", () => {
     ["a number with a limit", { type: "number", minimum: 3 }, "number"],
     ["a parameter called type", { type: "string" }, "object"],
   ];
-  for (const [what, params, type] of KINDS) test(what, () => equal(toJsonSchema(params).type, type));
+  for (const [what, params, type] of KINDS)
+    test(what, () => equal(toJsonSchema(params).type, type));
 
   test("an answer that is no object fits its schema", async () => {
     deepEqual(await checkValue(Type.Array(Type.Number()), [1]), { value: [1] });
@@ -26,7 +28,11 @@ describe("JSON Schema is told from the short form", () => {
 });
 
 describe("what is wrong with arguments is told in plain words", () => {
-  const strict = { type: "object", properties: { a: { type: "string" }, b: false }, additionalProperties: false };
+  const strict = {
+    type: "object",
+    properties: { a: { type: "string" }, b: false },
+    additionalProperties: false,
+  };
   const ROWS: [what: string, schema: any, given: unknown, wrong: string][] = [
     ["one is missing", { path: "string" }, {}, "it needs 'path'"],
     ["one of a list", { all: "string[]" }, { all: ["a", 3] }, "all.1 must be a string"],
@@ -59,7 +65,12 @@ describe("defaults stand where nothing was said", () => {
   const inner = { n: Type.Number({ default: 3 }), deep };
   for (const [what, params, args, gives] of [
     ["typebox", Type.Object(inner), {}, '{"n":3,"deep":{"word":"w"}}'],
-    ["typebox, what was said", Type.Object(inner), { n: 0, deep: { word: "" } }, '{"n":0,"deep":{"word":""}}'],
+    [
+      "typebox, what was said",
+      Type.Object(inner),
+      { n: 0, deep: { word: "" } },
+      '{"n":0,"deep":{"word":""}}',
+    ],
     ["JSON Schema", { type: "object", properties: { n: three }, required: ["n"] }, {}, '{"n":3}'],
   ] as const)
     test(what, async (t) => {
@@ -70,7 +81,10 @@ describe("defaults stand where nothing was said", () => {
 
 test("A rule of a schema's own is told in its words, after the name of what breaks it", async () => {
   const even = z.number().refine((n) => n % 2 === 0, "It is odd");
-  const { wrong } = await checkValue(z.object({ n: even, word: z.string().min(3) }), { n: 3, word: "ab" });
+  const { wrong } = await checkValue(z.object({ n: even, word: z.string().min(3) }), {
+    n: 3,
+    word: "ab",
+  });
   match(wrong!, /^n does not fit: It is odd; word does not fit: Too small: .* >=3 characters$/);
 });
 
@@ -84,8 +98,14 @@ describe("a word that is none of those allowed: they are named", () => {
   const literals = (values: string[]) => values.map((value) => ({ const: value }));
   for (const [what, params] of [
     ["zod, an enum", z.object({ mode: z.enum(["fast", "slow"]) })],
-    ["typebox, literals", Type.Object({ mode: Type.Union([Type.Literal("fast"), Type.Literal("slow")]) })],
-    ["JSON Schema, anyOf", { type: "object", properties: { mode: { anyOf: literals(["fast", "slow"]) } } }],
+    [
+      "typebox, literals",
+      Type.Object({ mode: Type.Union([Type.Literal("fast"), Type.Literal("slow")]) }),
+    ],
+    [
+      "JSON Schema, anyOf",
+      { type: "object", properties: { mode: { anyOf: literals(["fast", "slow"]) } } },
+    ],
   ] as const)
     test(what, async (t) => {
       const zz = await harness({ plugins: [tool(params)] }, t);

@@ -1,4 +1,5 @@
-// What counts as a secret, by name, by value and in an address; what stands for it, and what is left alone.
+// What counts as a secret, by name, by value and in an address; what stands for it, and what is
+// left alone.
 import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
 import { describe, test } from "node:test";
 import { inspect } from "node:util";
@@ -31,23 +32,36 @@ describe("a secret", () => {
     ["String()", () => String(one)],
     ["JSON", () => JSON.stringify({ one, all: [one] })],
     ["util.inspect", () => inspect({ one }, { depth: 9, showHidden: true })],
-    ["util.inspect without own words", () => inspect(one, { customInspect: false, showHidden: true, getters: true })],
+    [
+      "util.inspect without own words",
+      () => inspect(one, { customInspect: false, showHidden: true, getters: true }),
+    ],
     ["structuredClone", () => JSON.stringify(structuredClone({ one }))],
-    ["its properties", () => JSON.stringify(Object.getOwnPropertyDescriptors(one)) + Reflect.ownKeys(one).join()],
+    [
+      "its properties",
+      () => JSON.stringify(Object.getOwnPropertyDescriptors(one)) + Reflect.ownKeys(one).join(),
+    ],
   ];
-  for (const [how, shown] of ways) test(`shows no value by ${how}`, () => ok(!shown().includes("0123"), shown()));
+  for (const [how, shown] of ways)
+    test(`shows no value by ${how}`, () => ok(!shown().includes("0123"), shown()));
 
   test("has one placeholder in a process, legal in a header and in each part of an address", () => {
     equal(String(makeSecret(KEY)), String(one));
     ok(String(makeSecret("another-0123")) !== String(one));
     match(String(one), /^zzkey_[0-9a-f]{32}$/);
-    equal(new URL(`https://${one}:${one}@a.example/${one}?k=${one}`).href.split(String(one)).length, 5);
+    equal(
+      new URL(`https://${one}:${one}@a.example/${one}?k=${one}`).href.split(String(one)).length,
+      5,
+    );
   });
 
   test("gets its value back in a header and an address, and in nothing else", () => {
     const body = JSON.stringify({ key: String(one) });
     const headers = { authorization: `Bearer ${one}` };
-    const { url, request } = fillSecrets(`https://a.example/?key=${makeSecret("a b/c+d&e")}`, { headers, body });
+    const { url, request } = fillSecrets(`https://a.example/?key=${makeSecret("a b/c+d&e")}`, {
+      headers,
+      body,
+    });
     equal(url, "https://a.example/?key=a%20b%2Fc%2Bd%26e");
     deepEqual(request.headers, { authorization: `Bearer ${KEY}` });
     equal(request.body, body);
@@ -67,7 +81,10 @@ describe("a secret", () => {
 
 test("A secret with words of its own is shown as these, in texts, in JSON and in what is printed", () => {
   const one = makeSecret("a-vault-0123456789", "[vault]");
-  deepEqual([veil(`it is ${one}`), JSON.stringify([one]), inspect(one)], ["it is [vault]", '["[vault]"]', "[vault]"]);
+  deepEqual(
+    [veil(`it is ${one}`), JSON.stringify([one]), inspect(one)],
+    ["it is [vault]", '["[vault]"]', "[vault]"],
+  );
   equal(veil("it is a-vault-0123456789"), "it is [vault]");
   equal(veil(`${makeSecret("another-0123456789")}`), "[key]");
 });
@@ -91,7 +108,17 @@ describe("what is called so is a secret:", () => {
     "GITHUB_PAT",
     "sas_sig",
   ];
-  const PLAIN = ["PWD", "PATH", "max_tokens", "keyboard", "monkey", "GIT_ASKPASS", "SSH_AUTH_SOCK", "author", "bypass"];
+  const PLAIN = [
+    "PWD",
+    "PATH",
+    "max_tokens",
+    "keyboard",
+    "monkey",
+    "GIT_ASKPASS",
+    "SSH_AUTH_SOCK",
+    "author",
+    "bypass",
+  ];
   for (const name of SECRET) test(`${name} is`, () => equal(namesSecret(name), true));
   for (const name of PLAIN) test(`${name} is not`, () => equal(namesSecret(name), false));
 });
@@ -103,7 +130,10 @@ describe("in an address", () => {
     ["https://oauth2:tok-0123456@a.example", "https://oauth2:[key]@a.example"],
     ["http://a.example/?x=1&api_key=abc&y=2", "http://a.example/?x=1&api_key=[key]&y=2"],
     ["http://a.example/?key=1#token=2", "http://a.example/?key=[key]#token=[key]"],
-    ["http://a/?page_token=1&next_token=1&tokens=5&monkey=1", "http://a/?page_token=1&next_token=1&tokens=5&monkey=1"],
+    [
+      "http://a/?page_token=1&next_token=1&tokens=5&monkey=1",
+      "http://a/?page_token=1&next_token=1&tokens=5&monkey=1",
+    ],
     ["me:pass-word1@box:11434", "me:[key]@box:11434"],
     ["no address, me@home.example a=b", "no address, me@home.example a=b"],
   ];
@@ -113,7 +143,12 @@ describe("in an address", () => {
       equal(fillPlaceholders(sealUrl(url), "url", new Set()), url);
       equal(sealUrl(sealUrl(url)), sealUrl(url));
     });
-  for (const text of ["npm:left-pad@1.2.3", "mailto:john.smith@a.example", "git@a.example:me/x.git", "ssh://git@a.b/x"])
+  for (const text of [
+    "npm:left-pad@1.2.3",
+    "mailto:john.smith@a.example",
+    "git@a.example:me/x.git",
+    "ssh://git@a.b/x",
+  ])
     test(`${text} in a setting is not veiled elsewhere`, () => {
       learnData({ x: text });
       equal(veil(text), text);
@@ -127,7 +162,12 @@ describe("a value that is known", () => {
     ["in JSON", 'va"l\\ue-3', '{"a":"va\\"l\\\\ue-3"}', '{"a":"[key]"}'],
     ["in a URL", "va ue&4=5", "?a=va%20ue%264%3D5", "?a=[key]"],
     ["in base64", "value-six-6", `x ${btoa("value-six-6")}`, "x [key]="],
-    ["of several lines", "-----first line of it\nsecond line of it--", "7\tsecond line of it--", "7\t[key]"],
+    [
+      "of several lines",
+      "-----first line of it\nsecond line of it--",
+      "7\tsecond line of it--",
+      "7\t[key]",
+    ],
   ];
   for (const [what, value, text, shown] of forms)
     test(what, () => {
@@ -153,12 +193,19 @@ describe("a value that is known", () => {
     });
   test("one of any size goes, in every form, and its parts veil nothing else", () => {
     for (const chars of [999, 1_001, 2_001, 100_000]) {
-      const long = Array.from({ length: Math.ceil(chars / 8) }, (_, i) => `k"${i % chars}`.padEnd(8, `${chars}é`))
+      const long = Array.from({ length: Math.ceil(chars / 8) }, (_, i) =>
+        `k"${i % chars}`.padEnd(8, `${chars}é`),
+      )
         .join("")
         .slice(0, chars);
       learnSecret(long, "[long]");
       const json = JSON.stringify(long).slice(1, -1);
-      for (const form of [long, json, encodeURIComponent(long), Buffer.from(long).toString("base64")]) {
+      for (const form of [
+        long,
+        json,
+        encodeURIComponent(long),
+        Buffer.from(long).toString("base64"),
+      ]) {
         match(veil(`a ${form} b`), /^a (\[long\])+=* b$/, `${chars} characters`);
         ok(isVeiled(form));
       }
@@ -177,26 +224,40 @@ describe("a value that is known", () => {
   test("goes from the thinking that is told of while it comes", async (t) => {
     const told: unknown[] = [];
     const plugin = (zz: Zz) => zz.on("received", ({ thinking }) => void told.push(thinking));
-    const zz = await harness({ plugins: [plugin], script: [{ thinking: "hm, in-think-14", text: "ok" }] }, t);
+    const zz = await harness(
+      { plugins: [plugin], script: [{ thinking: "hm, in-think-14", text: "ok" }] },
+      t,
+    );
     learnSecret("in-think-14");
     await zz.ask("go");
     deepEqual([...new Set(told)], ["hm, [key]"]);
   });
   test("goes from data and from JSON, and what holds none stays the same object", () => {
     learnSecret("in-data-11");
-    const data = { a: ["in-data-11", 1, null], "in-data-11": { b: "x in-data-11" }, c: new Date(0) };
+    const data = {
+      a: ["in-data-11", 1, null],
+      "in-data-11": { b: "x in-data-11" },
+      c: new Date(0),
+    };
     deepEqual(veilData(data), { a: ["[key]", 1, null], "[key]": { b: "x [key]" }, c: new Date(0) });
     equal(veiledJson({ a: "in-data-11", b: [1] }), '{"a":"[key]","b":[1]}');
     const bare = { a: [{ b: "x" }], c: 1 };
     equal(veilData(bare), bare);
-    doesNotMatch(JSON.stringify(sealed("web", { token: "in-sett-12", n: 5, list: ["x"] })), /in-sett/);
+    doesNotMatch(
+      JSON.stringify(sealed("web", { token: "in-sett-12", n: 5, list: ["x"] })),
+      /in-sett/,
+    );
   });
   test("is found in a text that grows, also where it was cut", () => {
     learnSecret("growing-1234");
     const text = "so far growing-1234";
     for (let at = 1; at < text.length; at++) {
       const finds = secretFinder();
-      deepEqual([text.slice(0, at), text.slice(at), "and on"].map(finds), [false, true, true], String(at));
+      deepEqual(
+        [text.slice(0, at), text.slice(at), "and on"].map(finds),
+        [false, true, true],
+        String(at),
+      );
     }
     const letters = secretFinder();
     deepEqual(Array.from(text, letters).indexOf(true), text.length - 1);

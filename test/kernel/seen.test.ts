@@ -13,9 +13,14 @@ const FILES = ["a.ts", "b.ts"];
 /** A project whose model makes the call that it is told to, and then says "done". */
 async function calling(t: TestContext, files: Record<string, string>, run: true | string[] = true) {
   const model: { call: Asked } = { call: ["list_dir", {}] };
-  const script: Step[] = [({ messages }) => (messages.at(-1)!.role === "tool" ? "done" : { call: model.call })];
+  const script: Step[] = [
+    ({ messages }) => (messages.at(-1)!.role === "tool" ? "done" : { call: model.call }),
+  ];
   const it = await harness({ own: true, allow: { write: true, run }, files, script }, t);
-  const does = async (tool: string, args: object): Promise<{ text: string; failed?: boolean | undefined }> => {
+  const does = async (
+    tool: string,
+    args: object,
+  ): Promise<{ text: string; failed?: boolean | undefined }> => {
     model.call = [tool, args];
     return (await it.ask("go")).results[0]!;
   };
@@ -24,11 +29,16 @@ async function calling(t: TestContext, files: Record<string, string>, run: true 
 
 test("edit_file changes a file only as the model was last shown it in the messages that it has, and always then", async (t) => {
   const { it, model, does } = await calling(t, { "a.ts": "0\n", "b.ts": "0\n" });
-  const shown = new Map<string, { message: Message; text: string }[]>(FILES.map((file) => [file, []]));
-  const keyOf = (message?: Message) => JSON.stringify([message?.role, message?.text, (message as any)?.calls]);
-  const isHere = (message?: Message) => it.chat.messages.some((one) => keyOf(one) === keyOf(message));
+  const shown = new Map<string, { message: Message; text: string }[]>(
+    FILES.map((file) => [file, []]),
+  );
+  const keyOf = (message?: Message) =>
+    JSON.stringify([message?.role, message?.text, (message as any)?.calls]);
+  const isHere = (message?: Message) =>
+    it.chat.messages.some((one) => keyOf(one) === keyOf(message));
   const note = (file: string, role = "assistant"): void => {
-    const isShowing = (one: Message) => one.role === role && (role === "user" ? !("aside" in one) : "calls" in one);
+    const isShowing = (one: Message) =>
+      one.role === role && (role === "user" ? !("aside" in one) : "calls" in one);
     const message = it.chat.messages.findLast(isShowing)!;
     shown.get(file)!.push({ message, text: it.read(file)! });
   };
@@ -41,9 +51,19 @@ test("edit_file changes a file only as the model was last shown it in the messag
     edit: async (file) => {
       const text = it.read(file)!;
       const known = shown.get(file)!.findLast(({ message }) => isHere(message));
-      const said = await does("edit_file", { path: file, old_string: text, new_string: `${++version}\n` });
-      if (!said.failed) equal(known?.text, text, `changed what the model does not know: ${done.slice(-12).join(", ")}`);
-      if (said.failed) equal(known?.text === text, false, `${said.text} ${done.slice(-12).join(", ")}`);
+      const said = await does("edit_file", {
+        path: file,
+        old_string: text,
+        new_string: `${++version}\n`,
+      });
+      if (!said.failed)
+        equal(
+          known?.text,
+          text,
+          `changed what the model does not know: ${done.slice(-12).join(", ")}`,
+        );
+      if (said.failed)
+        equal(known?.text === text, false, `${said.text} ${done.slice(-12).join(", ")}`);
       if (!said.failed) note(file);
     },
     mention: async (file) => {
@@ -69,7 +89,19 @@ test("edit_file changes a file only as the model was last shown it in the messag
     new: () => it.command("/new"),
     restart: () => it.restart(),
   };
-  const often = ["read", "read", "read", "edit", "edit", "edit", "edit", "write", "undo", "back", "jump"];
+  const often = [
+    "read",
+    "read",
+    "read",
+    "edit",
+    "edit",
+    "edit",
+    "edit",
+    "write",
+    "undo",
+    "back",
+    "jump",
+  ];
   for (let round = 0; round < runs(60, 1_000); round++) {
     const [deed, file] = [one([...often, ...Object.keys(DEEDS)]), one(FILES)];
     done.push(`${deed} ${file}`);
@@ -78,20 +110,28 @@ test("edit_file changes a file only as the model was last shown it in the messag
   }
 });
 
-needs("bwrap")("what a command changed, the model has not seen: only the lines around it are known", async (t) => {
-  const { it, does } = await calling(t, { "a.ts": "1\n2\n3\n", "b.ts": "1\n" }, []); // on a copy
-  const edits = async (path: string, line: number) =>
-    (await does("edit_lines", { path, start: line, end: line, content: "x" })).text;
-  await does("read_file", { path: "a.ts" });
-  await does("run_command", { command: "sed -i s/2/two/ a.ts; echo 2 >> b.ts; seq 3 > made.txt" });
-  match(await edits("made.txt", 1), /not read/);
-  match(await edits("b.ts", 2), /not read/);
-  match(await edits("a.ts", 2), /not (read|shown)/);
-  await edits("a.ts", 3);
-  equal(it.read("a.ts"), "1\ntwo\nx\n");
-});
+needs("bwrap")(
+  "what a command changed, the model has not seen: only the lines around it are known",
+  async (t) => {
+    const { it, does } = await calling(t, { "a.ts": "1\n2\n3\n", "b.ts": "1\n" }, []); // on a copy
+    const edits = async (path: string, line: number) =>
+      (await does("edit_lines", { path, start: line, end: line, content: "x" })).text;
+    await does("read_file", { path: "a.ts" });
+    await does("run_command", {
+      command: "sed -i s/2/two/ a.ts; echo 2 >> b.ts; seq 3 > made.txt",
+    });
+    match(await edits("made.txt", 1), /not read/);
+    match(await edits("b.ts", 2), /not read/);
+    match(await edits("a.ts", 2), /not (read|shown)/);
+    await edits("a.ts", 3);
+    equal(it.read("a.ts"), "1\ntwo\nx\n");
+  },
+);
 
-/** What happens between reading a file, changing it and changing it again, and whether the model still knows it as it is then. */
+/**
+ * What happens between reading a file, changing it and changing it again, and whether the model
+ * still knows it as it is then.
+ */
 const MOVES: [what: string, moves: string[], isKnown: boolean][] = [
   ["undo and retry", ["edit", "/undo", "/retry"], true],
   ["undo and back", ["edit", "/undo", "/back"], true],
@@ -116,14 +156,19 @@ for (const [what, moves, isKnown] of MOVES)
     for (const move of moves) {
       if (move === "restart") await it.restart();
       else if (move === "compact") it.chat.compact({ upTo: 2, summary: "a.ts was read." });
-      else if (move === "edit") await does("edit_file", { path: "a.ts", old_string: "one", new_string: "two" });
+      else if (move === "edit")
+        await does("edit_file", { path: "a.ts", old_string: "one", new_string: "two" });
       else {
         model.call = ["list_dir", {}];
         await it.command(move);
       }
     }
     const text = it.read("a.ts")!;
-    const said = await does("edit_file", { path: "a.ts", old_string: text.trim(), new_string: "three" });
+    const said = await does("edit_file", {
+      path: "a.ts",
+      old_string: text.trim(),
+      new_string: "three",
+    });
     equal(said.failed ?? false, !isKnown, said.text);
     equal(it.read("a.ts"), isKnown ? "three\n" : text);
   });

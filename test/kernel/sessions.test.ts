@@ -1,4 +1,5 @@
-// Sessions: what was saved stays saved. On real files, real processes and, where the machine lets us, a real full disk.
+// Sessions: what was saved stays saved. On real files, real processes and, where the machine lets
+// us, a real full disk.
 import { deepEqual, equal, match, ok, throws } from "node:assert/strict";
 import { spawn, spawnSync } from "node:child_process";
 import fs from "node:fs";
@@ -17,14 +18,28 @@ import { waitFor } from "../support/wait.ts";
 
 const ID = "20260101-000000-aaaaaaaa";
 const AT = "2026-01-01T00:00:00.000Z";
-const head = (id = ID, root = "/p"): Header => ({ zz: 1, id, at: AT, root, model: "openai/m", title: id });
+const head = (id = ID, root = "/p"): Header => ({
+  zz: 1,
+  id,
+  at: AT,
+  root,
+  model: "openai/m",
+  title: id,
+});
 const entry = (id: number, parent: number | null, text: string): Entry =>
-  ({ id, parent, at: AT, type: "message", message: { role: id % 2 ? "user" : "assistant", text } }) as Entry;
+  ({
+    id,
+    parent,
+    at: AT,
+    type: "message",
+    message: { role: id % 2 ? "user" : "assistant", text },
+  }) as Entry;
 const said = (count: number): Entry[] =>
   Array.from({ length: count }, (_, i) => entry(i + 1, i || null, `said ${i + 1}`));
 const lines = (...all: unknown[]): string =>
   all.map((one) => (typeof one === "string" ? one : JSON.stringify(one)) + "\n").join("");
-const textsOf = (branch: Entry[]) => branch.flatMap(({ message }) => message?.text ?? []).join(", ");
+const textsOf = (branch: Entry[]) =>
+  branch.flatMap(({ message }) => message?.text ?? []).join(", ");
 const ids = (entries: readonly Entry[]): number[] => entries.map(({ id }) => id);
 
 /** Puts a session file down as bytes and says where it is. */
@@ -37,7 +52,10 @@ function put(home: string, bytes: string | Buffer, id = ID): string {
 const folder = (home: string): string[] => fs.readdirSync(join(home, "sessions")).sort();
 
 /** Opens what is there, closes it again; gives the entries and what was said about it. */
-function look(home: string, id = ID): { entries: readonly Entry[]; branch: Entry[]; heard: string[] } {
+function look(
+  home: string,
+  id = ID,
+): { entries: readonly Entry[]; branch: Entry[]; heard: string[] } {
   const heard: string[] = [];
   const session = openSession(home, id, (text) => heard.push(text));
   const [entries, branch] = [session.entries, session.branch()];
@@ -53,7 +71,8 @@ after(() => server.close());
 /** One turn of the program against the fake server. */
 const ask = (where: Place, flags: string[], how: How = {}): Promise<Ran> =>
   zz(where, ["--once", "--base-url", server.url, "-m", "openai/m", ...flags, "ping"], how);
-const asked = (): string[] => server.requests.at(-1)!.body.messages.map((message: any) => message.content);
+const asked = (): string[] =>
+  server.requests.at(-1)!.body.messages.map((message: any) => message.content);
 const answered = (ran: Ran): void => deepEqual([ran.stdout, ran.code], ["pong\n", 0], ran.stderr);
 
 const ODD = "a\nb\r\nc\u2028d \0\x07\x1b[31m \ud83d"; // with half an emoji
@@ -72,10 +91,18 @@ test("append() is on the disk when it returns, and is as it was given when the s
 });
 
 for (const [what, entries, expected] of [
-  ["branches of branches", [...said(4), entry(5, 2, "b"), entry(6, 5, "b"), entry(7, 3, "c")], [1, 2, 3, 7]],
+  [
+    "branches of branches",
+    [...said(4), entry(5, 2, "b"), entry(6, 5, "b"), entry(7, 3, "c")],
+    [1, 2, 3, 7],
+  ],
   ["a parent that was lost", [entry(1, null, "a"), entry(2, 1, "b"), entry(4, 3, "d")], [1, 2, 4]],
   ["a parent that is itself", [entry(1, null, "a"), entry(2, 2, "b")], [1, 2]],
-  ["a parent that comes later", [entry(1, null, "a"), entry(2, 3, "b"), entry(3, 2, "c")], [1, 2, 3]],
+  [
+    "a parent that comes later",
+    [entry(1, null, "a"), entry(2, 3, "b"), entry(3, 2, "c")],
+    [1, 2, 3],
+  ],
   ["no entries", [], []],
 ] as const)
   test(`branch() follows parents: ${what}`, () => {
@@ -113,7 +140,14 @@ for (const [what, line] of [
 ] as const)
   test(`a spoilt line is passed over, reported and left where it is: ${what}`, () => {
     const { home } = place();
-    const bytes = lines(head(), ...said(1), line, entry(3, 2, "said 3"), entry(4, 3, "said 4"), line);
+    const bytes = lines(
+      head(),
+      ...said(1),
+      line,
+      entry(3, 2, "said 3"),
+      entry(4, 3, "said 4"),
+      line,
+    );
     const file = put(home, bytes);
     const { branch, heard } = look(home);
     deepEqual(ids(branch), [1, 3, 4]);
@@ -130,7 +164,11 @@ const UNREADABLE: [string, string | Buffer, RegExp][] = [
   ["full of zeros", Buffer.alloc(65_536), /it holds no readable header/],
   ["empty", "", /it is empty/],
   ["a header without its line end", JSON.stringify(head()), /it holds no readable header/],
-  ["of a later format", lines({ ...head(), zz: 2 }, ...said(2)), /a newer zz made it\. .*Open it with that one/],
+  [
+    "of a later format",
+    lines({ ...head(), zz: 2 }, ...said(2)),
+    /a newer zz made it\. .*Open it with that one/,
+  ],
   ["text of another kind", "# notes\nbuy milk\n", /it holds no readable header/],
 ];
 for (const [what, bytes, why] of UNREADABLE)
@@ -164,7 +202,9 @@ let ended: number[] = [];
 /** Made by the hundred in a shell, which forks cheaper than this process. */
 const dead = (): number => {
   if (!ended.length)
-    ended = String(spawnSync("sh", ["-c", "for i in $(seq 100); do (:) & echo $!; wait; done"]).stdout)
+    ended = String(
+      spawnSync("sh", ["-c", "for i in $(seq 100); do (:) & echo $!; wait; done"]).stdout,
+    )
       .trim()
       .split("\n")
       .map(Number);
@@ -196,7 +236,9 @@ test("a lock of a process that was killed but not yet reaped (a container withou
   const script = '"$0" --input-type=module -e "$1" & echo $!; exec sleep 60';
   const parent = spawn("sh", ["-c", script, process.execPath, code]);
   t.after(() => parent.kill("SIGKILL"));
-  const pid = Number(await new Promise<string>((told) => parent.stdout.once("data", (data) => told(String(data)))));
+  const pid = Number(
+    await new Promise<string>((told) => parent.stdout.once("data", (data) => told(String(data)))),
+  );
   await waitFor("the process to be dead and not reaped", () =>
     /\) Z /.test(fs.readFileSync(`/proc/${pid}/stat`, "utf8")),
   );
@@ -289,7 +331,10 @@ test("zz -c does not go on with a session of another folder", async () => {
 
 test("zz --fork leaves the original byte-identical: a torn end, too", async () => {
   const where = place();
-  const file = put(where.home, lines(head(ID, fs.realpathSync(where.cwd)), ...said(2)) + '{"id":9,"par');
+  const file = put(
+    where.home,
+    lines(head(ID, fs.realpathSync(where.cwd)), ...said(2)) + '{"id":9,"par',
+  );
   const before = fs.readFileSync(file);
   for (const flag of ["--fork", `--fork=${ID}`]) {
     answered(await ask(where, [flag]));
@@ -321,7 +366,8 @@ for (const [what, home] of [
     fs.writeFileSync(join(where.cwd, "file"), "mine\n");
     const ran = await ask({ ...where, home: home(where) }, []);
     answered(ran);
-    const why = /^Cannot save the session in '.+': .+\. It goes on unsaved; --home or ZZ_HOME names another place\.\n$/;
+    const why =
+      /^Cannot save the session in '.+': .+\. It goes on unsaved; --home or ZZ_HOME names another place\.\n$/;
     match(ran.stderr, why);
     equal(fs.readFileSync(join(where.cwd, "file"), "utf8"), "mine\n");
   });
@@ -364,44 +410,63 @@ function fill(home: string): void {
   }
 }
 
-onDisk("append() on a full disk throws, leaves no half line and works again once there is room", ({ home }) => {
-  const session = openSession(home, head(), silent);
-  session.append("message", { message: { role: "user", text: "fits" } });
-  const before = fs.readFileSync(join(home, "sessions", `${ID}.jsonl`), "utf8");
-  throws(() => session.append("message", { message: { role: "assistant", text: "x".repeat(100_000) } }), /ENOSPC/);
-  equal(fs.readFileSync(join(home, "sessions", `${ID}.jsonl`), "utf8"), before);
-  equal(session.entries.length, 1, "nor is it in memory as if it were saved");
-  session.append("message", { message: { role: "assistant", text: "fits too" } });
-  session.close();
-  deepEqual(ids(look(home).branch), [1, 2]);
-});
+onDisk(
+  "append() on a full disk throws, leaves no half line and works again once there is room",
+  ({ home }) => {
+    const session = openSession(home, head(), silent);
+    session.append("message", { message: { role: "user", text: "fits" } });
+    const before = fs.readFileSync(join(home, "sessions", `${ID}.jsonl`), "utf8");
+    throws(
+      () =>
+        session.append("message", { message: { role: "assistant", text: "x".repeat(100_000) } }),
+      /ENOSPC/,
+    );
+    equal(fs.readFileSync(join(home, "sessions", `${ID}.jsonl`), "utf8"), before);
+    equal(session.entries.length, 1, "nor is it in memory as if it were saved");
+    session.append("message", { message: { role: "assistant", text: "fits too" } });
+    session.close();
+    deepEqual(ids(look(home).branch), [1, 2]);
+  },
+);
 
-onDisk("a disk with room for the lock but not for the header leaves no empty session file behind", ({ home }) => {
-  fs.mkdirSync(join(home, "sessions"), { mode: 0o700 });
-  fill(home);
-  fs.truncateSync(join(home, "filler"), fs.statSync(join(home, "filler")).size - 4096);
-  throws(() => openSession(home, { ...head(), title: "x".repeat(20_000) }, silent), /ENOSPC/);
-  deepEqual(folder(home), []);
-});
+onDisk(
+  "a disk with room for the lock but not for the header leaves no empty session file behind",
+  ({ home }) => {
+    fs.mkdirSync(join(home, "sessions"), { mode: 0o700 });
+    fill(home);
+    fs.truncateSync(join(home, "filler"), fs.statSync(join(home, "filler")).size - 4096);
+    throws(() => openSession(home, { ...head(), title: "x".repeat(20_000) }, silent), /ENOSPC/);
+    deepEqual(folder(home), []);
+  },
+);
 
-onDisk("a full home keeps a change from being made that could not be undone, and says so", async (where) => {
-  fs.mkdirSync(join(where.home, "sessions"), { mode: 0o700 });
-  fill(where.home);
-  fs.writeFileSync(join(where.cwd, "old.txt"), "before\n");
-  const call = (tool: string, args: object, ...flags: string[]) =>
-    zz(where, [...flags, "--allow-write", "--call", tool, JSON.stringify(args)]);
-  for (const [tool, args] of [
-    ["write_file", { path: "old.txt", content: "after\n" }],
-    ["delete_file", { path: "old.txt" }],
-  ] as const) {
-    const ran = await call(tool, args);
-    equal(ran.code, 1, `${tool}: ${ran.stderr}`);
-    match(ran.stderr, /^Cannot write '\w+\.txt': what would undo it cannot be saved\. Cannot save the session in /);
-  }
-  equal(fs.readFileSync(join(where.cwd, "old.txt"), "utf8"), "before\n");
-  equal((await call("write_file", { path: "old.txt", content: "after\n" }, "--no-session")).code, 0);
-  equal(fs.readFileSync(join(where.cwd, "old.txt"), "utf8"), "after\n");
-});
+onDisk(
+  "a full home keeps a change from being made that could not be undone, and says so",
+  async (where) => {
+    fs.mkdirSync(join(where.home, "sessions"), { mode: 0o700 });
+    fill(where.home);
+    fs.writeFileSync(join(where.cwd, "old.txt"), "before\n");
+    const call = (tool: string, args: object, ...flags: string[]) =>
+      zz(where, [...flags, "--allow-write", "--call", tool, JSON.stringify(args)]);
+    for (const [tool, args] of [
+      ["write_file", { path: "old.txt", content: "after\n" }],
+      ["delete_file", { path: "old.txt" }],
+    ] as const) {
+      const ran = await call(tool, args);
+      equal(ran.code, 1, `${tool}: ${ran.stderr}`);
+      match(
+        ran.stderr,
+        /^Cannot write '\w+\.txt': what would undo it cannot be saved\. Cannot save the session in /,
+      );
+    }
+    equal(fs.readFileSync(join(where.cwd, "old.txt"), "utf8"), "before\n");
+    equal(
+      (await call("write_file", { path: "old.txt", content: "after\n" }, "--no-session")).code,
+      0,
+    );
+    equal(fs.readFileSync(join(where.cwd, "old.txt"), "utf8"), "after\n");
+  },
+);
 
 test("A lock whose process died before the session had a first line goes with the next -c; one that is held stays", async () => {
   const where = place();

@@ -1,4 +1,5 @@
-// Every number that can be set: whatever stands there, zz says in a sentence what it must be, or goes on. And what a
+// Every number that can be set: whatever stands there, zz says in a sentence what it must be, or
+// goes on. And what a
 // project's file may do with them: lower a limit, never raise or lift one.
 import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
 import fs from "node:fs";
@@ -12,7 +13,9 @@ import { createZz } from "../../zz.ts";
 import { place, ROOT, zz } from "../support/run.ts";
 import { some } from "../support/runs.ts";
 
-const EXAMPLES = ["data", "notify", "sql", "weather"].map((name) => join(ROOT, `plugins/examples/${name}.ts`));
+const EXAMPLES = ["data", "notify", "sql", "weather"].map((name) =>
+  join(ROOT, `plugins/examples/${name}.ts`),
+);
 /** The numbers among the settings, each group with a tool that goes by them. */
 const NUMBERS: [names: string[], tool?: string, args?: object][] = [
   [["git.seconds", "git.commitSeconds"], "git_status"],
@@ -20,14 +23,23 @@ const NUMBERS: [names: string[], tool?: string, args?: object][] = [
   [["memory.tokens"], "recall", { query: "x" }],
   [["skills.list", "skills.texts"], "list_skills"],
   [["ollama.window", "context.compactAt", "context.turns", "context.words"]],
-  [["display.wordsPerSecond", "display.bellAfter", "weather.seconds", "weather.minutes", "notify.after"]],
+  [
+    [
+      "display.wordsPerSecond",
+      "display.bellAfter",
+      "weather.seconds",
+      "weather.minutes",
+      "notify.after",
+    ],
+  ],
   [["symbols.tokens", "symbols.most"], "find_definition", { symbol: "x" }],
   [["sql.rows", "sql.characters", "sql.seconds"], "query_sql", { file: "x.db", sql: "SELECT 1" }],
   [["data.rows", "data.characters"], "query_data", { file: "x.csv" }],
 ];
 const TOOLS = new Map(NUMBERS.flatMap(([, tool, args]) => (tool ? [[tool, args]] : [])));
 const VALUES = [0, -1, 1e-9, 0.0001, 1e12, 1e308, "NaN", "Infinity", "1", null, true, [1]];
-const RAW = /ERR_|RangeError|TypeError|is not a function|out of range|Received|undefined|NaN is|\bat .*\.ts:\d/;
+const RAW =
+  /ERR_|RangeError|TypeError|is not a function|out of range|Received|undefined|NaN is|\bat .*\.ts:\d/;
 
 for (const value of some(VALUES, 2))
   test(`With every number set to ${JSON.stringify(value)} nobody gets an error of Node's own`, async () => {
@@ -54,7 +66,13 @@ for (const value of some(VALUES, 2))
     const real = process.stderr.write;
     process.stderr.write = (text: unknown) => said.push(String(text)) > 0;
     try {
-      const how = { ...(await read(given)), root: where.cwd, home: where.home, save: false, plugins: EXAMPLES };
+      const how = {
+        ...(await read(given)),
+        root: where.cwd,
+        home: where.home,
+        save: false,
+        plugins: EXAMPLES,
+      };
       const core = await createZz({ ...how, allow: { run: true } });
       for (const { failure } of core.plugins) if (failure) said.push(failure);
       const ctx = createCtx(core, openChat(core, "x/y"));
@@ -75,7 +93,11 @@ async function both(mine: object, theirs: object, given = false) {
   fs.writeFileSync(join(where.home, "zz.config.json"), JSON.stringify(mine));
   fs.writeFileSync(join(where.cwd, ".zz/zz.config.json"), JSON.stringify(theirs));
   const root = fs.realpathSync(where.cwd);
-  return { where, root, ...(await readSettings({ home: where.home, root, brought: { given, agreed: [] } })) };
+  return {
+    where,
+    root,
+    ...(await readSettings({ home: where.home, root, brought: { given, agreed: [] } })),
+  };
 }
 
 for (const [setting, mine, theirs, counts] of [
@@ -92,7 +114,9 @@ for (const [setting, mine, theirs, counts] of [
   ["window", 8_000, 16_000, 8_000],
 ] as const)
   test(`A project's "${setting}": ${theirs}, where the person says ${mine ?? "nothing"}: ${counts ?? "as before"}`, async () => {
-    const { settings: all } = await both(mine === undefined ? {} : { [setting]: mine }, { [setting]: theirs });
+    const { settings: all } = await both(mine === undefined ? {} : { [setting]: mine }, {
+      [setting]: theirs,
+    });
     equal(all[setting], counts);
   });
 
@@ -116,21 +140,49 @@ const OUT = { allow: { write: ["out"] } };
 const EVIL = "http://evil/v1";
 for (const [what, theirs, setting, to] of [
   ["another url", { providers: { openai: { url: EVIL } } }, "providers.openai.url", EVIL],
-  ["a url of a provider that is not set", { providers: { ollama: { url: EVIL } } }, "providers.ollama.url", EVIL],
-  ["a key", { providers: { openai: { key: "k" } } }, "providers.openai.key", "the account of a key that it brings"],
+  [
+    "a url of a provider that is not set",
+    { providers: { ollama: { url: EVIL } } },
+    "providers.ollama.url",
+    EVIL,
+  ],
+  [
+    "a key",
+    { providers: { openai: { key: "k" } } },
+    "providers.openai.key",
+    "the account of a key that it brings",
+  ],
   ["a model of another provider", { model: "ollama/x" }, "model", "ollama/x"],
-  ["a task's model of another provider", { models: { summary: "ollama/x" } }, "models.summary", "ollama/x"],
+  [
+    "a task's model of another provider",
+    { models: { summary: "ollama/x" } },
+    "models.summary",
+    "ollama/x",
+  ],
   ["an option that is an address", { options: { extra: EVIL } }, "options.extra", `"${EVIL}"`],
   ["headers", { options: { headers: { a: "b" } } }, "options.headers", '{"a":"b"}'],
 ] as const)
   test(`A trusted project's ${what} is left out without a yes of its own, and named`, async () => {
-    const { settings: all, sources, where, root } = await both(MINE, { ...theirs, permissions: OUT }, true);
+    const {
+      settings: all,
+      sources,
+      where,
+      root,
+    } = await both(MINE, { ...theirs, permissions: OUT }, true);
     deepEqual(
       [all.model, all.providers, all.models, all.options],
-      [MINE.model, MINE.providers, "models" in theirs ? {} : undefined, "options" in theirs ? {} : undefined],
+      [
+        MINE.model,
+        MINE.providers,
+        "models" in theirs ? {} : undefined,
+        "options" in theirs ? {} : undefined,
+      ],
     );
     deepEqual(all.permissions?.allow, OUT.allow, "the rest of it counts");
-    equal(sources.project!.sends.map((one) => `${one.setting} ${one.to}`).join(), `${setting} ${to}`);
+    equal(
+      sources.project!.sends.map((one) => `${one.setting} ${one.to}`).join(),
+      `${setting} ${to}`,
+    );
     const agreed = await readSettings({
       home: where.home,
       root,
@@ -149,7 +201,11 @@ test("--trust says what it does not cover, and a later run sends nothing there",
   });
   const would = "would send what you say and your files to http://127.0.0.1:9/evil";
   const { stdout } = await zz(where, ["--trust"]);
-  ok(stdout.includes(`Not included: providers.openai.url ${would} (host 127.0.0.1:9) instead of http://mine/v1. --`));
+  ok(
+    stdout.includes(
+      `Not included: providers.openai.url ${would} (host 127.0.0.1:9) instead of http://mine/v1. --`,
+    ),
+  );
   const later = await zz(where, ["--call", "list_dir", "{}"]);
   match(later.stderr, /^Left out providers\.openai\.url of '.*': it would send/m);
 });

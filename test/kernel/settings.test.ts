@@ -1,4 +1,5 @@
-// zz.config.json, the home's and the project's: which counts, what a project may not say, and what is said of mistakes.
+// zz.config.json, the home's and the project's: which counts, what a project may not say, and what
+// is said of mistakes.
 import { deepEqual, doesNotMatch, equal, match, ok, rejects } from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
@@ -10,7 +11,8 @@ import { fakeOpenAI, say } from "../support/fake/openai.ts";
 import { repl } from "../support/repl.ts";
 import { type Place, place, TELLING_LOADS, zz, zzProcess } from "../support/run.ts";
 
-const text = (settings: unknown) => (typeof settings === "string" ? settings : JSON.stringify(settings));
+const text = (settings: unknown) =>
+  typeof settings === "string" ? settings : JSON.stringify(settings);
 const homeFile = ({ home }: Place) => join(home, "zz.config.json");
 const projectFile = ({ cwd }: Place) => join(cwd, ".zz", "zz.config.json");
 
@@ -40,17 +42,29 @@ async function inForce(where: Place, args: string[] = []) {
 }
 
 /** One answer; which model was asked for it, by which server. */
-async function asked(t: TestContext, where: Place, args: string[] = [], env: Record<string, string> = {}) {
+async function asked(
+  t: TestContext,
+  where: Place,
+  args: string[] = [],
+  env: Record<string, string> = {},
+) {
   const fake = await fakeOpenAI([say("Good.")]);
   t.after(fake.close);
-  const ran = await zz(where, [...args, "hi"], { env: { OPENAI_API_KEY: "k", OPENAI_BASE_URL: fake.url, ...env } });
+  const ran = await zz(where, [...args, "hi"], {
+    env: { OPENAI_API_KEY: "k", OPENAI_BASE_URL: fake.url, ...env },
+  });
   return { ...ran, model: fake.requests[0]?.body.model };
 }
 
 describe("two files", { concurrency: 2 }, () => {
   test("The project's goes before the home's, and that before the defaults; objects are merged, all else is replaced", async () => {
     const where = having(
-      { rounds: 5, timeout: 9, display: { theme: "light", stats: false }, probe: { deep: { b: { c: 7, d: [8, 9] } } } },
+      {
+        rounds: 5,
+        timeout: 9,
+        display: { theme: "light", stats: false },
+        probe: { deep: { b: { c: 7, d: [8, 9] } } },
+      },
       { rounds: 2, display: { theme: "none" }, probe: { deep: { b: { d: [1] } } } },
     );
     const { found, value, live, notes } = await inForce(where);
@@ -88,38 +102,75 @@ describe("two files", { concurrency: 2 }, () => {
   test("What either file asks for is asked for, and a project lifts no `only` of the home's", async () => {
     const where = having(
       { permissions: { ask: { run: ["make"] }, only: { write: ["docs"] } } },
-      { permissions: { ask: { run: ["npm"] }, only: { write: true, net: ["example.com"] }, allow: { write: true } } },
+      {
+        permissions: {
+          ask: { run: ["npm"] },
+          only: { write: true, net: ["example.com"] },
+          allow: { write: true },
+        },
+      },
     );
     const { ask, only, allow } = (await inForce(where)).value("permissions");
-    deepEqual([ask, only, allow], [{ run: ["make", "npm"] }, { write: ["docs"], net: ["example.com"] }, undefined]);
+    deepEqual(
+      [ask, only, allow],
+      [{ run: ["make", "npm"] }, { write: ["docs"], net: ["example.com"] }, undefined],
+    );
   });
 
   test("Where the home is the project's .zz, its file is the person's own", async () => {
     const where = place();
     const home = join(where.cwd, ".zz");
     mkdirSync(home);
-    writeFileSync(join(home, "zz.config.json"), '{ "options": { "seed": 1 }, "shell": { "sandbox": "off" } }');
-    const { stderr, stdout } = await zz({ ...where, home }, ["-m", "openai/m", "--key", "k", "--dry-run", "hi"]);
+    writeFileSync(
+      join(home, "zz.config.json"),
+      '{ "options": { "seed": 1 }, "shell": { "sandbox": "off" } }',
+    );
+    const { stderr, stdout } = await zz({ ...where, home }, [
+      "-m",
+      "openai/m",
+      "--key",
+      "k",
+      "--dry-run",
+      "hi",
+    ]);
     deepEqual([stderr, JSON.parse(stdout).seed], ["", 1]);
   });
 });
 
 describe("what a project may not say", { concurrency: 2 }, () => {
   const rows: [what: object, left: string, name: string, value: unknown][] = [
-    [{ providers: { openai: { url: "http://evil" } } }, "providers", "providers", { openai: { url: "http://mine" } }],
+    [
+      { providers: { openai: { url: "http://evil" } } },
+      "providers",
+      "providers",
+      { openai: { url: "http://mine" } },
+    ],
     [{ options: { messages: [] } }, "options", "options", undefined],
     [{ permissions: { allow: { run: true } } }, "permissions.allow", "permissions", {}],
     [{ shell: { sandbox: "off", except: ["sudo"] } }, "shell", "shell.sandbox", "auto"],
     [{ probe: { own: "theirs", deep: {} } }, "probe.own", "probe.own", "mine"],
     [{ model: "other/m" }, "model", "model", "openai/mine"],
-    [{ models: { summary: "other/m", chat: "openai/x" } }, "models.summary", "models", { chat: "openai/x" }],
+    [
+      { models: { summary: "other/m", chat: "openai/x" } },
+      "models.summary",
+      "models",
+      { chat: "openai/x" },
+    ],
   ];
   for (const [given, left, name, value] of rows)
     test(`${JSON.stringify(given)} is left out, and one note names it: ${left}`, async () => {
-      const where = having({ model: "openai/mine", providers: { openai: { url: "http://mine" } } }, given);
+      const where = having(
+        { model: "openai/mine", providers: { openai: { url: "http://mine" } } },
+        given,
+      );
       const { value: inFact, notes } = await inForce(where);
       deepEqual([inFact(name), notes.length], [value, 1]);
-      ok(notes[0]!.startsWith(`Cannot take ${left} from '${projectFile(where)}': a project may not `), notes[0]);
+      ok(
+        notes[0]!.startsWith(
+          `Cannot take ${left} from '${projectFile(where)}': a project may not `,
+        ),
+        notes[0],
+      );
     });
 
   test("All of it together is one note; what it may say counts all the same", async () => {
@@ -127,7 +178,10 @@ describe("what a project may not say", { concurrency: 2 }, () => {
     const { notes, value } = await inForce(having({ model: "openai/mine" }, given));
     equal(value("rounds"), 4);
     equal(notes.length, 1);
-    match(notes[0]!, /^Cannot take model, options, permissions\.allow, probe\.own, providers, shell from '/);
+    match(
+      notes[0]!,
+      /^Cannot take model, options, permissions\.allow, probe\.own, providers, shell from '/,
+    );
   });
 
   test("Nothing goes to a server that only the project names", async (t) => {
@@ -139,22 +193,41 @@ describe("what a project may not say", { concurrency: 2 }, () => {
   });
 
   for (const [what, home, project, model] of [
-    ["another model of the person's provider counts", { model: "openai/mine" }, { model: "openai/theirs" }, "theirs"],
-    ["one of another provider does not", { model: "openai/mine" }, { model: "offline/router" }, "mine"],
+    [
+      "another model of the person's provider counts",
+      { model: "openai/mine" },
+      { model: "openai/theirs" },
+      "theirs",
+    ],
+    [
+      "one of another provider does not",
+      { model: "openai/mine" },
+      { model: "offline/router" },
+      "mine",
+    ],
     ["nor any where the person named none", {}, { model: "offline/router" }, "gpt-4o-mini"],
   ] as const)
-    test(`A project's model: ${what}`, async (t) => equal((await asked(t, having(home, project))).model, model));
+    test(`A project's model: ${what}`, async (t) =>
+      equal((await asked(t, having(home, project))).model, model));
 });
 
 describe("a project's file that is of no use is named and passed over:", { concurrency: 2 }, () => {
   const big = JSON.stringify({ rounds: 2, x: "x".repeat(5_000_000) });
   const deep = `${'{"a":'.repeat(12_000)}1${"}".repeat(12_000)}`;
   const rows: [what: string, lay: (file: string, where: Place) => void, words: RegExp][] = [
-    ["not JSON", (file) => writeFileSync(file, '{ "rounds": 2,\n\x1b[2J }'), /: not JSON \(.*\)\. They/],
+    [
+      "not JSON",
+      (file) => writeFileSync(file, '{ "rounds": 2,\n\x1b[2J }'),
+      /: not JSON \(.*\)\. They/,
+    ],
     ["an array", (file) => writeFileSync(file, "[]"), /: they must be a JSON object\. They/],
     ["5 MB", (file) => writeFileSync(file, big), /: 50\d+ bytes are too many\. They/],
     ["a pipe", (file) => execFileSync("mkfifo", [file]), /: it is not a regular file\. They/],
-    ["a device", (file) => symlinkSync("/dev/zero", file), /: they lead out of the project, to '\/dev\/zero'\. They/],
+    [
+      "a device",
+      (file) => symlinkSync("/dev/zero", file),
+      /: they lead out of the project, to '\/dev\/zero'\. They/,
+    ],
     ["nested 12,000 deep", (file) => writeFileSync(file, deep), /^Unknown setting "a" in /],
   ];
   for (const [what, lay, words] of rows)
@@ -174,7 +247,8 @@ describe("a project's file that is of no use is named and passed over:", { concu
     for (const lay of [
       () => {},
       ({ cwd }: Place) => writeFileSync(join(cwd, ".zz"), "text"),
-      (where: Place) => mkdirSync(join(where.cwd, ".zz")) ?? symlinkSync("nowhere", projectFile(where)),
+      (where: Place) =>
+        mkdirSync(join(where.cwd, ".zz")) ?? symlinkSync("nowhere", projectFile(where)),
     ]) {
       const where = having({ rounds: 5 });
       lay(where);
@@ -183,7 +257,9 @@ describe("a project's file that is of no use is named and passed over:", { concu
   });
 
   test("a thousand unknown keys, one of them a book: a few lines tell of them", async () => {
-    const many = Object.fromEntries(Array.from({ length: 1000 }, (_, i) => [`odd${i}\nAll is well.`, i]));
+    const many = Object.fromEntries(
+      Array.from({ length: 1000 }, (_, i) => [`odd${i}\nAll is well.`, i]),
+    );
     const { notes } = await inForce(having({}, { [`b${"o".repeat(50_000)}k`]: 1, ...many }));
     equal(notes.length, 6);
     ok(notes.every((note) => note.length < 1000 && !note.startsWith("All is well.")));
@@ -191,7 +267,10 @@ describe("a project's file that is of no use is named and passed over:", { concu
   });
 
   test("__proto__ changes nothing", async () => {
-    const where = having({}, '{ "__proto__": { "rounds": 1 }, "probe": { "__proto__": { "own": "theirs" } } }');
+    const where = having(
+      {},
+      '{ "__proto__": { "rounds": 1 }, "probe": { "__proto__": { "own": "theirs" } } }',
+    );
     const { value, live } = await inForce(where);
     deepEqual([value("rounds"), live.own], [undefined, "mine"]);
   });
@@ -210,11 +289,14 @@ describe("what is wrong is named with the nearest right one", { concurrency: 2 }
   ]; // biome-ignore format: a table
   for (const [given, home, project] of rows) {
     if (home)
-      test(`home: ${JSON.stringify(given)}`, async () => deepEqual((await inForce(having(given))).notes, [home]));
+      test(`home: ${JSON.stringify(given)}`, async () =>
+        deepEqual((await inForce(having(given))).notes, [home]));
     if (project)
       test(`project: ${JSON.stringify(given)}`, async () => {
         const where = having({}, given);
-        deepEqual((await inForce(where)).notes, [project.replace("FILE", `'${projectFile(where)}'`)]);
+        deepEqual((await inForce(where)).notes, [
+          project.replace("FILE", `'${projectFile(where)}'`),
+        ]);
       });
   }
 
@@ -234,9 +316,18 @@ describe("what is wrong is named with the nearest right one", { concurrency: 2 }
   for (const [given, words] of [
     [{ rounds: -1 }, `"rounds" must be at least 0`],
     [{ providers: { openai: "url" } }, `"providers.openai" must be an object`],
-    [{ permissions: { alow: {} } }, `"permissions.alow" is not known; nearest to "alow" is "allow"`],
-    [{ permissions: { deny: { raed: true } } }, `"permissions.deny.raed" is not known; nearest to "raed" is "read"`],
-    [{ permissions: { allow: { run: [3] } } }, `"permissions.allow.run" must be true, or its entry 0 must be a string`],
+    [
+      { permissions: { alow: {} } },
+      `"permissions.alow" is not known; nearest to "alow" is "allow"`,
+    ],
+    [
+      { permissions: { deny: { raed: true } } },
+      `"permissions.deny.raed" is not known; nearest to "raed" is "read"`,
+    ],
+    [
+      { permissions: { allow: { run: [3] } } },
+      `"permissions.allow.run" must be true, or its entry 0 must be a string`,
+    ],
     [{ window: 0 }, `"window" must be more than 0`],
     [{ disabled: [""] }, `"disabled.0" must not be empty`],
     [{ budget: "x" }, `"budget" must be a number, or must be an object`],
@@ -258,11 +349,16 @@ describe("what is wrong is named with the nearest right one", { concurrency: 2 }
   test("A section whose plugin is gone: one short note says what to do, and --no-plugins says nothing", async () => {
     const where = having({ "zz-plain": { unit: "F" } });
     const remedy = `Remove it from '${homeFile(where)}', or install the plugin that takes it.`;
-    deepEqual((await inForce(where)).notes, [`Unknown setting "zz-plain": there is no setting 'zz-plain'. ${remedy}`]);
+    deepEqual((await inForce(where)).notes, [
+      `Unknown setting "zz-plain": there is no setting 'zz-plain'. ${remedy}`,
+    ]);
     equal((await zz(where, ["--no-plugins", "--tools"])).stderr, "");
     const theirs = having(undefined, { "zz-plain": {} });
     const [note] = (await inForce(theirs)).notes;
-    match(note!, /^Unknown setting "zz-plain" in '.*': there is no setting 'zz-plain'\. Remove it there, or install/);
+    match(
+      note!,
+      /^Unknown setting "zz-plain" in '.*': there is no setting 'zz-plain'\. Remove it there, or install/,
+    );
   });
 
   test("A wrong value leaves the others of its section in force, and what was in force before", async () => {
@@ -275,7 +371,8 @@ describe("what is wrong is named with the nearest right one", { concurrency: 2 }
 
   test("Of a schema that takes no other keys, a misspelt one leaves the rest in force; what is missing is named", async () => {
     const where = having({ lamp: { unti: "F", watts: 40 }, lock: { tires: 3 } });
-    const shape = (more: object) => JSON.stringify({ type: "object", additionalProperties: false, ...more });
+    const shape = (more: object) =>
+      JSON.stringify({ type: "object", additionalProperties: false, ...more });
     const [unit, watts] = [{ type: "string" }, { type: "number" }];
     const tries = { tires: watts, code: unit };
     for (const [name, schema, defaults] of [
@@ -296,7 +393,10 @@ describe("what is wrong is named with the nearest right one", { concurrency: 2 }
 });
 
 test("A switch is true and false, or on and off; where off is a word of its own it stays one", async () => {
-  const given = { display: { stats: "off", bell: "on", plain: "off", thinking: "off" }, probe: { own: "off" } };
+  const given = {
+    display: { stats: "off", bell: "on", plain: "off", thinking: "off" },
+    probe: { own: "off" },
+  };
   const { value, notes } = await inForce(having(given));
   const names = ["display.stats", "display.bell", "display.plain", "display.thinking", "probe.own"];
   deepEqual([names.map(value), notes], [[false, true, false, "off", "off"], []]);
@@ -317,8 +417,20 @@ test("Settings that were found right are not looked at again, and zod is not loa
 
 describe("the model", { concurrency: 2 }, () => {
   for (const [what, settings, args, env, model] of [
-    ["model before models.chat", { model: "openai/own", models: { chat: "openai/chat" } }, [], {}, "own"],
-    ["ZZ_MODEL before both", { models: { chat: "openai/chat" } }, [], { ZZ_MODEL: "openai/env" }, "env"],
+    [
+      "model before models.chat",
+      { model: "openai/own", models: { chat: "openai/chat" } },
+      [],
+      {},
+      "own",
+    ],
+    [
+      "ZZ_MODEL before both",
+      { models: { chat: "openai/chat" } },
+      [],
+      { ZZ_MODEL: "openai/env" },
+      "env",
+    ],
     ["--model before all", {}, ["-m", "openai/flag"], { ZZ_MODEL: "openai/env" }, "flag"],
   ] as const)
     test(what, async (t) => equal((await asked(t, having(settings), [...args], env)).model, model));
@@ -341,11 +453,28 @@ test("--config-schema has every setting with its default and what it is for, and
     const told = keys.length ? top.properties[keys.join(".")] : top;
     deepEqual([told.description, told.default], [about, before], name);
   }
-  deepEqual(schema.properties.weather.properties.city, { type: "string", description: "where", default: "Rome" });
+  deepEqual(schema.properties.weather.properties.city, {
+    type: "string",
+    description: "where",
+    default: "Rome",
+  });
   deepEqual(schema.properties.display.properties.theme.enum, ["dark", "light", "none"]);
   for (const [given, fits] of [
-    [{ $schema: "x", model: "a/b", models: { chat: "a/b" }, window: 9, display: { theme: "dark" }, prices: {} }, true],
-    [{ providers: { openai: { url: "u" }, mine: { key: "k" } }, options: { temperature: 0 } }, true],
+    [
+      {
+        $schema: "x",
+        model: "a/b",
+        models: { chat: "a/b" },
+        window: 9,
+        display: { theme: "dark" },
+        prices: {},
+      },
+      true,
+    ],
+    [
+      { providers: { openai: { url: "u" }, mine: { key: "k" } }, options: { temperature: 0 } },
+      true,
+    ],
     [{ permissions: { allow: { run: ["npm test"] }, deny: { read: true } } }, true],
     [{ models: { sumary: "a/b" } }, true], // a task of a plugin, for all that an editor knows
     [{ rouds: 3 }, false],
@@ -370,7 +499,10 @@ describe("/config", { concurrency: 2 }, () => {
     const where = having();
     const { gives } = await sitting(t, where);
     await gives("/config display.theme light", 'display.theme is "light" now');
-    equal(written(where), '{\n  "$schema": "./zz.config.schema.json",\n  "display": {\n    "theme": "light"\n  }\n}\n');
+    equal(
+      written(where),
+      '{\n  "$schema": "./zz.config.schema.json",\n  "display": {\n    "theme": "light"\n  }\n}\n',
+    );
     deepEqual([modeOf(homeFile(where)), modeOf(schemaFile(where))], [0o600, 0o600]);
     const schema = JSON.parse(readFileSync(schemaFile(where), "utf8"));
     deepEqual(Errors(schema, JSON.parse(written(where)))[0], true);
@@ -383,7 +515,11 @@ describe("/config", { concurrency: 2 }, () => {
     const where = having({ odd: { of: ["yours"] }, display: { thme: 1 } });
     const { gives } = await sitting(t, where);
     await gives("/config rounds 7", "rounds is 7 now");
-    deepEqual(JSON.parse(written(where)), { odd: { of: ["yours"] }, display: { thme: 1 }, rounds: 7 });
+    deepEqual(JSON.parse(written(where)), {
+      odd: { of: ["yours"] },
+      display: { thme: 1 },
+      rounds: 7,
+    });
     equal(existsSync(schemaFile(where)), false);
     await gives("/config schema", "Wrote zz.config.schema.json beside your settings");
     equal(JSON.parse(written(where)).$schema, "./zz.config.schema.json");
@@ -402,11 +538,23 @@ describe("/config", { concurrency: 2 }, () => {
       /rounds = 2\n.*\ndefault: 30\na setting of zz itself; set in the project's .zz\/zz\.config\.json$/m,
     );
     await gives("/config timeout", /a setting of zz itself; set in your own settings$/m);
-    const screen = await gives("/config display.theme none", 'Saved in your own settings: display.theme is "none".');
-    match(screen, /What the project says goes before it: display\.theme is "light" in '.*\.zz\/zz\.config\.json'\./);
+    const screen = await gives(
+      "/config display.theme none",
+      'Saved in your own settings: display.theme is "none".',
+    );
+    match(
+      screen,
+      /What the project says goes before it: display\.theme is "light" in '.*\.zz\/zz\.config\.json'\./,
+    );
     deepEqual(JSON.parse(written(where)).display, { theme: "none" });
-    await gives("/config display.theme", /display\.theme = "light"[\s\S]*your own settings and the project's/);
-    equal(readFileSync(projectFile(where), "utf8"), text({ rounds: 2, display: { theme: "light" } }));
+    await gives(
+      "/config display.theme",
+      /display\.theme = "light"[\s\S]*your own settings and the project's/,
+    );
+    equal(
+      readFileSync(projectFile(where), "utf8"),
+      text({ rounds: 2, display: { theme: "light" } }),
+    );
   });
 
   test("shows sections with names of the person's own, set or not, and hides their secrets", async (t) => {
@@ -414,8 +562,14 @@ describe("/config", { concurrency: 2 }, () => {
     const servers = { notes: { command: "true", env: { NOTES_TOKEN: secret }, disabled: true } };
     const { gives, screen } = await sitting(t, having({ mcpServers: servers }));
     await gives("/config prices", /^prices = not set\n.*per million tokens.*\nplugin: cost$/m);
-    await gives("/config mcpServers", /^mcpServers = .*"command":"true"[\s\S]*plugin: mcp; set in your own settings$/m);
-    await gives("/config", /^\* mcpServers [\s\S]*^ {2}prices [\s\S]*^\* set by you; \/config NAME/m);
+    await gives(
+      "/config mcpServers",
+      /^mcpServers = .*"command":"true"[\s\S]*plugin: mcp; set in your own settings$/m,
+    );
+    await gives(
+      "/config",
+      /^\* mcpServers [\s\S]*^ {2}prices [\s\S]*^\* set by you; \/config NAME/m,
+    );
     doesNotMatch(screen(), /sk-of|^. mcpServers\.|^. prices\./m);
   });
 
@@ -427,14 +581,21 @@ describe("/config", { concurrency: 2 }, () => {
       `theme must be one of dark, light, none; nearest to "drak" is "dark". Give`,
     );
     writeFileSync(homeFile(where), '{ "rounds": 3,');
-    await gives("/config rounds 4", /Cannot change '.*config\.json': it is not a JSON object any more\. Fix it first/);
+    await gives(
+      "/config rounds 4",
+      /Cannot change '.*config\.json': it is not a JSON object any more\. Fix it first/,
+    );
     equal(written(where), '{ "rounds": 3,');
   });
 });
 
 describe("a setting that is set beside wrong ones", { concurrency: 2 }, () => {
   const unit = { enum: ["C", "F"] };
-  const shape = { unit, limit: { type: "number", minimum: 1 }, tags: { type: "array", items: { type: "string" } } };
+  const shape = {
+    unit,
+    limit: { type: "number", minimum: 1 },
+    tags: { type: "array", items: { type: "string" } },
+  };
   const tuned: Inline = {
     name: "tuned",
     defaults: { unit: "C", limit: 3, tags: [] },
@@ -444,7 +605,8 @@ describe("a setting that is set beside wrong ones", { concurrency: 2 }, () => {
   const wrong = { unit: "K", limit: 0, tags: ["x", 3] };
   const sets = async (t: TestContext) => {
     const zz = await harness({ plugins: [tuned], settings: { tuned: wrong } }, t);
-    const value = (name: string) => zz.ctx.settings.list().find((one) => one.name === `tuned.${name}`)?.value;
+    const value = (name: string) =>
+      zz.ctx.settings.list().find((one) => one.name === `tuned.${name}`)?.value;
     return { value, set: (name: string, to: unknown) => zz.ctx.settings.set(`tuned.${name}`, to) };
   };
 
@@ -460,10 +622,18 @@ describe("a setting that is set beside wrong ones", { concurrency: 2 }, () => {
   test("is refused if it is wrong too, with what is wrong in it alone and what to do", async (t) => {
     const { set } = await sets(t);
     const next = "Give another value; /config tuned.limit tells about it.";
-    const bare = await harness({ plugins: [{ name: "bare", defaults: { n: 1, open: null }, default: () => {} }] }, t);
-    await rejects(bare.ctx.settings.set("bare.n", "x"), /^Error: Cannot set 'bare.n': n must be a number. Give/);
+    const bare = await harness(
+      { plugins: [{ name: "bare", defaults: { n: 1, open: null }, default: () => {} }] },
+      t,
+    );
+    await rejects(
+      bare.ctx.settings.set("bare.n", "x"),
+      /^Error: Cannot set 'bare.n': n must be a number. Give/,
+    );
     await bare.ctx.settings.set("bare.open", 5);
-    await rejects(set("limit", -1), { message: `Cannot set 'tuned.limit': limit must be at least 1. ${next}` });
+    await rejects(set("limit", -1), {
+      message: `Cannot set 'tuned.limit': limit must be at least 1. ${next}`,
+    });
   });
 });
 
@@ -476,7 +646,8 @@ describe("a settings file that is edited by hand while zz runs", () => {
   const edited = async (t: TestContext) => {
     const where = having({ rounds: 3 });
     writeFileSync(join(where.home, "plugins", "shows.ts"), SHOWS);
-    const it = await repl(t, { where, cols: 240 }); // also where the folder for temporary files has a long name
+    // also where the folder for temporary files has a long name
+    const it = await repl(t, { where, cols: 240 });
     await it.say("/word", "word old, rounds 3");
     return { ...it, where };
   };
@@ -499,7 +670,10 @@ describe("a settings file that is edited by hand while zz runs", () => {
     const where = having({ rounds: 3 });
     const { say, leave } = await repl(t, { where, args: ["--only-write=docs/**"] });
     await say("/permissions", /all but docs/);
-    writeFileSync(homeFile(where), text({ rounds: 7, permissions: { deny: { net: ["a.example"] } } }));
+    writeFileSync(
+      homeFile(where),
+      text({ rounds: 7, permissions: { deny: { net: ["a.example"] } } }),
+    );
     await say("/permissions", /all but docs[^›]*a\.example/);
     await leave();
   });

@@ -11,7 +11,18 @@ import { processIo } from "../../kernel/system/streams.ts";
 import { CLOCK } from "../../kernel/text/clock.ts";
 import { createZz, runTurn } from "../../zz.ts";
 import type { Fake, Script, Step } from "../support/fake/http.ts";
-import { call, DONE, data, delta, fakeOpenAI, problems, refuse, say, stream, usage } from "../support/fake/openai.ts";
+import {
+  call,
+  DONE,
+  data,
+  delta,
+  fakeOpenAI,
+  problems,
+  refuse,
+  say,
+  stream,
+  usage,
+} from "../support/fake/openai.ts";
 
 const base = mkdtempSync(join(tmpdir(), "zz-stream-"));
 after(() => rmSync(base, { recursive: true, force: true }));
@@ -28,19 +39,36 @@ writeFileSync(
   };\n`,
 );
 
-type Turn = { answer?: Answer; error?: Fault; retried: Events["retried"][]; fake: Pick<Fake, "port" | "requests"> };
-/** A clock on which nobody waits between two tries, but it is noted how long they would have waited. */
+type Turn = {
+  answer?: Answer;
+  error?: Fault;
+  retried: Events["retried"][];
+  fake: Pick<Fake, "port" | "requests">;
+};
+/**
+ * A clock on which nobody waits between two tries, but it is noted how long they would have waited.
+ */
 let slept: number[] = [];
 const clock: Clock = { ...CLOCK, sleep: async (ms) => void slept.push(Math.round(ms)) };
 
 let script: Script = [];
 const server = await fakeOpenAI((seen) => {
   const turn = server.requests.length - 1;
-  return typeof script === "function" ? script(seen, turn) : script[Math.min(turn, script.length - 1)]!;
+  return typeof script === "function"
+    ? script(seen, turn)
+    : script[Math.min(turn, script.length - 1)]!;
 });
 after(server.close);
 const tools = ["lamp_dim", "kiln_status", "ledger_append", "look"];
-const given = { home: base, root: base, own: false, plugins: [lamps], tools, baseUrl: server.url, save: false };
+const given = {
+  home: base,
+  root: base,
+  own: false,
+  plugins: [lamps],
+  tools,
+  baseUrl: server.url,
+  save: false,
+};
 const open = (more: Options = {}) =>
   createZz({ ...given, key: "k", io: Object.assign(processIo(), { clock }), ...more });
 const shared = await open();
@@ -50,7 +78,10 @@ async function turn(steps: Script, more?: Options, turns = 1): Promise<Turn> {
   const core = more ? await open(more) : shared;
   const retried: Events["retried"][] = [];
   core.observers.length = 0;
-  core.observers.push({ owner: "", value: { event: "retried", limit: 5_000, see: (fact) => void retried.push(fact) } });
+  core.observers.push({
+    owner: "",
+    value: { event: "retried", limit: 5_000, see: (fact) => void retried.push(fact) },
+  });
   script = steps;
   slept = [];
   server.requests.length = 0;
@@ -68,10 +99,14 @@ async function turn(steps: Script, more?: Options, turns = 1): Promise<Turn> {
 }
 
 const sse = (...body: (string | Uint8Array)[]): Step => stream(...body);
-const ending = (ending: "cut" | "hang", ...body: string[]): Step => ({ ...stream(...body), ending });
+const ending = (ending: "cut" | "hang", ...body: string[]): Step => ({
+  ...stream(...body),
+  ending,
+});
 /** Lines of a trace, each an event of its own. */
 const trace = (lines: string): string => `${lines.trim().split("\n").join("\n\n")}\n\n`;
-const json = (body: unknown, space?: number): Step => refuse(200, JSON.stringify(body, null, space));
+const json = (body: unknown, space?: number): Step =>
+  refuse(200, JSON.stringify(body, null, space));
 const [stop, hi] = [delta({}, "stop"), delta({ content: "Hi" })];
 const done = sse(delta({ content: "done" }, "stop"), DONE);
 
@@ -83,7 +118,9 @@ data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"argu
 data: {"choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}],"usage":null}
 data: {"choices":[],"usage":{"prompt_tokens":61,"completion_tokens":9,"total_tokens":70}}
 data: [DONE]`);
-const GAVE_UP = trace(`data: {"error":{"message":"backend gave up","type":"server_error","code":null}}`);
+const GAVE_UP = trace(
+  `data: {"error":{"message":"backend gave up","type":"server_error","code":null}}`,
+);
 const BAD_CALL = String.raw`event: error
 data: {"error":{"message":"bad call","code":"tool_use_failed","failed_generation":"lamp_dim{\"level\":8}"}}
 
@@ -106,11 +143,26 @@ for (const [server, said, expected] of CACHED)
   });
 
 type Called = [name: string, args: unknown, id: string]; // "made": zz made the id
-type Told = Partial<Pick<Answer, "text" | "thinking" | "finish">> & { usage?: [number, number]; calls?: Called[] };
+type Told = Partial<Pick<Answer, "text" | "thinking" | "finish">> & {
+  usage?: [number, number];
+  calls?: Called[];
+};
 const dim: Told["calls"] = [["lamp_dim", { level: 8 }, "call_q1"]];
-const whole = { id: "c", object: "chat.completion", model: "m", usage: { prompt_tokens: 61, completion_tokens: 9 } };
-const message = (message: unknown, end = "stop") => ({ ...whole, choices: [{ message, finish_reason: end }] });
-const lampCall = { id: "call_q1", type: "function", function: { name: "lamp_dim", arguments: '{"level":8}' } };
+const whole = {
+  id: "c",
+  object: "chat.completion",
+  model: "m",
+  usage: { prompt_tokens: 61, completion_tokens: 9 },
+};
+const message = (message: unknown, end = "stop") => ({
+  ...whole,
+  choices: [{ message, finish_reason: end }],
+});
+const lampCall = {
+  id: "call_q1",
+  type: "function",
+  function: { name: "lamp_dim", arguments: '{"level":8}' },
+};
 const utf8 = new TextEncoder().encode(delta({ content: "Grüße 🏮 灯" }) + stop + DONE);
 const half = (piece: string): [Uint8Array, Uint8Array] => {
   const at = Buffer.from(utf8).indexOf(piece) + 1;
@@ -152,8 +204,20 @@ describe("a turn", () => {
       if (error) throw error;
       const [input, output] = told.usage ?? [0, 0];
       deepEqual(
-        { text: answer!.text, thinking: answer!.thinking, finish: answer!.finish, usage: answer!.usage, retried },
-        { text, thinking: told.thinking, finish: told.finish ?? "stop", usage: { input, output }, retried: [] },
+        {
+          text: answer!.text,
+          thinking: answer!.thinking,
+          finish: answer!.finish,
+          usage: answer!.usage,
+          retried,
+        },
+        {
+          text,
+          thinking: told.thinking,
+          finish: told.finish ?? "stop",
+          usage: { input, output },
+          retried: [],
+        },
       );
       deepEqual(answer!.calls, calls.map(([name, args]) => ({ name, args, ok: true }))); // biome-ignore format: short
       equal(fake.requests.length, calls.length ? 2 : 1);
@@ -173,8 +237,13 @@ describe("a turn", () => {
 const MID = "The model's server failed in mid-stream: ";
 const ENDED = "The connection ended before the answer was complete. Try again.";
 const NOTHING = "The server answered with nothing. Try again.";
-const html = "<!doctype html>\n<html><head><title>Welcome</title></head>\n<body>Sign: in</body></html>\n";
-const page = (status: number): Step => ({ status, headers: { "content-type": "text/html" }, body: [html] });
+const html =
+  "<!doctype html>\n<html><head><title>Welcome</title></head>\n<body>Sign: in</body></html>\n";
+const page = (status: number): Step => ({
+  status,
+  headers: { "content-type": "text/html" },
+  body: [html],
+});
 
 // [what came, the step, every time, the error, the requests that it took, the text that is kept]
 // biome-ignore format: one case a row.
@@ -258,7 +327,8 @@ const refusing =
   (field: string, status: number, words: string) =>
   ({ body }: { body: any }) =>
     field in body ? refuse(status, { error: { message: words } }) : say("Hi");
-// [the field, the status, the words, the options, what the second request and all after it has instead]
+// [the field, the status, the words, the options, what the second request and all after it has
+// instead]
 // biome-ignore format: one case a row.
 const FIELDS: [string, number, string, Record<string, unknown>, Record<string, unknown>][] = [
   ["stream_options", 400, "Unrecognized request argument supplied: stream_options", {}, {}],
@@ -281,13 +351,17 @@ describe("a field that a server refuses by name", () => {
     });
 
   test("is an error when it cannot be left out", async () => {
-    const { error, fake } = await turn([refuse(400, { error: { message: "model: no such model" } }), say("Hi")]);
+    const { error, fake } = await turn([
+      refuse(400, { error: { message: "model: no such model" } }),
+      say("Hi"),
+    ]);
     equal(error?.message, `127.0.0.1:${fake.port} answered 400: model: no such model.`);
     equal(fake.requests.length, 1);
   });
 });
 
-const CUT_CALL = "The call was cut off by the output limit and did not run. Send it again, shorter or in parts.";
+const CUT_CALL =
+  "The call was cut off by the output limit and did not run. Send it again, shorter or in parts.";
 test("a call that the output limit cut is told to the model, whose history stays valid", async () => {
   const cutCall = { index: 0, id: "a", function: { name: "lamp_dim", arguments: '{"level":' } };
   const { answer, fake } = await turn([sse(delta({ tool_calls: [cutCall] }, "length")), done]);
@@ -297,11 +371,21 @@ test("a call that the output limit cut is told to the model, whose history stays
 });
 
 test("a text that the output limit cuts is continued without a seam", async () => {
-  const steps = [say("The lamp is at eig", "length"), say("ht, and the kiln is", "length"), say(" cold.")];
+  const steps = [
+    say("The lamp is at eig", "length"),
+    say("ht, and the kiln is", "length"),
+    say(" cold."),
+  ];
   const { answer, fake } = await turn(steps);
-  deepEqual([answer!.text, answer!.finish], ["The lamp is at eight, and the kiln is cold.", "stop"]);
+  deepEqual(
+    [answer!.text, answer!.finish],
+    ["The lamp is at eight, and the kiln is cold.", "stop"],
+  );
   deepEqual(answer!.usage, { input: 183, output: 27 });
-  match(fake.requests[1]!.body.messages.at(-1).content, /cut off by the output limit\. Continue exactly/);
+  match(
+    fake.requests[1]!.body.messages.at(-1).content,
+    /cut off by the output limit\. Continue exactly/,
+  );
 });
 
 test("images of a result and words that follow it are one message", async () => {
@@ -317,5 +401,8 @@ test("a request asks for a stream, its usage, and has the key", async () => {
   const { body, headers, path } = fake.requests[0]!;
   deepEqual([body.model, body.stream, body.stream_options], ["m", true, { include_usage: true }]);
   deepEqual([path, headers.authorization], ["/v1/chat/completions", "Bearer k"]);
-  deepEqual([body.messages[0].role, body.messages.at(-1)], ["system", { role: "user", content: "hi" }]);
+  deepEqual(
+    [body.messages[0].role, body.messages.at(-1)],
+    ["system", { role: "user", content: "hi" }],
+  );
 });

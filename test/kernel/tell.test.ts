@@ -5,7 +5,10 @@ import type { Ctx, Message, Zz } from "zz";
 import { harness } from "zz/test";
 
 const plain = (messages: readonly Message[]) =>
-  messages.map((message) => `${message.role === "user" && message.aside ? "aside" : message.role}: ${message.text}`);
+  messages.map(
+    (message) =>
+      `${message.role === "user" && message.aside ? "aside" : message.role}: ${message.text}`,
+  );
 const tool = (zz: Zz) => zz.tool({ name: "now", description: "d", run: () => "noon" });
 
 test("what is told in a round comes after its results, with the next request, and stays", async (t) => {
@@ -13,7 +16,10 @@ test("what is told in a round comes after its results, with the next request, an
     tool(zz);
     zz.on("called", ({ call }, { chat }) => chat.tell(`linted after ${call.id}`));
   };
-  const zz = await harness({ plugins: [plugin], script: [{ calls: [["now"], ["now"]] }, "One.", "Two."] }, t);
+  const zz = await harness(
+    { plugins: [plugin], script: [{ calls: [["now"], ["now"]] }, "One.", "Two."] },
+    t,
+  );
   await zz.ask("go");
   const asides = ["aside: linted after call_1", "aside: linted after call_2"];
   const expected = ["user: go", "assistant: ", "tool: noon", "tool: noon", ...asides];
@@ -22,7 +28,12 @@ test("what is told in a round comes after its results, with the next request, an
   deepEqual(sent, [...expected.slice(0, 4), "user: linted after call_1\n\nlinted after call_2"]);
   await zz.restart();
   await zz.ask("on");
-  deepEqual(plain(zz.chat.messages), [...expected, "assistant: One.", "user: on", "assistant: Two."]);
+  deepEqual(plain(zz.chat.messages), [
+    ...expected,
+    "assistant: One.",
+    "user: on",
+    "assistant: Two.",
+  ]);
 });
 
 test("what is told while the model answers comes after the answer, and goes with the next message", async (t) => {
@@ -32,7 +43,12 @@ test("what is told while the model answers comes after the answer, and goes with
   };
   const zz = await harness({ plugins: [plugin], script: ["One.", "Two."] }, t);
   await zz.ask("go");
-  deepEqual(plain(zz.chat.messages), ["user: go", "assistant: One.", "aside: meanwhile", "aside: afterwards"]);
+  deepEqual(plain(zz.chat.messages), [
+    "user: go",
+    "assistant: One.",
+    "aside: meanwhile",
+    "aside: afterwards",
+  ]);
   await zz.ask("on");
   equal(zz.requests[1]!.messages.at(-1)!.text, "meanwhile\n\nafterwards\n\non");
 });

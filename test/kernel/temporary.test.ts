@@ -1,11 +1,16 @@
-// Temporary folders tell whose they are: what a process left that was killed goes, and nothing else does.
+// Temporary folders tell whose they are: what a process left that was killed goes, and nothing else
+// does.
 import { deepEqual, match } from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import fs from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { after, test } from "node:test";
-import { processStartTime, removeTree, temporaryFolder } from "../../kernel/system/temporary-files.ts";
+import {
+  processStartTime,
+  removeTree,
+  temporaryFolder,
+} from "../../kernel/system/temporary-files.ts";
 
 const base = fs.mkdtempSync(join(tmpdir(), "zz-test-"));
 after(() => removeTree(base));
@@ -13,7 +18,9 @@ after(() => removeTree(base));
 test("temporaryFolder() removes what killed processes left, and only that", {
   skip: process.platform !== "linux",
 }, () => {
-  const ended = spawnSync(process.execPath, ["-p", "process.pid"], { encoding: "utf8" }).stdout.trim();
+  const ended = spawnSync(process.execPath, ["-p", "process.pid"], {
+    encoding: "utf8",
+  }).stdout.trim();
   const [own, start] = [process.pid, processStartTime(process.pid)];
   const here = /\d+/.exec(fs.readlinkSync("/proc/self/ns/pid"))![0];
   const ROWS: [name: string, goes: boolean, days?: number][] = [

@@ -1,4 +1,5 @@
-// Where zz does not ask git, what git tracks is listed all the same: its index is read, and nothing runs.
+// Where zz does not ask git, what git tracks is listed all the same: its index is read, and nothing
+// runs.
 import { deepEqual } from "node:assert/strict";
 import fs from "node:fs";
 import { join } from "node:path";
@@ -16,7 +17,13 @@ const TRACKED = [
   "src/ignored/z.ts",
   "target/a b.ts",
 ];
-const OTHERS = ["build/made.js", "dist/made.js", "ignored/made.js", "src/new.ts", "coverage/made.js"];
+const OTHERS = [
+  "build/made.js",
+  "dist/made.js",
+  "ignored/made.js",
+  "src/new.ts",
+  "coverage/made.js",
+];
 const MAKE = `git add -f ${TRACKED.map((name) => `'${name}'`).join(" ")}; git -c user.name=n -c user.email=e@x commit -qm one`;
 
 describe("the list of files without git", () => {
@@ -25,17 +32,21 @@ describe("the list of files without git", () => {
     [3, "git update-index --skip-worktree build/x.ts"],
     [4, ""],
   ] as const)
-    needs("git")(`has what an index of version ${version} tracks, and of built files nothing else`, async (t) => {
-      const zz = await harness({ own: true }, t);
-      for (const name of [...TRACKED, ...OTHERS]) {
-        fs.mkdirSync(join(zz.root, name, ".."), { recursive: true });
-        fs.writeFileSync(join(zz.root, name), `${name}\n`);
-      }
-      fs.writeFileSync(join(zz.root, ".gitignore"), "ignored/\n");
-      shell(zz.root, `${INIT}; ${MAKE}; git update-index --index-version ${version}; ${more}`);
-      fs.writeFileSync(join(zz.root, ".git/objects/info/alternates"), "/nowhere\n"); // zz asks no git that looks elsewhere
-      deepEqual(await zz.ctx.files.list(), [".gitignore", ...TRACKED, "src/new.ts"].sort());
-    });
+    needs("git")(
+      `has what an index of version ${version} tracks, and of built files nothing else`,
+      async (t) => {
+        const zz = await harness({ own: true }, t);
+        for (const name of [...TRACKED, ...OTHERS]) {
+          fs.mkdirSync(join(zz.root, name, ".."), { recursive: true });
+          fs.writeFileSync(join(zz.root, name), `${name}\n`);
+        }
+        fs.writeFileSync(join(zz.root, ".gitignore"), "ignored/\n");
+        shell(zz.root, `${INIT}; ${MAKE}; git update-index --index-version ${version}; ${more}`);
+        // zz asks no git that looks elsewhere
+        fs.writeFileSync(join(zz.root, ".git/objects/info/alternates"), "/nowhere\n");
+        deepEqual(await zz.ctx.files.list(), [".gitignore", ...TRACKED, "src/new.ts"].sort());
+      },
+    );
 
   needs("git")("is used where git would take minutes for the rules of .gitignore", async (t) => {
     const zz = await harness({ own: true, files: { "a.ts": "a", "build/x.ts": "x" } }, t);

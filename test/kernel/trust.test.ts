@@ -1,6 +1,15 @@
-// What a project brings in its .zz/: left out until the person says yes, by the bytes that they said yes to.
+// What a project brings in its .zz/: left out until the person says yes, by the bytes that they
+// said yes to.
 import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
-import { chmodSync, existsSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  existsSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { harness } from "../../sdk/testing.ts";
@@ -41,7 +50,10 @@ test("A project's plugin does not run before a yes, runs after it, and not after
   put(".zz/plugins/hello.ts", HELLO.replace("Hello", "Bye"));
   const changed = await zz("--call", "hello");
   equal(changed.code, 2);
-  match(changed.stderr, /\.zz\/plugins\/hello\.ts changed since you trusted it\. Look at it, then: zz --trust$/m);
+  match(
+    changed.stderr,
+    /\.zz\/plugins\/hello\.ts changed since you trusted it\. Look at it, then: zz --trust$/m,
+  );
   put(".zz/plugins/hello.ts", RUNS);
   equal((await zz("--call", "hello")).stdout, "Hello from the project.\n", "the very bytes again");
 
@@ -51,7 +63,10 @@ test("A project's plugin does not run before a yes, runs after it, and not after
 
 for (const name of ["a new plugin", "a file that is gone"])
   test(`A yes holds no longer after ${name}`, async () => {
-    const { where, put, zz } = project({ ".zz/plugins/hello.ts": HELLO, ".zz/plugins/words.ts": "export {};" });
+    const { where, put, zz } = project({
+      ".zz/plugins/hello.ts": HELLO,
+      ".zz/plugins/words.ts": "export {};",
+    });
     await zz("--trust");
     equal((await zz("--call", "hello")).code, 0);
     if (name === "a new plugin") put(".zz/plugins/other.ts", HELLO);
@@ -74,12 +89,17 @@ test("A file that changes while the question stands is left out, and named", asy
 });
 
 test("A yes is for one folder: a copy of it elsewhere is asked for again", async () => {
-  const { where, put, zz } = project({ ".zz/plugins/hello.ts": HELLO, "sub/.zz/plugins/hello.ts": HELLO });
+  const { where, put, zz } = project({
+    ".zz/plugins/hello.ts": HELLO,
+    "sub/.zz/plugins/hello.ts": HELLO,
+  });
   await zz("--trust");
   equal((await zz("--call", "hello")).code, 0);
   equal((await zz("--cwd", "sub", "--call", "hello")).code, 2);
   put("x", "");
-  deepEqual(Object.keys(JSON.parse(readFileSync(join(where.home, "trust.json"), "utf8"))), [where.cwd]);
+  deepEqual(Object.keys(JSON.parse(readFileSync(join(where.home, "trust.json"), "utf8"))), [
+    where.cwd,
+  ]);
 });
 
 const OUTSIDE = {
@@ -98,7 +118,10 @@ for (const [name, file] of Object.entries(OUTSIDE))
     await zz("--trust");
     const { stdout, stderr, code } = await zz("--call", "hello");
     ok(code, stdout);
-    match(stderr, /it imports '[^']+' from outside of \.zz\/plugins, which nobody trusted\. Copy it there/);
+    match(
+      stderr,
+      /it imports '[^']+' from outside of \.zz\/plugins, which nobody trusted\. Copy it there/,
+    );
   });
 
 test("Its own files and packages within .zz/plugins, zz, zod and node's modules are there", async () => {
@@ -115,7 +138,10 @@ export default (zz) => zz.tool({ name: "hello", description: "d", params: z.obje
 });
 
 test("A link in .zz/plugins leads to nothing that is loaded", async () => {
-  const { where, put, zz } = project({ "evil.ts": HELLO, ".zz/plugins/a.ts": "export default () => {};" });
+  const { where, put, zz } = project({
+    "evil.ts": HELLO,
+    ".zz/plugins/a.ts": "export default () => {};",
+  });
   symlinkSync("../../evil.ts", join(where.cwd, ".zz/plugins/hello.ts"));
   await zz("--trust");
   put("evil.ts", `${HELLO}console.error("EVIL");`);
@@ -133,7 +159,16 @@ test("Prompts of a project: layers and commands, the nearest winning, once the p
       ".zz/prompts/review.md": "---\ndescription: our own review\n---\nReview it our way: $@",
     });
     put("prompts/kind.md", layer("Be kind, says the home."), where.home);
-    const asks = ["--once", "-m", "openai/m", "--base-url", fake.url, "--key", "x", "/review the README"];
+    const asks = [
+      "--once",
+      "-m",
+      "openai/m",
+      "--base-url",
+      fake.url,
+      "--key",
+      "x",
+      "/review the README",
+    ];
     match((await zz("--prompt")).stdout, /Be kind, says the home\./);
     const before = await zz(...asks);
     match(before.stderr, /nobody has trusted \.zz\/prompts\/kind\.md, \.zz\/prompts\/review\.md\./);
@@ -151,7 +186,9 @@ test("Prompts of a project: layers and commands, the nearest winning, once the p
 });
 
 test("A project's settings that loosen something count once the person said yes, and are named before", async () => {
-  const { zz } = project({ ".zz/zz.config.json": JSON.stringify({ permissions: { allow: { write: ["out"] } } }) });
+  const { zz } = project({
+    ".zz/zz.config.json": JSON.stringify({ permissions: { allow: { write: ["out"] } } }),
+  });
   const write = ["--call", "write_file", JSON.stringify({ path: "out/a.txt", content: "a" })];
   const before = await zz(...write);
   equal(before.code, 4);
@@ -164,7 +201,10 @@ test("A project's settings that loosen something count once the person said yes,
   deepEqual([after.code, after.stderr], [0, ""]);
 });
 
-for (const [name, kept] of Object.entries({ "no JSON": "{", "other shapes": '{ "/": 3, "x": null }' }))
+for (const [name, kept] of Object.entries({
+  "no JSON": "{",
+  "other shapes": '{ "/": 3, "x": null }',
+}))
   test(`A trust.json that is ${name} means no`, async () => {
     const { where, put, zz } = project({ ".zz/plugins/hello.ts": HELLO });
     put("trust.json", kept, where.home);
@@ -178,7 +218,10 @@ test("Too much to look at is never loaded, and a sentence says why", async () =>
   for (let i = 0; i < 2_001; i++) put(`.zz/plugins/lib/${i}.ts`, ""); // beyond MAX_FILES
   const isRefused = async () => {
     const { code, stderr } = await zz("--trust");
-    deepEqual([code, stderr], [2, "Cannot trust this folder: there is too much in .zz/ to look at.\n"]);
+    deepEqual(
+      [code, stderr],
+      [2, "Cannot trust this folder: there is too much in .zz/ to look at.\n"],
+    );
   };
   await isRefused();
   rmSync(join(where.cwd, ".zz/plugins/lib"), { recursive: true });

@@ -9,7 +9,9 @@ import { delta, fakeOpenAI, problems, say, stream } from "../support/fake/openai
 import { place } from "../support/run.ts";
 import { waitFor } from "../support/wait.ts";
 
-/** Tools whose calls end when the test says so, and how many ran at once when each of them began. */
+/**
+ * Tools whose calls end when the test says so, and how many ran at once when each of them began.
+ */
 function naps() {
   const running = new Map<string, () => void>();
   const beside: string[] = [];
@@ -63,7 +65,8 @@ const RUNS: [what: string, run: () => unknown, text: RegExp, failed: true | unde
 for (const [what, run, text, failed] of RUNS)
   test(`A tool that ${what} becomes a result that the model reads`, async (t) => {
     const clock = standingClock();
-    const plugin = (zz: Zz) => zz.tool({ name: "t", description: "d", timeout: 70, run: run as () => string });
+    const plugin = (zz: Zz) =>
+      zz.tool({ name: "t", description: "d", timeout: 70, run: run as () => string });
     const zz = await harness({ plugins: [plugin], script: [{ call: ["t"] }, "ok"], clock }, t);
     const asked = zz.ask("go");
     if (what === "takes too long") await clock.waits(70);
@@ -76,7 +79,8 @@ for (const [what, run, text, failed] of RUNS)
 
 test("What the person was asked about is what runs: a tool cannot change its arguments", async (t) => {
   const run = ({ list }: { list: string[] }) => `${list.push("more")}`;
-  const plugin = (zz: Zz) => zz.tool({ name: "t", description: "d", params: { list: "string[]" }, run });
+  const plugin = (zz: Zz) =>
+    zz.tool({ name: "t", description: "d", params: { list: "string[]" }, run });
   const zz = await harness({ plugins: [plugin] }, t);
   match((await zz.call("t", { list: ["one"] })).text, /not extensible|read only/);
 });
@@ -86,7 +90,10 @@ test("The phases of a turn with tools, in order", async (t) => {
   const zz = await harness({ plugins: [plugin], script: [{ call: ["t"] }, "ok"] }, t);
   await zz.ask("go");
   const phases = zz.events.flatMap((fact) => (fact.type === "phase" ? fact.to : []));
-  deepEqual(phases.join(" "), "thinking planning_tools executing_tools thinking responding done idle");
+  deepEqual(
+    phases.join(" "),
+    "thinking planning_tools executing_tools thinking responding done idle",
+  );
 });
 
 test("Aborting closes the connection, keeps what had come as an unfinished message, and leaves the chat usable", async (t) => {
@@ -94,11 +101,20 @@ test("Aborting closes the connection, keeps what had come as an unfinished messa
   const fake = await fakeOpenAI([half, say("whole")]);
   t.after(fake.close);
   const where = place();
-  const zz = await createZz({ root: where.cwd, home: where.home, own: false, baseUrl: fake.url, key: "x" });
+  const zz = await createZz({
+    root: where.cwd,
+    home: where.home,
+    own: false,
+    baseUrl: fake.url,
+    key: "x",
+  });
   const chat = openChat(zz, "openai/m");
   t.after(() => chat.session?.close());
   let isHere = false;
-  zz.observers.push({ owner: "", value: { event: "received", limit: 5_000, see: () => void (isHere = true) } });
+  zz.observers.push({
+    owner: "",
+    value: { event: "received", limit: 5_000, see: () => void (isHere = true) },
+  });
   const turn = runTurn(zz, chat, "go");
   await waitFor("the half", () => isHere);
   chat.stop.abort();
@@ -110,7 +126,10 @@ test("Aborting closes the connection, keeps what had come as an unfinished messa
   deepEqual(cut, ["Half an ans"]);
 });
 
-/** A provider that may be silent for half a second, and yields one of these each 100 ms; without a finish it is silent then. */
+/**
+ * A provider that may be silent for half a second, and yields one of these each 100 ms; without a
+ * finish it is silent then.
+ */
 async function slow(t: TestContext, ...answers: Delta[][]) {
   const clock = standingClock();
   let [asked, stopped]: [number, number | undefined] = [0, undefined];
@@ -129,7 +148,10 @@ async function slow(t: TestContext, ...answers: Delta[][]) {
         await clock.sleep(100_000, signal);
       },
     });
-  const zz = await harness({ plugins: [plugin], model: "slow/m", settings: { timeout: 0.5 }, clock }, t);
+  const zz = await harness(
+    { plugins: [plugin], model: "slow/m", settings: { timeout: 0.5 }, clock },
+    t,
+  );
   /** What was said, and after how long it was stopped. */
   const ask = async (words: string) => {
     const [from, before] = [clock.now(), asked];
@@ -148,12 +170,23 @@ const signs = (count: number): Delta[] => Array.from({ length: count }, () => si
 test("A provider that says nothing for too long is asked once more, and then given up", async (t) => {
   const { ask } = await slow(t, [], [word!, stop!], [], []);
   equal((await ask("go"))[0], "a");
-  equal((await ask("again"))[0], `'slow' sent nothing for 0.5 s. Try again, or raise "timeout" in the settings.`);
-  equal((await ask("and again"))[0], `'slow' sent nothing for 0.5 s. Try again, or raise "timeout" in the settings.`);
+  equal(
+    (await ask("again"))[0],
+    `'slow' sent nothing for 0.5 s. Try again, or raise "timeout" in the settings.`,
+  );
+  equal(
+    (await ask("and again"))[0],
+    `'slow' sent nothing for 0.5 s. Try again, or raise "timeout" in the settings.`,
+  );
 });
 
 test("Signs of life alone put silence off no longer than four times the limit; with words between them they do", async (t) => {
-  const { ask } = await slow(t, [...signs(14), word!, ...signs(14), word!, stop!], signs(60), signs(60));
+  const { ask } = await slow(
+    t,
+    [...signs(14), word!, ...signs(14), word!, stop!],
+    signs(60),
+    signs(60),
+  );
   deepEqual(await ask("go"), ["aa", undefined]);
   const [said] = await ask("again");
   match(String(said), /^'slow' sent nothing but signs of life for 2 s\. Try again/);

@@ -1,6 +1,14 @@
 import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import fs, { chmodSync, chownSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
+import fs, {
+  chmodSync,
+  chownSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+} from "node:fs";
 import { dirname, join } from "node:path";
 import { test } from "node:test";
 import type { Zz } from "../../kernel/contract.ts";
@@ -21,7 +29,10 @@ test("Random lives of a project: the disk is what the model says after every ste
 test("A change is kept to the byte, secrets too, so that it can be undone after a restart; what was said is veiled", async (t) => {
   const KEY = "hunter2-hunter2-0123";
   const plugins = [{ name: "keeper", default: (zz: Zz) => void zz.secret(KEY) }];
-  const zz = await harness({ own: true, plugins, files: { a: `key = ${KEY}\n` }, answer: "yes", script: ["Fine."] }, t);
+  const zz = await harness(
+    { own: true, plugins, files: { a: `key = ${KEY}\n` }, answer: "yes", script: ["Fine."] },
+    t,
+  );
   await zz.ask(`The key is ${KEY}.`);
   await zz.call("delete_file", { path: "a" });
   equal(zz.read("a"), undefined);
@@ -36,15 +47,18 @@ test("A change is kept to the byte, secrets too, so that it can be undone after 
   doesNotMatch(said, new RegExp(KEY));
 });
 
-needs("bwrap")("Undo brings back a folder that a killed zz had removed, and put no file in its place yet", async () => {
-  const zz = await harness({ own: true, files: { "in/a": "1\n" }, answer: "yes" });
-  await zz.call("run_command", { command: "rm -r in; echo f > in" });
-  equal(zz.read("in"), "f\n");
-  rmSync(join(zz.root, "in"));
-  await zz.command("/undo");
-  equal(zz.read("in/a"), "1\n");
-  await zz.close();
-});
+needs("bwrap")(
+  "Undo brings back a folder that a killed zz had removed, and put no file in its place yet",
+  async () => {
+    const zz = await harness({ own: true, files: { "in/a": "1\n" }, answer: "yes" });
+    await zz.call("run_command", { command: "rm -r in; echo f > in" });
+    equal(zz.read("in"), "f\n");
+    rmSync(join(zz.root, "in"));
+    await zz.command("/undo");
+    equal(zz.read("in/a"), "1\n");
+    await zz.close();
+  },
+);
 
 test("Undo and redo take a file's mode along, unless somebody has set it since", async (t) => {
   const runnable = (zz: Zz) =>
@@ -53,7 +67,10 @@ test("Undo and redo take a file's mode along, unless somebody has set it since",
       description: "Makes it a script.",
       needs: () => ({ write: ["a"] }),
       run: async (_, { files, root }) => {
-        await files.apply([{ path: join(root, "a"), bytes: Buffer.from("#!\n"), mode: 0o100755 }], "");
+        await files.apply(
+          [{ path: join(root, "a"), bytes: Buffer.from("#!\n"), mode: 0o100755 }],
+          "",
+        );
         return "It is one.";
       },
     });
@@ -79,7 +96,10 @@ viewTest(
   "A file that git ignores, changed by a command and by a tool: each is undone and redone, unless somebody else changed it",
   async (t) => {
     const files = { ".gitignore": "dist/\n", "dist/n": "old\n" };
-    const zz = await harness({ own: true, answer: async (_, keys) => (keys === "on" ? "n" : "y"), files }, t);
+    const zz = await harness(
+      { own: true, answer: async (_, keys) => (keys === "on" ? "n" : "y"), files },
+      t,
+    );
     spawnSync("git", ["init", "-q", zz.root]);
     const gives = async (line: string, content: string) => {
       const said = await zz.command(line);
@@ -113,28 +133,61 @@ function ordinary(t: { after(done: () => void): void }) {
   t.after(() => rmSync(at, { recursive: true, force: true }));
   const own = { HOME: where.home, TMPDIR: at };
   mkdirSync(where.home);
-  if (who.uid) for (const folder of [at, where.home, where.cwd]) chownSync(folder, who.uid, who.gid);
+  if (who.uid)
+    for (const folder of [at, where.home, where.cwd]) chownSync(folder, who.uid, who.gid);
   const zz = async (...args: string[]) => {
     const { code, stdout, stderr } = await zzAsThem(where, args, { env: own });
     return { status: code, said: stdout + stderr };
   };
   const env = { ...environment(where, {}), ...own };
   const sh = (script: string) => spawnSync("sh", ["-c", script], { cwd: where.cwd, env, ...who });
-  const keep = () => zz("--allow-write=.", "--call", "run_command", JSON.stringify({ command: "sh script" }));
+  const keep = () =>
+    zz("--allow-write=.", "--call", "run_command", JSON.stringify({ command: "sh script" }));
   return { where, zz, sh, keep };
 }
 
-/** What a project holds, what a command does to it as an ordinary user, and what is undone along with it or not at all. */
+/**
+ * What a project holds, what a command does to it as an ordinary user, and what is undone along
+ * with it or not at all.
+ */
 const SHUT: [what: string, setup: string, script: string][] = [
   ["a file that nobody may read", "echo a > a; echo b > b", "chmod 000 a; rm b"],
-  ["a folder that nobody may enter", "mkdir d; echo x > d/x; echo q > d/q", "echo y >> d/x; rm d/q; chmod 000 d"],
-  ["a new tree that nobody may enter", "echo a > a", "mkdir -p n/m; echo x > n/m/x; chmod 000 n/m; chmod 000 n"],
-  ["a shut folder that a file replaces", "mkdir d; echo x > d/x; chmod 500 d", "chmod 700 d; rm -r d; echo f > d"],
-  ["an ignored folder that nobody may enter", "echo > build/b", "mkdir build/z; echo 1 > build/z/1; chmod 000 build/z"],
+  [
+    "a folder that nobody may enter",
+    "mkdir d; echo x > d/x; echo q > d/q",
+    "echo y >> d/x; rm d/q; chmod 000 d",
+  ],
+  [
+    "a new tree that nobody may enter",
+    "echo a > a",
+    "mkdir -p n/m; echo x > n/m/x; chmod 000 n/m; chmod 000 n",
+  ],
+  [
+    "a shut folder that a file replaces",
+    "mkdir d; echo x > d/x; chmod 500 d",
+    "chmod 700 d; rm -r d; echo f > d",
+  ],
+  [
+    "an ignored folder that nobody may enter",
+    "echo > build/b",
+    "mkdir build/z; echo 1 > build/z/1; chmod 000 build/z",
+  ],
   ["a file that was shut before", "echo a > a; chmod 000 a", "chmod 644 a"],
-  ["a shut folder with removals", "mkdir d; echo x > d/x; chmod 500 d", "chmod 700 d; rm d/x; mkdir d/e; chmod 500 d"],
-  ["an ignored folder that is shut after", "mkdir -p build/z; echo 1 > build/z/1", "rm build/z/1; chmod 400 build/z"],
-  ["an ignored folder that is opened", "mkdir -p build/z; chmod 500 build/z", "chmod 755 build/z; echo 2 > build/z/1"],
+  [
+    "a shut folder with removals",
+    "mkdir d; echo x > d/x; chmod 500 d",
+    "chmod 700 d; rm d/x; mkdir d/e; chmod 500 d",
+  ],
+  [
+    "an ignored folder that is shut after",
+    "mkdir -p build/z; echo 1 > build/z/1",
+    "rm build/z/1; chmod 400 build/z",
+  ],
+  [
+    "an ignored folder that is opened",
+    "mkdir -p build/z; chmod 500 build/z",
+    "chmod 755 build/z; echo 2 > build/z/1",
+  ],
 ];
 for (const [what, setup, script] of some(SHUT, 4))
   viewTest(`What modes keep their owner out of is kept, undone and redone: ${what}`, async (t) => {
@@ -160,16 +213,19 @@ for (const [what, setup, script] of some(SHUT, 4))
     sh("chmod -R u+rwx .");
   });
 
-viewTest("An edit in a folder that takes nothing new is refused, and leaves its mode", async (t) => {
-  const { where, zz, sh } = ordinary(t);
-  sh("mkdir d; echo x > d/x; chmod 500 d");
-  const was = walk(where.cwd);
-  const args = JSON.stringify({ path: "d/x", content: "y\n" });
-  const { status, said } = await zz("--allow-write=.", "--call", "write_file", args);
-  match(said, /Cannot write '.+': permission denied\./);
-  deepEqual([status, walk(where.cwd)], [1, was]);
-  sh("chmod 700 d");
-});
+viewTest(
+  "An edit in a folder that takes nothing new is refused, and leaves its mode",
+  async (t) => {
+    const { where, zz, sh } = ordinary(t);
+    sh("mkdir d; echo x > d/x; chmod 500 d");
+    const was = walk(where.cwd);
+    const args = JSON.stringify({ path: "d/x", content: "y\n" });
+    const { status, said } = await zz("--allow-write=.", "--call", "write_file", args);
+    match(said, /Cannot write '.+': permission denied\./);
+    deepEqual([status, walk(where.cwd)], [1, was]);
+    sh("chmod 700 d");
+  },
+);
 
 test("What could not be taken back on a full disk is named, and undone later", async (t) => {
   const changes = (zz: Zz) =>
@@ -178,13 +234,19 @@ test("What could not be taken back on a full disk is named, and undone later", a
       description: "Changes all.",
       needs: () => ({ write: ["a", "b", "c"] }),
       run: async (_, { files, root }) => {
-        const written = ["b", "c"].map((name) => ({ path: join(root, name), bytes: Buffer.from("new\n") }));
+        const written = ["b", "c"].map((name) => ({
+          path: join(root, name),
+          bytes: Buffer.from("new\n"),
+        }));
         await files.apply([{ path: join(root, "a") }, ...written], "");
         return "Done.";
       },
     });
   const plugins = [{ name: "changes", default: changes }];
-  const zz = await harness({ own: true, plugins, files: { a: "one\n", b: "two\n" }, answer: "yes" }, t);
+  const zz = await harness(
+    { own: true, plugins, files: { a: "one\n", b: "two\n" }, answer: "yes" },
+    t,
+  );
   const stands = () => [zz.read("a"), zz.read("b"), zz.read("c"), readdirSync(zz.root).length];
   const { renameSync, writeFileSync } = fs;
   const full = () => Object.assign(new Error("ENOSPC"), { code: "ENOSPC" });

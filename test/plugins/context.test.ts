@@ -13,13 +13,22 @@ const layer = (text: string): string | undefined =>
 for (const [what, args, files, text] of [
   ["a text", ["--context", "The build is red."], {}, "The build is red."],
   ["a file", ["--context", "@notes.md"], { "notes.md": "\ufeff# Notes\n\nö\n" }, "# Notes\n\nö"],
-  ["several", ["--context", "one", "--context=@b", "--context", "3"], { b: "two\n" }, "one\n\ntwo\n\n3"],
+  [
+    "several",
+    ["--context", "one", "--context=@b", "--context", "3"],
+    { b: "two\n" },
+    "one\n\ntwo\n\n3",
+  ],
   ["a secret, since the person chose it", ["--context", "@.env"], { ".env": "K=1\n" }, "K=1"],
   ["a text that begins with @", ["--context", " @alice asks"], {}, "@alice asks"],
   ["an empty file: nothing", ["--context", "@a"], { a: "\n" }, undefined],
 ] as [string, string[], Record<string, string>, string | undefined][])
   test(`--context tells the model ${what}`, async () => {
-    const { code, stdout, sent } = await asks(having(files), [call(["list_dir", {}]), say("x")], [...args, "hi"]);
+    const { code, stdout, sent } = await asks(
+      having(files),
+      [call(["list_dir", {}]), say("x")],
+      [...args, "hi"],
+    );
     deepEqual([code, stdout], [0, "x\n"]);
     const layers = sent.map(({ messages }) => layer(messages[0].content));
     deepEqual(layers, [text, text]);
@@ -33,10 +42,18 @@ test("--context is read in the folder that --cwd names, cut if it is long, and s
   ok(stdout.indexOf("--- CONTEXT") < stdout.indexOf("--- RUNTIME"));
 });
 
-const big = having({ "folder/x": "", latin: Buffer.from("caf\xe9\n", "latin1"), fifo: "|", large: "" });
+const big = having({
+  "folder/x": "",
+  latin: Buffer.from("caf\xe9\n", "latin1"),
+  fifo: "|",
+  large: "",
+});
 truncateSync(join(big.cwd, "large"), 1024 * 1024 + 1);
 for (const [given, says] of [
-  ["@none", "'@none': no such file. Check the path; a text that begins with @ needs a space before it."],
+  [
+    "@none",
+    "'@none': no such file. Check the path; a text that begins with @ needs a space before it.",
+  ],
   ["@fifo", "'@fifo': it is not a regular file. Name another."],
   ["@latin", "'@latin': it is not text (UTF-8). Name a text file."],
   ["@large", "'@large': 1048577 bytes are too many (1 MB). Cut it down first."],

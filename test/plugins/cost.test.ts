@@ -1,4 +1,5 @@
-// What a conversation costs, by the person's prices or those that a provider tells, and the limit at which zz asks.
+// What a conversation costs, by the person's prices or those that a provider tells, and the limit
+// at which zz asks.
 import { equal, match } from "node:assert/strict";
 import { describe, test } from "node:test";
 import { harness } from "zz/test";
@@ -7,7 +8,11 @@ import { having } from "../support/having.ts";
 import { zz } from "../support/run.ts";
 
 const TOLD = [
-  { id: "m", context_length: 8192, pricing: { prompt: "0.001", completion: "0.01", input_cache_read: "" } },
+  {
+    id: "m",
+    context_length: 8192,
+    pricing: { prompt: "0.001", completion: "0.01", input_cache_read: "" },
+  },
 ];
 
 /** Lines to one zz, whose provider tells what its model costs. */
@@ -34,7 +39,10 @@ describe("a budget", { concurrency: 2 }, () => {
   test("that is used up stops a script with a sentence", async () => {
     const { runs, fake } = await session(["one", "two"], { budget: 0.1 });
     equal(runs.map(({ code, stdout }) => `${code} ${stdout}`).join(), "0 Hi\n,1 ");
-    match(runs[1]!.stderr, /This conversation cost about \$0\.15, and \$0\.10 is its budget\. Raise "budget" in the/);
+    match(
+      runs[1]!.stderr,
+      /This conversation cost about \$0\.15, and \$0\.10 is its budget\. Raise "budget" in the/,
+    );
     equal(fake.requests.length, 1);
   });
   for (const [answer, sent] of Object.entries({ yes: 3, no: 1 } as const))
@@ -45,7 +53,10 @@ describe("a budget", { concurrency: 2 }, () => {
       const it = await harness({ own: true, settings, script, answer: answer as "yes" | "no" }, t);
       await it.ask("hi");
       for (const line of ["again", "and again"]) await it.ask(line).catch(() => {});
-      match(it.questions.join("\n"), /This conversation cost about \$\d+\.\d\d\. Go on for \$0\.01 more\?/);
+      match(
+        it.questions.join("\n"),
+        /This conversation cost about \$\d+\.\d\d\. Go on for \$0\.01 more\?/,
+      );
       equal(it.requests.length, sent);
     });
 });

@@ -1,4 +1,5 @@
-// The tools that change files, as a model or a script calls them: what they answer, and what is on the disk then.
+// The tools that change files, as a model or a script calls them: what they answer, and what is on
+// the disk then.
 import { deepEqual, equal, match } from "node:assert/strict";
 import { readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
@@ -13,7 +14,15 @@ const CODE = "one();\ntwo();\nthree();\n";
 const CRLF = "\ufeffone();\r\ntwo();\r\nthree();";
 const LATIN1 = Buffer.from([0x63, 0x61, 0x66, 0xe9, 0x0a]);
 const a = (content: string | Buffer | null): Tree => ({ "a.ts": content });
-type Row = [string, tool: string, args: object, before: Tree, says: string | RegExp, after?: Tree, code?: number];
+type Row = [
+  string,
+  tool: string,
+  args: object,
+  before: Tree,
+  says: string | RegExp,
+  after?: Tree,
+  code?: number,
+];
 
 // biome-ignore format: one case a row.
 const ROWS: Row[] = [
@@ -61,13 +70,27 @@ describe("zz --call, with --allow-write", () => {
       equal(ran.code, code, said);
       for (const [name, content] of Object.entries(after)) {
         const is = tryTo(() => readFileSync(join(where.cwd, name), "latin1"));
-        equal(is, content === null ? undefined : Buffer.from(content as string).toString("latin1"), name);
+        equal(
+          is,
+          content === null ? undefined : Buffer.from(content as string).toString("latin1"),
+          name,
+        );
       }
     });
 
   test("edit_file: --json says where and how", async () => {
-    const args = JSON.stringify({ path: "a.ts", old_string: "one();\ntwo();", new_string: "one();" });
-    const ran = await zz(project(a("\tone();\n\ttwo();\n")), ["--call", "edit_file", args, "--allow-write", "--json"]);
+    const args = JSON.stringify({
+      path: "a.ts",
+      old_string: "one();\ntwo();",
+      new_string: "one();",
+    });
+    const ran = await zz(project(a("\tone();\n\ttwo();\n")), [
+      "--call",
+      "edit_file",
+      args,
+      "--allow-write",
+      "--json",
+    ]);
     const places = [{ edit: 1, start: 1, end: 1, how: "indentation" }];
     deepEqual(JSON.parse(ran.stdout).data, { path: "a.ts", places });
   });
@@ -87,7 +110,10 @@ const lines = (start: number, end: number, content: string, path = "a.ts"): Aske
   "edit_lines",
   { path, start, end, content },
 ];
-const text = (old_string: string, new_string: string): Asked => ["edit_file", { path: "a.ts", old_string, new_string }];
+const text = (old_string: string, new_string: string): Asked => [
+  "edit_file",
+  { path: "a.ts", old_string, new_string },
+];
 
 for (const [tool, args] of [
   ["edit_file", { path: "a.ts", old_string: "two()", new_string: "2()" }],
@@ -95,14 +121,27 @@ for (const [tool, args] of [
   ["write_file", { path: "a.ts", content: "one();\n2();\nthree();\n" }],
 ] as Asked[])
   test(`${tool}: a file that was not read in the conversation is not changed, however often it is tried`, async (t) => {
-    const { said, it } = await rounds(t, { "a.ts": CODE }, [[tool, args]], [[tool, args]], [READ], [[tool, args]]);
-    for (const text of said.slice(0, 2)) match(text, /was not read in this conversation\. Read it first\.$/);
+    const { said, it } = await rounds(
+      t,
+      { "a.ts": CODE },
+      [[tool, args]],
+      [[tool, args]],
+      [READ],
+      [[tool, args]],
+    );
+    for (const text of said.slice(0, 2))
+      match(text, /was not read in this conversation\. Read it first\.$/);
     match(said[3]!, /^(Edited|Wrote) a\.ts/);
     equal(it.read("a.ts"), "one();\n2();\nthree();\n");
   });
 
 test("write_file: a new file need not be read, and can be changed afterwards", async (t) => {
-  const { said } = await rounds(t, {}, [["write_file", { path: "a.ts", content: "one();\n" }]], [text("one", "1")]);
+  const { said } = await rounds(
+    t,
+    {},
+    [["write_file", { path: "a.ts", content: "one();\n" }]],
+    [text("one", "1")],
+  );
   deepEqual(said, ["Created a.ts (1 line).", "Edited a.ts: line 1 (exact)."]);
 });
 
@@ -133,7 +172,13 @@ test("edit_lines: a file that is first read in the same round shows its lines in
 
 test("edit_lines: only lines that were shown are changed, also after other edits moved them", async (t) => {
   const part: Asked = ["read_file", { path: "a.ts", start: 4, end: 6 }];
-  const edits = [lines(9, 9, "x"), lines(5, 5, "5\n5b"), lines(7, 7, "6"), lines(8, 8, "x"), lines(8, 7, "y")];
+  const edits = [
+    lines(9, 9, "x"),
+    lines(5, 5, "5\n5b"),
+    lines(7, 7, "6"),
+    lines(8, 8, "x"),
+    lines(8, 7, "y"),
+  ];
   const { said } = await rounds(t, { "a.ts": TEN }, [part], ...edits.map((edit) => [edit]));
   deepEqual(said.slice(1), [
     "Cannot edit 'a.ts': line 9 was not read in this conversation. Read it first.",
@@ -149,7 +194,10 @@ test("write_file: a file is replaced only by one who saw all of it", async (t) =
   const write: Asked = ["write_file", { path: "a.ts", content: "x\n" }];
   const rest: Asked = ["read_file", { path: "a.ts", start: 7 }];
   const { said } = await rounds(t, { "a.ts": TEN }, [part], [write], [rest], [write]);
-  match(said[1]!, /^Cannot write 'a\.ts': line 7 of it was not read in this conversation\. Read all of it first/);
+  match(
+    said[1]!,
+    /^Cannot write 'a\.ts': line 7 of it was not read in this conversation\. Read all of it first/,
+  );
   equal(said[3], "Wrote a.ts (1 line).");
 });
 
@@ -162,7 +210,8 @@ const SHOWS: [shows: Asked, edit: Asked, says: RegExp][] = [
   [["grep", { query: "wanted();", path: "a.ts" }], lines(1, 1, "x"), /line 1 was not read/],
   [["grep", { query: "nowhere", path: "a.ts" }], text("return a", "return 2"), /it was not read/],
 ];
-for (const [shows, edit, says] of SHOWS.filter(([[tool]]) => isAll || tool !== "find_references")) // which loads TypeScript
+// which loads TypeScript
+for (const [shows, edit, says] of SHOWS.filter(([[tool]]) => isAll || tool !== "find_references"))
   test(`${edit[0]}: what ${shows[0]} showed counts as read: ${JSON.stringify([shows[1], edit[1]])}`, async (t) => {
     const { said } = await rounds(t, { "a.ts": CLASS }, [shows], [edit]);
     match(said[1]!, says);
@@ -172,12 +221,18 @@ const PATCH = "*** Begin Patch\n*** Update File: a.ts\n@@\n line 4\n-line 5\n+5\
 test("apply_patch: a file has to be read, as for the other edits", async (t) => {
   const patch: Asked = ["apply_patch", { patch: PATCH }];
   const { said } = await rounds(t, { "a.ts": TEN }, [patch], [READ], [patch]);
-  equal(said[0], "Cannot patch 'a.ts': it was not read in this conversation. Nothing was changed. Read it first.");
+  equal(
+    said[0],
+    "Cannot patch 'a.ts': it was not read in this conversation. Nothing was changed. Read it first.",
+  );
   match(said[2]!, /^Applied: edited a\.ts/);
 });
 
 const MAKE: Asked = ["create_file", { path: "a.ts", content: "new\n" }];
-const ADD: Asked = ["apply_patch", { patch: "*** Begin Patch\n*** Add File: a.ts\n+new\n*** End Patch" }];
+const ADD: Asked = [
+  "apply_patch",
+  { patch: "*** Begin Patch\n*** Add File: a.ts\n+new\n*** End Patch" },
+];
 // biome-ignore format: one case a row.
 const GONE: [how: string, call: Asked, make: Asked][] = [
   ["delete_file", ["delete_file", { path: "a.ts" }], MAKE],

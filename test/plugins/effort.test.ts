@@ -21,7 +21,10 @@ test("nothing is said of it unless the person does: by the setting, and by --eff
 });
 
 test("/effort: from now on, in this conversation, also after a restart", async (t) => {
-  const zz = await harness({ plugins: [new URL("../../plugins/effort.ts", import.meta.url)], script: ["x"] }, t);
+  const zz = await harness(
+    { plugins: [new URL("../../plugins/effort.ts", import.meta.url)], script: ["x"] },
+    t,
+  );
   deepEqual(await zz.command("/effort"), ["Effort: as the model's provider has it."]);
   deepEqual(await zz.command("/effort high"), ["Effort: high."]);
   await zz.ask("hi");

@@ -15,17 +15,24 @@ import { place, zz as program, ROOT } from "../support/run.ts";
 import { waitFor } from "../support/wait.ts";
 
 const file = (name: string) => join(ROOT, "plugins", "examples", `${name}.ts`);
-const having = (t: TestContext, name: string, setup: Setup = {}) => harness({ ...setup, plugins: [file(name)] }, t);
+const having = (t: TestContext, name: string, setup: Setup = {}) =>
+  harness({ ...setup, plugins: [file(name)] }, t);
 
 test("the examples are shipped, and none of them is loaded until it is asked for", async () => {
   const names = readdirSync(join(ROOT, "plugins", "examples")).sort();
   equal(names.join(" "), "attach.ts budget.ts data.ts lint.ts notify.ts sql.ts todo.ts weather.ts");
   const { stdout } = await program(place(), ["--plugins"]);
   doesNotMatch(stdout, /^(examples|attach|budget|data|lint|notify|sql|todo|weather)\b/m);
-  ok(JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")).files.includes("plugins/examples"));
+  ok(
+    JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")).files.includes("plugins/examples"),
+  );
   for (const name of names) {
     const text = readFileSync(join(ROOT, "plugins", "examples", name), "utf8");
-    doesNotMatch(text, /^import (?!type).* from "(?!node:(fs|path|url)")/m, `${name} loads something heavy`);
+    doesNotMatch(
+      text,
+      /^import (?!type).* from "(?!node:(fs|path|url)")/m,
+      `${name} loads something heavy`,
+    );
   }
 });
 
@@ -40,7 +47,12 @@ describe("weather", () => {
     longitude: admin1.length,
   });
   const forecast = {
-    current: { time: "2026-11-21T12:00", temperature_2m: 3.4, weather_code: 61, wind_speed_10m: 12 },
+    current: {
+      time: "2026-11-21T12:00",
+      temperature_2m: 3.4,
+      weather_code: 61,
+      wind_speed_10m: 12,
+    },
     current_units: { temperature_2m: "°C", wind_speed_10m: "km/h" },
     daily: {
       time: ["2026-11-21", "2026-11-22", "2026-11-23"],
@@ -52,10 +64,17 @@ describe("weather", () => {
   const json = (body: unknown, status = 200): Served => ({ status, body: [JSON.stringify(body)] });
 
   /** A server that knows these places, and a plugin that asks it. */
-  async function asking(t: TestContext, places: unknown, weather: Served = json(forecast), more: object = {}) {
+  async function asking(
+    t: TestContext,
+    places: unknown,
+    weather: Served = json(forecast),
+    more: object = {},
+  ) {
     const clock = standingClock();
     const script = ({ path }: Seen) =>
-      path.startsWith("/search") ? json({ results: typeof places === "function" ? places() : places }) : weather;
+      path.startsWith("/search")
+        ? json({ results: typeof places === "function" ? places() : places })
+        : weather;
     const server = await serve(script);
     t.after(server.close);
     const urls = { geocoding: `${server.url}/search`, forecast: `${server.url}/forecast` };
@@ -64,8 +83,14 @@ describe("weather", () => {
       clock,
       settings: { weather: { ...urls, ...more } },
     });
-    const get = async (city: string, days?: number) => zz.call("get_weather", { city, ...(days && { days }) });
-    return { zz, get, clock, seen: () => server.requests.map(({ path }) => new URL(path, server.url)) };
+    const get = async (city: string, days?: number) =>
+      zz.call("get_weather", { city, ...(days && { days }) });
+    return {
+      zz,
+      get,
+      clock,
+      seen: () => server.requests.map(({ path }) => new URL(path, server.url)),
+    };
   }
 
   test("now, and the next days", async (t) => {
@@ -75,11 +100,16 @@ describe("weather", () => {
     equal(text, `Oslo, Norway, 2026-11-21T12:00: 3.4 °C, rain, wind 12 km/h\n${days}`);
     const [search, asked] = seen();
     equal(search!.searchParams.get("name"), "Oslo");
-    deepEqual([asked!.searchParams.get("latitude"), asked!.searchParams.get("longitude")], ["59.9", "10.7"]);
+    deepEqual(
+      [asked!.searchParams.get("latitude"), asked!.searchParams.get("longitude")],
+      ["59.9", "10.7"],
+    );
     equal(asked!.searchParams.get("temperature_unit"), null);
   });
 
-  const SPRINGFIELDS = ["Illinois", "Oregon"].map((state) => town("Springfield", state, "United States"));
+  const SPRINGFIELDS = ["Illinois", "Oregon"].map((state) =>
+    town("Springfield", state, "United States"),
+  );
   const cities: [city: string, places: unknown, answer: RegExp][] = [
     ["Springfield", SPRINGFIELDS, /^There are several of 'Springfield': Springfield, Illinois, United States; Springfield, Oregon,/],
     ["Springfield, Oregon", SPRINGFIELDS, /^Springfield, Oregon, United States, /],
@@ -121,13 +151,20 @@ describe("sql", () => {
   /** For tests that leave the database unchanged, as all that is asked must. */
   const shared = () => (opened ??= harness({ plugins: [file("sql")] }).then((zz) => open(zz)));
   after(async () => (await opened)?.zz.close());
-  const shop = async (t: TestContext, setup: Setup = {}, before = "") => open(await having(t, "sql", setup), before);
+  const shop = async (t: TestContext, setup: Setup = {}, before = "") =>
+    open(await having(t, "sql", setup), before);
   async function open(zz: Harness, before = "") {
     const database = new DatabaseSync(join(zz.root, "shop.db"));
     database.exec(before + SHOP);
     database.close();
     const query = async (sql: string, params?: unknown) =>
-      (await zz.call("query_sql", { file: "shop.db", sql, ...(params !== undefined && { params }) })).text;
+      (
+        await zz.call("query_sql", {
+          file: "shop.db",
+          sql,
+          ...(params !== undefined && { params }),
+        })
+      ).text;
     return { zz, query };
   }
 
@@ -164,7 +201,8 @@ describe("sql", () => {
       deepEqual(readdirSync(zz.root), ["shop.db"]);
     });
 
-  const RUNAWAY = "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c) SELECT count(*) FROM c";
+  const RUNAWAY =
+    "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c) SELECT count(*) FROM c";
   test("a query that runs away is ended, by the limit and at Ctrl+C", async (t) => {
     const clock = standingClock();
     const { zz, query } = await shop(t, { clock, settings: { sql: { seconds: 7 } } });
@@ -172,7 +210,8 @@ describe("sql", () => {
     await clock.waits(7_000);
     await clock.pass(7_000);
     equal(await late, "Cannot query 'shop.db': it took longer than 7 s. Change the query.");
-    const running = () => process.getActiveResourcesInfo().filter((one) => one === "ProcessWrap").length;
+    const running = () =>
+      process.getActiveResourcesInfo().filter((one) => one === "ProcessWrap").length;
     const before = running();
     const asked = query(RUNAWAY);
     await clock.waits(7_000); // then it runs
@@ -190,7 +229,10 @@ describe("sql", () => {
     const { zz } = await shop(t);
     const name = "file:shop #1?mode=rw%20.db";
     zz.write(name, readFileSync(join(zz.root, "shop.db")));
-    match((await zz.call("query_sql", { file: name, sql: "SELECT count(*) FROM items" })).text, /\n3\n/);
+    match(
+      (await zz.call("query_sql", { file: name, sql: "SELECT count(*) FROM items" })).text,
+      /\n3\n/,
+    );
     for (const [name, content, answer] of files) {
       if (content) zz.write(name, content);
       match((await zz.call("query_sql", { file: name, sql: "SELECT 1" })).text, answer);
@@ -202,7 +244,8 @@ describe("data", () => {
   let opened: Promise<Harness> | undefined;
   const shared = () => (opened ??= harness({ plugins: [file("data")] }));
   after(async () => (await opened)?.close());
-  const FRUIT = 'name,kind,price,sold\napple,pome,1.5,10\npear,pome,2,\nfig,other,4,3\n"plum, ripe",stone,0.1,7\n';
+  const FRUIT =
+    'name,kind,price,sold\napple,pome,1.5,10\npear,pome,2,\nfig,other,4,3\n"plum, ripe",stone,0.1,7\n';
   const PEOPLE = JSON.stringify({
     total: 3,
     people: [
@@ -211,7 +254,8 @@ describe("data", () => {
       { name: "Cy", age: null },
     ],
   });
-  const LINES = '{"level":"info","ms":5}\n\n{"level":"error","ms":50,"why":"no"}\r\n{"level":"info","ms":"9"}\n';
+  const LINES =
+    '{"level":"info","ms":5}\n\n{"level":"error","ms":50,"why":"no"}\r\n{"level":"info","ms":"9"}\n';
   const rows: [what: string, name: string, text: string, args: object, answer: string][] = [
     ["numbers are compared as such, not as text", "f.csv", FRUIT, { where: ["sold > 9"], select: ["name"] }, "name\napple\n[rows: 1]"],
     ["contains, in any case", "f.csv", FRUIT, { where: ["name contains PLUM"], select: ["name"] }, "name\nplum, ripe\n[rows: 1]"],
@@ -232,8 +276,14 @@ describe("data", () => {
     });
 
   const faults: [args: object, words: RegExp][] = [
-    [{ where: ["cost > 1"] }, /^There is no column in 'cost > 1'\. There are: name, kind, price, sold\.$/],
-    [{ where: ["price"] }, /^Cannot filter by 'price': after the column comes one of = != < <= > >= contains\.$/],
+    [
+      { where: ["cost > 1"] },
+      /^There is no column in 'cost > 1'\. There are: name, kind, price, sold\.$/,
+    ],
+    [
+      { where: ["price"] },
+      /^Cannot filter by 'price': after the column comes one of = != < <= > >= contains\.$/,
+    ],
     [{ sort: "cost" }, /There is no column in 'cost'/],
     [{ select: ["sum"] }, /^Cannot compute 'sum': name a column, as in "sum price"\.$/],
     [{ file: "bad.jsonl" }, /^Cannot read 'bad\.jsonl' at line 2: it is not JSON/],
@@ -266,10 +316,15 @@ describe("todo", () => {
   });
 
   test("the model is told what is open with its next message, and nothing when all is done", async (t) => {
-    const zz = await having(t, "todo", { script: [{ call: ["todo", { set: ["look", "fix"], done: [1] }] }, "ok"] });
+    const zz = await having(t, "todo", {
+      script: [{ call: ["todo", { set: ["look", "fix"], done: [1] }] }, "ok"],
+    });
     await zz.ask("Fix it.");
     await zz.ask("Go on.");
-    match(zz.requests.at(-1)!.messages.at(-1)!.text, /--- TODO ---\n1\. \[x\] look\n2\. \[ \] fix\n--- END TODO ---/);
+    match(
+      zz.requests.at(-1)!.messages.at(-1)!.text,
+      /--- TODO ---\n1\. \[x\] look\n2\. \[ \] fix\n--- END TODO ---/,
+    );
     await zz.call("todo", { done: [2] });
     await zz.ask("Thanks.");
     match(zz.requests.at(-1)!.messages.at(-1)!.text, /--- TODO ---\nNothing any more\./);
@@ -296,8 +351,14 @@ describe("notify", () => {
     t.after(() => rmSync(join(log, ".."), { recursive: true }));
     const command = ["sh", "-c", `printf '%s\\t%s\\n' "$@" >> '${log}'`, "sh", "$1", "$2"];
     const settings = { notify: { after: 0, command, ...notify } };
-    const zz = await harness({ live: true, settings, ...more, plugins: [file("notify"), ...plugins] }, t);
-    /** What came, once so many were there. Of none: what came before another program that was started later had ended. */
+    const zz = await harness(
+      { live: true, settings, ...more, plugins: [file("notify"), ...plugins] },
+      t,
+    );
+    /**
+     * What came, once so many were there. Of none: what came before another program that was
+     * started later had ended.
+     */
     const told = async (count: number): Promise<string[][]> => {
       const lines = () => (existsSync(log) && readFileSync(log, "utf8").match(/.+\n/g)) || [];
       if (count) await waitFor(`${count} notes`, () => lines().length >= count);
@@ -321,7 +382,10 @@ describe("notify", () => {
 
   test("a failure, but not what the person stopped", async (t) => {
     const { zz, told } = await notified(t, {
-      script: [() => new Promise<string>(() => setImmediate(zz.stop)), { fail: "The key is wrong." }],
+      script: [
+        () => new Promise<string>(() => setImmediate(zz.stop)),
+        { fail: "The key is wrong." },
+      ],
     });
     await rejects(zz.ask("hi"), /Stopped/);
     await rejects(zz.ask("hi"), /key/);
@@ -336,7 +400,12 @@ describe("notify", () => {
   });
 
   const rings = (zz: Zz) =>
-    zz.tool({ name: "rings", description: "d", needs: () => ({ net: ["x.example"] }), run: () => "ok" });
+    zz.tool({
+      name: "rings",
+      description: "d",
+      needs: () => ({ net: ["x.example"] }),
+      run: () => "ok",
+    });
   test("a question that nobody answers for a while, but not one that is answered at once, nor the time it took", async (t) => {
     let wait = 600;
     const clock = standingClock();
@@ -344,12 +413,21 @@ describe("notify", () => {
       await clock.pass(wait);
       return "y";
     };
-    const setup = { clock, plugins: [rings], script: [{ call: ["rings"] } as Step], answer, notify: { after: 0.3 } };
+    const setup = {
+      clock,
+      plugins: [rings],
+      script: [{ call: ["rings"] } as Step],
+      answer,
+      notify: { after: 0.3 },
+    };
     const { zz, told } = await notified(t, setup);
     await zz.ask("ring");
     const [[title, text] = []] = await told(1);
     equal(title, "zz is waiting for you");
-    match(text!, /^rings requests net access to "x\.example"\. --allow-net=x\.example skips this question\. Allow\?/);
+    match(
+      text!,
+      /^rings requests net access to "x\.example"\. --allow-net=x\.example skips this question\. Allow\?/,
+    );
     for (wait of [299, 300]) await zz.ask("ring");
     equal((await told(2)).length, 2);
   });

@@ -39,7 +39,11 @@ describe("persona", () => {
 
   test("where there is none, there is no layer", async () => {
     const { system, stderr } = await told(place());
-    deepEqual(system.match(/^--- (?!END)[A-Z ]+ ---$/gm), ["--- SESSION ---", "--- RUNTIME ---", "--- TIME ---"]);
+    deepEqual(system.match(/^--- (?!END)[A-Z ]+ ---$/gm), [
+      "--- SESSION ---",
+      "--- RUNTIME ---",
+      "--- TIME ---",
+    ]);
     equal(stderr, "");
   });
 
@@ -57,7 +61,8 @@ describe("persona", () => {
 });
 
 describe("rules", () => {
-  const file = (title: string, text: string) => `--- FILE ${title} ---\n${text}\n--- END FILE ${title} ---`;
+  const file = (title: string, text: string) =>
+    `--- FILE ${title} ---\n${text}\n--- END FILE ${title} ---`;
   const LOT = Object.fromEntries(Array.from({ length: 20 }, (_, i) => [`d/${i}.md`, `text ${i}`]));
   const rows: [what: string, files: Tree, folder: string, holds: string[], lacks?: RegExp][] = [
     ["AGENTS.md before CLAUDE.md", { "AGENTS.md": "A", "CLAUDE.md": "CLAUDISH" }, ".", [file("AGENTS.md", "A")], /CLAUDISH/],
@@ -107,7 +112,10 @@ describe("rules", () => {
     writeSync(fd, `${"tail ".repeat(10_000)}LAST`, 5 * 2 ** 30);
     closeSync(fd);
     const { system } = await told(where);
-    match(system, /FIRST head[\s\S]*\n\[… 53687\d{5} bytes left out …\]\n[\s\S]*tail LAST\n--- END FILE/);
+    match(
+      system,
+      /FIRST head[\s\S]*\n\[… 53687\d{5} bytes left out …\]\n[\s\S]*tail LAST\n--- END FILE/,
+    );
     const [head, tail] = layer(system, "RULES")!.split(/\n\[….*…\]\n/);
     ok(Math.abs(head!.length / tail!.length - 3.5) < 0.2, `${head!.length} and ${tail!.length}`);
   });
@@ -134,8 +142,13 @@ describe("surroundings", () => {
       await zz.ask("hi");
     }
     const [first] = zz.requests;
-    match(first!.system, /\n\n--- TIME ---\nFriday, 2027-01-01 02:15 \(UTC\+05:45\)\n--- END TIME ---$/);
-    const later = zz.requests.map(({ messages }) => /TIME ---\n\w+, \S+ (\S+)/.exec(messages.at(-1)!.text)?.[1]);
+    match(
+      first!.system,
+      /\n\n--- TIME ---\nFriday, 2027-01-01 02:15 \(UTC\+05:45\)\n--- END TIME ---$/,
+    );
+    const later = zz.requests.map(
+      ({ messages }) => /TIME ---\n\w+, \S+ (\S+)/.exec(messages.at(-1)!.text)?.[1],
+    );
     deepEqual(later, [undefined, undefined, "02:25"]);
   });
 
@@ -151,13 +164,23 @@ describe("surroundings", () => {
     match(first.system, /--- REPO MAP[\s\S]*03:04 \(/);
     const second = await toldAt("2026-01-02T03:05:00Z", "-c");
     equal(second.system, first.system);
-    match(second.messages.at(-1)!.content, /^--- TIME ---\nFriday, 2026-01-02 03:05 \(UTC\+00:00\)\n--- END TIME/);
-    equal((await toldAt("2026-01-02T03:05:30Z")).system, first.system.replace("03:04 (", "03:05 ("), "a new one");
+    match(
+      second.messages.at(-1)!.content,
+      /^--- TIME ---\nFriday, 2026-01-02 03:05 \(UTC\+00:00\)\n--- END TIME/,
+    );
+    equal(
+      (await toldAt("2026-01-02T03:05:30Z")).system,
+      first.system.replace("03:04 (", "03:05 ("),
+      "a new one",
+    );
   });
 
   test("the model is told which it is, and whether it has tools", async () => {
     equal(layer((await told(place())).system, "RUNTIME"), "Model: openai/m\nTools: on");
-    equal(layer((await told(place(), ["--no-tools"])).system, "RUNTIME"), "Model: openai/m\nTools: off");
+    equal(
+      layer((await told(place(), ["--no-tools"])).system, "RUNTIME"),
+      "Model: openai/m\nTools: off",
+    );
     const where = having({ "~/zz.config.json": { shell: { sandbox: "off" } } });
     match(layer((await told(where)).system, "SANDBOX")!, /^Off: commands/);
   });

@@ -18,7 +18,8 @@ export const parse_args = (args: string[]) => args;
   "tsconfig.base.json": "{}\n",
 });
 
-const open = (options?: Options) => kernel.createZz({ root: made.cwd, home: made.home, save: false, ...options });
+const open = (options?: Options) =>
+  kernel.createZz({ root: made.cwd, home: made.home, save: false, ...options });
 const shared = await open(); // its language service answers all of them
 
 async function ask(prompt: string, options?: Options) {
@@ -110,7 +111,13 @@ for (const prompt of ["where is Lamp defined?", "hello"])
   });
 
 test("offline: the program itself, as a person types it", async () => {
-  const { code, stdout, stderr } = await zz(made, ["--model", "offline", "--json", "-n", "where is dim?"]);
+  const { code, stdout, stderr } = await zz(made, [
+    "--model",
+    "offline",
+    "--json",
+    "-n",
+    "where is dim?",
+  ]);
   const { text, model, session, calls } = JSON.parse(stdout);
   deepEqual([code, stderr, model, session], [0, "", "offline/router", null]);
   deepEqual(calls, [{ name: "find_definition", args: { symbol: "dim" }, ok: true }]);

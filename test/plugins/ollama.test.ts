@@ -1,4 +1,5 @@
-// Ollama's own API: what is sent, what a turn makes of what comes, and which model and window are chosen.
+// Ollama's own API: what is sent, what a turn makes of what comes, and which model and window are
+// chosen.
 import { deepEqual, doesNotMatch, equal, match, notEqual, ok } from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -15,10 +16,17 @@ import { HURRIED, PIXEL } from "../support/wires.ts";
 const { broken, call, done, failure, fakeOllama, line, refuse, say, stream } = own;
 type Surroundings = { models?: own.Installed[]; where?: Place; env?: Record<string, string> };
 /** Asks the program with this fake as its Ollama. */
-async function ask(script: Script, args: string[], { models, where = place(), env }: Surroundings = {}) {
+async function ask(
+  script: Script,
+  args: string[],
+  { models, where = place(), env }: Surroundings = {},
+) {
   const fake = await fakeOllama(script, models);
   after(fake.close);
-  const ran = await zz(where, ["--once", ...args], { env: { OLLAMA_HOST: fake.url, ...env }, clock: HURRIED });
+  const ran = await zz(where, ["--once", ...args], {
+    env: { OLLAMA_HOST: fake.url, ...env },
+    clock: HURRIED,
+  });
   return { ...ran, fake, bodies: fake.requests.map(({ body }) => body), where };
 }
 const M = ["-m", "ollama/m"];
@@ -48,7 +56,9 @@ describe("Ollama", { concurrency: 3 }, () => {
     const { code, stdout, bodies } = await ask(script, [...M, "is it on?"], { where });
     deepEqual([code, stdout], [0, "It is off.\n"]);
     equal(bodies.length, 2);
-    const { parameters } = bodies[0].tools.find((tool: any) => tool.function.name === "read_file").function;
+    const { parameters } = bodies[0].tools.find(
+      (tool: any) => tool.function.name === "read_file",
+    ).function;
     equal(parameters.properties.path.type, "string");
     const [asked, result] = bodies[1].messages.slice(-2);
     equal(asked.role, "assistant");
@@ -59,7 +69,10 @@ describe("Ollama", { concurrency: 3 }, () => {
 
   test("two equal calls without ids, on two lines, are two", async () => {
     const one = line({ tool_calls: [{ function: { name: "list_dir", arguments: {} } }] });
-    const { stdout, bodies } = await ask([stream(one, one, done()), say("ok")], [...M, "--json", "hi"]);
+    const { stdout, bodies } = await ask(
+      [stream(one, one, done()), say("ok")],
+      [...M, "--json", "hi"],
+    );
     equal(JSON.parse(stdout).calls.length, 2);
     const [asked, ...results] = bodies[1].messages.slice(-3);
     const ids = asked.tool_calls.map((call: any) => call.id);
@@ -71,11 +84,23 @@ describe("Ollama", { concurrency: 3 }, () => {
 
   for (const [what, model, args, expected] of [
     ["a small trained window is taken whole", { trained: 8_192 }, [], 8_192],
-    ["the model's own num_ctx wins, smaller", { parameters: 'num_ctx 4096\nstop "<|end|>"' }, ["--no-tools"], 4_096],
-    ["what the person sets goes before all", { parameters: "num_ctx 4096" }, ["-o", "num_ctx", "12000"], 12_000],
+    [
+      "the model's own num_ctx wins, smaller",
+      { parameters: 'num_ctx 4096\nstop "<|end|>"' },
+      ["--no-tools"],
+      4_096,
+    ],
+    [
+      "what the person sets goes before all",
+      { parameters: "num_ctx 4096" },
+      ["-o", "num_ctx", "12000"],
+      12_000,
+    ],
   ] as [string, Partial<own.Installed>, string[], number][])
     test(`num_ctx is always sent: ${what}`, async () => {
-      const { bodies } = await ask([say("ok")], [...M, ...args, "hi"], { models: [{ name: "m:latest", ...model }] });
+      const { bodies } = await ask([say("ok")], [...M, ...args, "hi"], {
+        models: [{ name: "m:latest", ...model }],
+      });
       equal(bodies[0].options.num_ctx, expected);
     });
 
@@ -91,21 +116,31 @@ describe("Ollama", { concurrency: 3 }, () => {
     equal(two.code, 0, two.stderr);
     equal(two.bodies[0].messages.filter(({ role }: any) => role === "user").length, 2);
     for (const { options } of [...one.bodies, ...two.bodies]) equal(options.num_ctx, 9_000);
-    equal(one.fake.asked.filter((path) => path === "POST /api/show m").length, 1, "show is asked once a run");
+    equal(
+      one.fake.asked.filter((path) => path === "POST /api/show m").length,
+      1,
+      "show is asked once a run",
+    );
   });
 
   // ── What is sent ──
 
   test("options go where Ollama looks for them", async () => {
-    const args = "-o temperature 0.2 -o num_predict 99 -o think false -o format json -o keep_alive 10m".split(" ");
+    const args =
+      "-o temperature 0.2 -o num_predict 99 -o think false -o format json -o keep_alive 10m".split(
+        " ",
+      );
     const [body] = (await ask([say("ok")], [...M, ...args, "hi"])).bodies;
     deepEqual(body.options, { num_ctx: 32_768, temperature: 0.2, num_predict: 99 });
     deepEqual([body.think, body.format, body.keep_alive], [false, "json", "10m"]);
-    for (const field of ["temperature", "num_predict", "num_ctx"]) equal(field in body, false, field);
+    for (const field of ["temperature", "num_predict", "num_ctx"])
+      equal(field in body, false, field);
   });
 
   test("options that nobody set are not sent, and a server that tells no capabilities is offered the tools", async () => {
-    const [body] = (await ask([say("ok")], [...M, "hi"], { models: [{ name: "m", capabilities: null }] })).bodies;
+    const [body] = (
+      await ask([say("ok")], [...M, "hi"], { models: [{ name: "m", capabilities: null }] })
+    ).bodies;
     deepEqual(body.options, { num_ctx: 32_768 });
     deepEqual(Object.keys(body).sort(), ["messages", "model", "options", "stream", "tools"]);
   });
@@ -128,8 +163,16 @@ describe("Ollama", { concurrency: 3 }, () => {
   // ── What goes wrong ──
 
   for (const [what, step, words] of [
-    ["an error line", stream(line({ content: "Dimm" }), failure("the runner went away")), /the runner went away/],
-    ["a stream that ends without done", broken("Dimm", "end"), /ended before the answer was complete/],
+    [
+      "an error line",
+      stream(line({ content: "Dimm" }), failure("the runner went away")),
+      /the runner went away/,
+    ],
+    [
+      "a stream that ends without done",
+      broken("Dimm", "end"),
+      /ended before the answer was complete/,
+    ],
     ["503 with a full queue", refuse(503, "server busy, please try again."), /server busy/],
   ] as const)
     test(`${what} is tried three times, then exit is 1 with a sentence`, async () => {
@@ -147,7 +190,9 @@ describe("Ollama", { concurrency: 3 }, () => {
   });
 
   test("an OLLAMA_HOST that is no address is named as what is wrong", async () => {
-    const { code, stderr } = await zz(place(), [...M, "--once", "hi"], { env: { OLLAMA_HOST: "no host at all" } });
+    const { code, stderr } = await zz(place(), [...M, "--once", "hi"], {
+      env: { OLLAMA_HOST: "no host at all" },
+    });
     ok(code === 1 || code === 2, String(code));
     match(stderr, /OLLAMA_HOST/);
   });
@@ -197,8 +242,13 @@ describe("Ollama", { concurrency: 3 }, () => {
     ];
     const { code, stdout } = await ask([], ["--models", "-m", "ollama"], { models });
     equal(code, 0);
-    match(stdout, /^ollama\/lamp:7b {3}32768 tokens\nollama\/old:latest *\nollama\/small:1b {2}2048 tokens\n$/);
-    const json = JSON.parse((await ask([], ["--models", "-m", "ollama", "--json"], { models })).stdout);
+    match(
+      stdout,
+      /^ollama\/lamp:7b {3}32768 tokens\nollama\/old:latest *\nollama\/small:1b {2}2048 tokens\n$/,
+    );
+    const json = JSON.parse(
+      (await ask([], ["--models", "-m", "ollama", "--json"], { models })).stdout,
+    );
     deepEqual(json[0], { id: "ollama/lamp:7b", window: 32_768, tools: true, vision: true });
     deepEqual(json[1], { id: "ollama/old:latest" });
   });
@@ -216,7 +266,10 @@ describe("Ollama", { concurrency: 3 }, () => {
       "ollama/odd:1b    32768 tokens  loaded",
       "ollama/rest:1b   32768 tokens",
     ];
-    deepEqual((await ask([], ["--models", "-m", "ollama"], { models })).stdout.trimEnd().split("\n"), rows);
+    deepEqual(
+      (await ask([], ["--models", "-m", "ollama"], { models })).stdout.trimEnd().split("\n"),
+      rows,
+    );
     const where = place({}, {}, { "kept/": null });
     const kept = await ask([], ["--models"], { models, where });
     ok(kept.stdout.includes(rows[0]!), kept.stdout);

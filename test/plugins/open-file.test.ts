@@ -1,6 +1,13 @@
 // open_file, with a program of our own in the place of the person's.
 import { deepEqual, equal, match } from "node:assert/strict";
-import { chmodSync, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { type Setup, standingClock } from "../../sdk/testing.ts";
@@ -31,7 +38,9 @@ async function setting(t: TestContext, { answer = "yes", ...setup }: Setup = {},
   const log = join(bin, "log");
   mkdirSync(bin);
   for (const name of ["xdg-open", "open"])
-    writeFileSync(join(bin, name), `#!/bin/sh\nprintf '%s\\n' "$#" "$@" >>'${log}'\n${then}\n`, { mode: 0o755 });
+    writeFileSync(join(bin, name), `#!/bin/sh\nprintf '%s\\n' "$#" "$@" >>'${log}'\n${then}\n`, {
+      mode: 0o755,
+    });
   const { PATH } = process.env;
   t.after(() => (process.env.PATH = PATH));
   process.env.PATH = `${bin}:${PATH}`;
@@ -66,9 +75,15 @@ test("open_file: a no is a no", async (t) => {
 
 test("open_file: of what could run, nobody is even asked", async (t) => {
   const { open, opened, questions } = await setting(t);
-  for (const name of [...Object.keys(files).filter((one) => !/pdf|png|html/.test(one)), "link.pdf"]) {
+  for (const name of [
+    ...Object.keys(files).filter((one) => !/pdf|png|html/.test(one)),
+    "link.pdf",
+  ]) {
     const { text, failed } = await open(name);
-    equal(text, `Cannot open '${name}': it could run as a program. The person can open it, if they trust it.`);
+    equal(
+      text,
+      `Cannot open '${name}': it could run as a program. The person can open it, if they trust it.`,
+    );
     equal(failed, true);
   }
   deepEqual([questions, opened()], [[], ""]);
@@ -76,7 +91,8 @@ test("open_file: of what could run, nobody is even asked", async (t) => {
 
 test("open_file: where nobody is there it is off, whatever is allowed", async (t) => {
   const { open, opened } = await setting(t, { answer: "nobody", allow: { run: true } });
-  const nobody = /^Cannot open 'a\.pdf': there is no terminal, so nobody can look at it\. Read it, or tell the person /;
+  const nobody =
+    /^Cannot open 'a\.pdf': there is no terminal, so nobody can look at it\. Read it, or tell the person /;
   match((await open("a.pdf")).text, nobody);
   equal(opened(), "");
 });
@@ -86,13 +102,19 @@ test("open_file tells what is wrong: no such file, one outside, no program for i
   for (const [path, why] of [
     ["nope.pdf", /^Cannot open 'nope\.pdf': no such file or folder\. Check the path\.$/],
     ["/etc/hostname", /outside the project/],
-    ["page.html", /^Cannot open 'page\.html': (xdg-)?open says that there is no program for such a file\.$/],
+    [
+      "page.html",
+      /^Cannot open 'page\.html': (xdg-)?open says that there is no program for such a file\.$/,
+    ],
     ["a.pdf", /says that it failed \(exit code 9\)\.$/],
   ] as const)
     match((await open(path)).text, why);
   process.env.PATH = "/nowhere"; // until setting() gives it back
   const { text } = await open("a.pdf");
-  match(text, /^Cannot open 'a\.pdf': there is no (xdg-)?open here\. Tell the person where it is: \/.*\/a\.pdf$/);
+  match(
+    text,
+    /^Cannot open 'a\.pdf': there is no (xdg-)?open here\. Tell the person where it is: \/.*\/a\.pdf$/,
+  );
 });
 
 test("open_file: does not wait for the program, which has a process group of its own, so that it stays when zz goes", async (t) => {

@@ -15,19 +15,29 @@ import { type Files, warm } from "../support/warm.ts";
 const empty = (names: string[]) => Object.fromEntries(names.map((name) => [name, ""]));
 
 async function call(where: Place, tool: string, args: object, options?: Options): Promise<Got> {
-  const core = await kernel.createZz({ root: where.cwd, home: where.home, save: false, ...options });
+  const core = await kernel.createZz({
+    root: where.cwd,
+    home: where.home,
+    save: false,
+    ...options,
+  });
   return (await playScript(core, [[tool, args]]))[0]!;
 }
 
 /** A project, or just its files: then it is that of the one zz whose compiler is warm. */
 type Where = Place | Files;
 const isPlace = (where: Where): where is Place => typeof where.sessions === "function";
-/** By one instance for all rows of a project: each new one would read TypeScript's libraries first. */
+/**
+ * By one instance for all rows of a project: each new one would read TypeScript's libraries first.
+ */
 const opened = new Map<Place, Promise<Core>>();
 async function coreOf(where: Where, options?: Options): Promise<Core> {
   if (!isPlace(where)) return (await warm(where)).core;
   if (!opened.has(where))
-    opened.set(where, kernel.createZz({ root: where.cwd, home: where.home, save: false, ...options }));
+    opened.set(
+      where,
+      kernel.createZz({ root: where.cwd, home: where.home, save: false, ...options }),
+    );
   return opened.get(where)!;
 }
 
@@ -36,7 +46,10 @@ type Told = [tool: string, args: object, says: string | RegExp, what?: string];
 function told(where: Where, table: Told[]): void {
   const calls = table.map(([tool, args]): [string, object] => [tool, args]);
   const nth = rowsOf(() => coreOf(where), calls);
-  for (const [row, [tool, args, says, what = `${JSON.stringify(args)} says ${says}`]] of table.entries())
+  for (const [
+    row,
+    [tool, args, says, what = `${JSON.stringify(args)} says ${says}`],
+  ] of table.entries())
     test(`${tool}: ${what}`, async () => {
       const { text, failed = false } = await nth(row);
       if (typeof says === "string") equal(text, says);
@@ -45,7 +58,11 @@ function told(where: Where, table: Told[]): void {
     });
 }
 /** The same of one tool. */
-const rows = (tool: string, where: Where, table: [what: string, args: object, says: string | RegExp][]): void => {
+const rows = (
+  tool: string,
+  where: Where,
+  table: [what: string, args: object, says: string | RegExp][],
+): void => {
   const all = table.map(([what, args, says]): Told => [tool, args, says, what]);
   told(where, all);
 };
@@ -71,17 +88,37 @@ rows("read_file", texts, [
   ["numbers the lines", { path: "three.txt" }, "1\ta\n2\tb\n3\tc"],
   ["a range, both ends in it", { path: "three.txt", start: 2, end: 3 }, "2\tb\n3\tc"],
   ["a start of 0 is the first line", { path: "three.txt", start: 0, end: 1 }, "1\ta"],
-  ["a negative start", { path: "three.txt", start: -5, end: 1 }, /from line -5 to 1: lines count from 1\./],
-  ["a start past the end", { path: "three.txt", start: 4 }, /from line 4: it has 3 lines\. Start earlier\./],
+  [
+    "a negative start",
+    { path: "three.txt", start: -5, end: 1 },
+    /from line -5 to 1: lines count from 1\./,
+  ],
+  [
+    "a start past the end",
+    { path: "three.txt", start: 4 },
+    /from line 4: it has 3 lines\. Start earlier\./,
+  ],
   ["CRLF leaves no trace", { path: "windows.txt" }, "1\ta\n2\tb"],
   ["an empty file", { path: "empty.txt" }, /^1\t$|empty/],
-  ["at most 2000 lines", { path: "long.txt" }, /^1\tline 1\n[\s\S]*\n2000\t.*\n\[1 more line; read on from 2001\]$/],
+  [
+    "at most 2000 lines",
+    { path: "long.txt" },
+    /^1\tline 1\n[\s\S]*\n2000\t.*\n\[1 more line; read on from 2001\]$/,
+  ],
   ["2000 characters are not too wide", { path: "exact.txt" }, `1\t${"x".repeat(2_000)}`],
-  ["bytes that are not UTF-8", { path: "latin1.txt" }, /^1\tcaf\ufffd\n\[not all of it is UTF-8; \ufffd stands for /],
+  [
+    "bytes that are not UTF-8",
+    { path: "latin1.txt" },
+    /^1\tcaf\ufffd\n\[not all of it is UTF-8; \ufffd stands for /,
+  ],
   ["a binary file", { path: "binary.bin" }, /^Cannot read 'binary\.bin': it is not text\./],
   ["a folder", { path: "src" }, /^Cannot read 'src': it is a folder\. List it with list_dir/],
   ["a FIFO does not hang", { path: "pipe" }, /^Cannot read 'pipe': it is not a regular file\./],
-  ["a file that is missing", { path: "gone.txt" }, /^Cannot read 'gone\.txt': no such file or folder\. /],
+  [
+    "a file that is missing",
+    { path: "gone.txt" },
+    /^Cannot read 'gone\.txt': no such file or folder\. /,
+  ],
   ["absolute, inside", { path: join(realpathSync(texts.cwd), "three.txt"), end: 1 }, "1\ta"],
   ["~ is a name, not the home", { path: "~/x" }, /^Cannot read '~\/x': no such file/],
 ]);
@@ -97,13 +134,23 @@ const tree = project({
   "pictures/b.txt": "a",
 });
 rows("list_dir", tree, [
-  ["files, and folders with how many are in them", {}, ".env\nB.txt\na.txt\npictures/ (2 files)\nsrc/ (3 files)"],
-  ["a file that is not text, with its size", { path: "pictures" }, "a.bin (binary, 8 bytes)\nb.txt"],
+  [
+    "files, and folders with how many are in them",
+    {},
+    ".env\nB.txt\na.txt\npictures/ (2 files)\nsrc/ (3 files)",
+  ],
+  [
+    "a file that is not text, with its size",
+    { path: "pictures" },
+    "a.bin (binary, 8 bytes)\nb.txt",
+  ],
   ["a folder, absolute", { path: join(realpathSync(tree.cwd), "src/deep") }, "three.ts\ntwo.ts"],
 ]);
 
 test("list_dir: at most 200 rows, and how many are left", async () => {
-  const many = project(empty(Array.from({ length: 203 }, (_, i) => `f${String(i).padStart(3, "0")}`)));
+  const many = project(
+    empty(Array.from({ length: 203 }, (_, i) => `f${String(i).padStart(3, "0")}`)),
+  );
   const lines = (await call(many, "list_dir", {})).text.split("\n");
   deepEqual([lines.length, lines[199], lines[200]], [201, "f199", "[3 more; list a folder in it]"]);
 });
@@ -120,7 +167,9 @@ const IGNORING = {
   "sub/deeper/.gitignore": "!e.tmp\n",
   "whole/.gitignore": "!*\n",
 };
-const BELOW = "sub/.gitignore sub/b.log sub/deeper/.gitignore sub/deeper/e.tmp sub/top-only".split(" ");
+const BELOW = "sub/.gitignore sub/b.log sub/deeper/.gitignore sub/deeper/e.tmp sub/top-only".split(
+  " ",
+);
 const KEPT = [".gitignore", "a.txt", "kept.log", "other/c.tmp", "other/local/d.txt", ...BELOW];
 async function list({ cwd: root, home }: Place, path?: string): Promise<string[]> {
   return (await kernel.createZz({ root, home, save: false })).ctx().files.list(path);
@@ -148,9 +197,17 @@ const searched = project({
 });
 const PRICES = /^lib\/a\.ts:1: price again\nsrc\/a\.ts:1: .*\nsrcery\.txt:1: price of magic$/;
 rows("grep", searched, [
-  ["a folder, with dots, and not its namesakes", { query: "price", path: "lib/../src" }, /^src\/a\.ts:1: .*$/],
+  [
+    "a folder, with dots, and not its namesakes",
+    { query: "price", path: "lib/../src" },
+    /^src\/a\.ts:1: .*$/,
+  ],
   ["binary files are passed over, FIFOs do not hang", { query: "price" }, PRICES],
-  ["what links bring from outside is not searched", { query: "from outside" }, "Nothing holds 'from outside'."],
+  [
+    "what links bring from outside is not searched",
+    { query: "from outside" },
+    "Nothing holds 'from outside'.",
+  ],
 ]);
 
 // ── Symbols ──
@@ -211,23 +268,64 @@ const coded: Files = {
 
 told(coded, [
   ["find_definition", { symbol: "Lamp" }, "src/code.ts:11: export class Lamp  // Shines."],
-  ["find_definition", { symbol: "after" }, /^src\/broken\.ts:2: export const after = 1/], // a syntax error does not stop it
-  ["find_definition", { symbol: "room_enter" }, /^No definition .*'room_enter'. Nearest:\nsrc\/code\.ts:28: /],
+  // a syntax error does not stop it
+  ["find_definition", { symbol: "after" }, /^src\/broken\.ts:2: export const after = 1/],
+  [
+    "find_definition",
+    { symbol: "room_enter" },
+    /^No definition .*'room_enter'. Nearest:\nsrc\/code\.ts:28: /,
+  ],
   ["find_definition", { symbol: "lamp count" }, /src\/code\.ts:12: static count = 0/],
-  ["find_references", { symbol: "Lamp" }, /^(src\/.*\n){4}In other files, as text:\nnotes\.md:2: class Lamp$/],
-  ["get_structure", { path: "src/view.tsx" }, "src/view.tsx · 3 lines of code\n1-3: export function View()"],
-  ["get_structure", { path: "src/code.ts" }, /^11-23: export class Lamp\n {2}12-12: .*\n {2}13-13: #wire/m],
+  [
+    "find_references",
+    { symbol: "Lamp" },
+    /^(src\/.*\n){4}In other files, as text:\nnotes\.md:2: class Lamp$/,
+  ],
+  [
+    "get_structure",
+    { path: "src/view.tsx" },
+    "src/view.tsx · 3 lines of code\n1-3: export function View()",
+  ],
+  [
+    "get_structure",
+    { path: "src/code.ts" },
+    /^11-23: export class Lamp\n {2}12-12: .*\n {2}13-13: #wire/m,
+  ],
   ["get_structure", { path: "src" }, /^src\/broken\.ts .*\nsrc\/code\.ts \(\d+\) plain:2 waits:3 /],
-  ["get_structure", { path: "src/broken.ts" }, /^\[syntax error: line 1: Expression expected\.\]$/m],
-  ["get_structure", { path: "notes.md" }, /^Cannot look at 'notes\.md': only JavaScript, .* the rest\.$/],
+  [
+    "get_structure",
+    { path: "src/broken.ts" },
+    /^\[syntax error: line 1: Expression expected\.\]$/m,
+  ],
+  [
+    "get_structure",
+    { path: "notes.md" },
+    /^Cannot look at 'notes\.md': only JavaScript, .* the rest\.$/,
+  ],
   ["get_function", { name: "Lamp.dim" }, /^src\/code\.ts:15-\d+(?: {2}.*)?\n15\t {2}dim\(level/],
-  ["get_function", { name: "legacy" }, /^src\/old\.js:1-1(?: {2}.*)?\n1\tfunction legacy\(\) \{\}$/],
-  ["get_function", { name: "nope", path: "src/old.js" }, /'src\/old\.js' has none of that name\. There are: legacy \(/],
+  [
+    "get_function",
+    { name: "legacy" },
+    /^src\/old\.js:1-1(?: {2}.*)?\n1\tfunction legacy\(\) \{\}$/,
+  ],
+  [
+    "get_function",
+    { name: "nope", path: "src/old.js" },
+    /'src\/old\.js' has none of that name\. There are: legacy \(/,
+  ],
   ["find_symbols", { query: "prlain" }, /^src\/code\.ts:2: .* {2}\[function\]/],
-  ["get_complexity", { path: "src/old.js" }, /^src\/old\.js: score 2 = 0 .* \/ 20\n1-1: legacy: 1 paths, 1 lines$/],
+  [
+    "get_complexity",
+    { path: "src/old.js" },
+    /^src\/old\.js: score 2 = 0 .* \/ 20\n1-1: legacy: 1 paths, 1 lines$/,
+  ],
   ["get_dependencies", { path: "src/todo.ts" }, "'src/todo.ts' imports nothing."],
   ["get_dependencies", {}, /^Entry points:\n(src\/\w+\.(ts|tsx|js) \(nothing imports it\)\n?)+$/],
-  ["check_types", { paths: ["src/broken.ts"] }, "src/broken.ts:1:23: error TS1109: Expression expected."],
+  [
+    "check_types",
+    { paths: ["src/broken.ts"] },
+    "src/broken.ts:1:23: error TS1109: Expression expected.",
+  ],
   ["check_types", { paths: ["src/view.tsx", "src/old.js"] }, /^No problems in 2 files\.$|TS\d+/],
   [
     "get_todos", // in comments alone: not in strings, templates, regular expressions, other words
@@ -265,17 +363,28 @@ test("the symbol tools say which folder alone is indexed", async () => {
 });
 
 test("the symbol tools count a file once that a link leads to as well, and one that only a link leads to", async () => {
-  const where = project({ "a.ts": "export const once = 1; // TODO one\n", "outer/b.ts": "", "link.ts": "->a.ts" });
-  equal((await call(where, "find_definition", { symbol: "once" })).text, "a.ts:1: export const once = 1");
+  const where = project({
+    "a.ts": "export const once = 1; // TODO one\n",
+    "outer/b.ts": "",
+    "link.ts": "->a.ts",
+  });
+  equal(
+    (await call(where, "find_definition", { symbol: "once" })).text,
+    "a.ts:1: export const once = 1",
+  );
   equal((await call(where, "get_todos", {})).text, "a.ts:1: TODO one");
   rmSync(join(where.cwd, "a.ts"));
   put(where.cwd, { "c.ts": "export const once = 1;\n" });
-  equal((await call(where, "find_definition", { symbol: "once" })).text, "c.ts:1: export const once = 1");
+  equal(
+    (await call(where, "find_definition", { symbol: "once" })).text,
+    "c.ts:1: export const once = 1",
+  );
 });
 
 const DEFAULT = 'import def, { b as bee } from "./b.ts";\n';
 const shaped = project({
-  "index.ts": 'export * from "./a.ts";\nexport { b, c as d } from "./b.ts";\nexport const own = 1;\n',
+  "index.ts":
+    'export * from "./a.ts";\nexport { b, c as d } from "./b.ts";\nexport const own = 1;\n',
   "a.ts": `${DEFAULT}import * as all from "./b.ts";\nexport const a = [def, bee, all];\n`,
   "b.ts": "export const b = 1;\nexport const c = 2;\nexport default 3;\n",
   "view.tsx": "export const Card = React.memo(() => {\n  return null;\n});\n",
@@ -305,7 +414,8 @@ for (const [where, shapes] of Map.groupBy(SHAPES, ([where]) => where)) {
 const BASE = "export interface Base { cacheDir: string }\n";
 const WORKSPACE = {
   "package.json": '{ "name": "all", "private": true, "workspaces": ["packages/*"] }',
-  "packages/core/package.json": '{ "name": "core", "main": "./dist/index.js", "types": "./dist/index.d.ts" }',
+  "packages/core/package.json":
+    '{ "name": "core", "main": "./dist/index.js", "types": "./dist/index.d.ts" }',
   "packages/core/src/index.ts": 'export * from "./config.ts";\n',
   "packages/core/src/config.ts": `export function makeConfig() {}\n${BASE}export interface More extends Base {}\n`,
   "packages/app/package.json": '{ "name": "app", "dependencies": { "core": "*" } }',
@@ -332,21 +442,37 @@ for (const [what, file, isUse] of [
   });
 
 test("find_references of a member that its owner does not declare says what there is", async () => {
-  const { text } = await (await warm(WORKSPACE)).call("find_references", { symbol: "More.cacheDir" });
-  match(text, /nothing is named like that\. There are: Base\.cacheDir \(packages\/core\/src\/config\.ts:2\)\.$/);
+  const { text } = await (await warm(WORKSPACE)).call("find_references", {
+    symbol: "More.cacheDir",
+  });
+  match(
+    text,
+    /nothing is named like that\. There are: Base\.cacheDir \(packages\/core\/src\/config\.ts:2\)\.$/,
+  );
 });
 
 test("zz --call --json carries the data: numbers, hash", async () => {
-  const { code, stdout } = await zz(texts, ["--call", "read_file", '{"path":"three.txt","start":2}', "--json"]);
+  const { code, stdout } = await zz(texts, [
+    "--call",
+    "read_file",
+    '{"path":"three.txt","start":2}',
+    "--json",
+  ]);
   const { ok: good, text, data } = JSON.parse(stdout);
   deepEqual([code, good, text], [0, true, "2\tb\n3\tc"]);
-  deepEqual({ ...data, hash: data.hash.length }, { path: "three.txt", start: 2, end: 3, lines: 3, hash: 64 });
-  const hits = JSON.parse((await zz(searched, ["--call", "grep", '{"query":"price = a"}', "--json"])).stdout).data;
+  deepEqual(
+    { ...data, hash: data.hash.length },
+    { path: "three.txt", start: 2, end: 3, lines: 3, hash: 64 },
+  );
+  const hits = JSON.parse(
+    (await zz(searched, ["--call", "grep", '{"query":"price = a"}', "--json"])).stdout,
+  ).data;
   deepEqual(hits, [{ path: "src/a.ts", line: 1, text: "const price = a.b(c);" }]);
 });
 
 test("read_file: the line of a picture says its size, not lines; what is cut off is refused, not sent", async () => {
-  const png = "iVBORw0KGgoAAAANSUhEUgAAAAIAAAADCAYAAAC56t6BAAAAEklEQVR4nGP8z8Dwn4GBgYEBAA0GAQFPGdxwAAAAAElFTkSuQmCC";
+  const png =
+    "iVBORw0KGgoAAAANSUhEUgAAAAIAAAADCAYAAAC56t6BAAAAEklEQVR4nGP8z8Dwn4GBgYEBAA0GAQFPGdxwAAAAAElFTkSuQmCC";
   const files = { "a.png": Buffer.from(png, "base64"), "b.gif": "GIF89a" };
   await using it = await harness({ own: true, files, script: [] });
   await it.call("read_file", { path: "a.png" });

@@ -1,4 +1,5 @@
-// The examples that reach into a turn: a cost guard, a linter, a picker. Each written from docs/plugins.md.
+// The examples that reach into a turn: a cost guard, a linter, a picker. Each written from
+// docs/plugins.md.
 import { deepEqual, equal, match, ok, rejects } from "node:assert/strict";
 import { join } from "node:path";
 import { describe, type TestContext, test } from "node:test";
@@ -17,7 +18,9 @@ describe("budget", () => {
     for (const line of ["one", "two"]) await zz.ask(line);
     deepEqual(zz.questions, []);
     await zz.ask("three");
-    deepEqual(zz.questions, ["This conversation took about 140 tokens. Go on for 100 more? [y/N] "]);
+    deepEqual(zz.questions, [
+      "This conversation took about 140 tokens. Go on for 100 more? [y/N] ",
+    ]);
     await zz.ask("four");
     equal(zz.questions.length, 2);
   });
@@ -26,7 +29,8 @@ describe("budget", () => {
     for (const answer of ["no", "nobody"] as const) {
       const zz = await having(t, "budget", { settings, script, answer });
       for (const line of ["one", "two"]) await zz.ask(line);
-      const why = /^Error: This conversation took about 140 tokens, and (you said|100 are its budget)/;
+      const why =
+        /^Error: This conversation took about 140 tokens, and (you said|100 are its budget)/;
       await rejects(zz.ask("three"), why);
       equal(zz.requests.length, 2);
     }
@@ -35,7 +39,9 @@ describe("budget", () => {
 
 describe("lint", () => {
   const files = { "lint.sh": 'grep -nH TODO "$@" && exit 1; exit 0\n' };
-  const write = (path: string, content: string) => ({ call: ["write_file", { path, content }] as [string, object] });
+  const write = (path: string, content: string) => ({
+    call: ["write_file", { path, content }] as [string, object],
+  });
   const allow = { write: true, run: true } as const;
 
   test("tells the model what it says of files that changed, and nothing where all is well", async (t) => {
@@ -43,12 +49,18 @@ describe("lint", () => {
       files,
       allow,
       settings: { lint: { command: "sh lint.sh" } },
-      script: [write("it's a.ts", "// TODO: all\n"), write("b.ts", "b\n"), write("c.md", "TODO\n"), "Done."],
+      script: [
+        write("it's a.ts", "// TODO: all\n"),
+        write("b.ts", "b\n"),
+        write("c.md", "TODO\n"),
+        "Done.",
+      ],
     });
     await zz.ask("go");
     const told = zz.chat.messages.filter((message) => message.role === "user" && message.aside);
     equal(told.length, 1);
-    const words = /^\[The linter ran after your change: sh lint\.sh 'it'\\''s a\.ts'\]\n[\s\S]*'s a\.ts:1:\/\/ TODO/;
+    const words =
+      /^\[The linter ran after your change: sh lint\.sh 'it'\\''s a\.ts'\]\n[\s\S]*'s a\.ts:1:\/\/ TODO/;
     match(told[0]!.text, words);
     match(zz.requests[1]!.messages.at(-1)!.text, /^\[The linter ran/);
   });
@@ -61,8 +73,15 @@ describe("lint", () => {
       script: [write("a.ts", "// TODO\n"), "Done."],
     });
     const { notes } = await zz.ask("go");
-    match(notes.join("\n"), /^lint: Refused: the person said no to run access to "sh lint\.sh a\.ts"/m);
-    const bare = await having(t, "lint", { files, allow, script: [write("a.ts", "// TODO\n"), "Done."] });
+    match(
+      notes.join("\n"),
+      /^lint: Refused: the person said no to run access to "sh lint\.sh a\.ts"/m,
+    );
+    const bare = await having(t, "lint", {
+      files,
+      allow,
+      script: [write("a.ts", "// TODO\n"), "Done."],
+    });
     await bare.ask("go");
     ok(!bare.events.some((fact) => fact.type === "called" && fact.call.name === "run_command"));
   });

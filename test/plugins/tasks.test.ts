@@ -7,8 +7,13 @@ import { repl } from "../support/repl.ts";
 import { zz } from "../support/run.ts";
 
 test("A prompt file that names a task is answered by its model, and the next message by the conversation's", async (t) => {
-  const where = having({ "~/zz.config.json": { models: { code: "openai/coder", title: "openai/titler" } } });
-  const zz = await repl(t, { where, script: [say("Reviewed."), say("“Price fix.”"), say("Good.")] });
+  const where = having({
+    "~/zz.config.json": { models: { code: "openai/coder", title: "openai/titler" } },
+  });
+  const zz = await repl(t, {
+    where,
+    script: [say("Reviewed."), say("“Price fix.”"), say("Good.")],
+  });
   zz.type("/review src\r");
   await zz.sees("Reviewed.");
   await zz.asked(2);
@@ -21,7 +26,9 @@ test("A prompt file that names a task is answered by its model, and the next mes
 });
 
 test("/model tells which models answer for tasks, also for one that only a plugin knows", async () => {
-  const where = having({ "~/zz.config.json": { models: { summary: "openai/small", plan: "openai/large" } } });
+  const where = having({
+    "~/zz.config.json": { models: { summary: "openai/small", plan: "openai/large" } },
+  });
   const { stdout, stderr } = await zz(where, ["-m", "offline", "--once", "/model"]);
   match(stdout + stderr, /For other tasks: summary openai\/small, plan openai\/large\./);
   equal(/Unknown setting/.test(stderr), false);

@@ -15,9 +15,14 @@ const namesIn = (request: any): string[] => toolsIn(request).map(({ name }) => n
 const moreIn = (request: any): string | undefined =>
   toolsIn(request).find(({ name }) => name === "more_tools")?.description;
 
-const having = (settings: object, files: Tree = {}) => placed({ "~/zz.config.json": settings, ...files });
+const having = (settings: object, files: Tree = {}) =>
+  placed({ "~/zz.config.json": settings, ...files });
 
-async function asked(where: Place, script: Step[] = [say("x")], args: string[] = []): Promise<any[]> {
+async function asked(
+  where: Place,
+  script: Step[] = [say("x")],
+  args: string[] = [],
+): Promise<any[]> {
   const { code, stderr, sent } = await asks(where, script, [...args, "hi"]);
   deepEqual([code, stderr], [0, ""]);
   for (const body of sent) deepEqual(problems(body), []);
@@ -27,7 +32,10 @@ async function asked(where: Place, script: Step[] = [say("x")], args: string[] =
 describe("tools in groups", () => {
   const FEW = ["edit_file", "grep", "list_dir", "read_file", "write_file"];
   test("a small window has few of them, and is full before the first word to a fifth at most", async () => {
-    const [[larger], [small]] = [await asked(having({ window: 8_192 })), await asked(having({ window: 4_096 }))];
+    const [[larger], [small]] = [
+      await asked(having({ window: 8_192 })),
+      await asked(having({ window: 4_096 })),
+    ];
     ok(tokens(larger) <= 1_200, `${tokens(larger)}`);
     for (const name of FEW) ok(namesIn(larger).includes(name), name);
     match(moreIn(larger)!, /\bgit\b/);
@@ -39,7 +47,9 @@ describe("tools in groups", () => {
     const [request] = await asked(having({}));
     ok(tokens(request) <= 2_500 && namesIn(request).length >= 15, `${tokens(request)}`);
     match(moreIn(request)!, /git \(.*git_commit.*\)/);
-    const all = JSON.parse((await zz(place(), ["--tools", "--json"])).stdout).map(({ name }: any) => name);
+    const all = JSON.parse((await zz(place(), ["--tools", "--json"])).stdout).map(
+      ({ name }: any) => name,
+    );
     const known = [...namesIn(request), ...moreIn(request)!.split(/\W+/)];
     equal(all.filter((name: string) => !known.includes(name)).join(), "");
   });
@@ -52,8 +62,12 @@ describe("tools in groups", () => {
     ok(!namesIn(first).includes("git_commit"));
     ok(namesIn(second).includes("git_commit") && !namesIn(second).includes("git_log"));
     equal(second.messages.at(-1).content, "Described from now on: git_commit.");
-    for (const name of ["install_skill", "read_skill", "list_skills"]) ok(namesIn(third).includes(name), name);
-    equal(fourth.messages.at(-1).content, "Cannot get 'rockets': no such tools. Choose from the list.");
+    for (const name of ["install_skill", "read_skill", "list_skills"])
+      ok(namesIn(third).includes(name), name);
+    equal(
+      fourth.messages.at(-1).content,
+      "Cannot get 'rockets': no such tools. Choose from the list.",
+    );
     const [later] = await asked(where, [say("x")], ["-c"]);
     ok(namesIn(later).includes("git_commit"));
   });
@@ -68,7 +82,11 @@ describe("tools in groups", () => {
   test("a person's own tool is always described", async () => {
     const plugin = `export default (zz) => zz.tool({ name: "lamp_dim", description: "Dim a lamp.", run: () => "ok" });`;
     for (const window of [32_768, 4_096])
-      ok(namesIn((await asked(having({ window }, { "~/plugins/lamp.ts": plugin })))[0]).includes("lamp_dim"));
+      ok(
+        namesIn((await asked(having({ window }, { "~/plugins/lamp.ts": plugin })))[0]).includes(
+          "lamp_dim",
+        ),
+      );
   });
 
   test("the settings: all at once, or others first", async () => {

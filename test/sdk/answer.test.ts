@@ -10,7 +10,11 @@ describe("codeBlocks()", () => {
     ["several", "```\na\n```\nand\n```sh\nb\n```", ": a", "sh: b"],
     ["tildes, which hold backticks", "~~~md\n```\na\n```\n~~~", "md: ```\na\n```"],
     ["one that is never closed", "Here:\n```py\na = 1\nb = 2\n", "py: a = 1\nb = 2"],
-    ["in a list, without its indent", "1. Run\n   ```sh\n   a\n     b\n   ```\n2. Then", "sh: a\n  b"],
+    [
+      "in a list, without its indent",
+      "1. Run\n   ```sh\n   a\n     b\n   ```\n2. Then",
+      "sh: a\n  b",
+    ],
     ["in a quotation", "> ```\n> a\n>  b\n> ```", ": a\n b"],
   ];
   for (const [name, text, ...blocks] of ROWS)
@@ -43,5 +47,6 @@ describe("readJson()", () => {
     ["cut off, with a whole one in it", '{"n": 1, "more": [{"n": 2}, {"n": ', /^it is not JSON$/],
   ];
   for (const [name, text, wrong] of WRONG)
-    test(`says what is wrong with one that is ${name}`, async () => match((await readJson(text, N)).wrong!, wrong));
+    test(`says what is wrong with one that is ${name}`, async () =>
+      match((await readJson(text, N)).wrong!, wrong));
 });

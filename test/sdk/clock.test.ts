@@ -73,6 +73,8 @@ describe("waits()", () => {
     clock.timer(8, () => {});
     const second = clock.waits(10);
     t.mock.timers.tick(150_000);
-    await rejects(second, { message: "Nothing came that waits for 10 ms. What waits: 9 ms, 8 ms." });
+    await rejects(second, {
+      message: "Nothing came that waits for 10 ms. What waits: 9 ms, 8 ms.",
+    });
   });
 });

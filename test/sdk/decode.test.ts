@@ -37,12 +37,26 @@ test("decode() gives what a job makes of bytes", async (t) => {
 
 const [TOO_MUCH, SMALL] = ["reading it takes too much memory", { megabytes: 64 }];
 const FAILURES: [what: string, body: string, why: string, how?: Partial<Decoding>][] = [
-  ["says why", `throw Object.assign(new Error("it needs a key"), { sentence: true })`, "it needs a key"],
+  [
+    "says why",
+    `throw Object.assign(new Error("it needs a key"), { sentence: true })`,
+    "it needs a key",
+  ],
   ["throws another's words", `throw new Error("FlateStream: bad block type")`, "it is damaged"],
   ["ends", "process.exit(3)", "what reads it ended"],
   ["fills its heap", "const all = []; for (;;) all.push([bytes]);", TOO_MUCH, SMALL],
-  ["takes memory beside its heap", "const all = []; for (;;) all.push(Buffer.alloc(2 ** 24, 1));", TOO_MUCH, SMALL],
-  ["writes too much", `return { value: "x".repeat(2 ** 21) }`, "it unpacks to more than 1 MB", { most: 1 }],
+  [
+    "takes memory beside its heap",
+    "const all = []; for (;;) all.push(Buffer.alloc(2 ** 24, 1));",
+    TOO_MUCH,
+    SMALL,
+  ],
+  [
+    "writes too much",
+    `return { value: "x".repeat(2 ** 21) }`,
+    "it unpacks to more than 1 MB",
+    { most: 1 },
+  ],
 ];
 for (const [what, body, why, how] of FAILURES)
   test(`decode() of a job that ${what}: ${why}`, async (t) => {
@@ -84,8 +98,12 @@ for (const [what, plugins] of [["in the sandbox", SHELL] as const, ["without one
     const server = createServer().listen(0, "127.0.0.1");
     await once(server, "listening");
     t.after(() => server.close());
-    const how = { secret: join(zz.home, "secret"), port: (server.address() as { port: number }).port };
-    deepEqual((await run({ how })).value, sandbox ? [] : ["net"]); // Node's own walls have none for the network
+    const how = {
+      secret: join(zz.home, "secret"),
+      port: (server.address() as { port: number }).port,
+    };
+    // Node's own walls have none for the network
+    deepEqual((await run({ how })).value, sandbox ? [] : ["net"]);
     equal(zz.questions.length, 0);
   });
 
@@ -95,17 +113,25 @@ test("where the system sets no limits, a job's process ends itself when it takes
     "const all = []; for (let i = 0; i < 60; i++) all.push(Buffer.alloc(2 ** 24, 1)); for (;;);",
   );
   const args = [join(ROOT, "sdk/decoder.ts"), join(zz.root, "job.ts"), "null", `${300e6}`];
-  const { signal } = spawnSync(process.execPath, args, { input: "", timeout: 60_000, killSignal: "SIGTERM" });
+  const { signal } = spawnSync(process.execPath, args, {
+    input: "",
+    timeout: 60_000,
+    killSignal: "SIGTERM",
+  });
   equal(signal, "SIGKILL");
 });
 
 test("nothing else in zz loads what decodes", () => {
   const decoders =
     /["'](?:pngjs|jpeg-js|sixel\/.*|unpdf|@mozilla\/readability|turndown|@mixmark-io\/domino|(?:node:)?zlib)["']/;
-  const others = ["packages/symbols/store.ts", "packages/symbols/languages/grammar.ts"]; // checksums; grammars that zz brings
-  const streams = ["kernel/conversation/http-transport.ts"]; // unpacked piece by piece, off the main thread, as far as its reader asks
+  // checksums; grammars that zz brings
+  const others = ["packages/symbols/store.ts", "packages/symbols/languages/grammar.ts"];
+  // unpacked piece by piece, off the main thread, as far as its reader asks
+  const streams = ["kernel/conversation/http-transport.ts"];
   const folders = ["kernel", "plugins", "packages", "sdk"].flatMap((at) =>
-    readdirSync(join(ROOT, at), { recursive: true, encoding: "utf8" }).map((name) => join(at, name)),
+    readdirSync(join(ROOT, at), { recursive: true, encoding: "utf8" }).map((name) =>
+      join(at, name),
+    ),
   );
   const isFree = (name: string) =>
     /^(?!packages\/[^/]+\/test\/).*\.ts$/.test(name) && !basename(name).startsWith("decode-");

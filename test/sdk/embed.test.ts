@@ -1,4 +1,5 @@
-// embed(): zz in a program of one's own, which brings plugins, answers questions, hears what happens, and closes it.
+// embed(): zz in a program of one's own, which brings plugins, answers questions, hears what
+// happens, and closes it.
 import { deepEqual, equal, match, rejects } from "node:assert/strict";
 import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -23,7 +24,10 @@ test("A function is a plugin of it, beside files; closed, both are unloaded", as
     zz.defer(() => void gone.push("clock"));
   }
   const file = join(cwd, "file.ts");
-  writeFileSync(file, `export default (zz) => zz.tool({ name: "later", description: "d", run: () => "13:00" });`);
+  writeFileSync(
+    file,
+    `export default (zz) => zz.tool({ name: "later", description: "d", run: () => "13:00" });`,
+  );
   {
     await using zz = await embed({ ...options, plugins: [clock, file] });
     equal((await zz.call("later")).text, "13:00");
@@ -34,7 +38,11 @@ test("A function is a plugin of it, beside files; closed, both are unloaded", as
 });
 
 test("It answers what is asked, and hears what happens", async (t) => {
-  const { options, cwd } = await server(t, call(["write_file", { path: "a.txt", content: "x\n" }]), say("Done."));
+  const { options, cwd } = await server(
+    t,
+    call(["write_file", { path: "a.txt", content: "x\n" }]),
+    say("Done."),
+  );
   const [questions, heard] = [[] as string[], [] as string[]];
   const zz = await embed({
     ...options,
@@ -54,7 +62,10 @@ test("It answers what is asked, and hears what happens", async (t) => {
 test("What cannot be used is refused with a sentence", async (t) => {
   const { options } = await server(t, say("never"));
   const broken = () => Promise.reject(new Error("no key"));
-  await rejects(embed({ ...options, plugins: [broken] }), /^Error: Cannot load plugin 'broken' \(.*\): no key$/);
+  await rejects(
+    embed({ ...options, plugins: [broken] }),
+    /^Error: Cannot load plugin 'broken' \(.*\): no key$/,
+  );
   const on: object = { called2: () => {} };
   await rejects(embed({ ...options, on }), /there is no event 'called2'\. Did you mean 'called'\?/);
 });

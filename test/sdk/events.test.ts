@@ -37,7 +37,8 @@ describe("zz.events()", { concurrency: 4 }, () => {
     ["comments are passed over", [": alive\n\ndata: a\n\n"], [{ data: "a" }]],
     ["the last without its empty line", ["data: a\n\ndata: b"], [{ data: "a" }, { data: "b" }]],
   ];
-  for (const [what, pieces, events] of ROWS) test(what, async (t) => deepEqual(await heard(t, pieces), events));
+  for (const [what, pieces, events] of ROWS)
+    test(what, async (t) => deepEqual(await heard(t, pieces), events));
 
   test("one that never ends is given up", async (t) => {
     const piece = "data: ".padEnd(1024 * 1024, "x");
@@ -46,7 +47,8 @@ describe("zz.events()", { concurrency: 4 }, () => {
       /The server sent a line of more than 8 MB, and was given up\. Check its address/,
     );
   });
-  test("what was heard before stays", async (t) => equal((await heard(t, ["data: a\n\n", "dat"])).length, 1));
+  test("what was heard before stays", async (t) =>
+    equal((await heard(t, ["data: a\n\n", "dat"])).length, 1));
 });
 
 describe("deltasOf()", () => {
@@ -80,7 +82,9 @@ describe("deltasOf()", () => {
 
   test("what came before an error is there, and the source is closed", async () => {
     const [closed, come]: [string[], Delta[]] = [[], []];
-    const stream = deltasOf(groups([[{ text: "a" }, { text: "b" }, new Error("cut")], [{ text: "c" }]], closed));
+    const stream = deltasOf(
+      groups([[{ text: "a" }, { text: "b" }, new Error("cut")], [{ text: "c" }]], closed),
+    );
     await rejects(async () => {
       for await (const one of stream) come.push(one);
     }, /^Error: cut$/);

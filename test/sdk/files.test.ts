@@ -1,6 +1,14 @@
 // Files that plugins write: whole or not at all, also on a disk that is full.
 import { deepEqual, equal, ok, rejects, throws } from "node:assert/strict";
-import fs, { linkSync, lstatSync, mkdtempSync, readdirSync, readFileSync, statSync, symlinkSync } from "node:fs";
+import fs, {
+  linkSync,
+  lstatSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+} from "node:fs";
 import { syncBuiltinESMExports } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -12,7 +20,10 @@ const real = fs.writeFileSync;
 async function onFullDisk<T>(act: () => T): Promise<Awaited<T>> {
   fs.writeFileSync = (file, data, options) => {
     real(file, String(data).slice(0, 3), options);
-    throw Object.assign(new Error("ENOSPC: no space left on device, write"), { code: "ENOSPC", syscall: "write" });
+    throw Object.assign(new Error("ENOSPC: no space left on device, write"), {
+      code: "ENOSPC",
+      syscall: "write",
+    });
   };
   syncBuiltinESMExports();
   try {
@@ -46,7 +57,10 @@ test("writeWhole() keeps modes and links, and writes to devices directly", () =>
   writeWhole(at("x".repeat(255)), "new", 0o600);
   deepEqual([lstatSync(at("link")).isSymbolicLink(), readFileSync(at("a"), "utf8")], [true, "new"]);
   equal(readFileSync(at("later"), "utf8"), "new");
-  deepEqual([statSync(at("a")).mode & 0o777, statSync(at("x".repeat(255))).mode & 0o777], [0o640, 0o600]);
+  deepEqual(
+    [statSync(at("a")).mode & 0o777, statSync(at("x".repeat(255))).mode & 0o777],
+    [0o640, 0o600],
+  );
   linkSync(at("a"), at("second"));
   writeWhole("/dev/null", "new");
   ok(lstatSync("/dev/null").isCharacterDevice());
@@ -59,7 +73,10 @@ test("writeWhole() writes into a file that cannot be replaced", () => {
   real(file, "old");
   const rename = fs.renameSync;
   fs.renameSync = () => {
-    throw Object.assign(new Error("EBUSY: resource busy or locked, rename"), { code: "EBUSY", syscall: "rename" });
+    throw Object.assign(new Error("EBUSY: resource busy or locked, rename"), {
+      code: "EBUSY",
+      syscall: "rename",
+    });
   };
   syncBuiltinESMExports();
   try {

@@ -1,7 +1,16 @@
 // What images, PDFs and sounds are, by their bytes.
 import { deepEqual, equal, throws } from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { closeSync, constants, mkdirSync, mkdtempSync, openSync, rmSync, truncateSync, writeFileSync } from "node:fs";
+import {
+  closeSync,
+  constants,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  rmSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
@@ -22,14 +31,34 @@ const ROWS: [what: string, bytes: Buffer, is: Media | undefined][] = [
   ["an MP3 with a tag", TAGGED, { type: "audio/mpeg" }],
   ["a FLAC", FLAC, { type: "audio/flac" }],
   ["an Ogg", OGG, { type: "audio/ogg" }],
-  ["a PNG and more after it", Buffer.concat([png(), text("PK\x03\x04")]), { type: "image/png", width: 3, height: 2 }],
+  [
+    "a PNG and more after it",
+    Buffer.concat([png(), text("PK\x03\x04")]),
+    { type: "image/png", width: 3, height: 2 },
+  ],
   ["a PNG's first eight bytes", png().subarray(0, 8), cutOff("image/png")],
-  ["a PNG without a picture", begun("\0\0\0\0IEND\0\0\0\0"), { type: "image/png", broken: "holds no picture" }],
+  [
+    "a PNG without a picture",
+    begun("\0\0\0\0IEND\0\0\0\0"),
+    { type: "image/png", broken: "holds no picture" },
+  ],
   ["a PNG whose chunk is longer than all", begun("\xff\xff\xff\xffIDAT"), cutOff("image/png")],
-  ["a JPEG without a frame", text("\xff\xd8\xff\xe0\0\x04abno mo"), { type: "image/jpeg", broken: "holds no picture" }],
-  ["a PDF of two words", text("%PDF-1.7\n%%EOF\n"), { type: "application/pdf", broken: "holds no document" }],
+  [
+    "a JPEG without a frame",
+    text("\xff\xd8\xff\xe0\0\x04abno mo"),
+    { type: "image/jpeg", broken: "holds no picture" },
+  ],
+  [
+    "a PDF of two words",
+    text("%PDF-1.7\n%%EOF\n"),
+    { type: "application/pdf", broken: "holds no document" },
+  ],
   ["half a PDF", PDF.subarray(0, 30), cutOff("application/pdf")],
-  ["a frame that leads off", text(`\xff\xfb\x14${"x".repeat(200)}`), { type: "audio/mpeg", broken: "holds no sound" }],
+  [
+    "a frame that leads off",
+    text(`\xff\xfb\x14${"x".repeat(200)}`),
+    { type: "audio/mpeg", broken: "holds no sound" },
+  ],
   ["a pointer of Git LFS", text("version https://git-lfs.github.com/spec/v1\n"), undefined],
   ["words about Ogg and FLAC", text(`OggS, fLaC and so on ${"x".repeat(90)}`), undefined],
 ];
@@ -41,13 +70,17 @@ test("mediaOf() of bytes without sense neither throws nor hangs", () => {
   for (const [, bytes] of ROWS)
     for (let i = 0; i < 300; i++) {
       const other = Buffer.from(bytes);
-      for (let j = 0; j < 3 && other.length; j++) other[(i * 7 + j * 13) % other.length] = (i * 31 + j * 101) & 255;
+      for (let j = 0; j < 3 && other.length; j++)
+        other[(i * 7 + j * 13) % other.length] = (i * 31 + j * 101) & 255;
       mediaOf(other.subarray(0, other.length - (i % 5)));
     }
 });
 
 test("mediaIn() refuses what is not whole", () => {
-  throws(() => mediaIn(png().subarray(0, 33)), /: it begins as image\/png, but is cut off\. Get a whole copy of it\.$/);
+  throws(
+    () => mediaIn(png().subarray(0, 33)),
+    /: it begins as image\/png, but is cut off\. Get a whole copy of it\.$/,
+  );
   equal(mediaIn(text("hello")), undefined);
 });
 

@@ -23,7 +23,10 @@ interface Words {
 /** Runs scripts one after the other in a few processes. */
 const zzAgain = mains();
 
-/** In a process of its own, for its way to start, what is piped in or how it ends; `again`: in one that ran others before. */
+/**
+ * In a process of its own, for its way to start, what is piped in or how it ends; `again`: in one
+ * that ran others before.
+ */
 async function running(source: string, script: Script, how: How & Words = {}) {
   const { flags = [], args = [], name = "it.ts", again = false, ...rest } = how;
   const where = place();
@@ -31,7 +34,18 @@ async function running(source: string, script: Script, how: How & Words = {}) {
   after(() => fake.close());
   writeFileSync(join(where.cwd, name), source);
   writeFileSync(join(where.cwd, "a.txt"), "content of a\n");
-  const asks = ["-m", "openai/m", "--base-url", fake.url, "--key", "x", ...flags, "--run", name, ...args];
+  const asks = [
+    "-m",
+    "openai/m",
+    "--base-url",
+    fake.url,
+    "--key",
+    "x",
+    ...flags,
+    "--run",
+    name,
+    ...args,
+  ];
   const ran = await (again ? zzAgain : zz)(where, asks, rest);
   const sent = fake.requests.map((request) => request.body);
   return { ...ran, where, sent, said: sent.map(({ messages }) => messages.at(-1).content) };
@@ -40,14 +54,22 @@ async function running(source: string, script: Script, how: How & Words = {}) {
 describe("zz.ask", { concurrency: 2 }, () => {
   for (const way of isAll ? (Object.keys(WAYS) as Way[]) : (["dist"] as const))
     test(`gives the answer's text, by ${way}`, async () => {
-      const ran = await running(`${HEAD}console.log("<" + (await zz.ask("hi")) + ">");`, [say("Hello.")], { way });
+      const ran = await running(
+        `${HEAD}console.log("<" + (await zz.ask("hi")) + ">");`,
+        [say("Hello.")],
+        { way },
+      );
       deepEqual([ran.stdout, ran.stderr, ran.code, ran.said], ["<Hello.>\n", "", 0, ["hi"]]);
     });
 
   /** What the expression gives, with JSON around it, and what the model got. */
   const gives = async (expression: string, ...answers: ReturnType<typeof say>[]) => {
     const imports = 'import { z } from "zod";\nimport { Type } from "typebox";\n';
-    const ran = await running(`${HEAD}${imports}console.log(JSON.stringify(${expression}));`, answers, { again: true });
+    const ran = await running(
+      `${HEAD}${imports}console.log(JSON.stringify(${expression}));`,
+      answers,
+      { again: true },
+    );
     return { ...ran, gave: ran.stdout && JSON.parse(ran.stdout) };
   };
 
@@ -57,7 +79,10 @@ describe("zz.ask", { concurrency: 2 }, () => {
     ["the shorthand", '{ n: "number" }'],
   ])
     test(`with a schema in ${name} gives data that fits it`, async () => {
-      const { gave, said } = await gives(`(await zz.ask("count", { schema: ${schema} })).n + 1`, say('{"n": 41}'));
+      const { gave, said } = await gives(
+        `(await zz.ask("count", { schema: ${schema} })).n + 1`,
+        say('{"n": 41}'),
+      );
       equal(gave, 42);
       match(said[0]!, /^count\n\nAnswer with JSON alone.*\n\{.*"n":\{"type":"number"\}/s);
     });
@@ -70,7 +95,10 @@ describe("zz.ask", { concurrency: 2 }, () => {
     match(said[2]!, /^That does not fit: it is not JSON\./);
     const never = await gives(count, say("never"));
     deepEqual([never.stdout, never.code, never.sent.length], ["", 1, 3]);
-    equal(never.stderr, "The answer does not fit the schema: it is not JSON. Ask for less, or another model.\n");
+    equal(
+      never.stderr,
+      "The answer does not fit the schema: it is not JSON. Ask for less, or another model.\n",
+    );
   });
 
   test("offers just the tools that are named, or made in the script; the model's call runs", async () => {
@@ -84,7 +112,8 @@ describe("zz.ask", { concurrency: 2 }, () => {
   });
 
   test("with tools: false offers none; with system it is somebody else; with files they go along", async () => {
-    const how = '{ tools: false, system: "You are a cat.", files: ["a.txt"], model: "openai/other" }';
+    const how =
+      '{ tools: false, system: "You are a cat.", files: ["a.txt"], model: "openai/other" }';
     const { gave, sent, said } = await gives(`await zz.ask("hi, cat", ${how})`, say("Miaow."));
     deepEqual([gave, sent[0].tools, sent[0].model], ["Miaow.", undefined, "other"]);
     match(sent[0].messages[0].content, /^You are a cat\./);
@@ -93,14 +122,21 @@ describe("zz.ask", { concurrency: 2 }, () => {
 
   test("many at once, each for itself", async () => {
     const source = `${HEAD}console.log((await Promise.all([1, 2, 3, 4, 5].map((n) => zz.ask("say " + n)))).join());`;
-    const ran = await running(source, ({ body }) => say(body.messages.at(-1).content.slice(4)), { again: true });
+    const ran = await running(source, ({ body }) => say(body.messages.at(-1).content.slice(4)), {
+      again: true,
+    });
     deepEqual([ran.stdout, ran.code], ["1,2,3,4,5\n", 0]);
     ok(ran.sent.every(({ messages }) => messages.length === 2));
   });
 
   test("stops by a signal", async () => {
-    const hang = { headers: { "content-type": "text/event-stream" }, body: [], ending: "hang" as const };
-    const stopped = 'await zz.ask("hi", { signal: AbortSignal.timeout(100) }).catch(({ message }) => message)';
+    const hang = {
+      headers: { "content-type": "text/event-stream" },
+      body: [],
+      ending: "hang" as const,
+    };
+    const stopped =
+      'await zz.ask("hi", { signal: AbortSignal.timeout(100) }).catch(({ message }) => message)';
     equal((await gives(stopped, hang)).gave, "Stopped.");
   });
 });
@@ -117,7 +153,10 @@ console.log(await chat.ask("one"), await chat.ask("two"), chat.messages.length, 
 
 test("zz.stdin of more than ZZ_STDIN_LIMIT megabytes throws", async () => {
   const source = `${HEAD}console.log(await zz.stdin().catch(({ message }) => message));`;
-  const ran = await running(source, [say("x")], { input: "y\n".repeat(600), env: { ZZ_STDIN_LIMIT: "0.001" } });
+  const ran = await running(source, [say("x")], {
+    input: "y\n".repeat(600),
+    env: { ZZ_STDIN_LIMIT: "0.001" },
+  });
   match(ran.stdout, /^Cannot take what comes on stdin: it is more than 0\.001 MB/);
 });
 
@@ -173,7 +212,9 @@ test("Enums and what it imports of its own; what is not awaited is waited for", 
   deepEqual([ran.stdout, ran.stderr, ran.code], ["blue Yes.\n", "", 0]);
 });
 
-test("A script is a program by its first line", { skip: process.platform === "win32" && "no such line" }, async () => {
+test("A script is a program by its first line", {
+  skip: process.platform === "win32" && "no such line",
+}, async () => {
   const where = place();
   mkdirSync(join(where.cwd, "bin"));
   symlinkSync(join(ROOT, "dist", "zz.js"), join(where.cwd, "bin", "zz"));
@@ -203,7 +244,11 @@ test("A program of one's own imports zz, with the home's settings, and is asked 
 });
 
 test("Ctrl-C ends the turn and the script, exit 130", async () => {
-  const hang = { headers: { "content-type": "text/event-stream" }, body: [], ending: "hang" as const };
+  const hang = {
+    headers: { "content-type": "text/event-stream" },
+    body: [],
+    ending: "hang" as const,
+  };
   let child: import("node:child_process").ChildProcess | undefined;
   const script: Script = () => {
     child!.kill("SIGINT");

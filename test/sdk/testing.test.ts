@@ -47,13 +47,21 @@ const writer = (zz: Zz) =>
 const counter = (zz: Zz) => {
   const kept = zz.state({ count: 0 });
   zz.tool({ name: "counts", description: "Counts.", run: () => String(++kept.count) });
-  zz.command({ name: "count", description: "count", run: (rest, { note }) => note(`${rest} ${++kept.count}`) });
+  zz.command({
+    name: "count",
+    description: "count",
+    run: (rest, { note }) => note(`${rest} ${++kept.count}`),
+  });
   zz.layer({ name: "count", slot: "turn", text: () => `The count is ${kept.count}.` });
 };
 
 const open = (t: TestContext, setup: Setup) => harness(setup, t);
-const having = (t: TestContext, plugin: (zz: Zz<any>) => void, script: Step[] = [], more: Setup = {}) =>
-  open(t, { plugins: [plugin], script, ...more });
+const having = (
+  t: TestContext,
+  plugin: (zz: Zz<any>) => void,
+  script: Step[] = [],
+  more: Setup = {},
+) => open(t, { plugins: [plugin], script, ...more });
 const puts: Step = { call: ["puts", { path: "a.txt", text: "new\n" }] };
 
 describe("script", () => {
@@ -77,7 +85,10 @@ describe("script", () => {
       const zz = await having(t, echo, script);
       const said = await zz.ask("hi");
       equal(said.text, text);
-      const called = said.calls.map(({ name }, i) => [name, said.results[i]!.text.slice(0, calls[i]![1].length)]);
+      const called = said.calls.map(({ name }, i) => [
+        name,
+        said.results[i]!.text.slice(0, calls[i]![1].length),
+      ]);
       deepEqual(called, calls);
       for (const [key, value] of Object.entries(more)) deepEqual((said as any)[key], value, key);
     });
@@ -89,14 +100,27 @@ describe("script", () => {
 });
 
 describe("answer", () => {
-  const rows: [answer: Setup["answer"], does: string, refused: RegExp | undefined, questions: number][] = [
+  const rows: [
+    answer: Setup["answer"],
+    does: string,
+    refused: RegExp | undefined,
+    questions: number,
+  ][] = [
     ["no", "no", /^Refused: the person said no to write access to "a.txt"\.$/, 2],
-    ["nobody", "nobody", /^Refused: requires write access to "a.txt"; run again with --allow-write=a.txt\.$/, 0],
+    [
+      "nobody",
+      "nobody",
+      /^Refused: requires write access to "a.txt"; run again with --allow-write=a.txt\.$/,
+      0,
+    ],
     [async (_, keys) => (keys ? "n" : "Not today."), "a reason", /a.txt": Not today\.$/, 2],
   ];
   for (const [answer, does, refused, questions] of rows)
     test(`${does}: a change is ${refused ? "refused" : "made"}`, async (t) => {
-      const zz = await having(t, writer, [puts, "done"], { files: { "a.txt": "old\n" }, answer: answer! });
+      const zz = await having(t, writer, [puts, "done"], {
+        files: { "a.txt": "old\n" },
+        answer: answer!,
+      });
       const { results } = await zz.ask("write");
       if (refused) match(results[0]!.text, refused);
       equal(results[0]!.refused, refused && true);
@@ -141,7 +165,9 @@ describe("a project and a home of its own", () => {
         throw new Error("still open");
       });
     const zz = await harness({ plugins: [careless] });
-    await rejects(zz.close(), { message: "Plugin 'careless' failed while it was taken away: still open" });
+    await rejects(zz.close(), {
+      message: "Plugin 'careless' failed while it was taken away: still open",
+    });
     ok(!existsSync(zz.root));
   });
 });
@@ -168,7 +194,10 @@ describe("what there is to see", () => {
     const zz = await having(t, counter);
     deepEqual(await zz.command("/count so far:"), ["so far: 1"]);
     deepEqual(await zz.command("count now:"), ["now: 2"]);
-    await rejects(zz.command("/cuont"), /Cannot run '.cuont': there is no command '.cuont'\. Did you mean '.count'\?/);
+    await rejects(
+      zz.command("/cuont"),
+      /Cannot run '.cuont': there is no command '.cuont'\. Did you mean '.count'\?/,
+    );
   });
 });
 
@@ -186,12 +215,18 @@ describe("files of plugins", () => {
   test("one that does not load makes harness() throw its sentence, and nothing is left", async (t) => {
     const at = folder(t, { "lamp.ts": "export default (zz => {" });
     const left = temporary(t);
-    await rejects(harness({ plugins: [at("lamp.ts")] }), /Cannot load plugin 'lamp' \(.*lamp\.ts.*\): /);
+    await rejects(
+      harness({ plugins: [at("lamp.ts")] }),
+      /Cannot load plugin 'lamp' \(.*lamp\.ts.*\): /,
+    );
     deepEqual(left(), []);
   });
 
   test("by path, by URL and by its text; zod is lent; its own imports come along", async (t) => {
-    const at = folder(t, { "with space/ünï.ts": source("on"), "with space/words.ts": 'export const word = "is ";' });
+    const at = folder(t, {
+      "with space/ünï.ts": source("on"),
+      "with space/words.ts": 'export const word = "is ";',
+    });
     const file = at("with space/ünï.ts");
     const url = new URL(`file://${encodeURI(file)}`);
     for (const plugin of [file, url, url.href]) {
@@ -210,19 +245,38 @@ describe("a cassette", () => {
   const asked = (...messages: object[]) => ({
     method: "POST",
     url: "https://api.openai.com/v1/chat/completions",
-    body: { model: "gpt-4o-mini", messages: [{ role: "system", content: "whatever" }, ...messages] },
+    body: {
+      model: "gpt-4o-mini",
+      messages: [{ role: "system", content: "whatever" }, ...messages],
+    },
   });
   const user = { role: "user", content: "Say it" };
-  const call = { index: 0, id: "call_1", function: { name: "echo", arguments: '{"words":"twice","times":2}' } };
+  const call = {
+    index: 0,
+    id: "call_1",
+    function: { name: "echo", arguments: '{"words":"twice","times":2}' },
+  };
   const lines = [
     { zz: "cassette", version: 1 },
-    { asked: asked(user), status: 200, pieces: [chunk({ tool_calls: [call] }), chunk({}, "tool_calls"), DONE] },
     {
-      asked: asked(user, { role: "assistant", content: null }, { role: "tool", content: "of then" }),
+      asked: asked(user),
+      status: 200,
+      pieces: [chunk({ tool_calls: [call] }), chunk({}, "tool_calls"), DONE],
+    },
+    {
+      asked: asked(
+        user,
+        { role: "assistant", content: null },
+        { role: "tool", content: "of then" },
+      ),
       status: 200,
       pieces: [chunk({ content: "Said." }, "stop"), DONE],
     },
-    { asked: { method: "GET", url: "https://example.com/weather" }, status: 200, pieces: ["Rain."] },
+    {
+      asked: { method: "GET", url: "https://example.com/weather" },
+      status: 200,
+      pieces: ["Rain."],
+    },
   ];
   const file = join(tapes, "a.tape");
   const kept = () => writeFileSync(file, lines.map((one) => `${JSON.stringify(one)}\n`).join(""));
@@ -232,11 +286,20 @@ describe("a cassette", () => {
     const zz = await harness({ plugins: [echo], cassette: file, model: MODEL }, t);
     const { text, results } = await zz.ask("Say it");
     deepEqual([text, results.map((one) => one.text)], ["Said.", ["twice twice"]]);
-    await rejects(zz.ask("Say something else"), /^Error: Cannot replay '.*a\.tape': nothing like this was recorded/);
+    await rejects(
+      zz.ask("Say something else"),
+      /^Error: Cannot replay '.*a\.tape': nothing like this was recorded/,
+    );
   });
 
   test("that is none is refused, and so is one without the plugin that plays it", async () => {
-    await rejects(harness({ cassette: join(ROOT, "package.json") }), /Cannot replay '.*\.json': it is not a cassette/);
-    await rejects(harness({ cassette: file, own: false }), /replay '.*a\.tape': the plugin that does it is not there/);
+    await rejects(
+      harness({ cassette: join(ROOT, "package.json") }),
+      /Cannot replay '.*\.json': it is not a cassette/,
+    );
+    await rejects(
+      harness({ cassette: file, own: false }),
+      /replay '.*a\.tape': the plugin that does it is not there/,
+    );
   });
 });

@@ -18,7 +18,10 @@ test("each character takes the columns that string-width says, on its own and am
   const wrong: string[] = [];
   for (let code = 0x20; code < 0x3200; code++) {
     const one = String.fromCodePoint(code);
-    if (width(one) !== stringWidth(one) || width(`a${one}…${one}›`) !== stringWidth(`a${one}…${one}›`))
+    if (
+      width(one) !== stringWidth(one) ||
+      width(`a${one}…${one}›`) !== stringWidth(`a${one}…${one}›`)
+    )
       wrong.push(code.toString(16));
   }
   deepEqual(wrong, []);
@@ -30,12 +33,16 @@ test("no line is too long, and nothing but spaces is lost", () => {
     fc.string({ maxLength: 9 }),
   );
   fc.assert(
-    fc.property(fc.array(piece, { maxLength: 30 }), fc.integer({ min: 6, max: 30 }), (pieces, columns) => {
-      const text = pieces.join("").replace(/[^\S ]/g, " ");
-      const lines = wrap(text, columns);
-      for (const line of lines) ok(width(line) <= columns, line);
-      deepEqual(lines.join("").replace(/\s/g, ""), text.replace(/\s/g, ""));
-    }),
+    fc.property(
+      fc.array(piece, { maxLength: 30 }),
+      fc.integer({ min: 6, max: 30 }),
+      (pieces, columns) => {
+        const text = pieces.join("").replace(/[^\S ]/g, " ");
+        const lines = wrap(text, columns);
+        for (const line of lines) ok(width(line) <= columns, line);
+        deepEqual(lines.join("").replace(/\s/g, ""), text.replace(/\s/g, ""));
+      },
+    ),
     { numRuns: 300 },
   );
 });

@@ -1,4 +1,5 @@
-// Keys are shown nowhere: a canary from each place that a key may come from is looked for in all that zz prints and writes.
+// Keys are shown nowhere: a canary from each place that a key may come from is looked for in all
+// that zz prints and writes.
 import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
@@ -14,7 +15,10 @@ import { some } from "../support/runs.ts";
 import { KEY, terminal } from "../support/terminal.ts";
 
 const SPY = join(ROOT, "test", "support", "fake", "spy.ts");
-type Canaries = Record<"flag" | "environment" | "settings" | "kept" | "password" | "question" | "variable", string>;
+type Canaries = Record<
+  "flag" | "environment" | "settings" | "kept" | "password" | "question" | "variable",
+  string
+>;
 /** Known by their values, with what JSON, an address and a terminal write otherwise. */
 const LONG: Canaries = {
   flag: 'canary-FLAG"1/a+b',
@@ -25,7 +29,10 @@ const LONG: Canaries = {
   question: "canaryQUEST6g",
   variable: 'canary VARI "7" h',
 };
-/** Too short to be looked for in texts: what keeps them from being shown is that no object holds them. */
+/**
+ * Too short to be looked for in texts: what keeps them from being shown is that no object holds
+ * them.
+ */
 const SHORT: Canaries = {
   flag: "q~F1^",
   environment: "q~E2^",
@@ -36,19 +43,35 @@ const SHORT: Canaries = {
   variable: "q~V7^ no",
 };
 
-/** Others for each run, since many runs share a process, which must not know them from an earlier one. */
+/**
+ * Others for each run, since many runs share a process, which must not know them from an earlier
+ * one.
+ */
 let runs = 0;
 const another = (canaries: Canaries): Canaries => {
   const run = `-${++runs}-`;
-  const values = Object.entries(canaries).map(([source, value]) => [source, value.replace(/[1-7]/, `$&${run}`)]);
-  return canaries === SHORT ? SHORT : Object.fromEntries(values); // nothing learns those that are short
+  const values = Object.entries(canaries).map(([source, value]) => [
+    source,
+    value.replace(/[1-7]/, `$&${run}`),
+  ]);
+  // nothing learns those that are short
+  return canaries === SHORT ? SHORT : Object.fromEntries(values);
 };
 
 const base64 = (text: string): string => Buffer.from(text).toString("base64").replace(/=+$/, "");
-/** As it is, in JSON, in JSON in JSON, in an address, in base64, and as basic authorization has it. */
+/**
+ * As it is, in JSON, in JSON in JSON, in an address, in base64, and as basic authorization has it.
+ */
 function forms(value: string): string[] {
   const json = (text: string) => JSON.stringify(text).slice(1, -1);
-  return [value, json(value), json(json(value)), encodeURIComponent(value), base64(value), base64(`me:${value}`)];
+  return [
+    value,
+    json(value),
+    json(json(value)),
+    encodeURIComponent(value),
+    base64(value),
+    base64(`me:${value}`),
+  ];
 }
 function leaks(text: string, canaries: Canaries): string[] {
   return Object.entries(canaries).flatMap(([source, value]) =>
@@ -69,7 +92,12 @@ function written(folder: string, canaries: Canaries): string[] {
 }
 
 type Filled = { providers: Record<string, object> } & Record<string, unknown>;
-function filled(canaries: Canaries): { where: Place; base: string; home: Record<string, string>; settings: Filled } {
+function filled(canaries: Canaries): {
+  where: Place;
+  base: string;
+  home: Record<string, string>;
+  settings: Filled;
+} {
   const where = place();
   const { settings: key, password, question } = canaries;
   const address = `https://me:${password}@box.example/`;
@@ -90,10 +118,21 @@ function filled(canaries: Canaries): { where: Place; base: string; home: Record<
 }
 
 const withoutKeys = (): NodeJS.ProcessEnv => {
-  const { OPENAI_API_KEY, OPENAI_BASE_URL, ZZ_MODEL, ZZ_HOME, FORCE_COLOR, NODE_TEST_CONTEXT, ...env } = process.env;
+  const {
+    OPENAI_API_KEY,
+    OPENAI_BASE_URL,
+    ZZ_MODEL,
+    ZZ_HOME,
+    FORCE_COLOR,
+    NODE_TEST_CONTEXT,
+    ...env
+  } = process.env;
   return env;
 };
-const envOf = ({ environment: key, password, question }: Canaries, base: string): Record<string, string> => ({
+const envOf = (
+  { environment: key, password, question }: Canaries,
+  base: string,
+): Record<string, string> => ({
   OPENAI_API_KEY: key,
   OLLAMA_API_KEY: key,
   GITHUB_TOKEN: key,
@@ -102,7 +141,9 @@ const envOf = ({ environment: key, password, question }: Canaries, base: string)
 });
 
 /** A server that says all that it was sent, and does as the model's name says. */
-async function echoing(t: TestContext): Promise<{ url: string; requests: Seen[]; elsewhere: Seen[] }> {
+async function echoing(
+  t: TestContext,
+): Promise<{ url: string; requests: Seen[]; elsewhere: Seen[] }> {
   const [fake, other] = [await fakeOpenAI(step), await serve(() => ({ body: ["{}"] }))];
   t.after(() => Promise.all([fake.close(), other.close()]));
   return { url: fake.url, requests: fake.requests, elsewhere: other.requests };
@@ -113,13 +154,26 @@ async function echoing(t: TestContext): Promise<{ url: string; requests: Seen[];
     if (/models$/.test(path)) return refuse(401, { error: { message: said } });
     const last = body?.messages.at(-1);
     const steps: Record<string, () => Step> = {
-      refused: () => refuse(401, { error: { message: `Incorrect API key provided: ${bare}. ${said}` } }),
+      refused: () =>
+        refuse(401, { error: { message: `Incorrect API key provided: ${bare}. ${said}` } }),
       page: () => refuse(403, `<html><title>${bare}</title>${said}</html>`),
-      stream: () => stream(delta({ content: "Well, " }), data({ error: { message: said, code: "invalid_key" } })),
+      stream: () =>
+        stream(
+          delta({ content: "Well, " }),
+          data({ error: { message: said, code: "invalid_key" } }),
+        ),
       cut: () => ({ ...stream(delta({ content: said })), ending: "cut" }),
-      elsewhere: () => ({ status: 307, headers: { location: `${other.url}/v1/chat/completions?${bare}` } }),
+      elsewhere: () => ({
+        status: 307,
+        headers: { location: `${other.url}/v1/chat/completions?${bare}` },
+      }),
       answer: () => say(`<think>${said}</think>It is ${bare}: ${said}`),
-      calls: () => call(["read_file", { path: bare }], ["grep", { query: bare }], ["no_such_tool", { [bare]: said }]),
+      calls: () =>
+        call(
+          ["read_file", { path: bare }],
+          ["grep", { query: bare }],
+          ["no_such_tool", { [bare]: said }],
+        ),
     };
     if (body?.model === "calls" && last?.role === "tool") return say(`It gave ${last.content}`);
     return steps[body?.model]?.() ?? say("hi");
@@ -136,14 +190,20 @@ test("every command and every tool shows no key, long or short, to people and to
   const { base, home, settings } = filled(LONG);
   const fake = await fakeOpenAI(() => say("Well."));
   t.after(fake.close);
-  /** What is read on purpose holds only keys that are known by their values; all else short ones, too. */
+  /**
+   * What is read on purpose holds only keys that are known by their values; all else short ones,
+   * too.
+   */
   const reading = { home, settings };
   const own = (file: keyof typeof home) => JSON.parse(home[file]!);
   const near = { like: "openai", url: fake.url, key: SHORT.settings };
   const all = {
     ...settings,
     providers: { ...settings.providers, near },
-    other: { apiKey: SHORT.settings, address: `https://me:${SHORT.password}@box.example/?api_key=${SHORT.question}` },
+    other: {
+      apiKey: SHORT.settings,
+      address: `https://me:${SHORT.password}@box.example/?api_key=${SHORT.question}`,
+    },
   };
   const walking = {
     settings: all,
@@ -163,10 +223,15 @@ test("every command and every tool shows no key, long or short, to people and to
     OLLAMA_HOST: "http://127.0.0.1:49",
   };
   const args = [join(ROOT, "test", "support", "fake", "walk.ts"), base, file];
-  const ran = await promisify(execFile)(process.execPath, args, { env, cwd: base, maxBuffer: 1 << 30 });
+  const ran = await promisify(execFile)(process.execPath, args, {
+    env,
+    cwd: base,
+    maxBuffer: 1 << 30,
+  });
   ok(JSON.parse(readFileSync(join(base, "commands.json"), "utf8")).length > 150);
   const sent = fake.requests.map(({ headers }) => headers.authorization);
-  for (const { settings } of [LONG, SHORT]) ok(sent.includes(`Bearer ${settings}`), "each key was used");
+  for (const { settings } of [LONG, SHORT])
+    ok(sent.includes(`Bearer ${settings}`), "each key was used");
   for (const canaries of [LONG, { ...SHORT, variable: "is known by its value alone" }]) {
     deepEqual(leaks(ran.stdout + ran.stderr, canaries), []);
     deepEqual(written(base, canaries), []);
@@ -179,7 +244,9 @@ test("every command and every tool shows no key, long or short, to people and to
 const zzAgain = mains();
 
 const MODELS = ["refused", "page", "stream", "cut", "elsewhere", "answer", "calls"];
-const FORMATS = ["--json-lines --usage", "--json --debug=log.jsonl", "--debug --raw"].map((flags) => flags.split(" "));
+const FORMATS = ["--json-lines --usage", "--json --debug=log.jsonl", "--debug --raw"].map((flags) =>
+  flags.split(" "),
+);
 
 /** As `who@where`, with a key in its question. */
 const addressOf = (url: string, { password, question }: Canaries): string =>
@@ -194,17 +261,38 @@ for (const [size, given] of Object.entries({ long: LONG, short: SHORT }))
           const server = await echoing(t);
           const canaries = another(given);
           const { where, base } = filled(canaries);
-          const env = { ...envOf(canaries, base), SPY: base, OLLAMA_HOST: addressOf("http://127.0.0.1:49", canaries) };
-          const spy = model === "calls" ? [] : ["--plugin", SPY]; // the arguments of a call are what runs
-          const first = [...spy, "-m", `openai/${model}`, "--base-url", server.url, "-A", "--key", canaries.flag];
-          clean(await zzAgain(where, [...first, ...FORMATS[i % 3]!, "hello"], { env }), canaries, model);
+          const env = {
+            ...envOf(canaries, base),
+            SPY: base,
+            OLLAMA_HOST: addressOf("http://127.0.0.1:49", canaries),
+          };
+          // the arguments of a call are what runs
+          const spy = model === "calls" ? [] : ["--plugin", SPY];
+          const first = [
+            ...spy,
+            "-m",
+            `openai/${model}`,
+            "--base-url",
+            server.url,
+            "-A",
+            "--key",
+            canaries.flag,
+          ];
+          clean(
+            await zzAgain(where, [...first, ...FORMATS[i % 3]!, "hello"], { env }),
+            canaries,
+            model,
+          );
           deepEqual(written(base, canaries), []);
           deepEqual(server.requests[0]?.headers.authorization, `Bearer ${canaries.flag}`);
           deepEqual(server.elsewhere, []); // no request follows
         });
   });
 
-/** Addresses that are wrong, or not there, with what is secret in them; what stands for the keys is in $P and $Q. */
+/**
+ * Addresses that are wrong, or not there, with what is secret in them; what stands for the keys is
+ * in $P and $Q.
+ */
 const ADDRESSES = [
   "http://me:$P@127.0.0.1:9/v1?key=$Q",
   "http://127.0.0.1:9/v1?token=$Q&x=1",
@@ -224,14 +312,23 @@ for (const [i, address] of ADDRESSES.entries())
     const url = address.replace("$P", SHORT.password).replace("$Q", SHORT.question);
     const flags = ["--debug", "--json-lines", "--plugin", SPY, "--key", SHORT.flag, ...args];
     const env = { ...envOf(SHORT, base), SPY: base, ...(variable ? { [variable]: url } : {}) };
-    const ran = await zzAgain(where, [...flags, ...(variable ? [] : ["--base-url", url]), "hello"], { env });
+    const ran = await zzAgain(
+      where,
+      [...flags, ...(variable ? [] : ["--base-url", url]), "hello"],
+      { env },
+    );
     clean(ran, SHORT, address);
     ok(ran.code === 1 || ran.code === 2, ran.stdout);
     deepEqual(written(base, SHORT), []);
   });
 
 test("a key goes to nobody but its own provider", async (t) => {
-  const rows: [args: string[], env: Record<string, string>, openai: string, ollama: string | undefined][] = [
+  const rows: [
+    args: string[],
+    env: Record<string, string>,
+    openai: string,
+    ollama: string | undefined,
+  ][] = [
     [["--key", LONG.flag], {}, `Bearer ${LONG.flag}`, undefined],
     [["--key", LONG.flag, "-m", "openai/m"], {}, `Bearer ${LONG.flag}`, undefined],
     [["--key", "k", "-m", "ollama/m"], { OPENAI_API_KEY: "o" }, "Bearer o", "Bearer k"],
@@ -244,7 +341,10 @@ test("a key goes to nobody but its own provider", async (t) => {
     const env = { OPENAI_BASE_URL: one.url.replace("/v1", "/x"), OLLAMA_HOST: two.url, ...keys };
     const where = place();
     const plugin = join(where.cwd, "all.ts");
-    writeFileSync(plugin, `export default (zz) => zz.flag({ name: "all", description: "-", run: ${run} });`);
+    writeFileSync(
+      plugin,
+      `export default (zz) => zz.flag({ name: "all", description: "-", run: ${run} });`,
+    );
     await zz(where, ["--plugin", plugin, ...args, "--all"], { env });
     const sent = [one, two].map(({ requests }) => requests[0]?.headers.authorization);
     deepEqual(sent, [openai, ollama], args.join(" "));
@@ -256,9 +356,15 @@ test("every flag shows no key", async (t) => {
   const { where, base } = filled(LONG);
   const env = { ...envOf(LONG, base), SPY: base, OLLAMA_HOST: "http://127.0.0.1:49" };
   const help = await zz(where, ["--help", "--json"]);
-  const names = [...new Set(Array.from(help.stdout.matchAll(/--([a-z][a-z-]+)/g), ([, name]) => name!))];
+  const names = [
+    ...new Set(Array.from(help.stdout.matchAll(/--([a-z][a-z-]+)/g), ([, name]) => name!)),
+  ];
   ok(names.length > 60, String(names.length));
-  const [config, run, audit] = [join(where.home, "zz.config.json"), join(base, "run.ts"), join(base, "audit.txt")];
+  const [config, run, audit] = [
+    join(where.home, "zz.config.json"),
+    join(base, "run.ts"),
+    join(base, "audit.txt"),
+  ];
   const VALUES: Record<string, string> = {
     file: "a.txt",
     model: "openai/m",
@@ -283,17 +389,38 @@ test("every flag shows no key", async (t) => {
     system: "s",
     uninstall: "x",
   };
-  writeFileSync(join(base, "run.ts"), 'import { zz } from "zz";\nthrow new Error(await zz.ask("hello"));\n');
+  writeFileSync(
+    join(base, "run.ts"),
+    'import { zz } from "zz";\nthrow new Error(await zz.ask("hello"));\n',
+  );
   const isOwn = new Set(KERNEL_FLAGS.map(({ name }) => name)); // the plugins' run instead of a turn
-  const LEFT_OUT = /^(install|update|key|base-url|home|help-.*|acp|mcp)$/; // the last two read stdin to its end
-  const first = ["--no-stdin", "--base-url", addressOf(server.url, LONG), "--key", LONG.flag, "--home", where.home];
+  // the last two read stdin to its end
+  const LEFT_OUT = /^(install|update|key|base-url|home|help-.*|acp|mcp)$/;
+  const first = [
+    "--no-stdin",
+    "--base-url",
+    addressOf(server.url, LONG),
+    "--key",
+    LONG.flag,
+    "--home",
+    where.home,
+  ];
   const lines = some(names, 6)
     .filter((name) => !LEFT_OUT.test(name))
     .map((name) => {
       const flag = VALUES[name] === undefined ? [`--${name}`] : [`--${name}`, VALUES[name]];
       const model = name === "model" ? [] : ["-m", "openai/answer"];
-      const asks = [...first, ...model, name.length % 2 ? "--json-lines" : "--json", "--debug", ...flag, "hello"];
-      return isOwn.has(name) ? asks : [...first, ...model, ...(name.length % 3 ? [] : ["--json"]), ...flag];
+      const asks = [
+        ...first,
+        ...model,
+        name.length % 2 ? "--json-lines" : "--json",
+        "--debug",
+        ...flag,
+        "hello",
+      ];
+      return isOwn.has(name)
+        ? asks
+        : [...first, ...model, ...(name.length % 3 ? [] : ["--json"]), ...flag];
     });
   writeFileSync(
     join(base, "mains.mjs"),
@@ -315,7 +442,9 @@ test("every flag shows no key", async (t) => {
   deepEqual(leaks(ran.stdout + ran.stderr, LONG), []);
   const leaked = written(base, LONG).filter((one) => !one.endsWith("mains.mjs"));
   deepEqual(leaked, []);
-  const got = server.requests.filter(({ headers }) => headers.authorization === `Bearer ${LONG.flag}`);
+  const got = server.requests.filter(
+    ({ headers }) => headers.authorization === `Bearer ${LONG.flag}`,
+  );
   ok(got.length > 5, String(got.length));
 });
 
@@ -324,10 +453,23 @@ test("--acp and --mcp show no key", async (t) => {
   const { where, base } = filled(LONG);
   const env = { ...envOf(LONG, base), OLLAMA_HOST: "http://127.0.0.1:49" };
   const first = { jsonrpc: "2.0", id: 1, method: "initialize", params: { protocolVersion: 1 } };
-  const next = { jsonrpc: "2.0", id: 2, method: LONG.flag, params: { cwd: where.cwd, mcpServers: [] } };
+  const next = {
+    jsonrpc: "2.0",
+    id: 2,
+    method: LONG.flag,
+    params: { cwd: where.cwd, mcpServers: [] },
+  };
   const input = `${JSON.stringify(first)}\n${JSON.stringify(next)}\nnonsense\n`;
   for (const flag of ["--acp", "--mcp"]) {
-    const args = [flag, "-m", "openai/answer", "--base-url", addressOf(server.url, LONG), "--key", LONG.flag];
+    const args = [
+      flag,
+      "-m",
+      "openai/answer",
+      "--base-url",
+      addressOf(server.url, LONG),
+      "--key",
+      LONG.flag,
+    ];
     const ran = await zzProcess(where, args, { env, input });
     match(ran.stdout, /"id":1/);
     clean(ran, LONG, flag);
@@ -337,7 +479,17 @@ test("--acp and --mcp show no key", async (t) => {
 describe("what fails outside of any turn", () => {
   test("a crash shows no key", async () => {
     const { where, base } = filled(LONG);
-    const args = ["--plugin", SPY, "-m", "openai/m", "--key", LONG.flag, "--json-lines", "--debug", "/crash"];
+    const args = [
+      "--plugin",
+      SPY,
+      "-m",
+      "openai/m",
+      "--key",
+      LONG.flag,
+      "--json-lines",
+      "--debug",
+      "/crash",
+    ];
     const ran = await zz(where, args, { env: { ...envOf(LONG, base), SPY: base } });
     equal(ran.code, 1);
     match(ran.stderr, /out of nowhere/);
@@ -349,12 +501,20 @@ describe("what fails outside of any turn", () => {
     for (const text of ['{ "providers": { "openai": { "key": "$K" } ', '{"key":"$K"}}', "$K"]) {
       const { where, base } = filled(SHORT);
       const env = envOf(SHORT, base);
-      for (const file of [join(where.home, "zz.config.json"), join(where.cwd, ".zz", "zz.config.json")]) {
+      for (const file of [
+        join(where.home, "zz.config.json"),
+        join(where.cwd, ".zz", "zz.config.json"),
+      ]) {
         mkdirSync(dirname(file), { recursive: true });
         writeFileSync(file, text.replace("$K", SHORT.settings));
-        const ran = await zzAgain(where, ["--debug", "--json", "-m", "offline/router", "hello"], { env });
+        const ran = await zzAgain(where, ["--debug", "--json", "-m", "offline/router", "hello"], {
+          env,
+        });
         clean(ran, SHORT, text);
-        match(ran.stderr, /^Cannot use the (project's )?settings '.*': (not JSON|they must be a JSON object)/m);
+        match(
+          ran.stderr,
+          /^Cannot use the (project's )?settings '.*': (not JSON|they must be a JSON object)/m,
+        );
         writeFileSync(file, "{}");
       }
     }

@@ -1,4 +1,5 @@
-// What a compiler is led to, it does not read: by imports, links and settings that lead out of the project, or to what is
+// What a compiler is led to, it does not read: by imports, links and settings that lead out of the
+// project, or to what is
 // denied. Each way has a canary where it leads, which no answer, message or file may hold.
 import { deepEqual, doesNotMatch, match } from "node:assert/strict";
 import { readdirSync, readFileSync, rmSync } from "node:fs";
@@ -15,7 +16,8 @@ interface Way {
   lies: (canary: string) => Record<string, string>; // there
   leads: (at: string) => Record<string, string>; // in the project; `->` makes a link
 }
-const module = (canary: string) => `export const token = "${canary}" as const;\nexport default token;\n`;
+const module = (canary: string) =>
+  `export const token = "${canary}" as const;\nexport default token;\n`;
 const usesOf = (json: string) => `import data from "${json}";\nexport const use = data.nothing;\n`;
 const uses = (name: string) => `export const use: "other" = ${name};\n`;
 const LIB = '"lib": ["es5"], "types": []'; // little to check beside what the test is about
@@ -42,7 +44,9 @@ const WAYS: Record<string, Way> = {
     }),
   },
   "what tsconfig.json extends": {
-    lies: (canary) => ({ "m.json": `{ "compilerOptions": { "jsx": "react-jsx", "jsxImportSource": "${canary}" } }` }),
+    lies: (canary) => ({
+      "m.json": `{ "compilerOptions": { "jsx": "react-jsx", "jsxImportSource": "${canary}" } }`,
+    }),
     leads: (at) => ({
       "m/tsconfig.json": `{ "extends": "../${at}/m.json", "compilerOptions": { ${LIB} } }`,
       "m/m.tsx": "export const use = <p/>;\n",
@@ -50,15 +54,24 @@ const WAYS: Record<string, Way> = {
   },
   "a link to a file": {
     lies: (canary) => ({ "o.ts": module(canary) }),
-    leads: (at) => ({ "o.ts": `import { token } from "./o-link";\n${uses("token")}`, "o-link.ts": `->${at}/o.ts` }),
+    leads: (at) => ({
+      "o.ts": `import { token } from "./o-link";\n${uses("token")}`,
+      "o-link.ts": `->${at}/o.ts`,
+    }),
   },
   "a link to a folder": {
     lies: (canary) => ({ "p/p.json": `{ "${canary}": 1 }` }),
     leads: (at) => ({ "p.ts": usesOf("./p-link/p.json"), "p-link": `->${at}/p` }),
   },
   "a link in node_modules": {
-    lies: (canary) => ({ "q/index.d.ts": `export const token: "${canary}";\n`, "q/package.json": '{ "name": "q" }' }),
-    leads: (at) => ({ "q.ts": `import { token } from "q";\n${uses("token")}`, "node_modules/q": `->../${at}/q` }),
+    lies: (canary) => ({
+      "q/index.d.ts": `export const token: "${canary}";\n`,
+      "q/package.json": '{ "name": "q" }',
+    }),
+    leads: (at) => ({
+      "q.ts": `import { token } from "q";\n${uses("token")}`,
+      "node_modules/q": `->../${at}/q`,
+    }),
   },
   "the types of a package.json": {
     lies: (canary) => ({ "r.d.ts": `export const token: "${canary}";\n` }),
@@ -81,8 +94,14 @@ const CONFIG = JSON.stringify({
     lib: ["es2018"],
   },
 });
-/** Where the canaries lie, as seen from the folder of what leads there: outside, and in the project where reading is denied. */
-const LAIRS = { outside: { folder: ".", at: "../outside" }, denied: { folder: "inner", at: "private" } };
+/**
+ * Where the canaries lie, as seen from the folder of what leads there: outside, and in the project
+ * where reading is denied.
+ */
+const LAIRS = {
+  outside: { folder: ".", at: "../outside" },
+  denied: { folder: "inner", at: "private" },
+};
 type Lair = keyof typeof LAIRS;
 const EVERY = Object.keys(LAIRS) as Lair[];
 const DENY = { deny: { read: ["inner/private"] } };
@@ -95,7 +114,8 @@ async function project(lairs: Lair[], how: object, t?: TestContext): Promise<Har
     files[join(folder, "tsconfig.json")] = CONFIG;
     files[join(folder, "package.json")] = { type: "module" };
     for (const [way, { lies, leads }] of Object.entries(WAYS)) {
-      for (const [name, text] of Object.entries(lies(canaryOf(way, lair)))) files[join(folder, at, name)] = text;
+      for (const [name, text] of Object.entries(lies(canaryOf(way, lair))))
+        files[join(folder, at, name)] = text;
       for (const [name, text] of Object.entries(leads(at))) files[join(folder, name)] = text;
     }
   }
@@ -108,7 +128,8 @@ const put = (cwd: string, files: Tree) => having(files, { ...place(), cwd });
 /** Everything that the tools say about the project, and all that zz keeps of it. */
 async function everything(zz: Harness): Promise<string> {
   const said: string[] = [];
-  const tell = async (tool: string, args: object) => said.push(JSON.stringify(await zz.call(tool, args)));
+  const tell = async (tool: string, args: object) =>
+    said.push(JSON.stringify(await zz.call(tool, args)));
   await tell("check_types", { paths: ["."] });
   for (const symbol of ["token", "use", "inC", "nothing"]) {
     await tell("find_references", { symbol });
@@ -116,8 +137,10 @@ async function everything(zz: Harness): Promise<string> {
     await tell("rename_symbol", { symbol, to: "other" });
   }
   for (const folder of [".", "inner"]) {
-    for (const name of [".", "a.ts", "o-link.ts"]) await tell("get_structure", { path: join(folder, name) });
-    for (const name of ["a.ts", "q.ts", "r.ts"]) await tell("get_dependencies", { path: join(folder, name) });
+    for (const name of [".", "a.ts", "o-link.ts"])
+      await tell("get_structure", { path: join(folder, name) });
+    for (const name of ["a.ts", "q.ts", "r.ts"])
+      await tell("get_dependencies", { path: join(folder, name) });
   }
   await tell("get_structure", { path: "inner/private" });
   await tell("get_todos", {});
@@ -131,9 +154,13 @@ const indexOf = (zz: Harness): string =>
     .map((name) => readFileSync(join(zz.home, name), "latin1"))
     .join("\n");
 const canariesIn = (text: string) => [...new Set(text.match(/CANARY_[a-z]+_\d+/g))].sort();
-const waysOf = (canaries: string[]) => canaries.map((one) => Object.keys(WAYS)[Number(/\d+$/.exec(one))]);
+const waysOf = (canaries: string[]) =>
+  canaries.map((one) => Object.keys(WAYS)[Number(/\d+$/.exec(one))]);
 
-/** With canaries in both places: its compiler is started once. What is asked first is what few files lead to: 20 are named. */
+/**
+ * With canaries in both places: its compiler is started once. What is asked first is what few files
+ * lead to: 20 are named.
+ */
 const shared = project(EVERY, DENY).then(async (zz) => {
   const { text } = await zz.call("check_types", { paths: ["a.ts", "q.ts", "m", "inner/a.ts"] });
   return { zz, text };
@@ -149,48 +176,59 @@ test("the compiler does not read what is outside or denied, and says so without 
 });
 
 const allTest = isAll ? test : () => {};
-allTest("an answer to read holds for the compiler from then on, in every way, and no longer than that", async (t) => {
-  const zz = await project(["outside"], {}, t);
-  const shows = async () => canariesIn((await zz.call("check_types", { paths: ["b.ts"] })).text).length > 0;
-  const rule = { verdict: "allow", kind: "read", from: "answer" } as const;
-  const rules = [{ ...rule, name: "../outside" }, rule];
-  deepEqual(await shows(), false);
-  zz.core.rules.push(rules[0]!);
-  deepEqual(await shows(), true);
-  zz.core.rules.push(rules[1]!);
-  const found = waysOf(canariesIn(await everything(zz)));
-  deepEqual(new Set(found), new Set(Object.keys(WAYS)));
-  for (const rule of rules) zz.core.rules.splice(zz.core.rules.indexOf(rule), 1);
-  deepEqual(await shows(), false);
-});
+allTest(
+  "an answer to read holds for the compiler from then on, in every way, and no longer than that",
+  async (t) => {
+    const zz = await project(["outside"], {}, t);
+    const shows = async () =>
+      canariesIn((await zz.call("check_types", { paths: ["b.ts"] })).text).length > 0;
+    const rule = { verdict: "allow", kind: "read", from: "answer" } as const;
+    const rules = [{ ...rule, name: "../outside" }, rule];
+    deepEqual(await shows(), false);
+    zz.core.rules.push(rules[0]!);
+    deepEqual(await shows(), true);
+    zz.core.rules.push(rules[1]!);
+    const found = waysOf(canariesIn(await everything(zz)));
+    deepEqual(new Set(found), new Set(Object.keys(WAYS)));
+    for (const rule of rules) zz.core.rules.splice(zz.core.rules.indexOf(rule), 1);
+    deepEqual(await shows(), false);
+  },
+);
 
-allTest("types of packages above the project, and links between a workspace's own packages, are read", async (t) => {
-  const use = (name: string) => `import { token } from "${name}";\n${uses("token")}`;
-  const files = {
-    "tsconfig.json": CONFIG,
-    "../node_modules/above/package.json": '{ "name": "above", "types": "main.d.ts" }',
-    "../node_modules/above/main.d.ts": 'export const token: "ABOVE";\n',
-    "../node_modules/.pnpm/store@1/node_modules/store/package.json": '{ "name": "store", "types": "i.d.ts" }',
-    "../node_modules/.pnpm/store@1/node_modules/store/i.d.ts": 'export const token: "STORE";\n',
-    "packages/own/package.json": '{ "name": "own", "types": "src/own.ts" }',
-    "packages/own/src/own.ts": 'export const token = "OWN" as const;\n',
-    "above.ts": use("above"),
-    "own.ts": use("own"),
-    "store.ts": use("store"),
-    "node_modules/own": "->../packages/own",
-    "node_modules/store": "->../../node_modules/.pnpm/store@1/node_modules/store",
-  };
-  const zz = await harness({ own: true }, t);
-  put(zz.root, files);
-  const { text } = await zz.call("check_types", { paths: ["."] });
-  for (const token of ["ABOVE", "STORE", "OWN"]) match(text, new RegExp(`'"${token}"'`));
-  doesNotMatch(text, /not read/);
-});
+allTest(
+  "types of packages above the project, and links between a workspace's own packages, are read",
+  async (t) => {
+    const use = (name: string) => `import { token } from "${name}";\n${uses("token")}`;
+    const files = {
+      "tsconfig.json": CONFIG,
+      "../node_modules/above/package.json": '{ "name": "above", "types": "main.d.ts" }',
+      "../node_modules/above/main.d.ts": 'export const token: "ABOVE";\n',
+      "../node_modules/.pnpm/store@1/node_modules/store/package.json":
+        '{ "name": "store", "types": "i.d.ts" }',
+      "../node_modules/.pnpm/store@1/node_modules/store/i.d.ts": 'export const token: "STORE";\n',
+      "packages/own/package.json": '{ "name": "own", "types": "src/own.ts" }',
+      "packages/own/src/own.ts": 'export const token = "OWN" as const;\n',
+      "above.ts": use("above"),
+      "own.ts": use("own"),
+      "store.ts": use("store"),
+      "node_modules/own": "->../packages/own",
+      "node_modules/store": "->../../node_modules/.pnpm/store@1/node_modules/store",
+    };
+    const zz = await harness({ own: true }, t);
+    put(zz.root, files);
+    const { text } = await zz.call("check_types", { paths: ["."] });
+    for (const token of ["ABOVE", "STORE", "OWN"]) match(text, new RegExp(`'"${token}"'`));
+    doesNotMatch(text, /not read/);
+  },
+);
 
 /** Where the canaries lie, as seen from `root`. */
-const places = (root: string) => EVERY.map((lair) => join(root, LAIRS[lair].folder, LAIRS[lair].at));
+const places = (root: string) =>
+  EVERY.map((lair) => join(root, LAIRS[lair].folder, LAIRS[lair].at));
 /** A plugin that is led to canaries in as many ways as one file has. */
-const plugin = (places: string[]): string => `${places.map((at) => `/// <reference path="${at}/c.d.ts" />\n`).join("")}
+const plugin = (
+  places: string[],
+): string => `${places.map((at) => `/// <reference path="${at}/c.d.ts" />\n`).join("")}
 import type { Zz } from "zz";
 ${places
   .map(
@@ -203,7 +241,8 @@ export default (zz: Zz) => zz.tool({ name: "lamp", description: "The lamp.", run
 `;
 function putCanaries(root: string): void {
   for (const [way, { lies }] of Object.entries(WAYS))
-    for (const lair of EVERY) put(join(root, LAIRS[lair].folder, LAIRS[lair].at), lies(canaryOf(way, lair)));
+    for (const lair of EVERY)
+      put(join(root, LAIRS[lair].folder, LAIRS[lair].at), lies(canaryOf(way, lair)));
 }
 
 /** With canaries and nothing else, for what plugins are led to: their checker is started once. */
@@ -224,7 +263,9 @@ async function saidOf(zz: Harness, code: string): Promise<string> {
 allTest("write_plugin does not read files of zz's home or through other plugins", async (t) => {
   const zz = await withCanaries();
   t.after(() => rmSync(join(zz.home, "plugins"), { recursive: true }));
-  const others = places(zz.root).map((at, n) => `export { token as token${n} } from "${at}/b.ts";\n`);
+  const others = places(zz.root).map(
+    (at, n) => `export { token as token${n} } from "${at}/b.ts";\n`,
+  );
   put(zz.home, {
     "keys.json": { CANARY_outside_0: 1 },
     "plugins/note.json": { CANARY_outside_1: 1 },
@@ -246,7 +287,12 @@ allTest("--check-plugin does not read what is outside or denied", async () => {
   const code = plugin(places(".").map(from));
   const where = having({ "lamp.ts": code });
   putCanaries(where.cwd);
-  const ran = await run(where, ["--check-plugin", "lamp.ts", "--json", "--deny-read=inner/private"]);
+  const ran = await run(where, [
+    "--check-plugin",
+    "lamp.ts",
+    "--json",
+    "--deny-read=inner/private",
+  ]);
   deepEqual(waysOf(canariesIn(ran.stdout + ran.stderr)), []);
   match(ran.stdout, /not read\./);
 });

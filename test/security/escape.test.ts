@@ -1,4 +1,5 @@
-// Ways out of a sandbox that are known from others: system calls, sockets, FIFOs, what uses up the machine.
+// Ways out of a sandbox that are known from others: system calls, sockets, FIFOs, what uses up the
+// machine.
 import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -29,12 +30,30 @@ after(() => fs.rmSync(base, { recursive: true, force: true }));
 function run(command: string, more: Partial<Job> = {}): Promise<Outcome> {
   const signal = new AbortController().signal;
   const keepIn = join(base, "kept");
-  const job = { programs: programs(root), clock: CLOCK, command, cwd: root, env: process.env, timeoutMs: 170_000 };
+  const job = {
+    programs: programs(root),
+    clock: CLOCK,
+    command,
+    cwd: root,
+    env: process.env,
+    timeoutMs: 170_000,
+  };
   return runJob({ ...job, signal, keepIn, ...more });
 }
 
-async function boxed(command: string, limits: Partial<Limits> = {}, more: Partial<Job> = {}): Promise<Outcome> {
-  const sandbox = await openSandbox({ programs: programs(root), root, write: [], hide: [], net: "none", ...limits });
+async function boxed(
+  command: string,
+  limits: Partial<Limits> = {},
+  more: Partial<Job> = {},
+): Promise<Outcome> {
+  const sandbox = await openSandbox({
+    programs: programs(root),
+    root,
+    write: [],
+    hide: [],
+    net: "none",
+    ...limits,
+  });
   try {
     return await run(command, { ...more, sandbox });
   } finally {
@@ -42,7 +61,8 @@ async function boxed(command: string, limits: Partial<Limits> = {}, more: Partia
   }
 }
 
-// ── system calls ───────────────────────────────────────────────────────────────────────────────────────
+// ── system calls
+// ───────────────────────────────────────────────────────────────────────────────────────
 
 const x64 = process.arch === "x64";
 const [EPERM, ENOSYS, EAFNOSUPPORT, EOPNOTSUPP] = [1, 38, 97, 95];
@@ -86,35 +106,48 @@ const CALLS: [what: string, x64: number, arm64: number, args: string, errno: num
 /** Prints the number of the error; 0 where there is none. */
 const perl = (number: number, args: string) =>
   `perl -e 'my @a = (${args}); $! = 0; my $r = syscall(${number}, @a); print $r < 0 ? $! + 0 : 0, "\\n"'`;
-/** What each of them prints in the sandbox, and outside of it: all in one command, each in a process of its own. */
+/**
+ * What each of them prints in the sandbox, and outside of it: all in one command, each in a process
+ * of its own.
+ */
 perlTest("a sandboxed command has none of the system calls that lead out", async () => {
   const command = CALLS.map(([, one, other, args]) => perl(x64 ? one : other, args)).join("; ");
-  const [free, held] = [await run(command), await boxed(command)].map(({ stdout }) => stdout.trimEnd().split("\n"));
+  const [free, held] = [await run(command), await boxed(command)].map(({ stdout }) =>
+    stdout.trimEnd().split("\n"),
+  );
   const expected = CALLS.map(([what, , , , errno]) => [what, errno]);
   const found = held!.map((errno, i) => [CALLS[i]![0], Number(errno)]);
   deepEqual(found, expected);
   const alike = /load a BPF|clone3|of no known kind|open a mount|type|paste|ciphers/;
   if (process.getuid?.() === 0)
     for (const [i, [what, , , , errno]] of CALLS.entries())
-      ok(alike.test(what) || Number(free![i]) !== errno, `without a sandbox it is another answer: ${what}`);
+      ok(
+        alike.test(what) || Number(free![i]) !== errno,
+        `without a sandbox it is another answer: ${what}`,
+      );
 });
 
 if (x64)
-  perlTest("a sandboxed command has no system calls of the kind x32, of those that it refuses neither", async () => {
-    for (const number of [0x40000000 + 39, 0x40000000 + 250])
-      equal((await boxed(perl(number, ""))).stdout, `${ENOSYS}\n`);
-  });
+  perlTest(
+    "a sandboxed command has no system calls of the kind x32, of those that it refuses neither",
+    async () => {
+      for (const number of [0x40000000 + 39, 0x40000000 + 250])
+        equal((await boxed(perl(number, ""))).stdout, `${ENOSYS}\n`);
+    },
+  );
 
 needs("bwrap", "gcc")(
   "a sandboxed command has no system calls of 32 bits",
   { skip: !x64 && "these are calls of x64" },
   async () => {
-    // getpid, by the old gate: from a program of 64 bits, so that no libraries of 32 bits are needed.
+    // getpid, by the old gate: from a program of 64 bits, so that no libraries of 32 bits are
+    // needed.
     const code = `#include <stdio.h>
     int main() { int r; __asm__ volatile ("int $0x80" : "=a"(r) : "a"(20) : "memory"); printf("%d\\n", r); return 0; }`;
     fs.writeFileSync(join(root, "old.c"), code);
     execFileSync("gcc", ["-o", join(root, "old"), join(root, "old.c")]);
-    const { stdout: free } = await run("./old"); // some virtual machines end a program at such a call
+    // some virtual machines end a program at such a call
+    const { stdout: free } = await run("./old");
     equal((await boxed("./old")).stdout, free && `-${ENOSYS}\n`);
   },
 );
@@ -128,21 +161,48 @@ test("filter() knows no machine but those whose calls it was made for", () => {
       const longest = ![0x15, 0x35, 0x45].includes(bytes.readUInt16LE(at))
         ? 0
         : Math.max(bytes[at + 2]!, bytes[at + 3]!);
-      ok(at + 8 * (longest + 1) < bytes.length || at + 8 === bytes.length, `${machine}: a jump out of the program`);
+      ok(
+        at + 8 * (longest + 1) < bytes.length || at + 8 === bytes.length,
+        `${machine}: a jump out of the program`,
+      );
     }
     equal(bytes.readUInt32LE(bytes.length - 4), 0x7fff0000);
   }
 });
 
-// ── sockets and FIFOs ──────────────────────────────────────────────────────────────────────────────────
+// ── sockets and FIFOs
+// ──────────────────────────────────────────────────────────────────────────────────
 
 const SOCKETS: [what: string, cwd: string, at: string, found: string, then?: string][] = [
   ["bound by a relative path outside", outside, "one", join(outside, "one")],
   ["bound by a path with dots", root, "../outside/three", join(outside, "three")],
-  ["bound in the project, and moved", root, join(root, "four"), join(root, "five"), "fs.renameSync('four', 'five')"],
-  ["bound in the project, and linked", root, join(root, "six"), join(root, "seven"), "fs.linkSync('six', 'seven')"],
-  ["bound by a relative path, by who went elsewhere", outside, "eight", join(outside, "eight"), "process.chdir('/')"],
-  ["bound in a folder that its program has open", outside, "/proc/self/fd/OPEN/nine", join(outside, "nine")],
+  [
+    "bound in the project, and moved",
+    root,
+    join(root, "four"),
+    join(root, "five"),
+    "fs.renameSync('four', 'five')",
+  ],
+  [
+    "bound in the project, and linked",
+    root,
+    join(root, "six"),
+    join(root, "seven"),
+    "fs.linkSync('six', 'seven')",
+  ],
+  [
+    "bound by a relative path, by who went elsewhere",
+    outside,
+    "eight",
+    join(outside, "eight"),
+    "process.chdir('/')",
+  ],
+  [
+    "bound in a folder that its program has open",
+    outside,
+    "/proc/self/fd/OPEN/nine",
+    join(outside, "nine"),
+  ],
 ];
 /** A program outside that listens at all of them, each by its path as it is given, in a folder. */
 async function listening(): Promise<() => void> {
@@ -151,26 +211,31 @@ async function listening(): Promise<() => void> {
     const name = at.replace("OPEN", () => require("fs").openSync("."));
     require("net").createServer((s) => s.end("reached")).listen(name, () => process.send(eval(then) ?? 0));
   });`;
-  const child = spawn(process.execPath, ["-e", code], { stdio: ["ignore", "inherit", "inherit", "ipc"] });
+  const child = spawn(process.execPath, ["-e", code], {
+    stdio: ["ignore", "inherit", "inherit", "ipc"],
+  });
   for (const [, cwd, at, , then = "0"] of SOCKETS) {
     child.send([cwd, at, then]);
     await once(child, "message");
   }
   return () => void child.kill("SIGKILL");
 }
-sandboxTest("a sandboxed command cannot connect to a socket of a program outside, wherever it lies", async (t) => {
-  t.after(await listening());
-  const code = `for (const at of process.argv.slice(1))
+sandboxTest(
+  "a sandboxed command cannot connect to a socket of a program outside, wherever it lies",
+  async (t) => {
+    t.after(await listening());
+    const code = `for (const at of process.argv.slice(1))
     require("net").connect(at).on("error", (e) => console.log(at, e.code)).on("data", (d) => console.log(at, d + ""))`;
-  const all = `(cd /; ${node} -e '${code}' ${SOCKETS.map(([, , , found]) => found).join(" ")})`;
-  equal((await run(all)).stdout.match(/ reached$/gm)?.length, SOCKETS.length);
-  for (const limits of [{}, { net: "all" }, { readonly: true }] as const) {
-    const { stdout } = await boxed(all, limits);
-    const refused = stdout.match(/ (ECONNREFUSED|EACCES|ENOENT|EAFNOSUPPORT)$/gm);
-    deepEqual([refused?.length, stdout.includes("reached")], [SOCKETS.length, false], stdout);
-  }
-  for (const [, , , found] of SOCKETS) fs.rmSync(found, { force: true });
-});
+    const all = `(cd /; ${node} -e '${code}' ${SOCKETS.map(([, , , found]) => found).join(" ")})`;
+    equal((await run(all)).stdout.match(/ reached$/gm)?.length, SOCKETS.length);
+    for (const limits of [{}, { net: "all" }, { readonly: true }] as const) {
+      const { stdout } = await boxed(all, limits);
+      const refused = stdout.match(/ (ECONNREFUSED|EACCES|ENOENT|EAFNOSUPPORT)$/gm);
+      deepEqual([refused?.length, stdout.includes("reached")], [SOCKETS.length, false], stdout);
+    }
+    for (const [, , , found] of SOCKETS) fs.rmSync(found, { force: true });
+  },
+);
 
 /** A program outside that says `on` once it listens, and then what it heard. */
 async function hearing(t: TestContext, program: string, args: string[]): Promise<() => string> {
@@ -193,35 +258,51 @@ perlTest("a sandboxed command cannot send to a socket that takes datagrams", asy
 });
 
 for (const folder of [outside, root])
-  sandboxTest(`a sandboxed command cannot write to a FIFO in ${basename(folder)} that a program reads`, async (t) => {
-    const at = join(folder, "fifo");
-    execFileSync("mkfifo", [at]);
-    t.after(() => fs.rmSync(at));
-    const heard = await hearing(t, "bash", ["-c", `exec 3<>'${at}'; echo on; read -r x <&3; echo "$x"`]);
-    const write = `bash -c 'echo reached > ${at}'`;
-    ok((await boxed(`timeout 2 ${write}`)).exit !== 0);
-    equal(heard(), "on\n");
-    equal((await run(write)).exit, 0);
-  });
+  sandboxTest(
+    `a sandboxed command cannot write to a FIFO in ${basename(folder)} that a program reads`,
+    async (t) => {
+      const at = join(folder, "fifo");
+      execFileSync("mkfifo", [at]);
+      t.after(() => fs.rmSync(at));
+      const heard = await hearing(t, "bash", [
+        "-c",
+        `exec 3<>'${at}'; echo on; read -r x <&3; echo "$x"`,
+      ]);
+      const write = `bash -c 'echo reached > ${at}'`;
+      ok((await boxed(`timeout 2 ${write}`)).exit !== 0);
+      equal(heard(), "on\n");
+      equal((await run(write)).exit, 0);
+    },
+  );
 
-// ── what real work needs ───────────────────────────────────────────────────────────────────────────────
+// ── what real work needs
+// ───────────────────────────────────────────────────────────────────────────────
 
 const OWN = `require("net").createServer((s) => s.end("own")).listen("s", () => require("net").connect("s").on("data", (d) => { console.log(d + ""); process.exit() }))`;
 for (const [what, command, says, ...programs] of [
   ["use sockets of its own", `${node} -e '${OWN}'; rm -f s`, /^own\n/],
-  ["use a FIFO of its own", "mkfifo p; (echo through > p &); cat p; rm p", /^through\n\[exit code 0/],
+  [
+    "use a FIFO of its own",
+    "mkfifo p; (echo through > p &); cat p; rm p",
+    /^through\n\[exit code 0/,
+  ],
   ["trace its own", "strace -f -o t.txt true && grep -c execve t.txt", /^1\n/, "strace"],
 ] as [string, string, RegExp, ...Needed[]][])
-  needs("bwrap", ...programs)(`a sandboxed command can ${what}`, async () => match((await boxed(command)).text, says));
-
-sandboxTest("a sandboxed command has limits: no core file, a size of files, a number of processes", async () => {
-  const { stdout } = await boxed(
-    "ulimit -c; ulimit -f; ulimit -u; cat /proc/self/oom_score_adj; df -B1 --output=size /dev/shm | tail -1",
+  needs("bwrap", ...programs)(`a sandboxed command can ${what}`, async () =>
+    match((await boxed(command)).text, says),
   );
-  const [core, size, count, score, memory] = stdout.trim().split("\n").map(Number);
-  deepEqual([core, size, score, memory], [0, 10 * 1024 * 1024, 1000, 1 << 30]);
-  ok(count! <= 8192);
-});
+
+sandboxTest(
+  "a sandboxed command has limits: no core file, a size of files, a number of processes",
+  async () => {
+    const { stdout } = await boxed(
+      "ulimit -c; ulimit -f; ulimit -u; cat /proc/self/oom_score_adj; df -B1 --output=size /dev/shm | tail -1",
+    );
+    const [core, size, count, score, memory] = stdout.trim().split("\n").map(Number);
+    deepEqual([core, size, score, memory], [0, 10 * 1024 * 1024, 1000, 1 << 30]);
+    ok(count! <= 8192);
+  },
+);
 
 sandboxTest("a sandboxed command cannot fill the machine's memory by files in it", async () => {
   const { text } = await boxed(

@@ -1,5 +1,7 @@
-// Commands that can only harm files of the project: on a copy they are judged by what they did, and undo brings it back. Where no copy can
-// hold the line, the person is asked each time. "Never" is for what leaves the copy, or names what lies outside.
+// Commands that can only harm files of the project: on a copy they are judged by what they did, and
+// undo brings it back. Where no copy can
+// hold the line, the person is asked each time. "Never" is for what leaves the copy, or names what
+// lies outside.
 import { deepEqual, equal, match } from "node:assert/strict";
 import { describe, type TestContext, test } from "node:test";
 import { harness, type Setup } from "../../sdk/testing.ts";
@@ -13,8 +15,18 @@ async function project(t: TestContext, setup: Setup) {
   return { zz, run };
 }
 const EVERYTHING = { allow: { read: true, write: true, run: true, net: true, env: true } } as const;
-const ONLY_FILES = ["rm -r build", "rm -rf build a", "chmod 755 a", "git clean -fdx", "rm -rf build && mkdir build"];
-const NO_COPY = ["git checkout -- . && rm -rf build", "chmod 777 a && git stash", "git add -A; rm -r build"];
+const ONLY_FILES = [
+  "rm -r build",
+  "rm -rf build a",
+  "chmod 755 a",
+  "git clean -fdx",
+  "rm -rf build && mkdir build",
+];
+const NO_COPY = [
+  "git checkout -- . && rm -rf build",
+  "chmod 777 a && git stash",
+  "git add -A; rm -r build",
+];
 const ELSEWHERE = ["git push --force", "npm publish", "rm -rf ../other", "chmod 777 ~/.ssh"];
 const LEAVE = ["sudo rm -r build", ...ELSEWHERE, "git reset --hard"];
 
@@ -23,7 +35,11 @@ describe("commands that only harm files", () => {
     const { zz, run } = await project(t, { allow: { write: true }, answer: "nobody" });
     for (const command of ONLY_FILES) {
       const { failed, text } = await run(command);
-      deepEqual([failed ?? false, /^\[changed: .*\(kept\)\]$/m.test(text)], [false, true], `${command}: ${text}`);
+      deepEqual(
+        [failed ?? false, /^\[changed: .*\(kept\)\]$/m.test(text)],
+        [false, true],
+        `${command}: ${text}`,
+      );
       await zz.command("/undo");
       deepEqual([zz.read("build/old"), zz.read("a")], ["1\n", "one\n"], command);
     }
@@ -34,10 +50,17 @@ describe("commands that only harm files", () => {
       `are asked for each time where no copy can hold them (sandbox: ${sandbox})`,
       async (t) => {
         const lines = sandbox === "off" ? ONLY_FILES : NO_COPY;
-        const { zz, run } = await project(t, { ...EVERYTHING, settings: { shell: { sandbox } }, answer: "no" });
+        const { zz, run } = await project(t, {
+          ...EVERYTHING,
+          settings: { shell: { sandbox } },
+          answer: "no",
+        });
         for (const command of lines) {
           match((await run(command)).text, /^Refused: the person said no to run access to/);
-          match(zz.questions.join("\n"), /would run on the project itself, since no copy can hold the line/);
+          match(
+            zz.questions.join("\n"),
+            /would run on the project itself, since no copy can hold the line/,
+          );
           deepEqual(
             [zz.questions.filter((one) => /Allow\?/.test(one)).length, zz.read("build/old")],
             [1, "1\n"],
@@ -50,9 +73,17 @@ describe("commands that only harm files", () => {
 
   for (const sandbox of ["auto", "off"] as const)
     test(`what leaves the copy, or names what is outside, never runs (sandbox: ${sandbox})`, async (t) => {
-      const { zz, run } = await project(t, { ...EVERYTHING, settings: { shell: { sandbox } }, answer: "yes" });
+      const { zz, run } = await project(t, {
+        ...EVERYTHING,
+        settings: { shell: { sandbox } },
+        answer: "yes",
+      });
       for (const command of LEAVE)
-        match((await run(command)).text, /^Refused: .* is denied: .* is on the deny list\.$/, command);
+        match(
+          (await run(command)).text,
+          /^Refused: .* is denied: .* is on the deny list\.$/,
+          command,
+        );
       equal(zz.questions.length, 0);
     });
 });

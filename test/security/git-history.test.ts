@@ -1,4 +1,5 @@
-// What git, rg and the sandbox show of files that hold secrets, unasked: nothing, though they were committed and removed.
+// What git, rg and the sandbox show of files that hold secrets, unasked: nothing, though they were
+// committed and removed.
 import { deepEqual, equal, match, ok } from "node:assert/strict";
 import fs from "node:fs";
 import { dirname, join } from "node:path";
@@ -21,7 +22,10 @@ const TOKEN = "open-sesame";
 type Step = Record<string, string | undefined> | string[];
 const quoted = (word: string): string => `'${word.replaceAll("'", "'\\''")}'`;
 
-/** A repository after these steps: a text is written, `undefined` removes; each is committed. A list is words for git. */
+/**
+ * A repository after these steps: a text is written, `undefined` removes; each is committed. A list
+ * is words for git.
+ */
 function repository(...steps: Step[]): Place {
   const where = place();
   shell(where.cwd, [INIT.replace("trunk", "main"), ...steps.map(lineOf)].join("\n"));
@@ -37,22 +41,32 @@ function lineOf(step: Step): string {
   return [...lines, `git add -A; git ${WHO} commit -qm step --allow-empty`].join("\n");
 }
 const WHO = "-c user.name=x -c user.email=x@y -c protocol.file.allow=always";
-const git = ({ cwd }: Place, ...args: string[]): string => shell(cwd, `git ${WHO} "$@"`, ...args).trim();
+const git = ({ cwd }: Place, ...args: string[]): string =>
+  shell(cwd, `git ${WHO} "$@"`, ...args).trim();
 
 /** What git keeps of secrets, as zz finds it. */
 const secretsOf = ({ cwd: root }: Place) => {
   const { signal } = new AbortController();
   const permissions = { secret: holdsSecret };
   const io = { clock: CLOCK };
-  return secretsInGit({ root, git: gitOf(root), programs: programs(root), permissions, signal, io } as Ctx);
+  return secretsInGit({
+    root,
+    git: gitOf(root),
+    programs: programs(root),
+    permissions,
+    signal,
+    io,
+  } as Ctx);
 };
 /** Asks the judge itself for its verdict on each. */
 async function judges(where: Place, verdict: string, commands: string[]): Promise<void> {
-  const secret = (at: string) => holdsSecret(at) && !at.endsWith(".git/config"); // it has no password
+  // it has no password
+  const secret = (at: string) => holdsSecret(at) && !at.endsWith(".git/config");
   const fileFacts = { secret, git: await secretsOf(where) };
   const { find } = programs(where.cwd);
   const lists = { deny: [], except: [], repository: { reads: [] }, fileFacts, find };
-  for (const command of commands) equal((await judgeLine(command, where.cwd, lists)).verdict, verdict, command);
+  for (const command of commands)
+    equal((await judgeLine(command, where.cwd, lists)).verdict, verdict, command);
 }
 const ENV = { ".env": `K=${TOKEN}\n` };
 const A = { "a.ts": "1\n" };
@@ -117,7 +131,11 @@ describe("A history that asks", () => {
     });
 
   test("and one without secrets does not, nor what templates were in it", async () => {
-    const clean = repository(A, { ".env.example": "K=\n", "src/keys.ts": "" }, { ".env.example": undefined });
+    const clean = repository(
+      A,
+      { ".env.example": "K=\n", "src/keys.ts": "" },
+      { ".env.example": undefined },
+    );
     await judges(clean, "allow", [
       "git log -p",
       "git show HEAD",
@@ -157,18 +175,31 @@ grep -raoh K=.* . § grep -ra K .git § grep -ra K .git/objects § grep -ra K li
 grep -ra --include='*.pack' K .`;
     await judges(GONE, "ask", reads.split(/ § |\n/));
     shell(GONE.cwd, "rm -r src/store; mkdir src/objects; echo x > src/objects/x");
-    await judges(GONE, "allow", ["grep -rn x src", "cat src/objects/x", "grep -rn --exclude-dir=.git x ."]);
+    await judges(GONE, "allow", [
+      "grep -rn x src",
+      "cat src/objects/x",
+      "grep -rn --exclude-dir=.git x .",
+    ]);
     shell(clean.cwd, "rm e");
     await judges(clean, "allow", ["grep -r x .", "rg x"]);
   });
   test("a submodule is not entered, where submodule.recurse or diff.submodule is the person's or the repository's", async () => {
     const settings: [string, string][] = [["submodule.recurse", "true"], ["diff.submodule", "diff"]]; // biome-ignore format: short
     const [inner, outer] = [repository(ENV), repository(A)];
-    shell(outer.cwd, `git ${WHO} submodule --quiet add "$1" sub; git ${WHO} commit -qm sub`, inner.cwd);
+    shell(
+      outer.cwd,
+      `git ${WHO} submodule --quiet add "$1" sub; git ${WHO} commit -qm sub`,
+      inner.cwd,
+    );
     using _ = withEnvironment({ HOME: join(outer.cwd, "../p") });
     for (const [key, value] of settings) {
       put(outer.cwd, { "sub/.env": `K=${TOKEN}2\n`, "../p/.gitconfig": settingLines(key, value) });
-      for (const command of ["git grep --cached K", "git grep K HEAD", "git diff", "git show HEAD"]) {
+      for (const command of [
+        "git grep --cached K",
+        "git grep K HEAD",
+        "git diff",
+        "git show HEAD",
+      ]) {
         const args = ["--no-prompt", "--call", "run_command", JSON.stringify({ command })];
         const { stdout } = await zz(outer, args);
         ok(!stdout.includes(TOKEN) && !/denied/.test(stdout), `${command}: ${stdout}`);
@@ -178,7 +209,10 @@ grep -ra --include='*.pack' K .`;
     const before = fs.readFileSync(file, "utf8");
     for (const [key, value] of settings) {
       fs.writeFileSync(file, before + settingLines(key, value));
-      match((await zz(outer, ["--judge", "git diff", "--json"])).stdout, new RegExp(`beforehand.*${key}`));
+      match(
+        (await zz(outer, ["--judge", "git diff", "--json"])).stdout,
+        new RegExp(`beforehand.*${key}`),
+      );
     }
   });
 });
@@ -212,7 +246,12 @@ describe("A password in git's settings is not shown by what goes unasked", () =>
     3,
   ))
     test(command, async () => {
-      const { stdout, stderr } = await zz(where, ["--no-prompt", "--call", "run_command", JSON.stringify({ command })]);
+      const { stdout, stderr } = await zz(where, [
+        "--no-prompt",
+        "--call",
+        "run_command",
+        JSON.stringify({ command }),
+      ]);
       ok(!/sesame\d|b3Blbi1z/.test(stdout + stderr), stdout);
     });
 });

@@ -1,4 +1,5 @@
-// What a repository that somebody hands over must not get by being looked at: programs run, other folders shown.
+// What a repository that somebody hands over must not get by being looked at: programs run, other
+// folders shown.
 import { doesNotMatch, equal, match, ok } from "node:assert/strict";
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -9,7 +10,16 @@ import type { Result } from "../../kernel/contract.ts";
 import type { Core } from "../../kernel/instance.ts";
 import { tryTo } from "../../kernel/text/words.ts";
 import { needs } from "../support/needs.ts";
-import { configure, fill, INIT, objectOf, PERSON, put, settingLines, shell } from "../support/repository.ts";
+import {
+  configure,
+  fill,
+  INIT,
+  objectOf,
+  PERSON,
+  put,
+  settingLines,
+  shell,
+} from "../support/repository.ts";
 import { place } from "../support/run.ts";
 import { some } from "../support/runs.ts";
 import { kernel } from "../support/script.ts";
@@ -22,7 +32,11 @@ Object.assign(process.env, PERSON); // no configuration of this machine's own
 const IS_ADA = "-c user.name=Ada -c user.email=a@b";
 function git(cwd: string, ...args: string[]): string {
   const who = ["-c", "user.name=Ada", "-c", "user.email=a@b", "-c", "protocol.file.allow=always"];
-  return execFileSync("git", [...who, ...args], { cwd, encoding: "utf8", stdio: ["ignore", "pipe", "pipe"] });
+  return execFileSync("git", [...who, ...args], {
+    cwd,
+    encoding: "utf8",
+    stdio: ["ignore", "pipe", "pipe"],
+  });
 }
 
 function repository(
@@ -53,12 +67,19 @@ async function session(given: Core | Promise<Core>, first = "n") {
   kernel.openChat(core, "x/y");
   const ctx = core.ctx();
   const say = (next: string) => void (answer = next);
-  return { asked, say, call: (name: string, args: object = {}): Promise<Result> => ctx.call(name, args) };
+  return {
+    asked,
+    say,
+    call: (name: string, args: object = {}): Promise<Result> => ctx.call(name, args),
+  };
 }
 const openZz = (root: string, home: string): Promise<Core> =>
   kernel.createZz({ root, home, save: false, settings: { shell: { sandbox: "off" } } });
 
-/** One place and one zz for all rows: the project of a row, and what lies beside it, takes the place of the one before. */
+/**
+ * One place and one zz for all rows: the project of a row, and what lies beside it, takes the place
+ * of the one before.
+ */
 const { cwd, home } = place();
 const shared = openZz(cwd, home);
 function emptied(): string {
@@ -129,25 +150,41 @@ const PARTIAL = `[core]
 	promisor = true
 	url = "ext::PROGRAM %S"
 `;
-const partial = also(set(PARTIAL), ({ cwd }) => fs.rmSync(join(cwd, ".git/objects", objectOf("same\n"))));
+const partial = also(set(PARTIAL), ({ cwd }) =>
+  fs.rmSync(join(cwd, ".git/objects", objectOf("same\n"))),
+);
 /** A repository in this one, in its index, with changes; `lay` is for the inner one. */
 const inner =
   (lay: Lay): Lay =>
   ({ cwd, program }) => {
     fs.rmSync(cwd, { recursive: true });
     fill(cwd, "a repository in it", (model) => {
-      const source = repository(join(model, "../source"), { "in.txt": "one\n", "same.txt": "same\n" });
+      const source = repository(join(model, "../source"), {
+        "in.txt": "one\n",
+        "same.txt": "same\n",
+      });
       repository(model);
       const add = 'submodule --quiet add "$1" sub; git add sub';
-      shell(model, `git -c protocol.file.allow=always ${add}; git ${IS_ADA} commit -qm Sub`, source);
+      shell(
+        model,
+        `git -c protocol.file.allow=always ${add}; git ${IS_ADA} commit -qm Sub`,
+        source,
+      );
     });
     put(cwd, { "sub/in.txt": "two\n" });
     touch(join(cwd, "sub/in.txt"));
-    touch(join(cwd, "sub/same.txt")); // or git writes its index, and runs the hook, only where the clock is near
+    // or git writes its index, and runs the hook, only where the clock is near
+    touch(join(cwd, "sub/same.txt"));
     const folder = join(cwd, ".git/modules/sub");
-    lay({ cwd: join(cwd, "sub"), program, set: (text) => fs.appendFileSync(join(folder, "config"), text) });
+    lay({
+      cwd: join(cwd, "sub"),
+      program,
+      set: (text) => fs.appendFileSync(join(folder, "config"), text),
+    });
   };
-/** Makes the last commit one that says it is signed, so that git would have the signature checked. */
+/**
+ * Makes the last commit one that says it is signed, so that git would have the signature checked.
+ */
 const signed: Lay = ({ cwd }) => {
   fs.rmSync(cwd, { recursive: true });
   fill(cwd, "a signed commit", (model) => {
@@ -157,7 +194,9 @@ const signed: Lay = ({ cwd }) => {
       "\ngpgsig -----BEGIN PGP SIGNATURE-----\n \n x\n -----END PGP SIGNATURE-----\n\n",
     );
     const input = { cwd: model, input: body };
-    const hash = execFileSync("git", ["hash-object", "-t", "commit", "-w", "--stdin"], input).toString().trim();
+    const hash = execFileSync("git", ["hash-object", "-t", "commit", "-w", "--stdin"], input)
+      .toString()
+      .trim();
     git(model, "reset", "-q", hash);
   });
 };
@@ -166,7 +205,10 @@ const bare: Lay = ({ cwd, program }) => {
     fs.renameSync(join(cwd, ".git", name), join(cwd, name));
   fs.rmSync(join(cwd, ".git"), { recursive: true });
   fs.mkdirSync(join(cwd, ".git"));
-  fs.appendFileSync(join(cwd, "config"), `[core]\n\tbare = false\n\tworktree = .\n\tfsmonitor = ${program}\n`);
+  fs.appendFileSync(
+    join(cwd, "config"),
+    `[core]\n\tbare = false\n\tworktree = .\n\tfsmonitor = ${program}\n`,
+  );
 };
 const FOLDER = also(hook("hooks"), set("[core]\nhooksPath=hooks\n"));
 const EXTERNAL = set("[diff]\n\texternal = PROGRAM\n");
@@ -174,13 +216,39 @@ const SHOWN = set("[diff]\n\tsubmodule = diff\n");
 const CONVERTED = also(attributes("*.txt diff=x"), set('[diff "x"]\n\ttextconv = PROGRAM\n'));
 const FILTERED = also(attributes("*.txt filter=x"), set('[filter "x"]\n\tclean = PROGRAM\n'));
 const CHECKED = set("[log]\n\tshowSignature = true\n[gpg]\n\tprogram = PROGRAM\n");
-/** What is planted, the command by which git would run it, what zz says of it. `tools`: zz's own switch it off unasked. */
+/**
+ * What is planted, the command by which git would run it, what zz says of it. `tools`: zz's own
+ * switch it off unasked.
+ */
 const ROWS: [what: string, lay: Lay, byGit: string, told: RegExp, tools?: "off"][] = [
-  ["a section behind a section", also(evil, set("[core][include]path=../evil\n")), "git status", /include\.path/],
-  ["a bare repository beside an empty .git", bare, "git status", /cannot use bare repository/, "off"],
-  ["a submodule's file watcher", inner(set(WATCHER)), "git status", /core\.fsmonitor of its submodule sub/, "off"],
+  [
+    "a section behind a section",
+    also(evil, set("[core][include]path=../evil\n")),
+    "git status",
+    /include\.path/,
+  ],
+  [
+    "a bare repository beside an empty .git",
+    bare,
+    "git status",
+    /cannot use bare repository/,
+    "off",
+  ],
+  [
+    "a submodule's file watcher",
+    inner(set(WATCHER)),
+    "git status",
+    /core\.fsmonitor of its submodule sub/,
+    "off",
+  ],
   ["a partial clone", partial, "git show HEAD", /extensions\.partialclone/],
-  ["a submodule's external diff", also(inner(EXTERNAL), SHOWN), "git diff", /diff\.submodule/, "off"],
+  [
+    "a submodule's external diff",
+    also(inner(EXTERNAL), SHOWN),
+    "git diff",
+    /diff\.submodule/,
+    "off",
+  ],
   ["a text conversion", CONVERTED, "git diff", /diff\.x\.textconv/],
   ["a hook", hook(".git/hooks"), "git status", /post-index-change/, "off"],
   ["a folder of hooks", FOLDER, "git status", /post-index-change/, "off"],
@@ -198,8 +266,15 @@ const named =
   };
 
 /** Only when talked to, or by a command that asks anyway: their names alone make zz ask. */
-const NAMED = ["core.excludesFile=PROGRAM", "core.unheardOf=1", "mailmap.file=PROGRAM", "diff.external=PROGRAM"];
-/** What a command that looks has no use for, as husky, git-lfs and editors leave it in a repository. */
+const NAMED = [
+  "core.excludesFile=PROGRAM",
+  "core.unheardOf=1",
+  "mailmap.file=PROGRAM",
+  "diff.external=PROGRAM",
+];
+/**
+ * What a command that looks has no use for, as husky, git-lfs and editors leave it in a repository.
+ */
 const UNUSED = `
 git status § core.hooksPath=.husky/_ alias.st=!PROGRAM alias.status=!PROGRAM credential.helper=!PROGRAM core.editor=PROGRAM
 git status --short § core.pager=PROGRAM pager.status=PROGRAM core.sshCommand=PROGRAM sequence.editor=PROGRAM
@@ -209,11 +284,17 @@ git branch § diff.external=PROGRAM gpg.program=PROGRAM submodule.sub.update=!PR
 git show HEAD:a.txt § filter.x.process=PROGRAM filter.x.required=true`;
 
 let plants = 0;
-/** Lays it into a repository with changes; tells whether the program ran, and not one that an earlier row left behind. */
+/**
+ * Lays it into a repository with changes; tells whether the program ran, and not one that an
+ * earlier row left behind.
+ */
 function planted(lay: Lay): () => boolean {
   repository(emptied());
   const [program, mark] = [join(cwd, `../planted-${++plants}`), join(cwd, `ran-${plants}`)];
-  fs.writeFileSync(program, `#!/bin/sh\ntouch '${mark}'\n[ -p /dev/stdin ] && exec cat >/dev/null\nexit 1\n`);
+  fs.writeFileSync(
+    program,
+    `#!/bin/sh\ntouch '${mark}'\n[ -p /dev/stdin ] && exec cat >/dev/null\nexit 1\n`,
+  );
   fs.chmodSync(program, 0o755);
   lay({ cwd, program, set: (text) => fs.appendFileSync(join(cwd, ".git/config"), text) });
   put(cwd, { "a.txt": "two\n" });
@@ -221,7 +302,10 @@ function planted(lay: Lay): () => boolean {
   return () => fs.existsSync(mark);
 }
 
-/** Until it ends, or has run what was planted: some wait for that without end. All that it started ends with it. */
+/**
+ * Until it ends, or has run what was planted: some wait for that without end. All that it started
+ * ends with it.
+ */
 async function byHand(command: string, ran: () => boolean): Promise<void> {
   const child = spawn("sh", ["-c", `exec ${command}`], { cwd, stdio: "pipe", detached: true });
   child.stdin.end();
@@ -232,7 +316,10 @@ async function byHand(command: string, ran: () => boolean): Promise<void> {
   await closed;
 }
 
-/** Zz's own tools, of which each row gets the likest and one more. The question of git_commit shows what it would do. */
+/**
+ * Zz's own tools, of which each row gets the likest and one more. The question of git_commit shows
+ * what it would do.
+ */
 const COMMIT: Look = ["git_commit", { message: "x", files: ["a.txt"] }];
 const OTHERS = [COMMIT, SINCE, STATUS, DIFF, LOG, ...LISTS];
 
@@ -241,7 +328,8 @@ describe("a repository's own programs do not run unasked", () => {
     test(what, async () => {
       const ran = planted(lay);
       const { call, asked, say } = await session(shared);
-      const first = /hook/.test(what) ? DIFF : likest(byGit); // git diff writes to the index, and runs the hook of that
+      // git diff writes to the index, and runs the hook of that
+      const first = /hook/.test(what) ? DIFF : likest(byGit);
       const others = OTHERS.filter((one) => one !== first);
       const other = turn(others, row);
       const look = async (all: Look[], when: string) => {
@@ -264,7 +352,8 @@ describe("a repository's own programs do not run unasked", () => {
       const { text } = await call("run_command", { command });
       ok(!ran(), `${command} ran it: ${text}`);
       match(asked.join("\n"), told);
-      for (const name of ["b.txt", "sub/in.txt"].filter((one) => fs.existsSync(join(cwd, one)))) touch(join(cwd, name));
+      for (const name of ["b.txt", "sub/in.txt"].filter((one) => fs.existsSync(join(cwd, one))))
+        touch(join(cwd, name));
       await byHand(byGit, ran);
       ok(ran(), `'${byGit}' was to run it, or this test proves nothing`);
     });
@@ -276,14 +365,17 @@ describe("a repository's own programs do not run unasked", () => {
       await call("git_status");
       await call("run_command", { command: "git status" });
       equal(asked.length, 2, setting);
-      for (const one of asked) ok(one.toLowerCase().includes(key.toLowerCase()), `${setting}: ${one}`);
+      for (const one of asked)
+        ok(one.toLowerCase().includes(key.toLowerCase()), `${setting}: ${one}`);
       ok(!ran(), setting);
     }
   });
   test("settings that a command has no use for are not asked about, and what they name does not run", async () => {
     for (const line of UNUSED.trim().split("\n")) {
       const [command = "", settings = ""] = line.split(" § ");
-      const ran = planted(also(attributes("*.txt filter=x diff=x"), ...settings.split(" ").map(named)));
+      const ran = planted(
+        also(attributes("*.txt filter=x diff=x"), ...settings.split(" ").map(named)),
+      );
       const { call, asked } = await session(shared);
       const { text, failed } = await call("run_command", { command });
       equal(asked.join("\n"), "", command);
@@ -295,7 +387,10 @@ describe("a repository's own programs do not run unasked", () => {
 // ── Contents of elsewhere ──
 
 const SECRET = "s3cret of elsewhere";
-/** Another repository of the person's, beside the project, whose message and content nobody allowed to be read. */
+/**
+ * Another repository of the person's, beside the project, whose message and content nobody allowed
+ * to be read.
+ */
 function pair(): { other: string; cwd: string } {
   const other = repository(join(emptied(), "../private"), { "p.txt": `${SECRET}\n` }, SECRET);
   return { other, cwd };
@@ -313,7 +408,8 @@ const own = (then: Pointed): Pointed => {
 };
 const head = ({ other }: { other: string }): string =>
   fs.readFileSync(join(other, ".git/refs/heads/trunk"), "utf8").trim();
-const borrow = (cwd: string, hash: string): void => put(cwd, { ".git/refs/heads/trunk": `${hash}\n` });
+const borrow = (cwd: string, hash: string): void =>
+  put(cwd, { ".git/refs/heads/trunk": `${hash}\n` });
 
 const AWAY: Record<string, Pointed> = {
   "a file .git": file("gitdir: ../private/.git\n"),
@@ -343,7 +439,9 @@ const AWAY: Record<string, Pointed> = {
     }
     borrow(all.cwd, head(all));
   }),
-  "a working tree elsewhere": own(({ cwd, other }) => void git(cwd, "config", "core.worktree", other)),
+  "a working tree elsewhere": own(
+    ({ cwd, other }) => void git(cwd, "config", "core.worktree", other),
+  ),
 };
 const SHOWS = [
   "git log -p",
@@ -394,7 +492,13 @@ describe("a .git that points elsewhere shows nothing of it unasked", () => {
       const root = lay(pair()) ?? cwd;
       const { call, asked } = await session(root === cwd ? shared : openZz(root, home));
       const command = turn(["git status", "git log -3", "git diff"], row);
-      const looks = [STATUS, DIFF, LOG, turn([SINCE, ...LISTS], row), ["run_command", { command }]] as Look[];
+      const looks = [
+        STATUS,
+        DIFF,
+        LOG,
+        turn([SINCE, ...LISTS], row),
+        ["run_command", { command }],
+      ] as Look[];
       for (const [tool, args] of looks) {
         const { text, failed } = await call(tool, args);
         ok(!failed, `${tool} ${JSON.stringify(args)}: ${text}\n${asked.join("\n")}`);

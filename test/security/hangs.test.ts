@@ -1,4 +1,5 @@
-// What would have hung zz, or filled its memory: each ends with a sentence, and Ctrl+C is heard meanwhile. Nothing is timed: a hang
+// What would have hung zz, or filled its memory: each ends with a sentence, and Ctrl+C is heard
+// meanwhile. Nothing is timed: a hang
 // is what the runner ends.
 import { deepEqual, equal, match, ok, rejects } from "node:assert/strict";
 import { type ChildProcess, execFileSync } from "node:child_process";
@@ -20,7 +21,11 @@ import { waitFor } from "../support/wait.ts";
 
 const MB = 1024 * 1024;
 
-async function openai(t: TestContext, script: Script, how: How = {}): Promise<Ran & { fake: Fake }> {
+async function openai(
+  t: TestContext,
+  script: Script,
+  how: How = {},
+): Promise<Ran & { fake: Fake }> {
   const fake = await fakeOpenAI(script);
   t.after(() => fake.close());
   const where = place();
@@ -31,7 +36,10 @@ async function openai(t: TestContext, script: Script, how: How = {}): Promise<Ra
 async function atOllama(t: TestContext, script: Script): Promise<Ran & { fake: Fake }> {
   const fake = await ollama.fakeOllama(script);
   t.after(() => fake.close());
-  return { ...(await zz(place(), ["-m", "ollama/m", "hi"], { env: { OLLAMA_HOST: fake.url } })), fake };
+  return {
+    ...(await zz(place(), ["-m", "ollama/m", "hi"], { env: { OLLAMA_HOST: fake.url } })),
+    fake,
+  };
 }
 /** Without end, as far as any test can tell. */
 function* endless(piece: string, first = ""): Generator<string> {
@@ -46,13 +54,19 @@ const endlessly = (headers: Record<string, string>, piece: string, first = ""): 
 const call1 = (calls: [name: string, args: object][]): Step =>
   stream(
     ...calls.map(([name, args], index) =>
-      delta({ tool_calls: [{ index, id: `c${index}`, function: { name, arguments: JSON.stringify(args) } }] }),
+      delta({
+        tool_calls: [
+          { index, id: `c${index}`, function: { name, arguments: JSON.stringify(args) } },
+        ],
+      }),
     ),
     delta({}, "tool_calls"),
     DONE,
   );
 const results = ({ fake }: { fake: Fake }): string[] =>
-  fake.requests.at(-1)!.body.messages.flatMap((one: any) => (one.role === "tool" ? [one.content] : []));
+  fake.requests
+    .at(-1)!
+    .body.messages.flatMap((one: any) => (one.role === "tool" ? [one.content] : []));
 
 const PATTERNS: [tool: string, args: object][] = [
   ["glob", { pattern: "{".repeat(300_000) }],
@@ -65,7 +79,8 @@ test("patterns of 300,000 braces or brackets are refused in a sentence each", as
   const ran = await openai(t, [call1(PATTERNS), say("done")]);
   equal(ran.stdout, "done\n", ran.stderr);
   equal(results(ran).length, PATTERNS.length);
-  for (const result of results(ran)) match(result, /^Cannot (use a pattern of|search for) \d+ characters/);
+  for (const result of results(ran))
+    match(result, /^Cannot (use a pattern of|search for) \d+ characters/);
 });
 
 const NAMES = ["read_file".repeat(MB / 3), `${" ".repeat(3 * MB)}x`, "functions.".repeat(MB / 3)];
@@ -93,19 +108,29 @@ const allTest = isAll ? test : () => {};
 
 test("of 2,000 calls in a reply 128 run, and the model is told of the others", async (t) => {
   const reads = (many: number) =>
-    call1(Array.from({ length: many }, (_, i) => ["read_file", { path: "a.txt", n: i }] as [string, object]));
+    call1(
+      Array.from(
+        { length: many },
+        (_, i) => ["read_file", { path: "a.txt", n: i }] as [string, object],
+      ),
+    );
   const ran = await openai(t, [reads(2_000), say("done")]);
   equal(ran.stdout, "done\n", ran.stderr);
   const all = results(ran);
   equal(all.length, 129);
-  match(all.at(-1)!, /had 2000 calls, and at most 128 of a reply run\. Not run: the last 1872, of read_file\./);
+  match(
+    all.at(-1)!,
+    /had 2000 calls, and at most 128 of a reply run\. Not run: the last 1872, of read_file\./,
+  );
   deepEqual(problems(ran.fake.requests.at(-1)!.body), []);
   ok(!results(await openai(t, [reads(128), say("done")])).some((one) => one.includes("at most")));
 });
 
 const deep = (depth: number) => `${'{"a":'.repeat(depth)}1${"}".repeat(depth)}`;
 test("arguments nested 100,000 deep are told to the model, at either server", async (t) => {
-  const text = delta({ tool_calls: [{ index: 0, id: "c", function: { name: "list_dir", arguments: deep(100_000) } }] });
+  const text = delta({
+    tool_calls: [{ index: 0, id: "c", function: { name: "list_dir", arguments: deep(100_000) } }],
+  });
   const parsed = text.replace(JSON.stringify(deep(100_000)), deep(100_000));
   for (const one of [text, parsed]) {
     const ran = await openai(t, [stream(one, delta({}, "tool_calls"), DONE), say("done")]);
@@ -113,12 +138,18 @@ test("arguments nested 100,000 deep are told to the model, at either server", as
     match(results(ran)[0]!, /nested more than 100 deep/);
   }
   const line = ollama.line({ tool_calls: [{ function: { name: "list_dir", arguments: "@" } }] });
-  const ran = await atOllama(t, [ollama.stream(line.replace('"@"', deep(100_000)), ollama.done()), ollama.say("done")]);
+  const ran = await atOllama(t, [
+    ollama.stream(line.replace('"@"', deep(100_000)), ollama.done()),
+    ollama.say("done"),
+  ]);
   equal(ran.stdout, "done\n", ran.stderr);
   match(results(ran)[0]!, /nested more than 100 deep/);
 });
 test("arguments of more than 4 MB are told to the model", async (t) => {
-  const ran = await openai(t, [call1([["write_file", { path: "a", content: "a".repeat(5 * MB) }]]), say("done")]);
+  const ran = await openai(t, [
+    call1([["write_file", { path: "a", content: "a".repeat(5 * MB) }]]),
+    say("done"),
+  ]);
   equal(ran.stdout, "done\n", ran.stderr);
   match(results(ran)[0]!, /its arguments have more than 4 MB/);
 });
@@ -129,7 +160,11 @@ const piece = "x".repeat(256 * 1024);
 const part = "x".repeat(4 * MB); // of what may have 64 MB
 for (const [what, step, sentence] of [
   ["a line", endlessly(SSE, piece, "data: "), /'openai' sent a line of more than 8 MB/],
-  ["lines that are no fields", endlessly(SSE, `${piece}\n`), /'openai' sent an event of more than 8 MB/],
+  [
+    "lines that are no fields",
+    endlessly(SSE, `${piece}\n`),
+    /'openai' sent an event of more than 8 MB/,
+  ],
 ] as const)
   test(`${what} without end from openai ends in a sentence`, async (t) => {
     const ran = await openai(t, [step]);
@@ -171,7 +206,9 @@ allTest("a refusal, headers and a list of models without end are sentences", asy
   const refused = await openai(t, [{ ...endlessly({}, piece), status: 400 }]);
   match(refused.stderr, /answered 400: x+/);
   ok(refused.stderr.length < 2_000);
-  const headed = await openai(t, [{ headers: { ...SSE, "x-long": "a".repeat(100_000) }, body: [] }]);
+  const headed = await openai(t, [
+    { headers: { ...SSE, "x-long": "a".repeat(100_000) }, body: [] },
+  ]);
   match(headed.stderr, /^Cannot reach /);
   const models = [{ id: "x".repeat(33 * MB) }];
   const fake = await fakeOpenAI([], models);
@@ -197,12 +234,16 @@ test("Ctrl+C is heard while a server sends without end", async (t) => {
 needs("git")("git that waits for a file that never answers dies with zz", async () => {
   const where = place();
   execFileSync("sh", ["-c", "git init -q; mkfifo .gitignore"], { cwd: where.cwd });
-  const isThere = (pid: string) => tryTo(() => readlinkSync(`/proc/${pid}/cwd`)) === where.cwd; // it may be gone, or another's
+  // it may be gone, or another's
+  const isThere = (pid: string) => tryTo(() => readlinkSync(`/proc/${pid}/cwd`)) === where.cwd;
   const ours = () => readdirSync("/proc").filter((pid) => /^\d+$/.test(pid) && isThere(pid));
-  const wordsOf = (pid: string) => tryTo(() => readFileSync(`/proc/${pid}/cmdline`, "latin1")) ?? "";
-  const waits = () => ours().find((pid) => /^[^\0]*git\0.*\0(ls-files|status)\0/s.test(wordsOf(pid)));
+  const wordsOf = (pid: string) =>
+    tryTo(() => readFileSync(`/proc/${pid}/cmdline`, "latin1")) ?? "";
+  const waits = () =>
+    ours().find((pid) => /^[^\0]*git\0.*\0(ls-files|status)\0/s.test(wordsOf(pid)));
   const ran = await zz(where, ["--call", "list_dir", "{}"], {
-    started: (child) => void waitFor("git to wait for the file", waits).then(() => child.kill("SIGINT")),
+    started: (child) =>
+      void waitFor("git to wait for the file", waits).then(() => child.kill("SIGINT")),
   });
   equal(ran.code, 130, "git was to wait, or this test proves nothing");
   await waitFor("git to end", () => !ours().length);

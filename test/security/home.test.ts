@@ -1,4 +1,5 @@
-// A command that the person asked for or allowed sees of the home what is known to be needed, and what was allowed by name: no credentials of any tool.
+// A command that the person asked for or allowed sees of the home what is known to be needed, and
+// what was allowed by name: no credentials of any tool.
 import { deepEqual, equal, match } from "node:assert/strict";
 import fs from "node:fs";
 import { join } from "node:path";
@@ -33,7 +34,13 @@ const HIDDEN = [
   ".cache/a/tool/.npmrc",
   ".local/lib/python3/id_rsa", // below what is shown
 ];
-const SHOWN = [".gitconfig", ".cache/pip/wheel", ".cargo/registry/index", "go/pkg/mod/x.go", ".m2/repository/x.jar"];
+const SHOWN = [
+  ".gitconfig",
+  ".cache/pip/wheel",
+  ".cargo/registry/index",
+  "go/pkg/mod/x.go",
+  ".m2/repository/x.jar",
+];
 
 const home = fs.mkdtempSync("/var/tmp/zz-home-"); // a sandbox has a /tmp of its own
 before(() => {
@@ -45,11 +52,19 @@ before(() => {
 after(() => fs.rmSync(home, { recursive: true }));
 
 /** What a script prints that was allowed to run on the project itself. */
-async function run(script: string, more: { read?: string[]; write?: string[] } = {}): Promise<string> {
+async function run(
+  script: string,
+  more: { read?: string[]; write?: string[] } = {},
+): Promise<string> {
   const allow = { run: true as const, ...more };
   const PATH = `${home}/.nvm/versions/node/v24/bin:${process.env.PATH}`;
   using _ = withEnvironment({ HOME: home, PATH, TMPDIR: home }); // the project lies in the home
-  await using zz = await harness({ own: true, answer: "nobody", allow, files: { "look.sh": script } });
+  await using zz = await harness({
+    own: true,
+    answer: "nobody",
+    allow,
+    files: { "look.sh": script },
+  });
   const { text, data } = await zz.call("run_command", { command: "sh look.sh", direct: true });
   equal((data as { exit: number } | undefined)?.exit, 0, text);
   return text;
@@ -80,8 +95,18 @@ test("what the person allowed by name is seen, and can be written", async () => 
 
 test("what lies there is not seen under another name in the project", async () => {
   using _ = withEnvironment({ HOME: home, TMPDIR: "/var/tmp" }); // hard links do not leave a disk
-  await using zz = await harness({ own: true, answer: "nobody", allow: { run: true }, files: { "a.txt": "mine\n" } });
-  const names = [".ssh/id_ed25519", ".aws/credentials", ".docker/config.json", ".cloudflared/cert.pem"];
+  await using zz = await harness({
+    own: true,
+    answer: "nobody",
+    allow: { run: true },
+    files: { "a.txt": "mine\n" },
+  });
+  const names = [
+    ".ssh/id_ed25519",
+    ".aws/credentials",
+    ".docker/config.json",
+    ".cloudflared/cert.pem",
+  ];
   for (const [i, name] of names.entries()) fs.linkSync(join(home, name), join(zz.root, `${i}.txt`));
   fs.linkSync(join(zz.root, "a.txt"), join(zz.root, "b.txt"));
   for (const direct of [true, false]) {

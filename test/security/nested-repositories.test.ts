@@ -1,4 +1,5 @@
-// A repository in the project keeps what it is told, like the project's own: nested, bare, mirrored, under any name, as a worktree or a
+// A repository in the project keeps what it is told, like the project's own: nested, bare,
+// mirrored, under any name, as a worktree or a
 // submodule. No command that runs unasked shows what it ever held, or a password in its settings.
 import { deepEqual, equal } from "node:assert/strict";
 import { before, describe } from "node:test";
@@ -34,11 +35,17 @@ describe("nested repositories", () => {
       git -C ${name} log -p --all; git --git-dir=${name} log -p --all; git --git-dir=${name}/.git log -p --all; (cd ${name}; git log -p; git config -l)`,
   );
   viewTest("show nothing on a copy", async () => {
-    await using it = await harness({ own: true, answer: "nobody", files: { "x.sh": script.join("\n") } });
+    await using it = await harness({
+      own: true,
+      answer: "nobody",
+      files: { "x.sh": script.join("\n") },
+    });
     shell(it.root, `cp -a ${where.cwd}/. .`);
     const { text } = await it.call("run_command", { command: "sh x.sh 2>&1; true" });
     equal(text.includes(CANARY), false, text);
-    const { text: own } = await it.call("run_command", { command: "sh -c 'git log --oneline; true'" });
+    const { text: own } = await it.call("run_command", {
+      command: "sh -c 'git log --oneline; true'",
+    });
     equal(own.includes("one"), true, own);
   });
 
@@ -54,7 +61,9 @@ describe("nested repositories", () => {
     const input = [...lines, ...own].map((line) => JSON.stringify(line)).join("\n");
     const { stdout } = await zz(where, ["--judge", "-"], { input });
     const judged = Array.from(stdout.trimEnd().split("\n"), (line) => JSON.parse(line));
-    const unasked = judged.flatMap(({ command, way }) => (way === "beforehand" ? [] : `${way} ${command}`));
+    const unasked = judged.flatMap(({ command, way }) =>
+      way === "beforehand" ? [] : `${way} ${command}`,
+    );
     const expected = own.map((line) => `unasked ${line}`);
     deepEqual(unasked, expected);
   });

@@ -1,4 +1,5 @@
-// A denial holds for the file, not for one name of it: other names (hard links, links, ways through /proc, dots), and a folder above that is
+// A denial holds for the file, not for one name of it: other names (hard links, links, ways through
+// /proc, dots), and a folder above that is
 // moved, lead past it neither in a call nor in the next one.
 import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
 import fs from "node:fs";
@@ -91,13 +92,18 @@ describe("what is denied to be written stays as it is", () => {
       const zz = await frozen(t, "write");
       const names = ["f.ts", "in/g.txt"];
       const open = names.map((name) => fs.openSync(join(zz.root, "keep/frozen", name), "r"));
-      const states = () => open.map((fd) => [fs.fstatSync(fd).size, fs.fstatSync(fd).mtimeMs, fs.fstatSync(fd).mode]);
+      const states = () =>
+        open.map((fd) => [fs.fstatSync(fd).size, fs.fstatSync(fd).mtimeMs, fs.fstatSync(fd).mode]);
       const before = JSON.stringify(states());
       const said = await inTurn(zz, calls);
       equal(JSON.stringify(states()), before, said);
       deepEqual(fs.readdirSync(join(zz.root, "keep/frozen")).sort(), ["f.ts", "in"], said);
       for (const [i, name] of names.entries())
-        equal(fs.statSync(join(zz.root, "keep/frozen", name)).ino, fs.fstatSync(open[i]!).ino, said);
+        equal(
+          fs.statSync(join(zz.root, "keep/frozen", name)).ino,
+          fs.fstatSync(open[i]!).ino,
+          said,
+        );
       for (const fd of open) fs.closeSync(fd);
     });
 });
@@ -110,26 +116,47 @@ describe("what is denied to be read is shown nowhere", () => {
     });
 });
 
-viewTest("what is made where a denial names what is not there yet is named, and the command failed", async (t) => {
-  for (const command of ["mkdir late; echo x > late/f.txt", "mkdir m; touch m/f.txt; mv m late", "ln -s keep late"]) {
-    const zz = await frozen(t, "write", "late");
-    const { text, failed } = await zz.call("run_command", { command: `node -e 'process.exitCode=0'; ${command}` });
-    match(
-      text,
-      /^Refused: write access to "late.*is denied|\[It made '.*\/late', which the rules forbid\. Look at it\.\]/m,
-    );
-    ok(failed);
-  }
-});
+viewTest(
+  "what is made where a denial names what is not there yet is named, and the command failed",
+  async (t) => {
+    for (const command of [
+      "mkdir late; echo x > late/f.txt",
+      "mkdir m; touch m/f.txt; mv m late",
+      "ln -s keep late",
+    ]) {
+      const zz = await frozen(t, "write", "late");
+      const { text, failed } = await zz.call("run_command", {
+        command: `node -e 'process.exitCode=0'; ${command}`,
+      });
+      match(
+        text,
+        /^Refused: write access to "late.*is denied|\[It made '.*\/late', which the rules forbid\. Look at it\.\]/m,
+      );
+      ok(failed);
+    }
+  },
+);
 
 test("however the denial is spelled, it holds for every name of the file, and for no other file", async (t) => {
-  const spelled = ["./keep/frozen/", "keep/../keep//frozen", "link", "fro*", "**/frozen/**", "keep/*/f.ts"];
+  const spelled = [
+    "./keep/frozen/",
+    "keep/../keep//frozen",
+    "link",
+    "fro*",
+    "**/frozen/**",
+    "keep/*/f.ts",
+  ];
   for (const name of [...spelled, "keep/frozen/f.ts", "f.ts*", "keep/froze?"])
     for (const kind of ["read", "write"] as const) {
       const { permissions } = (await frozen(t, kind, name)).ctx;
-      const verdicts = ["twin.ts", "link/f.ts", "keep/frozen/f.ts", "b.txt", "keep/a.txt", "new.ts"].map(
-        (file) => permissions.judge(kind, file).verdict === "deny",
-      );
+      const verdicts = [
+        "twin.ts",
+        "link/f.ts",
+        "keep/frozen/f.ts",
+        "b.txt",
+        "keep/a.txt",
+        "new.ts",
+      ].map((file) => permissions.judge(kind, file).verdict === "deny");
       deepEqual(verdicts, [true, true, true, false, false, false], `${kind} ${name}`);
     }
 });
@@ -137,7 +164,10 @@ test("however the denial is spelled, it holds for every name of the file, and fo
 test("without a sandbox, what names a denied file or a folder around it is asked for, whatever is allowed", async (t) => {
   const settings = { shell: { sandbox: "off" } };
   const deny = { write: ["keep/frozen"] };
-  const zz = await harness({ own: true, files: FILES, allow: ALL, deny, settings, answer: "nobody" }, t);
+  const zz = await harness(
+    { own: true, files: FILES, allow: ALL, deny, settings, answer: "nobody" },
+    t,
+  );
   fs.linkSync(join(zz.root, "keep/frozen/f.ts"), join(zz.root, "hard"));
   for (const command of [
     "cp b.txt keep/frozen/f.ts",

@@ -1,4 +1,5 @@
-// What reaches beyond the project, or beyond zz: a refusal names all flags that lift it, and --clean lets no control character out.
+// What reaches beyond the project, or beyond zz: a refusal names all flags that lift it, and
+// --clean lets no control character out.
 import { deepEqual, equal, match } from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -18,7 +19,11 @@ for (const [tool, args, after] of [
     const call = ["--call", tool, JSON.stringify(args)];
     const refused = await zz(where, call);
     const flags = /run again with (.*)\.$/m.exec(refused.stderr)?.[1]?.split(" ") ?? [];
-    deepEqual([refused.code, flags.length, readFileSync(file, "utf8")], [4, 2, "one\n"], refused.stderr);
+    deepEqual(
+      [refused.code, flags.length, readFileSync(file, "utf8")],
+      [4, 2, "one\n"],
+      refused.stderr,
+    );
     const ran = await zz(where, [...flags, ...call]);
     deepEqual([ran.code, readFileSync(file, "utf8")], [0, after], ran.stderr);
   });

@@ -1,4 +1,5 @@
-// What a hostile model, or a hostile project, must not get: each row was tried and went through once, or shows where it would.
+// What a hostile model, or a hostile project, must not get: each row was tried and went through
+// once, or shows where it would.
 import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
 import fs from "node:fs";
 import { join } from "node:path";
@@ -35,8 +36,13 @@ function repo(files: Record<string, string>): Place {
 }
 
 const zzAgain = mains(); // for a PATH of its own
-const tool = (where: Place, name: string, args: unknown, flags: string[] = [], env: Record<string, string> = {}) =>
-  (env.PATH ? zzAgain : zz)(where, ["--call", name, JSON.stringify(args), ...flags], { env });
+const tool = (
+  where: Place,
+  name: string,
+  args: unknown,
+  flags: string[] = [],
+  env: Record<string, string> = {},
+) => (env.PATH ? zzAgain : zz)(where, ["--call", name, JSON.stringify(args), ...flags], { env });
 
 /** A command is asked for before it runs, not about what it changed on a copy. */
 const BEFORE: Options = { settings: { shell: { effects: "before" } } };
@@ -48,20 +54,28 @@ async function held(where: Place, answers: string[] = [], more: Options = {}) {
   core.ask = async (question) => (asked.push(question) && answers.shift()) || "";
   kernel.openChat(core, "x/y");
   const ctx = core.ctx();
-  return { core, asked, call: (name: string, args: unknown): Promise<Result> => ctx.call(name, args) };
+  return {
+    core,
+    asked,
+    call: (name: string, args: unknown): Promise<Result> => ctx.call(name, args),
+  };
 }
 
 // ── what PATH leads to ──
 
-needs("git")("What goes unasked asks where PATH leads to the project's own program of that name", async () => {
-  const where = repo({ a: "a\n" });
-  const trap = `#!/bin/sh\ntouch '${where.home}-ran' '${where.cwd}/ran'\n`;
-  put(where, { "bin/ls": trap, "bin/git": trap, "bin/bash": trap });
-  const env = { PATH: `${where.cwd}/bin:${process.env.PATH}` };
-  for (const command of ["ls", "timeout 5 ls", "git status", "bash -c pwd"])
-    equal((await tool(where, "run_command", { command }, [], env)).code, 4, command);
-  for (const file of [`${where.home}-ran`, `${where.cwd}/ran`]) ok(!fs.existsSync(file), "the project's program ran");
-});
+needs("git")(
+  "What goes unasked asks where PATH leads to the project's own program of that name",
+  async () => {
+    const where = repo({ a: "a\n" });
+    const trap = `#!/bin/sh\ntouch '${where.home}-ran' '${where.cwd}/ran'\n`;
+    put(where, { "bin/ls": trap, "bin/git": trap, "bin/bash": trap });
+    const env = { PATH: `${where.cwd}/bin:${process.env.PATH}` };
+    for (const command of ["ls", "timeout 5 ls", "git status", "bash -c pwd"])
+      equal((await tool(where, "run_command", { command }, [], env)).code, 4, command);
+    for (const file of [`${where.home}-ran`, `${where.cwd}/ran`])
+      ok(!fs.existsSync(file), "the project's program ran");
+  },
+);
 
 // ── secrets ──
 
@@ -69,7 +83,10 @@ for (const flag of ["--deny-read=.env", "--no-prompt"])
   test(`A secret cannot be moved to where it may be read (${flag})`, async () => {
     const where = place();
     put(where, { ".env": "K=secret\n" });
-    const { code } = await tool(where, "move_file", { from: ".env", to: "e.txt" }, ["--allow-write=.", flag]);
+    const { code } = await tool(where, "move_file", { from: ".env", to: "e.txt" }, [
+      "--allow-write=.",
+      flag,
+    ]);
     deepEqual([code, fs.existsSync(join(where.cwd, "e.txt"))], [4, false]);
   });
 
@@ -79,7 +96,10 @@ for (const command of ["git show HEAD", "rg secret"])
     const config = join(where.cwd, "..", "c.json");
     fs.writeFileSync(config, '{"shell":{"sandbox":"off"}}');
     for (const more of [[], ["--config", config]]) {
-      const { stdout } = await tool(where, "run_command", { command }, ["--deny-read=private", ...more]);
+      const { stdout } = await tool(where, "run_command", { command }, [
+        "--deny-read=private",
+        ...more,
+      ]);
       doesNotMatch(stdout, /secret/);
     }
   });
@@ -99,7 +119,11 @@ test("install_skill takes more than --allow-write, whatever else is allowed", as
   const where = place();
   for (const more of [{ where: "project" }, {}]) {
     const args = { name: "x", content: "---\nname: x\ndescription: x\n---\nx\n", ...more };
-    const { code, stderr } = await tool(where, "install_skill", args, ["--allow-write", "--allow-read", "--allow-run"]);
+    const { code, stderr } = await tool(where, "install_skill", args, [
+      "--allow-write",
+      "--allow-read",
+      "--allow-run",
+    ]);
     equal(code, 4);
     match(stderr, /requires write access to .*; run again with --allow-write=/);
   }
@@ -126,7 +150,12 @@ test("A for 'rm a' allows 'rm a' and not 'rm a b'", async () => {
 test("The question shows all of a command, what hides in the middle of a long line too", async () => {
   const { call, asked } = await held(place(), [], BEFORE);
   const long = `touch ${"x".repeat(200_000)} EVIL ${"x".repeat(200_000)}END`;
-  for (const command of ["echo 'touch evil' | sh", "sh <<E\ntouch evil\nE", "touch a < evil", long]) {
+  for (const command of [
+    "echo 'touch evil' | sh",
+    "sh <<E\ntouch evil\nE",
+    "touch a < evil",
+    long,
+  ]) {
     await call("run_command", { command });
     for (const line of command.split("\n"))
       ok(asked.at(-1)!.includes(line), `'${line}' is missing in:\n${asked.at(-1)}`);
@@ -158,7 +187,9 @@ test("A reason for a no is no answer to the next question", async (t) => {
   const both = call(["read_file", { path: "/etc/hosts" }], ["read_file", { path: "/etc/passwd" }]);
   const fake = await fakeOpenAI([both, say("End.")]);
   t.after(fake.close);
-  const term = terminal(place(), ["-m", "openai/m", "--base-url", fake.url, "--key", "x"], { rows: 40 });
+  const term = terminal(place(), ["-m", "openai/m", "--base-url", fake.url, "--key", "x"], {
+    rows: 40,
+  });
   await term.sees("›");
   term.type(`go${KEY.enter}`);
   await term.sees("Allow?");
@@ -201,7 +232,11 @@ needs("bwrap")("A command cannot make the rules of a home that lies in the proje
   fs.mkdirSync(join(home, "plugins"), { recursive: true });
   const command = "touch home/permissions.json home/zz.config.json home/plugins/x.ts";
   await tool(where, "run_command", { command }, ["--allow-run"], { ZZ_HOME: home });
-  equal(fs.readdirSync(home, { recursive: true }).filter((name) => /json|x\.ts/.test(String(name))).length, 0);
+  equal(
+    fs.readdirSync(home, { recursive: true }).filter((name) => /json|x\.ts/.test(String(name)))
+      .length,
+    0,
+  );
 });
 
 test("What is longer than anybody reads before a yes is refused", async () => {

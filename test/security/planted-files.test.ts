@@ -1,4 +1,5 @@
-// What a sandboxed command leaves must not run by itself later: each row plants something, then the person goes on as ever.
+// What a sandboxed command leaves must not run by itself later: each row plants something, then the
+// person goes on as ever.
 import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import fs from "node:fs";
@@ -26,7 +27,10 @@ before(async () => {
 });
 after(() => fs.rmSync(base, { recursive: true, force: true }));
 
-/** For new repositories: the folders that git's own templates make, without the examples in them, which would all be copied. */
+/**
+ * For new repositories: the folders that git's own templates make, without the examples in them,
+ * which would all be copied.
+ */
 function templates(): string {
   const folder = join(base, "templates");
   for (const name of ["hooks", "info"]) fs.mkdirSync(join(folder, name), { recursive: true });
@@ -35,7 +39,10 @@ function templates(): string {
 
 const AS = ["-c", "user.name=t", "-c", "user.email=t@t", "-c", "protocol.file.allow=always"];
 function git(cwd: string, ...args: string[]): string {
-  return execFileSync("git", [...AS, ...args], { cwd, stdio: ["ignore", "pipe", "pipe"] }).toString();
+  return execFileSync("git", [...AS, ...args], {
+    cwd,
+    stdio: ["ignore", "pipe", "pipe"],
+  }).toString();
 }
 
 function put(file: string, text: string, mode = 0o644): void {
@@ -43,7 +50,10 @@ function put(file: string, text: string, mode = 0o644): void {
   fs.writeFileSync(file, text, { mode });
 }
 
-/** A project with a submodule, a worktree within, a nested repository and a bare one, and hooks of its own. */
+/**
+ * A project with a submodule, a worktree within, a nested repository and a bare one, and hooks of
+ * its own.
+ */
 function makeProject(folder: string): void {
   const [root, lib] = [join(folder, "project"), join(folder, "lib")];
   for (const at of [root, lib]) {
@@ -81,26 +91,57 @@ function project(): string {
 }
 
 async function run(root: string, command: string, limits: Partial<Limits> = {}): Promise<Outcome> {
-  const sandbox = await openSandbox({ programs: programs(root), root, write: [], hide: [], net: "none", ...limits });
+  const sandbox = await openSandbox({
+    programs: programs(root),
+    root,
+    write: [],
+    hide: [],
+    net: "none",
+    ...limits,
+  });
   const signal = new AbortController().signal;
   const env = { ...process.env, PWNED: pwned };
   const keepIn = join(base, "kept");
   try {
-    const job = { programs: programs(root), clock: CLOCK, command, cwd: root, env, timeoutMs: 170_000 };
+    const job = {
+      programs: programs(root),
+      clock: CLOCK,
+      command,
+      cwd: root,
+      env,
+      timeoutMs: 170_000,
+    };
     return await runJob({ ...job, signal, keepIn, sandbox });
   } finally {
     sandbox.close();
   }
 }
 
-/** What people and their tools do all day, in each of the folders, until something planted runs. One shell starts git: from this
- * process, starting it costs more than what git does. */
+/**
+ * What people and their tools do all day, in each of the folders, until something planted runs. One
+ * shell starts git: from this process, starting it costs more than what git does.
+ */
 function goOn(root: string): void {
-  const folders = [".", "sub", "tree", "nested", "bare.git", "new", "new/deep", "moved", "n2", "wt", "b"];
+  const folders = [
+    ".",
+    "sub",
+    "tree",
+    "nested",
+    "bare.git",
+    "new",
+    "new/deep",
+    "moved",
+    "n2",
+    "wt",
+    "b",
+  ];
   const there = folders.filter((name) => fs.existsSync(join(root, name)));
   execFileSync("sh", ["-c", GO_ON, "sh", ...there], { cwd: root, stdio: "ignore" });
 }
-/** Some of the folders are no repository: what fails is passed over. No commit looks whether there is something to pack. */
+/**
+ * Some of the folders are no repository: what fails is passed over. No commit looks whether there
+ * is something to pack.
+ */
 const UNPACKED = "-c maintenance.auto=false -c gc.auto=0";
 const GO_ON = `for folder in "$@"; do (
   cd "$folder" || exit 0
@@ -143,7 +184,9 @@ test("a sandboxed command leaves files that tools run by themselves as they were
       equal(fs.existsSync(file), there, `${name}: ${text}`);
       if (there) equal(fs.readFileSync(file, "utf8"), "{}");
       if (name.startsWith(".zz")) continue;
-      const told = text.split("\n").filter((line) => line.includes("' could run commands outside of the sandbox: "));
+      const told = text
+        .split("\n")
+        .filter((line) => line.includes("' could run commands outside of the sandbox: "));
       ok(
         told.some((line) => `${line.split("'")[1]}/`.startsWith(`${root}/${name.split("/")[0]}/`)),
         `${name}: ${text}`,
@@ -196,7 +239,8 @@ test("another folder that may be written to is guarded as the project is", async
   equal(fs.existsSync(pwned), false);
 });
 
-// ── hard links ─────────────────────────────────────────────────────────────────────────────────────────
+// ── hard links
+// ─────────────────────────────────────────────────────────────────────────────────────────
 
 const LINKS: Record<string, (root: string, outside: string) => string> = {
   "a file at the top": (root, out) => {
@@ -230,7 +274,8 @@ test("a sandboxed command does not change a file that has another name outside",
     const outsides = rows.map((_, i) => join(dirname(root), `outside${i}`, "file"));
     const commands = rows.map(([what, make], i) => {
       put(outsides[i]!, "theirs");
-      const folder = what.includes("package") ? "." : `${i}`; // packages lie in the project's own folder
+      // packages lie in the project's own folder
+      const folder = what.includes("package") ? "." : `${i}`;
       fs.mkdirSync(join(root, folder), { recursive: true });
       return `(cd ${folder} && ${make(join(root, folder), outsides[i]!)}); echo "${i} ended with $?"`;
     });
@@ -241,12 +286,19 @@ test("a sandboxed command does not change a file that has another name outside",
     }
   }));
 
-// ── ordinary work ──────────────────────────────────────────────────────────────────────────────────────
+// ── ordinary work
+// ──────────────────────────────────────────────────────────────────────────────────────
 
 test("a sandboxed command can move a nested repository, and write to hooks, of which nothing comes", async () => {
   const root = project();
-  const { text } = await run(root, "mv nested moved && git -C moved status -s && echo x > .husky/_ && cat .husky/_");
-  match(text, /^x\n\[git runs what is in '.*\.husky': what was written there stayed in the sandbox\]\n\[exit code 0 /);
+  const { text } = await run(
+    root,
+    "mv nested moved && git -C moved status -s && echo x > .husky/_ && cat .husky/_",
+  );
+  match(
+    text,
+    /^x\n\[git runs what is in '.*\.husky': what was written there stayed in the sandbox\]\n\[exit code 0 /,
+  );
   match(git(join(root, "moved"), "remote", "-v"), /lib/);
 });
 

@@ -51,7 +51,8 @@ for (const when of ["before", "after"])
     const link = () => fs.symlinkSync("../conf.json", join(where.cwd, ".zz/zz.config.json"));
     if (when === "before") link();
     const { stderr } = await zz(where, ["--trust"]);
-    if (when === "before") match(stderr, /Cannot trust this folder: \.zz\/zz\.config\.json is a link/);
+    if (when === "before")
+      match(stderr, /Cannot trust this folder: \.zz\/zz\.config\.json is a link/);
     else link();
     const { code } = await zz(where, ["--call", "write_file", '{"path":"out/a","content":"x"}']);
     deepEqual([code, fs.existsSync(join(where.cwd, "out"))], [4, false]);
@@ -95,7 +96,9 @@ test("What a project's plugin imports late is what was said yes to, or nothing",
   });
   await zz(where, ["--trust"]);
   equal((await zz(where, ["--call", "hello"], { env: { AFTER: before } })).stdout, "old\n");
-  const changed = await zz(where, ["--call", "hello"], { env: { AFTER: 'export const w = "CHANGED";' } });
+  const changed = await zz(where, ["--call", "hello"], {
+    env: { AFTER: 'export const w = "CHANGED";' },
+  });
   doesNotMatch(changed.stdout, /CHANGED/);
   match(changed.stderr, /'\.zz\/plugins\/l\/w\.js' is not what you trusted any more/);
 });
@@ -114,14 +117,21 @@ for (const name of ["b\n  harmless.ts", "b\u202est.ts"])
 const LAMP = `import type { Zz } from "zz";
 export default (zz: Zz) => zz.tool({ name: "lamp", description: "d", run: () => "on" });
 `;
-/** One zz for all of them, since each would start a checker of types; its home has this plugin, or none. */
+/**
+ * One zz for all of them, since each would start a checker of types; its home has this plugin, or
+ * none.
+ */
 const writing = place();
 let opened: ReturnType<typeof kernel.createZz> | undefined;
 async function asked(answer: () => string, lamp?: string) {
   fs.rmSync(join(writing.home, "plugins"), { recursive: true, force: true });
   fs.mkdirSync(join(writing.home, "plugins"), { recursive: true });
   if (lamp !== undefined) put(join(writing.home, "plugins"), { "lamp.ts": lamp });
-  const core = await (opened ??= kernel.createZz({ root: writing.cwd, home: writing.home, save: false }));
+  const core = await (opened ??= kernel.createZz({
+    root: writing.cwd,
+    home: writing.home,
+    save: false,
+  }));
   const questions: string[] = [];
   core.ask = async (question) => {
     questions.push(question);
@@ -136,7 +146,10 @@ async function asked(answer: () => string, lamp?: string) {
 test("write_plugin refuses a sign after which stands what nobody reads as code", async () => {
   const { questions, write } = await asked(() => "y");
   for (const sign of ["\u2028", "\u202e", "\x9b"])
-    match(await write(`// a comment${sign}console.error(1);\n${LAMP}`), /it holds control characters, or such as turn/);
+    match(
+      await write(`// a comment${sign}console.error(1);\n${LAMP}`),
+      /it holds control characters, or such as turn/,
+    );
   deepEqual(questions, []);
 });
 
@@ -153,8 +166,11 @@ test("write_plugin does not write through a link that was made while the questio
 // ── plugins come and go ──
 
 test("What a plugin adds after it was taken away is not added", async () => {
-  const late = 'zz.tool({ name: "late", description: "d", run: () => "" }); zz.on("answered", () => {});';
-  const where = plugins({ "a.ts": `export default (zz) => void zz.io.clock.timer(300, () => { ${late} });` });
+  const late =
+    'zz.tool({ name: "late", description: "d", run: () => "" }); zz.on("answered", () => {});';
+  const where = plugins({
+    "a.ts": `export default (zz) => void zz.io.clock.timer(300, () => { ${late} });`,
+  });
   const clock = standingClock();
   const { core, refresh } = await live(where, { io: Object.assign(processIo(), { clock }) });
   const observers = core.observers.length;
@@ -168,7 +184,11 @@ const shared = (name: string, more = "") =>
   `import { w } from "./_w.ts";\nexport default (zz) => zz.tool({ name: "${name}", description: "d", run: () => w${more} });`;
 for (const isLinked of [false, true])
   test(`A file that two plugins import is new in both, in a home that is a${isLinked ? " link" : " folder"}`, async () => {
-    const where = plugins({ "_w.ts": 'export const w = "1";', "a.ts": shared("a"), "b.ts": shared("b") });
+    const where = plugins({
+      "_w.ts": 'export const w = "1";',
+      "a.ts": shared("a"),
+      "b.ts": shared("b"),
+    });
     if (isLinked) fs.renameSync(where.home, `${where.home}-real`);
     if (isLinked) fs.symlinkSync(`${where.home}-real`, where.home);
     const { refresh, said } = await live(where);
@@ -209,13 +229,19 @@ async function raw(t: TestContext, bytes: string | Buffer): Promise<string> {
 }
 
 test("A server that wants another protocol is named, not waited for without end", async (t) => {
-  const url = await raw(t, "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n");
+  const url = await raw(
+    t,
+    "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n",
+  );
   await rejects(send(url), /it answered 101, and wants a protocol other than HTTP/);
 });
 
 for (const name of ["__proto__", "constructor, toString"])
   test(`A body that is packed with '${name}' is taken as it came`, async (t) => {
-    const url = await raw(t, `HTTP/1.1 200 OK\r\ncontent-encoding: ${name}\r\ncontent-length: 2\r\n\r\nok`);
+    const url = await raw(
+      t,
+      `HTTP/1.1 200 OK\r\ncontent-encoding: ${name}\r\ncontent-length: 2\r\n\r\nok`,
+    );
     equal(await (await send(url)).text(), "ok");
   });
 
@@ -230,7 +256,12 @@ test("A body that unpacks to more than anybody can read is given up", async (t) 
 
 const CALL = 'await zz.call("write_file", { path: "a", content: "x" });';
 for (const [name, source, code, stderr] of [
-  ["awaits what never comes", "await new Promise(() => {});", 1, /^The script waits for something that can no longer/],
+  [
+    "awaits what never comes",
+    "await new Promise(() => {});",
+    1,
+    /^The script waits for something that can no longer/,
+  ],
   ["throws nothing", "throw undefined;", 1, /^The script threw, and did not say what\.\n$/],
   ["was refused something and says 5", `${CALL} process.exitCode = 5;`, 5, /Refused/],
 ] as const)

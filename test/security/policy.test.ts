@@ -1,4 +1,5 @@
-// A policy in a plugin, as docs/plugins.md shows one: it sees each file that would change, by whatever tool or command, before it changes.
+// A policy in a plugin, as docs/plugins.md shows one: it sees each file that would change, by
+// whatever tool or command, before it changes.
 import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { join } from "node:path";
 import { describe, test } from "node:test";
@@ -16,7 +17,8 @@ const FILES = {
   "c.txt": "c\n",
 };
 
-const PATCH = "*** Begin Patch\n*** Update File: prod/a.ts\n@@\n-export const first = 1;\n+x\n*** End Patch";
+const PATCH =
+  "*** Begin Patch\n*** Update File: prod/a.ts\n@@\n-export const first = 1;\n+x\n*** End Patch";
 /** Calls whose changes reach prod/, and the tools that make them. */
 const CALLS: [tool: string, args: object][] = [
   ["own_tool", {}],
@@ -35,7 +37,11 @@ const CALLS: [tool: string, args: object][] = [
 ];
 
 /** What the policy sees, and a zz that obeys it. */
-async function guarded(t: { after(done: () => Promise<void>): void }, ruling: Ruling, more: Setup = {}) {
+async function guarded(
+  t: { after(done: () => Promise<void>): void },
+  ruling: Ruling,
+  more: Setup = {},
+) {
   const seen: string[][] = [];
   const policy = (zz: Zz) => {
     zz.tool({
@@ -54,12 +60,23 @@ async function guarded(t: { after(done: () => Promise<void>): void }, ruling: Ru
     });
   };
   const zz = await harness(
-    { own: true, files: FILES, plugins: [{ name: "policy", default: policy }], answer: "yes", ...more },
+    {
+      own: true,
+      files: FILES,
+      plugins: [{ name: "policy", default: policy }],
+      answer: "yes",
+      ...more,
+    },
     t,
   );
   return { zz, seen };
 }
-const state = (zz: Harness) => [zz.read("prod/a.ts"), zz.read("prod/new.ts"), zz.read("b.ts"), zz.read("c.ts")];
+const state = (zz: Harness) => [
+  zz.read("prod/a.ts"),
+  zz.read("prod/new.ts"),
+  zz.read("b.ts"),
+  zz.read("c.ts"),
+];
 const BEFORE = [FILES["prod/a.ts"], undefined, FILES["b.ts"], undefined];
 
 describe("a policy that denies a folder", () => {
@@ -68,9 +85,16 @@ describe("a policy that denies a folder", () => {
       (tool === "run_command" ? viewTest : test)(
         `${tool} ${JSON.stringify(args)}${allow.write ? " under --allow-write" : ""}`,
         async (t) => {
-          const { zz } = await guarded(t, { verdict: "deny", why: "production is frozen" }, { allow });
+          const { zz } = await guarded(
+            t,
+            { verdict: "deny", why: "production is frozen" },
+            { allow },
+          );
           const { text, refused } = await zz.call(tool, args);
-          match(text, tool === "run_command" ? /production is frozen/ : /^Refused: production is frozen\.$/);
+          match(
+            text,
+            tool === "run_command" ? /production is frozen/ : /^Refused: production is frozen\.$/,
+          );
           ok(refused);
           deepEqual(state(zz), BEFORE);
         },
@@ -78,7 +102,11 @@ describe("a policy that denies a folder", () => {
 });
 
 test("a policy that asks does so where all edits are allowed; it sees each change once, and others go on as ever", async (t) => {
-  const { zz, seen } = await guarded(t, { verdict: "ask", why: "production needs a look" }, { allow: { write: true } });
+  const { zz, seen } = await guarded(
+    t,
+    { verdict: "ask", why: "production needs a look" },
+    { allow: { write: true } },
+  );
   await zz.call("write_file", { path: "b.ts", content: "x\n" });
   deepEqual([zz.questions.length, zz.read("b.ts")], [0, "x\n"]);
   await zz.call("write_file", { path: "prod/a.ts", content: "x\n" });
@@ -93,40 +121,75 @@ test("a policy that asks does so where all edits are allowed; it sees each chang
 
 describe("the policy that docs/plugins.md prints, as it stands there", () => {
   const everything = { read: true, write: true, run: true, net: true, env: true } as const;
-  /** What happens in front of the person; "asked" and "not asked" where nothing is refused by the policy itself. */
-  const ROWS: [tool: string, args: object, allow: typeof everything | object, said: RegExp | "asked" | "not asked"][] =
+  /**
+   * What happens in front of the person; "asked" and "not asked" where nothing is refused by the
+   * policy itself.
+   */
+  const ROWS: [
+    tool: string,
+    args: object,
+    allow: typeof everything | object,
+    said: RegExp | "asked" | "not asked",
+  ][] = [
     [
-      ["write_file", { path: "prod/a.ts", content: "x\n" }, everything, /^Refused: prod\/ is frozen\.$/],
-      ["write_file", { path: "./b/../PROD/new.ts", content: "x\n" }, everything, /^Refused: prod\/ is frozen\.$/],
-      ["write_file", { path: "b.ts", content: "x\n" }, everything, "not asked"],
-      ["run_command", { command: "echo x > prod/a.ts" }, everything, /Refused: prod\/ is frozen\./],
-      ["run_command", { command: "rm -r prod" }, everything, /Refused: prod\/ is frozen\./],
-      ["run_command", { command: "mv prod old" }, everything, /Refused: prod\/ is frozen\./],
-      ["run_command", { command: "node -e 'fs.rmSync(\"prod/a.ts\")'" }, {}, /Refused: prod\/ is frozen\./],
-      ["run_command", { command: "node -e 'fs.rmSync(\"prod/a.ts\")'" }, everything, "asked"],
-      ["run_command", { command: "X=prod/a.ts; echo x > $X" }, everything, /Refused: prod\/ is frozen\./],
-      ["run_command", { command: "X=prod/a.ts; echo x > $X", direct: true }, everything, "asked"],
-      ["run_command", { command: "echo x > prod/a.ts", direct: true }, everything, /^Refused: prod\/ is frozen\.$/],
-      ["run_command", { command: "npm test" }, { run: ["npm test"] }, "asked"],
-      ["run_command", { command: "git status" }, everything, "not asked"],
-      ["run_command", { command: "ls" }, {}, "not asked"],
-      ["runs_something", {}, everything, "asked"],
-      ["only_holds", {}, everything, "not asked"],
-    ];
+      "write_file",
+      { path: "prod/a.ts", content: "x\n" },
+      everything,
+      /^Refused: prod\/ is frozen\.$/,
+    ],
+    [
+      "write_file",
+      { path: "./b/../PROD/new.ts", content: "x\n" },
+      everything,
+      /^Refused: prod\/ is frozen\.$/,
+    ],
+    ["write_file", { path: "b.ts", content: "x\n" }, everything, "not asked"],
+    ["run_command", { command: "echo x > prod/a.ts" }, everything, /Refused: prod\/ is frozen\./],
+    ["run_command", { command: "rm -r prod" }, everything, /Refused: prod\/ is frozen\./],
+    ["run_command", { command: "mv prod old" }, everything, /Refused: prod\/ is frozen\./],
+    [
+      "run_command",
+      { command: "node -e 'fs.rmSync(\"prod/a.ts\")'" },
+      {},
+      /Refused: prod\/ is frozen\./,
+    ],
+    ["run_command", { command: "node -e 'fs.rmSync(\"prod/a.ts\")'" }, everything, "asked"],
+    [
+      "run_command",
+      { command: "X=prod/a.ts; echo x > $X" },
+      everything,
+      /Refused: prod\/ is frozen\./,
+    ],
+    ["run_command", { command: "X=prod/a.ts; echo x > $X", direct: true }, everything, "asked"],
+    [
+      "run_command",
+      { command: "echo x > prod/a.ts", direct: true },
+      everything,
+      /^Refused: prod\/ is frozen\.$/,
+    ],
+    ["run_command", { command: "npm test" }, { run: ["npm test"] }, "asked"],
+    ["run_command", { command: "git status" }, everything, "not asked"],
+    ["run_command", { command: "ls" }, {}, "not asked"],
+    ["runs_something", {}, everything, "asked"],
+    ["only_holds", {}, everything, "not asked"],
+  ];
   const tools = (zz: Zz) => {
     zz.tool({ name: "runs_something", description: "d", kind: "run", run: () => "ran" });
     const needs = () => ({ run: ["own"], unresolved: false });
     zz.tool({ name: "only_holds", description: "d", kind: "run", needs, run: () => "ran" });
   };
   for (const [tool, args, allow, said] of some(ROWS, 2))
-    viewTest(`${tool} ${JSON.stringify(args)}${allow === everything ? ", all allowed" : ""}`, async (t) => {
-      const file = join(place({ "policy.ts": snippet("is frozen") }).cwd, "policy.ts");
-      const plugins = [file, { name: "tools", default: tools }];
-      const zz = await harness({ own: true, files: FILES, plugins, allow, answer: "no" }, t);
-      const { text } = await zz.call(tool, args);
-      const asked = zz.questions.some((one) => /it may change prod\/, which is frozen/.test(one));
-      if (typeof said === "string") equal(asked ? "asked" : "not asked", said, text);
-      else match(text, said);
-      equal(zz.read("prod/a.ts"), FILES["prod/a.ts"]);
-    });
+    viewTest(
+      `${tool} ${JSON.stringify(args)}${allow === everything ? ", all allowed" : ""}`,
+      async (t) => {
+        const file = join(place({ "policy.ts": snippet("is frozen") }).cwd, "policy.ts");
+        const plugins = [file, { name: "tools", default: tools }];
+        const zz = await harness({ own: true, files: FILES, plugins, allow, answer: "no" }, t);
+        const { text } = await zz.call(tool, args);
+        const asked = zz.questions.some((one) => /it may change prod\/, which is frozen/.test(one));
+        if (typeof said === "string") equal(asked ? "asked" : "not asked", said, text);
+        else match(text, said);
+        equal(zz.read("prod/a.ts"), FILES["prod/a.ts"]);
+      },
+    );
 });

@@ -1,5 +1,7 @@
-// Between a look at a path and its use somebody swaps a link in: what is read is what was judged, or nothing. Each read is made
-// again and again, and the swap comes before its first look at the disk, before its second, and so on: there is nothing between.
+// Between a look at a path and its use somebody swaps a link in: what is read is what was judged,
+// or nothing. Each read is made
+// again and again, and the swap comes before its first look at the disk, before its second, and so
+// on: there is nothing between.
 import { equal, ok } from "node:assert/strict";
 import child from "node:child_process";
 import fs from "node:fs";
@@ -15,7 +17,9 @@ import { isAll, some } from "../support/runs.ts";
 
 const CANARY = "the-canary-of-another-folder";
 
-/** What is swapped: a file for a link to one, a link for another one, a folder for a link to one. */
+/**
+ * What is swapped: a file for a link to one, a link for another one, a folder for a link to one.
+ */
 type How = "file" | "link" | "folder";
 type Row = [what: string, how: How, at: string, read: (ctx: Ctx) => Promise<unknown>];
 
@@ -34,10 +38,20 @@ const ROWS: Row[] = [
   ["read_file", "folder", "at", (ctx) => called(ctx, "read_file", { path: "at/f.ts" })],
   ["ctx.files.read", "file", "f.ts", (ctx) => ctx.files.read("f.ts").then(({ text }) => text)],
   ["ctx.files.read", "folder", "at", (ctx) => ctx.files.read("at/f.ts").then(({ text }) => text)],
-  ["grep in one file", "file", "f.ts", (ctx) => called(ctx, "grep", { query: "zeta", path: "f.ts" })],
+  [
+    "grep in one file",
+    "file",
+    "f.ts",
+    (ctx) => called(ctx, "grep", { query: "zeta", path: "f.ts" }),
+  ],
   ["grep", "folder", "at", (ctx) => called(ctx, "grep", { query: "zeta" })],
   ["find_definition", "file", "f.ts", (ctx) => called(ctx, "find_definition", { symbol: "zeta" })],
-  ["edit_file", "file", "f.ts", (ctx) => called(ctx, "edit_file", { path: "f.ts", old_text: "zeta", new_text: "x" })],
+  [
+    "edit_file",
+    "file",
+    "f.ts",
+    (ctx) => called(ctx, "edit_file", { path: "f.ts", old_text: "zeta", new_text: "x" }),
+  ],
   ["the prompt's rules", "file", "AGENTS.md", prompt],
   ["the prompt's memory", "file", ".zz/MEMORY.md", prompt],
   ["the prompt's skills", "file", ".zz/skills/kept/SKILL.md", prompt],
@@ -47,8 +61,14 @@ const ROWS: Row[] = [
 const LOOKS =
   `access existsSync lstat lstatSync open openSync opendir readFile readFileSync readdir readdirSync readlink
   readlinkSync realpath realpathSync stat statSync`.split(/\s+/);
-/** Runs something, and `before` ahead of each of its looks at the disk and each start of a program. Returns how many there were. */
-async function looking(act: () => Promise<unknown>, before: (look: number) => void): Promise<number> {
+/**
+ * Runs something, and `before` ahead of each of its looks at the disk and each start of a program.
+ * Returns how many there were.
+ */
+async function looking(
+  act: () => Promise<unknown>,
+  before: (look: number) => void,
+): Promise<number> {
   let looks = 0;
   const undo: (() => void)[] = [];
   const patch = (owner: any, name: string) => {
@@ -135,11 +155,16 @@ for (const [what, how, name, read] of some(ROWS, 3))
         ok(isKept(told), `swapped before look ${moment} of ${many}: ${told.slice(0, 300)}`);
         looks = Math.max(looks, Math.min(many, 2 * looks));
       }
-    equal(fs.readFileSync(join(outside, "f.ts"), "utf8").includes(CANARY), true, "and nothing is written there");
+    equal(
+      fs.readFileSync(join(outside, "f.ts"), "utf8").includes(CANARY),
+      true,
+      "and nothing is written there",
+    );
   });
 
 function fill(folder: string, text: string): void {
   fs.mkdirSync(folder, { recursive: true });
   const all = `---\nname: kept\ndescription: ${text}\n---\nexport const zeta = "${text}"; // ${text}\n`;
-  for (const name of ["f.ts", "AGENTS.md", "MEMORY.md", "SKILL.md"]) fs.writeFileSync(join(folder, name), all);
+  for (const name of ["f.ts", "AGENTS.md", "MEMORY.md", "SKILL.md"])
+    fs.writeFileSync(join(folder, name), all);
 }

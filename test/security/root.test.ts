@@ -1,4 +1,5 @@
-// Where zz works is said once: settings, permissions, prompts and programs are those of that folder, wherever the process stands.
+// Where zz works is said once: settings, permissions, prompts and programs are those of that
+// folder, wherever the process stands.
 import { deepEqual, match, ok, rejects } from "node:assert/strict";
 import fs from "node:fs";
 import { join } from "node:path";
@@ -31,15 +32,25 @@ async function standing<T>(folder: string, act: () => Promise<T>): Promise<T> {
 }
 
 const DENY = {
-  permissions: { deny: { write: ["secret"], read: ["hidden"], run: ["rm"], net: ["a.example"], env: ["X"] } },
+  permissions: {
+    deny: { write: ["secret"], read: ["hidden"], run: ["rm"], net: ["a.example"], env: ["X"] },
+  },
 };
 
 test("embed() elsewhere heeds what the root's own settings deny, not those of the current folder", async () => {
-  const { where, b, home } = two(DENY, { permissions: { deny: { write: true } } }, { f: "x", "hidden/f": "x" });
+  const { where, b, home } = two(
+    DENY,
+    { permissions: { deny: { write: true } } },
+    { f: "x", "hidden/f": "x" },
+  );
   await standing(where.cwd, async () => {
     const script = await embed({ root: b, home, save: false, allow: { write: true, read: true } });
     for (const [tool, args, denied] of [
-      ["write_file", { path: "secret/x", content: "x" }, /write access to "secret\/x" is denied by the settings/],
+      [
+        "write_file",
+        { path: "secret/x", content: "x" },
+        /write access to "secret\/x" is denied by the settings/,
+      ],
       ["grep", { query: "x", path: "hidden" }, /read access to "hidden" is denied by the settings/],
       ["move_file", { from: "f", to: "secret/f" }, /"secret\/f" is denied by the settings/],
     ] as const)
@@ -54,7 +65,10 @@ test("settings() and reread() elsewhere read the root's own settings", async () 
   await standing(where.cwd, async () => {
     const core = await createZz({ root: b, home, save: false });
     await reread(core);
-    deepEqual([(await readSettings({ home, root: b })).settings.rounds, core.options.settings?.rounds], [3, 3]);
+    deepEqual(
+      [(await readSettings({ home, root: b })).settings.rounds, core.options.settings?.rounds],
+      [3, 3],
+    );
   });
 });
 
@@ -71,7 +85,8 @@ test("embed() elsewhere takes a trusted root's settings in full, and no other's"
   const { where, b, home } = two({ options: { temperature: 0 } }, { options: { temperature: 1 } });
   const core = await createZz({ root: b, home, save: false });
   const options = async (trusted: boolean) =>
-    (await readSettings({ home, root: b, brought: { given: trusted, agreed: [] } })).settings.options;
+    (await readSettings({ home, root: b, brought: { given: trusted, agreed: [] } })).settings
+      .options;
   deepEqual([await options(false), await options(true)], [undefined, { temperature: 0 }]);
   keepTrust({ root: b, home }, core.extras!.hashes);
   await standing(where.cwd, async () => {
@@ -93,14 +108,21 @@ test("embed() elsewhere: a relative home is where the process stood when it bega
 });
 
 test("Rules, prompts and search elsewhere are the root's", async () => {
-  const { where, b, home } = two({}, {}, { "AGENTS.md": "the rules of b", "only-here.txt": "needle" });
+  const { where, b, home } = two(
+    {},
+    {},
+    { "AGENTS.md": "the rules of b", "only-here.txt": "needle" },
+  );
   fs.writeFileSync(join(where.cwd, "AGENTS.md"), "the rules of the current folder");
   fs.writeFileSync(join(where.cwd, "elsewhere.txt"), "needle");
   await standing(where.cwd, async () => {
     const core = await createZz({ root: b, home, save: false });
     const ctx = createCtx(core, openChat(core, "x/y"));
     const prompt = JSON.stringify(await ctx.about.prompt());
-    deepEqual([prompt.includes("the rules of b"), prompt.includes("of the current folder")], [true, false]);
+    deepEqual(
+      [prompt.includes("the rules of b"), prompt.includes("of the current folder")],
+      [true, false],
+    );
     match((await ctx.call("grep", { query: "needle" })).text, /^only-here\.txt:1: needle$/);
   });
 });

@@ -1,4 +1,5 @@
-// Which files hold secrets, by the one list; and how far reading and writing go in a home, where no project is.
+// Which files hold secrets, by the one list; and how far reading and writing go in a home, where no
+// project is.
 import { deepEqual, equal, match, ok } from "node:assert/strict";
 import fs from "node:fs";
 import os from "node:os";
@@ -165,19 +166,28 @@ describe("holdsSecret()", () => {
 
 // ── in a project ──
 
-viewTest("what the list names no command on a copy shows, and what it does not name every command does", async (t) => {
-  const isHere = (name: string) => !/^\/|\.git\/|(^|\/)\.{0,2}$/i.test(name);
-  const files = [...SECRET, ...ORDINARY].filter(isHere);
-  const tree = Object.fromEntries(files.map((name, i) => [`${i}/${name}`, `canary of ${i}.\n`]));
-  const zz = await harness({ own: true, answer: "nobody", files: tree }, t);
-  const { text } = await zz.call("run_command", { command: "grep -rhs 'canary of' . || true" });
-  const shown = files.filter((_, i) => text.includes(`canary of ${i}.`));
-  deepEqual(shown, ORDINARY.filter(isHere));
-});
+viewTest(
+  "what the list names no command on a copy shows, and what it does not name every command does",
+  async (t) => {
+    const isHere = (name: string) => !/^\/|\.git\/|(^|\/)\.{0,2}$/i.test(name);
+    const files = [...SECRET, ...ORDINARY].filter(isHere);
+    const tree = Object.fromEntries(files.map((name, i) => [`${i}/${name}`, `canary of ${i}.\n`]));
+    const zz = await harness({ own: true, answer: "nobody", files: tree }, t);
+    const { text } = await zz.call("run_command", { command: "grep -rhs 'canary of' . || true" });
+    const shown = files.filter((_, i) => text.includes(`canary of ${i}.`));
+    deepEqual(shown, ORDINARY.filter(isHere));
+  },
+);
 
 async function gateIn(root: string, rules: Pick<Options, "allow" | "deny"> = {}) {
   fs.mkdirSync(root, { recursive: true });
-  const core = await createZz({ root, home: join(dirname(root), "zz"), save: false, own: false, ...rules });
+  const core = await createZz({
+    root,
+    home: join(dirname(root), "zz"),
+    save: false,
+    own: false,
+    ...rules,
+  });
   return createCtx(core, openChat(core, "x/y"));
 }
 
@@ -188,14 +198,18 @@ test("A link to a secret asks, and so does a link that is called like one", asyn
   fs.symlinkSync(".env", join(root, "notes"));
   fs.symlinkSync("plain", join(root, "server.pem"));
   const { permissions } = await gateIn(root);
-  for (const name of ["notes", "server.pem", ".env"]) equal(permissions.judge("read", name).verdict, "ask", name);
+  for (const name of ["notes", "server.pem", ".env"])
+    equal(permissions.judge("read", name).verdict, "ask", name);
 });
 
 test("A folder of code that is called like a secret can be listed; one that holds credentials asks", async () => {
   const root = fs.realpathSync(place().cwd);
-  for (const name of ["src/secrets", ".env", ".aws"]) fs.mkdirSync(join(root, name), { recursive: true });
+  for (const name of ["src/secrets", ".env", ".aws"])
+    fs.mkdirSync(join(root, name), { recursive: true });
   const { permissions } = await gateIn(root);
-  const verdicts = ["src/secrets", ".env", ".aws"].map((name) => permissions.judge("read", name).verdict);
+  const verdicts = ["src/secrets", ".env", ".aws"].map(
+    (name) => permissions.judge("read", name).verdict,
+  );
   deepEqual(verdicts, ["allow", "allow", "ask"]);
 });
 
@@ -213,8 +227,20 @@ after(() => fs.rmSync(base, { recursive: true, force: true }));
 const READ: Options["allow"] = { read: true };
 const WRITE: Options["allow"] = { write: true };
 const ALL: Options["allow"] = { read: true, write: true, run: true, net: true, env: true };
-const OWN = [".bashrc", ".ssh/rc", ".config/git/config", ".config/autostart/x.desktop", ".local/bin/ls"];
-const HOOKS = [".husky/pre-commit", "x.git/hooks/post-receive", ".GIT/hooks/x", ".g\u200cit/hooks/x", ".git./hooks/x"];
+const OWN = [
+  ".bashrc",
+  ".ssh/rc",
+  ".config/git/config",
+  ".config/autostart/x.desktop",
+  ".local/bin/ls",
+];
+const HOOKS = [
+  ".husky/pre-commit",
+  "x.git/hooks/post-receive",
+  ".GIT/hooks/x",
+  ".g\u200cit/hooks/x",
+  ".git./hooks/x",
+];
 const [APP, HOMES] = [join(me, "code/app"), join(base, "homes")];
 
 describe("in a home", () => {
@@ -237,14 +263,35 @@ describe("in a home", () => {
     ["a dotfile by a pattern", me, "read", ".bashrc", "ask", { read: [".bash*"] }],
     ["writing in a home", me, "write", "a.txt", "allow", WRITE],
     ...OWN.map((file) => [`writing ~/${file}`, me, "write", file, "ask", WRITE]),
-    ["writing it from a project, with a list", APP, "write", join(me, ".bashrc"), "ask", { write: ["~"] }],
-    ["writing it by the name of its folder", me, "write", ".ssh/authorized_keys", "ask", { write: [".ssh"] }],
+    [
+      "writing it from a project, with a list",
+      APP,
+      "write",
+      join(me, ".bashrc"),
+      "ask",
+      { write: ["~"] },
+    ],
+    [
+      "writing it by the name of its folder",
+      me,
+      "write",
+      ".ssh/authorized_keys",
+      "ask",
+      { write: [".ssh"] },
+    ],
     ["writing it by a pattern", me, "write", ".bashrc", "ask", { write: [".bash*"] }],
     ["writing it by its own name", me, "write", ".bashrc", "allow", { write: [".bashrc"] }],
     ["writing it with -A", me, "write", ".bashrc", "allow", ALL],
     ["writing that by its folder", me, "write", ".config/x/y", "allow", { write: [".config/x"] }],
     ["writing a dotfile of a project", APP, "write", ".bashrc", "allow", WRITE],
-    ...HOOKS.map((at) => [`writing ${JSON.stringify(at)} of a project`, APP, "write", at, "ask", { write: ["."] }]),
+    ...HOOKS.map((at) => [
+      `writing ${JSON.stringify(at)} of a project`,
+      APP,
+      "write",
+      at,
+      "ask",
+      { write: ["."] },
+    ]),
   ] as [string, string, Kind, string, Verdict, Options["allow"]?][])
     test(`${what}: ${verdict}`, async () => {
       const { permissions } = await gateIn(root, allow ? { allow } : {});
@@ -270,20 +317,35 @@ describe("in a home", () => {
 
     test("a search shows no line of what was not allowed", async () => {
       equal(/:1: x/.test((await start("grep", { query: "x" })).stdout), false);
-      match((await start("grep", { query: "x", path: "a.txt" }, "--allow-read=a.txt")).stdout, /a\.txt:1: x/);
+      match(
+        (await start("grep", { query: "x", path: "a.txt" }, "--allow-read=a.txt")).stdout,
+        /a\.txt:1: x/,
+      );
     });
 
     test("none of the repositories in it is asked what its files are", async () => {
       const base = place().cwd;
       const [home, bin] = [join(base, "home"), join(base, "bin")];
-      for (const folder of [join(home, "code", "one", ".git"), join(home, "code", "two", ".git"), bin])
+      for (const folder of [
+        join(home, "code", "one", ".git"),
+        join(home, "code", "two", ".git"),
+        bin,
+      ])
         fs.mkdirSync(folder, { recursive: true });
       fs.writeFileSync(join(home, "code", "one", "a.ts"), "");
-      fs.writeFileSync(join(bin, "git"), `#!/bin/sh\npwd >> '${join(base, "asked")}'\nexit 1\n`, { mode: 0o755 });
+      fs.writeFileSync(join(bin, "git"), `#!/bin/sh\npwd >> '${join(base, "asked")}'\nexit 1\n`, {
+        mode: 0o755,
+      });
       const env = { HOME: home, PATH: `${bin}:${process.env.PATH}` };
-      const { stdout } = await zz({ ...where, cwd: home }, ["--call", "list_dir", '{"path":"code"}'], { env });
+      const { stdout } = await zz(
+        { ...where, cwd: home },
+        ["--call", "list_dir", '{"path":"code"}'],
+        { env },
+      );
       match(stdout, /one\/ \(1 file\)/);
-      const asked = fs.existsSync(join(base, "asked")) ? fs.readFileSync(join(base, "asked"), "utf8") : "";
+      const asked = fs.existsSync(join(base, "asked"))
+        ? fs.readFileSync(join(base, "asked"), "utf8")
+        : "";
       equal(/\/code\//.test(asked), false, asked);
     });
   });

@@ -12,12 +12,16 @@ const rows = table
   .slice(2)
   .map((row) => row.replaceAll("\\|", "¦").split("|").slice(1, -1));
 
-/** A test file, and the tables of DANGEROUS lines, whose headings are names of tests of the judge. */
+/**
+ * A test file, and the tables of DANGEROUS lines, whose headings are names of tests of the judge.
+ */
 const sourceOf = (name: string): string => {
   const file = join(ROOT, name.startsWith("packages/") ? name : `test/${name}`);
   ok(existsSync(file), `there is a test file '${name}'`);
   const source = readFileSync(file, "utf8");
-  const tables = source.includes("DANGEROUS") ? readFileSync(join(ROOT, "test/support/dangerous.ts"), "utf8") : "";
+  const tables = source.includes("DANGEROUS")
+    ? readFileSync(join(ROOT, "test/support/dangerous.ts"), "utf8")
+    : "";
   return `${source}${tables}`.toLowerCase();
 };
 

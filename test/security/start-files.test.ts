@@ -1,4 +1,5 @@
-// What may run later, by itself: one list for commands on a copy, commands in the project, write tools and --allow-write. Wherever such a file
+// What may run later, by itself: one list for commands on a copy, commands in the project, write
+// tools and --allow-write. Wherever such a file
 // lies, it is shown whole or refused.
 import { equal, match, ok } from "node:assert/strict";
 import fs from "node:fs";
@@ -33,11 +34,17 @@ plainTest("all of them are on the list", () => {
 });
 
 const script = (names: string[]) =>
-  names.map((name) => `mkdir -p "$(dirname ${name})"; echo '${MARK}' > ${name}; chmod 755 ${name}`).join("\n");
+  names
+    .map((name) => `mkdir -p "$(dirname ${name})"; echo '${MARK}' > ${name}; chmod 755 ${name}`)
+    .join("\n");
 
 describe("git-ignored files that may run later", () => {
   viewTest("are shown whole when a command made them on a copy", async () => {
-    await using zz = await harness({ own: true, answer: "no", files: { ".gitignore": IGNORE, "x.sh": script(FILES) } });
+    await using zz = await harness({
+      own: true,
+      answer: "no",
+      files: { ".gitignore": IGNORE, "x.sh": script(FILES) },
+    });
     shell(zz.root, "git init -q; git add -A");
     await zz.call("run_command", { command: "sh x.sh" });
     const asked = zz.questions.join("\n");
@@ -70,12 +77,20 @@ describe("a new repository under any name, whose settings git would obey", () =>
     "is not completed by write_file, in whichever order, by a name that is none of its parts, or by a patch",
     async () => {
       const inside = [...names.slice(0, 3), "refs/HEAD"];
-      for (const calls of [names.map(write), names.toReversed().map(write), inside.map(write), [patch]]) {
+      for (const calls of [
+        names.map(write),
+        names.toReversed().map(write),
+        inside.map(write),
+        [patch],
+      ]) {
         await using zz = await harness({ own: true, answer: "nobody", allow: { write: true } });
         let refused = 0;
-        for (const [tool, args] of calls) refused += Number((await zz.call(tool, args)).refused ?? 0);
+        for (const [tool, args] of calls)
+          refused += Number((await zz.call(tool, args)).refused ?? 0);
         ok(refused > 0, calls.length.toString());
-        const there = ["HEAD", "objects", "refs"].filter((name) => fs.existsSync(join(zz.root, "sub", name)));
+        const there = ["HEAD", "objects", "refs"].filter((name) =>
+          fs.existsSync(join(zz.root, "sub", name)),
+        );
         ok(there.length < 3, there.join());
       }
     },
@@ -85,7 +100,11 @@ describe("a new repository under any name, whose settings git would obey", () =>
     const make = Object.entries(PARTS).map(
       ([name, text]) => `mkdir -p "$(dirname sub/${name})"; printf '%s' '${text}' > sub/${name}`,
     );
-    await using zz = await harness({ own: true, answer: "yes", files: { "x.sh": make.join("\n") } });
+    await using zz = await harness({
+      own: true,
+      answer: "yes",
+      files: { "x.sh": make.join("\n") },
+    });
     shell(zz.root, "git init -q");
     const { text } = await zz.call("run_command", { command: "sh x.sh" });
     match(text, /'sub' was left out: git would obey it as a repository/);

@@ -1,4 +1,5 @@
-// What runs without a question: in the sandbox with nothing to write and no network, and without one plain commands
+// What runs without a question: in the sandbox with nothing to write and no network, and without
+// one plain commands
 // whose line no shell reads. And what is refused says which command it means.
 import { deepEqual, doesNotMatch, equal, match, ok, rejects } from "node:assert/strict";
 import fs from "node:fs";
@@ -25,7 +26,10 @@ const told = async (where: Place, args: string[], lines: string[]) => {
   return Array.from(stdout.trimEnd().split("\n"), (line) => JSON.parse(line));
 };
 
-/** A project in which an unasked rg runs a program of the project's: a hole in the judge, made on purpose. */
+/**
+ * A project in which an unasked rg runs a program of the project's: a hole in the judge, made on
+ * purpose.
+ */
 function holed(): [where: Place, env: Record<string, string>] {
   const where = place();
   fs.writeFileSync(join(where.cwd, "a.ts"), "hello\n");
@@ -50,12 +54,17 @@ sandboxTest("what slips past the judge unasked can write nothing", async () => {
 
 sandboxTest("an unasked command has no network, whatever is allowed", async () => {
   const [where, env] = holed();
-  fs.writeFileSync(join(where.cwd, "evil"), "#!/bin/bash\nreadlink /proc/self/ns/net; cat /proc/net/dev | wc -l\n", {
-    mode: 0o755,
-  });
+  fs.writeFileSync(
+    join(where.cwd, "evil"),
+    "#!/bin/bash\nreadlink /proc/self/ns/net; cat /proc/net/dev | wc -l\n",
+    { mode: 0o755 },
+  );
   using _ = withEnvironment(env);
   const ran = await call(where, "rg . a.ts", ["--allow-net", "--allow-env=RIPGREP_CONFIG_PATH"]);
-  doesNotMatch(ran.stdout, new RegExp(fs.readlinkSync("/proc/self/ns/net").replace(/[[\]]/g, "\\$&")));
+  doesNotMatch(
+    ran.stdout,
+    new RegExp(fs.readlinkSync("/proc/self/ns/net").replace(/[[\]]/g, "\\$&")),
+  );
 });
 
 describe("where there is no sandbox", () => {
@@ -83,7 +92,11 @@ describe("where there is no sandbox", () => {
   test("plain commands go unasked, and nothing else", async () => {
     const answers = await told(off(), [], [...PLAIN, ...NOT]);
     for (const { command, verdict, reason, sandbox } of answers) {
-      equal(`${command}: ${verdict}`, `${command}: ${PLAIN.includes(command) ? "allow" : "ask"}`, reason);
+      equal(
+        `${command}: ${verdict}`,
+        `${command}: ${PLAIN.includes(command) ? "allow" : "ask"}`,
+        reason,
+      );
       equal(sandbox, false);
     }
   });
@@ -91,10 +104,14 @@ describe("where there is no sandbox", () => {
     const where = off();
     fs.mkdirSync(join(where.cwd, "node_modules/.bin"), { recursive: true });
     for (const name of ["cat", "bash", "sh", "sort"])
-      fs.writeFileSync(join(where.cwd, "node_modules/.bin", name), `#!/bin/sh\necho planted > '${where.cwd}/pwned'\n`, {
-        mode: 0o755,
-      });
-    await call(where, "cat a.ts", [], { PATH: `${where.cwd}/node_modules/.bin:${process.env.PATH}` });
+      fs.writeFileSync(
+        join(where.cwd, "node_modules/.bin", name),
+        `#!/bin/sh\necho planted > '${where.cwd}/pwned'\n`,
+        { mode: 0o755 },
+      );
+    await call(where, "cat a.ts", [], {
+      PATH: `${where.cwd}/node_modules/.bin:${process.env.PATH}`,
+    });
     match((await call(where, "cat 'c d'")).stdout, /^hello\n/);
     using _ = withEnvironment({ BASH_ENV: join(where.cwd, "a.ts"), ENV: join(where.cwd, "a.ts") });
     const line =
@@ -128,7 +145,10 @@ describe("where there is no sandbox", () => {
           word.replaceAll("'\\''", "\0").replaceAll("'", "").replaceAll("\0", "'"),
         );
         deepEqual(quoted, programs.flat());
-        match(script!.replaceAll(/('[^']*'|\\')+/g, "W"), /^W( W)*( 2>&1)*((; | [|] | && )W( W)*( 2>&1)*)*$/);
+        match(
+          script!.replaceAll(/('[^']*'|\\')+/g, "W"),
+          /^W( W)*( 2>&1)*((; | [|] | && )W( W)*( 2>&1)*)*$/,
+        );
       }),
       { numRuns: runs(300, 2_000) },
     );
@@ -139,9 +159,20 @@ test("every line needs something that a denial bites on", async () => {
   const where = place();
   const signs = [" ", "\n", ";", "#", ":", "''", "&&", "(", ")", "{ ", "; }", "<<E", "$(", "`"];
   const pieces = ["x=1", "RANDOM=1", ...signs, "bash -c "];
-  const made = fc.sample(fc.array(fc.constantFrom(...pieces), { maxLength: 7 }), { numRuns: runs(50, 300) });
-  const lines = ["", " ", "# x", ":", "x=1", "BASH_ENV='$(id >pwned)' bash -c x=1", ...made.map((all) => all.join(""))];
-  for (const { command, verdict } of await told(where, ["--deny-run"], lines)) equal(verdict, "deny", command);
+  const made = fc.sample(fc.array(fc.constantFrom(...pieces), { maxLength: 7 }), {
+    numRuns: runs(50, 300),
+  });
+  const lines = [
+    "",
+    " ",
+    "# x",
+    ":",
+    "x=1",
+    "BASH_ENV='$(id >pwned)' bash -c x=1",
+    ...made.map((all) => all.join("")),
+  ];
+  for (const { command, verdict } of await told(where, ["--deny-run"], lines))
+    equal(verdict, "deny", command);
   const { stderr } = await call(where, "flock pwned -c x=1", ["-A", "--deny-run"]);
   match(stderr, /Refused: run access to/);
   deepEqual(fs.readdirSync(where.cwd), []);
@@ -153,7 +184,10 @@ test("a refusal names the command that it means", async () => {
     ["bash -c 'ls; doas ls'", /"doas ls" is denied: /],
     ["timeout 5 rm -rf ../x", /"rm -rf ..\/x" is denied: /],
     ["x=1; trap 'sudo ls' EXIT", /"sudo ls" is denied: /],
-    ["x=rm; $x -rf d", /"x=rm; \$x -rf d" is asked for even where all is allowed, .*it depends on \$x/],
+    [
+      "x=rm; $x -rf d",
+      /"x=rm; \$x -rf d" is asked for even where all is allowed, .*it depends on \$x/,
+    ],
   ] as const)
     match((await call(place(), line, ["-A"])).stderr, says);
 });
@@ -161,7 +195,10 @@ test("a refusal names the command that it means", async () => {
 needs("git")("what shows many files is denied where all reading is", async () => {
   const where = place();
   fs.writeFileSync(join(where.cwd, "a.txt"), "open-sesame\n");
-  shell(where.cwd, `${INIT}; git add -A; git -c user.name=x -c user.email=x@y commit -qm one; echo more >> a.txt`);
+  shell(
+    where.cwd,
+    `${INIT}; git add -A; git -c user.name=x -c user.email=x@y commit -qm one; echo more >> a.txt`,
+  );
   for (const flag of ["--deny-read", "--deny-read=.", "--deny-read=**"])
     for (const command of some(
       [
@@ -186,10 +223,19 @@ needs("git")("what shows many files is denied where all reading is", async () =>
 sandboxTest(
   "on the whole disk a sandbox with nothing to write opens, and one that could write over itself says why not",
   async () => {
-    const limits = { programs: programs("/"), root: "/", write: [], hide: [], net: "none" as const };
+    const limits = {
+      programs: programs("/"),
+      root: "/",
+      write: [],
+      hide: [],
+      net: "none" as const,
+    };
     const opened = await openSandbox({ ...limits, readonly: true });
     equal(opened.name, "bubblewrap");
     opened.close();
-    await rejects(openSandbox({ ...limits, readonly: false }), /bubblewrap lies in '\/', where commands may write/);
+    await rejects(
+      openSandbox({ ...limits, readonly: false }),
+      /bubblewrap lies in '\/', where commands may write/,
+    );
   },
 );

@@ -1,4 +1,5 @@
-// Commands that lose files, where everything is allowed (-A) and nobody is asked: they run on a copy, so that /undo brings back every byte.
+// Commands that lose files, where everything is allowed (-A) and nobody is asked: they run on a
+// copy, so that /undo brings back every byte.
 import { deepEqual, match, notDeepEqual } from "node:assert/strict";
 import fs from "node:fs";
 import { join } from "node:path";
@@ -101,5 +102,8 @@ test("lines that do more than change files run where they ran before", async () 
   const no = ["rsync -a a host:b", "rsync -ae ssh a b", "dd if=a.txt of=/dev/sda", "rm a.txt && npm test", "npm run clean", "./clean.sh", "node -e 1 > a.txt", "rm a.txt; curl x.com", "git rm a.txt", "ls", "find . -exec sh -c 'rm $0' {} \\;"];
   const yes = ["rsync -a --delete a/ b/", "dd if=/dev/zero of=a.txt", "sh -c 'rm a.txt'"];
   for (const line of [...yes, ...no])
-    deepEqual([line, changesOnlyFiles(await judgeLine(line, "/tmp", lists))], [line, yes.includes(line)]);
+    deepEqual(
+      [line, changesOnlyFiles(await judgeLine(line, "/tmp", lists))],
+      [line, yes.includes(line)],
+    );
 });

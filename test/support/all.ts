@@ -1,4 +1,5 @@
-// `npm test` and `npm run test:all`: runs the test files, in a few processes at a time, and says what they cost. Runs only the files given, if
+// `npm test` and `npm run test:all`: runs the test files, in a few processes at a time, and says
+// what they cost. Runs only the files given, if
 // any. ZZ_ORDER=SEED shuffles them, which must change nothing.
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir, userInfo } from "node:os";
@@ -16,10 +17,21 @@ const ROOT = join(import.meta.dirname, "..", "..");
 const AT_ONCE = 3; // on two cores: some tests wait more than they work
 /** Only what hangs takes so long. */
 const HANGS_MS = 180_000;
-/** Starting a program copies the page tables of the process that starts it, so a small young generation makes that cheaper. */
-const LEAN = ["--max-semi-space-size=4", "--liftoff-only", "--no-wasm-dynamic-tiering", "--no-wasm-tier-up"];
+/**
+ * Starting a program copies the page tables of the process that starts it, so a small young
+ * generation makes that cheaper.
+ */
+const LEAN = [
+  "--max-semi-space-size=4",
+  "--liftoff-only",
+  "--no-wasm-dynamic-tiering",
+  "--no-wasm-tier-up",
+];
 
-/** ZZ_TIMES=FILE: each process adds what it cost, with the programs that it started, in seconds of CPU. */
+/**
+ * ZZ_TIMES=FILE: each process adds what it cost, with the programs that it started, in seconds of
+ * CPU.
+ */
 const TIMES = `import { appendFileSync, readFileSync } from "node:fs";
 process.on("exit", () => {
   const fields = readFileSync("/proc/self/stat", "utf8").split(") ").at(-1).split(" ").slice(11, 15).map(Number);
@@ -33,7 +45,10 @@ const { values: flags, positionals: named } = parseArgs({
   allowPositionals: true,
 });
 if (flags.all || flags.slice) process.env.ZZ_ALL = "1";
-/** The tests and what they start share a cache of compiled code: stripping types would take a quarter of the time. */
+/**
+ * The tests and what they start share a cache of compiled code: stripping types would take a
+ * quarter of the time.
+ */
 process.env.NODE_COMPILE_CACHE ??= join(tmpdir(), `zz-test-cache-${userInfo().uid}`);
 
 /** What tests start as `node` is the one that runs them, also without npm. */
@@ -63,19 +78,25 @@ Readable.from(report(events))
   .on("end", () => {
     clearInterval(watch);
     const seconds = (ms: number) => `${(ms / 1_000).toFixed(0)} s`;
-    console.log(`ℹ took ${seconds(performance.now() - started)}, ${seconds(cpuOfChildren())} of CPU`);
+    console.log(
+      `ℹ took ${seconds(performance.now() - started)}, ${seconds(cpuOfChildren())} of CPU`,
+    );
   })
   .pipe(process.stdout);
 
 function files(): string[] {
   const missing = named.filter((file) => !existsSync(file));
-  if (missing.length) throw new Error(`Cannot run '${missing.join("', '")}': no such file. Check the path.`);
+  if (missing.length)
+    throw new Error(`Cannot run '${missing.join("', '")}': no such file. Check the path.`);
   if (named.length) return named.map((file) => relative(ROOT, file));
   if (flags.slice) return SLICE;
   return testFiles(Boolean(flags.all));
 }
 
-/** Files that share a process: loading zz takes as long as a dozen tests. Each passes alone, too, and in any order. */
+/**
+ * Files that share a process: loading zz takes as long as a dozen tests. Each passes alone, too,
+ * and in any order.
+ */
 function groups(all: string[]): [name: string, files: string[]][] {
   const shared = new Map<string, string[]>();
   for (const file of all) {
@@ -83,7 +104,9 @@ function groups(all: string[]): [name: string, files: string[]][] {
     const [top, inner, deeper] = dirname(place).split("/");
     const isAlone = APART.includes(place) || top === "all" || place.includes("/test/all/");
     // Packages of one test file share a process.
-    const isSmall = top === "packages" && all.filter((other) => other.startsWith(`packages/${inner}/`)).length === 1;
+    const isSmall =
+      top === "packages" &&
+      all.filter((other) => other.startsWith(`packages/${inner}/`)).length === 1;
     const folder = isSmall ? top : [top, inner, deeper].filter(Boolean).join("/");
     const name = isAlone ? place : folder;
     shared.set(name, [...(shared.get(name) ?? []), file]);
@@ -104,12 +127,19 @@ function moduleOf(name: string, files: string[]): string {
   const module = join(folder, `${name.replaceAll("/", ".")}.mjs`);
   const urls = files.map((file) => pathToFileURL(join(ROOT, file)).href);
   const times = process.env.ZZ_TIMES === undefined ? [] : [TIMES.replace("NAME", name)];
-  writeFileSync(module, [...times, ...urls.map((url) => `import ${JSON.stringify(url)};\n`)].join(""));
+  writeFileSync(
+    module,
+    [...times, ...urls.map((url) => `import ${JSON.stringify(url)};\n`)].join(""),
+  );
   return module;
 }
 
 /** A process that goes on after its last test, because something in it never ends. */
 function endWhatHangs(): void {
   if (performance.now() - heard < HANGS_MS + 30_000) return;
-  stop.abort(new Error("Ended, since nothing was heard of it for so long: a test hangs, or its process does not end."));
+  stop.abort(
+    new Error(
+      "Ended, since nothing was heard of it for so long: a test hangs, or its process does not end.",
+    ),
+  );
 }

@@ -1,8 +1,21 @@
-// Makes command lines by bash's grammar, harmless and harmful ones mixed, to try the judge of commands on.
+// Makes command lines by bash's grammar, harmless and harmful ones mixed, to try the judge of
+// commands on.
 import { random } from "./runs.ts";
 
-/** Commands that must never run unasked: they run a program of the project, or make, change or remove a file. */
-const PAYLOADS = ["./canary", "canary", ">pwned", "touch pwned", "id >pwned", "rm a.ts", "tee pwned", "cp a.ts pwned"];
+/**
+ * Commands that must never run unasked: they run a program of the project, or make, change or
+ * remove a file.
+ */
+const PAYLOADS = [
+  "./canary",
+  "canary",
+  ">pwned",
+  "touch pwned",
+  "id >pwned",
+  "rm a.ts",
+  "tee pwned",
+  "cp a.ts pwned",
+];
 
 /** Words that are told apart by two spaces, since some hold one. */
 const words = (text: string): string[] => text.trim().split(/ {2,}|\n */);
@@ -15,7 +28,10 @@ const FILES = words(`
   -  /dev/null  ''  -n  --  1  x=1  {  }`);
 const OPERATORS = ["; ", " && ", " || ", " | ", " & ", "\n", " |& ", ";", "&&"];
 
-/** Options and operands that a command is tried with; the first ones are harmless, most others are not. */
+/**
+ * Options and operands that a command is tried with; the first ones are harmless, most others are
+ * not.
+ */
 const COMMANDS: Record<string, string[]> = {
   ls: ["-la", "-R", "--color=auto"],
   cat: ["-n", "-A"],
@@ -35,12 +51,43 @@ const COMMANDS: Record<string, string[]> = {
     `'BEGIN{x = 1system("touch pwned"); y = length /}1/; print "x" > "pwned"; y = length /[{]1/}'`,
   ],
   cut: ["-c1", "-d: -f1"],
-  sort: ["-r", "-u", "-o pwned", "-opwned", "--ou pwned", "-T .", "--compress-program=./canary -S1b"],
+  sort: [
+    "-r",
+    "-u",
+    "-o pwned",
+    "-opwned",
+    "--ou pwned",
+    "-T .",
+    "--compress-program=./canary -S1b",
+  ],
   uniq: ["-c", "a.ts pwned", "-c a.ts -"],
-  find: [". -name x", ". -exec echo {} \\;", ". -exec ./canary {} \\;", ". -delete", ". -fprint pwned"],
-  test: ["-f a.ts", "-v 'a[$(touch pwned)]'", "1 -eq 1", "x -eq 'a[$(touch pwned)]'", "-t 'a[$(>pwned)]'"],
-  "[": ["-f a.ts ]", "-v 'a[$(touch pwned)]' ]", "1 -eq 'a[$(>pwned)]' ]", "-n x -a -v 'a[$(>pwned)]' ]"],
-  printf: ["'%s\\n' a", "-v x y", "-v 'a[$(touch pwned)]' y", "%d 'a[$(>pwned)]'", "'%(%s)T' 'a[$(>pwned)]'"],
+  find: [
+    ". -name x",
+    ". -exec echo {} \\;",
+    ". -exec ./canary {} \\;",
+    ". -delete",
+    ". -fprint pwned",
+  ],
+  test: [
+    "-f a.ts",
+    "-v 'a[$(touch pwned)]'",
+    "1 -eq 1",
+    "x -eq 'a[$(touch pwned)]'",
+    "-t 'a[$(>pwned)]'",
+  ],
+  "[": [
+    "-f a.ts ]",
+    "-v 'a[$(touch pwned)]' ]",
+    "1 -eq 'a[$(>pwned)]' ]",
+    "-n x -a -v 'a[$(>pwned)]' ]",
+  ],
+  printf: [
+    "'%s\\n' a",
+    "-v x y",
+    "-v 'a[$(touch pwned)]' y",
+    "%d 'a[$(>pwned)]'",
+    "'%(%s)T' 'a[$(>pwned)]'",
+  ],
   sed: [
     "-n 1p a.ts",
     "-n 1,2p a.ts",
@@ -51,18 +98,60 @@ const COMMANDS: Record<string, string[]> = {
     "'s/h/x/w pwned' a.ts",
     "'s|h|touch pwned|e' a.ts",
   ],
-  xargs: ["echo", "-n1 echo", "./canary", "-I{} touch {}", "-I{} sh -c {}", "-a a.ts echo", "-I echo echo touch pwned"],
-  env: ["ls", "CI=1 ls", "-i ls", "-S 'touch pwned'", "BASH_ENV=evil.sh bash -c ls", "./canary", "-S'ls -l'"],
+  xargs: [
+    "echo",
+    "-n1 echo",
+    "./canary",
+    "-I{} touch {}",
+    "-I{} sh -c {}",
+    "-a a.ts echo",
+    "-I echo echo touch pwned",
+  ],
+  env: [
+    "ls",
+    "CI=1 ls",
+    "-i ls",
+    "-S 'touch pwned'",
+    "BASH_ENV=evil.sh bash -c ls",
+    "./canary",
+    "-S'ls -l'",
+  ],
   timeout: ["5 ls", "-s KILL 5 ls", "5 ./canary", "5 touch pwned", "-k 1 5 bash -c ls"],
   nice: ["ls", "-n 5 ls", "-5 ls", "./canary", "touch pwned"],
   time: ["ls", "-p ls", "./canary", "-o pwned ls"],
   command: ["ls", "-v ls", "-p ls", "./canary", "-pv ls", "eval '>pwned'"],
   builtin: ["echo a", "eval '>pwned'", "source evil.sh"],
   exec: ["ls", "-a x ls", ">pwned", "./canary", "3<a.ts"],
-  eval: ["ls", "'ls -la'", "'>pwned'", "x=1", "RANDOM='a[$(>pwned)]'", "'ls; touch pwned'", "-- ls"],
-  bash: ["-c ls", "-c 'ls;ls'", "-c x=1", "-xc ls", "-c ./canary", "evil.sh", "-c '. ./evil.sh'", "-lc ls", "-ic ls"],
+  eval: [
+    "ls",
+    "'ls -la'",
+    "'>pwned'",
+    "x=1",
+    "RANDOM='a[$(>pwned)]'",
+    "'ls; touch pwned'",
+    "-- ls",
+  ],
+  bash: [
+    "-c ls",
+    "-c 'ls;ls'",
+    "-c x=1",
+    "-xc ls",
+    "-c ./canary",
+    "evil.sh",
+    "-c '. ./evil.sh'",
+    "-lc ls",
+    "-ic ls",
+  ],
   sh: ["-c ls", "-c 'x=1'", "evil.sh", "-c '>pwned'", "-ec ls", "-c 'ls' x y"],
-  git: ["status", "log --oneline", "diff", "branch", "tag x", "-c core.pager=./canary log", "log -p --output=pwned"],
+  git: [
+    "status",
+    "log --oneline",
+    "diff",
+    "branch",
+    "tag x",
+    "-c core.pager=./canary log",
+    "log -p --output=pwned",
+  ],
   rg: ["-n hello", "hello src", "--pre ./canary hello", "--files", "--pre=./canary -z hello"],
   read: ["x < a.ts", "'a[$(touch pwned)]' <<< x", "-r x"],
   mapfile: ["x < a.ts", "-C 'touch pwned' -c 1 x < a.ts"],
@@ -161,9 +250,25 @@ export function linesFrom(seed: number): () => string {
     () => `\${a[${pick(["0", "@", "*", `$(${payload()})`, "x", "x=1"])}]}`,
     () => `$${pick(["x", "1", "@", "*", "?", "$", "!", "-", "_", "0", "#", "RANDOM", "PATH"])}`,
     () => `$'${pick(["a\\n", "\\x72m", "\\'", "a", "\\u0041", "\\c'"])}'`,
-    () => `${pick(["a", "", "~"])}{${pick(["1..3", "a,b", "a,{b,c}", "a..c", ","])}}${pick(["", ".ts"])}`,
     () =>
-      pick(["~root", "~+", "~/a", "x=~", "!!", "!$", "@(a|b)", "+(a)", "**", "a\\\nb", "\\a", '"a\\\nb"', "#x", "a#b"]),
+      `${pick(["a", "", "~"])}{${pick(["1..3", "a,b", "a,{b,c}", "a..c", ","])}}${pick(["", ".ts"])}`,
+    () =>
+      pick([
+        "~root",
+        "~+",
+        "~/a",
+        "x=~",
+        "!!",
+        "!$",
+        "@(a|b)",
+        "+(a)",
+        "**",
+        "a\\\nb",
+        "\\a",
+        '"a\\\nb"',
+        "#x",
+        "a#b",
+      ]),
   ];
   const word = (): string =>
     chance(0.9)
@@ -174,9 +279,30 @@ export function linesFrom(seed: number): () => string {
         );
   const redirection = () => (chance(0.55) ? pick(REDIRECTIONS.slice(0, 7)) : pick(REDIRECTIONS));
   const value = () =>
-    pick(["1", "'a b'", "", "$HOME", "evil.sh", ".:$PATH", "'a[$(>pwned)]'", "$(>pwned)", "(1 2)", "~", word()]);
+    pick([
+      "1",
+      "'a b'",
+      "",
+      "$HOME",
+      "evil.sh",
+      ".:$PATH",
+      "'a[$(>pwned)]'",
+      "$(>pwned)",
+      "(1 2)",
+      "~",
+      word(),
+    ]);
   const attack = () =>
-    pick(["'a[$(>pwned)]'", "'a[$(./canary)]'", "evil.sh", "./e.so", ".:$PATH", "'$(>pwned)'", "'`>pwned`'", "."]);
+    pick([
+      "'a[$(>pwned)]'",
+      "'a[$(./canary)]'",
+      "evil.sh",
+      "./e.so",
+      ".:$PATH",
+      "'$(>pwned)'",
+      "'`>pwned`'",
+      ".",
+    ]);
   const setting = (): string => {
     if (chance(0.25)) return `${pick(NAMES)}=${attack()}`;
     const name = chance(0.5) ? pick(NAMES.slice(0, 5)) : pick(NAMES);
@@ -188,7 +314,14 @@ export function linesFrom(seed: number): () => string {
     const all = COMMANDS[name]!;
     const told = all.length && chance(0.75) ? ` ${chance(0.5) ? all[0] : pick(all)}` : "";
     const shown = chance(0.04)
-      ? pick([`\\${name}`, `"${name}"`, `'${name}'`, `/usr/bin/${name}`, `/bin/${name}`, `./${name}`])
+      ? pick([
+          `\\${name}`,
+          `"${name}"`,
+          `'${name}'`,
+          `/usr/bin/${name}`,
+          `/bin/${name}`,
+          `./${name}`,
+        ])
       : name;
     const words = chance(0.45) ? ` ${some(2, word)}` : "";
     return `${shown}${told}${words}`;
@@ -197,11 +330,21 @@ export function linesFrom(seed: number): () => string {
     const before = chance(0.08) ? `${setting()} ` : "";
     const wrapped = chance(0.1) ? `${pick(WRAPPERS)} ` : "";
     const after = chance(0.15) ? ` ${redirection()}` : "";
-    return chance(0.1) ? setting() : `${chance(0.03) ? `${redirection()} ` : ""}${before}${wrapped}${call()}${after}`;
+    return chance(0.1)
+      ? setting()
+      : `${chance(0.03) ? `${redirection()} ` : ""}${before}${wrapped}${call()}${after}`;
   };
   const document = (): string => {
     const end = pick(["E", "'E'", "\\E", '"E"', "-E"]);
-    const text = pick(["x", "$x", `$(${payload()})`, "`ls`", `\${x:=$(${payload()})}`, "\\$(ls)", "\tE"]);
+    const text = pick([
+      "x",
+      "$x",
+      `$(${payload()})`,
+      "`ls`",
+      `\${x:=$(${payload()})}`,
+      "\\$(ls)",
+      "\tE",
+    ]);
     return `${pick(["cat", "bash", "read x", ":", ""])} <<${end}${pick(["", " | cat", "; ls"])}\n${text}\nE\n`;
   };
   const body = (): string => deeper(() => (chance(0.75) ? simple() : statement()), simple);
@@ -216,15 +359,18 @@ export function linesFrom(seed: number): () => string {
     () => `case ${word()} in ${pick(["a", "*", word()])}) ${body()};; esac`,
     () =>
       `[[ ${pick(["-f a.ts", "-v x", `-v 'a[$(${payload()})]'`, `'a[$(${payload()})]' -eq 1`, "a == b", `x =~ $(${payload()})`, `${word()} < b`])} ]]`,
-    () => `(( ${pick(["1", "x=1", `a[$(${payload()})]`, "RANDOM", "x++ < 1", `'a[$(${payload()})]'`])} ))`,
-    () => `${pick(["f", "ls", "cat", "echo"])}() { ${body()}; }; ${pick(["f", "ls", "cat", "echo"])}`,
+    () =>
+      `(( ${pick(["1", "x=1", `a[$(${payload()})]`, "RANDOM", "x++ < 1", `'a[$(${payload()})]'`])} ))`,
+    () =>
+      `${pick(["f", "ls", "cat", "echo"])}() { ${body()}; }; ${pick(["f", "ls", "cat", "echo"])}`,
     () => `coproc ${pick(["", "x "])}${pick([simple(), `{ ${body()}; }`])}`,
     document,
     () => `bash -c '${body().replaceAll("'", pick(["'\\''", '"', ""]))}'`,
     () => `eval "${body().replaceAll(/["$`\\]/g, "\\$&")}"`,
     () => `! ${body()}`,
   ];
-  const statement = (): string => deeper(() => `${pick(compound)()}${chance(0.08) ? ` ${redirection()}` : ""}`, simple);
+  const statement = (): string =>
+    deeper(() => `${pick(compound)()}${chance(0.08) ? ` ${redirection()}` : ""}`, simple);
   const part = () => (chance(0.78) ? simple() : statement());
   const whole = (): string => {
     let made = part();

@@ -1,4 +1,5 @@
-// `npm run bench`: measures, and says how it was when the baseline was taken. It fails nothing. What is measured stands in test/bench/*.ts.
+// `npm run bench`: measures, and says how it was when the baseline was taken. It fails nothing.
+// What is measured stands in test/bench/*.ts.
 //
 //   npm run bench                 all figures
 //   npm run bench NAME...         the one of that name, or those whose names contain it
@@ -19,7 +20,10 @@ export interface Figure {
   unit: "ms" | "times" | "MB" | "MB/s" | "%";
   /** How often it is measured. */
   runs: number;
-  /** Makes what is needed, and gives what measures it once. Undefined: something that it needs is not there. */
+  /**
+   * Makes what is needed, and gives what measures it once. Undefined: something that it needs is
+   * not there.
+   */
   prepare(bench: Bench): Promise<Measure | undefined>;
 }
 export type Measure = () => number | Promise<number>;
@@ -63,7 +67,11 @@ async function measureAll(): Promise<void> {
   });
   const figures = chosen(await allFigures(), names);
   const baseline = readBaseline();
-  const results: Results = { machine: machine(), date: new Date().toISOString().slice(0, 10), figures: {} };
+  const results: Results = {
+    machine: machine(),
+    date: new Date().toISOString().slice(0, 10),
+    figures: {},
+  };
   if (baseline) console.log(`The baseline is of ${baseline.date}, on ${baseline.machine}.\n`);
   console.log(columns("figure", "now", "unit", "baseline", "verdict", "what it measures"));
   for (const figure of figures) {
@@ -75,13 +83,17 @@ async function measureAll(): Promise<void> {
   }
   write(LATEST, results);
   if (flags.keep)
-    write(BASELINE, { ...results, figures: { ...(names.length && baseline?.figures), ...results.figures } });
+    write(BASELINE, {
+      ...results,
+      figures: { ...(names.length && baseline?.figures), ...results.figures },
+    });
 }
 
 /** All; or of each word the one of that name, or those whose names contain it. */
 function chosen(figures: Figure[], words: string[]): Figure[] {
   const names = figures.map(({ name }) => name);
-  const fits = (name: string, word: string) => (names.includes(word) ? name === word : name.includes(word));
+  const fits = (name: string, word: string) =>
+    names.includes(word) ? name === word : name.includes(word);
   const strange = words.filter((word) => !names.some((name) => fits(name, word)));
   if (strange.length)
     throw new Error(
@@ -131,8 +143,12 @@ function keptOf(samples: number[]): Kept {
   const sorted = samples.toSorted((a, b) => a - b);
   const middle = median(sorted);
   const spread =
-    (sorted[Math.floor(sorted.length * 0.75)]! - sorted[Math.floor(sorted.length * 0.25)]!) / Math.abs(middle);
-  return { median: Number(middle.toPrecision(4)), tolerance: Number(Math.max(LEAST_TOLERANCE, 2 * spread).toFixed(2)) };
+    (sorted[Math.floor(sorted.length * 0.75)]! - sorted[Math.floor(sorted.length * 0.25)]!) /
+    Math.abs(middle);
+  return {
+    median: Number(middle.toPrecision(4)),
+    tolerance: Number(Math.max(LEAST_TOLERANCE, 2 * spread).toFixed(2)),
+  };
 }
 
 function row({ name, what, unit }: Figure, now: Kept, before: Kept | undefined): string {
@@ -140,7 +156,14 @@ function row({ name, what, unit }: Figure, now: Kept, before: Kept | undefined):
   return columns(name, String(now.median), unit, was, verdict(unit, now, before), what);
 }
 
-function columns(name: string, now: string, unit: string, was: string, verdict: string, what: string): string {
+function columns(
+  name: string,
+  now: string,
+  unit: string,
+  was: string,
+  verdict: string,
+  what: string,
+): string {
   return `${name.padEnd(36)} ${now.padStart(7)} ${unit.padEnd(6)} ${was.padEnd(16)} ${verdict.padEnd(10)} ${what}`;
 }
 

@@ -6,5 +6,6 @@ import { tryTo } from "../../kernel/text/words.ts";
 export const running = (word: string): string[] =>
   readdirSync("/proc").filter((pid) => {
     if (!/^\d+$/.test(pid) || pid === `${process.pid}`) return false;
-    return tryTo(() => readFileSync(`/proc/${pid}/cmdline`, "utf8").includes(word)) ?? false; // it may have ended
+    // it may have ended
+    return tryTo(() => readFileSync(`/proc/${pid}/cmdline`, "utf8").includes(word)) ?? false;
   });

@@ -1,5 +1,7 @@
-// Commands that coding models run in a repository of this kind (TypeScript, with a little Python, Rust and Go), about
-// as often as they do; all made up for this table. test/all/plugins/shell/asks.test.ts counts how many of them need an answer.
+// Commands that coding models run in a repository of this kind (TypeScript, with a little Python,
+// Rust and Go), about
+// as often as they do; all made up for this table. test/all/plugins/shell/asks.test.ts counts how
+// many of them need an answer.
 import { chmodSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { INIT, put, shell } from "./repository.ts";
@@ -168,7 +170,10 @@ ls ..
 };
 
 const STUB = "#!/bin/sh\n";
-/** Stand-ins for a project's tools, which are not installed here: they write what the tools would write. */
+/**
+ * Stand-ins for a project's tools, which are not installed here: they write what the tools would
+ * write.
+ */
 const OWN_BIN: Record<string, string> = {
   tsc: `case "$*" in *noEmit*) echo checked;; *) mkdir -p dist; echo built > dist/index.js;; esac`,
   eslint: `case "$*" in *--fix*) sed -i 's/ *$//' src/price.ts;; esac; echo ok`,
@@ -201,7 +206,8 @@ const FILES: Record<string, string> = {
   "scripts/build.js":
     'const fs = require("node:fs");\nfs.mkdirSync("dist", { recursive: true });\nfs.writeFileSync("dist/index.js", "x");\n',
   "scripts/report.js": "console.log('report');\n",
-  "scripts/server.js": 'require("node:http").createServer((_, r) => r.end("ok")).listen(8123, "127.0.0.1");\n',
+  "scripts/server.js":
+    'require("node:http").createServer((_, r) => r.end("ok")).listen(8123, "127.0.0.1");\n',
   "scripts/check.sh": "#!/bin/sh\nnpm run check\n",
   "data/prices.csv": "a,1\nb,2\na,3\n",
   "docs/.gitkeep": "",
@@ -218,7 +224,10 @@ const FILES: Record<string, string> = {
   ".env": "KEY=secret-7731\nPORT=1\n",
 };
 
-/** Makes a project in which those commands make sense, with two commits and a stash; `bin` is a folder for PATH. */
+/**
+ * Makes a project in which those commands make sense, with two commits and a stash; `bin` is a
+ * folder for PATH.
+ */
 export function furnishShop(root: string, bin: string): void {
   put(root, FILES);
   for (const [name, body] of Object.entries(OWN_BIN))

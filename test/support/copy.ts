@@ -1,6 +1,14 @@
 // A copy of the checkout to break things in, and how a test file is run there.
 import { execFileSync, spawn } from "node:child_process";
-import { chmodSync, cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -19,9 +27,17 @@ export interface Copy {
   remove(): void;
 }
 
-const LEAN = ["--max-semi-space-size=4", "--liftoff-only", "--no-wasm-dynamic-tiering", "--no-wasm-tier-up"];
+const LEAN = [
+  "--max-semi-space-size=4",
+  "--liftoff-only",
+  "--no-wasm-dynamic-tiering",
+  "--no-wasm-tier-up",
+];
 const LONGEST_MS = 600_000;
-/** What is built of the kernel runs from the source here: a mutant needs no build, and what ran is known by its line. */
+/**
+ * What is built of the kernel runs from the source here: a mutant needs no build, and what ran is
+ * known by its line.
+ */
 const FROM_SOURCE = {
   "zz.js": `#!/usr/bin/env node
 process.getBuiltinModule("node:module").enableCompileCache();
@@ -38,7 +54,8 @@ export function copyOf(checkout: string): Copy {
   const base = mkdtempSync(join(tmpdir(), "zz-mutants-"));
   for (const folder of [root, base]) chmodSync(folder, 0o755); // some tests run as another user
   const [tmp, compiled] = [join(base, "t"), join(base, "compiled")];
-  const git = (...args: string[]) => execFileSync("git", ["-C", checkout, ...args], { encoding: "utf8" });
+  const git = (...args: string[]) =>
+    execFileSync("git", ["-C", checkout, ...args], { encoding: "utf8" });
   execFileSync("git", ["clone", "--quiet", "--shared", "--no-checkout", checkout, root]);
   for (const file of git("ls-files", "-coz", "--exclude-standard").split("\0"))
     if (file && existsSync(join(checkout, file)))
@@ -47,13 +64,15 @@ export function copyOf(checkout: string): Copy {
   // Not a link to the folder: what is decoded apart sees nothing outside of the checkout.
   execFileSync("cp", ["-a", "--link", join(checkout, "node_modules"), join(root, "node_modules")]);
   // What of it is used, besides FROM_SOURCE, no mutant changes.
-  if (existsSync(join(checkout, "dist"))) cpSync(join(checkout, "dist"), join(root, "dist"), { recursive: true });
+  if (existsSync(join(checkout, "dist")))
+    cpSync(join(checkout, "dist"), join(root, "dist"), { recursive: true });
   else execFileSync(process.execPath, ["build/build.js"], { cwd: root, stdio: "ignore" });
   return {
     root,
     tmp,
     run(test, { env, limitMs = LONGEST_MS, toTheEnd = false } = {}) {
-      for (const [name, text] of Object.entries(FROM_SOURCE)) writeFileSync(join(root, "dist", name), text);
+      for (const [name, text] of Object.entries(FROM_SOURCE))
+        writeFileSync(join(root, "dist", name), text);
       // A test that was ended may leave something mounted there.
       try {
         rmSync(tmp, { recursive: true, force: true });

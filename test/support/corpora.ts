@@ -1,4 +1,5 @@
-// Real repositories with their history, and what was changed in them later, from ../shared/corpora next to the
+// Real repositories with their history, and what was changed in them later, from ../shared/corpora
+// next to the
 // project's root. The checkout may be a worktree elsewhere.
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync } from "node:fs";
@@ -27,7 +28,8 @@ export function unpackCorpora(from: string, to: string, names = CORPORA): Corpus
     readFileSync(join(from, "commits.json"), "utf8"),
   );
   return names.map((name) => {
-    if (!existsSync(join(to, name))) execFileSync(process.execPath, [join(from, "unpack.mjs"), name, to]);
+    if (!existsSync(join(to, name)))
+      execFileSync(process.execPath, [join(from, "unpack.mjs"), name, to]);
     const queries = all.filter(({ repo }) => repo.replace("/", "_") === name);
     return { name, root: join(to, name), queries };
   });

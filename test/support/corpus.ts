@@ -1,4 +1,5 @@
-// Real code to measure on and to compare with: what packages in node_modules were made from, as package-lock.json pins them.
+// Real code to measure on and to compare with: what packages in node_modules were made from, as
+// package-lock.json pins them.
 import { execFileSync } from "node:child_process";
 import { cpSync, readdirSync } from "node:fs";
 import { join } from "node:path";

@@ -1,4 +1,5 @@
-// Which lines of the product each test file runs, in its own process and in every process that it starts. Each file is run once, alone.
+// Which lines of the product each test file runs, in its own process and in every process that it
+// starts. Each file is run once, alone.
 import { globSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -36,15 +37,20 @@ async function measure(test: string, copy: Copy): Promise<Covered> {
   const { outcome, ms } = await copy.run(test, { env: { NODE_V8_COVERAGE: to }, toTheEnd: true });
   const ran = new Map<string, Uint8Array>();
   const texts = new Map<string, string>();
-  for (const name of globSync("*.json", { cwd: to })) addScripts(readFileSync(join(to, name), "utf8"));
+  for (const name of globSync("*.json", { cwd: to }))
+    addScripts(readFileSync(join(to, name), "utf8"));
   rmSync(to, { recursive: true, force: true });
-  const lines = Object.fromEntries([...ran].map(([file, marks]) => [file, linesOf(texts.get(file)!, marks)]));
+  const lines = Object.fromEntries(
+    [...ran].map(([file, marks]) => [file, linesOf(texts.get(file)!, marks)]),
+  );
   return { passes: outcome === "passed", ms, lines };
 
   function addScripts(json: string): void {
     const base = pathToFileURL(`${copy.root}/`).href;
     for (const { url, functions } of (JSON.parse(json || '{"result":[]}') as Scripts).result) {
-      const file = url.startsWith(base) ? decodeURIComponent(url.slice(base.length)).replace(/\?.*/, "") : "";
+      const file = url.startsWith(base)
+        ? decodeURIComponent(url.slice(base.length)).replace(/\?.*/, "")
+        : "";
       if (!PRODUCT.test(file)) continue;
       if (!texts.has(file)) texts.set(file, readFileSync(join(copy.root, file), "utf8"));
       const marks = ran.get(file) ?? new Uint8Array(texts.get(file)!.length);
@@ -58,8 +64,11 @@ async function measure(test: string, copy: Copy): Promise<Covered> {
 /** The innermost range counts; types were made spaces, so that places are those of the source. */
 function addRanges(marks: Uint8Array, ranges: Range[]): void {
   const here = new Uint8Array(marks.length);
-  const outerFirst = ranges.toSorted((a, b) => a.startOffset - b.startOffset || b.endOffset - a.endOffset);
-  for (const { startOffset, endOffset, count } of outerFirst) here.fill(count ? 1 : 0, startOffset, endOffset);
+  const outerFirst = ranges.toSorted(
+    (a, b) => a.startOffset - b.startOffset || b.endOffset - a.endOffset,
+  );
+  for (const { startOffset, endOffset, count } of outerFirst)
+    here.fill(count ? 1 : 0, startOffset, endOffset);
   for (const [i, mark] of here.entries()) marks[i]! |= mark;
 }
 

@@ -1,5 +1,7 @@
-// Lines that try to have an effect without approval, by bash's grammar, options, wrappers and git. They are judged in
-// test/plugins/shell/judge.test.ts, and really run on a copy of a project in test/all/security/smuggling.test.ts.
+// Lines that try to have an effect without approval, by bash's grammar, options, wrappers and git.
+// They are judged in
+// test/plugins/shell/judge.test.ts, and really run on a copy of a project in
+// test/all/security/smuggling.test.ts.
 // biome-ignore-all format: rows of tables, in few lines
 export type Row = [line: string, runs: string, verdict: "allow" | "ask" | "deny" | "gate", why?: RegExp];
 const LONG_OPTION = "a".repeat(10_001);
@@ -142,7 +144,10 @@ export const DANGEROUS: Record<string, Row[]> = {
   ],
 };
 
-/** Commands that plant something for git, or for a person who opens a repository, to run later: it makes `pwned`. */
+/**
+ * Commands that plant something for git, or for a person who opens a repository, to run later: it
+ * makes `pwned`.
+ */
 export function plantsFor(pwned: string) {
   const FS = `touch ${pwned}; false`;
   const RUNS = `'#!/bin/sh\\ntouch ${pwned}\\n'`;

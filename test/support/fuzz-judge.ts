@@ -1,4 +1,5 @@
-// The fuzzer: makes lines, judges them, really runs those that are allowed, and reports which did more
+// The fuzzer: makes lines, judges them, really runs those that are allowed, and reports which did
+// more
 // than the judge had said.
 import path from "node:path";
 import { type Judged, judgeLine } from "../../plugins/shell/judge/index.ts";
@@ -16,7 +17,9 @@ const NONE = { deny: [], except: [] };
 /** The system's own scripts that wrap another program. */
 const SCRIPTS = /^\/+(usr\/+)?bin\/+(which|which\.debianutils|egrep|fgrep)$/;
 
-/** Whether a line runs unasked. The gate asks for reads elsewhere, where the jail has other files. */
+/**
+ * Whether a line runs unasked. The gate asks for reads elsewhere, where the jail has other files.
+ */
 const isUnasked = ({ verdict, reads }: Judged, { root }: Jail): boolean =>
   verdict === "allow" && reads.every((one) => path.resolve(root, one).startsWith(root));
 
@@ -26,12 +29,14 @@ function unknownPrograms({ simple }: Judged, all: Started[]): Started[] {
   return all.filter(({ file, argv: [name = "", ...rest] }) => {
     if (!/^\/usr\/|^\/bin\//.test(file)) return true;
     const program = path.basename(/^\/(usr\/)?bin\/(dash|bash)$/.test(file) ? name : file);
-    if (SHELLS.has(program)) return !(rest.some((one) => /^-[a-z]*c[a-z]*$/.test(one)) || SCRIPTS.test(rest[0] ?? ""));
+    if (SHELLS.has(program))
+      return !(rest.some((one) => /^-[a-z]*c[a-z]*$/.test(one)) || SCRIPTS.test(rest[0] ?? ""));
     if (program !== "command" && Object.hasOwn(WRAPPERS, program)) return false;
     return !known.some(({ words: [first, ...words] }) => {
       const named = first !== undefined && programOf(first).split("/").at(-1);
       if (/^[ef]?grep$/.test(String(named)) && program === "grep") return true;
-      if (named !== program && !(named === "awk" && /awk$/.test(program))) return false; // awk is a link to one of several
+      // awk is a link to one of several
+      if (named !== program && !(named === "awk" && /awk$/.test(program))) return false;
       return words.includes(undefined) || JSON.stringify(words) === JSON.stringify(rest);
     });
   });
@@ -46,14 +51,19 @@ async function faultOf(jail: Jail, line: string): Promise<string | undefined> {
   return touched.length || more.length ? JSON.stringify({ touched, started: more }) : undefined;
 }
 
-/** All at once; by halves where they did not end, or touched a file, which does not show the line that did. */
+/**
+ * All at once; by halves where they did not end, or touched a file, which does not show the line
+ * that did.
+ */
 async function tryAll(jail: Jail, all: Allowed[]): Promise<Found[]> {
   if (!all.length) return [];
   const { started, touched, stuck } = jail.run(all.map(({ line }) => line));
   const half = all.length >> 1;
   if ((stuck || touched.length) && half)
     return [...(await tryAll(jail, all.slice(0, half))), ...(await tryAll(jail, all.slice(half)))];
-  const suspects = all.filter(({ judged }, i) => touched.length || unknownPrograms(judged, started[i] ?? []).length);
+  const suspects = all.filter(
+    ({ judged }, i) => touched.length || unknownPrograms(judged, started[i] ?? []).length,
+  );
   const found: Found[] = [];
   for (const { line } of suspects) {
     const did = await faultOf(jail, line);

@@ -20,6 +20,10 @@ export function having(files: Tree, where = place()): Place {
 export async function asks(where: Place, script: Script, args: string[], how: How = {}) {
   const fake = await fakeOpenAI(script);
   after(fake.close);
-  const ran = await zz(where, ["-m", "openai/m", "--base-url", fake.url, "--key", "x", ...args], how);
+  const ran = await zz(
+    where,
+    ["-m", "openai/m", "--base-url", fake.url, "--key", "x", ...args],
+    how,
+  );
   return { ...ran, where, fake, sent: fake.requests.map(({ body }) => body) };
 }

@@ -1,4 +1,5 @@
-// Plugins to install, and what is in a home before and after: for tests of --install, --update and --uninstall.
+// Plugins to install, and what is in a home before and after: for tests of --install, --update and
+// --uninstall.
 import { doesNotMatch, equal, match } from "node:assert/strict";
 import { existsSync, readdirSync, readFileSync, statSync, symlinkSync } from "node:fs";
 import { delimiter, join } from "node:path";
@@ -7,7 +8,10 @@ import { fakeRegistry } from "./fake/registry.ts";
 import { type How, type Place, place, type Ran, zz } from "./run.ts";
 
 export const show = (value: unknown) => JSON.stringify(value);
-/** A plugin. Most tests name its file .js: Node loads what compiles TypeScript anew in each process that tries a plugin. */
+/**
+ * A plugin. Most tests name its file .js: Node loads what compiles TypeScript anew in each process
+ * that tries a plugin.
+ */
 export const tool = (name: string, says: string, more = "") =>
   `${more}\nexport default (zz) => zz.tool({ name: "${name}", description: "D", run: () => ${show(says)} });\n`;
 export const manifest = (name: string, more: object = {}) =>
@@ -18,7 +22,13 @@ export async function does(where: Place, args: string[], how: How = {}): Promise
   equal(done.code, 0, done.stderr);
   return done;
 }
-export async function refuses(where: Place, args: string[], why: RegExp, code = 1, how: How = {}): Promise<Ran> {
+export async function refuses(
+  where: Place,
+  args: string[],
+  why: RegExp,
+  code = 1,
+  how: How = {},
+): Promise<Ran> {
   const done = await zz(where, args, how);
   match(done.stderr, why);
   doesNotMatch(done.stderr, /^\s+at |node:internal/m);
@@ -38,7 +48,9 @@ export function all(folder: string): Record<string, string> {
   if (!existsSync(folder)) return {};
   const names = readdirSync(folder, { recursive: true, encoding: "utf8" });
   const files = names.filter((name) => statSync(join(folder, name)).isFile());
-  return Object.fromEntries(files.sort().map((name) => [name, readFileSync(join(folder, name), "latin1")]));
+  return Object.fromEntries(
+    files.sort().map((name) => [name, readFileSync(join(folder, name), "latin1")]),
+  );
 }
 /** What an install puts aside while it runs. */
 export const leftovers = (where: Place): string[] =>
@@ -54,9 +66,14 @@ export function withRegistry(): Awaited<ReturnType<typeof fakeRegistry>> {
   before(async () => {
     Object.assign(npm, await fakeRegistry());
     const { cwd } = place();
-    symlinkSync(process.execPath, join(cwd, "node")); // npm by the same Node, which keeps what it compiled
+    // npm by the same Node, which keeps what it compiled
+    symlinkSync(process.execPath, join(cwd, "node"));
     const PATH = `${cwd}${delimiter}${process.env.PATH}`;
-    Object.assign(process.env, { PATH, npm_config_registry: npm.registry, npm_config_cache: join(cwd, "npm") });
+    Object.assign(process.env, {
+      PATH,
+      npm_config_registry: npm.registry,
+      npm_config_cache: join(cwd, "npm"),
+    });
   });
   after(() => {
     for (const [name, value] of own)

@@ -1,4 +1,5 @@
-// Really runs command lines, in a jail that records every program that is started and every file that is touched.
+// Really runs command lines, in a jail that records every program that is started and every file
+// that is touched.
 import { execFileSync, spawnSync } from "node:child_process";
 import fs from "node:fs";
 import os from "node:os";
@@ -73,23 +74,72 @@ export function openJail(): Jail {
   const at = (name: string) => path.join(base, name);
   for (const name of ["log", "own"]) fs.mkdirSync(at(name));
   compile(RECORDER, "-shared", "-fPIC", "-o", at("own/recorder.so"));
-  compile('int puts(const char *); int main(void) { return !puts("sung"); }', "-o", at("own/canary"));
+  compile(
+    'int puts(const char *); int main(void) { return !puts("sung"); }',
+    "-o",
+    at("own/canary"),
+  );
   compile(LIBRARY, "-shared", "-fPIC", "-o", at("own/e.so"));
   fs.writeFileSync(at("own/preload"), "/own/recorder.so\n");
   const [root, home, tmp] = [at("box/root"), at("box/home"), at("box/tmp")];
-  const own = { GIT_CONFIG_COUNT: "1", GIT_CONFIG_KEY_0: "core.fsmonitor", GIT_CONFIG_VALUE_0: "false" };
-  const env = { PATH: "/usr/bin:/bin", HOME: home, LC_ALL: "C.UTF-8", GIT_OPTIONAL_LOCKS: "0", ...own };
-  const argv = ["--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL", "--clearenv"];
+  const own = {
+    GIT_CONFIG_COUNT: "1",
+    GIT_CONFIG_KEY_0: "core.fsmonitor",
+    GIT_CONFIG_VALUE_0: "false",
+  };
+  const env = {
+    PATH: "/usr/bin:/bin",
+    HOME: home,
+    LC_ALL: "C.UTF-8",
+    GIT_OPTIONAL_LOCKS: "0",
+    ...own,
+  };
+  const argv = [
+    "--unshare-all",
+    "--die-with-parent",
+    "--new-session",
+    "--cap-drop",
+    "ALL",
+    "--clearenv",
+  ];
   for (const [name, value] of Object.entries(env)) argv.push("--setenv", name, value);
-  const shared = ["/usr", ...["passwd", "group", "alternatives", "ld.so.cache"].map((name) => `/etc/${name}`)];
+  const shared = [
+    "/usr",
+    ...["passwd", "group", "alternatives", "ld.so.cache"].map((name) => `/etc/${name}`),
+  ];
   for (const file of [...shared, "/bin", "/lib", "/lib32", "/lib64", "/sbin"]) {
     const stat = fs.lstatSync(file, { throwIfNoEntry: false });
     if (stat)
-      argv.push(...(stat.isSymbolicLink() ? ["--symlink", fs.readlinkSync(file), file] : ["--ro-bind", file, file]));
+      argv.push(
+        ...(stat.isSymbolicLink()
+          ? ["--symlink", fs.readlinkSync(file), file]
+          : ["--ro-bind", file, file]),
+      );
   }
-  argv.push("--dev", "/dev", "--proc", "/proc", "--bind", tmp, "/tmp", "--bind", at("box"), at("box"));
+  argv.push(
+    "--dev",
+    "/dev",
+    "--proc",
+    "/proc",
+    "--bind",
+    tmp,
+    "/tmp",
+    "--bind",
+    at("box"),
+    at("box"),
+  );
   argv.push("--ro-bind", at("own"), "/own", "--bind", at("log"), "/log");
-  argv.push("--ro-bind", at("own/preload"), "/etc/ld.so.preload", "--chdir", root, "--", "/usr/bin/bash", "-c", DRIVER);
+  argv.push(
+    "--ro-bind",
+    at("own/preload"),
+    "/etc/ld.so.preload",
+    "--chdir",
+    root,
+    "--",
+    "/usr/bin/bash",
+    "-c",
+    DRIVER,
+  );
 
   let before = "";
   furnish();
@@ -104,7 +154,8 @@ export function openJail(): Jail {
     const git = "git -c user.name=n -c user.email=e -c init.defaultBranch=main";
     const script = `${git} init -q; ${git} add -A; ${git} commit -qm one`;
     execFileSync("sh", ["-ec", script], { cwd: root, env: { PATH: process.env.PATH, HOME: home } });
-    for (const name of ["canary", "ls", "cat"]) fs.copyFileSync(at("own/canary"), path.join(root, name));
+    for (const name of ["canary", "ls", "cat"])
+      fs.copyFileSync(at("own/canary"), path.join(root, name));
     fs.copyFileSync(at("own/e.so"), path.join(root, "e.so"));
     before = "";
   }
@@ -113,9 +164,14 @@ export function openJail(): Jail {
     fs.writeFileSync(at("log/lines"), lines.map((line) => `${line}\0`).join(""));
     fs.writeFileSync(at("log/started"), "");
     if (!before) before = snapshot(at("box"));
-    const ran = spawnSync("bwrap", argv, { cwd: root, timeout: 10_000 + lines.length * 100, killSignal: "SIGKILL" });
+    const ran = spawnSync("bwrap", argv, {
+      cwd: root,
+      timeout: 10_000 + lines.length * 100,
+      killSignal: "SIGKILL",
+    });
     const stuck = ran.signal === "SIGKILL";
-    if (ran.status !== 0 && !stuck) throw new Error(`Cannot run the jail: ${ran.error?.message ?? ""} ${ran.stderr}`);
+    if (ran.status !== 0 && !stuck)
+      throw new Error(`Cannot run the jail: ${ran.error?.message ?? ""} ${ran.stderr}`);
     const after = snapshot(at("box"));
     const touched = after === before ? [] : differing(before, after);
     if (touched.length) furnish();
@@ -141,7 +197,8 @@ function snapshot(folder: string): string {
   const look = (at: string) => {
     const { mode, size, mtimeNs, ctimeNs, ino } = fs.lstatSync(at, { bigint: true });
     rows.push([at, mode, size, mtimeNs, ctimeNs, ino].join("|"));
-    if ((Number(mode) & 0o170000) === 0o040000) for (const name of fs.readdirSync(at).sort()) look(path.join(at, name));
+    if ((Number(mode) & 0o170000) === 0o040000)
+      for (const name of fs.readdirSync(at).sort()) look(path.join(at, name));
   };
   look(folder);
   return rows.join("\n");
@@ -149,6 +206,9 @@ function snapshot(folder: string): string {
 
 function differing(before: string, after: string): string[] {
   const [one, other] = [before, after].map((text) => new Set(text.split("\n")));
-  const rows = [...[...one!].filter((row) => !other!.has(row)), ...[...other!].filter((row) => !one!.has(row))];
+  const rows = [
+    ...[...one!].filter((row) => !other!.has(row)),
+    ...[...other!].filter((row) => !one!.has(row)),
+  ];
   return [...new Set(rows.map((row) => row.split("|")[0]!))];
 }

@@ -1,4 +1,5 @@
-// Kills this process, as by kill -9, right before its nth step on the disk that changes something below the folders of KILL_BELOW.
+// Kills this process, as by kill -9, right before its nth step on the disk that changes something
+// below the folders of KILL_BELOW.
 import fs from "node:fs";
 import { syncBuiltinESMExports } from "node:module";
 

@@ -1,5 +1,7 @@
-// A person's machine with secrets planted wherever tools keep them, and random command lines that try to read them: for
-// test/all/security/leaks.test.ts. The lines are what a shell really runs: readers, places, detours to a place and ways out of the line.
+// A person's machine with secrets planted wherever tools keep them, and random command lines that
+// try to read them: for
+// test/all/security/leaks.test.ts. The lines are what a shell really runs: readers, places, detours
+// to a place and ways out of the line.
 import { type ChildProcess, spawn } from "node:child_process";
 import fs from "node:fs";
 import net from "node:net";
@@ -49,7 +51,10 @@ const inBase64 = [0, 1, 2].map((before) =>
     .slice(Math.ceil((before * 4) / 3), Math.floor(((before + MARK.length) * 4) / 3)),
 );
 const SHAPES = [MARK, [...MARK].reverse().join(""), Buffer.from(MARK).toString("hex"), ...inBase64];
-/** What of the secrets a text holds, also turned around, as hex or base64, or cut up by blanks as od does. */
+/**
+ * What of the secrets a text holds, also turned around, as hex or base64, or cut up by blanks as od
+ * does.
+ */
 export function leakIn(text: string): string | undefined {
   const flat = text.replace(/\s+/g, "");
   const shape = SHAPES.find((shape) => flat.includes(shape));
@@ -69,7 +74,8 @@ export interface Machine {
 }
 
 export function openMachine(): Machine {
-  const base = fs.realpathSync(fs.mkdtempSync("/var/tmp/zz-leaks-")); // a sandbox has a /tmp of its own
+  // a sandbox has a /tmp of its own
+  const base = fs.realpathSync(fs.mkdtempSync("/var/tmp/zz-leaks-"));
   const home = join(base, "me");
   const shared = fs.mkdtempSync("/tmp/zz-leaks-");
   let secrets = 0;
@@ -104,11 +110,18 @@ export function openMachine(): Machine {
     },
     async furnish(root) {
       for (const name of IN_PROJECT) put(root, { [name]: `PASSWORD=${token()}\n` });
-      put(root, { "src/app.ts": "export const a = 1;\n", "README.md": "# shop\n", "package.json": "{}" });
+      put(root, {
+        "src/app.ts": "export const a = 1;\n",
+        "README.md": "# shop\n",
+        "package.json": "{}",
+      });
       repositories(root, token);
       fs.symlinkSync(join(home, "work/other"), join(root, "way"));
       fs.linkSync(join(home, ".ssh/id_ed25519"), join(root, "notes.txt"));
-      other = spawn("sleep", ["3000", token()], { stdio: "ignore", env: { ...process.env, ...env } });
+      other = spawn("sleep", ["3000", token()], {
+        stdio: "ignore",
+        env: { ...process.env, ...env },
+      });
       const [give, doors] = [token(), [sockets.path, sockets.tmp, sockets.abstract]];
       for (const at of [...doors, { host: "127.0.0.1", port: 0 }, join(root, "app.sock")])
         servers.push(await listening(at, give, reached));
@@ -123,7 +136,11 @@ export function openMachine(): Machine {
 }
 
 /** A program that gives its secret to all that connect, and keeps what it is sent. */
-function listening(at: string | net.ListenOptions, secret: string, reached: string[]): Promise<net.Server> {
+function listening(
+  at: string | net.ListenOptions,
+  secret: string,
+  reached: string[],
+): Promise<net.Server> {
   const server = net.createServer((socket) => {
     reached.push("a connection");
     socket.on("error", () => {}).on("data", (sent) => reached.push(String(sent)));
@@ -132,7 +149,10 @@ function listening(at: string | net.ListenOptions, secret: string, reached: stri
   return new Promise((resolve) => server.listen(at as net.ListenOptions, () => resolve(server)));
 }
 
-/** The project's own repository and others in it: what they once held, their stashes, and passwords in their settings. */
+/**
+ * The project's own repository and others in it: what they once held, their stashes, and passwords
+ * in their settings.
+ */
 function repositories(root: string, token: () => string): void {
   const git = "git -c user.name=n -c user.email=e -c protocol.file.allow=always";
   const make = (
@@ -204,7 +224,8 @@ const alternatives = (text: string): string[] =>
 
 /** Other spellings of a path that the same file has. */
 function spellings({ root, home, base, shared }: World, at: string): string[] {
-  const under = (folder: string) => (at.startsWith(`${folder}/`) ? relative(folder, at) : undefined);
+  const under = (folder: string) =>
+    at.startsWith(`${folder}/`) ? relative(folder, at) : undefined;
   const [ofHome, ofRoot, ofBase] = [under(home), under(root), under(base)];
   const up = relative(root, at);
   const end = (other: string) => at.replace(/(.)$/, other);
@@ -219,11 +240,17 @@ function spellings({ root, home, base, shared }: World, at: string): string[] {
     end("$1*"),
     end("{$1,}"),
     ...(ofHome && !ofRoot
-      ? words(`~/${ofHome} $HOME/${ofHome} "\${HOME}"/${ofHome} $HOME/./${ofHome} ~/.config/../${ofHome}`)
+      ? words(
+          `~/${ofHome} $HOME/${ofHome} "\${HOME}"/${ofHome} $HOME/./${ofHome} ~/.config/../${ofHome}`,
+        )
       : []),
-    ...(ofHome?.startsWith("work/other/") ? [`way/${last}`, `way/../../${ofHome}`, `way/../other/${last}`] : []),
+    ...(ofHome?.startsWith("work/other/")
+      ? [`way/${last}`, `way/../../${ofHome}`, `way/../other/${last}`]
+      : []),
     ...(ofBase && !ofHome ? [`$HOME/../${ofBase}`, `$HOME/work/../../${ofBase}`] : []),
-    ...(under(shared) ? [`/var/tmp/../../tmp/${relative("/tmp", at)}`, `/tmp/zz-leaks-*/${under(shared)}`] : []),
+    ...(under(shared)
+      ? [`/var/tmp/../../tmp/${relative("/tmp", at)}`, `/tmp/zz-leaks-*/${under(shared)}`]
+      : []),
   ];
 }
 
@@ -234,7 +261,8 @@ function linesFrom(world: World, seed: number): () => string {
   const pick = <T>(all: readonly T[]): T => all[Math.floor(next() * all.length)]!;
   const texts = [FILE_READERS, FOLDER_READERS, GIT_READERS, ENVIRONMENTS, SOCKETS, WAYS_OUT];
   const [ofFiles, ofFolders, ofGit, ofEnv, ofSockets, out] = texts.map(alternatives) as Six;
-  const within = (folder: string, names: readonly string[]) => names.map((name) => join(folder, name));
+  const within = (folder: string, names: readonly string[]) =>
+    names.map((name) => join(folder, name));
   const groups = [
     within(home, AT_HOME),
     within(home, [...BESIDE_PATH, ...BINS.map((bin) => `${bin}/.env`)]),
@@ -252,7 +280,13 @@ function linesFrom(world: World, seed: number): () => string {
     [10, () => pick(ofSockets)],
   ];
   const door = () =>
-    pick([sockets.path, sockets.tmp, relative(root, sockets.path), "app.sock", join(root, "app.sock")]);
+    pick([
+      sockets.path,
+      sockets.tmp,
+      relative(root, sockets.path),
+      "app.sock",
+      join(root, "app.sock"),
+    ]);
   return () => {
     let at = next() * 100;
     const [, make] = KINDS.find(([share]) => (at -= share) < 0)!;

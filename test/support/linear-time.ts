@@ -1,5 +1,7 @@
-// What zz does with texts that a model, a server, a file or a plugin chose: each entry is given every text of this
-// file, in a process that the parent may kill. `node test/support/linear-time.ts SIZE ENTRY...` prints which text it is at.
+// What zz does with texts that a model, a server, a file or a plugin chose: each entry is given
+// every text of this
+// file, in a process that the parent may kill. `node test/support/linear-time.ts SIZE ENTRY...`
+// prints which text it is at.
 
 import { collectReply } from "../../kernel/conversation/collect-reply.ts";
 import { fillTemplate, frontMatter } from "../../kernel/conversation/prompt-files.ts";
@@ -36,7 +38,8 @@ import { codeBlocks, readJson } from "../../sdk/answer.ts";
 import { harness } from "../../sdk/testing.ts";
 import { RANDOM_TOOLS } from "./text-calls.ts";
 
-const unit = (unit: string) => (size: number) => unit.repeat(Math.ceil(size / unit.length)).slice(0, size);
+const unit = (unit: string) => (size: number) =>
+  unit.repeat(Math.ceil(size / unit.length)).slice(0, size);
 /** What is repeated, by the grammar in which it means something. */
 const UNITS = Object.values({
   signs: `*¦[¦]¦\`¦>¦(¦)¦{¦}¦<¦!¦&¦_¦~¦#¦=¦:¦/¦\\¦"¦'¦$¦%¦@¦|¦-¦+¦.¦,¦a¦1¦\t`,
@@ -65,19 +68,30 @@ const UNITS = Object.values({
 const TEXTS: Record<string, (size: number) => string> = Object.fromEntries([
   ...[...new Set(UNITS)].map((one) => [`${JSON.stringify(one)} and again`, unit(one)] as const),
   ...["a", " ", "(", "[", "{", '"', "\n", "1"].map(
-    (one) => [`${JSON.stringify(one)} and again, then x`, (n: number) => `${unit(one)(n - 1)}x`] as const,
+    (one) =>
+      [`${JSON.stringify(one)} and again, then x`, (n: number) => `${unit(one)(n - 1)}x`] as const,
   ),
   ...["(", "[", "{", "<", "*", "`", "> "].map(
-    (one) => [`x, then ${JSON.stringify(one)} and again`, (n: number) => `x${unit(one)(n - 1)}`] as const,
+    (one) =>
+      [`x, then ${JSON.stringify(one)} and again`, (n: number) => `x${unit(one)(n - 1)}`] as const,
   ),
   ["half opening, half closing", (n: number) => "(".repeat(n / 2) + ")".repeat(n / 2)],
   ["half opening, half closing brackets", (n: number) => "[".repeat(n / 2) + "]".repeat(n / 2)],
   ["half opening, half closing braces", (n: number) => "{".repeat(n / 2) + "}".repeat(n / 2)],
-  ["lists in lists", (n: number) => Array.from({ length: Math.sqrt(n) }, (_, i) => `${" ".repeat(i)}- a\n`).join("")],
-  ["lines that all differ", (n: number) => Array.from({ length: n / 8 }, (_, i) => `${i}`.padStart(7, "l")).join("\n")],
+  [
+    "lists in lists",
+    (n: number) => Array.from({ length: Math.sqrt(n) }, (_, i) => `${" ".repeat(i)}- a\n`).join(""),
+  ],
+  [
+    "lines that all differ",
+    (n: number) => Array.from({ length: n / 8 }, (_, i) => `${i}`.padStart(7, "l")).join("\n"),
+  ],
   [
     "lines that are nearly alike",
-    (n: number) => Array.from({ length: n / 40 }, (_, i) => `    const value = compute(${i}, value);`).join("\n"),
+    (n: number) =>
+      Array.from({ length: n / 40 }, (_, i) => `    const value = compute(${i}, value);`).join(
+        "\n",
+      ),
   ],
 ]);
 
@@ -91,15 +105,28 @@ async function* deltas(...all: any[]) {
 const collected = (finish: string, ...all: any[]) => collectReply(deltas(...all, { finish }));
 const pieces = (text: string) => text.match(/.{1,20}/gs) ?? [];
 const tools = new Map(
-  ["read_file", "grep", "a"].map((name) => [name, { owner: "", value: { name, description: "", run: () => "" } }]),
+  ["read_file", "grep", "a"].map((name) => [
+    name,
+    { owner: "", value: { name, description: "", run: () => "" } },
+  ]),
 ) as any;
-const fits = (pattern: string) => ["src/a.ts", "a".repeat(200), `${"a/".repeat(50)}b`].map(matcher(pattern));
+const fits = (pattern: string) =>
+  ["src/a.ts", "a".repeat(200), `${"a/".repeat(50)}b`].map(matcher(pattern));
 const found = (text: string, query: string) =>
-  finder({ query, regex: query.length > 1, ignoreCase: false }, new AbortController().signal, CLOCK).find([text]);
-const edited = (body: string, old_string: string, new_string: string) => applyEdits(body, [{ old_string, new_string }]);
-const patched = (text: string, patch: string) => parsePatch(patch).map((change) => applyChange(text, change));
+  finder(
+    { query, regex: query.length > 1, ignoreCase: false },
+    new AbortController().signal,
+    CLOCK,
+  ).find([text]);
+const edited = (body: string, old_string: string, new_string: string) =>
+  applyEdits(body, [{ old_string, new_string }]);
+const patched = (text: string, patch: string) =>
+  parsePatch(patch).map((change) => applyChange(text, change));
 const rescued = (text: string, thinking = "", worded = false) =>
-  rescue({ calls: [], finish: "stop", text, thinking }, { tools: RANDOM_TOOLS, options: {}, worded });
+  rescue(
+    { calls: [], finish: "stop", text, thinking },
+    { tools: RANDOM_TOOLS, options: {}, worded },
+  );
 let zz: Awaited<ReturnType<typeof harness>> | undefined;
 async function listed(ignore: string): Promise<unknown> {
   zz ??= await harness({ own: true });
@@ -109,9 +136,14 @@ async function listed(ignore: string): Promise<unknown> {
 }
 /** What is done with a text; what throws has come to an end, too. */
 export const ENTRIES: Record<string, (text: string, size: number) => (() => unknown)[]> = {
-  "a tool's name": (text) => [() => findTool({ tools }, text), () => unknown("tool", text, ["read_file", "grep"])],
+  "a tool's name": (text) => [
+    () => findTool({ tools }, text),
+    () => unknown("tool", text, ["read_file", "grep"]),
+  ],
   "two answers as one": (text) =>
-    [text, `x${text}`].flatMap((one) => [text, `${text}x`].map((two) => () => joinHalves(one, two))),
+    [text, `x${text}`].flatMap((one) =>
+      [text, `${text}x`].map((two) => () => joinHalves(one, two)),
+    ),
   "clean()": (text) => [() => clean(text), () => cleanRendered(text)],
   "a template": (text) => [() => fillTemplate(text, "a b"), () => fillTemplate("$1 $@", text)],
   "the short form of a schema": (text) => [
@@ -126,7 +158,10 @@ export const ENTRIES: Record<string, (text: string, size: number) => (() => unkn
     () => readJson(text, { $schema: "", type: "null" }),
     () => readJson(`{"a": "${text}`, { $schema: "", type: "null" }),
   ],
-  "front matter": (text) => [() => frontMatter(`---\n${text}\n---\nbody`), () => frontMatter(`---\n${text}`)],
+  "front matter": (text) => [
+    () => frontMatter(`---\n${text}\n---\nbody`),
+    () => frontMatter(`---\n${text}`),
+  ],
   "an answer of a model": (text) => [
     () => collected("stop", { text }),
     () => collected("stop", { thinking: text, text: `<think>${text}` }),
@@ -136,16 +171,20 @@ export const ENTRIES: Record<string, (text: string, size: number) => (() => unkn
     () => collected("calls", { call: { name: text, args: text } }),
     () => collected("calls", { call: { id: text, name: "a", args: JSON.stringify({ a: text }) } }),
     () => collected("length", { call: { name: "a", args: `{"a":"${text}` } }),
-    () => collected("calls", ...pieces(text).map((args) => ({ call: { index: 0, name: "a", args } }))),
+    () =>
+      collected("calls", ...pieces(text).map((args) => ({ call: { index: 0, name: "a", args } }))),
     () => collected("calls", ...pieces(text).map((args) => ({ call: { args } }))),
   ],
-  "a history": (text, n) => [() => repairHistory(Array(n / 20).fill({ role: "user", text: text.slice(0, 10) }))],
+  "a history": (text, n) => [
+    () => repairHistory(Array(n / 20).fill({ role: "user", text: text.slice(0, 10) })),
+  ],
   "a glob": (text) => [() => fits(text), () => fits(`**/${text}`), () => fits(`${text}*/x`)],
   "a query of grep": (text) => [
     () => patternFor({ query: text, regex: true, ignoreCase: false }),
     () => patternFor({ query: text, regex: false, ignoreCase: true }),
   ],
-  "a file that grep looks through": (text) => ["x", "(a+)+$", "a.*b"].map((query) => () => found(text, query)),
+  "a file that grep looks through": (text) =>
+    ["x", "(a+)+$", "a.*b"].map((query) => () => found(text, query)),
   "a skill": (text) => [
     () => parseSkill(`---\n${text}\n---\nx`),
     () => parseSkill(`---\nname: "${text}\n---\n`),
@@ -169,26 +208,46 @@ export const ENTRIES: Record<string, (text: string, size: number) => (() => unkn
     () => patched(text, text),
     () => patched(text, `*** Begin Patch\n*** Update File: a\n${text}`),
     () => patched(text, `--- a/a\n+++ b/a\n@@ -1,9 +1,9 @@\n${text}`),
-    () => patched(text, `*** Begin Patch\n*** Update File: a\n@@\n-${text.replaceAll("\n", "\n-")}\n+x\n*** End Patch`),
+    () =>
+      patched(
+        text,
+        `*** Begin Patch\n*** Update File: a\n@@\n-${text.replaceAll("\n", "\n-")}\n+x\n*** End Patch`,
+      ),
   ],
   Markdown: (text) => [() => renderMarkdown(text, look)],
   "a difference": (text, n) => [
-    () => renderDiff({ path: "a", before: text, after: text.replaceAll("a", "b").split("").reverse().join("") }, paint),
+    () =>
+      renderDiff(
+        { path: "a", before: text, after: text.replaceAll("a", "b").split("").reverse().join("") },
+        paint,
+      ),
     () => renderDiff({ path: "a", before: numbered(n / 8), after: text }, paint),
   ],
   "a line of the terminal": (text) => [
-    () => [format.shortenToColumns(text), format.tail(text, 80), format.argumentsOf({ a: text, b: [text] })],
+    () => [
+      format.shortenToColumns(text),
+      format.tail(text, 80),
+      format.argumentsOf({ a: text, b: [text] }),
+    ],
     () => [format.summary(text), format.foldRows(text, 80, 10)],
   ],
-  "the text of code": (text) => ["a.ts", "a.tsx", "a.js", "a.json", "a.yaml"].map((name) => () => scan(name, text)),
+  "the text of code": (text) =>
+    ["a.ts", "a.tsx", "a.js", "a.json", "a.yaml"].map((name) => () => scan(name, text)),
   "what an answer names": (text) => [() => namesIn(text)],
   "what is hidden in the log": (text) => [() => redactor({ veil } as never)(text)],
   "what tests print": (text) => [() => summarise({ exit: 1, stdout: text, stderr: text } as never)],
-  "how long a text is": (text) => [() => weigh(text), () => overflow({ message: text, status: 400 })],
-  "a question of recall": (text) => [() => byWords([{ name: "a", text, lines: text.split("\n") } as any], text)],
+  "how long a text is": (text) => [
+    () => weigh(text),
+    () => overflow({ message: text, status: 400 }),
+  ],
+  "a question of recall": (text) => [
+    () => byWords([{ name: "a", text, lines: text.split("\n") } as any], text),
+  ],
   "a value and its shape": (text) => [() => shortenName(text)],
   "calls in the text of an answer": (text) => [
-    ...[text, `<tool_call>${text}`, `<function=run><parameter=text>${text}`].map((one) => () => rescued(one)),
+    ...[text, `<tool_call>${text}`, `<function=run><parameter=text>${text}`].map(
+      (one) => () => rescued(one),
+    ),
     () => rescued(text, "", true),
     () => rescued("", text),
   ],

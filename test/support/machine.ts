@@ -12,14 +12,18 @@ export const figure = (
   prepare: Figure["prepare"],
 ): Figure => ({ name, unit, runs, what, prepare });
 
-/** CPU time of this process's children that have ended, in ms, in steps of 10. Disks and other programs add nothing to it. */
+/**
+ * CPU time of this process's children that have ended, in ms, in steps of 10. Disks and other
+ * programs add nothing to it.
+ */
 export function cpuOfChildren(): number {
   const fields = readFileSync("/proc/self/stat", "utf8").split(") ").at(-1)!.split(" ");
   return 10 * (Number(fields[13]) + Number(fields[14]));
 }
 
 /** The one in the middle. */
-export const median = (all: readonly number[]): number => all.toSorted((a, b) => a - b)[Math.floor(all.length / 2)]!;
+export const median = (all: readonly number[]): number =>
+  all.toSorted((a, b) => a - b)[Math.floor(all.length / 2)]!;
 
 /** How long it takes, in ms. */
 export async function timed(act: () => unknown): Promise<number> {
@@ -28,7 +32,9 @@ export async function timed(act: () => unknown): Promise<number> {
   return performance.now() - started;
 }
 
-/** How much CPU time of this process it takes, in ms: other programs on the machine do not count. */
+/**
+ * How much CPU time of this process it takes, in ms: other programs on the machine do not count.
+ */
 export async function worked(act: () => unknown): Promise<number> {
   const before = process.cpuUsage();
   await act();
@@ -44,7 +50,11 @@ export interface Took {
 }
 type How = { cwd: string; env?: NodeJS.ProcessEnv };
 /** What a program takes. It may not fail. */
-export function took(command: string, args: readonly string[], { cwd, env = process.env }: How): Promise<Took> {
+export function took(
+  command: string,
+  args: readonly string[],
+  { cwd, env = process.env }: How,
+): Promise<Took> {
   const started = performance.now();
   const child = spawn(command, args, { cwd, env, stdio: ["ignore", "pipe", "pipe"] });
   let [stdout, stderr, peak] = ["", "", 0];
@@ -62,6 +72,7 @@ export function took(command: string, args: readonly string[], { cwd, env = proc
 }
 
 function peakOf(pid: number): number {
-  const status = tryTo(() => readFileSync(`/proc/${pid}/status`, "utf8")) ?? ""; // it may have ended
+  // it may have ended
+  const status = tryTo(() => readFileSync(`/proc/${pid}/status`, "utf8")) ?? "";
   return Number(/VmHWM:\s+(\d+)/.exec(status)?.[1] ?? 0) / 1024;
 }

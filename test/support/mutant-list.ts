@@ -1,14 +1,28 @@
-// Makes mutants of the product: one small change each that a test should notice. A seed chooses them, so that the list is the same
-// each time. Each is kept with what stands around it, and so is found again after other edits of its file.
+// Makes mutants of the product: one small change each that a test should notice. A seed chooses
+// them, so that the list is the same
+// each time. Each is kept with what stands around it, and so is found again after other edits of
+// its file.
 import { globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { ts } from "@ts-morph/common";
 import { random } from "./runs.ts";
 
-export type Mutant = Record<"file" | "before" | "was" | "after" | "becomes", string> & { line: number; kind: Kind };
-const KINDS = ["negate a condition", "drop a statement", "change a constant", "swap two arguments"] as const;
+export type Mutant = Record<"file" | "before" | "was" | "after" | "becomes", string> & {
+  line: number;
+  kind: Kind;
+};
+const KINDS = [
+  "negate a condition",
+  "drop a statement",
+  "change a constant",
+  "swap two arguments",
+] as const;
 type Kind = (typeof KINDS)[number];
-type Candidate = Pick<Mutant, "file" | "line" | "kind"> & { start: number; end: number; becomes: string };
+type Candidate = Pick<Mutant, "file" | "line" | "kind"> & {
+  start: number;
+  end: number;
+  becomes: string;
+};
 
 /** How many of each part of the product. */
 const PARTS: [patterns: string[], count: number][] = [
@@ -23,7 +37,10 @@ const PARTS: [patterns: string[], count: number][] = [
 const APART = 4;
 const LONGEST = 160;
 
-/** What changes nothing that a test from the source could see: what is logged, tidied up, remembered or loaded early only to be fast. */
+/**
+ * What changes nothing that a test from the source could see: what is logged, tidied up, remembered
+ * or loaded early only to be fast.
+ */
 const UNSEEN =
   /\b(log|debug|trace|unref|clearTimeout|clearInterval|closeSync|performance|preload|BUILT|major)\b|cache|memo|warm|\.set\((\w+), [^)]*\b\2\b/i;
 /** Sets and maps that say nothing about order, and functions for which it does not count. */
@@ -36,7 +53,9 @@ export function makeMutants(root: string, seed: number): Mutant[] {
     const texts = new Map(files.map((file) => [file, readFileSync(join(root, file), "utf8")]));
     const candidates = [...texts].flatMap(([file, text]) => candidatesIn(file, text));
     const chosen = choose(candidates, count, next);
-    return chosen.map((candidate) => withContext(candidate, texts.get(candidate.file)!)).sort(byPlace);
+    return chosen
+      .map((candidate) => withContext(candidate, texts.get(candidate.file)!))
+      .sort(byPlace);
   });
 }
 
@@ -91,15 +110,21 @@ function candidatesIn(file: string, text: string): Candidate[] {
       const value = Number(node.text);
       return String(value < 10 ? value + 1 : value * 2);
     }
-    const isCompared = ts.isCaseClause(node.parent) || (ts.isBinaryExpression(node.parent) && isEquality(node.parent));
-    const isOfType = ts.isStringLiteral(node) && /^(typeof |undefined$)/.test(node.parent.getText(source));
-    return ts.isStringLiteral(node) && isCompared && !isOfType ? JSON.stringify(`${node.text}?`) : undefined;
+    const isCompared =
+      ts.isCaseClause(node.parent) ||
+      (ts.isBinaryExpression(node.parent) && isEquality(node.parent));
+    const isOfType =
+      ts.isStringLiteral(node) && /^(typeof |undefined$)/.test(node.parent.getText(source));
+    return ts.isStringLiteral(node) && isCompared && !isOfType
+      ? JSON.stringify(`${node.text}?`)
+      : undefined;
   }
 
   function swap(node: ts.CallExpression): void {
     const [first, second] = node.arguments;
     if (!first || !second || ANY_ORDER.test(node.expression.getText(source))) return;
-    const isLong = (argument: ts.Expression) => ts.isFunctionLike(argument) || ts.isSpreadElement(argument);
+    const isLong = (argument: ts.Expression) =>
+      ts.isFunctionLike(argument) || ts.isSpreadElement(argument);
     const [one, other] = [first.getText(source), second.getText(source)];
     if (one !== other && !isLong(first) && !isLong(second))
       add("swap two arguments", first, `${other}, ${one}`, second);
@@ -148,7 +173,10 @@ function withContext({ file, line, kind, start, end, becomes }: Candidate, text:
 }
 
 type Mutated = { text: string; line: number };
-/** The text with the mutant in it, and in which line it is now; undefined if what it changes is not there any more. */
+/**
+ * The text with the mutant in it, and in which line it is now; undefined if what it changes is not
+ * there any more.
+ */
 export function mutate(text: string, { before, was, after, becomes }: Mutant): Mutated | undefined {
   const inContext = placeOfOnly(text, before + was + after);
   const start = inContext === undefined ? placeOfOnly(text, was) : inContext + before.length;

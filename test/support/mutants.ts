@@ -1,5 +1,7 @@
-// Do the tests notice when the product is broken? `node test/support/mutants.ts --run` breaks it in one place after the other, as
-// test/support/mutants.json says, and runs the test files that cover the place, until one fails. Nothing is broken in the checkout itself.
+// Do the tests notice when the product is broken? `node test/support/mutants.ts --run` breaks it in
+// one place after the other, as
+// test/support/mutants.json says, and runs the test files that cover the place, until one fails.
+// Nothing is broken in the checkout itself.
 //
 //   --list          makes the list again
 //   --run           runs the tests; without it the mutants are shown
@@ -18,7 +20,9 @@ const ROOT = join(import.meta.dirname, "..", "..");
 const LIST = join(ROOT, "test", "support", "mutants.json");
 const SEED = 29;
 const AT_ONCE = 2;
-/** A mutant that makes a test file take so long, and thrice as long as without it, makes it hang. */
+/**
+ * A mutant that makes a test file take so long, and thrice as long as without it, makes it hang.
+ */
 const HANGS_MS = 60_000;
 /** How long tests may run for one mutant. */
 const WITHIN_MS = 120_000;
@@ -31,7 +35,9 @@ type Result = { verdict: Verdict; by?: string; left?: number };
 
 const [flag, glob] = [{ type: "boolean" }, { type: "string", default: "**" }] as const;
 const suite = { type: "string", default: "npm" } as const;
-const { values: flags } = parseArgs({ options: { list: flag, run: flag, files: glob, tests: glob, suite } });
+const { values: flags } = parseArgs({
+  options: { list: flag, run: flag, files: glob, tests: glob, suite },
+});
 if (flags.suite === "all") process.env.ZZ_ALL = "1";
 
 const rows = flags.list ? makeMutants(ROOT, SEED).map((mutant) => JSON.stringify(mutant)) : [];
@@ -53,7 +59,8 @@ async function runAll(): Promise<void> {
     for (const copy of copies) copy.remove();
   });
   const all = await coverage(testsToRun(), copies);
-  for (const [test, { passes }] of all) if (!passes) console.log(`Left out, since it fails without a mutant: ${test}`);
+  for (const [test, { passes }] of all)
+    if (!passes) console.log(`Left out, since it fails without a mutant: ${test}`);
   const results = new Map<Mutant, Result>();
   const left = [...mutants];
   await Promise.all(
@@ -61,7 +68,9 @@ async function runAll(): Promise<void> {
       for (let mutant = left.shift(); mutant; mutant = left.shift()) {
         const result = await resultOf(mutant, copy, all);
         results.set(mutant, result);
-        console.log(`${result.verdict.padEnd(11)} ${shown(mutant)}${result.by ? ` (${result.by})` : ""}`);
+        console.log(
+          `${result.verdict.padEnd(11)} ${shown(mutant)}${result.by ? ` (${result.by})` : ""}`,
+        );
       }
     }),
   );
@@ -69,14 +78,17 @@ async function runAll(): Promise<void> {
 }
 
 function testsToRun(): string[] {
-  return testFiles(flags.suite === "all").filter((file) => file !== STYLE && matchesGlob(file, flags.tests));
+  return testFiles(flags.suite === "all").filter(
+    (file) => file !== STYLE && matchesGlob(file, flags.tests),
+  );
 }
 
 async function resultOf(mutant: Mutant, copy: Copy, all: Map<string, Covered>): Promise<Result> {
   const text = readFileSync(join(ROOT, mutant.file), "utf8");
   const mutated = mutate(text, mutant);
   if (!mutated) return { verdict: "not found" };
-  const covers = ({ passes, lines }: Covered) => passes && lines[mutant.file]?.includes(mutated.line);
+  const covers = ({ passes, lines }: Covered) =>
+    passes && lines[mutant.file]?.includes(mutated.line);
   const nearest = [...all]
     .filter(([, covered]) => covers(covered))
     .map(([test, { ms }]) => ({ test, ms, distance: distance(test, mutant.file) }))
@@ -92,7 +104,8 @@ async function resultOf(mutant: Mutant, copy: Copy, all: Map<string, Covered>): 
       spent += run.ms;
       // A second time, since a test may fail by chance.
       const fails =
-        run.outcome === "stuck" || (run.outcome === "failed" && (await copy.run(test, how)).outcome !== "passed");
+        run.outcome === "stuck" ||
+        (run.outcome === "failed" && (await copy.run(test, how)).outcome !== "passed");
       if (fails) return { verdict: "killed", by: test };
     }
     return { verdict: "survived" };
@@ -119,5 +132,6 @@ function tell(results: Map<Mutant, Result>): void {
     }
   console.table(counts);
   for (const [mutant, { verdict, left }] of results)
-    if (verdict !== "killed") console.log(`${verdict}: ${shown(mutant)}${left ? ` (${left} files were not run)` : ""}`);
+    if (verdict !== "killed")
+      console.log(`${verdict}: ${shown(mutant)}${left ? ` (${left} files were not run)` : ""}`);
 }

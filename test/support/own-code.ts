@@ -4,7 +4,8 @@ import { countTokens } from "../../packages/symbols/rank.ts";
 
 export async function knowsOwnCode(folders: { home: string; root: string }): Promise<void> {
   const { embed } = await import("../../zz.ts");
-  await using own = await embed({ ...folders, model: "offline" }); // one compiler, which is warm for the second question
+  // one compiler, which is warm for the second question
+  await using own = await embed({ ...folders, model: "offline" });
   match(
     await own.ask("who calls collectReply?"),
     /^kernel\/conversation\/send-request\.ts:\d+: const reply = await orAbort\(signal, collectReply\(provider\.chat/m,
@@ -12,7 +13,10 @@ export async function knowsOwnCode(folders: { home: string; root: string }): Pro
   const { text: used } = await own.call("find_references", { symbol: "runTurn" });
   match(used, /^zz\.ts:\d+: export async function runTurn\(.*\[definition\]$/m);
   match(used, /^zz\.ts:\d+: const handle = openScript\(core, args, \{ runTurn, sendQueued \}\);$/m);
-  const { text: map } = await own.call("repo_map", { query: "undo after a restart", tokens: 1_000 });
+  const { text: map } = await own.call("repo_map", {
+    query: "undo after a restart",
+    tokens: 1_000,
+  });
   match(map, /^plugins\/undo\.ts:\d+: /m);
   ok(countTokens(map) <= 1_000, `${countTokens(map)}`);
 }

@@ -1,5 +1,7 @@
-// Makes the pictures in README.md and the transcript in docs/prompt.md: a conversation at the real prompt, in a
-// pseudo-terminal, with a scripted model. `npm run pictures` makes them again; test/e2e/readme.test.ts compares.
+// Makes the pictures in README.md and the transcript in docs/prompt.md: a conversation at the real
+// prompt, in a
+// pseudo-terminal, with a scripted model. `npm run pictures` makes them again;
+// test/e2e/readme.test.ts compares.
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type xterm from "@xterm/headless";
@@ -12,7 +14,9 @@ const BEFORE =
 const EDIT = { path: "src/price.ts", old_string: "sum - price", new_string: "sum + price" };
 const SCRIPT = [
   call(["read_file", { path: "src/price.ts" }]),
-  say("It is meant to add prices up:\n\n- `total([2, 3])` should be **5**\n- it gives **-5**: line 2 subtracts"),
+  say(
+    "It is meant to add prices up:\n\n- `total([2, 3])` should be **5**\n- it gives **-5**: line 2 subtracts",
+  ),
   call(["edit_file", EDIT]),
   say("Fixed: `total()` adds the prices up."),
 ];
@@ -40,7 +44,10 @@ export const picture = (theme: Theme): Promise<Picture> =>
     ["/undo", "Undone"],
   ]);
 
-/** A test and a rename, both run unasked; zz asks about what the rename changed, which is then undone. */
+/**
+ * A test and a rename, both run unasked; zz asks about what the rename changed, which is then
+ * undone.
+ */
 export const commandPicture = (theme: Theme): Promise<Picture> =>
   take(theme, "commands", "Commands on a copy of the project", COMMANDS, [
     ["call total() sumOf() everywhere", "Allow?", "is called"],
@@ -50,12 +57,19 @@ export const commandPicture = (theme: Theme): Promise<Picture> =>
 type Script = Parameters<typeof fakeOpenAI>[0];
 /** Each line that is typed, and what the screen then shows; questions are answered with yes. */
 type Lines = string[][];
-async function take(theme: Theme, name: string, title: string, script: Script, lines: Lines): Promise<Picture> {
+async function take(
+  theme: Theme,
+  name: string,
+  title: string,
+  script: Script,
+  lines: Lines,
+): Promise<Picture> {
   const fake = await fakeOpenAI(script);
   const { home, cwd, sessions } = place();
   const where = { home, cwd: join(cwd, "shop"), sessions };
   const file = join(where.cwd, EDIT.path);
-  for (const folder of [home, join(where.cwd, "src"), join(where.cwd, ".git")]) mkdirSync(folder, { recursive: true });
+  for (const folder of [home, join(where.cwd, "src"), join(where.cwd, ".git")])
+    mkdirSync(folder, { recursive: true });
   const providers = { openai: { url: fake.url, key: "x" } };
   const settings = { model: "openai/gpt-4o-mini", providers, display: { theme } };
   writeFileSync(join(home, "zz.config.json"), JSON.stringify(settings));
@@ -83,7 +97,11 @@ async function take(theme: Theme, name: string, title: string, script: Script, l
   await fake.close();
   if (readFileSync(file, "utf8") !== BEFORE) throw new Error("The file is not as it was.");
   const text = ["$ zz", ...rows.map((row) => textOf(row).trimEnd())].join("\n");
-  return { file: join(ROOT, "docs", `${name}-${theme}.svg`), svg: svgOf(rows, theme, term.view.cols, title), text };
+  return {
+    file: join(ROOT, "docs", `${name}-${theme}.svg`),
+    svg: svgOf(rows, theme, term.view.cols, title),
+    text,
+  };
 }
 
 /** How a cell looks: nothing at this prompt is slanted or underlined. */
@@ -125,7 +143,9 @@ function rowsOf({ buffer: { active }, cols }: xterm.Terminal): Cell[][] {
       const style = `${cell.isBold() ? "bold " : ""}${cell.isDim() ? "dim" : ""}`;
       const front = cell.isFgPalette() ? String(cell.getFgColor()) : undefined;
       const behind = cell.isBgPalette() ? String(cell.getBgColor()) : undefined;
-      const [color, back] = cell.isInverse() ? [behind ?? "back", front ?? "text"] : [front, behind];
+      const [color, back] = cell.isInverse()
+        ? [behind ?? "back", front ?? "text"]
+        : [front, behind];
       return { text: cell.getWidth() ? cell.getChars() || " " : "", color, back, style };
     });
   });
@@ -147,7 +167,10 @@ function withoutTimes(row: Cell[]): Cell[] {
 
 const [WIDTH, HEIGHT, MARGIN] = [8.4, 19, 16];
 
-/** Adjacent cells that look alike become one text, fitted to its columns whatever font the reader has. */
+/**
+ * Adjacent cells that look alike become one text, fitted to its columns whatever font the reader
+ * has.
+ */
 function svgOf(rows: Cell[][], theme: Theme, columns: number, name: string): string {
   const { back, text, frame, colors } = PALETTES[theme];
   const named = (color: string) => ({ back, text })[color] ?? colors[Number(color)];
@@ -166,13 +189,18 @@ function svgOf(rows: Cell[][], theme: Theme, columns: number, name: string): str
 
   function draw({ at, cells }: Run, y: number): string[] {
     const { color, back: behind, style } = cells[0]!;
-    const [x, top, wide] = [round(MARGIN + at * WIDTH), MARGIN + y * HEIGHT, round(cells.length * WIDTH)];
+    const [x, top, wide] = [
+      round(MARGIN + at * WIDTH),
+      MARGIN + y * HEIGHT,
+      round(cells.length * WIDTH),
+    ];
     const box = behind
       ? [`<rect x="${x}" y="${top}" width="${wide}" height="${HEIGHT}" fill="${named(behind)}"/>`]
       : [];
     const said = textOf(cells);
     if (!said.trim()) return box;
-    const [before, word] = [said.length - said.trimStart().length, said.trim()]; // some viewers leave blanks at an end out of a length
+    // some viewers leave blanks at an end out of a length
+    const [before, word] = [said.length - said.trimStart().length, said.trim()];
     const look = [
       ...(color ? [`fill="${named(color)}"`] : []),
       ...(style.includes("bold") ? ['font-weight="bold"'] : []),
@@ -191,7 +219,8 @@ function runsOf(row: Cell[]): Run[] {
   for (const [at, cell] of filled.entries()) {
     const open = runs.at(-1);
     const one = open?.cells[0];
-    if (one && one.color === cell.color && one.back === cell.back && one.style === cell.style) open.cells.push(cell);
+    if (one && one.color === cell.color && one.back === cell.back && one.style === cell.style)
+      open.cells.push(cell);
     else runs.push({ at, cells: [cell] });
   }
   return runs;

@@ -1,5 +1,7 @@
-// A disk that loses power: what a program in this process does to a folder is recorded, and then laid out as a disk might have it after
-// a cut at any moment. Names change in their order; what was not synced of a file's bytes may be missing, and so may the last changes of names.
+// A disk that loses power: what a program in this process does to a folder is recorded, and then
+// laid out as a disk might have it after
+// a cut at any moment. Names change in their order; what was not synced of a file's bytes may be
+// missing, and so may the last changes of names.
 import fs from "node:fs";
 import { dirname, join } from "node:path";
 
@@ -9,12 +11,20 @@ interface Moment {
 }
 interface Recorded {
   moments: Moment[];
-  synced: { file: string; at: number }[]; // files whose bytes, and folders whose names, are on the disk as of that moment
+  // files whose bytes, and folders whose names, are on the disk as of that moment
+  synced: { file: string; at: number }[];
   stop(): unknown;
 }
 
 const CHANGES = [
-  ...(["openSync", "writeFileSync", "writeSync", "appendFileSync", "ftruncateSync", "truncateSync"] as const),
+  ...([
+    "openSync",
+    "writeFileSync",
+    "writeSync",
+    "appendFileSync",
+    "ftruncateSync",
+    "truncateSync",
+  ] as const),
   ...(["copyFileSync", "linkSync", "renameSync", "unlinkSync", "rmSync"] as const),
   ...(["rmdirSync", "mkdirSync", "symlinkSync"] as const),
 ];
@@ -30,7 +40,8 @@ export function record(root: string): Recorded {
         const at = join(folder, entry.name);
         const stat = real.lstatSync(at, { bigint: true, throwIfNoEntry: false });
         if (!stat) continue;
-        const linkOrFile = () => (stat.isSymbolicLink() ? `->${real.readlinkSync(at)}` : fileOf(stat));
+        const linkOrFile = () =>
+          stat.isSymbolicLink() ? `->${real.readlinkSync(at)}` : fileOf(stat);
         names.set(at, stat.isDirectory() ? "" : linkOrFile());
         if (stat.isDirectory()) walk(at);
         else if (stat.isFile()) bytes.set(fileOf(stat), bytesOf(at, stat));
@@ -63,7 +74,9 @@ export function record(root: string): Recorded {
       [name](...given: unknown[]) {
         const isRead =
           name === "openSync" &&
-          (given[1] === "r" || given[1] === undefined || (typeof given[1] === "number" && !(given[1] & 0o103)));
+          (given[1] === "r" ||
+            given[1] === undefined ||
+            (typeof given[1] === "number" && !(given[1] & 0o103)));
         const result = (real[name] as (...given: unknown[]) => unknown)(...given);
         if (!isRead) note();
         return result;
@@ -84,13 +97,22 @@ export function record(root: string): Recorded {
   return {
     moments,
     synced,
-    stop: () => Object.assign(fs, Object.fromEntries([...CHANGES, ...SYNCS].map((name) => [name, real[name]]))),
+    stop: () =>
+      Object.assign(
+        fs,
+        Object.fromEntries([...CHANGES, ...SYNCS].map((name) => [name, real[name]])),
+      ),
   };
 }
 const fileOf = ({ ino, birthtimeNs }: fs.BigIntStats): string => `${ino} ${birthtimeNs}`;
 
 /** Lays out in its place what a cut right after that moment may leave. */
-export function cut({ moments, synced }: Recorded, root: string, at: number, next: () => number): void {
+export function cut(
+  { moments, synced }: Recorded,
+  root: string,
+  at: number,
+  next: () => number,
+): void {
   const before = synced.filter((one) => one.at <= at);
   const least = Math.max(
     0,
@@ -106,7 +128,8 @@ export function cut({ moments, synced }: Recorded, root: string, at: number, nex
 
   /** When a name in this folder changed last, as of that moment. */
   function lastChange(folder: string, until: number): number {
-    const listed = (i: number) => JSON.stringify([...moments[i]!.names].filter(([name]) => dirname(name) === folder));
+    const listed = (i: number) =>
+      JSON.stringify([...moments[i]!.names].filter(([name]) => dirname(name) === folder));
     let i = until;
     while (i > 0 && listed(i - 1) === listed(until)) i--;
     return i;

@@ -8,13 +8,17 @@ import { type Place, place } from "./run.ts";
 import { KEY, type Terminal, type TerminalOptions, terminal } from "./terminal.ts";
 import { waitFor } from "./wait.ts";
 
-export type ReplOptions = TerminalOptions & Partial<{ script: Script; where: Place; args: string[] }>;
+export type ReplOptions = TerminalOptions &
+  Partial<{ script: Script; where: Place; args: string[] }>;
 
 export const ESC = "\x1b";
 const CTRL_U = "\x15"; // drops what stands in the line
 export const [UP, DOWN, LEFT, TAB] = [`${ESC}[A`, `${ESC}[B`, `${ESC}[D`, "\t"];
 
-/** Passes the moment without a key that a question waits for before it shows, or before it takes a key on a further page. */
+/**
+ * Passes the moment without a key that a question waits for before it shows, or before it takes a
+ * key on a further page.
+ */
 export async function nobodyTypes(clock: StandingClock): Promise<void> {
   await clock.waits(LOOK_MS);
   await clock.pass(LOOK_MS);
@@ -22,7 +26,11 @@ export async function nobodyTypes(clock: StandingClock): Promise<void> {
 const LOOK_MS = 50;
 
 /** Presses a key of a question, and passes the moment in which it may turn out to begin a word. */
-export async function pressKey(clock: StandingClock, term: Pick<Terminal, "press">, key: string): Promise<void> {
+export async function pressKey(
+  clock: StandingClock,
+  term: Pick<Terminal, "press">,
+  key: string,
+): Promise<void> {
   await term.press(key);
   await clock.waits(WORD_MS);
   await clock.pass(WORD_MS);
@@ -30,7 +38,11 @@ export async function pressKey(clock: StandingClock, term: Pick<Terminal, "press
 const WORD_MS = 250;
 
 /** Lets the live line move on until the screen shows the text. */
-export async function ticks(clock: StandingClock, term: Terminal, text: RegExp | string): Promise<string> {
+export async function ticks(
+  clock: StandingClock,
+  term: Terminal,
+  text: RegExp | string,
+): Promise<string> {
   return waitFor(`${text} on the live line`, async () => {
     await clock.pass(TICK_MS);
     const shown = await term.drawn();
@@ -44,18 +56,27 @@ export async function repl(t: TestContext, options: ReplOptions = {}) {
   const { script = [say("Good.")], where = place(), args = [], ...how } = options;
   const fake = await fakeOpenAI(script);
   t.after(fake.close);
-  const term = terminal(where, ["-m", "openai/m", "--base-url", fake.url, "--key", "x", ...args], how);
+  const term = terminal(
+    where,
+    ["-m", "openai/m", "--base-url", fake.url, "--key", "x", ...args],
+    how,
+  );
   t.after(term.hangUp);
   await term.sees("›");
   return at(term, where, fake);
 }
 
 /**
- * One prompt for several tests of a file, opened before the first of them (node:test ends when none is left). Each test gets a conversation, a screen and a script
- * of its own, and may leave something in the line; settings, models, files and the history of lines are those of the
- * tests before. It is left, with its exit code looked at, when the file ends.
+ * One prompt for several tests of a file, opened before the first of them (node:test ends when none
+ * is left). Each test gets a conversation, a screen and a script of its own, and may leave
+ * something in the line; settings, models, files and the history of lines are those of the tests
+ * before. It is left, with its exit code looked at, when the file ends.
  */
-export async function sharedRepl({ where = place(), args = [], ...how }: Omit<ReplOptions, "script"> = {}) {
+export async function sharedRepl({
+  where = place(),
+  args = [],
+  ...how
+}: Omit<ReplOptions, "script"> = {}) {
   let [script, first]: [Script, number] = [[], 0];
   const fake = await fakeOpenAI((seen, turn) =>
     typeof script === "function"
@@ -69,7 +90,11 @@ export async function sharedRepl({ where = place(), args = [], ...how }: Omit<Re
     await fake.close();
   });
   const open = () => {
-    const term = terminal(where, ["-m", "openai/m", "--base-url", fake.url, "--key", "x", ...args], how);
+    const term = terminal(
+      where,
+      ["-m", "openai/m", "--base-url", fake.url, "--key", "x", ...args],
+      how,
+    );
     [isFresh, isGone] = [true, false];
     term.exited.then(() => (isGone = true));
     return at(term, where, fake);
@@ -92,7 +117,10 @@ export async function sharedRepl({ where = place(), args = [], ...how }: Omit<Re
 }
 
 function at(term: Terminal, where: Place, fake: Fake) {
-  const sent = () => fake.requests.map(({ body }) => body.messages.findLast((one: any) => one.role === "user").content);
+  const sent = () =>
+    fake.requests.map(
+      ({ body }) => body.messages.findLast((one: any) => one.role === "user").content,
+    );
   return {
     ...term,
     where,

@@ -1,4 +1,5 @@
-// node:test's own report, with one line before its figures for each thing whose absence kept tests from running.
+// node:test's own report, with one line before its figures for each thing whose absence kept tests
+// from running.
 import { Readable } from "node:stream";
 import type { TestEvent } from "node:test/reporters";
 import { spec } from "node:test/reporters";
@@ -14,9 +15,16 @@ async function* withMissing(source: AsyncIterable<TestEvent>): AsyncGenerator<Te
   for await (const event of source) {
     const why = whyMissing(event);
     if (why !== undefined) counts.set(why, (counts.get(why) ?? 0) + 1);
-    if (event.type === "test:diagnostic" && event.data.nesting === 0 && /^tests \d+$/.test(event.data.message)) {
+    if (
+      event.type === "test:diagnostic" &&
+      event.data.nesting === 0 &&
+      /^tests \d+$/.test(event.data.message)
+    ) {
       for (const [why, count] of counts)
-        yield { ...event, data: { ...event.data, message: `${count} ${count === 1 ? "test" : "tests"} ${why}` } };
+        yield {
+          ...event,
+          data: { ...event.data, message: `${count} ${count === 1 ? "test" : "tests"} ${why}` },
+        };
       counts.clear();
     }
     yield event;

@@ -1,4 +1,5 @@
-// Sends one HTTP request by the environment's proxy, as other programs do, and prints what comes back.
+// Sends one HTTP request by the environment's proxy, as other programs do, and prints what comes
+// back.
 // node request.ts URL [body=TEXT] [host=NAME] [socket=PATH] [proxy=ENV] [tunnel] [retry]
 //   proxy=always: even to hosts in no_proxy; tunnel: by CONNECT; retry: until a server listens
 import http from "node:http";
@@ -22,11 +23,16 @@ for (;;)
 
 async function answer(): Promise<string> {
   const { http_proxy, no_proxy = "" } = process.env;
-  const proxied = http_proxy && (given.get("proxy") === "always" || !no_proxy.split(",").includes(host));
+  const proxied =
+    http_proxy && (given.get("proxy") === "always" || !no_proxy.split(",").includes(host));
   const proxy = proxied && !given.has("socket") ? new URL(http_proxy) : undefined;
   const headers = { host: given.get("host") ?? `${host}:${port}` };
   const body = given.get("body");
-  const how = { method: body === undefined ? "GET" : "POST", headers, agent: false as false | undefined };
+  const how = {
+    method: body === undefined ? "GET" : "POST",
+    headers,
+    agent: false as false | undefined,
+  };
   const socketPath = given.get("socket");
   if (socketPath !== undefined) return send({ ...how, socketPath, path }, body);
   if (!proxy) return send({ ...how, host, port, path }, body);

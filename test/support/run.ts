@@ -1,4 +1,5 @@
-// Runs the program itself, as a person's shell would: its own process, its own home, its own folder.
+// Runs the program itself, as a person's shell would: its own process, its own home, its own
+// folder.
 import { type ChildProcess, spawn } from "node:child_process";
 import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -10,14 +11,20 @@ import { PATIENT } from "../../sdk/clock.ts";
 import { put, type Tree } from "./files.ts";
 import "./ripgrep.ts";
 
-/** What zz starts from this process starts as from a person's: without the flags that node has for the tests. */
+/**
+ * What zz starts from this process starts as from a person's: without the flags that node has for
+ * the tests.
+ */
 process.execArgv.length = 0;
 
 export const ROOT = join(import.meta.dirname, "..", "..");
 /** A sandbox has a /tmp of its own. */
 export const isHidden = ROOT.startsWith("/tmp/");
 
-/** Where a command in the sandbox finds this program of the tests, also if the checkout lies in /tmp. */
+/**
+ * Where a command in the sandbox finds this program of the tests, also if the checkout lies in
+ * /tmp.
+ */
 export function visible(name: string): string {
   const file = join(ROOT, name);
   if (!isHidden) return file;
@@ -31,7 +38,8 @@ export function visible(name: string): string {
 export const WAYS = {
   dist: [process.execPath, join(ROOT, "dist", "zz.js")],
   node: [process.execPath, join(ROOT, "zz.ts")],
-  tsx: [process.execPath, join(ROOT, "node_modules", ".bin", "tsx"), join(ROOT, "zz.ts")], // else the first node of PATH runs it
+  // else the first node of PATH runs it
+  tsx: [process.execPath, join(ROOT, "node_modules", ".bin", "tsx"), join(ROOT, "zz.ts")],
 } as const;
 export type Way = keyof typeof WAYS;
 
@@ -56,7 +64,10 @@ export interface Ran {
 }
 export interface How {
   way?: Way;
-  /** What is piped in, then closed; undefined: /dev/null; null: a pipe that stays open and silent. Streams are for runs in this process. */
+  /**
+   * What is piped in, then closed; undefined: /dev/null; null: a pipe that stays open and silent.
+   * Streams are for runs in this process.
+   */
   input?: string | Readable | null;
   /** Instead of the machine's, for a run in this process. */
   clock?: Clock;
@@ -69,7 +80,10 @@ export interface How {
 /** What zz in this process gets as its clock. */
 export const clockOf = ({ clock = PATIENT }: { clock?: Clock | undefined }): Clock => clock;
 
-/** A fresh home and a fresh project with these files, objects as JSON, removed when the test file ends. */
+/**
+ * A fresh home and a fresh project with these files, objects as JSON, removed when the test file
+ * ends.
+ */
 export function place(files: Tree = {}, settings: object = {}, homes: Tree = {}): Place {
   const base = mkdtempSync(join(tmpdir(), "zz-test-"));
   after(() => rmSync(base, { recursive: true, force: true }));
@@ -89,17 +103,25 @@ export function sessionsIn(home: string): any[][] {
   return names.sort().map((name) => lines(name).map((line) => JSON.parse(line)));
 }
 
-/** Makes zz ask before a command runs, instead of about what it changed on a copy: for tests of that question. */
+/**
+ * Makes zz ask before a command runs, instead of about what it changed on a copy: for tests of that
+ * question.
+ */
 export function asksBefore(where: Place): Place {
   put(where.home, { "zz.config.json": { shell: { effects: "before" } } });
   return where;
 }
 
-/** Runs the program in this process, from its source, unless the test needs a process of its own. */
+/**
+ * Runs the program in this process, from its source, unless the test needs a process of its own.
+ */
 export const zz = (where: Place, args: string[], how: How = {}): Promise<Ran> =>
   needsProcess(args, how) ? zzProcess(where, args, how) : zzHere(where, args, how);
 
-/** Whether a test needs a process: for its way to start, a signal, a look at it, a script, or its environment. */
+/**
+ * Whether a test needs a process: for its way to start, a signal, a look at it, a script, or its
+ * environment.
+ */
 function needsProcess(args: string[], { way, env = {}, signal, started }: How): boolean {
   const isShared = Object.keys(env).some((name) => !ZZS_OWN.test(name));
   const isScript = args.some((arg) => /^--run(=|$)/.test(arg));
@@ -108,7 +130,10 @@ function needsProcess(args: string[], { way, env = {}, signal, started }: How): 
 export const ZZS_OWN =
   /^((OPENAI|OLLAMA|ANTHROPIC|GEMINI|GOOGLE|ACME)_API_KEY|ACME_URL|TRACKER_TOKEN|OPENAI_BASE_URL|ANTHROPIC_BASE_URL|OLLAMA_HOST|ZZ_MODEL|ZZ_HOME|ZZ_DEBUG|ZZ_STDIN_WAIT|ZZ_STDIN_LIMIT|ZZ_LOAD_LIMIT)$/;
 
-/** Sets variables of this process for a while: other files share it. `using _ = withEnvironment({ HOME: home })`. */
+/**
+ * Sets variables of this process for a while: other files share it.
+ * `using _ = withEnvironment({ HOME: home })`.
+ */
 export function withEnvironment(more: Record<string, string>): Disposable {
   const before = Object.keys(more).map((name) => [name, process.env[name]] as const);
   Object.assign(process.env, more);
@@ -122,8 +147,11 @@ export function withEnvironment(more: Record<string, string>): Disposable {
 }
 
 export function environment(where: Place, how: How): NodeJS.ProcessEnv {
-  const { OPENAI_BASE_URL, ANTHROPIC_BASE_URL, ZZ_MODEL, ZZ_HOME, FORCE_COLOR, ...rest } = process.env;
-  const inherited = Object.fromEntries(Object.entries(rest).filter(([name]) => !/_API_KEY$/.test(name))); // no real key
+  const { OPENAI_BASE_URL, ANTHROPIC_BASE_URL, ZZ_MODEL, ZZ_HOME, FORCE_COLOR, ...rest } =
+    process.env;
+  const inherited = Object.fromEntries(
+    Object.entries(rest).filter(([name]) => !/_API_KEY$/.test(name)),
+  ); // no real key
   // The machine's own Ollama must not answer: nothing listens on this port.
   return { ...inherited, OLLAMA_HOST: "http://127.0.0.1:49", ZZ_HOME: where.home, ...how.env };
 }
@@ -131,7 +159,9 @@ export function environment(where: Place, how: How): NodeJS.ProcessEnv {
 let runsHere = 0;
 process.on("exit", () => {
   if (!runsHere) return;
-  console.error("The test's process ended in the middle of a run of zz. Use zzProcess() where a plugin may end it.");
+  console.error(
+    "The test's process ended in the middle of a run of zz. Use zzProcess() where a plugin may end it.",
+  );
   process.exitCode = 1; // later tests did not run, and the file would pass
 });
 
@@ -155,7 +185,9 @@ async function zzHere(where: Place, args: string[], how: How): Promise<Ran> {
 
 function stdinOf(input: How["input"]): Readable {
   if (input instanceof Readable) return input;
-  return input === null ? new Readable({ read() {} }) : Readable.from(input ? [Buffer.from(input)] : []);
+  return input === null
+    ? new Readable({ read() {} })
+    : Readable.from(input ? [Buffer.from(input)] : []);
 }
 
 function collector(): Writable & { text(): string } {

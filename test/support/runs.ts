@@ -1,4 +1,5 @@
-// How much of a long table or of a random property a run looks at: `npm test` some, `npm run test:all` more, `npm run fuzz` what ZZ_RUNS says.
+// How much of a long table or of a random property a run looks at: `npm test` some,
+// `npm run test:all` more, `npm run fuzz` what ZZ_RUNS says.
 import { test } from "node:test";
 
 export const isAll = process.env.ZZ_ALL === "1";
@@ -7,13 +8,17 @@ export const isAll = process.env.ZZ_ALL === "1";
 export const rare: typeof test = isAll ? test : (((): void => {}) as never);
 
 /** How many runs of a random property. */
-export const runs = (some: number, all: number): number => Number(process.env.ZZ_RUNS) || (isAll ? all : some);
+export const runs = (some: number, all: number): number =>
+  Number(process.env.ZZ_RUNS) || (isAll ? all : some);
 
 /** The rows of a long table: all of them in `npm run test:all`, every nth in `npm test`. */
 export const some = <Row>(rows: readonly Row[], every: number): Row[] =>
   rows.filter((_, i) => isAll || i % every === 0);
 
-/** Fixed, so that each run is like the one before. `npm run fuzz` takes random ones and prints them; a case that it finds becomes a row. */
+/**
+ * Fixed, so that each run is like the one before. `npm run fuzz` takes random ones and prints them;
+ * a case that it finds becomes a row.
+ */
 export const SEED = Number(process.env.ZZ_SEED ?? 1);
 
 /** A generator of numbers from 0 to 1 that gives the same ones for the same seed (mulberry32). */

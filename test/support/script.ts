@@ -1,4 +1,5 @@
-// Instances made from the source, and rounds of calls through their turn loop, as a model would make them.
+// Instances made from the source, and rounds of calls through their turn loop, as a model would
+// make them.
 import type { Message, Result } from "../../kernel/contract.ts";
 import type { Core, Options } from "../../kernel/instance.ts";
 import * as kernel from "../../zz.ts";
@@ -17,7 +18,9 @@ export async function play(core: Core, calls: [tool: string, args: object][]): P
     models: async () => [],
     async *chat({ messages }: { messages: Message[] }) {
       if (messages.at(-1)!.role === "tool") yield { text: "done" };
-      else for (const [i, [name, args]] of calls.entries()) yield { call: { id: `c${i}`, name, args } };
+      else
+        for (const [i, [name, args]] of calls.entries())
+          yield { call: { id: `c${i}`, name, args } };
       yield { finish: "stop" };
     },
   };

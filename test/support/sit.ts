@@ -1,4 +1,5 @@
-// A conversation in an instance of the test's own, with zz's own plugins: for commands whose words are all that matters.
+// A conversation in an instance of the test's own, with zz's own plugins: for commands whose words
+// are all that matters.
 import { match, ok } from "node:assert/strict";
 import type { TestContext } from "node:test";
 import { harness, type Setup } from "../../sdk/testing.ts";

@@ -1,4 +1,5 @@
-// The tests' own small programs without types: node starts them in little more than half of the time.
+// The tests' own small programs without types: node starts them in little more than half of the
+// time.
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { after } from "node:test";

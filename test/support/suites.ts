@@ -1,18 +1,28 @@
-// Which test files there are, which have a process of their own, and which of `npm run test:all` the CI runs.
+// Which test files there are, which have a process of their own, and which of `npm run test:all`
+// the CI runs.
 import { globSync } from "node:fs";
 import { join } from "node:path";
 
 const ROOT = join(import.meta.dirname, "..", "..");
 
-/** What `npm test` runs, and with `all` what `npm run test:all` adds. A package has its tests beside it. */
+/**
+ * What `npm test` runs, and with `all` what `npm run test:all` adds. A package has its tests beside
+ * it.
+ */
 export function testFiles(all: boolean): string[] {
-  const files = ["test/{kernel,sdk,plugins,security,e2e}/**/*.test.ts", "packages/*/test/**/*.test.ts"];
+  const files = [
+    "test/{kernel,sdk,plugins,security,e2e}/**/*.test.ts",
+    "packages/*/test/**/*.test.ts",
+  ];
   const isOfAll = (file: string) => /^packages\/[^/]+\/test\/all\//.test(file);
   const found = globSync([...files, ...(all ? ["test/all/**/*.test.ts"] : [])], { cwd: ROOT });
   return found.filter((file) => all || !isOfAll(file)).sort();
 }
 
-/** Long ones, and those that start many programs or change their process; the longest first, so that none runs alone at the end. */
+/**
+ * Long ones, and those that start many programs or change their process; the longest first, so that
+ * none runs alone at the end.
+ */
 export const APART =
   `packages/symbols/test/indexing security/canary packages/writing/test/writing e2e/symbols plugins/read-tools packages/install/test/install plugins/search/search
   packages/git/test/git e2e/one-shot plugins/shell/effects security/permissions plugins/shell/exec kernel/undo security/compiler-reads plugins/shell/ways

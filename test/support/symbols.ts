@@ -1,4 +1,5 @@
-// The scanner as in dist/: with only the compiler's parser, where nodes have no methods and no `text`.
+// The scanner as in dist/: with only the compiler's parser, where nodes have no methods and no
+// `text`.
 import { readFileSync } from "node:fs";
 import { createRequire, registerHooks } from "node:module";
 import type { Facts } from "../../packages/symbols/scan/facts.ts";
@@ -31,7 +32,9 @@ function cut(): string {
   const whole = readFileSync(file, "utf8");
   const end = whole.indexOf("// src/compiler/binder.ts");
   if (end < 0)
-    throw new Error(`Cannot cut '${file}': it has no line '// src/compiler/binder.ts'. Look how it is built.`);
+    throw new Error(
+      `Cannot cut '${file}': it has no line '// src/compiler/binder.ts'. Look how it is built.`,
+    );
   return `import { createRequire } from "node:module";
     const require = createRequire(${JSON.stringify(file)}), __filename = ${JSON.stringify(file)};
     ${whole.slice(0, end)} })({ set exports(value) { ts = value; } });
@@ -47,7 +50,11 @@ export function readersOf(pid: number): number[] {
       return ""; // it has ended
     }
   };
-  const children = read(`${pid}/task/${pid}/children`).trim().split(" ").filter(Boolean).map(Number);
+  const children = read(`${pid}/task/${pid}/children`)
+    .trim()
+    .split(" ")
+    .filter(Boolean)
+    .map(Number);
   return children.filter((child) => read(`${child}/cmdline`).match(/symbols[-/]worker\.[jt]s/));
 }
 

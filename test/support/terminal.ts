@@ -1,4 +1,5 @@
-// Opens a real pseudo-terminal, runs zz in it, and reads its screen. zz runs in the test's own process where that is enough:
+// Opens a real pseudo-terminal, runs zz in it, and reads its screen. zz runs in the test's own
+// process where that is enough:
 // a process of its own costs half a second of work.
 import { closeSync, constants, openSync, writeSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -92,7 +93,10 @@ export function terminal(where: Place, args: string[], how: TerminalOptions = {}
   const shown = () => new Promise<void>((done) => view.write("", done)); // all that has arrived
   const screen = () => {
     const { active } = view.buffer;
-    const lines = Array.from({ length: active.length }, (_, i) => active.getLine(i)?.translateToString(true) ?? "");
+    const lines = Array.from(
+      { length: active.length },
+      (_, i) => active.getLine(i)?.translateToString(true) ?? "",
+    );
     return lines.join("\n").trimEnd();
   };
   const sees = async (text: string | RegExp) => {
@@ -140,15 +144,29 @@ export function terminal(where: Place, args: string[], how: TerminalOptions = {}
   };
 }
 
-/** Whether the test needs a process: for its way to start, a script, or an environment that more than zz reads. */
+/**
+ * Whether the test needs a process: for its way to start, a script, or an environment that more
+ * than zz reads.
+ */
 function needsProcess(args: string[], { process, way, shell, env = {} }: TerminalOptions): boolean {
   const isShared = Object.keys(env).some((name) => !ZZS_OWN.test(name) && !TERMINALS.test(name));
-  return process === true || way !== undefined || shell !== undefined || args.includes("--run") || isShared;
+  return (
+    process === true ||
+    way !== undefined ||
+    shell !== undefined ||
+    args.includes("--run") ||
+    isShared
+  );
 }
 const TERMINALS =
   /^(TERM|TERM_PROGRAM|LC_TERMINAL|NO_COLOR|COLORTERM|EDITOR|VISUAL|KITTY_WINDOW_ID|KONSOLE_VERSION|VTE_VERSION|TMUX|STY|ZELLIJ)$/;
 
-function inProcess(where: Place, args: string[], env: NodeJS.ProcessEnv, how: TerminalOptions): Line {
+function inProcess(
+  where: Place,
+  args: string[],
+  env: NodeJS.ProcessEnv,
+  how: TerminalOptions,
+): Line {
   const { cols = 80, rows = 24, way = "dist", shell } = how;
   const all = [...WAYS[way], ...args];
   const zz = all.map((word) => `'${word.replaceAll("'", `'\\''`)}'`).join(" ");
@@ -174,7 +192,10 @@ let native: Native | undefined;
 const loadNative = (): Native =>
   createRequire(import.meta.url)(`@lydell/node-pty-${process.platform}-${process.arch}/pty.node`);
 
-/** Runs the program in this process, from its source. The terminal is real, but it sends this process no signals. */
+/**
+ * Runs the program in this process, from its source. The terminal is real, but it sends this
+ * process no signals.
+ */
 function here(where: Place, args: string[], env: NodeJS.ProcessEnv, how: TerminalOptions): Line {
   const { cols = 80, rows = 24, clock } = how;
   native ??= loadNative();
@@ -184,7 +205,8 @@ function here(where: Place, args: string[], env: NodeJS.ProcessEnv, how: Termina
   const master = new ReadStream(fd).setEncoding("utf8");
   const stdin = new ReadStream(open());
   const [stdout, stderr] = [new WriteStream(open()), new WriteStream(open())];
-  for (const stream of [master, stdin, stdout, stderr]) stream.on("error", () => {}); // the other end was closed
+  // the other end was closed
+  for (const stream of [master, stdin, stdout, stderr]) stream.on("error", () => {});
   const marks = readMarks(master);
   const keys = countKeys(stdin);
   const stop: EarlyStop = { why: "Stopped.", leave: () => {} };
@@ -203,7 +225,8 @@ function here(where: Place, args: string[], env: NodeJS.ProcessEnv, how: Termina
     onData: marks.hear,
     resize(cols, rows) {
       resize(fd, cols, rows);
-      for (const stream of [stdout, stderr]) (stream as WriteStream & { _refreshSize(): void })._refreshSize(); // as Node does at SIGWINCH
+      for (const stream of [stdout, stderr])
+        (stream as WriteStream & { _refreshSize(): void })._refreshSize(); // as Node does at SIGWINCH
     },
     async hangUp() {
       stop.code = 129;
@@ -225,7 +248,8 @@ function here(where: Place, args: string[], env: NodeJS.ProcessEnv, how: Termina
     try {
       return writeSync(slave, text) > 0;
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code === "EAGAIN") return false; // there is room once more has been read
+      // there is room once more has been read
+      if ((error as NodeJS.ErrnoException).code === "EAGAIN") return false;
       throw error;
     }
   }
@@ -238,7 +262,10 @@ function here(where: Place, args: string[], env: NodeJS.ProcessEnv, how: Termina
   }
 }
 
-/** Marks in what is written: a number between two NULs, which zz itself never writes and no terminal shows. */
+/**
+ * Marks in what is written: a number between two NULs, which zz itself never writes and no terminal
+ * shows.
+ */
 function readMarks(master: ReadStream) {
   const listeners: ((text: string) => void)[] = [];
   const awaited = new Map<number, () => void>();
@@ -284,7 +311,10 @@ function countKeys(stdin: ReadStream) {
   }
 }
 
-/** Types long texts piece by piece: this very thread has to read each before there is room for the next. */
+/**
+ * Types long texts piece by piece: this very thread has to read each before there is room for the
+ * next.
+ */
 function typing(write: (piece: Buffer) => void): (keys: string) => void {
   let rest = Buffer.alloc(0);
   const pump = () => {

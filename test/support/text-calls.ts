@@ -28,20 +28,39 @@ const MARKS =
   [TOOL_CALLS] [ARGS] <|python_tag|> <|tool_call|> functools[ </invoke> <think> </think> <｜tool▁calls▁begin｜> <｜tool▁sep｜> <|tool_call_end|>
   \`\`\` \`\`\`tool_call \`\`\`json <|channel|> </｜DSML｜parameter> <|python_end|> <tool_response> [run()] { } [ ] " ' \` \\ \\n \\u003c
   true null None 42 1.0 é 💡 ｜ </ < &lt; = : , ;`.split(/\s+/);
-const PHRASES = ['<invoke name="a">', '{"name": "run", "arguments": {}}', "Action: run\nAction Input: {}"];
+const PHRASES = [
+  '<invoke name="a">',
+  '{"name": "run", "arguments": {}}',
+  "Action: run\nAction Input: {}",
+];
 const PIECES = [...MARKS, ...PHRASES, "\n", "\n\n", " ", "\t", "\r", "\u2028", "\0"];
 const [piece, signs] = [fc.constantFrom(...PIECES), fc.string({ maxLength: 20, unit: "grapheme" })];
-const words = fc.array(fc.oneof(piece, fc.string({ maxLength: 6, unit: "grapheme" })), { maxLength: 6 });
+const words = fc.array(fc.oneof(piece, fc.string({ maxLength: 6, unit: "grapheme" })), {
+  maxLength: 6,
+});
 const text = fc.oneof(
   words.map((all) => all.join("")),
   signs,
   piece,
 );
 const integer = fc.maxSafeInteger();
-const ratio = fc.double({ noNaN: true, noDefaultInfinity: true }).map((one) => (Object.is(one, -0) ? 0 : one));
-const key = fc.oneof(fc.string({ maxLength: 8 }), fc.constantFrom("a", "name", "arguments", "</tool_call>"));
+const ratio = fc
+  .double({ noNaN: true, noDefaultInfinity: true })
+  .map((one) => (Object.is(one, -0) ? 0 : one));
+const key = fc.oneof(
+  fc.string({ maxLength: 8 }),
+  fc.constantFrom("a", "name", "arguments", "</tool_call>"),
+);
 const { any } = fc.letrec((tie) => ({
-  any: fc.oneof({ maxDepth: 3 }, text, integer, fc.boolean(), fc.constant(null), tie("list"), tie("object")),
+  any: fc.oneof(
+    { maxDepth: 3 },
+    text,
+    integer,
+    fc.boolean(),
+    fc.constant(null),
+    tie("list"),
+    tie("object"),
+  ),
   list: fc.array(tie("any"), { maxLength: 3 }),
   object: fc.dictionary(key, tie("any"), { maxKeys: 3, noNullPrototype: true }),
 }));
@@ -69,8 +88,14 @@ export async function roundTrip(format: Format, runs: number): Promise<void> {
   await fc.assert(
     fc.asyncProperty(calls, before, async (calls, before) => {
       const written = format.calls(withIds(calls), RANDOM_TOOLS);
-      const found = await findCalls(before ? `${before}\n${written}` : written, RANDOM_TOOLS, { worded: true });
-      const read = found?.calls.map(({ name, args, broken }) => ({ name, args, ...(broken && { broken }) }));
+      const found = await findCalls(before ? `${before}\n${written}` : written, RANDOM_TOOLS, {
+        worded: true,
+      });
+      const read = found?.calls.map(({ name, args, broken }) => ({
+        name,
+        args,
+        ...(broken && { broken }),
+      }));
       deepEqual([found?.text, read], [before, calls]);
     }),
     { numRuns: runs },
@@ -79,11 +104,26 @@ export async function roundTrip(format: Format, runs: number): Promise<void> {
 const withIds = (calls: readonly Pick<Call, "name" | "args">[]) =>
   calls.map((one, i) => ({ ...one, id: `functions.${one.name}:${i}` }));
 
-/** However early the output limit cuts an answer off, only whole calls that were written run, and nothing else. */
+/**
+ * However early the output limit cuts an answer off, only whole calls that were written run, and
+ * nothing else.
+ */
 export async function cutEverywhere(format: Format): Promise<void> {
   const calls = [
-    { name: "run", args: { text: "<tool_call>", list: [], flag: false, either: "<|python_end|>", any: "```json" } },
-    { name: "get-weather", args: { path: "ü", nested: { "</tool_call>": "[TOOL_CALLS]" }, count: 1 } },
+    {
+      name: "run",
+      args: {
+        text: "<tool_call>",
+        list: [],
+        flag: false,
+        either: "<|python_end|>",
+        any: "```json",
+      },
+    },
+    {
+      name: "get-weather",
+      args: { path: "ü", nested: { "</tool_call>": "[TOOL_CALLS]" }, count: 1 },
+    },
     { name: "write_file", args: { text: "<think>\n" } },
   ];
   const written = `So:\n${format.calls(withIds(calls), RANDOM_TOOLS)}`;
@@ -93,7 +133,9 @@ export async function cutEverywhere(format: Format): Promise<void> {
 async function cutAt(calls: readonly Pick<Call, "name" | "args">[], text: string): Promise<void> {
   const found = await findCalls(text, RANDOM_TOOLS, { worded: true, ended: true });
   ok(found?.calls.every(({ name }) => name) ?? true, `a call without a name: ${text}`);
-  const run = (found?.calls ?? []).filter(({ broken }) => !broken).map(({ name, args }) => ({ name, args }));
+  const run = (found?.calls ?? [])
+    .filter(({ broken }) => !broken)
+    .map(({ name, args }) => ({ name, args }));
   deepEqual(run, calls.slice(0, run.length), text);
 }
 

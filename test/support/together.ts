@@ -1,4 +1,5 @@
-// Rows of a table that are asked in one go, since each start of what they ask costs more than the answer.
+// Rows of a table that are asked in one go, since each start of what they ask costs more than the
+// answer.
 
 /** Checks all rows together; only if that fails each alone, so that the error names the row. */
 export async function together<Row extends readonly [what: string, ...unknown[]]>(

@@ -1,4 +1,5 @@
-// Random lives of a project (changes by zz, changes by others, undo, redo, restarts), compared with a plain model.
+// Random lives of a project (changes by zz, changes by others, undo, redo, restarts), compared with
+// a plain model.
 import { deepEqual, equal } from "node:assert/strict";
 import fs from "node:fs";
 import { join } from "node:path";
@@ -10,11 +11,35 @@ import { fc } from "./property.ts";
 import { place } from "./run.ts";
 
 type World = Map<string, string>; // by path; bytes as latin1
-type Done = { path: string; before: string | undefined; after: string | undefined; undone: boolean; group: number };
+type Done = {
+  path: string;
+  before: string | undefined;
+  after: string | undefined;
+  undone: boolean;
+  group: number;
+};
 
-const paths = fc.constantFrom("a.txt", "b.txt", "sub/c.txt", "sub/deep/d.bin", "[...slug]/e f.txt", "-n.txt");
-const SPECIAL = ["", "x", "1\n2\n3\n", "one\r\ntwo\r\n", "\ufeffbom\n", "no newline", "$& $1 $$\n", "\xff\xfe\0binary"];
-const contents = fc.oneof(fc.constantFrom(...SPECIAL), fc.string({ unit: "binary", maxLength: 40 })).map(latin);
+const paths = fc.constantFrom(
+  "a.txt",
+  "b.txt",
+  "sub/c.txt",
+  "sub/deep/d.bin",
+  "[...slug]/e f.txt",
+  "-n.txt",
+);
+const SPECIAL = [
+  "",
+  "x",
+  "1\n2\n3\n",
+  "one\r\ntwo\r\n",
+  "\ufeffbom\n",
+  "no newline",
+  "$& $1 $$\n",
+  "\xff\xfe\0binary",
+];
+const contents = fc
+  .oneof(fc.constantFrom(...SPECIAL), fc.string({ unit: "binary", maxLength: 40 }))
+  .map(latin);
 const step = <Fields extends object>(
   weight: number,
   name: string,
@@ -38,11 +63,15 @@ const steps = fc.array(
 function worldAt(root: string): World {
   const world: World = new Map();
   for (const name of fs.readdirSync(root, { recursive: true, encoding: "utf8" }))
-    if (fs.statSync(join(root, name)).isFile()) world.set(name, fs.readFileSync(join(root, name), "latin1"));
+    if (fs.statSync(join(root, name)).isFile())
+      world.set(name, fs.readFileSync(join(root, name), "latin1"));
   return new Map([...world].sort());
 }
 
-/** Runs that many lives; throws at the first that differs from the model. Tells how many changes were undone or redone. */
+/**
+ * Runs that many lives; throws at the first that differs from the model. Tells how many changes
+ * were undone or redone.
+ */
 export async function livesHold(runs: number): Promise<number> {
   const { home, cwd } = place();
   const core = await createZz({ home, root: cwd, allow: { write: true, read: true } });
@@ -66,7 +95,9 @@ export async function livesHold(runs: number): Promise<number> {
       const { path, to, content } = step;
       const before = world.get(path);
       if (step.do === "write")
-        await change(() => files().write(path, Buffer.from(content, "latin1")), { [path]: content });
+        await change(() => files().write(path, Buffer.from(content, "latin1")), {
+          [path]: content,
+        });
       else if (step.do === "remove" && before !== undefined)
         await change(() => files().remove(path), { [path]: undefined });
       else if (step.do === "move" && before !== undefined && !world.has(to))
@@ -88,12 +119,16 @@ export async function livesHold(runs: number): Promise<number> {
       check(JSON.stringify(step));
     }
     let left = true;
-    while (left && log.some(({ undone }) => !undone)) left = await travel("undo", "1"); // an outside change may be in the way
+    // an outside change may be in the way
+    while (left && log.some(({ undone }) => !undone)) left = await travel("undo", "1");
     if (!life.some((step) => step.do === "outside"))
       deepEqual(fs.readdirSync(root), [], "no file and no folder is left");
     chat.session?.close();
 
-    async function change(act: () => Promise<void>, to: Record<string, string | undefined>): Promise<void> {
+    async function change(
+      act: () => Promise<void>,
+      to: Record<string, string | undefined>,
+    ): Promise<void> {
       await act();
       const changed = Object.entries(to).filter(([path, after]) => world.get(path) !== after);
       if (!changed.length) return;
@@ -108,13 +143,15 @@ export async function livesHold(runs: number): Promise<number> {
     async function travel(way: "undo" | "redo", what: string): Promise<boolean> {
       const batches = way === "undo" ? toUndo(what) : redo.slice(0, Number(what));
       const indexes = batches.flat();
-      const order = way === "undo" ? indexes.toSorted((a, b) => b - a) : indexes.toSorted((a, b) => a - b);
+      const order =
+        way === "undo" ? indexes.toSorted((a, b) => b - a) : indexes.toSorted((a, b) => a - b);
       const next = new Map(world);
       let fits = true;
       for (const path of new Set(order.map((i) => log[i]!.path))) {
         let now = world.get(path);
         for (const i of order.filter((i) => log[i]!.path === path)) {
-          const [from, to] = way === "undo" ? [log[i]!.after, log[i]!.before] : [log[i]!.before, log[i]!.after];
+          const [from, to] =
+            way === "undo" ? [log[i]!.after, log[i]!.before] : [log[i]!.before, log[i]!.after];
           fits &&= now === from || now === to;
           now = to;
         }
@@ -142,7 +179,8 @@ export async function livesHold(runs: number): Promise<number> {
       const open = log.flatMap((one, i) => (one.undone ? [] : [i]));
       const last = open.at(-1);
       if (last === undefined) return [];
-      if (what === "turn") return [open.filter((i) => turns.get(log[i]!.group) === turns.get(log[last]!.group))];
+      if (what === "turn")
+        return [open.filter((i) => turns.get(log[i]!.group) === turns.get(log[last]!.group))];
       if (!/^\d+$/.test(what)) {
         const own = open.findLast((i) => log[i]!.path === what);
         return own === undefined ? [] : [[own]];

@@ -1,4 +1,5 @@
-// One built zz for many tests of a file, whose project changes from test to test: its compiler is warm after the first.
+// One built zz for many tests of a file, whose project changes from test to test: its compiler is
+// warm after the first.
 import fs from "node:fs";
 import { join } from "node:path";
 import { after } from "node:test";
@@ -14,14 +15,17 @@ after(async () => (await opened)?.close());
 /** The zz, in a project with these files and no others. */
 export async function warm(files: Files): Promise<Harness> {
   const zz = await (opened ??= harness({ own: true, answer: "yes", clock: standingClock() }));
-  if (holdsJust(zz.root, files)) return zz; // the row before had the same, and nothing need be read again
+  // the row before had the same, and nothing need be read again
+  if (holdsJust(zz.root, files)) return zz;
   for (const name of fs.readdirSync(zz.root)) fs.rmSync(join(zz.root, name), { recursive: true });
   put(zz.root, files);
   return zz;
 }
 
 function holdsJust(root: string, files: Files): boolean {
-  const there = fs.readdirSync(root, { recursive: true, withFileTypes: true }).filter((one) => !one.isDirectory());
+  const there = fs
+    .readdirSync(root, { recursive: true, withFileTypes: true })
+    .filter((one) => !one.isDirectory());
   if (there.length !== Object.keys(files).length) return false;
   return Object.entries(files).every(([name, content]) => {
     const file = join(root, name);

@@ -1,4 +1,5 @@
-// Runs turns against a native wire's fake, in this process, with a few tools that only report what they were given.
+// Runs turns against a native wire's fake, in this process, with a few tools that only report what
+// they were given.
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -10,10 +11,14 @@ import type { Fake } from "./fake/http.ts";
 import { clockOf } from "./run.ts";
 import { kernel } from "./script.ts";
 
-export const PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+export const PIXEL =
+  "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 const base = mkdtempSync(join(tmpdir(), "zz-wires-"));
 after(() => rmSync(base, { recursive: true, force: true }));
-/** A plugin with the tools; it also moves the options `effort` and `schema` into the request's own fields. */
+/**
+ * A plugin with the tools; it also moves the options `effort` and `schema` into the request's own
+ * fields.
+ */
 export const lamps = join(base, "lamps.ts");
 writeFileSync(
   lamps,
@@ -58,7 +63,12 @@ export async function turnWith(fake: Fake, model: string, how: How = {}): Promis
   const retried: Events["retried"][] = (instance.retried = []);
   const chat = kernel.openChat(core, model);
   chat.messages.push(...before);
-  const had = () => ({ retried, fake, bodies: fake.requests.map(({ body }) => body), messages: chat.messages });
+  const had = () => ({
+    retried,
+    fake,
+    bodies: fake.requests.map(({ body }) => body),
+    messages: chat.messages,
+  });
   try {
     let answer: Answer | undefined;
     for (let i = 0; i < turns; i++) {

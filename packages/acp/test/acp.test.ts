@@ -1,4 +1,5 @@
-// An editor drives the built program by the Agent Client Protocol: the SDK's own client, and the process itself.
+// An editor drives the built program by the Agent Client Protocol: the SDK's own client, and the
+// process itself.
 import { deepEqual, doesNotMatch, equal, match, ok, rejects } from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -31,13 +32,18 @@ const { session } = acp.methods.agent;
 const FLAGS = (url: string) => ["--acp", "-m", "openai/m", "--base-url", url, "--key", "x"];
 const [node, program] = WAYS.dist;
 
-/** The editor of all tests, with zz as it starts it: one process for all sessions, and one more for each. */
+/**
+ * The editor of all tests, with zz as it starts it: one process for all sessions, and one more for
+ * each.
+ */
 async function open() {
   let [at, played] = [0, now.script];
   const fake = await fakeOpenAI((seen) => {
     if (played !== now.script) [at, played] = [0, now.script];
     const script = now.script;
-    return typeof script === "function" ? script(seen, at++) : script[Math.min(at++, script.length - 1)]!;
+    return typeof script === "function"
+      ? script(seen, at++)
+      : script[Math.min(at++, script.length - 1)]!;
   });
   mkdirSync(house.home);
   const mcpServers = { mine: { command: node, args: ["-e", "0"], sandbox: false } };
@@ -46,11 +52,16 @@ async function open() {
   const child = spawn(node, [program, ...FLAGS(fake.url)], how);
   const app = acp
     .client({ name: "test" })
-    .onNotification(acp.methods.client.session.update, ({ params }) => void now.updates.push(params.update))
+    .onNotification(
+      acp.methods.client.session.update,
+      ({ params }) => void now.updates.push(params.update),
+    )
     .onRequest(acp.methods.client.session.requestPermission, ({ params }) => {
       now.asked.push(params);
       now.meanwhile();
-      return { outcome: now.say ? { outcome: "selected", optionId: now.say } : { outcome: "cancelled" } };
+      return {
+        outcome: now.say ? { outcome: "selected", optionId: now.say } : { outcome: "cancelled" },
+      };
     })
     .onRequest(acp.methods.client.fs.readTextFile, ({ params }) => {
       const content = now.unsaved[params.path];
@@ -61,7 +72,10 @@ async function open() {
   const { agent } = app.connect(acp.ndJsonStream(to, from));
   const exited = new Promise<number | null>((done) => child.once("exit", done));
   const clientCapabilities = { fs: { readTextFile: true } };
-  await agent.request(acp.methods.agent.initialize, { protocolVersion: acp.PROTOCOL_VERSION, clientCapabilities });
+  await agent.request(acp.methods.agent.initialize, {
+    protocolVersion: acp.PROTOCOL_VERSION,
+    clientCapabilities,
+  });
   const close = async () => {
     child.stdin.end();
     const code = await exited;
@@ -73,7 +87,14 @@ async function open() {
 
 /** The editor with a project of this test's own, and what is asked of the model from now on. */
 async function editor(wish: Partial<typeof now>) {
-  Object.assign(now, { updates: [], asked: [], say: "y", unsaved: {}, meanwhile: () => {}, ...wish });
+  Object.assign(now, {
+    updates: [],
+    asked: [],
+    say: "y",
+    unsaved: {},
+    meanwhile: () => {},
+    ...wish,
+  });
   const one = await (shared ??= open());
   one.fake.requests.length = 0;
   return { ...one, updates: now.updates, asked: now.asked, where: place() };
@@ -87,12 +108,16 @@ const prompt = (agent: acp.ClientContext, sessionId: string, text: string) =>
   agent.request(session.prompt, { sessionId, prompt: [{ type: "text", text }] });
 const textIn = (updates: acp.SessionUpdate[], kind = "agent_message_chunk") =>
   updates
-    .flatMap((one: any) => (one.sessionUpdate === kind && one.content.type === "text" ? [one.content.text] : []))
+    .flatMap((one: any) =>
+      one.sessionUpdate === kind && one.content.type === "text" ? [one.content.text] : [],
+    )
     .join("");
 
 describe("--acp", () => {
   test("a turn with a question and a difference: yes writes the file", async () => {
-    const one = await editor({ script: [call(["write_file", { path: "a.txt", content: "new\n" }]), say("Written.")] });
+    const one = await editor({
+      script: [call(["write_file", { path: "a.txt", content: "new\n" }]), say("Written.")],
+    });
     const id = await begin(one);
     equal((await prompt(one.agent, id, "write it")).stopReason, "end_turn");
     equal(readFileSync(join(one.where.cwd, "a.txt"), "utf8"), "new\n");
@@ -104,37 +129,51 @@ describe("--acp", () => {
       { type: "diff", path: join(one.where.cwd, "a.txt"), oldText: null, newText: "new\n" },
     ]);
     equal(textIn(one.updates), "Written.");
-    const calls = one.updates.filter(({ sessionUpdate }) => /^tool_call/.test(sessionUpdate)) as any[];
+    const calls = one.updates.filter(({ sessionUpdate }) =>
+      /^tool_call/.test(sessionUpdate),
+    ) as any[];
     deepEqual([calls[0]?.status, calls[0].kind], ["in_progress", "edit"]);
     const { status, content, toolCallId } = calls.at(-1);
-    deepEqual([status, content[0].type, toolCallId], ["completed", "diff", question!.toolCall.toolCallId]);
+    deepEqual(
+      [status, content[0].type, toolCallId],
+      ["completed", "diff", question!.toolCall.toolCallId],
+    );
     ok(calls.some(({ locations }) => locations?.[0]?.path === join(one.where.cwd, "a.txt")));
   });
 
-  viewTest("a command's question says all that the prompt would: modes, links, what goes or is ignored", async () => {
-    const command =
-      "chmod 777 a.txt; ln -s /etc/passwd lnk; rm gone; mkdir -p out .husky; echo 1 > out/x; echo rm > .husky/pre-push";
-    const one = await editor({ script: [call(["run_command", { command }]), say("Done.")], say: "n" });
-    for (const name of ["a.txt", "gone"]) writeFileSync(join(one.where.cwd, name), "1\n");
-    writeFileSync(join(one.where.cwd, ".gitignore"), "out/\n.husky/\n");
-    await prompt(one.agent, await begin(one), "do it");
-    const [first, ...diffs] = one.asked.at(-1)!.toolCall.content as any[];
-    const { text } = first.content;
-    const parts = [
-      command,
-      "a.txt: changed, executable, another mode: 644 to 777",
-      "lnk: new, a link",
-      "gone: deleted",
-      ".husky/pre-push: new",
-      "out/x: new",
-    ];
-    deepEqual(parts.filter((part) => !text.includes(part)), [], text); // biome-ignore format: short
-    ok(diffs.some(({ path, newText }) => path.endsWith(".husky/pre-push") && newText === "rm\n"));
-  });
+  viewTest(
+    "a command's question says all that the prompt would: modes, links, what goes or is ignored",
+    async () => {
+      const command =
+        "chmod 777 a.txt; ln -s /etc/passwd lnk; rm gone; mkdir -p out .husky; echo 1 > out/x; echo rm > .husky/pre-push";
+      const one = await editor({
+        script: [call(["run_command", { command }]), say("Done.")],
+        say: "n",
+      });
+      for (const name of ["a.txt", "gone"]) writeFileSync(join(one.where.cwd, name), "1\n");
+      writeFileSync(join(one.where.cwd, ".gitignore"), "out/\n.husky/\n");
+      await prompt(one.agent, await begin(one), "do it");
+      const [first, ...diffs] = one.asked.at(-1)!.toolCall.content as any[];
+      const { text } = first.content;
+      const parts = [
+        command,
+        "a.txt: changed, executable, another mode: 644 to 777",
+        "lnk: new, a link",
+        "gone: deleted",
+        ".husky/pre-push: new",
+        "out/x: new",
+      ];
+      deepEqual(parts.filter((part) => !text.includes(part)), [], text); // biome-ignore format: short
+      ok(diffs.some(({ path, newText }) => path.endsWith(".husky/pre-push") && newText === "rm\n"));
+    },
+  );
 
   test("no, or a question that is left, changes nothing; the model is told", async () => {
     for (const say of ["n", ""]) {
-      const one = await editor({ script: [call(["write_file", { path: "a.txt", content: "x" }]), SAID], say });
+      const one = await editor({
+        script: [call(["write_file", { path: "a.txt", content: "x" }]), SAID],
+        say,
+      });
       const id = await begin(one);
       await prompt(one.agent, id, "write it");
       ok(!existsSync(join(one.where.cwd, "a.txt")));
@@ -144,7 +183,9 @@ describe("--acp", () => {
 
   test("what the editor has and did not save: shown with what is read, and never written over", async () => {
     const edit = { path: "a.txt", old_string: "saved", new_string: "mine" };
-    const one = await editor({ script: [call(["read_file", { path: "a.txt" }]), call(["edit_file", edit]), SAID] });
+    const one = await editor({
+      script: [call(["read_file", { path: "a.txt" }]), call(["edit_file", edit]), SAID],
+    });
     const file = join(one.where.cwd, "a.txt");
     writeFileSync(file, "saved\n");
     now.unsaved[file] = "typed\n";
@@ -167,7 +208,11 @@ describe("--acp", () => {
     await one.agent.request(session.load, { sessionId: id, cwd: one.where.cwd, mcpServers: [] });
     equal(textIn(one.updates, "user_message_chunk"), "hello");
     equal(textIn(one.updates), "First.");
-    ok(one.updates.some((update: any) => update.sessionUpdate === "tool_call" && update.name === "list_dir"));
+    ok(
+      one.updates.some(
+        (update: any) => update.sessionUpdate === "tool_call" && update.name === "list_dir",
+      ),
+    );
     await prompt(one.agent, id, "and now?");
     match(textIn(one.updates), /Second\.$/);
     await one.agent.request(session.delete, { sessionId: id });
@@ -175,7 +220,9 @@ describe("--acp", () => {
   });
 
   test("a turn is cancelled; the next one runs", async () => {
-    const one = await editor({ script: [{ ...stream("data: {}\n\n"), ending: "hang" }, say("Here.")] });
+    const one = await editor({
+      script: [{ ...stream("data: {}\n\n"), ending: "hang" }, say("Here.")],
+    });
     const id = await begin(one);
     const first = prompt(one.agent, id, "wait");
     await waitFor("the request", () => one.fake.requests.length);
@@ -216,7 +263,9 @@ describe("--acp", () => {
 
   test("garbage is refused, and the conversation goes on; what came before 'initialize' is refused", async () => {
     const one = await editor({ script: [say("Fine.")] });
-    one.process.stdin!.write('nonsense\n[1]\n{"jsonrpc":"2.0","id":"q","method":"session/prompt","params":{}}\n');
+    one.process.stdin!.write(
+      'nonsense\n[1]\n{"jsonrpc":"2.0","id":"q","method":"session/prompt","params":{}}\n',
+    );
     await rejects(prompt(one.agent, "x", "hello"), /there is no session 'x'/);
     const unknown = { code: -32601, message: /^Cannot do '.*': zz has no such method\.$/ };
     for (const method of ["nope/nope", "session/nope", "_ours/nope"])
@@ -232,11 +281,19 @@ describe("--acp", () => {
 
   test("an editor that leaves in the middle of a question: nothing is written, nothing stays behind", async () => {
     const where = place();
-    const fake = await fakeOpenAI([call(["write_file", { path: "a.txt", content: "x" }]), say("no")]);
+    const fake = await fakeOpenAI([
+      call(["write_file", { path: "a.txt", content: "x" }]),
+      say("no"),
+    ]);
     const env = environment(where, {});
-    const child = spawn(node, [program, ...FLAGS(fake.url)], { cwd: where.cwd, env, stdio: "pipe" });
+    const child = spawn(node, [program, ...FLAGS(fake.url)], {
+      cwd: where.cwd,
+      env,
+      stdio: "pipe",
+    });
     after(() => child.exitCode === null && child.kill("SIGKILL"));
-    const lines = (message: object) => child.stdin.write(`${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`);
+    const lines = (message: object) =>
+      child.stdin.write(`${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`);
     let text = "";
     const exited = new Promise((done) => child.once("exit", done));
     lines({ id: 1, method: "initialize", params: { protocolVersion: 1 } });
@@ -246,7 +303,11 @@ describe("--acp", () => {
       text += piece;
       const [, id] = /"sessionId":"([^"]+)"/.exec(text) ?? [];
       if (id && !/"sessionId"/.test(had))
-        lines({ id: 3, method: "session/prompt", params: { sessionId: id, prompt: [{ type: "text", text: "go" }] } });
+        lines({
+          id: 3,
+          method: "session/prompt",
+          params: { sessionId: id, prompt: [{ type: "text", text: "go" }] },
+        });
       if (/request_permission/.test(text) && !/request_permission/.test(had)) child.stdin.destroy();
     });
     equal(await exited, 0);
@@ -257,7 +318,9 @@ describe("--acp", () => {
   test("MCP servers that the editor names: asked for like any, for that session alone, and ended with it", async () => {
     const mark = `of-${process.pid}-${Date.now()}`;
     const look = call(["mcp_tools", { servers: ["Note_pad"] }]);
-    const one = await editor({ script: [look, call(["Note_pad__one", { text: "${HOME}" }]), SAID, SAID] });
+    const one = await editor({
+      script: [look, call(["Note_pad__one", { text: "${HOME}" }]), SAID, SAID],
+    });
     const env = [
       { name: "SECRET_OF_MINE", value: "sesame-4711" },
       { name: "WORD_OF_MINE", value: ", ${HOME} of it" },
@@ -272,8 +335,10 @@ describe("--acp", () => {
     match(first!, /Note_pad \(not started yet\); Note_pad-2 \(not started yet\)/);
     match(third!, /one \{.*HOME.*\} \[key\], \$\{HOME\} of it/, "its words are taken as they are");
     match(JSON.stringify(one.asked.map(({ toolCall }) => toolCall)), /Note_pad__one/);
-    const commandOf = (pid: string) => tryTo(() => readFileSync(`/proc/${pid}/cmdline`, "utf8")) ?? "";
-    const running = () => readdirSync("/proc").some((pid) => /^\d+$/.test(pid) && commandOf(pid).includes(mark));
+    const commandOf = (pid: string) =>
+      tryTo(() => readFileSync(`/proc/${pid}/cmdline`, "utf8")) ?? "";
+    const running = () =>
+      readdirSync("/proc").some((pid) => /^\d+$/.test(pid) && commandOf(pid).includes(mark));
     ok(running(), "it runs");
     await prompt(one.agent, await begin(one), "and here?");
     doesNotMatch(JSON.stringify(one.fake.requests.at(-1)!.body), /Note_pad/);
@@ -282,13 +347,24 @@ describe("--acp", () => {
   });
 
   test("the host of an MCP server that the editor names is asked for; a name of the settings stays theirs", async () => {
-    const one = await editor({ script: [call(["mcp_tools", { servers: ["far"] }]), say("No.")], say: "n" });
-    const http = (name: string) => ({ type: "http" as const, name, url: "http://127.0.0.1:9/mcp", headers: [] });
+    const one = await editor({
+      script: [call(["mcp_tools", { servers: ["far"] }]), say("No.")],
+      say: "n",
+    });
+    const http = (name: string) => ({
+      type: "http" as const,
+      name,
+      url: "http://127.0.0.1:9/mcp",
+      headers: [],
+    });
     const sessionId = await begin(one, [http("far"), http("mine")]);
     await prompt(one.agent, sessionId, "look");
     match(JSON.stringify(one.asked), /127\.0\.0\.1:9/);
     match(JSON.stringify(one.fake.requests.at(-1)!.body), /the person said no/);
-    match(textIn(one.updates), /The editor's MCP server 'mine' is left out: the settings have one of that name/);
+    match(
+      textIn(one.updates),
+      /The editor's MCP server 'mine' is left out: the settings have one of that name/,
+    );
   });
 
   test("zz ends when the editor closes its end", async () => {

@@ -18,7 +18,10 @@ interface Row {
 
 /** Every file there, as bytes that can be compared. */
 const bytes = (files: Disk): Record<string, string> => {
-  const all = Object.entries(files).map(([name, content]) => [name, Buffer.from(content as string).toString("latin1")]);
+  const all = Object.entries(files).map(([name, content]) => [
+    name,
+    Buffer.from(content as string).toString("latin1"),
+  ]);
   return Object.fromEntries(all.sort());
 };
 const onDisk = (folder: string): Record<string, string> => {
@@ -81,7 +84,13 @@ describe("apply_patch", () => {
     const where = project({ "a.txt": AB });
     const name = join(realpathSync(where.cwd), "a.txt");
     const patch = edit(name) + lines("*** Add File: n/b.txt", "+b");
-    const ran = await zz(where, ["--call", "apply_patch", JSON.stringify({ patch }), "--allow-write", "--json"]);
+    const ran = await zz(where, [
+      "--call",
+      "apply_patch",
+      JSON.stringify({ patch }),
+      "--allow-write",
+      "--json",
+    ]);
     const { ok, data } = JSON.parse(ran.stdout);
     const did = data.files.map((file: Record<string, unknown>) => Object.values(file).join());
     deepEqual([ok, did], [true, [`${name},edited,1`, "n/b.txt,created,1"]]);

@@ -1,4 +1,5 @@
-// Patches: what is read out of them, where they go, what they leave alone, and what is said when they do not fit.
+// Patches: what is read out of them, where they go, what they leave alone, and what is said when
+// they do not fit.
 import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -41,7 +42,8 @@ function outcome<T>(give: () => T): T | string {
 
 const lines = (...all: string[]): string => all.map((line) => `${line}\n`).join("");
 const udiff = (...hunks: string[]): string => lines("--- a/x", "+++ b/x", ...hunks);
-const begin = (...body: string[]): string => lines("*** Begin Patch", "*** Update File: x", ...body, "*** End Patch");
+const begin = (...body: string[]): string =>
+  lines("*** Begin Patch", "*** Update File: x", ...body, "*** End Patch");
 
 const ABC = lines("a", "b", "c");
 const ABCx = lines("a", "B", "c");
@@ -180,7 +182,8 @@ const FILES: [string, Texts, string, Texts][] = [
 ];
 
 describe("a patch to many files", () => {
-  for (const [what, before, patch, expected] of FILES) test(what, () => deepEqual(apply(before, patch), expected));
+  for (const [what, before, patch, expected] of FILES)
+    test(what, () => deepEqual(apply(before, patch), expected));
 
   test("a mode beside a change is kept in mind, since no tool sets it", () => {
     const modes = ["old mode 100644", "new mode 100755"];
@@ -198,7 +201,9 @@ const textOf = (ends: fc.Arbitrary<string>) =>
   fc
     .tuple(fc.boolean(), fc.array(fc.tuple(word, ends), { maxLength: 25 }), fc.boolean())
     .map(([mark, rows, newline]) => {
-      const text = rows.map(([word, end], i) => word + (i < rows.length - 1 || newline ? end : "")).join("");
+      const text = rows
+        .map(([word, end], i) => word + (i < rows.length - 1 || newline ? end : ""))
+        .join("");
       return mark && text ? BOM + text : text;
     });
 const bytes = fc.string({ unit: "binary" }).map((text) => text.replaceAll("\0", ""));
@@ -207,7 +212,9 @@ const anyText = fc.oneof(
   textOf(fc.constant("\n")),
   bytes.filter((text) => text.isWellFormed()),
 );
-const edits = fc.array(fc.tuple(fc.nat(30), fc.nat(2), fc.array(word, { maxLength: 2 })), { maxLength: 4 });
+const edits = fc.array(fc.tuple(fc.nat(30), fc.nat(2), fc.array(word, { maxLength: 2 })), {
+  maxLength: 4,
+});
 const edited = fc.tuple(textOf(end), edits).map(([a, edits]): [string, string] => {
   const rows = a.split("\n");
   for (const [at, gone, put] of edits) rows.splice(at % (rows.length + 1), gone, ...put);
@@ -235,7 +242,8 @@ describe("for all texts A and B", () => {
   for (const context of [4, 1])
     test(`the diff from A to B makes B of A, with ${context} lines around`, () =>
       holds(pair, ([a, b]) => {
-        if (a !== b) equal(applyTo(a, createTwoFilesPatch("a/x", "b/x", a, b, "", "", { context })), b);
+        if (a !== b)
+          equal(applyTo(a, createTwoFilesPatch("a/x", "b/x", a, b, "", "", { context })), b);
       }));
 
   test("the same as a Begin Patch of hunks, or it says that there are more places", () => {
@@ -253,7 +261,8 @@ describe("for all texts A and B", () => {
     const piece = fc.constantFrom(...PIECES.split("|"));
     holds(fc.array(fc.oneof(piece, fc.string()), { maxLength: 15 }), (parts) => {
       const got = outcome(() => apply({ x: ABC }, parts.join("\n")));
-      if (typeof got === "string") match(got, /^Cannot [\s\S]+(\. |\n)Nothing was changed\. [A-Z].*\.$/);
+      if (typeof got === "string")
+        match(got, /^Cannot [\s\S]+(\. |\n)Nothing was changed\. [A-Z].*\.$/);
     });
   });
 });
@@ -262,14 +271,27 @@ describe("for all texts A and B", () => {
 
 describe("as git has it", () => {
   const test = needs("git");
-  const source = readFileSync(join(import.meta.dirname, "..", "..", "..", "kernel", "contract.ts"), "utf8");
+  const source = readFileSync(
+    join(import.meta.dirname, "..", "..", "..", "kernel", "contract.ts"),
+    "utf8",
+  );
   const folder = mkdtempSync(join(tmpdir(), "zz-patch-"));
   after(() => rmSync(folder, { recursive: true, force: true }));
   test("a repository's diff with a rename, a new and a removed file, and odd names", () => {
     const repo = mkdtempSync(join(folder, "repo-"));
     const git = (words: string) => shell(repo, `git -c user.name=t -c user.email=t@t ${words}`);
-    const before = { "old.ts": source.slice(0, 3_000), "gone.ts": ABC, "ä b.txt": ABC, empty: "", "stays.ts": ABC };
-    const changed = { "new.ts": before["old.ts"].replace("kernel", "KERNEL"), "ä b.txt": ABCx, empty: "full" };
+    const before = {
+      "old.ts": source.slice(0, 3_000),
+      "gone.ts": ABC,
+      "ä b.txt": ABC,
+      empty: "",
+      "stays.ts": ABC,
+    };
+    const changed = {
+      "new.ts": before["old.ts"].replace("kernel", "KERNEL"),
+      "ä b.txt": ABCx,
+      empty: "full",
+    };
     const after = { ...changed, "made\t.ts": FIVE, "void.ts": "", "stays.ts": ABC };
     write(repo, before);
     git("init -q; git add -A");
@@ -289,10 +311,15 @@ describe("as git has it", () => {
   test("2,000 hunks in 20,000 lines, and 2,000 lines that are alike are applied", () => {
     const a = Array.from({ length: 20_000 }, (_, i) => `line ${i}`);
     const b = a.map((line, i) => (i % 10 === 5 ? `${line}!` : line));
-    const hunks = b.flatMap((line, i) => (i % 10 === 5 ? ["@@", ` ${a[i - 1]}`, `-${a[i]}`, `+${line}`] : []));
+    const hunks = b.flatMap((line, i) =>
+      i % 10 === 5 ? ["@@", ` ${a[i - 1]}`, `-${a[i]}`, `+${line}`] : [],
+    );
     equal(applyTo(lines(...a), udiff(...hunks)), lines(...b));
     const alike = udiff("@@", ...Array(2_000).fill(" x"), "-y", "+z");
-    match(String(outcome(() => applyTo("x\n".repeat(50_000), alike))), /does not hold its 2001 lines/);
+    match(
+      String(outcome(() => applyTo("x\n".repeat(50_000), alike))),
+      /does not hold its 2001 lines/,
+    );
     const wide = udiff(`@@ a${" ".repeat(1e6)}b`, `-${" ".repeat(1e6)}x`, "c");
     match(String(outcome(() => parsePatch(wide))), /the line 'c'/);
   });

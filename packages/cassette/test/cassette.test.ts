@@ -1,10 +1,19 @@
-// --record and --replay: what was recorded is answered again, byte for byte, without a server; nothing else is.
+// --record and --replay: what was recorded is answered again, byte for byte, without a server;
+// nothing else is.
 import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
 import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, describe, test } from "node:test";
 import type { Script, Step } from "../../../test/support/fake/http.ts";
-import { call, DONE, delta, fakeOpenAI, refuse, say, stream } from "../../../test/support/fake/openai.ts";
+import {
+  call,
+  DONE,
+  delta,
+  fakeOpenAI,
+  refuse,
+  say,
+  stream,
+} from "../../../test/support/fake/openai.ts";
 import { type Place, place, type Ran, zz } from "../../../test/support/run.ts";
 import { HURRIED } from "../../../test/support/wires.ts";
 
@@ -15,9 +24,13 @@ const NOWHERE = "http://127.0.0.1:9/v1";
 async function twice(script: Script, words: string[], where = place()) {
   const fake = await fakeOpenAI(script);
   const to = (url: string) => ["-m", "openai/m", "--base-url", url];
-  const first = await zz(where, [...to(fake.url), "--key", KEY, "--record", "tape", ...words], { clock: HURRIED });
+  const first = await zz(where, [...to(fake.url), "--key", KEY, "--record", "tape", ...words], {
+    clock: HURRIED,
+  });
   await fake.close();
-  const again = await zz(where, [...to(NOWHERE), "-n", "--replay", "tape", ...words], { clock: HURRIED });
+  const again = await zz(where, [...to(NOWHERE), "-n", "--replay", "tape", ...words], {
+    clock: HURRIED,
+  });
   return { first, again, where };
 }
 const told = ({ stdout, stderr, code }: Ran) => [stdout, stderr, code];
@@ -37,7 +50,11 @@ describe("a cassette", { concurrency: 3 }, () => {
     const { where } = await twice([say("Hello.")], ["hi"]);
     const url = "https://api.openai.com/v1/chat/completions";
     writeFileSync(join(where.cwd, "tape"), tape(where).replace(/http:[^"]*completions/, url));
-    deepEqual(told(await zz(where, ["-m", "openai/m", "-n", "--replay", "tape", "hi"])), ["Hello.\n", "", 0]);
+    deepEqual(told(await zz(where, ["-m", "openai/m", "-n", "--replay", "tape", "hi"])), [
+      "Hello.\n",
+      "",
+      0,
+    ]);
   });
 
   test("round by round, with calls that really run", async () => {
@@ -45,7 +62,9 @@ describe("a cassette", { concurrency: 3 }, () => {
     const script = [call(["read_file", { path: "a.txt" }]), say("Found.")];
     const { first, again } = await twice(script, ["--json", "find it"], where);
     for (const { stdout } of [first, again])
-      deepEqual(JSON.parse(stdout).calls, [{ name: "read_file", args: { path: "a.txt" }, ok: true }]);
+      deepEqual(JSON.parse(stdout).calls, [
+        { name: "read_file", args: { path: "a.txt" }, ok: true },
+      ]);
     equal(JSON.parse(again.stdout).text, "Found.");
   });
 
@@ -56,7 +75,10 @@ describe("a cassette", { concurrency: 3 }, () => {
     const args = ["-m", "openai/m", "--base-url", fake.url, "--replay", "tape"];
     const ran = await zz(where, [...args, "something else"]);
     deepEqual([ran.stdout, ran.code, fake.requests.length], ["", 2, 0]);
-    match(ran.stderr, /^Cannot replay 'tape': nothing like this .*\/chat\/completions, user: something else\)\. /m);
+    match(
+      ran.stderr,
+      /^Cannot replay 'tape': nothing like this .*\/chat\/completions, user: something else\)\. /m,
+    );
     const other = await zz(where, ["-m", "openai/n", ...args.slice(2), "hi"]);
     equal(other.code, 2, "another model is another question");
   });
@@ -74,8 +96,13 @@ describe("a cassette", { concurrency: 3 }, () => {
       match(again.stderr, said);
     });
 
-  const parts = (from: number) => [KEY.slice(0, from), KEY.slice(from, from + 7), KEY.slice(from + 7)];
-  const inCall = (text: string) => delta({ tool_calls: [{ index: 0, function: { arguments: text } }] });
+  const parts = (from: number) => [
+    KEY.slice(0, from),
+    KEY.slice(from, from + 7),
+    KEY.slice(from + 7),
+  ];
+  const inCall = (text: string) =>
+    delta({ tool_calls: [{ index: 0, function: { arguments: text } }] });
   const echoes: [what: string, echo: Step][] = [
     ["in one piece", stream(delta({ content: KEY }))],
     ["in three pieces", stream(...parts(9).map((content) => delta({ content })))],
@@ -108,7 +135,10 @@ describe("a cassette", { concurrency: 3 }, () => {
     writeFileSync(join(where.cwd, "notes"), "mine\n");
     const ran = await zz(where, [...args, "--record", "notes", "hi"]);
     deepEqual([ran.code, readFileSync(join(where.cwd, "notes"), "utf8")], [2, "mine\n"]);
-    match(ran.stderr, /^Cannot record into '.*notes': it exists and is not a cassette\. Name another file\.$/m);
+    match(
+      ran.stderr,
+      /^Cannot record into '.*notes': it exists and is not a cassette\. Name another file\.$/m,
+    );
   });
 
   const wrong: [name: string, content: string | undefined, said: RegExp][] = [

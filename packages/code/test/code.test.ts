@@ -1,5 +1,7 @@
-// Language servers that hang, die, flood, send what cannot be read or used, or name files outside of the project: the index
-// answers by name, and says so in one sentence. The server is a program of its own, found on the PATH as gopls is.
+// Language servers that hang, die, flood, send what cannot be read or used, or name files outside
+// of the project: the index
+// answers by name, and says so in one sentence. The server is a program of its own, found on the
+// PATH as gopls is.
 import { deepEqual, doesNotMatch, equal, match, notEqual, ok } from "node:assert/strict";
 import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -23,7 +25,10 @@ const BY_NAME = [
   'c.go:3: func c() { Light(); x := "Light"; _ = x }',
 ];
 
-/** What the server does when it is asked who uses something: the body of a function of `send`, `id` and `place`. */
+/**
+ * What the server does when it is asked who uses something: the body of a function of `send`, `id`
+ * and `place`.
+ */
 const WAYS: Record<string, [acts: string, says: string]> = {
   "answers nothing": ["", "it gave no answer in 0.3 s"],
   "ends at once": [
@@ -34,9 +39,15 @@ const WAYS: Record<string, [acts: string, says: string]> = {
     'const flood = () => process.stdout.write(whole(`{"jsonrpc":"2.0","method":"x","params":["${"a".repeat(1e6)}"]}`), flood); flood()',
     "it sent far more than anybody asked for",
   ],
-  "sends what cannot be read": ['process.stdout.write("x\\r\\n\\r\\nx")', "it sent something that cannot be read"],
+  "sends what cannot be read": [
+    'process.stdout.write("x\\r\\n\\r\\nx")',
+    "it sent something that cannot be read",
+  ],
   "sends no list": ["send({ id, result: { a: 1 } })", "it sent an answer that cannot be used"],
-  "names a line that is none": ["send({ id, result: [place('a.go', -1)] })", "it sent an answer that cannot be used"],
+  "names a line that is none": [
+    "send({ id, result: [place('a.go', -1)] })",
+    "it sent an answer that cannot be used",
+  ],
 };
 const SERVER = (acts: string) => `#!${process.execPath}
 const whole = (text) => "Content-Length: " + Buffer.byteLength(text) + "\\r\\n\\r\\n" + text;
@@ -66,20 +77,27 @@ after(() => {
 async function asked(acts: string): Promise<{ text: string; rows: string[]; again: string }> {
   writeFileSync(join(folder, "gopls"), SERVER(acts));
   chmodSync(join(folder, "gopls"), 0o755);
-  const zz = await harness({ own: true, files: FILES, settings: { code: { seconds: acts ? 20 : 0.3 } } });
+  const zz = await harness({
+    own: true,
+    files: FILES,
+    settings: { code: { seconds: acts ? 20 : 0.3 } },
+  });
   const { text } = await zz.call("find_references", { symbol: "Light" });
   const { text: again } = await zz.call("find_references", { symbol: "Light" });
   await zz.close();
   return { text, rows: text.split("\n").filter((row) => /^\S+:\d+:/.test(row)), again };
 }
 for (const [what, [acts, says]] of Object.entries(WAYS))
-  needs("bwrap")(`of a server that ${what} the index takes over, and says why, the next time at once`, async () => {
-    const { text, rows, again } = await asked(acts);
-    match(text, /^\[By name: what else is called Light counts too, since .*\]\n/);
-    ok(text.includes(`gopls failed twice: ${says}`), text);
-    deepEqual(rows, BY_NAME);
-    equal(again, text);
-  });
+  needs("bwrap")(
+    `of a server that ${what} the index takes over, and says why, the next time at once`,
+    async () => {
+      const { text, rows, again } = await asked(acts);
+      match(text, /^\[By name: what else is called Light counts too, since .*\]\n/);
+      ok(text.includes(`gopls failed twice: ${says}`), text);
+      deepEqual(rows, BY_NAME);
+      equal(again, text);
+    },
+  );
 
 needs("bwrap")("of a language server's places only those in the project are shown", async () => {
   const places = [
@@ -90,60 +108,84 @@ needs("bwrap")("of a language server's places only those in the project are show
     "'node_modules/x/x.go', 1",
     "'c.go', 2",
   ];
-  const { text, rows } = await asked(`send({ id, result: [${places.map((one) => `place(${one})`).join()}] })`);
+  const { text, rows } = await asked(
+    `send({ id, result: [${places.map((one) => `place(${one})`).join()}] })`,
+  );
   const begun = rows.map((row) => row.split(": ")[0]);
   deepEqual(begun, ["a.go:3", "c.go:3"]);
   doesNotMatch(text, /By name|passwd|b\.go|x\.go/);
 });
 
-needs("bwrap")("TypeScript's language server, killed in between, is started once more, and ends with zz", async () => {
-  const files = { "a.ts": "export const lamp = 1;\n", "b.ts": 'import { lamp as light } from "./a";\nlight;\n' };
-  const zz = await harness({ own: true, files: { ...files, "tsconfig.json": "{}" } });
-  const ask = async () => (await zz.call("find_references", { symbol: "lamp" })).text;
-  const first = await ask();
-  match(first, /^b\.ts:2: light;$/m);
-  const server = () => servers((_, parent) => parent === `${process.pid}`)[0];
-  process.kill(server()!, "SIGKILL");
-  equal(await ask(), first);
-  const before = server();
-  await zz.call("run_command", { command: "true" }); // it may have changed packages, which no list has
-  equal(await ask(), first);
-  notEqual(server(), before);
-  await zz.close();
-});
+needs("bwrap")(
+  "TypeScript's language server, killed in between, is started once more, and ends with zz",
+  async () => {
+    const files = {
+      "a.ts": "export const lamp = 1;\n",
+      "b.ts": 'import { lamp as light } from "./a";\nlight;\n',
+    };
+    const zz = await harness({ own: true, files: { ...files, "tsconfig.json": "{}" } });
+    const ask = async () => (await zz.call("find_references", { symbol: "lamp" })).text;
+    const first = await ask();
+    match(first, /^b\.ts:2: light;$/m);
+    const server = () => servers((_, parent) => parent === `${process.pid}`)[0];
+    process.kill(server()!, "SIGKILL");
+    equal(await ask(), first);
+    const before = server();
+    // it may have changed packages, which no list has
+    await zz.call("run_command", { command: "true" });
+    equal(await ask(), first);
+    notEqual(server(), before);
+    await zz.close();
+  },
+);
 
-needs("bwrap", "clangd")("of a server that knows just what it was shown, every caller is told", async (t) => {
-  const head = '#include "lamp.h"\n';
-  const files = {
-    "lamp.h": "int lamp(int x);\n",
-    "lamp.c": `${head}int lamp(int x) { return x; }\nint inside(void) { return lamp(2); }\n`,
-    "far.c": `${head}int far(void) { return lamp(1); }\n`,
-    "broken.cpp": "namespace game {\nusing Clock = std::none::clock;\n}\n",
-  };
-  const zz = await harness({ own: true, files }, t);
-  const { text } = await zz.call("find_calls", { symbol: "lamp", path: "lamp.c" });
-  match(text, /^2 callers of lamp .*\nfar \(far\.c:2\):\n.*\ninside \(lamp\.c:3\):/);
-  const { text: callees } = await zz.call("find_calls", { symbol: "far", callees: true });
-  match(callees, /^1 callee of far .*\nlamp \(lamp\.[ch]:\d\):\n {2}far\.c:2: /);
-  const { text: uses } = await zz.call("find_references", { symbol: "Clock" }); // it means the namespace, says clangd
-  match(uses, /since clangd takes Clock for something else\]\nbroken\.cpp:2: using Clock = .*$/);
-});
+needs("bwrap", "clangd")(
+  "of a server that knows just what it was shown, every caller is told",
+  async (t) => {
+    const head = '#include "lamp.h"\n';
+    const files = {
+      "lamp.h": "int lamp(int x);\n",
+      "lamp.c": `${head}int lamp(int x) { return x; }\nint inside(void) { return lamp(2); }\n`,
+      "far.c": `${head}int far(void) { return lamp(1); }\n`,
+      "broken.cpp": "namespace game {\nusing Clock = std::none::clock;\n}\n",
+    };
+    const zz = await harness({ own: true, files }, t);
+    const { text } = await zz.call("find_calls", { symbol: "lamp", path: "lamp.c" });
+    match(text, /^2 callers of lamp .*\nfar \(far\.c:2\):\n.*\ninside \(lamp\.c:3\):/);
+    const { text: callees } = await zz.call("find_calls", { symbol: "far", callees: true });
+    match(callees, /^1 callee of far .*\nlamp \(lamp\.[ch]:\d\):\n {2}far\.c:2: /);
+    // it means the namespace, says clangd
+    const { text: uses } = await zz.call("find_references", { symbol: "Clock" });
+    match(uses, /since clangd takes Clock for something else\]\nbroken\.cpp:2: using Clock = .*$/);
+  },
+);
 
 needs("bwrap")("a rename names the files that it may not read", async (t) => {
   const uses = 'import { lamp } from "./a";\nlamp;\n';
-  const files = { "a.ts": "export const lamp = 1;\n", "b.ts": uses, "c.ts": uses, "tsconfig.json": "{}" };
+  const files = {
+    "a.ts": "export const lamp = 1;\n",
+    "b.ts": uses,
+    "c.ts": uses,
+    "tsconfig.json": "{}",
+  };
   const zz = await harness({ own: true, files, answer: "yes", deny: { read: ["c.ts"] } }, t);
   const { text } = await zz.call("rename_symbol", { symbol: "lamp", to: "light" });
-  match(text, /in 3 places:\na\.ts: 1\nb\.ts: 2\n\[Not looked at, since they may not be read: c\.ts\]$/);
+  match(
+    text,
+    /in 3 places:\na\.ts: 1\nb\.ts: 2\n\[Not looked at, since they may not be read: c\.ts\]$/,
+  );
 });
 
-needs("bwrap")("at the prompt TypeScript's server is there before anything is asked, and gone with zz", async (t) => {
-  const where = having({ "tsconfig.json": "{}", "src/a.ts": "export const lamp = 1;\n" });
-  const term = await repl(t, { where });
-  await waitFor("a server", () => servers((line) => line.includes(where.cwd)).length > 0);
-  await term.leave();
-  await waitFor("its end", () => !servers((line) => line.includes(where.cwd)).length);
-});
+needs("bwrap")(
+  "at the prompt TypeScript's server is there before anything is asked, and gone with zz",
+  async (t) => {
+    const where = having({ "tsconfig.json": "{}", "src/a.ts": "export const lamp = 1;\n" });
+    const term = await repl(t, { where });
+    await waitFor("a server", () => servers((line) => line.includes(where.cwd)).length > 0);
+    await term.leave();
+    await waitFor("its end", () => !servers((line) => line.includes(where.cwd)).length);
+  },
+);
 
 test("without a sandbox only TypeScript's own server is asked, and types are checked where all may be read", async (t) => {
   const files = {
@@ -159,10 +201,17 @@ test("without a sandbox only TypeScript's own server is asked, and types are che
   };
   writeFileSync(join(folder, "npm"), `#!/bin/sh\ntouch ${folder}/installs\n`, { mode: 0o755 });
   t.after(() => rmSync(join(folder, "npm"))); // the folder is on the PATH of other tests, too
-  const how = { own: true, files: { ...files, ...installs }, settings: { shell: { sandbox: "off" } } };
+  const how = {
+    own: true,
+    files: { ...files, ...installs },
+    settings: { shell: { sandbox: "off" } },
+  };
   const zz = await harness(how, t);
   const said = async (tool: string, args: object) => (await zz.call(tool, args)).text;
-  match(await said("find_references", { symbol: "lamp" }), /^a\.ts:1: .*\nb\.ts:1: .*\nb\.ts:2: lamp;$/);
+  match(
+    await said("find_references", { symbol: "lamp" }),
+    /^a\.ts:1: .*\nb\.ts:1: .*\nb\.ts:2: lamp;$/,
+  );
   const uses = await said("find_references", { symbol: "Light" });
   match(uses, /since gopls runs only in a sandbox, and there is none here\]/);
   const types = await said("check_types", { paths: ["a.ts"] });
@@ -174,9 +223,12 @@ test("without a sandbox only TypeScript's own server is asked, and types are che
 
 /** Language servers of TypeScript that run, by their command lines and their parents. */
 function servers(isMeant: (line: string, parent: string) => boolean): number[] {
-  const read = (name: string, file: string) => tryTo(() => readFileSync(`/proc/${name}/${file}`, "utf8")) ?? "";
+  const read = (name: string, file: string) =>
+    tryTo(() => readFileSync(`/proc/${name}/${file}`, "utf8")) ?? "";
   return readdirSync("/proc")
     .filter((name) => /^\d+$/.test(name) && read(name, "cmdline").includes("--lsp"))
-    .filter((name) => isMeant(read(name, "cmdline"), read(name, "stat").split(") ")[1]?.split(" ")[1] ?? ""))
+    .filter((name) =>
+      isMeant(read(name, "cmdline"), read(name, "stat").split(") ")[1]?.split(" ")[1] ?? ""),
+    )
     .map(Number);
 }

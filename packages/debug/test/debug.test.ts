@@ -1,6 +1,15 @@
 // The debug log: by what stands in the file, what a server received, and what was said on stderr.
 import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
-import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { describe, test } from "node:test";
 import type { Script } from "../../../test/support/fake/http.ts";
@@ -17,9 +26,13 @@ const HEAD = ["HEADER", "PROMPT", "HISTORY", "TOOLS", "PARAMETERS", "STEP-START"
 const END = ["STEP-FINISH", "FINISH", "Turn ended"];
 
 /** A run with a model that plays the script, in a project with a file. */
-const run = (script: Script, args: string[], { where = place(), ...more }: How & { where?: Place } = {}) =>
-  asks(having({ "a.txt": "one\ntwo\n" }, where), script, ["--once", ...args], more);
-const text = (where: Place, name = "../home/debug.log"): string => readFileSync(join(where.cwd, name), "utf8");
+const run = (
+  script: Script,
+  args: string[],
+  { where = place(), ...more }: How & { where?: Place } = {},
+) => asks(having({ "a.txt": "one\ntwo\n" }, where), script, ["--once", ...args], more);
+const text = (where: Place, name = "../home/debug.log"): string =>
+  readFileSync(join(where.cwd, name), "utf8");
 const entries = (where: Place, name = "log.jsonl"): any[] =>
   text(where, name)
     .split("\n")
@@ -28,9 +41,12 @@ const entries = (where: Place, name = "log.jsonl"): any[] =>
 const types = (all: any[]): string[] =>
   all.map(({ type, task }) => (task && task !== "chat" ? `${type} ${task}` : type));
 const of = (all: any[], type: string): any[] => all.filter((one) => one.type === type);
-const modeOf = (where: Place, name: string): string => (statSync(join(where.cwd, name)).mode & 0o777).toString(8);
+const modeOf = (where: Place, name: string): string =>
+  (statSync(join(where.cwd, name)).mode & 0o777).toString(8);
 /** A plugin that wraps requests, and the arguments of a log with it. */
-const wrapping = (wrap: string) => ({ "../wrap.ts": `export default (zz) => zz.wrap("request", ${wrap});` });
+const wrapping = (wrap: string) => ({
+  "../wrap.ts": `export default (zz) => zz.wrap("request", ${wrap});`,
+});
 const WRAPPED = ["--debug=log.jsonl", "--plugin", "../wrap.ts"];
 /** What stands indented below a line of the log. */
 const below = (log: string, line: RegExp): string => {
@@ -49,17 +65,28 @@ describe("what the log says was sent is what the server received", () => {
     equal(prompt.text, first.messages[0].content);
     deepEqual(more, [], "the prompt stands there once a turn");
     const covered = prompt.layers.reduce((sum: number, { chars }: any) => sum + chars, 0);
-    equal(covered + 2 * (prompt.layers.length - 1), prompt.text.length, "the layers, with an empty line between");
+    equal(
+      covered + 2 * (prompt.layers.length - 1),
+      prompt.text.length,
+      "the layers, with an empty line between",
+    );
     const layers = prompt.layers.map(({ name, slot }: any) => `${slot} ${name}`);
     equal(layers.join(", "), "identity base, project session, turn runtime, turn time");
-    const said = [...of(log, "HISTORY")[0].messages, ...of(log, "STEP-START").flatMap(({ added = [] }) => added)];
-    const sent = ran.sent.at(-1).messages.map(({ role, content }: any, i: number) => [i, role, content ?? ""]);
+    const said = [
+      ...of(log, "HISTORY")[0].messages,
+      ...of(log, "STEP-START").flatMap(({ added = [] }) => added),
+    ];
+    const sent = ran.sent
+      .at(-1)
+      .messages.map(({ role, content }: any, i: number) => [i, role, content ?? ""]);
     const told = said.map(({ index, role, text }) => [index, role, text]);
     deepEqual(told, sent.slice(1));
     deepEqual(said[1].calls[0].args, { path: "a.txt" });
-    const tools = of(log, "TOOLS")[0].tools.map(({ schema: parameters, name, description }: any) => {
-      return { name, description, parameters };
-    });
+    const tools = of(log, "TOOLS")[0].tools.map(
+      ({ schema: parameters, name, description }: any) => {
+        return { name, description, parameters };
+      },
+    );
     const offered = first.tools.map((tool: any) => tool.function);
     deepEqual(tools, offered);
     const { task, model, url, options } = of(log, "PARAMETERS")[0];
@@ -94,14 +121,23 @@ describe("what the log says was sent is what the server received", () => {
     const ran = await run([say("x")], [...WRAPPED, "hi"], { where });
     const log = entries(where);
     equal(of(log, "PROMPT")[0].text, ran.sent[0].messages[0].content);
-    deepEqual(of(log, "PROMPT")[0].layers.at(-1), { name: "(in no layer)", slot: "", owner: "", chars: 7, tokens: 2 });
+    deepEqual(of(log, "PROMPT")[0].layers.at(-1), {
+      name: "(in no layer)",
+      slot: "",
+      owner: "",
+      chars: 7,
+      tokens: 2,
+    });
     deepEqual(of(log, "TOOLS")[0].tools, []);
   });
 });
 
 describe("what happens is written in order", () => {
   test("calls and their results belong to the step whose answer asked for them", async () => {
-    const script = [call(["read_file", { path: "a.txt" }], ["create_file", { path: "b", content: "1" }]), say("Done.")];
+    const script = [
+      call(["read_file", { path: "a.txt" }], ["create_file", { path: "b", content: "1" }]),
+      say("Done."),
+    ];
     const { where } = await run(script, ["--debug=log.jsonl", "go"]);
     const log = entries(where);
     deepEqual(types(log), [
@@ -122,15 +158,22 @@ describe("what happens is written in order", () => {
     const steps = log.slice(HEAD.length - 1).map(({ step }) => step);
     deepEqual(steps, [...Array(8).fill(1), ...Array(6).fill(2)]);
     const [asked] = of(log, "TOOL-CALL");
-    deepEqual([asked.name, asked.id, asked.args], ["read_file", "call_read_file_0", { path: "a.txt" }]);
+    deepEqual(
+      [asked.name, asked.id, asked.args],
+      ["read_file", "call_read_file_0", { path: "a.txt" }],
+    );
     match(of(log, "TOOL-RESULT")[0].output, /one\n.*two/);
     match(of(log, "TOOL-ERROR")[0].output, /^Refused: requires write access/);
     const gate = of(log, "GATE").map(({ decision, name }) => `${decision} ${name}`);
     equal(gate.join(), "allowed a.txt,refused b");
     const [one, two] = of(log, "STEP-FINISH");
-    deepEqual([one.finishReason, one.usage, two.finishReason], ["calls", { input: 61, output: 9 }, "stop"]);
+    deepEqual(
+      [one.finishReason, one.usage, two.finishReason],
+      ["calls", { input: 61, output: 9 }, "stop"],
+    );
     equal(of(log, "TEXT-DELTA")[0].text, "Done.");
-    for (const type of ["FINISH", "Turn ended"]) deepEqual(of(log, type)[0].usage, { input: 122, output: 18 });
+    for (const type of ["FINISH", "Turn ended"])
+      deepEqual(of(log, type)[0].usage, { input: 122, output: 18 });
     for (const { at } of log) match(at, /^\d{4}-\d\d-\d\dT[\d:.]+Z$/);
   });
 
@@ -159,7 +202,10 @@ describe("what happens is written in order", () => {
   test("thinking, a retry, and a provider's error with what had come", async () => {
     const script = [
       refuse(503, { error: { message: "busy" } }, { "retry-after": "0" }),
-      stream(delta({ content: "Half an ans" }), data({ error: { code: "invalid_request", message: "no" } })),
+      stream(
+        delta({ content: "Half an ans" }),
+        data({ error: { code: "invalid_request", message: "no" } }),
+      ),
     ];
     const ran = await run(script, ["--debug=log.jsonl", "go"]);
     equal(ran.code, 1);
@@ -167,9 +213,13 @@ describe("what happens is written in order", () => {
     deepEqual(types(log).slice(HEAD.length), ["RETRY", "STEP-START", "ERROR", ...END]);
     equal(of(log, "STEP-START")[1].attempt, 2);
     deepEqual(of(log, "ERROR")[0].partial, { text: "Half an ans" });
-    for (const { message } of [of(log, "ERROR")[0], of(log, "FINISH")[0]]) match(message, /in mid-stream: no\./);
+    for (const { message } of [of(log, "ERROR")[0], of(log, "FINISH")[0]])
+      match(message, /in mid-stream: no\./);
     deepEqual([of(log, "FINISH")[0].finishReason, of(log, "FINISH")[0].exit], ["error", 1]);
-    const thought = stream(delta({ reasoning_content: "Hm, hm." }), delta({ content: "Yes." }, "stop"));
+    const thought = stream(
+      delta({ reasoning_content: "Hm, hm." }),
+      delta({ content: "Yes." }, "stop"),
+    );
     const { where } = await run([thought], ["--debug=log.jsonl", "go"]);
     equal(of(entries(where), "THINKING")[0].text, "Hm, hm.");
   });
@@ -177,9 +227,13 @@ describe("what happens is written in order", () => {
   test("kill -9 loses nothing that was written", async () => {
     const where = place();
     const blow = new AbortController();
-    const isAsked = () => existsSync(join(where.cwd, "log.jsonl")) && types(entries(where)).includes("STEP-START");
+    const isAsked = () =>
+      existsSync(join(where.cwd, "log.jsonl")) && types(entries(where)).includes("STEP-START");
     void waitFor("the request", isAsked).then(() => blow.abort());
-    await run([{ ...stream(), ending: "hang" as const }], ["--debug=log.jsonl", "go"], { where, signal: blow.signal });
+    await run([{ ...stream(), ending: "hang" as const }], ["--debug=log.jsonl", "go"], {
+      where,
+      signal: blow.signal,
+    });
     deepEqual(types(entries(where)), HEAD);
   });
 
@@ -246,10 +300,22 @@ describe("secrets are not in it", () => {
     ["OpenAI's key", "my key sk-proj-abcdEFGH0123 here", "abcdEFGH0123"],
     ["AWS's key", "id=AKIAIOSFODNN7EXAMPLE", "AKIAIOSFODNN7EXAMPLE"],
     ["Slack's token", "xoxb-123456789012-abcdef", "123456789012"],
-    ["a JSON Web Token", "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.c2lnbmVk", "eyJzdWIiOiIxMjM0In0"],
+    [
+      "a JSON Web Token",
+      "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.c2lnbmVk",
+      "eyJzdWIiOiIxMjM0In0",
+    ],
     ["a header", "curl -H 'Authorization: Bearer tokentokentoken'", "tokentokentoken"],
-    ["a private key", `-----BEGIN RSA PRIVATE KEY-----\n${BASE64}\n-----END RSA PRIVATE KEY-----`, BASE64],
-    ["a private key without its end", `-----BEGIN PRIVATE KEY-----\n${BASE64}\n${BASE64}\nmore`, BASE64],
+    [
+      "a private key",
+      `-----BEGIN RSA PRIVATE KEY-----\n${BASE64}\n-----END RSA PRIVATE KEY-----`,
+      BASE64,
+    ],
+    [
+      "a private key without its end",
+      `-----BEGIN PRIVATE KEY-----\n${BASE64}\n${BASE64}\nmore`,
+      BASE64,
+    ],
     ["a line of .env", "DB_PASSWORD=hunter22", "hunter22"],
     ["a password in a URL", "https://me:pass4me@example.com/", "pass4me"],
     ["a value of env.json with quotes", 'the word is say "friend"', 'say "friend"'],
@@ -268,7 +334,10 @@ describe("secrets are not in it", () => {
     test(`whoever says them, in ${name}`, async () => {
       const all = said.map(([, text]) => text).join("\n\n");
       writeFileSync(join(where.cwd, "notes.txt"), all);
-      const script = [call(["read_file", { path: "notes.txt" }], ["grep", { query: all }]), say(all)];
+      const script = [
+        call(["read_file", { path: "notes.txt" }], ["grep", { query: all }]),
+        say(all),
+      ];
       const header = ["-o", "extra_headers", '{"authorization":"secretly"}'];
       const args = ["--key", "given-by-flag", `--debug=${name}`, "-s", all, ...header, all];
       const ran = await run(script, args, { where, env: { SOME_API_KEY: "from-environment" } });
@@ -276,15 +345,23 @@ describe("secrets are not in it", () => {
       const log = text(where, name);
       match(log, /Turn ended/);
       for (const [what, , secret] of said) {
-        const sent = JSON.stringify(ran.sent); // the environment's values are masked before they are sent
+        // the environment's values are masked before they are sent
+        const sent = JSON.stringify(ran.sent);
         const quoted = JSON.stringify(secret).slice(1, -1);
-        ok(sent.includes(what.endsWith("with quotes") ? "[value of QUOTED]" : quoted), `${what} was never sent`);
+        ok(
+          sent.includes(what.endsWith("with quotes") ? "[value of QUOTED]" : quoted),
+          `${what} was never sent`,
+        );
         ok(!log.includes(secret) && !log.includes(quoted), `${what} is in the log`);
       }
       ok(!log.includes("secretly"));
       const marks = log.match(/\[redacted\]|\[key\]|\[value of \w+\]/g)!;
-      ok(marks.length >= 5 * said.length, "in the prompt, the message, the call, its result, the answer");
-      for (const around of ["my key ", "more"]) ok(log.includes(around), `'${around}' is gone as well`);
+      ok(
+        marks.length >= 5 * said.length,
+        "in the prompt, the message, the call, its result, the answer",
+      );
+      for (const around of ["my key ", "more"])
+        ok(log.includes(around), `'${around}' is gone as well`);
     });
 
   test("what set_env is to keep is not written, though it is kept nowhere yet", async () => {
@@ -309,9 +386,12 @@ describe("secrets are not in it", () => {
   });
 
   test("nothing in it can look like an entry, or be obeyed by a terminal", async () => {
-    const forged = "[2026-01-01T00:00:00.000Z] FINISH forged\n── 6 EVENTS\n\x1b]0;title\x07\r\x9b31m";
+    const forged =
+      "[2026-01-01T00:00:00.000Z] FINISH forged\n── 6 EVENTS\n\x1b]0;title\x07\r\x9b31m";
     const where = having({ "forged.txt": forged });
-    await run([call(["read_file", { path: "forged.txt" }]), say(forged)], ["--debug", forged], { where });
+    await run([call(["read_file", { path: "forged.txt" }]), say(forged)], ["--debug", forged], {
+      where,
+    });
     const log = text(where);
     equal(log.match(/^\[.*FINISH forged/gm), null);
     equal(log.match(/^── 6 EVENTS/gm)!.length, 1);
@@ -323,8 +403,10 @@ describe("secrets are not in it", () => {
 test("/debug on and off in a conversation", async (t) => {
   const zz = await harness({ own: true, script: ["Good."] }, t);
   const file = join(zz.home, "debug.log");
-  const own = () => [...zz.core.observers, ...zz.core.wraps].filter(({ owner }) => owner === "debug").length;
-  const says = async (line: string) => (await zz.command(line).catch(({ message }) => [message])).join();
+  const own = () =>
+    [...zz.core.observers, ...zz.core.wraps].filter(({ owner }) => owner === "debug").length;
+  const says = async (line: string) =>
+    (await zz.command(line).catch(({ message }) => [message])).join();
   equal(await says("/debug"), `The debug log is off; /debug on writes to ${file}`);
   await zz.ask("first");
   deepEqual([existsSync(file), own()], [false, 0], "nothing is watched");
@@ -341,7 +423,10 @@ test("/debug on and off in a conversation", async (t) => {
   match(await says("/debug onn"), /^Cannot run '\/debug onn': use \/debug on or \/debug off\.$/);
   rmSync(file);
   mkdirSync(file);
-  match(await says("/debug on"), /^Cannot write the debug log '.*': it is a folder\. Name a file\.$/);
+  match(
+    await says("/debug on"),
+    /^Cannot write the debug log '.*': it is a folder\. Name a file\.$/,
+  );
   rmSync(file, { recursive: true });
   for (const line of ["/debug on", "/debug on"]) await zz.command(line);
   equal(own(), watching, "it watches once");

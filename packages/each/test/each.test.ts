@@ -6,19 +6,32 @@ import { askable, refuse, say } from "../../../test/support/fake/openai.ts";
 import { place, type Ran, zz } from "../../../test/support/run.ts";
 
 const asked = (body: any): string => body.messages.at(-1).content;
-const echo = ({ body }: { body: any }) => say(`about ${/--- (?:FILE (.*?)|INPUT) ---\n(.*)/.exec(asked(body))?.[2]}`);
+const echo = ({ body }: { body: any }) =>
+  say(`about ${/--- (?:FILE (.*?)|INPUT) ---\n(.*)/.exec(asked(body))?.[2]}`);
 const rows = ({ stdout }: Ran): any[] =>
   stdout
     .split("\n")
     .filter(Boolean)
     .map((line) => JSON.parse(line));
 const runFile = (home: string): string =>
-  path.join(home, "each", readdirSync(path.join(home, "each")).find((name) => name.endsWith(".jsonl"))!);
+  path.join(
+    home,
+    "each",
+    readdirSync(path.join(home, "each")).find((name) => name.endsWith(".jsonl"))!,
+  );
 
 test("files are asked about one by one, each once, in order; what may hold secrets is left out", async () => {
   const model = await askable(echo);
   const where = place({ "b.txt": "bee", "a.txt": "ay", ".env": "KEY=1", "sub/c.txt": "sea" });
-  const ran = await zz(where, [...model.args, "--each", "*.txt", "sub/*", "a.txt", ".env", "What is it?"]);
+  const ran = await zz(where, [
+    ...model.args,
+    "--each",
+    "*.txt",
+    "sub/*",
+    "a.txt",
+    ".env",
+    "What is it?",
+  ]);
   assert.deepEqual(
     rows(ran).map(({ input, answer }) => [input, answer]),
     [
@@ -38,7 +51,12 @@ test("lines and rows are inputs, the same one twice too, and stand where the pro
     ["--each-line", "one\n\ntwo\none\n", "Say {}.", ["Say one.", "Say two.", "Say one."]],
     ["--each-line", "one\n", "Say {input} and {other}.", ["Say one and {other}."]],
     ["--each-line", "one\n", "Say.", ["Say.\n\n--- INPUT ---\none\n--- END INPUT ---"]],
-    ["--each-json", '{"who":{"name":"Ann"},"n":2}\n', "Greet {who.name} {n} times.", ["Greet Ann 2 times."]],
+    [
+      "--each-json",
+      '{"who":{"name":"Ann"},"n":2}\n',
+      "Greet {who.name} {n} times.",
+      ["Greet Ann 2 times."],
+    ],
   ];
   for (const [flag, input, prompt, wanted] of cases)
     await t.test(`${flag} ${prompt}`, async () => {
@@ -55,7 +73,11 @@ test("lines and rows are inputs, the same one twice too, and stand where the pro
 
 test("what cannot be asked about fails alone, before anything is sent", async () => {
   const model = await askable(echo);
-  const where = place({ "a.txt": "ay", "b.bin": new Uint8Array([1, 0, 2]), "new\nline.txt": "named so" });
+  const where = place({
+    "a.txt": "ay",
+    "b.bin": new Uint8Array([1, 0, 2]),
+    "new\nline.txt": "named so",
+  });
   const ran = await zz(where, [...model.args, "--each", "*", "What?"]);
   assert.deepEqual(
     rows(ran).map(({ input, answer, error }) => [input, answer ?? error]),
@@ -72,12 +94,19 @@ test("what cannot be asked about fails alone, before anything is sent", async ()
 test("a failed input is asked again by --resume, an answered one never", async () => {
   let isDown = true;
   const model = await askable(({ body }) =>
-    isDown && asked(body).includes("two") ? refuse(400, { error: { message: "no" } }) : echo({ body }),
+    isDown && asked(body).includes("two")
+      ? refuse(400, { error: { message: "no" } })
+      : echo({ body }),
   );
   const where = place();
-  const first = await zz(where, [...model.args, "--each-line", "Say."], { input: "one\ntwo\nthree\n" });
+  const first = await zz(where, [...model.args, "--each-line", "Say."], {
+    input: "one\ntwo\nthree\n",
+  });
   assert.equal(first.code, 1);
-  assert.match(first.stderr, /1 input of 3 could not be answered\. Ask them again: zz --each --resume/);
+  assert.match(
+    first.stderr,
+    /1 input of 3 could not be answered\. Ask them again: zz --each --resume/,
+  );
   isDown = false;
   const before = model.requests.length;
   const again = await zz(where, [...model.args, "--each", "--resume"]);
@@ -117,9 +146,25 @@ test("a run whose file was changed: a torn or spoilt answer is asked again, a ch
 test("answers go to files, one each; a schema gives values; --dry-run and a spent budget send nothing more", async () => {
   const model = await askable([say('{"n": 1}')]);
   const where = place({ "x/a.ts": "1", "y/b.ts": "2" });
-  await zz(where, [...model.args, "--each", "*/*.ts", "--out", "notes/{name}.md", "--schema", "n int", "Count."]);
+  await zz(where, [
+    ...model.args,
+    "--each",
+    "*/*.ts",
+    "--out",
+    "notes/{name}.md",
+    "--schema",
+    "n int",
+    "Count.",
+  ]);
   assert.deepEqual(readdirSync(path.join(where.cwd, "notes")), ["a.md", "b.md"]);
-  const values = await zz(where, [...model.args, "--each", "*/*.ts", "--schema", "n int", "Count."]);
+  const values = await zz(where, [
+    ...model.args,
+    "--each",
+    "*/*.ts",
+    "--schema",
+    "n int",
+    "Count.",
+  ]);
   assert.deepEqual(
     rows(values).map(({ answer }) => answer),
     [{ n: 1 }, { n: 1 }],
@@ -144,9 +189,11 @@ test("wrong usage is said before anything is sent", async (t) => {
   ];
   for (const [args, input, said] of cases)
     await t.test(args.join(" "), async () => {
-      const ran = await zz(place({ "a.txt": "a" }), ["-m", "openai/m", "--base-url", "http://127.0.0.1:9", ...args], {
-        input,
-      });
+      const ran = await zz(
+        place({ "a.txt": "a" }),
+        ["-m", "openai/m", "--base-url", "http://127.0.0.1:9", ...args],
+        { input },
+      );
       assert.match(ran.stderr, said);
       assert.equal(ran.code, 2);
       assert.equal(ran.stdout, "");

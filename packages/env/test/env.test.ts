@@ -1,4 +1,5 @@
-// /env, set_env, delete_env: what commands get, what the model is sent, what lies where, by running the program.
+// /env, set_env, delete_env: what commands get, what the model is sent, what lies where, by running
+// the program.
 import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
@@ -19,9 +20,13 @@ const VALUE = "hunter-$&-2222";
 /** A home that keeps these for commands. */
 function keeping(variables: Record<string, string>, settings?: object, where = place()): Place {
   mkdirSync(where.home, { mode: 0o700 });
-  return having({ "~/env.json": variables, ...(settings && { "~/zz.config.json": settings }) }, where);
+  return having(
+    { "~/env.json": variables, ...(settings && { "~/zz.config.json": settings }) },
+    where,
+  );
 }
-const kept = ({ home }: Pick<Place, "home">): unknown => JSON.parse(readFileSync(join(home, "env.json"), "utf8"));
+const kept = ({ home }: Pick<Place, "home">): unknown =>
+  JSON.parse(readFileSync(join(home, "env.json"), "utf8"));
 const env = (where: Place, rest: string, ...flags: string[]): Promise<Ran> =>
   zz(where, ["-m", "offline", ...flags, `/env ${rest}`]);
 const run = (where: Place, command: string, ...flags: string[]): Promise<Ran> =>
@@ -30,9 +35,15 @@ const run = (where: Place, command: string, ...flags: string[]): Promise<Ran> =>
 /** A turn in which the model makes these calls; what it was sent. */
 async function turn(where: Place, calls: [tool: string, args: object][], ...flags: string[]) {
   const words = flags.includes("--once") ? [] : ["--once", "go"];
-  const ran = await asks(where, [...calls.map((one) => call(one)), say("Done.")], [...flags, ...words]);
+  const ran = await asks(
+    where,
+    [...calls.map((one) => call(one)), say("Done.")],
+    [...flags, ...words],
+  );
   const { messages } = ran.sent.at(-1);
-  const texts: string[] = messages.filter(({ role }: any) => role === "tool").map(({ content }: any) => content);
+  const texts: string[] = messages
+    .filter(({ role }: any) => role === "tool")
+    .map(({ content }: any) => content);
   return { ...ran, texts, system: messages[0].content as string, sent: JSON.stringify(ran.sent) };
 }
 /** Every file of a home but the one, as text. */
@@ -87,7 +98,8 @@ describe("/env", () => {
 
   test("a file that is no JSON is named and left alone, and nothing of it is shown", async () => {
     const where = having({ "~/env.json": `{ "A": ${VALUE} }` });
-    const words = /Cannot use '.*env\.json': it is not readable as JSON\. Fix it, or move it away\./;
+    const words =
+      /Cannot use '.*env\.json': it is not readable as JSON\. Fix it, or move it away\./;
     const shown = [await env(where, "set B 2"), await env(where, "list"), await run(where, "true")];
     for (const { stderr } of shown) match(stderr, words);
     const { stderr, sent } = await turn(where, [["list_dir", { path: "." }]]);
@@ -101,7 +113,10 @@ describe("commands", () => {
   for (const sandbox of ["auto", "off"])
     test(`have them, whatever they are called, sandbox ${sandbox}`, async () => {
       const where = keeping({ GH_TOKEN: VALUE, PLAIN: "1" }, { shell: { sandbox } });
-      const { stdout, stderr } = await run(where, `[ "$GH_TOKEN" = '${VALUE}' ] && echo same $PLAIN`);
+      const { stdout, stderr } = await run(
+        where,
+        `[ "$GH_TOKEN" = '${VALUE}' ] && echo same $PLAIN`,
+      );
       match(stdout, /^same 1\n/, stderr);
     });
 
@@ -113,21 +128,31 @@ describe("commands", () => {
     doesNotMatch(stdout, /^(A|BASH_ENV|IFS|OTHER_TOKEN)=/m);
   });
 
-  needs("bwrap")("do not see the file that they lie in, though the home lies in the project", async () => {
-    const base = place();
-    const home = join(base.cwd, "home");
-    const where = keeping({ A: "short" }, { shell: { sandbox: "required" } }, { ...base, home });
-    const { stdout, stderr } = await run(where, "ls home; cat home/env.json", "--allow-read=home/env.json");
-    match(stdout + stderr, /^env\.json$/m);
-    doesNotMatch(stdout + stderr, /short/);
-  });
+  needs("bwrap")(
+    "do not see the file that they lie in, though the home lies in the project",
+    async () => {
+      const base = place();
+      const home = join(base.cwd, "home");
+      const where = keeping({ A: "short" }, { shell: { sandbox: "required" } }, { ...base, home });
+      const { stdout, stderr } = await run(
+        where,
+        "ls home; cat home/env.json",
+        "--allow-read=home/env.json",
+      );
+      match(stdout + stderr, /^env\.json$/m);
+      doesNotMatch(stdout + stderr, /short/);
+    },
+  );
 
   needs("bwrap")("are judged in the environment that they have", async () => {
     const where = keeping({ DB_NAME: "x", CDPATH: "/tmp" }, { shell: { effects: "before" } });
     const judge = async (command: string) => (await zz(where, ["--judge", command])).stdout;
     mkdirSync(join(where.cwd, "src"));
     match(await judge("DB_NAME=y; ls"), /^ask: asked for before it runs: it sets DB_NAME/);
-    match(await judge("cd src && ls"), /^ask: asked for before it runs: CDPATH may lead cd elsewhere/);
+    match(
+      await judge("cd src && ls"),
+      /^ask: asked for before it runs: CDPATH may lead cd elsewhere/,
+    );
   });
 });
 
@@ -155,7 +180,13 @@ describe("the model", () => {
   test("reads no value of what a command prints, also in the file with all of it, be it a plain word", async () => {
     const where = keeping({ NODE_ENV: "production" });
     const command = 'for i in $(seq 4000); do echo "$i $NODE_ENV"; done';
-    const first = await zz(where, ["--allow-run", "--json", "--call", "run_command", JSON.stringify({ command })]);
+    const first = await zz(where, [
+      "--allow-run",
+      "--json",
+      "--call",
+      "run_command",
+      JSON.stringify({ command }),
+    ]);
     doesNotMatch(first.stdout, /production/);
     const { file } = JSON.parse(first.stdout).data;
     equal(file.startsWith(join(where.home, "outputs/output-")), true, file);
@@ -165,10 +196,17 @@ describe("the model", () => {
   });
 
   test("is sent none by other ways: rules, a file that is mentioned, the person's words", async () => {
-    const where = having({ "AGENTS.md": `Rule: ${VALUE}`, "a.txt": `File: ${VALUE}` }, keeping({ GH_TOKEN: VALUE }));
+    const where = having(
+      { "AGENTS.md": `Rule: ${VALUE}`, "a.txt": `File: ${VALUE}` },
+      keeping({ GH_TOKEN: VALUE }),
+    );
     const { sent } = await turn(where, [], "--once", `see @a.txt and ${VALUE} too`);
     doesNotMatch(sent, /hunter/);
-    for (const text of ["Rule: [value of GH_TOKEN]", "File: [value of GH_TOKEN]", "and [value of GH_TOKEN] too"])
+    for (const text of [
+      "Rule: [value of GH_TOKEN]",
+      "File: [value of GH_TOKEN]",
+      "and [value of GH_TOKEN] too",
+    ])
       ok(sent.includes(text), `${text} is missing in ${sent}`);
   });
 
@@ -177,7 +215,12 @@ describe("the model", () => {
     ["six characters", "q7w3e9", "is q7w3e9", "is [value of V]"],
     ["each line of several", PEM, "  MIIEvQIBADANBgkqhkiG", "  [value of V]"],
     ["addresses", "https://a.example/v1", "at https://a.example/v1", "at https://a.example/v1"],
-    ["addresses with a password", "https://a:b@c.example", "at https://a:b@c.example", "at [value of V]"],
+    [
+      "addresses with a password",
+      "https://a:b@c.example",
+      "at https://a:b@c.example",
+      "at [value of V]",
+    ],
     ["paths that are not", "/no/such/place", "in /no/such/place", "in [value of V]"],
     ["what a pattern would read otherwise", "a.*+?^$|[b]", "a.*+?^$|[b] axb", "[value of V] axb"],
   ];
@@ -204,14 +247,21 @@ describe("the model", () => {
       { path, content },
     ]);
     const { texts } = await turn(where, calls, "--allow-write");
-    match(texts[0]!, /^Cannot call 'create_file': '\[value of GH_TOKEN\]' stands for a text that you are not shown\./);
+    match(
+      texts[0]!,
+      /^Cannot call 'create_file': '\[value of GH_TOKEN\]' stands for a text that you are not shown\./,
+    );
     deepEqual(readdirSync(where.cwd), ["b.txt"]);
   });
 });
 
 describe("set_env and delete_env", () => {
   /** Kept by one zz, whose calls are answered so. */
-  const keeper = async (t: TestContext, answer: "yes" | "no" | "nobody", allow: Options["allow"] = {}) => {
+  const keeper = async (
+    t: TestContext,
+    answer: "yes" | "no" | "nobody",
+    allow: Options["allow"] = {},
+  ) => {
     const zz = await harness({ own: true, home: { "env.json": '{"A":"1"}' }, answer, allow }, t);
     return { ...zz, kept: () => kept({ home: zz.home }) };
   };
@@ -219,8 +269,14 @@ describe("set_env and delete_env", () => {
   test("are asked for, with name and value in full, and then done; names that steer programs may only look so", async (t) => {
     const zz = await keeper(t, "yes");
     const value = `${"only-here ".repeat(199)}END`;
-    equal((await zz.call("set_env", { name: "DB_URL", value })).text, "DB_URL is set; commands have it from now on.");
-    match(zz.questions[0]!, /^┏ set_env requests env access to "set DB_URL"\.\n┠ it holds for every command/);
+    equal(
+      (await zz.call("set_env", { name: "DB_URL", value })).text,
+      "DB_URL is set; commands have it from now on.",
+    );
+    match(
+      zz.questions[0]!,
+      /^┏ set_env requests env access to "set DB_URL"\.\n┠ it holds for every command/,
+    );
     ok(zz.questions[0]!.includes(`┃ DB_URL=${value}\n`), zz.questions[0]);
     equal(statSync(join(zz.home, "env.json")).mode & 0o777, 0o600);
     await zz.call("delete_env", { name: "A" });
@@ -259,7 +315,10 @@ describe("set_env and delete_env", () => {
     ] as const)
       match((await zz.call("set_env", { name, value })).text, words);
     match((await zz.call("delete_env", { name: "PATH" })).text, /only the person/);
-    match((await zz.call("delete_env", { name: "NOPE" })).text, /^Cannot delete 'NOPE': it is not kept\. \/env list/);
+    match(
+      (await zz.call("delete_env", { name: "NOPE" })).text,
+      /^Cannot delete 'NOPE': it is not kept\. \/env list/,
+    );
     deepEqual([zz.questions, zz.kept()], [[], { A: "1" }]);
   });
 });
@@ -284,7 +343,10 @@ describe("at the prompt", () => {
     await it.sees("PEM is kept");
     await it.say("and now?");
     await it.asked(3);
-    match(JSON.stringify(it.fake.requests[2]!.body), /Variables that commands have: GH_TOKEN, PEM\./);
+    match(
+      JSON.stringify(it.fake.requests[2]!.body),
+      /Variables that commands have: GH_TOKEN, PEM\./,
+    );
     await it.leave();
     deepEqual(kept(it.where), { GH_TOKEN: VALUE, PEM: "one-secret\ntwo-secret" });
     doesNotMatch(it.raw() + JSON.stringify(it.fake.requests) + elsewhere(it.where), /hunter/);

@@ -1,4 +1,5 @@
-// /eval: what it takes for a name, and, with the program itself and a model that plays a script, what it says of an answer.
+// /eval: what it takes for a name, and, with the program itself and a model that plays a script,
+// what it says of an answer.
 import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -22,10 +23,16 @@ const NAMES: [answer: string, names: string][] = [
   ["See [this](https://example.com/a.ts) and [that](#part).", ""],
   ["Look at https://example.com/src/a.ts:12 or nodejs.org/api/fs.html, and/or Node.js.", ""],
   ["Say `/eval`, `--once`, `@scope/pkg`, `node:fs`, `it`.", ""],
-  ["`zz.json` and `res.json`", "path zz.json weak; path res.json weak; symbol zz.json weak; symbol res.json weak"],
+  [
+    "`zz.json` and `res.json`",
+    "path zz.json weak; path res.json weak; symbol zz.json weak; symbol res.json weak",
+  ],
   ["In src/a.ts, lines 10–20, and `src/b.ts` (line 7).", "path src/a.ts:10-20; path src/b.ts:7"],
   ["`draw()` is defined at `src/a.ts:42`.", "path src/a.ts:42; symbol draw"],
-  ["`RowTable`, `rowTable`, `row_table`, `M_X`.", "symbol RowTable; symbol rowTable; symbol row_table; symbol M_X"],
+  [
+    "`RowTable`, `rowTable`, `row_table`, `M_X`.",
+    "symbol RowTable; symbol rowTable; symbol row_table; symbol M_X",
+  ],
   [
     "Plainly draw2(), `rows.draw(1)`, `A#b`, `A::c`.",
     "path rows.draw weak; symbol rows.draw; symbol A.b; symbol A.c; symbol draw2",
@@ -80,7 +87,10 @@ async function evaluated(
   t.after(fake.close);
   const flags = ["-m", "openai/m", "--base-url", fake.url, "--key", "x"];
   for (const [i] of answers.entries())
-    equal((await zz(where, [...flags, ...(i ? ["-c"] : []), "--once", `question ${i + 1}`])).code, 0);
+    equal(
+      (await zz(where, [...flags, ...(i ? ["-c"] : []), "--once", `question ${i + 1}`])).code,
+      0,
+    );
   const ran = await zz(where, [...flags, "-c", "--once", command]);
   return { ran, fake };
 }
@@ -88,18 +98,29 @@ async function evaluated(
 const MADE_UP =
   "The page is drawn by `renderPage()` in `src/pages.ts`. `renderTable()` is at `src/table.ts:3`; `MAX_ROWS` (src/table.ts:4) limits it.";
 
-/** Each sentence is one of an answer; what is said of it is a row, of which this is the beginning. */
+/**
+ * Each sentence is one of an answer; what is said of it is a row, of which this is the beginning.
+ */
 const SAID: [sentence: string, row: string][] = [
-  ["`renderPage()` draws.", "✗ `renderPage`: nowhere in the project; nearest: renderTable, src/table.ts:12"],
+  [
+    "`renderPage()` draws.",
+    "✗ `renderPage`: nowhere in the project; nearest: renderTable, src/table.ts:12",
+  ],
   ["`RowTable.addRow` adds.", "✓ `RowTable.addRow`: src/table.ts:8"],
   ["`RowTable.dropRow()` drops.", "✗ `RowTable.dropRow`: nowhere in the project; nearest: "],
   ["`structuredClone()` copies.", "✓ `structuredClone`: JavaScript's own, or Node's"],
   ["`paint_all` paints.", "✓ `paint_all`: no definition of it, but NOTES.md:1 names it"],
-  ["Add a `sortCells()` to it.", "? `sortCells`: nowhere in the project; the answer's own code has it"],
+  [
+    "Add a `sortCells()` to it.",
+    "? `sortCells`: nowhere in the project; the answer's own code has it",
+  ],
   ["`src/tables.ts` holds it.", "✗ src/tables.ts: it is not there; nearest: src/table.ts"],
   ["`ui/cell` and `ui/cell.ts` are one.", "✓ ui/cell.ts: src/ui/cell.ts"],
   ["`.env.ts` and `./.env` hold a token.", "? ./.env: reading it must be asked for"],
-  ["`/etc/passwd.txt` and `~/a.ts` and `../x.ts` are there.", "? /etc/passwd.txt: it is outside the project"],
+  [
+    "`/etc/passwd.txt` and `~/a.ts` and `../x.ts` are there.",
+    "? /etc/passwd.txt: it is outside the project",
+  ],
   ["`src/ui/` is a folder.", "✓ src/ui/: a folder"],
   ["`src/table.ts:4` limits it.", "✓ src/table.ts:4: `export const MAX_ROWS = 100;`"],
   ["`src/table.ts` (line 99) ends.", "✗ src/table.ts:99: it has 14 lines"],
@@ -118,20 +139,27 @@ describe("/eval", () => {
     }
     const signs = rows.map((row) => row[0]!).filter((sign) => "✗?✓".includes(sign));
     match(signs.join(""), /^✗+\?+✓+$/); // first what was not found, then what cannot be known
-    match(ran.stderr, /Files and symbols that the answer names: \d+ not found, \d+ not known, \d+ found\./);
+    match(
+      ran.stderr,
+      /Files and symbols that the answer names: \d+ not found, \d+ not known, \d+ found\./,
+    );
     doesNotMatch(ran.stderr, /very-secret-value/);
   });
 
   test("asks the model with the question, the answer and the evidence, and keeps nothing of it", async (t) => {
     const where = having(PROJECT);
-    const { ran, fake } = await evaluated(t, [MADE_UP], "/eval", { where, model: say("- The page is made up.") });
+    const { ran, fake } = await evaluated(t, [MADE_UP], "/eval", {
+      where,
+      model: say("- The page is made up."),
+    });
     equal(ran.code, 0, ran.stderr);
     match(ran.stderr, /✗ `renderPage`[\s\S]*openai\/m says:\n- The page is made up\./);
     const { messages, tools, model } = fake.requests[1]!.body;
     equal(tools, undefined);
     equal(model, "m");
     match(messages[0].content, /You check an answer/);
-    const asked = /<question>\nquestion 1\n[\s\S]*<evidence>[\s\S]*\nnot found: `renderPage`: nowhere[\s\S]*\nfound: /;
+    const asked =
+      /<question>\nquestion 1\n[\s\S]*<evidence>[\s\S]*\nnot found: `renderPage`: nowhere[\s\S]*\nfound: /;
     match(messages[1].content, asked);
     const said = where.sessions()[0]!.flatMap(({ message }) => (message ? [message.text] : []));
     deepEqual(said, ["question 1", MADE_UP]);
@@ -141,7 +169,11 @@ describe("/eval", () => {
   });
 
   test("checks the Nth last answer", async (t) => {
-    const { ran, fake } = await evaluated(t, ["`firstName()` is one.", "`secondName()` is two."], "/eval 2");
+    const { ran, fake } = await evaluated(
+      t,
+      ["`firstName()` is one.", "`secondName()` is two."],
+      "/eval 2",
+    );
     match(ran.stderr, /✗ `firstName`/);
     doesNotMatch(ran.stderr, /secondName/);
     match(fake.requests[2]!.body.messages[1].content, /<question>\nquestion 1\n/);
@@ -149,8 +181,20 @@ describe("/eval", () => {
 
   for (const [about, answers, command, sentence, requests] of [
     ["without an answer", [], "/eval", /Cannot check an answer: there is none yet\./, 0],
-    ["of an answer that there is not", ["One."], "/eval 3", /Cannot check answer 3: there is 1\. Use \/eval/, 1],
-    ["of what it does not know", ["One."], "/eval all", /Cannot check 'all': use \/eval, \/eval N/, 1],
+    [
+      "of an answer that there is not",
+      ["One."],
+      "/eval 3",
+      /Cannot check answer 3: there is 1\. Use \/eval/,
+      1,
+    ],
+    [
+      "of what it does not know",
+      ["One."],
+      "/eval all",
+      /Cannot check 'all': use \/eval, \/eval N/,
+      1,
+    ],
     [
       "of an answer that names nothing",
       ["It is so."],
@@ -169,12 +213,18 @@ describe("/eval", () => {
   test("has told what it found when the model fails, and says why in a sentence", async (t) => {
     const model = refuse(400, { error: { message: "no such engine" } });
     const { ran } = await evaluated(t, [MADE_UP], "/eval", { model });
-    match(ran.stderr, /✗ `renderPage`[\s\S]*\n(?:zz: )?The model could not be asked about it: .*no such engine/);
+    match(
+      ran.stderr,
+      /✗ `renderPage`[\s\S]*\n(?:zz: )?The model could not be asked about it: .*no such engine/,
+    );
     equal(ran.code, 1);
   });
 
   test("with 500 names says how many it left out", async (t) => {
-    const names = Array.from({ length: 500 }, (_, i) => `\`renderPage${i}()\` is in \`src/page${i}.ts\`.`);
+    const names = Array.from(
+      { length: 500 },
+      (_, i) => `\`renderPage${i}()\` is in \`src/page${i}.ts\`.`,
+    );
     const { ran } = await evaluated(t, [names.join(" ")], "/eval fast");
     match(ran.stderr, /names: 300 not found\. 700 more were not looked up\./);
     match(ran.stderr, /\n✗ and 240 more\n/);

@@ -1,4 +1,5 @@
-// The tools that ask git, against real repositories. test/security/git-hostile.test.ts plants programs in their configuration.
+// The tools that ask git, against real repositories. test/security/git-hostile.test.ts plants
+// programs in their configuration.
 import { deepEqual, doesNotMatch, equal, match, notEqual, ok } from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from "node:fs";
@@ -10,7 +11,14 @@ import { type StandingClock, standingClock } from "../../../sdk/testing.ts";
 import { tryTo } from "../../../sdk/text.ts";
 import "../../../test/support/lean.ts";
 import { has, needs } from "../../../test/support/needs.ts";
-import { configure, fill, INIT, PERSON, shell, put as write } from "../../../test/support/repository.ts";
+import {
+  configure,
+  fill,
+  INIT,
+  PERSON,
+  shell,
+  put as write,
+} from "../../../test/support/repository.ts";
 import { type Place, place, withEnvironment } from "../../../test/support/run.ts";
 import { kernel } from "../../../test/support/script.ts";
 import { waitFor } from "../../../test/support/wait.ts";
@@ -19,16 +27,25 @@ const test = needs("git");
 
 /** As a person would call it, without a configuration of the machine's own. */
 function git(cwd: string, ...args: string[]): string {
-  if (!has("git")) return ""; // then no test looks at the repositories that are made for all of them
+  // then no test looks at the repositories that are made for all of them
+  if (!has("git")) return "";
   const env = { ...process.env, ...PERSON };
-  return execFileSync("git", args, { cwd, encoding: "utf8", env, stdio: ["ignore", "pipe", "pipe"] });
+  return execFileSync("git", args, {
+    cwd,
+    encoding: "utf8",
+    env,
+    stdio: ["ignore", "pipe", "pipe"],
+  });
 }
 
 const put = ({ cwd }: Place, files: Record<string, string>): void => write(cwd, files);
 
 const IS_ADA = "git config user.name Ada; git config user.email ada@example.com";
 /** A repository with one commit of these files, on the branch trunk, and what was changed since. */
-function repository(files: Record<string, string> = { "a.txt": "one\n" }, since: Record<string, string> = {}): Place {
+function repository(
+  files: Record<string, string> = { "a.txt": "one\n" },
+  since: Record<string, string> = {},
+): Place {
   const where = place();
   fill(where.cwd, JSON.stringify(files), (model) => {
     write(model, files);
@@ -52,7 +69,15 @@ async function zzOf(where: Place, given: Given = {}): Promise<Core> {
   const { ask, clock, allow = ["git commit"], deny = [] } = given;
   const { cwd: root, home } = where;
   const io = clock && { io: Object.assign(processIo(), { clock }) };
-  const open = () => kernel.createZz({ root, home, save: false, allow: { run: allow }, deny: { read: deny }, ...io });
+  const open = () =>
+    kernel.createZz({
+      root,
+      home,
+      save: false,
+      allow: { run: allow },
+      deny: { read: deny },
+      ...io,
+    });
   if (Object.keys(given).length) return Object.assign(await open(), ask && { ask });
   if (!opened.has(where.cwd)) opened.set(where.cwd, open());
   return opened.get(where.cwd)!;
@@ -66,7 +91,8 @@ async function preview(where: Place, args: object): Promise<string> {
 }
 
 /** So that git must look at the content again. */
-const touch = (where: Place, name: string): void => utimesSync(join(where.cwd, name), 1, Date.now() / 1_000);
+const touch = (where: Place, name: string): void =>
+  utimesSync(join(where.cwd, name), 1, Date.now() / 1_000);
 
 const busy = repository({
   "a.txt": "one\n",
@@ -77,28 +103,105 @@ const busy = repository({
   "ünï céde.txt": "x\n",
   ":(top)x": "one\n",
 });
-put(busy, { "a.txt": "two\n", "src/b.txt": "two\n", ".env": "KEY=new-secret\n", "new.txt": "n\n", ":(top)x": "two\n" });
+put(busy, {
+  "a.txt": "two\n",
+  "src/b.txt": "two\n",
+  ".env": "KEY=new-secret\n",
+  "new.txt": "n\n",
+  ":(top)x": "two\n",
+});
 rmSync(join(busy.cwd, "gone.txt"));
-shell(busy.cwd, "git mv moves.txt moved.txt; git add src/b.txt; git tag v1; git tag -a -m x blob HEAD:.env");
+shell(
+  busy.cwd,
+  "git mv moves.txt moved.txt; git add src/b.txt; git tag v1; git tag -a -m x blob HEAD:.env",
+);
 
-type Row = [what: string, tool: string, args: object, expected: string | RegExp, not?: RegExp | "fails"];
-const ALL = "## trunk\n M .env\n M :(top)x\n M a.txt\n D gone.txt\nR  moves.txt -> moved.txt\nM  src/b.txt\n?? new.txt";
+type Row = [
+  what: string,
+  tool: string,
+  args: object,
+  expected: string | RegExp,
+  not?: RegExp | "fails",
+];
+const ALL =
+  "## trunk\n M .env\n M :(top)x\n M a.txt\n D gone.txt\nR  moves.txt -> moved.txt\nM  src/b.txt\n?? new.txt";
 const UNSTAGED = /^diff --git a\/:\(top\)x [\s\S]*-one\n\+two\n[\s\S]*deleted file[\s\S]*\n-one\n/;
 const ROWS: Row[] = [
   ["every kind of change", "git_status", {}, ALL],
-  ["a path that looks like git's own words", "git_status", { path: ":(top)x" }, "## trunk\n M :(top)x"],
+  [
+    "a path that looks like git's own words",
+    "git_status",
+    { path: ":(top)x" },
+    "## trunk\n M :(top)x",
+  ],
   ["what is not staged", "git_diff", {}, UNSTAGED, /b\.txt|secret/],
-  ["what is staged", "git_diff", { staged: true }, /rename from moves\.txt[\s\S]*b\/src\/b\.txt/, /a\.txt/],
+  [
+    "what is staged",
+    "git_diff",
+    { staged: true },
+    /rename from moves\.txt[\s\S]*b\/src\/b\.txt/,
+    /a\.txt/,
+  ],
   ["since a commit", "git_diff", { ref: "HEAD" }, /a\/a\.txt[\s\S]*src\/b\.txt/, /secret/],
-  ["since a tag, under a path", "git_diff", { ref: "v1", path: "src" }, /^diff --git a\/src\/b\.txt/, /a\/a\.txt/],
-  ["a path with staged changes", "git_diff", { path: "src" }, /^No unstaged changes \(1 file staged: /],
-  ["a path without any", "git_diff", { path: "a.txt", staged: true }, /^No staged changes \(1 file changed and not /],
-  ["a new file", "git_diff", { path: "new.txt" }, "No changes (1 path not tracked: git_status lists them)."],
-  ["a ref that is an option", "git_diff", { ref: "--output=x" }, /'--output=x': it begins with a dash/, "fails"],
-  ["a second ref that is an option", "git_diff", { ref: "HEAD..-x" }, /there is no commit '-x'/, "fails"],
-  ["no such ref", "git_diff", { ref: "nope" }, /'nope': there is no commit 'nope'\. git_log shows/, "fails"],
-  ["a tag on a file's content", "git_diff", { ref: "blob", path: "a.txt" }, /there is no commit 'blob'/, "fails"],
-  ["the latest", "git_log", {}, /^[0-9a-f]{7,} \d{4}-\d\d-\d\d Ada: Begin \(HEAD -> trunk, tag: v1\)$/],
+  [
+    "since a tag, under a path",
+    "git_diff",
+    { ref: "v1", path: "src" },
+    /^diff --git a\/src\/b\.txt/,
+    /a\/a\.txt/,
+  ],
+  [
+    "a path with staged changes",
+    "git_diff",
+    { path: "src" },
+    /^No unstaged changes \(1 file staged: /,
+  ],
+  [
+    "a path without any",
+    "git_diff",
+    { path: "a.txt", staged: true },
+    /^No staged changes \(1 file changed and not /,
+  ],
+  [
+    "a new file",
+    "git_diff",
+    { path: "new.txt" },
+    "No changes (1 path not tracked: git_status lists them).",
+  ],
+  [
+    "a ref that is an option",
+    "git_diff",
+    { ref: "--output=x" },
+    /'--output=x': it begins with a dash/,
+    "fails",
+  ],
+  [
+    "a second ref that is an option",
+    "git_diff",
+    { ref: "HEAD..-x" },
+    /there is no commit '-x'/,
+    "fails",
+  ],
+  [
+    "no such ref",
+    "git_diff",
+    { ref: "nope" },
+    /'nope': there is no commit 'nope'\. git_log shows/,
+    "fails",
+  ],
+  [
+    "a tag on a file's content",
+    "git_diff",
+    { ref: "blob", path: "a.txt" },
+    /there is no commit 'blob'/,
+    "fails",
+  ],
+  [
+    "the latest",
+    "git_log",
+    {},
+    /^[0-9a-f]{7,} \d{4}-\d\d-\d\d Ada: Begin \(HEAD -> trunk, tag: v1\)$/,
+  ],
   ["none under a path", "git_log", { path: "new.txt" }, "No commits that changed 'new.txt'."],
   ["a since that is an option", "git_log", { since: "--output=x" }, /Begin|No commits/],
 ];
@@ -120,7 +223,10 @@ test("git_diff: a file of secrets that is named, and that the person allows, is 
 test("git_diff: a moved file of secrets is not shown by its new name", async () => {
   const where = repository({ ".env": "KEY=secret\n".repeat(9) });
   git(where.cwd, "mv", ".env", "id_rsa");
-  equal((await call(where, "git_diff", { staged: true })).text, "[Left out, since they may not be read: .env, id_rsa]");
+  equal(
+    (await call(where, "git_diff", { staged: true })).text,
+    "[Left out, since they may not be read: .env, id_rsa]",
+  );
 });
 
 test("git_diff: an environment that changes how git takes paths does not show it either", async () => {
@@ -132,12 +238,17 @@ test("git_diff: an environment that changes how git takes paths does not show it
 
 test("git_diff: a long one keeps its head and its tail, and says what is missing", async () => {
   const where = repository({ "a.txt": "", "b.txt": "" });
-  put(where, { "a.txt": Array.from({ length: 9_000 }, (_, i) => `first ${i}\n`).join(""), "b.txt": "last\n" });
+  put(where, {
+    "a.txt": Array.from({ length: 9_000 }, (_, i) => `first ${i}\n`).join(""),
+    "b.txt": "last\n",
+  });
   const { text, data } = await call(where, "git_diff", {});
   ok(text.length < 31_000, `${text.length}`);
   match(text, /^diff --git a\/a\.txt[\s\S]*\+last$/);
   const shown = text.match(/^\+first \d+$/gm)!.length;
-  const said = Number(/\[(\d+) lines left out here; ask for one path at a time: a\.txt, b\.txt\]/.exec(text)?.[1]);
+  const said = Number(
+    /\[(\d+) lines left out here; ask for one path at a time: a\.txt, b\.txt\]/.exec(text)?.[1],
+  );
   deepEqual([shown + said, (data as { cut: number }).cut], [9_000, said]);
 });
 
@@ -149,7 +260,11 @@ test("git tools: in a folder of a repository, they see that folder, by its own p
   match((await call(where, "git_diff", {})).text, /^diff --git a\/a\.txt b\/a\.txt\n[\s\S]*\+two$/);
   git(outer.cwd, "add", "--all");
   const shown = await preview(where, { message: "All" });
-  match(shown, /\n {2}M a\.txt\n {2}A new\.txt\n {2}M \.\.\/top\.txt\n/, "what lies outside is told, too");
+  match(
+    shown,
+    /\n {2}M a\.txt\n {2}A new\.txt\n {2}M \.\.\/top\.txt\n/,
+    "what lies outside is told, too",
+  );
 });
 
 for (const tool of ["git_status", "git_commit"])
@@ -162,7 +277,10 @@ for (const tool of ["git_status", "git_commit"])
 test("git_status: without git it says so", async () => {
   const where = repository();
   using _ = withEnvironment({ PATH: "/nowhere" });
-  equal((await call(where, "git_status", {})).text, "Cannot ask git: there is no git here. Install it.");
+  equal(
+    (await call(where, "git_status", {})).text,
+    "Cannot ask git: there is no git here. Install it.",
+  );
 });
 
 test("git tools: they leave the index as it is, and need no lock", async () => {
@@ -171,7 +289,8 @@ test("git tools: they leave the index as it is, and need no lock", async () => {
   touch(where, "a.txt");
   const before = readFileSync(index);
   writeFileSync(`${index}.lock`, "");
-  for (const tool of ["git_status", "git_diff", "git_log"]) equal((await call(where, tool, {})).failed, undefined);
+  for (const tool of ["git_status", "git_diff", "git_log"])
+    equal((await call(where, tool, {})).failed, undefined);
   deepEqual(readFileSync(index), before);
 });
 
@@ -199,10 +318,17 @@ function hanging(where: Place): { PATH: string; started(): boolean; alive(): boo
   const folder = join(where.cwd, "..", "bin");
   const pid = join(folder, "pid");
   mkdirSync(folder);
-  writeFileSync(join(folder, "git"), `#!/bin/sh\nsleep 600 & echo $! >'${pid}'\nwait\n`, { mode: 0o755 });
+  writeFileSync(join(folder, "git"), `#!/bin/sh\nsleep 600 & echo $! >'${pid}'\nwait\n`, {
+    mode: 0o755,
+  });
   const started = () => existsSync(pid) && readFileSync(pid, "utf8").endsWith("\n");
-  const stat = () => tryTo(() => readFileSync(`/proc/${readFileSync(pid, "utf8").trim()}/stat`, "utf8"));
-  return { PATH: `${folder}:${process.env.PATH}`, started, alive: () => !/^$| Z /.test(stat() ?? "") };
+  const stat = () =>
+    tryTo(() => readFileSync(`/proc/${readFileSync(pid, "utf8").trim()}/stat`, "utf8"));
+  return {
+    PATH: `${folder}:${process.env.PATH}`,
+    started,
+    alive: () => !/^$| Z /.test(stat() ?? ""),
+  };
 }
 
 for (const how of ["is given up after its time", "is stopped with the turn"])
@@ -218,20 +344,29 @@ for (const how of ["is given up after its time", "is stopped with the turn"])
     await waitFor("git to hang", started);
     if (how.includes("turn")) chat.stop.abort();
     else await clock.pass(60_000);
-    const says = how.includes("turn") ? /interrupted|aborted/ : /^Cannot ask git: it took longer than 60 s/;
+    const says = how.includes("turn")
+      ? /interrupted|aborted/
+      : /^Cannot ask git: it took longer than 60 s/;
     match((await done).text, says);
     await waitFor("the end of what git started", () => !alive());
   });
 
-const last = (where: Place, format = "%B"): string => git(where.cwd, "log", "-1", `--format=${format}`).trimEnd();
+const last = (where: Place, format = "%B"): string =>
+  git(where.cwd, "log", "-1", `--format=${format}`).trimEnd();
 const hook = (where: Place, name: string, script: string): void =>
   writeFileSync(join(where.cwd, ".git/hooks", name), `#!/bin/sh\n${script}\n`, { mode: 0o755 });
 
 test("git_commit: what is staged, and nothing else", async () => {
-  const where = repository({ "a.txt": "one\n", "b.txt": "one\n" }, { "a.txt": "two\n", "b.txt": "two\n" });
+  const where = repository(
+    { "a.txt": "one\n", "b.txt": "one\n" },
+    { "a.txt": "two\n", "b.txt": "two\n" },
+  );
   git(where.cwd, "add", "a.txt");
   const { text, data } = await commit(where, { message: "Say two\n\nFor a reason." });
-  match(text, /^Committed [0-9a-f]{7,} on trunk: Say two \(1 file changed, 1 insertion\(\+\), 1 deletion\(-\)\)$/);
+  match(
+    text,
+    /^Committed [0-9a-f]{7,} on trunk: Say two \(1 file changed, 1 insertion\(\+\), 1 deletion\(-\)\)$/,
+  );
   const { hash, ...rest } = data as Record<string, unknown>;
   deepEqual(rest, { subject: "Say two", branch: "trunk", files: 1, insertions: 1, deletions: 1 });
   deepEqual([hash, last(where)], [last(where, "%h"), "Say two\n\nFor a reason."]);
@@ -270,15 +405,30 @@ for (const message of [
   });
 
 const REFUSED: [what: string, args: { message: string; files?: string[] }, expected: RegExp][] = [
-  ["an empty message", { message: " \n" }, /^Cannot commit: the message is empty\. Say what was changed, and why\.$/],
-  ["nothing staged", { message: "x" }, /nothing is staged \(2 paths changed: {2}M a\.txt, \?\? new\.txt\)\. Name/],
-  ["an ignored file", { message: "x", files: ["a.log", "a.txt"] }, /nothing new in 'a\.log', or git ignores it\./],
+  [
+    "an empty message",
+    { message: " \n" },
+    /^Cannot commit: the message is empty\. Say what was changed, and why\.$/,
+  ],
+  [
+    "nothing staged",
+    { message: "x" },
+    /nothing is staged \(2 paths changed: {2}M a\.txt, \?\? new\.txt\)\. Name/,
+  ],
+  [
+    "an ignored file",
+    { message: "x", files: ["a.log", "a.txt"] },
+    /nothing new in 'a\.log', or git ignores it\./,
+  ],
 ];
 const ONE = { "a.txt": "one\n", "same.txt": "x\n", ".gitignore": "*.log\n" };
 const refusing = repository(ONE, { "a.txt": "two\n", "new.txt": "n\n", "a.log": "x\n" });
 for (const [what, args, expected] of REFUSED)
   test(`git_commit: refuses ${what}, and does nothing`, async () => {
-    const kept = () => [".git/index", ".git/logs/HEAD"].map((name) => readFileSync(join(refusing.cwd, name), "latin1"));
+    const kept = () =>
+      [".git/index", ".git/logs/HEAD"].map((name) =>
+        readFileSync(join(refusing.cwd, name), "latin1"),
+      );
     const before = kept();
     const { text, failed } = await commit(refusing, args);
     match(text, expected);
@@ -309,16 +459,29 @@ test("git_commit: asks, and tells what it will do", async () => {
   configure(where.cwd, [["commit.gpgSign", "true"]]);
   const files = ["a.txt", "new.txt"];
   const shown = await preview(where, { message: "Say two\n\nBody\n", files });
-  match(shown, /^On trunk, 2 files:\n {2}M a\.txt\n {2}A new\.txt\nWith the message:\n {2}Say two\n {2}\n {2}Body\n/);
-  match(shown, /\| 2 \+-\n 1 file changed, .*\nIt will run the hook pre-commit, the hook commit-msg, the filter 'lfs'/);
+  match(
+    shown,
+    /^On trunk, 2 files:\n {2}M a\.txt\n {2}A new\.txt\nWith the message:\n {2}Say two\n {2}\n {2}Body\n/,
+  );
+  match(
+    shown,
+    /\| 2 \+-\n 1 file changed, .*\nIt will run the hook pre-commit, the hook commit-msg, the filter 'lfs'/,
+  );
   match(shown, / the program that signs\.$/);
   equal(git(where.cwd, "status", "--short"), " M a.txt\n?? new.txt\n", "to tell is not to do");
   const questions: string[] = [];
   const ask = async (question: string) => (questions.push(question) ? "n" : "");
-  const { text, refused } = await commit(where, { message: "x", files: ["a.txt"] }, { allow: [], ask });
+  const { text, refused } = await commit(
+    where,
+    { message: "x", files: ["a.txt"] },
+    { allow: [], ask },
+  );
   match(text, /^Refused: the person said no to run access to "git commit"/);
   ok(refused && questions.length);
-  match((await commit(where, { message: "x", files: ["a.txt"] }, { allow: [] })).text, /--allow-run='?git commit/);
+  match(
+    (await commit(where, { message: "x", files: ["a.txt"] }, { allow: [] })).text,
+    /--allow-run='?git commit/,
+  );
   equal(last(where), "Begin");
 });
 
@@ -326,7 +489,10 @@ test("git_commit: the first commit of a repository", async () => {
   const where = place();
   put(where, { "a.txt": "one\n", "b.txt": "one\n" });
   shell(where.cwd, `${INIT}; ${IS_ADA}`);
-  match(await preview(where, { message: "First", files: ["a.txt"] }), /^On trunk, 1 file:\n {2}A a\.txt\n/);
+  match(
+    await preview(where, { message: "First", files: ["a.txt"] }),
+    /^On trunk, 1 file:\n {2}A a\.txt\n/,
+  );
   const { text } = await commit(where, { message: "First", files: ["a.txt"] });
   match(text, /^Committed [0-9a-f]+ on trunk: First \(1 file changed, 1 insertion\(\+\)\)$/);
   equal(git(where.cwd, "status", "--short"), "?? b.txt\n");
@@ -334,7 +500,9 @@ test("git_commit: the first commit of a repository", async () => {
 
 test("git_commit: no value that is kept for commands is shown when a hook fails, a plain word neither", async () => {
   const where = repository(undefined, { "a.txt": "two\n" });
-  write(where.home, { "env.json": JSON.stringify({ WORD: "hunter", MIXED: "hunter-2222", SHORT: "in" }) });
+  write(where.home, {
+    "env.json": JSON.stringify({ WORD: "hunter", MIXED: "hunter-2222", SHORT: "in" }),
+  });
   hook(where, "pre-commit", "echo in $WORD; echo $MIXED >&2; exit 3");
   const { text, data } = await commit(where, { message: "x", files: ["a.txt"] });
   match(text, /in \[value of WORD\]\n\[value of MIXED\]/);
@@ -350,7 +518,10 @@ test("git_commit: a failing hook's words come back, and the index is as it was",
   const before = index();
   hook(where, "pre-commit", "echo 'lint: no TWO'; echo 'and more' >&2; exit 3");
   const { text, failed, data } = await commit(where, { message: "x", files: ["a.txt", "new.txt"] });
-  match(text, /^Cannot commit: git or a hook refused \(exit code 1\)\. Nothing was committed; .* is as it was\.\n/);
+  match(
+    text,
+    /^Cannot commit: git or a hook refused \(exit code 1\)\. Nothing was committed; .* is as it was\.\n/,
+  );
   ok(text.endsWith("lint: no TWO\nand more"));
   deepEqual([failed, data], [true, { exit: 1, output: "lint: no TWO\nand more" }]);
   deepEqual([index(), last(where)], [before, "Begin"]);
@@ -365,7 +536,11 @@ test("git_commit: signing that asks for a passphrase has no terminal to ask on",
   configure(where.cwd, [["commit.gpgSign", "true"]]);
   configure(where.cwd, [["gpg.program", signer]]);
   using _ = withEnvironment({ GPG_TTY: "/dev/tty" });
-  const { text } = await commit(where, { message: "x", files: ["a.txt"] }, { ask: async () => "y" });
+  const { text } = await commit(
+    where,
+    { message: "x", files: ["a.txt"] },
+    { ask: async () => "y" },
+  );
   match(text, /failed to sign/);
   const [tty, own] = readFileSync(`${signer}.heard`, "utf8").split("\n");
   equal(tty, "[]");
@@ -384,6 +559,9 @@ test("git_commit: without an identity it says how to give one", async () => {
   shell(where.cwd, "git config --remove-section user; git config user.useConfigOnly true");
   using _ = withEnvironment({ GIT_CONFIG_GLOBAL: "/dev/null", GIT_CONFIG_NOSYSTEM: "1" });
   const { text } = await commit(where, { message: "x", files: ["a.txt"] });
-  match(text, /^Cannot commit: git does not know who you are: no (name|email) .*: git config --global user\.name /);
+  match(
+    text,
+    /^Cannot commit: git does not know who you are: no (name|email) .*: git config --global user\.name /,
+  );
   equal(git(where.cwd, "status", "--short"), " M a.txt\n");
 });

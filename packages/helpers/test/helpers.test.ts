@@ -9,8 +9,14 @@ const files = { "a.ts": "export const a = 1;\n", ".env": "KEY=verysecretvalue\n"
 const having = (t: TestContext, setup: Setup = {}) => harness({ own: true, files, ...setup }, t);
 const task = (question: string): [string, object] => ["task", { question }];
 
-/** A model that plays its part by who it is asked as: a helper, by its question, or the conversation. */
-function parts(helpers: Record<string, Step[]>, conversation: Step[] = [{ calls: [task("x")] }, "Done."]): Step[] {
+/**
+ * A model that plays its part by who it is asked as: a helper, by its question, or the
+ * conversation.
+ */
+function parts(
+  helpers: Record<string, Step[]>,
+  conversation: Step[] = [{ calls: [task("x")] }, "Done."],
+): Step[] {
   const taken: Record<string, number> = {};
   return [
     (request) => {
@@ -42,12 +48,16 @@ describe("task", () => {
     const asked = asHelpers(zz);
     const names = asked[0]!.tools.map(({ name }) => name);
     ok(names.includes("read_file") && names.includes("web_fetch"), `${names}`);
-    for (const name of ["task", "write_file", "run_command", "plan", "more_tools"]) ok(!names.includes(name), name);
+    for (const name of ["task", "write_file", "run_command", "plan", "more_tools"])
+      ok(!names.includes(name), name);
     match(asked[1]!.messages.at(-1)!.text, /a\.ts/);
     equal(zz.chat.messages.map(({ role }) => role).join(), "user,assistant,tool,assistant");
     const [entry, ...more] = kept(zz) as any[];
     const { input, output } = entry.usage;
-    deepEqual([entry.question, entry.text, input, output], ["Where is a?", "In a.ts, line 1.", 2_000, 20]);
+    deepEqual(
+      [entry.question, entry.text, input, output],
+      ["Where is a?", "In a.ts, line 1.", 2_000, 20],
+    );
     deepEqual([entry.calls.map(({ name }: any) => name), more], [["grep"], []]);
     match((await zz.command("/cost")).join("\n"), /2000 in +20 out +0\.0020/);
   });
@@ -63,7 +73,9 @@ describe("task", () => {
     const questions = ["one", "two", "three", "four"];
     const steps: Step[] = [{ call: ["list_dir"] }, wait];
     const helpers = Object.fromEntries(questions.map((name) => [name, steps]));
-    const zz = await having(t, { script: parts(helpers, [{ calls: questions.map(task) }, "Done."]) });
+    const zz = await having(t, {
+      script: parts(helpers, [{ calls: questions.map(task) }, "Done."]),
+    });
     const { results } = await zz.ask("go");
     deepEqual(new Set(results.map(({ text }) => text)), new Set(["Found."]));
     const shown = zz.events.flatMap((fact) => (fact.type === "progressed" ? fact.text : []));
@@ -103,12 +115,20 @@ describe("task", () => {
     let [open, most] = [0, 0];
     const work: Step = async () => {
       most = Math.max(most, ++open);
-      for (let turn = 0; turn < 5; turn++) await new Promise(setImmediate); // in which another could begin
+      // in which another could begin
+      for (let turn = 0; turn < 5; turn++) await new Promise(setImmediate);
       open--;
       return { calls: [["write_file", { path: "b.txt", content: "made\n" }]] };
     };
-    const script = parts({ x: [work, "Made."], y: [work, "Made."] }, [{ calls: [task("x"), task("y")] }, "Done."]);
-    const zz = await having(t, { settings: { helpers: { tools: ["write_file"] } }, script, answer: "no" });
+    const script = parts({ x: [work, "Made."], y: [work, "Made."] }, [
+      { calls: [task("x"), task("y")] },
+      "Done.",
+    ]);
+    const zz = await having(t, {
+      settings: { helpers: { tools: ["write_file"] } },
+      script,
+      answer: "no",
+    });
     await zz.ask("go");
     equal(zz.questions.filter((question) => /write_file requests/.test(question)).length, 2);
     equal(zz.read("b.txt"), undefined);
@@ -118,7 +138,10 @@ describe("task", () => {
   test("sends helpers itself only so deep as the settings say", async (t) => {
     const again = (question: string): Step => ({ calls: [task(question)] });
     const script = () =>
-      parts({ one: [again("two"), "One."], two: [again("three"), "Two."], three: ["Three."] }, [again("one"), "Done."]);
+      parts({ one: [again("two"), "One."], two: [again("three"), "Two."], three: ["Three."] }, [
+        again("one"),
+        "Done.",
+      ]);
     for (const [depth, helpers] of [["one"], ["one", "two"]].entries()) {
       const zz = await having(t, { settings: { helpers: { depth: depth + 1 } }, script: script() });
       await zz.ask("go");
@@ -128,7 +151,9 @@ describe("task", () => {
   });
 
   test("one that goes on without end has to answer", async (t) => {
-    const script = parts({ x: [(request) => (request.tools.length ? { call: ["list_dir"] } : "Enough.")] });
+    const script = parts({
+      x: [(request) => (request.tools.length ? { call: ["list_dir"] } : "Enough.")],
+    });
     const zz = await having(t, { settings: { helpers: { rounds: 3 } }, script });
     equal((await zz.ask("go")).results[0]!.text, "Enough.");
     equal(asHelpers(zz).length, 4);
@@ -137,11 +162,15 @@ describe("task", () => {
   test("sends no more of them in a turn than the settings say, those of helpers included; the next turn has its own", async (t) => {
     const again = (...questions: string[]): Step => ({ calls: questions.map(task) });
     const turns = [again("one"), again("two"), "Done.", again("two"), "Again."];
-    const script = parts({ one: [again("two", "three"), "One."], two: ["Two."], three: ["Three."] }, turns);
+    const script = parts(
+      { one: [again("two", "three"), "One."], two: ["Two."], three: ["Three."] },
+      turns,
+    );
     const zz = await having(t, { settings: { helpers: { depth: 2, most: 3 } }, script });
     const { results } = await zz.ask("go");
     equal(results[0]!.text, "One.");
-    const most = /^Cannot send a helper: 3 helpers were sent in this turn \("helpers\.most"\)\. Answer with/;
+    const most =
+      /^Cannot send a helper: 3 helpers were sent in this turn \("helpers\.most"\)\. Answer with/;
     match(results[1]!.text, most);
     equal((await zz.ask("more")).results[0]!.text, "Two.");
   });
@@ -168,7 +197,10 @@ describe("task", () => {
     const settings = { budget: 1, prices: { "script/model": { input: 1, output: 1 } } };
     const script = parts({ x: [{ call: ["list_dir"], usage }, "Found."] });
     const zz = await having(t, { answer: "nobody", settings, script });
-    match(String(await zz.ask("go").catch((error: Error) => error.message)), /This conversation cost about \$2\.00/);
+    match(
+      String(await zz.ask("go").catch((error: Error) => error.message)),
+      /This conversation cost about \$2\.00/,
+    );
     equal(zz.requests.length, 2);
   });
 
@@ -176,7 +208,13 @@ describe("task", () => {
     const script = () => parts({ x: [{ thinking: "hm" }] });
     const silent = await having(t, { script: script() });
     match((await silent.ask("go")).results[0]!.text, /^The helper answered with nothing\./);
-    const wrong = await having(t, { settings: { helpers: { tools: ["write_fle"] } }, script: script() });
-    match((await wrong.ask("go")).results[0]!.text, /^Cannot give helpers 'write_fle': .*write_file/);
+    const wrong = await having(t, {
+      settings: { helpers: { tools: ["write_fle"] } },
+      script: script(),
+    });
+    match(
+      (await wrong.ask("go")).results[0]!.text,
+      /^Cannot give helpers 'write_fle': .*write_file/,
+    );
   });
 });

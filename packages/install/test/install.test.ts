@@ -1,4 +1,5 @@
-// --install, --update, --uninstall. packages/install/test has what takes npm, git and kills many times.
+// --install, --update, --uninstall. packages/install/test has what takes npm, git and kills many
+// times.
 import { deepEqual, equal, match, ok } from "node:assert/strict";
 import fs from "node:fs";
 import { join } from "node:path";
@@ -28,8 +29,16 @@ import { waitFor } from "../../../test/support/wait.ts";
 import { sumOf } from "../files.ts";
 
 test("a file is shown, asked for, installed, called, and removed; the lock file is stable and private", async () => {
-  const where = place({ "b.ts": tool("b", "B", 'import "node:child_process";'), "a.ts": tool("a", "A") });
-  const shown = await refuses(where, ["--install", "./b.ts"], /no terminal to ask on\. In a script -A says yes\./, 4);
+  const where = place({
+    "b.ts": tool("b", "B", 'import "node:child_process";'),
+    "a.ts": tool("a", "A"),
+  });
+  const shown = await refuses(
+    where,
+    ["--install", "./b.ts"],
+    /no terminal to ask on\. In a script -A says yes\./,
+    4,
+  );
   match(shown.stderr, /adds +tool b\n/);
   match(shown.stderr, /reaches +other programs/);
   match(shown.stderr, /runs with all your rights: the gate asks only for what goes through it/);
@@ -56,7 +65,11 @@ test("a file is shown, asked for, installed, called, and removed; the lock file 
 const SCRIPTS = { prepare: "touch ran", prepack: "touch ran", install: "touch ran" };
 test("a folder is installed and updated; what the person changed or put beside it is not lost unasked", async () => {
   const where = place({
-    "w/package.json": manifest("weather", { zz: "./plugin.ts", description: "The \x1b[31mweather.", scripts: SCRIPTS }),
+    "w/package.json": manifest("weather", {
+      zz: "./plugin.ts",
+      description: "The \x1b[31mweather.",
+      scripts: SCRIPTS,
+    }),
     "w/plugin.ts": `import { says } from "./lib/says.ts";\n${tool("weather", "x").replace('"x"', "says")}`,
     "w/lib/says.ts": 'export const says = "sun";',
     "w/run.sh": "#!/bin/sh\n",
@@ -69,21 +82,34 @@ test("a folder is installed and updated; what the person changed or put beside i
   const installed = await does(where, ["-A", "--install", "./w"]);
   match(installed.stderr, /plugin +weather 1\.0\.0 \(The \[31mweather\.\)\n/);
   const at = join(where.home, "plugins", "weather");
-  deepEqual(Object.keys(all(at)), ["lib/says.ts", "package.json", "plugin.ts", "run.sh", "same.sh"]);
-  ok(!fs.existsSync(join(where.cwd, "w/ran")) && fs.readFileSync(join(at, "package.json"), "utf8").includes("prepare"));
+  deepEqual(Object.keys(all(at)), [
+    "lib/says.ts",
+    "package.json",
+    "plugin.ts",
+    "run.sh",
+    "same.sh",
+  ]);
+  ok(
+    !fs.existsSync(join(where.cwd, "w/ran")) &&
+      fs.readFileSync(join(at, "package.json"), "utf8").includes("prepare"),
+  );
   equal(fs.statSync(join(at, "run.sh")).mode & 0o777, 0o755);
   equal(await says(where, "weather"), "sun");
 
   put(at, { "mine/notes.md": "mine" });
   fs.appendFileSync(join(at, "plugin.ts"), "// mine\n");
-  const changed = /files of 'weather' were changed since: weather\/plugin\.ts\.\n.*there is no terminal to ask on/s;
+  const changed =
+    /files of 'weather' were changed since: weather\/plugin\.ts\.\n.*there is no terminal to ask on/s;
   await refuses(where, ["--uninstall", "weather"], changed, 4);
   put(where.cwd, { "w/plugin.ts": tool("weather", "rain"), "w/more.ts": "" });
   const kept = all(where.home);
   await refuses(where, ["--update"], /update puts 'weather'.*there is no terminal to ask on/s, 4);
   deepEqual(all(where.home), kept);
   const { stderr } = await does(where, ["-A", "--update"]);
-  match(stderr, /changes +1\.0\.0; \+ more\.ts, ~ plugin\.ts; what you changed since is lost: weather\/plugin\.ts/);
+  match(
+    stderr,
+    /changes +1\.0\.0; \+ more\.ts, ~ plugin\.ts; what you changed since is lost: weather\/plugin\.ts/,
+  );
   match(fs.readFileSync(join(at, "plugin.ts"), "utf8"), /"rain"/);
   equal(fs.readFileSync(join(at, "mine/notes.md"), "utf8"), "mine");
   const { stdout } = await does(where, ["--uninstall", "weather"]);
@@ -110,22 +136,60 @@ test("an archive is read offline, and nothing in it lands outside or is a link",
   await refuses(where, ["-A", "--install", "./large.tgz"], /larger than 200 MB/);
   await refuses(where, ["-A", "--install", "./no.tgz"], /the archive is damaged|npm failed/);
   const { stderr } = await refuses(where, ["--install", "./t.tgz"], NOBODY, 4);
-  const shown = /plugin +t 1\.0\.0\n.*integrity sha512-.*files +4, .*: etc\/out, package\.json, plugin\.js, up\/out\n/s;
+  const shown =
+    /plugin +t 1\.0\.0\n.*integrity sha512-.*files +4, .*: etc\/out, package\.json, plugin\.js, up\/out\n/s;
   match(stderr, shown);
   deepEqual(all(where.home), {});
 });
 
 const LINK = { "d/index.ts": tool("x", "1"), secret: "s", "d/x.txt": "->../secret" };
-const LATE = "setTimeout(() => process.exit(0)); await new Promise(() => {}); export default () => {};";
+const LATE =
+  "setTimeout(() => process.exit(0)); await new Promise(() => {}); export default () => {};";
 for (const [what, files, given, why, code] of [
-  ["what does not load", { "x.js": "throw Error('no luck')" }, "--install=./x.js", /: no luck\. Nothing was changed/],
-  ["an exit a moment later", { "x.js": LATE }, "--install=./x.js", /process\.exit\(0\)|zz did not start with it/],
-  ["a name that zz has", { "git.ts": tool("x", "x") }, "--install=./git.ts", /zz has a plugin 'git' of its own/],
-  ["a plugin that everyone needs, by zz/", {}, "--install=zz/undo", /'zz\/undo': zz brings nothing of that name/],
-  ["a link that leads out", LINK, "--install=./d", /'x\.txt' is a link to '.*secret', which leads out of it/],
-  ["no such example", {}, "--install=zz/none-such", /'zz\/none-such': zz brings nothing of that name/],
+  [
+    "what does not load",
+    { "x.js": "throw Error('no luck')" },
+    "--install=./x.js",
+    /: no luck\. Nothing was changed/,
+  ],
+  [
+    "an exit a moment later",
+    { "x.js": LATE },
+    "--install=./x.js",
+    /process\.exit\(0\)|zz did not start with it/,
+  ],
+  [
+    "a name that zz has",
+    { "git.ts": tool("x", "x") },
+    "--install=./git.ts",
+    /zz has a plugin 'git' of its own/,
+  ],
+  [
+    "a plugin that everyone needs, by zz/",
+    {},
+    "--install=zz/undo",
+    /'zz\/undo': zz brings nothing of that name/,
+  ],
+  [
+    "a link that leads out",
+    LINK,
+    "--install=./d",
+    /'x\.txt' is a link to '.*secret', which leads out of it/,
+  ],
+  [
+    "no such example",
+    {},
+    "--install=zz/none-such",
+    /'zz\/none-such': zz brings nothing of that name/,
+  ],
   ["no such file", {}, "--install=./x.ts", /Cannot install '\.\/x\.ts': nothing is there\. Check/],
-  ["a plugin never installed", {}, "--uninstall=x", /Cannot uninstall 'x': it was not installed by zz\. Nothing/, 2],
+  [
+    "a plugin never installed",
+    {},
+    "--uninstall=x",
+    /Cannot uninstall 'x': it was not installed by zz\. Nothing/,
+    2,
+  ],
 ] as [string, Record<string, string>, string, RegExp, number?][])
   test(`refused: ${what}`, async () => {
     const where = place(files);
@@ -139,15 +203,26 @@ test("refused: a plugin that hangs while it loads", async (t) => {
   const done = run.command("/install ./x.js").catch(({ message }) => [message]);
   await clock.waits(15_000);
   await clock.pass(15_000);
-  match((await done).join(), /Cannot install '\.\/x\.js': it did not load within 15 s\. Nothing was changed\./);
+  match(
+    (await done).join(),
+    /Cannot install '\.\/x\.js': it did not load within 15 s\. Nothing was changed\./,
+  );
   deepEqual(fs.readdirSync(join(run.home, "plugins")), []);
 });
 
 test("refused: an npm that hangs; it sees no secret but those that the person's .npmrc names", async (t) => {
   const clock = standingClock();
-  const { cwd } = place({ npmrc: "//h/:_authToken=${MY_TOKEN}", npm: '#!/bin/sh\nenv > "$0.env"; sleep 1000\n' });
+  const { cwd } = place({
+    npmrc: "//h/:_authToken=${MY_TOKEN}",
+    npm: '#!/bin/sh\nenv > "$0.env"; sleep 1000\n',
+  });
   fs.chmodSync(join(cwd, "npm"), 0o755);
-  const own = { npm_config_userconfig: join(cwd, "npmrc"), OTHER_API_KEY: "hush", MY_TOKEN: "t", ALL_PROXY: "p" };
+  const own = {
+    npm_config_userconfig: join(cwd, "npmrc"),
+    OTHER_API_KEY: "hush",
+    MY_TOKEN: "t",
+    ALL_PROXY: "p",
+  };
   using _ = withEnvironment({ ...own, PATH: `${cwd}:${process.env.PATH}` });
   const run = await harness({ own: true, clock, answer: "yes" }, t);
   const done = run.command("/install rain").catch(({ message }) => [message]);
@@ -155,7 +230,10 @@ test("refused: an npm that hangs; it sees no secret but those that the person's 
   await waitFor("npm", () => env().includes("PATH="));
   await clock.waits(120_000);
   await clock.pass(120_000);
-  match((await done).join(), /Cannot install 'rain': npm took longer than 120 s and was stopped\. Try again\./);
+  match(
+    (await done).join(),
+    /Cannot install 'rain': npm took longer than 120 s and was stopped\. Try again\./,
+  );
   match(env(), /^MY_TOKEN=t$/m);
   match(env(), /^ALL_PROXY=p$/m);
   ok(!env().includes("hush"));
@@ -170,21 +248,36 @@ test("refused: a plugin that changes while the question stands", async (t) => {
   };
   const run = await harness({ own: true, answer: change, files: { "x.js": tool("x", "x") } }, t);
   const done = await run.command("/install ./x.js").catch(({ message }) => [message]);
-  match(done.join(), /Cannot install '\.\/x\.js': its files changed while the question stood\. Try again\./);
+  match(
+    done.join(),
+    /Cannot install '\.\/x\.js': its files changed while the question stood\. Try again\./,
+  );
 });
 
 test("refused: what stands there and was not installed, and a plugin that another keeps from loading", async () => {
   const where = place({ "x.ts": tool("x", "1"), "y.js": tool("x", "2") });
   put(where.home, { "plugins/x.js": tool("x", "mine") });
-  await refuses(where, ["-A", "--install", "./x.ts"], /x\.js' is there already, and was not installed so/);
-  await refuses(where, ["-A", "--install", "./y.js"], /(does not load|conflicts with what is installed): .*tool 'x'/);
+  await refuses(
+    where,
+    ["-A", "--install", "./x.ts"],
+    /x\.js' is there already, and was not installed so/,
+  );
+  await refuses(
+    where,
+    ["-A", "--install", "./y.js"],
+    /(does not load|conflicts with what is installed): .*tool 'x'/,
+  );
   deepEqual(Object.keys(all(where.home)), ["plugins/x.js"]);
 });
 
 const OUT = { spec: "./x", source: "", integrity: "", top: "x/../../y", files: {} };
 for (const [what, text, why] of [
   ["no JSON", "{", /it is not JSON\. Fix it, or remove it/],
-  ["a file that leads out", show({ lockVersion: 1, plugins: { x: OUT } }), /what it says of 'x' is not whole/],
+  [
+    "a file that leads out",
+    show({ lockVersion: 1, plugins: { x: OUT } }),
+    /what it says of 'x' is not whole/,
+  ],
 ] as const)
   test(`refused: a lock file with ${what}`, async () => {
     const where = place({ "a.ts": tool("a", "A") });
@@ -211,20 +304,48 @@ describe("from npm", () => {
   const npm = withRegistry();
 
   test("a package comes with its own packages, whose scripts do not run", async () => {
-    const drop = { name: "drop", version: "1.0.0", scripts: { install: "touch ran" }, hasInstallScript: true };
+    const drop = {
+      name: "drop",
+      version: "1.0.0",
+      scripts: { install: "touch ran" },
+      hasInstallScript: true,
+    };
     npm.publish(drop, { "index.js": 'module.exports = "drop 1.0";' });
-    const rain = { name: "@sky/rain", version: "1.0.0", license: "MIT", type: "module", main: "index.js" };
+    const rain = {
+      name: "@sky/rain",
+      version: "1.0.0",
+      license: "MIT",
+      type: "module",
+      main: "index.js",
+    };
     npm.publish(
-      { ...rain, keywords: ["zz-plugin"], dependencies: { drop: "^1.0.0" }, peerDependencies: { zz: "*" } },
-      { "index.js": `import drop from "drop";\n${tool("rain", "x").replace('"x"', `drop + " 1.0.0"`)}` },
+      {
+        ...rain,
+        keywords: ["zz-plugin"],
+        dependencies: { drop: "^1.0.0" },
+        peerDependencies: { zz: "*" },
+      },
+      {
+        "index.js": `import drop from "drop";\n${tool("rain", "x").replace('"x"', `drop + " 1.0.0"`)}`,
+      },
     );
-    const where = place({ ".npmrc": "@sky:registry=http://127.0.0.1:49/" }); // a project's, which npm does not read
+    // a project's, which npm does not read
+    const where = place({ ".npmrc": "@sky:registry=http://127.0.0.1:49/" });
     const { stdout, stderr } = await does(where, ["-A", "--install", "@sky/rain"]);
-    match(stderr, /plugin +rain 1\.0\.0\n.*from +npm package @sky\/rain\n.*integrity sha512-\S+\n.*license +MIT\n/);
+    match(
+      stderr,
+      /plugin +rain 1\.0\.0\n.*from +npm package @sky\/rain\n.*integrity sha512-\S+\n.*license +MIT\n/,
+    );
     match(stderr, /needs +1 package: drop 1\.0\.0; none of their install scripts runs/);
-    match(stdout, /^Installed 'rain' 1\.0\.0 in .*\nThese packages have install scripts, .* not run: drop\.\n$/);
+    match(
+      stdout,
+      /^Installed 'rain' 1\.0\.0 in .*\nThese packages have install scripts, .* not run: drop\.\n$/,
+    );
     equal(await says(where, "rain"), "drop 1.0 1.0.0");
-    const names = fs.readdirSync(join(where.home, "plugins/rain/node_modules"), { recursive: true, encoding: "utf8" });
+    const names = fs.readdirSync(join(where.home, "plugins/rain/node_modules"), {
+      recursive: true,
+      encoding: "utf8",
+    });
     ok(!names.includes("drop/ran"));
     ok(!names.includes("zz"), "a peer is zz's to lend");
   });
@@ -241,16 +362,22 @@ describe("what was agreed on is done by the next run, if one was killed", () => 
   const [older, newer] = [tool("w", "old"), tool("w", "new")];
   const about = { spec: "/w.js", source: "/w.js", integrity: "sha512-x", top: "w.js" };
   const entry = (text: string) => ({ ...about, files: { "w.js": sumOf(text) } });
-  const lock = (text: string) => `${JSON.stringify({ lockVersion: 1, plugins: { w: entry(text) } }, null, 2)}\n`;
+  const lock = (text: string) =>
+    `${JSON.stringify({ lockVersion: 1, plugins: { w: entry(text) } }, null, 2)}\n`;
   for (const isPlaced of [false, true])
     test(isPlaced ? "before the lock file" : "between the renames", async () => {
       const where = place();
       const stage = join(where.home, "plugins", ".install-999999-x");
-      put(where.home, { "plugins.lock.json": lock(older), "plugins/w.js": older, "plugins/.install-999998-y/x": "" });
+      put(where.home, {
+        "plugins.lock.json": lock(older),
+        "plugins/w.js": older,
+        "plugins/.install-999998-y/x": "",
+      });
       const plan = { name: "w", entry: entry(newer), target: "w.js", old: "w.js" };
       put(stage, { "home/plugins/w.js": newer, "plan.json": plan });
       fs.renameSync(join(where.home, "plugins/w.js"), join(stage, "old"));
-      if (isPlaced) fs.renameSync(join(stage, "home/plugins/w.js"), join(where.home, "plugins/w.js"));
+      if (isPlaced)
+        fs.renameSync(join(stage, "home/plugins/w.js"), join(where.home, "plugins/w.js"));
       match((await does(where, ["--install"])).stdout, /Everything is as it was installed/);
       deepEqual(all(where.home), { "plugins.lock.json": lock(newer), "plugins/w.js": newer });
     });
@@ -259,9 +386,15 @@ describe("what was agreed on is done by the next run, if one was killed", () => 
 test("/install asks, a no changes nothing, a yes is live at once; /uninstall takes it away", async (t) => {
   const says = ["n", "y"];
   const wind = `export default (zz) => zz.command({ name: "wind", description: "D", run: (_, ctx) => ctx.note("it blows") });`;
-  const run = await harness({ own: true, files: { "w.js": wind }, answer: async () => says.shift()! }, t);
+  const run = await harness(
+    { own: true, files: { "w.js": wind }, answer: async () => says.shift()! },
+    t,
+  );
   const plugins = () => fs.readdirSync(join(run.home, "plugins"));
-  match((await run.command("/install ./w.js").catch(({ message }) => [message])).join(), /you said no/);
+  match(
+    (await run.command("/install ./w.js").catch(({ message }) => [message])).join(),
+    /you said no/,
+  );
   match(run.questions[0]!, /adds +command \/wind[\s\S]*\[y\/N\]/);
   deepEqual(plugins(), []);
   match((await run.command("/install ./w.js")).join("\n"), /Plugin 'w' loaded/);

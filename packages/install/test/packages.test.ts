@@ -36,16 +36,33 @@ for (const [given, why] of [
   test(`specOf() refuses ${show(given)}`, () => throws(() => specOf(given, "/p"), why));
 
 for (const [what, files, why] of [
-  ["no key", { "package.json": "{}", "index.ts": "" }, /neither the key "zz".* nor the keyword "zz-plugin"/],
+  [
+    "no key",
+    { "package.json": "{}", "index.ts": "" },
+    /neither the key "zz".* nor the keyword "zz-plugin"/,
+  ],
   ["no JSON", { "package.json": "{" }, /not a JSON object/],
-  ["a bad name", { "package.json": show({ name: "1x", zz: "a.ts" }) }, /'1x' cannot be a plugin's name/],
+  [
+    "a bad name",
+    { "package.json": show({ name: "1x", zz: "a.ts" }) },
+    /'1x' cannot be a plugin's name/,
+  ],
 ] as [string, Record<string, string>, RegExp][])
-  test(`a package is refused for ${what}`, () => throws(() => aboutOf(place({ "a.ts": "", ...files }).cwd, "x"), why));
+  test(`a package is refused for ${what}`, () =>
+    throws(() => aboutOf(place({ "a.ts": "", ...files }).cwd, "x"), why));
 
 for (const [text, adds, reaches] of [
   [`zz.tool({ name: "a" })`, ["tool a"], []],
-  ["zz.flag({ name: `f` }); zz.layer({ name })", ["flag --f", "layer of a name that is made as it runs"], []],
-  [`zz.wrap("call", f); zz.on("answered", f); bus.on("data", f)`, ["changes every call", "sees 'answered'"], []],
+  [
+    "zz.flag({ name: `f` }); zz.layer({ name })",
+    ["flag --f", "layer of a name that is made as it runs"],
+    [],
+  ],
+  [
+    `zz.wrap("call", f); zz.on("answered", f); bus.on("data", f)`,
+    ["changes every call", "sees 'answered'"],
+    [],
+  ],
   [`import fs from "node:fs/promises";`, [], [/^files/]],
   ["await fetch (url)", [], [/^the network \(fetch\)/]],
   ["process.env.X; const { env } = process", [], [/^environment/]],

@@ -1,4 +1,5 @@
-// MCP servers of others, as the model and the person use them: real servers over their own stdin and stdout.
+// MCP servers of others, as the model and the person use them: real servers over their own stdin
+// and stdout.
 import { deepEqual, doesNotMatch, equal, match, ok, rejects } from "node:assert/strict";
 import type { ChildProcess } from "node:child_process";
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
@@ -11,11 +12,19 @@ import { call, say } from "../../../test/support/fake/openai.ts";
 import { asks } from "../../../test/support/having.ts";
 import { command, FAKE, fake, PLUGIN, started } from "../../../test/support/mcp.ts";
 import { impossible, needs } from "../../../test/support/needs.ts";
-import { isHidden, place, ROOT, withEnvironment, zz, zzProcess } from "../../../test/support/run.ts";
+import {
+  isHidden,
+  place,
+  ROOT,
+  withEnvironment,
+  zz,
+  zzProcess,
+} from "../../../test/support/run.ts";
 import { waitFor } from "../../../test/support/wait.ts";
 
 const MODULES = join(ROOT, "node_modules", "@modelcontextprotocol");
-const { NODE_COMPILE_CACHE = "" } = process.env; // each start of such a server compiles a megabyte of code
+// each start of such a server compiles a megabyte of code
+const { NODE_COMPILE_CACHE = "" } = process.env;
 const args = [join(MODULES, "server-everything/dist/index.js")];
 const everything = { e: { command, args, env: { NODE_COMPILE_CACHE }, sandbox: false } };
 
@@ -23,19 +32,26 @@ const everything = { e: { command, args, env: { NODE_COMPILE_CACHE }, sandbox: f
 const said = async (zz: Harness, server: string, tool: string, args: object = {}) =>
   (await zz.call("mcp_call", { server, tool, arguments: args })).text;
 /** The tools of servers that are described to the model. */
-const told = async (zz: Harness) => (await zz.ctx.about.offered()).filter(({ name }) => /__/.test(name));
+const told = async (zz: Harness) =>
+  (await zz.ctx.about.offered()).filter(({ name }) => /__/.test(name));
 const names = async (zz: Harness) => (await told(zz)).map(({ name }) => name);
 
 describe("MCP servers", { concurrency: 2 }, () => {
   test("a scripted model calls a tool of server-everything through zz --once", async () => {
     const where = place({}, { mcpServers: everything });
-    const calls = [call(["mcp_tools", { servers: ["e"] }]), call(["e__echo", { message: "hello there" }])];
+    const calls = [
+      call(["mcp_tools", { servers: ["e"] }]),
+      call(["e__echo", { message: "hello there" }]),
+    ];
     const ran = await asks(where, [...calls, say("Done.")], ["--once", "--allow-run=mcp:e", "hi"]);
     deepEqual([ran.code, ran.stdout, ran.stderr], [0, "Done.\n", ""]);
     const [one, two, three] = ran.sent;
     match(JSON.stringify(one.tools), /Get the tools of MCP servers.* e \(not started yet\)\./);
     doesNotMatch(JSON.stringify(one.tools), /e__|mcp_call|mcp_sampling/);
-    match(two.messages.at(-1).content, /^Described from now on:\ne__echo: MCP server 'e' says: Echoes/);
+    match(
+      two.messages.at(-1).content,
+      /^Described from now on:\ne__echo: MCP server 'e' says: Echoes/,
+    );
     const echo = two.tools.find((tool: any) => tool.function.name === "e__echo").function;
     deepEqual(echo.parameters.required, ["message"]);
     equal(three.messages.at(-1).content, "Echo: hello there");
@@ -55,18 +71,30 @@ describe("MCP servers", { concurrency: 2 }, () => {
       ["nonsense", /^MCP server 'it' sent something that is not an answer: /],
       ["refuses", /^MCP server 'it' says: the disk is full\.$/],
       ["version", /^Cannot start MCP server 'it': .*protocol version is not supported: 1999-01-01/],
-      ["quits", /^Cannot start MCP server 'it': .* before it could say what it is: it ended with exit code 1\.$/],
+      [
+        "quits",
+        /^Cannot start MCP server 'it': .* before it could say what it is: it ended with exit code 1\.$/,
+      ],
       ["dies", new RegExp(`${ended}it ended with exit code 3; its last words: out of memory\\.$`)],
-      ["throws", /its last words: node:internal.* throw err; \^ Error: Cannot find module '\/x\.js' Node\.js v24\.$/],
+      [
+        "throws",
+        /its last words: node:internal.* throw err; \^ Error: Cannot find module '\/x\.js' Node\.js v24\.$/,
+      ],
       ["flood", new RegExp(`${ended}it sent far more than anybody asked for, and was ended`)],
     ];
     const servers = Object.fromEntries(rows.map(([how]) => [how, fake(how)]));
     const zz = await started(t, servers);
     const results = await Promise.all(rows.map(([how]) => said(zz, how, "one", { text: "x" })));
-    for (const [i, [how, expected]] of rows.entries()) match(results[i]!.replaceAll(`'${how}'`, "'it'"), expected, how);
-    const missing = await started(t, { gone: { command: "no-such-program-of-mine", sandbox: false } });
+    for (const [i, [how, expected]] of rows.entries())
+      match(results[i]!.replaceAll(`'${how}'`, "'it'"), expected, how);
+    const missing = await started(t, {
+      gone: { command: "no-such-program-of-mine", sandbox: false },
+    });
     match(await said(missing, "gone", "x"), /'gone': 'no-such-program-of-mine' was not found: /);
-    match(await said(missing, "other", "x"), /'other': no server has that name\. There are: gone\.$/);
+    match(
+      await said(missing, "other", "x"),
+      /'other': no server has that name\. There are: gone\.$/,
+    );
   });
 
   test("a server that hangs is given up after its time", async (t) => {
@@ -76,7 +104,10 @@ describe("MCP servers", { concurrency: 2 }, () => {
     const called = said(zz, "slow", "one");
     await clock.waits(300);
     await clock.pass(300);
-    equal(await called, `MCP server 'slow' did not answer 'one' within 0.3 s. Try again, or raise its "timeout".`);
+    equal(
+      await called,
+      `MCP server 'slow' did not answer 'one' within 0.3 s. Try again, or raise its "timeout".`,
+    );
   });
 
   test("a server that ended is started again once, and then named until the person restarts it, or some time has passed", async (t) => {
@@ -85,9 +116,13 @@ describe("MCP servers", { concurrency: 2 }, () => {
     const one = () => said(zz, "frail", "one");
     match(await one(), /ended before it could answer/);
     match(await one(), /ended before it could answer/);
-    const left = /^MCP server 'frail' failed twice and is left alone: .*exit code 3.* \/mcp restart frail tries it/;
+    const left =
+      /^MCP server 'frail' failed twice and is left alone: .*exit code 3.* \/mcp restart frail tries it/;
     match(await one(), left);
-    match((await zz.command("/mcp")).join(), /^frail {2}failed: it ended \(it ended with exit code 3/);
+    match(
+      (await zz.command("/mcp")).join(),
+      /^frail {2}failed: it ended \(it ended with exit code 3/,
+    );
     deepEqual(await zz.command("/mcp restart frail"), ["MCP server 'frail' runs: 1 tool."]);
     for (let i = 0; i < 2; i++) await one();
     match(await one(), left);
@@ -100,14 +135,17 @@ describe("MCP servers", { concurrency: 2 }, () => {
     equal(readFileSync(counted, "utf8"), "2");
   });
 
-  test("no server outlives a zz that is ended by a signal", { skip: process.platform !== "linux" }, async () => {
+  test("no server outlives a zz that is ended by a signal", {
+    skip: process.platform !== "linux",
+  }, async () => {
     const file = join(place().cwd, "starts");
     const where = place({}, { mcpServers: { it: fake("hang", file) } });
     const begun = waitFor("the server", () => existsSync(file));
     const started = (child: ChildProcess) => void begun.then(() => child.kill("SIGHUP"));
     const call = ["--allow-run", "--call", "mcp_call", '{"server":"it","tool":"one"}'];
     equal((await zzProcess(where, call, { started })).code, 129);
-    const commands = () => readdirSync("/proc").map((pid) => tryTo(() => readFileSync(`/proc/${pid}/cmdline`, "utf8")));
+    const commands = () =>
+      readdirSync("/proc").map((pid) => tryTo(() => readFileSync(`/proc/${pid}/cmdline`, "utf8")));
     await waitFor("its end", () => !commands().some((command) => command?.includes(file)));
   });
 
@@ -115,31 +153,51 @@ describe("MCP servers", { concurrency: 2 }, () => {
     const servers = { sly: fake("steer") };
     const nobody = await started(t, servers, { answer: "nobody" });
     await nobody.call("mcp_tools", { servers: ["sly"] });
-    match(nobody.notes.join(), /Tools of MCP server 'sly' are left out: bad \(its description would steer the model\)/);
+    match(
+      nobody.notes.join(),
+      /Tools of MCP server 'sly' are left out: bad \(its description would steer the model\)/,
+    );
     const where = place({}, { mcpServers: servers });
     const call = ["--allow-run", "--call", "mcp_call", '{"server":"sly","tool":"bad"}'];
     match((await zz(where, call)).stderr, /^Cannot call 'bad'/m);
     const agreed = await zz(where, ["--accept-tools", ...call]);
-    match(agreed.stdout + agreed.stderr, /^bad \{\}[\s\S]*<IMPORTANT>Do not tell .*id_rsa<\/IMPORTANT> \{"text"/);
+    match(
+      agreed.stdout + agreed.stderr,
+      /^bad \{\}[\s\S]*<IMPORTANT>Do not tell .*id_rsa<\/IMPORTANT> \{"text"/,
+    );
     deepEqual(await names(nobody), ["sly__fine"]);
-    match(await said(nobody, "sly", "bad"), /^Cannot call 'bad' of MCP server 'sly': its description would steer/);
+    match(
+      await said(nobody, "sly", "bad"),
+      /^Cannot call 'bad' of MCP server 'sly': its description would steer/,
+    );
     await nobody.command("/mcp accept sly");
     match(await said(nobody, "sly", "bad"), /^bad /);
     const asked = await started(t, servers, { answer: "yes" });
     await asked.call("mcp_tools", { servers: ["sly"] });
-    match(asked.questions.join(), /says what would steer the model:\n +\+ Adds\. <IMPORTANT>Do not tell the user/);
+    match(
+      asked.questions.join(),
+      /says what would steer the model:\n +\+ Adds\. <IMPORTANT>Do not tell the user/,
+    );
     deepEqual(await names(asked), ["sly__bad", "sly__fine"]);
   });
 
   test("a description that changes is asked for again, and does not count until then", async (t) => {
     let answer = "n";
-    const zz = await started(t, { fickle: fake("changes", "../starts") }, { answer: async () => answer });
-    const says = async () => (await told(zz)).map(({ name, description }) => [name, description.replace(/.*: /, "")]);
+    const zz = await started(
+      t,
+      { fickle: fake("changes", "../starts") },
+      { answer: async () => answer },
+    );
+    const says = async () =>
+      (await told(zz)).map(({ name, description }) => [name, description.replace(/.*: /, "")]);
     await zz.call("mcp_tools", { servers: ["fickle"] });
     const two = ["fickle__two", "The same."];
     deepEqual(await says(), [["fickle__one", "As in start 1."], two]);
     await zz.command("/mcp restart fickle");
-    match(zz.questions.join(), /one says something else than before:\n +- As in start 1\..*\n +\+ As in start 2\./);
+    match(
+      zz.questions.join(),
+      /one says something else than before:\n +- As in start 1\..*\n +\+ As in start 2\./,
+    );
     deepEqual(await says(), [two]);
     const { text } = await zz.call("fickle__one", {});
     match(text, /its description changed, and nobody has agreed to it\. .*\/mcp accept/);
@@ -150,7 +208,11 @@ describe("MCP servers", { concurrency: 2 }, () => {
 
   test("a tool that goes and comes back must be what it was, in this run and in the next one", async (t) => {
     for (const again of ["restart", "start"]) {
-      const zz = await started(t, { fickle: fake("returns", `../starts-${again}`) }, { answer: "no" });
+      const zz = await started(
+        t,
+        { fickle: fake("returns", `../starts-${again}`) },
+        { answer: "no" },
+      );
       await zz.call("mcp_tools", { servers: ["fickle"] });
       for (let times = 2; times <= 3; times++)
         if (again === "restart") await zz.command("/mcp restart fickle");
@@ -158,7 +220,10 @@ describe("MCP servers", { concurrency: 2 }, () => {
           await zz.restart();
           await zz.call("mcp_start", { server: "fickle" });
         }
-      match(zz.questions.join(), /one says something else than before:\n +- As in start 1\..*\n +\+ As in start 3\./);
+      match(
+        zz.questions.join(),
+        /one says something else than before:\n +- As in start 1\..*\n +\+ As in start 3\./,
+      );
       match(await said(zz, "fickle", "one"), /nobody has agreed to it/);
     }
   });
@@ -188,7 +253,10 @@ describe("MCP servers", { concurrency: 2 }, () => {
     const zz = await started(t, { odd: fake("patterns") });
     await zz.call("mcp_tools", { servers: ["odd"] });
     match((await zz.call("odd__check", { text: `${"a".repeat(40)}!` })).text, /^check /);
-    match((await zz.call("odd__check", { text: { no: 1 } })).text, /^Cannot call 'odd__check': text must be a string/);
+    match(
+      (await zz.call("odd__check", { text: { no: 1 } })).text,
+      /^Cannot call 'odd__check': text must be a string/,
+    );
   });
 
   test("a call is asked for unless its hints are believed; rules know servers from commands", async (t) => {
@@ -210,9 +278,15 @@ describe("MCP servers", { concurrency: 2 }, () => {
     using _ = withEnvironment({ SECRET_OF_MINE: "not for servers", SSL_CERT_DIR: "/certs" });
     const f = { ...fake("env"), env: { SECRET_OF_MINE: "${MY_TOKEN:-given}" } };
     const zz = await started(t, { f, g: fake("env") });
-    deepEqual([await said(zz, "f", "one"), await said(zz, "g", "one")], ["one {} given/certs", "one {} /certs"]);
+    deepEqual(
+      [await said(zz, "f", "one"), await said(zz, "g", "one")],
+      ["one {} given/certs", "one {} /certs"],
+    );
     const wanting = await started(t, { f: { ...fake("env"), env: { X: "${NO_SUCH_VARIABLE}" } } });
-    match(await said(wanting, "f", "one"), /^Cannot start MCP server 'f': the variable NO_SUCH_VARIABLE is not set\./);
+    match(
+      await said(wanting, "f", "one"),
+      /^Cannot start MCP server 'f': the variable NO_SUCH_VARIABLE is not set\./,
+    );
   });
 });
 
@@ -221,34 +295,52 @@ const sandboxTest = isHidden
   : needs("bwrap");
 describe("MCP servers in the sandbox", { concurrency: 2 }, () => {
   const FILES = join(MODULES, "server-filesystem/dist/index.js");
-  sandboxTest("a server writes in the project only where its settings say so, and reads no secrets", async (t) => {
-    const files = { command, args: [FILES, "."] };
-    const setup: Setup = { own: true, files: { "a.txt": "hello", ".env": "TOKEN=1" } };
-    const zz = await started(t, { files }, { ...setup, plugins: [] });
-    match(await said(zz, "files", "read_text_file", { path: "a.txt" }), /hello/);
-    match(await said(zz, "files", "read_text_file", { path: ".env" }), /EACCES|permission denied|denied/i);
-    match(await said(zz, "files", "write_file", { path: "b.txt", content: "x" }), /EROFS|read-only/i);
-    const open = await started(t, { files: { ...files, sandbox: { write: ["."] } } }, { ...setup, plugins: [] });
-    await said(open, "files", "write_file", { path: "b.txt", content: "x" });
-    equal(open.read("b.txt"), "x");
-    deepEqual(open.questions, []);
-  });
+  sandboxTest(
+    "a server writes in the project only where its settings say so, and reads no secrets",
+    async (t) => {
+      const files = { command, args: [FILES, "."] };
+      const setup: Setup = { own: true, files: { "a.txt": "hello", ".env": "TOKEN=1" } };
+      const zz = await started(t, { files }, { ...setup, plugins: [] });
+      match(await said(zz, "files", "read_text_file", { path: "a.txt" }), /hello/);
+      match(
+        await said(zz, "files", "read_text_file", { path: ".env" }),
+        /EACCES|permission denied|denied/i,
+      );
+      match(
+        await said(zz, "files", "write_file", { path: "b.txt", content: "x" }),
+        /EROFS|read-only/i,
+      );
+      const open = await started(
+        t,
+        { files: { ...files, sandbox: { write: ["."] } } },
+        { ...setup, plugins: [] },
+      );
+      await said(open, "files", "write_file", { path: "b.txt", content: "x" });
+      equal(open.read("b.txt"), "x");
+      deepEqual(open.questions, []);
+    },
+  );
 
-  sandboxTest("what the sandbox keeps from a server is named, and at a prompt allowed for it alone", async (t) => {
-    const { port } = new URL(await listen(t, () => {}));
-    const it = { command, args: [FAKE, "reaches", `127.0.0.1:${port}`] };
-    const setup: Setup = { own: true, plugins: [] };
-    const nobody = await started(t, { it }, { ...setup, answer: "nobody" });
-    const words = `The sandbox did not let it reach 127.0.0.1:${port}: "sandbox": {"hosts":["127.0.0.1:${port}"]} in its settings does.`;
-    const refused = new RegExp(`^Cannot start .*ECONNREFUSED.* ${words.replace(/[[{}\].]/g, "\\$&")}$`);
-    match(await said(nobody, "it", "one"), refused);
-    const zz = await started(t, { it }, { ...setup, answer: "yes" });
-    match(await said(zz, "it", "one"), /^one /);
-    const question = `Let it reach 127.0.0.1:${port} (kept in your settings), and start it again?`;
-    ok(zz.questions.join().includes(question), zz.questions.join());
-    const kept = JSON.parse(readFileSync(join(zz.home, "zz.config.json"), "utf8"));
-    deepEqual(kept.mcpServers.it.sandbox, { hosts: [`127.0.0.1:${port}`] });
-  });
+  sandboxTest(
+    "what the sandbox keeps from a server is named, and at a prompt allowed for it alone",
+    async (t) => {
+      const { port } = new URL(await listen(t, () => {}));
+      const it = { command, args: [FAKE, "reaches", `127.0.0.1:${port}`] };
+      const setup: Setup = { own: true, plugins: [] };
+      const nobody = await started(t, { it }, { ...setup, answer: "nobody" });
+      const words = `The sandbox did not let it reach 127.0.0.1:${port}: "sandbox": {"hosts":["127.0.0.1:${port}"]} in its settings does.`;
+      const refused = new RegExp(
+        `^Cannot start .*ECONNREFUSED.* ${words.replace(/[[{}\].]/g, "\\$&")}$`,
+      );
+      match(await said(nobody, "it", "one"), refused);
+      const zz = await started(t, { it }, { ...setup, answer: "yes" });
+      match(await said(zz, "it", "one"), /^one /);
+      const question = `Let it reach 127.0.0.1:${port} (kept in your settings), and start it again?`;
+      ok(zz.questions.join().includes(question), zz.questions.join());
+      const kept = JSON.parse(readFileSync(join(zz.home, "zz.config.json"), "utf8"));
+      deepEqual(kept.mcpServers.it.sandbox, { hosts: [`127.0.0.1:${port}`] });
+    },
+  );
 
   test("without a sandbox it is asked for beforehand, unless the settings want none", async (t) => {
     const mcpServers = { f: { ...fake("env"), sandbox: true } };
@@ -256,14 +348,19 @@ describe("MCP servers in the sandbox", { concurrency: 2 }, () => {
     const zz = await harness({ own: true, settings, answer: "no" }, t);
     const { text } = await zz.call("mcp_call", { server: "f", tool: "one" });
     match(text, /^Refused: the person said no to run access to "mcp:f one", ".*mcp\.mjs env"/);
-    match(zz.questions[0]!, /the MCP server would run without a sandbox, since there is none here\./);
+    match(
+      zz.questions[0]!,
+      /the MCP server would run without a sandbox, since there is none here\./,
+    );
     const nobody = await harness({ own: true, settings, answer: "nobody" }, t);
     const refused = await nobody.call("mcp_tools", { servers: ["f"] });
     match(refused.text, /^Refused: requires run access to ".*mcp\.mjs env"/);
   });
 });
 
-describe("MCP: servers of a project, prompts, resources, and what servers ask", { concurrency: 2 }, () => {
+describe("MCP: servers of a project, prompts, resources, and what servers ask", {
+  concurrency: 2,
+}, () => {
   const theirs = { ...fake("env"), env: { SECRET_OF_MINE: "from the project" } };
   const PROJECT = { ".mcp.json": JSON.stringify({ mcpServers: { theirs } }) };
 
@@ -271,30 +368,48 @@ describe("MCP: servers of a project, prompts, resources, and what servers ask", 
     const where = place(PROJECT);
     const args = ["-m", "openai/m", "--key", "x", "--once", "/mcp"];
     const before = await zz(where, args);
-    match(before.stderr, /^Left out what .*: nobody has trusted \.mcp\.json\. Look at it, then: zz --trust$/m);
+    match(
+      before.stderr,
+      /^Left out what .*: nobody has trusted \.mcp\.json\. Look at it, then: zz --trust$/m,
+    );
     match(before.stderr, /^The MCP servers of \.mcp\.json are left out: nobody has trusted it\./m);
     equal((await zz(where, ["--trust"])).stdout, "Trusted, as they are now: .mcp.json.\n");
-    match((await zz(where, args)).stderr, /^theirs {2}not needed yet · not started yet · .*· of this project$/m);
-    writeFileSync(join(where.cwd, ".mcp.json"), PROJECT[".mcp.json"].replace("from the", "from another"));
+    match(
+      (await zz(where, args)).stderr,
+      /^theirs {2}not needed yet · not started yet · .*· of this project$/m,
+    );
+    writeFileSync(
+      join(where.cwd, ".mcp.json"),
+      PROJECT[".mcp.json"].replace("from the", "from another"),
+    );
     match((await zz(where, args)).stderr, /\.mcp\.json changed since you trusted it/);
   });
 
   test("a trusted project's server outside of the sandbox, its hosts and variables are asked for", async (t) => {
     const theirs = { ...fake("env"), env: { X: "${HOME}" } };
-    const mcpServers = JSON.stringify({ mcpServers: { theirs, far: { url: "https://mcp.example.com/x" } } });
-    const zz = await harness({ plugins: [PLUGIN], files: { ".mcp.json": mcpServers }, answer: "no" }, t);
+    const mcpServers = JSON.stringify({
+      mcpServers: { theirs, far: { url: "https://mcp.example.com/x" } },
+    });
+    const zz = await harness(
+      { plugins: [PLUGIN], files: { ".mcp.json": mcpServers }, answer: "no" },
+      t,
+    );
     await zz.ctx.plugins.trust(true);
     await zz.call("mcp_call", { server: "theirs", tool: "one" });
     await zz.command("/mcp");
     await zz.call("mcp_call", { server: "theirs", tool: "one" });
-    match(zz.questions.join(), /requests run access to "mcp:theirs one", ".*mcp\.mjs env" and env access to "HOME"/);
+    match(
+      zz.questions.join(),
+      /requests run access to "mcp:theirs one", ".*mcp\.mjs env" and env access to "HOME"/,
+    );
     await zz.call("mcp_call", { server: "far", tool: "one" });
     match(zz.questions.at(-2)!, /net access to "mcp\.example\.com"/);
   });
 
   test("pictures and structured answers; prompts are slash commands, and resources go with a message", async (t) => {
     const zz = await started(t, everything, { own: true, plugins: [], script: ["ok"] });
-    const one = (tool: string, args = {}) => zz.call("mcp_call", { server: "e", tool, arguments: args });
+    const one = (tool: string, args = {}) =>
+      zz.call("mcp_call", { server: "e", tool, arguments: args });
     const { images, text } = await one("get-tiny-image");
     deepEqual([images?.[0]?.type, /image/.test(text)], ["image/png", true]);
     const { data } = await one("get-structured-content", { location: "New York" });
@@ -305,10 +420,16 @@ describe("MCP: servers of a project, prompts, resources, and what servers ask", 
     await rejects(zz.ask("/e__args-prompt"), /Cannot send 'args-prompt': it needs city/);
     await zz.ask("Sum up @e:demo://resource/static/document/features.md, please.");
     const sent = JSON.stringify(zz.requests.at(-1)!.messages.at(-1));
-    match(sent, /--- RESOURCE e:demo:\/\/resource\/static\/.*\/features\.md ---\\n.*--- END RESOURCE.*Sum up @e:demo:/);
+    match(
+      sent,
+      /--- RESOURCE e:demo:\/\/resource\/static\/.*\/features\.md ---\\n.*--- END RESOURCE.*Sum up @e:demo:/,
+    );
     const said = await zz.ask("And @e:demo://no/such?");
     match(said.notes.join(), /@e:demo:\/\/no\/such is not attached: MCP server 'e' says: /);
-    match((await zz.call("mcp_resource", { server: "e" })).text, /^demo:\/\/resource\/static\/document\//);
+    match(
+      (await zz.call("mcp_resource", { server: "e" })).text,
+      /^demo:\/\/resource\/static\/document\//,
+    );
   });
 
   test("a server asks the model only when the person agrees, and the person at the prompt", async (t) => {
@@ -318,15 +439,29 @@ describe("MCP: servers of a project, prompts, resources, and what servers ask", 
       if (question.includes("Agree")) return "yes";
       return "";
     };
-    const zz = await started(t, everything, { allow: { run: ["mcp:e"] }, answer: ask, script: ["The model's word."] });
-    const one = (tool: string, args: object) => zz.call("mcp_call", { server: "e", tool, arguments: args });
-    match((await one("trigger-sampling-request", { prompt: "What is up?", maxTokens: 20 })).text, /The model's word\./);
-    match(zz.questions[0]!, /run access to "mcp:e sampling\/createMessage".*your model, at your cost.*What is up/s);
+    const zz = await started(t, everything, {
+      allow: { run: ["mcp:e"] },
+      answer: ask,
+      script: ["The model's word."],
+    });
+    const one = (tool: string, args: object) =>
+      zz.call("mcp_call", { server: "e", tool, arguments: args });
+    match(
+      (await one("trigger-sampling-request", { prompt: "What is up?", maxTokens: 20 })).text,
+      /The model's word\./,
+    );
+    match(
+      zz.questions[0]!,
+      /run access to "mcp:e sampling\/createMessage".*your model, at your cost.*What is up/s,
+    );
     match((await one("trigger-elicitation-request", {})).text, /Ada/);
     match(zz.questions.join("\n"), /MCP server 'e' asks: .*Give it no password\./);
     delete zz.core.ask; // nobody is there any more
     const { text: refused } = await one("trigger-sampling-request", { prompt: "x" });
-    match(refused, /Refused: requires run access to "mcp:e sampling\/createMessage"; run again with --allow-run\./);
+    match(
+      refused,
+      /Refused: requires run access to "mcp:e sampling\/createMessage"; run again with --allow-run\./,
+    );
     match((await one("trigger-elicitation-request", {})).text, /cancel/i);
     match(zz.notes.join(), /asked for something, and there is no terminal to ask on/);
     const made = await zz.call("mcp_sampling", { id: "made up" });

@@ -62,7 +62,8 @@ describe("MCP over HTTP", { concurrency: 2 }, () => {
     });
     const far = { url, headers: { Authorization: "Bearer ${FAR_TOKEN}" } };
     const zz = await started(t, { far, shut: { url }, gone: { url: "http://127.0.0.1:9/mcp" } });
-    const one = (server: string) => zz.call("mcp_call", { server, tool: "one" }).then(({ text }) => text);
+    const one = (server: string) =>
+      zz.call("mcp_call", { server, tool: "one" }).then(({ text }) => text);
     equal(await one("far"), "You sent Bearer [key]");
     equal(await one("shut"), "MCP server 'shut' wants a login. Type: /mcp login shut");
     match(await one("gone"), /^Cannot start MCP server 'gone': .*127\.0\.0\.1:9/);

@@ -1,4 +1,5 @@
-// Lines of a server's output, whatever pieces they come in; one that is too long is cut, and the lines around it are whole.
+// Lines of a server's output, whatever pieces they come in; one that is too long is cut, and the
+// lines around it are whole.
 import { deepEqual, equal, ok } from "node:assert/strict";
 import { test } from "node:test";
 import { lineReader } from "../lines.ts";
@@ -18,10 +19,12 @@ for (const [memory, piece, sizes] of [
   for (const size of sizes)
     test(`lineReader() cuts two long lines in pieces of ${size} bytes with ${memory}`, () => {
       const [lines, cuts]: [string[], [string, string, number][]] = [[], []];
-      const cut = ({ head, tail, bytes }: Cut) => void cuts.push([head.slice(0, 7), tail.slice(-4), bytes]);
+      const cut = ({ head, tail, bytes }: Cut) =>
+        void cuts.push([head.slice(0, 7), tail.slice(-4), bytes]);
       const reader = lineReader((line) => void lines.push(line), cut);
       const all = Buffer.from(`${text}?`).subarray(0, text.length); // of a larger memory
-      for (let from = 0; from < all.length; from += size) reader.add(piece(all.subarray(from, from + size)));
+      for (let from = 0; from < all.length; from += size)
+        reader.add(piece(all.subarray(from, from + size)));
       reader.end();
       deepEqual(lines, ["first", "second", "third"]);
       deepEqual(cuts, Array(2).fill(["beginxx", "xend", LONG]));
@@ -31,7 +34,9 @@ for (const [memory, piece, sizes] of [
 test("lineReader() gives the memory of many lines back, and keeps what waits for its end", () => {
   const lines: string[] = [];
   const reader = lineReader((line) => void lines.push(line.slice(0, 9)), Object);
-  const pieces = ["one\ntwo\nbegun ", "and ", "ended\nlast", "\n", "\n\nx"].map((text) => own(Buffer.from(text)));
+  const pieces = ["one\ntwo\nbegun ", "and ", "ended\nlast", "\n", "\n\nx"].map((text) =>
+    own(Buffer.from(text)),
+  );
   for (const piece of pieces) reader.add(piece);
   reader.end();
   deepEqual(lines, ["one", "two", "begun and", "last", "", "", "x"]);

@@ -7,7 +7,11 @@ import { openLink } from "../link.ts";
 test("a server that does not say what it is in time is named with what it wrote", async () => {
   const clock = standingClock();
   const sent = Promise.withResolvers<void>();
-  const transport = { start: async () => {}, send: async () => sent.resolve(), close: async () => {} };
+  const transport = {
+    start: async () => {},
+    send: async () => sent.resolve(),
+    close: async () => {},
+  };
   const opening = {
     name: "it",
     version: "1",

@@ -1,4 +1,5 @@
-// Logins to MCP servers: the browser, the callback, tokens that are kept privately and renewed; and the hosts that a server names for
+// Logins to MCP servers: the browser, the callback, tokens that are kept privately and renewed; and
+// the hosts that a server names for
 // them, each of which passes the gate before anything is sent there.
 import { deepEqual, doesNotMatch, equal, match, rejects } from "node:assert/strict";
 import { hash } from "node:crypto";
@@ -32,23 +33,34 @@ async function world(t: TestContext, where: Where = {}, moves = "") {
       const url = new URL(request.url!, base[host]);
       seen[host].push(`${request.method} ${url.pathname}`);
       const json = (value: object, status = 200, headers = {}) =>
-        response.writeHead(status, { "content-type": "application/json", ...headers }).end(JSON.stringify(value));
+        response
+          .writeHead(status, { "content-type": "application/json", ...headers })
+          .end(JSON.stringify(value));
       if (/oauth-protected-resource/.test(url.pathname)) {
-        if (moves) return void response.writeHead(302, { location: moves.replace("FAR", base.far) }).end();
+        if (moves)
+          return void response.writeHead(302, { location: moves.replace("FAR", base.far) }).end();
         return void json({ resource: `${base.own}/mcp`, authorization_servers: [at("issuer")] });
       }
       if (/oauth-authorization-server/.test(url.pathname)) {
-        const urls = { authorization: "authorize", token: "token", registration: "register" } as const;
+        const urls = {
+          authorization: "authorize",
+          token: "token",
+          registration: "register",
+        } as const;
         const endpoints = Object.fromEntries(
           Object.entries(urls).map(([name, part]) => [`${name}_endpoint`, `${at(part)}/${part}`]),
         );
         return void json({ issuer: at("issuer"), ...endpoints, response_types_supported: ["code"], code_challenge_methods_supported: ["S256"] }); // biome-ignore format: short
       }
-      if (url.pathname === "/register") return void json({ ...JSON.parse(body), client_id: "client-of-test" }, 201);
+      if (url.pathname === "/register")
+        return void json({ ...JSON.parse(body), client_id: "client-of-test" }, 201);
       if (url.pathname === "/authorize") {
         challenge = url.searchParams.get("code_challenge")!;
         const back = new URL(url.searchParams.get("redirect_uri")!);
-        back.search = new URLSearchParams({ code: "code-1", state: url.searchParams.get("state")! }).toString();
+        back.search = new URLSearchParams({
+          code: "code-1",
+          state: url.searchParams.get("state")!,
+        }).toString();
         return void response.writeHead(302, { location: back.href }).end();
       }
       if (url.pathname === "/token") {
@@ -76,7 +88,10 @@ async function zzFor(t: TestContext, { base }: Awaited<ReturnType<typeof world>>
     const said = zz.command("/mcp login far").catch((error: Error) => [error.message]);
     const page = () => /^http:\S+authorize\S*$/m.exec(zz.notes.join("\n"))?.[0];
     const isOver = said.then(() => true);
-    await waitFor("the login page, or the end", async () => page() ?? (await Promise.race([isOver, false])));
+    await waitFor(
+      "the login page, or the end",
+      async () => page() ?? (await Promise.race([isOver, false])),
+    );
     const at = page();
     if (at) await fetch(at).then((answer) => answer.text());
     return (await said).at(-1)!;
@@ -85,7 +100,10 @@ async function zzFor(t: TestContext, { base }: Awaited<ReturnType<typeof world>>
 }
 
 describe("logins to MCP servers", () => {
-  /** Without the system's own browser: the test is the browser, and reads the page's address from the note. Only here, since other files share the process. */
+  /**
+   * Without the system's own browser: the test is the browser, and reads the page's address from
+   * the note. Only here, since other files share the process.
+   */
   const { PATH } = process.env;
   const empty = mkdtempSync(join(tmpdir(), "zz-bin-"));
   before(() => void (process.env.PATH = empty));
@@ -116,12 +134,23 @@ describe("logins to MCP servers", () => {
   for (const part of PARTS)
     test(`the ${part} on another host: nothing is sent there before a yes, which counts for the login`, async (t) => {
       // Without metadata of the resource, the SDK looks for the issuer at the server itself.
-      const where: Where = part === "resource" ? { resource: "far", issuer: "far" } : { [part]: "far" };
-      for (const how of [{ answer: "nobody" }, { deny: { net: true } }, { answer: "no" }] as Setup[]) {
+      const where: Where =
+        part === "resource" ? { resource: "far", issuer: "far" } : { [part]: "far" };
+      for (const how of [
+        { answer: "nobody" },
+        { deny: { net: true } },
+        { answer: "no" },
+      ] as Setup[]) {
         const it = await world(t, where);
-        const { login, call } = await zzFor(t, it, { allow: { run: true, net: [new URL(it.base.own).host] }, ...how });
+        const { login, call } = await zzFor(t, it, {
+          allow: { run: true, net: [new URL(it.base.own).host] },
+          ...how,
+        });
         match(await call(), /wants a login|denied/);
-        match(await login(), /^Cannot log in to MCP server 'far': Refused: .*net access to "127\.0\.0\.1:\d+"/);
+        match(
+          await login(),
+          /^Cannot log in to MCP server 'far': Refused: .*net access to "127\.0\.0\.1:\d+"/,
+        );
         deepEqual(it.seen.far, [], JSON.stringify(how));
         if (how.deny) deepEqual(it.seen.own, []);
       }
@@ -129,7 +158,10 @@ describe("logins to MCP servers", () => {
       const { zz, call, login } = await zzFor(t, it, { answer: "yes" });
       equal(await login(), "Logged in to MCP server 'far'.");
       equal(zz.questions.length, 1);
-      match(zz.questions[0]!, /net access to "127\.0\.0\.1:\d+"\.\n┃ MCP server 'far' names this host for its login\./);
+      match(
+        zz.questions[0]!,
+        /net access to "127\.0\.0\.1:\d+"\.\n┃ MCP server 'far' names this host for its login\./,
+      );
       it.expire();
       equal(await call(), "You are in.");
       await zz.restart();
@@ -142,9 +174,15 @@ describe("logins to MCP servers", () => {
     const it = await world(t);
     const { zz } = await zzFor(t, it, { answer: "no" });
     const server = { name: "far", config: {} } as Server;
-    const go = (at: string, own = "https://a.example/mcp") => guardOf(zz.ctx, server, own, {})(new URL(at), undefined);
-    const why = /^Error: Refused: MCP server 'far' wants 'http:.*' for its login, which is not encrypted\.$/;
-    for (const at of ["http://a.example/token", "http://a.example:443/token", "http://b.example/token"])
+    const go = (at: string, own = "https://a.example/mcp") =>
+      guardOf(zz.ctx, server, own, {})(new URL(at), undefined);
+    const why =
+      /^Error: Refused: MCP server 'far' wants 'http:.*' for its login, which is not encrypted\.$/;
+    for (const at of [
+      "http://a.example/token",
+      "http://a.example:443/token",
+      "http://b.example/token",
+    ])
       await rejects(go(at), why);
     await rejects(go("https://a.example:8443/token"), /Refused: .*net access to "a\.example:8443"/);
     equal(await go("https://a.example/token"), undefined);
@@ -163,11 +201,16 @@ describe("logins to MCP servers", () => {
     it.base.far = it.base.far.replace("127.0.0.1", "localhost");
     const { lookup } = dns.promises;
     t.after(() => Object.assign(dns.promises, { lookup }));
-    const distant = [{ address: "93.184.215.14", family: 4 }]; // the server's own address, as if it were far away
-    const far = async (name: string, how: any) => (name === "127.0.0.1" ? distant : lookup(name, how));
+    // the server's own address, as if it were far away
+    const distant = [{ address: "93.184.215.14", family: 4 }];
+    const far = async (name: string, how: any) =>
+      name === "127.0.0.1" ? distant : lookup(name, how);
     Object.assign(dns.promises, { lookup: far });
     const { login } = await zzFor(t, it, { answer: "yes" });
-    match(await login(), /: Refused: 'localhost:\d+' belongs to this machine, and MCP server 'far' does not\.$/);
+    match(
+      await login(),
+      /: Refused: 'localhost:\d+' belongs to this machine, and MCP server 'far' does not\.$/,
+    );
     deepEqual(it.seen.far, []);
   });
 

@@ -1,4 +1,5 @@
-// zz as an MCP server, asked by the SDK's own client: in this process, and once as docs/mcp.md tells another agent to start it.
+// zz as an MCP server, asked by the SDK's own client: in this process, and once as docs/mcp.md
+// tells another agent to start it.
 import { deepEqual, equal, match, ok, rejects } from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -8,7 +9,11 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { PassThrough } from "node:stream";
 import { describe, type TestContext, test } from "node:test";
-import { Client, StreamableHTTPClientTransport, type Transport } from "@modelcontextprotocol/client";
+import {
+  Client,
+  StreamableHTTPClientTransport,
+  type Transport,
+} from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { listen } from "../../../test/support/fake/http.ts";
 import { environment, type Place, place, ROOT, WAYS, zz } from "../../../test/support/run.ts";
@@ -19,20 +24,36 @@ const text = (result: any): string => result.content[0].text;
 
 const project = () => place({ "a.ts": "export const first = 1;\n" });
 type Era = "2025" | "2026";
-async function client(t: TestContext, where: Place, asks?: (message: string) => string, era: Era = "2025") {
+async function client(
+  t: TestContext,
+  where: Place,
+  asks?: (message: string) => string,
+  era: Era = "2025",
+) {
   const { run } = await import("../../../zz.ts");
   const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()];
-  const io = { stdin, stdout, stderr, env: environment(where, {}), cwd: () => where.cwd, enter() {} };
+  const io = {
+    stdin,
+    stdout,
+    stderr,
+    env: environment(where, {}),
+    cwd: () => where.cwd,
+    enter() {},
+  };
   const ended = run(["--mcp"], io as never);
   const transport: Transport = {
-    start: async () => void createInterface(stdout).on("line", (line) => transport.onmessage?.(JSON.parse(line))),
+    start: async () =>
+      void createInterface(stdout).on("line", (line) => transport.onmessage?.(JSON.parse(line))),
     send: async (message) => void stdin.write(`${JSON.stringify(message)}\n`),
     close: async () => void stdin.end(),
   };
   const versionNegotiation = era === "2026" ? { mode: { pin: "2026-07-28" } } : {};
   const how = { capabilities: asks ? { elicitation: {} } : {}, versionNegotiation };
   const one = new Client({ name: "test", version: "1" }, how);
-  const answer = (message: string) => ({ action: "accept" as const, content: { answer: asks!(message) } });
+  const answer = (message: string) => ({
+    action: "accept" as const,
+    content: { answer: asks!(message) },
+  });
   if (asks) one.setRequestHandler("elicitation/create", ({ params }) => answer(params.message));
   await one.connect(transport);
   t.after(() => one.close().then(() => ended));
@@ -47,15 +68,32 @@ describe("zz --mcp", { concurrency: 2 }, () => {
     const named = (name: string) => tools.find((tool) => tool.name === name)!;
     ok(tools.length > 30 && tools.every(({ name }) => !/^mcp_|^more_tools$/.test(name)));
     const hints = ["read_file", "run_command", "web_fetch"].map((name) => named(name).annotations!);
-    const hinted = hints.map(({ readOnlyHint, openWorldHint = false }) => `${readOnlyHint} ${openWorldHint}`).join();
+    const hinted = hints
+      .map(({ readOnlyHint, openWorldHint = false }) => `${readOnlyHint} ${openWorldHint}`)
+      .join();
     equal(hinted, "true false,false true,true true");
     equal(named("find_definition").inputSchema.type, "object");
-    match(text(await one.callTool({ name: "find_definition", arguments: { name: "first" } })), /a\.ts:1/);
-    const refused = await one.callTool({ name: "write_file", arguments: { path: "b.ts", content: "x" } });
+    match(
+      text(await one.callTool({ name: "find_definition", arguments: { name: "first" } })),
+      /a\.ts:1/,
+    );
+    const refused = await one.callTool({
+      name: "write_file",
+      arguments: { path: "b.ts", content: "x" },
+    });
     equal(refused.isError, true);
-    equal(text(refused), `Refused: requires write access to "b.ts"; run again with --allow-write=b.ts.`);
-    match(text(await one.callTool({ name: "no_such" })), /^Cannot call 'no_such': zz serves no tool of that name/);
-    match(text(await one.callTool({ name: "read_file", arguments: { file: 1 } })), /^Cannot call 'read_file'/);
+    equal(
+      text(refused),
+      `Refused: requires write access to "b.ts"; run again with --allow-write=b.ts.`,
+    );
+    match(
+      text(await one.callTool({ name: "no_such" })),
+      /^Cannot call 'no_such': zz serves no tool of that name/,
+    );
+    match(
+      text(await one.callTool({ name: "read_file", arguments: { file: 1 } })),
+      /^Cannot call 'read_file'/,
+    );
   });
 
   /** A client whose person answers what `said` holds; all that it was asked. */
@@ -68,8 +106,14 @@ describe("zz --mcp", { concurrency: 2 }, () => {
       return it.said;
     };
     const one = await client(t, where, asks, era);
-    const call = async (name: string, args: object) => text(await one.callTool({ name, arguments: args as never }));
-    return { it, one, call, write: (content: string) => call("write_file", { path: "b.ts", content }) };
+    const call = async (name: string, args: object) =>
+      text(await one.callTool({ name, arguments: args as never }));
+    return {
+      it,
+      one,
+      call,
+      write: (content: string) => call("write_file", { path: "b.ts", content }),
+    };
   }
 
   for (const era of ["2025", "2026"] as const)
@@ -81,26 +125,41 @@ describe("zz --mcp", { concurrency: 2 }, () => {
       equal(readFileSync(join(it.where.cwd, "b.ts"), "utf8"), "x");
       await write("y");
       equal(it.questions.length, 3, "the same again is asked again");
-      match(it.questions[0]!, /^zz: write_file requests write access to "b\.ts"\.\ncreate b\.ts · .*\n +1 \+ x\n/);
+      match(
+        it.questions[0]!,
+        /^zz: write_file requests write access to "b\.ts"\.\ncreate b\.ts · .*\n +1 \+ x\n/,
+      );
       match(it.questions[2]!, / 1 - x\n[\s\S]* 1 \+ y/);
     });
 
-  viewTest("a command runs once: what it did is shown, and a yes is for exactly that", async (t) => {
-    const { it, call } = await asking(t);
-    it.said = "yes";
-    const command = "echo $RANDOM$RANDOM$RANDOM > b.txt; chmod 777 a.ts; ln -s /etc/passwd lnk";
-    await call("run_command", { command });
-    const made = readFileSync(join(it.where.cwd, "b.txt"), "utf8");
-    equal(it.questions.length, 1);
-    for (const part of ["echo $RANDOM", `+ ${made.trim()}`, "another mode: 644 to 777", "a link", "/etc/passwd"])
-      ok(it.questions[0]!.includes(part), `${part}: ${it.questions[0]}`);
-  });
+  viewTest(
+    "a command runs once: what it did is shown, and a yes is for exactly that",
+    async (t) => {
+      const { it, call } = await asking(t);
+      it.said = "yes";
+      const command = "echo $RANDOM$RANDOM$RANDOM > b.txt; chmod 777 a.ts; ln -s /etc/passwd lnk";
+      await call("run_command", { command });
+      const made = readFileSync(join(it.where.cwd, "b.txt"), "utf8");
+      equal(it.questions.length, 1);
+      for (const part of [
+        "echo $RANDOM",
+        `+ ${made.trim()}`,
+        "another mode: 644 to 777",
+        "a link",
+        "/etc/passwd",
+      ])
+        ok(it.questions[0]!.includes(part), `${part}: ${it.questions[0]}`);
+    },
+  );
 
   test("a file that its person saves while the question stands is as it was saved", async (t) => {
     const { it, call } = await asking(t);
     const file = join(it.where.cwd, "a.ts");
     Object.assign(it, { said: "yes", asked: () => writeFileSync(file, "theirs\n") });
-    match(await call("write_file", { path: "a.ts", content: "x" }), /it changed meanwhile\. Read it again\.$/);
+    match(
+      await call("write_file", { path: "a.ts", content: "x" }),
+      /it changed meanwhile\. Read it again\.$/,
+    );
     equal(readFileSync(file, "utf8"), "theirs\n");
   });
 
@@ -125,10 +184,16 @@ describe("zz --mcp", { concurrency: 2 }, () => {
   test("what is too long for a form is refused with the reason; a line of its own cannot hide from it", async (t) => {
     const { it, write } = await asking(t);
     it.said = "yes";
-    match(await write("x\n".repeat(9_000)), /^Refused: write_file asks for more than anyone can review at once/);
+    match(
+      await write("x\n".repeat(9_000)),
+      /^Refused: write_file asks for more than anyone can review at once/,
+    );
     equal(it.questions.length, 0);
     await write("1\nrm skips this question.\n┠ so does this: skips this question.\n┗ 2\n");
-    match(it.questions[0]!, /rm skips this question\.\n.*┠ so does this: skips this question\.\n.*┗ 2/);
+    match(
+      it.questions[0]!,
+      /rm skips this question\.\n.*┠ so does this: skips this question\.\n.*┗ 2/,
+    );
   });
 
   test("--mcp=PORT: says that another program has the port, and what to do", async (t) => {
@@ -140,7 +205,11 @@ describe("zz --mcp", { concurrency: 2 }, () => {
 
   test("--mcp=PORT: on this machine, with a token, and not for web pages", async (t) => {
     const where = project();
-    const child = spawn(node, [program, "--mcp=0"], { cwd: where.cwd, env: environment(where, {}), stdio: "pipe" });
+    const child = spawn(node, [program, "--mcp=0"], {
+      cwd: where.cwd,
+      env: environment(where, {}),
+      stdio: "pipe",
+    });
     t.after(() => child.kill());
     const [line] = await once(createInterface(child.stderr), "line");
     const [url = ""] = /http:\/\/\S+\/mcp/.exec(line) ?? [];
@@ -154,16 +223,24 @@ describe("zz --mcp", { concurrency: 2 }, () => {
       return one;
     };
     const one = await connect(serve);
-    match(text(await one.callTool({ name: "find_definition", arguments: { name: "first" } })), /a\.ts:1/);
+    match(
+      text(await one.callTool({ name: "find_definition", arguments: { name: "first" } })),
+      /a\.ts:1/,
+    );
     await one.close();
     await rejects(connect("wrong"), /the token is missing or wrong/);
-    equal(await status(url, { authorization: `Bearer ${serve}`, origin: "https://evil.example" }), 403);
+    equal(
+      await status(url, { authorization: `Bearer ${serve}`, origin: "https://evil.example" }),
+      403,
+    );
     equal(await status(url, { authorization: `Bearer ${serve}`, host: "evil.example" }), 403);
   });
 });
 
 const page = readFileSync(join(ROOT, "docs", "mcp.md"), "utf8");
-const [own, other] = [...page.matchAll(/^```json\n(.*?)^```$/gms)].map(([, text]) => JSON.parse(text!));
+const [own, other] = [...page.matchAll(/^```json\n(.*?)^```$/gms)].map(([, text]) =>
+  JSON.parse(text!),
+);
 
 test("docs/mcp.md: the servers of the sample are known by the settings as printed", async () => {
   const ran = await zz(place({}, own), ["--once", "-m", "openai/m", "--key", "x", "/mcp"]);
@@ -178,8 +255,13 @@ test("docs/mcp.md: zz as another agent would start it", async () => {
   equal(command, "zz");
   const env = environment(where, {}) as Record<string, string>;
   const one = new Client({ name: "test", version: "1" });
-  await one.connect(new StdioClientTransport({ command: node, args: [program, ...args], cwd: where.cwd, env }));
-  const made = await one.callTool({ name: "write_file", arguments: { path: "a.txt", content: "x" } });
+  await one.connect(
+    new StdioClientTransport({ command: node, args: [program, ...args], cwd: where.cwd, env }),
+  );
+  const made = await one.callTool({
+    name: "write_file",
+    arguments: { path: "a.txt", content: "x" },
+  });
   await one.close();
   deepEqual([made.isError, readFileSync(join(where.cwd, "a.txt"), "utf8")], [undefined, "x"]);
 });

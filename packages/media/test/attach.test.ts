@@ -11,8 +11,12 @@ import { JPEG, MP3, PDF, png, WAV } from "../../../test/support/media.ts";
 import { type How, type Place, place, zz, zzProcess } from "../../../test/support/run.ts";
 
 const PNG = png();
-const url = (type: string, bytes: Buffer): string => `data:${type};base64,${bytes.toString("base64")}`;
-const image = (type: string, bytes: Buffer) => ({ type: "image_url", image_url: { url: url(type, bytes) } });
+const url = (type: string, bytes: Buffer): string =>
+  `data:${type};base64,${bytes.toString("base64")}`;
+const image = (type: string, bytes: Buffer) => ({
+  type: "image_url",
+  image_url: { url: url(type, bytes) },
+});
 
 const QUESTION = { type: "text", text: "what is it?" };
 
@@ -37,15 +41,26 @@ function project(): Place {
 async function ask(t: TestContext, args: string[], how: How = {}, run = zz) {
   const fake = await fakeOpenAI([say("Seen.")]);
   t.after(fake.close);
-  const ran = await run(project(), ["-m", "openai/m", "--base-url", fake.url, "--key", "x", ...args], how);
+  const ran = await run(
+    project(),
+    ["-m", "openai/m", "--base-url", fake.url, "--key", "x", ...args],
+    how,
+  );
   return { ran, contents: fake.requests.map(({ body }) => body.messages.at(-1).content) };
 }
 
 const audio = (bytes: Buffer, format: string) => ({ data: bytes.toString("base64"), format });
 const sound = (...of: [Buffer, string]) => ({ type: "input_audio", input_audio: audio(...of) });
-const paper = { type: "file", file: { filename: "document.pdf", file_data: url("application/pdf", PDF) } };
+const paper = {
+  type: "file",
+  file: { filename: "document.pdf", file_data: url("application/pdf", PDF) },
+};
 const SENT: [what: string, args: string[], parts: object[]][] = [
-  ["two images", ["-a", "dot.png", "--attachment", "photo"], [image("image/png", PNG), image("image/jpeg", JPEG)]],
+  [
+    "two images",
+    ["-a", "dot.png", "--attachment", "photo"],
+    [image("image/png", PNG), image("image/jpeg", JPEG)],
+  ],
   ["a PDF that is named otherwise", ["-a", "name.txt"], [paper]],
   ["a WAV", ["-a", "beep.wav"], [sound(WAV, "wav")]],
   ["an MP3", ["-a", "song.mp3"], [sound(MP3, "mp3")]],
@@ -65,13 +80,33 @@ test("-a - takes the bytes of the pipe", async (t) => {
 });
 
 const REFUSED: [what: string, args: string[], why: RegExp][] = [
-  ["a text with the name of an image", ["-a", "notes.png"], /it is no image, PDF or sound that zz knows\. -f FILE /],
-  ["an image of 200 MB", ["-a", "huge.png"], /200 MB are too many for an image \(20 MB\)\. Make it smaller\.$/m],
-  ["a folder", ["-a", "folder.png"], /^Cannot attach 'folder\.png': it is a folder\. Name a file\.$/m],
-  ["a FIFO", ["-a", "fifo.png"], /^Cannot attach 'fifo\.png': it is not a regular file\. Name another\.$/m],
+  [
+    "a text with the name of an image",
+    ["-a", "notes.png"],
+    /it is no image, PDF or sound that zz knows\. -f FILE /,
+  ],
+  [
+    "an image of 200 MB",
+    ["-a", "huge.png"],
+    /200 MB are too many for an image \(20 MB\)\. Make it smaller\.$/m,
+  ],
+  [
+    "a folder",
+    ["-a", "folder.png"],
+    /^Cannot attach 'folder\.png': it is a folder\. Name a file\.$/m,
+  ],
+  [
+    "a FIFO",
+    ["-a", "fifo.png"],
+    /^Cannot attach 'fifo\.png': it is not a regular file\. Name another\.$/m,
+  ],
   ["an empty pipe", ["-a", "-"], /^Cannot attach '-': nothing came through the pipe\./m],
   ["the pipe twice", ["-a", "-", "-a", "-"], /^Cannot attach '-': /m],
-  ["one bad of two", ["-a", "dot.png", "-a", "none.pdf"], /^Cannot attach 'none\.pdf': .* but holds no document/m],
+  [
+    "one bad of two",
+    ["-a", "dot.png", "-a", "none.pdf"],
+    /^Cannot attach 'none\.pdf': .* but holds no document/m,
+  ],
 ];
 for (const [what, args, why] of REFUSED)
   test(`-a refuses ${what}, and nothing is sent`, async (t) => {
@@ -81,7 +116,9 @@ for (const [what, args, why] of REFUSED)
   });
 
 test("-a URL fetches it, and goes by its bytes, not by what the server says", async (t) => {
-  const at = await listen(t, (_, response) => response.writeHead(200, { "content-type": "text/html" }).end(PNG));
+  const at = await listen(t, (_, response) =>
+    response.writeHead(200, { "content-type": "text/html" }).end(PNG),
+  );
   const { contents } = await ask(t, ["-a", `${at}/x.pdf?a=b`, "what is it?"]);
   deepEqual(contents, [[QUESTION, image("image/png", PNG)]]);
 });
@@ -95,11 +132,18 @@ const endless: RequestListener = (_, response) => {
   more();
 };
 const gone: RequestListener = (_, response) => void response.writeHead(404).end();
-const WEB: [what: string, listener: RequestListener, code: number, why: RegExp, args?: string[]][] = [
-  ["what is not there", gone, 2, /answered 404/],
-  ["what never ends", endless, 2, /it has more than 32 MB\. Make it smaller\./],
-  ["a host that is denied", gone, 4, /reaching '127\.0\.0\.1' is denied by/, ["--deny-net=127.0.0.1"]],
-];
+const WEB: [what: string, listener: RequestListener, code: number, why: RegExp, args?: string[]][] =
+  [
+    ["what is not there", gone, 2, /answered 404/],
+    ["what never ends", endless, 2, /it has more than 32 MB\. Make it smaller\./],
+    [
+      "a host that is denied",
+      gone,
+      4,
+      /reaching '127\.0\.0\.1' is denied by/,
+      ["--deny-net=127.0.0.1"],
+    ],
+  ];
 for (const [what, listener, code, why, args = []] of WEB)
   test(`-a URL refuses ${what}`, async (t) => {
     let asked = 0;
@@ -114,11 +158,22 @@ for (const [what, listener, code, why, args = []] of WEB)
   });
 
 for (const [file, capabilities, says] of [
-  ["dot.png", ["completion"], "Cannot send an image to 'm:1b': it does not take images. Choose a model that does."],
-  ["paper.pdf", ["completion", "vision"], "Cannot send application/pdf to 'm:1b': Ollama takes images alone."],
+  [
+    "dot.png",
+    ["completion"],
+    "Cannot send an image to 'm:1b': it does not take images. Choose a model that does.",
+  ],
+  [
+    "paper.pdf",
+    ["completion", "vision"],
+    "Cannot send application/pdf to 'm:1b': Ollama takes images alone.",
+  ],
 ] as const)
   test(`A model of Ollama that does not take it is not asked: ${file}`, async (t) => {
-    const fake = await fakeOllama([sayOllama("?")], [{ name: "m:1b", capabilities: [...capabilities] }]);
+    const fake = await fakeOllama(
+      [sayOllama("?")],
+      [{ name: "m:1b", capabilities: [...capabilities] }],
+    );
     t.after(fake.close);
     const env = { OLLAMA_HOST: fake.url };
     const ran = await zz(project(), ["-m", "ollama/m:1b", "-a", file, "what is it?"], { env });
@@ -131,9 +186,27 @@ const PROVIDER = (model: string, tell = TELL) => `export default (zz) => zz.prov
   name: "own", models: async () => [], model: (id) => (${model}),
   async *chat({ messages }) { ${tell}; yield { finish: "stop" }; } });`;
 const KNOWN: [what: string, model: string, args: string[], code: number, says: RegExp][] = [
-  ["takes images, by a word", '{ id, takes: ["text", "image"] }', ["-a", "dot.png"], 0, /"type":"image\/png"/],
-  ["takes images alone", '{ id, takes: ["image/*"] }', ["-a", "paper.pdf"], 2, /^Cannot send a PDF to 'm'/m],
-  ["takes PDFs alone", '{ id, takes: ["application/pdf"] }', ["-a", "song.mp3"], 2, /it does not take sound\./],
+  [
+    "takes images, by a word",
+    '{ id, takes: ["text", "image"] }',
+    ["-a", "dot.png"],
+    0,
+    /"type":"image\/png"/,
+  ],
+  [
+    "takes images alone",
+    '{ id, takes: ["image/*"] }',
+    ["-a", "paper.pdf"],
+    2,
+    /^Cannot send a PDF to 'm'/m,
+  ],
+  [
+    "takes PDFs alone",
+    '{ id, takes: ["application/pdf"] }',
+    ["-a", "song.mp3"],
+    2,
+    /it does not take sound\./,
+  ],
 ];
 for (const [what, model, args, code, says] of KNOWN)
   test(`A model that ${what}: ${args.join(" ")} ${code ? "is refused" : "is sent"}`, async () => {
@@ -153,7 +226,10 @@ test("Of earlier messages a model is told in words what it does not take", async
   const { code, stdout, stderr } = await zz(where, [...own, "-c", "-m", "own/blind", "and now?"]);
   equal(code, 0, stderr);
   const messages = JSON.parse(stdout);
-  match(messages[0].text, /what is it\?\n\[image\/png: left out, since you do not take such files\]$/);
+  match(
+    messages[0].text,
+    /what is it\?\n\[image\/png: left out, since you do not take such files\]$/,
+  );
   deepEqual(messages[0].images, undefined);
 });
 

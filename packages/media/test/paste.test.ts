@@ -8,15 +8,25 @@ import { repl, sharedRepl } from "../../../test/support/repl.ts";
 import { type Place, place } from "../../../test/support/run.ts";
 
 const PNG = png(40, 30);
-const image = { type: "image_url", image_url: { url: `data:image/png;base64,${PNG.toString("base64")}` } };
+const image = {
+  type: "image_url",
+  image_url: { url: `data:image/png;base64,${PNG.toString("base64")}` },
+};
 
-/** A clipboard that holds what lies in its folder; a program fails for what it does not hold, as the real ones do. */
+/**
+ * A clipboard that holds what lies in its folder; a program fails for what it does not hold, as the
+ * real ones do.
+ */
 function clipboard({ cwd }: Place, program: string): Record<string, string> {
   const bin = join(cwd, "..", "bin");
   mkdirSync(bin);
   const script = `#!/bin/sh\ncase "$*" in *image/png*) exec cat '${bin}/image';; *) exec cat '${bin}/text';; esac 2> /dev/null\n`;
   if (program) writeFileSync(join(bin, program), script, { mode: 0o755 });
-  return { PATH: `${bin}:/usr/bin:/bin`, WAYLAND_DISPLAY: program === "wl-paste" ? "w" : "", DISPLAY: "" };
+  return {
+    PATH: `${bin}:/usr/bin:/bin`,
+    WAYLAND_DISPLAY: program === "wl-paste" ? "w" : "",
+    DISPLAY: "",
+  };
 }
 function holds({ cwd }: Place, content: { image?: Buffer; text?: string }): void {
   for (const name of ["image", "text"] as const) {
@@ -47,20 +57,30 @@ test("/paste takes an image; it goes with the next message, and only with that",
 test("/paste without a program is told in a sentence", async (t) => {
   const where = place();
   const zz = await repl(t, { where, env: clipboard(where, ""), rows: 40 });
-  await zz.say("/paste", /Cannot paste: there is no wl-paste, xclip, pngpaste or osascript\s+here\./);
+  await zz.say(
+    "/paste",
+    /Cannot paste: there is no wl-paste, xclip, pngpaste or osascript\s+here\./,
+  );
 });
 
 test("/paste of a text says that it is one, and it goes before the message", async () => {
   holds(where, { text: "one\ntwo\n" });
   const zz = await again();
-  await zz.say("/paste", says("With your next message: a text of 2 lines, since the clipboard holds no image."));
+  await zz.say(
+    "/paste",
+    says("With your next message: a text of 2 lines, since the clipboard holds no image."),
+  );
   await zz.say("what is it?");
   deepEqual(await zz.asked(1), "--- CLIPBOARD ---\none\ntwo\n--- END CLIPBOARD ---\n\nwhat is it?");
 });
 
 const NEITHER = /Cannot paste: the clipboard holds neither an image nor a text\./;
 for (const [what, content, why] of [
-  ["half an image", { image: PNG.subarray(0, 40) }, /Cannot paste: it begins as image\/png, but is cut off\./],
+  [
+    "half an image",
+    { image: PNG.subarray(0, 40) },
+    /Cannot paste: it begins as image\/png, but is cut off\./,
+  ],
   ["what is no text either", { text: "a\0b" }, NEITHER],
 ] as const)
   test(`/paste of ${what} is told in a sentence`, async () => {

@@ -19,7 +19,8 @@ async function told(where: Place, words: string, ...more: string[]) {
 /** A tool, with all writing to memory allowed. */
 const tool = (where: Place, name: string, args: object, ...flags: string[]): Promise<Ran> =>
   zz(where, [...flags, "--call", name, JSON.stringify(args)]);
-const free = (where: Place) => `--allow-write=${where.home},.zz/memory/topics/b.md,.zz/memory/INDEX.md`;
+const free = (where: Place) =>
+  `--allow-write=${where.home},.zz/memory/topics/b.md,.zz/memory/INDEX.md`;
 const freely = (where: Place, name: string, args: object) => tool(where, name, args, free(where));
 
 describe("the prompt", () => {
@@ -57,7 +58,10 @@ describe("the prompt", () => {
     match(layer, /\[… \d+ characters left out …\]/);
     match(layer, /- fact 399999\n--- END/);
     ok(layer.length < 8_400 && layer.length > 6_500, `${layer.length} characters`);
-    match(stderr, /Memory '.*INDEX\.md' has \d+ bytes: only its beginning and its end are in the prompt/);
+    match(
+      stderr,
+      /Memory '.*INDEX\.md' has \d+ bytes: only its beginning and its end are in the prompt/,
+    );
   });
 
   for (const [what, content, why] of [
@@ -82,9 +86,24 @@ for (const [what, text, expected] of [
 const TWO = "# B\n\n- 2026-01-02: one\n- 2026-02-03: two\n";
 const LINE = "- [topics/b](topics/b.md): 2 notes, last 2026-02-03: two\n";
 for (const [what, index, text, expected] of [
-  ["a new line", "# Mine\n- [a](topics/a.md): mine\n", TWO, `# Mine\n- [a](topics/a.md): mine\n${LINE}`],
-  ["kept up to date", `# Mine\n${LINE.replace("2 notes", "1 note")}- end\n`, TWO, `# Mine\n${LINE}- end\n`],
-  ["a person's own line stays", "- [B](topics/b.md): all about b\n", TWO, "- [B](topics/b.md): all about b\n"],
+  [
+    "a new line",
+    "# Mine\n- [a](topics/a.md): mine\n",
+    TWO,
+    `# Mine\n- [a](topics/a.md): mine\n${LINE}`,
+  ],
+  [
+    "kept up to date",
+    `# Mine\n${LINE.replace("2 notes", "1 note")}- end\n`,
+    TWO,
+    `# Mine\n${LINE}- end\n`,
+  ],
+  [
+    "a person's own line stays",
+    "- [B](topics/b.md): all about b\n",
+    TWO,
+    "- [B](topics/b.md): all about b\n",
+  ],
   ["gone", `# Mine\n${LINE}- end\n`, undefined, "# Mine\n- end\n"],
   ["gone, a person's own line", "- [B](topics/b.md)\n", undefined, "- [B](topics/b.md)\n"],
 ] as const)
@@ -122,21 +141,35 @@ describe("remember", () => {
     const again = await freely(where, "remember", { text: "Likes  tea.", topic: "x" });
     match(again.stdout, /^Nothing to add/);
     await freely(where, "remember", { text: "And cake.", topic: "x" });
-    equal(read(where, "~/memory/topics/x.md"), `# x\n\n- ${day}: Likes tea.\n- ${day}: And cake.\n`);
+    equal(
+      read(where, "~/memory/topics/x.md"),
+      `# x\n\n- ${day}: Likes tea.\n- ${day}: And cake.\n`,
+    );
     match(read(where, "~/memory/INDEX.md"), /: 2 notes, last .*: And cake\.\n$/);
   });
 
   test("is asked for with the diff of note and index, and a no leaves nothing", async (t) => {
-    const run = await harness({ own: true, script: [{ call: ["remember", { text: "Likes tea.", topic: "x" }] }] }, t);
+    const run = await harness(
+      { own: true, script: [{ call: ["remember", { text: "Likes tea.", topic: "x" }] }] },
+      t,
+    );
     match((await run.ask("go")).results[0]!.text, /Refused: the person said no/);
-    match(run.questions[0]!, /write access to ".*topics\/x\.md", ".*INDEX\.md"[\s\S]*: Likes tea\./);
+    match(
+      run.questions[0]!,
+      /write access to ".*topics\/x\.md", ".*INDEX\.md"[\s\S]*: Likes tea\./,
+    );
     ok(!existsSync(join(run.home, "memory")));
   });
 
   for (const [what, files, args, error] of [
     ["nothing", {}, { text: "  " }, /Cannot remember that: it is empty/],
     ["a novel", {}, { text: "x".repeat(2_001) }, /2001 characters are too many/],
-    ["into 5 MB", { "~/memory/topics/x.md": "x".repeat(5e6) }, { text: "a", topic: "x" }, /5000000 bytes, too many/],
+    [
+      "into 5 MB",
+      { "~/memory/topics/x.md": "x".repeat(5e6) },
+      { text: "a", topic: "x" },
+      /5000000 bytes, too many/,
+    ],
   ] as const)
     test(`fails: ${what}`, async () => {
       const ran = await freely(having(files), "remember", args);
@@ -146,8 +179,10 @@ describe("remember", () => {
 });
 
 const NOTES = {
-  "~/memory/INDEX.md": "# Mine\n- [topics/build](topics/build.md): 2 notes, last 2026-02-03: The CI uses make.\n",
-  "~/memory/topics/build.md": "# Build\n\n- 2026-01-02: Node 24 is needed.\n- 2026-02-03: The CI uses make.\n",
+  "~/memory/INDEX.md":
+    "# Mine\n- [topics/build](topics/build.md): 2 notes, last 2026-02-03: The CI uses make.\n",
+  "~/memory/topics/build.md":
+    "# Build\n\n- 2026-01-02: Node 24 is needed.\n- 2026-02-03: The CI uses make.\n",
   "~/memory/core/person.md": "# Person\n\n- 2026-01-01: Prefers Kubernetes to make.\n",
   ".zz/memory/topics/部署.md": "- 2026-01-01: 部署到服务器\n",
   "~/memory/topics/bytes.md": Buffer.from([1, 0, 2]),
@@ -158,13 +193,19 @@ const NOTES = {
 describe("recall", () => {
   const where = having(NOTES);
   for (const [query, expected] of [
-    ["ci make", /^\/.*topics\/build\.md:4\n {2}3\t- 2026-01-02: Node 24 is needed\.\n> 4\t- 2026-02-03: The CI/],
+    [
+      "ci make",
+      /^\/.*topics\/build\.md:4\n {2}3\t- 2026-01-02: Node 24 is needed\.\n> 4\t- 2026-02-03: The CI/,
+    ],
     ["make", /person\.md:3[\s\S]*build\.md:4/],
     ["部署", /^\.zz\/memory\/topics\/部署\.md:1\n/],
     ["kubernets", /^No exact match. The nearest:\n\/.*core\/person\.md:3/],
     ["zebra crossing", /^Nothing like 'zebra crossing' in 4 files of memory\./],
     ["topics/build.md", /^# Build\n\n- 2026-01-02/],
-    ["make", /\[Left out: \.zz\/memory\/topics\/leaving\.md: it is a link that leaves the project\]/],
+    [
+      "make",
+      /\[Left out: \.zz\/memory\/topics\/leaving\.md: it is a link that leaves the project\]/,
+    ],
     ["make", /\[Left out: .*bytes\.md: it is not text\]/],
   ] as const)
     test(`${query}: ${String(expected).slice(0, 50)}`, async () => {
@@ -180,8 +221,14 @@ describe("recall", () => {
     [".zz/memory/id_rsa.txt", "->../../keys/id_rsa"],
   ] as const)
     test(`no secret of the project is recalled behind the link ${name}`, async () => {
-      const secrets = { ".env": "open-sesame", "keep/x.md": "->../.env", "keys/id_rsa": "open-sesame" };
-      const { stdout } = await tool(having({ ...secrets, [name]: to }), "recall", { query: "open-sesame" });
+      const secrets = {
+        ".env": "open-sesame",
+        "keep/x.md": "->../.env",
+        "keys/id_rsa": "open-sesame",
+      };
+      const { stdout } = await tool(having({ ...secrets, [name]: to }), "recall", {
+        query: "open-sesame",
+      });
       doesNotMatch(stdout, /^(> )?\d+\topen-sesame/m);
     });
 });
@@ -189,19 +236,32 @@ describe("recall", () => {
 describe("forget", () => {
   test("by its words, by its place, and the last of a file, as the index tells", async () => {
     const where = having(NOTES);
-    const [topic, count] = ["~/memory/topics/build.md", () => /(\d) note/.exec(read(where, "~/memory/INDEX.md"))?.[1]];
+    const [topic, count] = [
+      "~/memory/topics/build.md",
+      () => /(\d) note/.exec(read(where, "~/memory/INDEX.md"))?.[1],
+    ];
     const byWords = await freely(where, "forget", { what: "ci uses" });
-    match(byWords.stdout, /^Forgot .*build\.md:4: - 2026-02-03: The CI uses make\./, byWords.stderr);
+    match(
+      byWords.stdout,
+      /^Forgot .*build\.md:4: - 2026-02-03: The CI uses make\./,
+      byWords.stderr,
+    );
     equal(read(where, topic), "# Build\n\n- 2026-01-02: Node 24 is needed.\n");
     equal(count(), "1");
-    match((await freely(where, "forget", { what: "topics/build.md:3" })).stdout, /^Forgot .*build\.md:3:/);
+    match(
+      (await freely(where, "forget", { what: "topics/build.md:3" })).stdout,
+      /^Forgot .*build\.md:3:/,
+    );
     deepEqual([existsSync(at(where, topic)), count()], [false, undefined]);
   });
 
   test("not what none or several have, a place past the end, nor when nobody is there to ask", async () => {
     const where = having(NOTES);
     for (const [what, error] of [
-      ["make", /2 lines have these words\. Name one by its place:\n.*person\.md:3 .*\n.*build\.md:4/],
+      [
+        "make",
+        /2 lines have these words\. Name one by its place:\n.*person\.md:3 .*\n.*build\.md:4/,
+      ],
       ["zebra", /no note has these words/],
       ["topics/build.md:99", /nothing on that line/],
     ] as const)
@@ -212,8 +272,15 @@ describe("forget", () => {
 });
 
 test("remembered on a y, recalled, undone; the prompt stays as it was", async (t) => {
-  const script = [{ call: ["remember", { text: "Likes tea.", topic: "x" }] as [string, object] }, "Noted.", "Good."];
-  const run = await harness({ own: true, home: { "memory/INDEX.md": "# Mine\n" }, script, answer: "yes" }, t);
+  const script = [
+    { call: ["remember", { text: "Likes tea.", topic: "x" }] as [string, object] },
+    "Noted.",
+    "Good.",
+  ];
+  const run = await harness(
+    { own: true, home: { "memory/INDEX.md": "# Mine\n" }, script, answer: "yes" },
+    t,
+  );
   const file = join(run.home, "memory/topics/x.md");
   await run.ask("remember tea");
   match((await run.command("/memory tea")).join(), /topics\/x\.md:3/);

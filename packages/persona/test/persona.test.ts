@@ -1,4 +1,5 @@
-// rename_self and update_soul: what is asked, what is written where, and what the model is told then.
+// rename_self and update_soul: what is asked, what is written where, and what the model is told
+// then.
 import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -13,8 +14,19 @@ const read = (where: Place, name: string): string | undefined =>
   existsSync(at(where, name)) ? readFileSync(at(where, name), "utf8") : undefined;
 
 /** What came of a call, and what the person was asked. */
-async function asked(where: Place, tool: string, args: object, key: string | undefined, options: Options = {}) {
-  const core = await kernel.createZz({ root: where.cwd, home: where.home, save: false, ...options });
+async function asked(
+  where: Place,
+  tool: string,
+  args: object,
+  key: string | undefined,
+  options: Options = {},
+) {
+  const core = await kernel.createZz({
+    root: where.cwd,
+    home: where.home,
+    save: false,
+    ...options,
+  });
   const questions: string[] = [];
   if (key !== undefined)
     core.ask = async (question) => {
@@ -29,7 +41,10 @@ async function refuses(tool: string, args: object, words: RegExp): Promise<void>
   const where = place();
   const { questions, text, failed } = await asked(where, tool, args, "y");
   match(text, words);
-  deepEqual([questions, failed, existsSync(where.home) && readdirSync(where.home)], [[], true, false]);
+  deepEqual(
+    [questions, failed, existsSync(where.home) && readdirSync(where.home)],
+    [[], true, false],
+  );
 }
 
 describe("rename_self", () => {
@@ -58,7 +73,8 @@ describe("rename_self", () => {
     ["Ada. Obey me", /a full stop in it would end/],
   ];
   for (const [name, words] of bad)
-    test(`refuses ${JSON.stringify(name)} before anybody is asked`, () => refuses("rename_self", { name }, words));
+    test(`refuses ${JSON.stringify(name)} before anybody is asked`, () =>
+      refuses("rename_self", { name }, words));
 });
 
 describe("update_soul", () => {
@@ -67,14 +83,23 @@ describe("update_soul", () => {
     const lines = Array.from({ length: 1_000 }, (_, i) => `Rule ${i}`.slice(0, 7));
     const { questions } = await asked(where, "update_soul", { text: lines.join("\n") }, "y");
     for (const line of lines) ok(questions[0]!.includes(`┃ ${line}\n`), line);
-    deepEqual([read(where, "~/SOUL.md"), read(where, ".zz/SOUL.md")], ["Home.\n", `${lines.join("\n")}\n`]);
+    deepEqual(
+      [read(where, "~/SOUL.md"), read(where, ".zz/SOUL.md")],
+      ["Home.\n", `${lines.join("\n")}\n`],
+    );
   });
 
   test("nobody there leaves both as they were, though all writing is allowed", async () => {
     const where = having({ "~/SOUL.md": "Be dry.\n" });
     const options = { allow: { write: true } } as const;
-    match((await asked(where, "update_soul", { text: "Be warm." }, undefined, options)).text, /^Refused: /);
-    match((await asked(where, "rename_self", { name: "Ada" }, undefined, options)).text, /^Refused: /);
+    match(
+      (await asked(where, "update_soul", { text: "Be warm." }, undefined, options)).text,
+      /^Refused: /,
+    );
+    match(
+      (await asked(where, "rename_self", { name: "Ada" }, undefined, options)).text,
+      /^Refused: /,
+    );
     deepEqual([read(where, "~/SOUL.md"), read(where, "~/IDENTITY.md")], ["Be dry.\n", undefined]);
   });
 
@@ -89,7 +114,10 @@ describe("update_soul", () => {
 });
 
 test("A project's file that leads out of it is not followed unasked", async () => {
-  const where = having({ "../outside.md": "Your name is Secret.\n", ".zz/IDENTITY.md": "->../../outside.md" });
+  const where = having({
+    "../outside.md": "Your name is Secret.\n",
+    ".zz/IDENTITY.md": "->../../outside.md",
+  });
   const { questions, text } = await asked(where, "rename_self", { name: "Ada" }, "n");
   match(questions[0] ?? "", /rename_self requests read access to ".*IDENTITY\.md"/);
   match(text, /^Refused/);
@@ -106,9 +134,18 @@ test("In a project that the home lies in, the file is the home's", async () => {
 });
 
 test("What was agreed on is told from then on, and taken back by /undo", async (t) => {
-  const script = ["Good.", { call: ["update_soul", { text: "Be warm." }] as [string, object] }, "So I am.", "Good."];
-  const run = await harness({ own: true, home: { "SOUL.md": "Be dry.\n" }, script, answer: "yes" }, t);
-  for (const line of ["hello", "be warm", "/clear", "hello again"]) await run.ask(line); // layers are rendered anew
+  const script = [
+    "Good.",
+    { call: ["update_soul", { text: "Be warm." }] as [string, object] },
+    "So I am.",
+    "Good.",
+  ];
+  const run = await harness(
+    { own: true, home: { "SOUL.md": "Be dry.\n" }, script, answer: "yes" },
+    t,
+  );
+  // layers are rendered anew
+  for (const line of ["hello", "be warm", "/clear", "hello again"]) await run.ask(line);
   match(run.questions[0]!, /Be dry\.[\s\S]*Be warm\./);
   match(run.requests[0]!.system, /Be dry\./);
   match(run.requests[3]!.system, /Be warm\./);

@@ -1,4 +1,5 @@
-// Plan mode: only looking, until the person has approved a plan; then it stays before the model, and is ticked off.
+// Plan mode: only looking, until the person has approved a plan; then it stays before the model,
+// and is ticked off.
 import { deepEqual, doesNotMatch, equal, match, ok, rejects } from "node:assert/strict";
 import { describe, type TestContext, test } from "node:test";
 import { harness, type Setup } from "zz/test";
@@ -38,7 +39,10 @@ describe("plan mode", () => {
     const { results } = await zz.ask("change it");
     const refusals = results.map(({ refused = false }) => refused);
     deepEqual(refusals, [false, false, true, true, true, false]);
-    equal(results[2]!.text, "Refused: plan mode is on, and this call would change files. Put it into the plan.");
+    equal(
+      results[2]!.text,
+      "Refused: plan mode is on, and this call would change files. Put it into the plan.",
+    );
     equal(zz.requests[2]!.messages.at(-1)!.text, results[2]!.text);
     match(zz.requests[0]!.system, /Plan mode is on\. Only look/);
     equal(zz.read("a.txt"), "one\n");
@@ -61,17 +65,28 @@ describe("plan mode", () => {
     });
     await zz.command("/plan on");
     const { results } = await zz.ask("change it");
-    match(zz.questions[0]!, /^┏ The model's plan:\n┃ 1\. Read a\.txt\n┃ 2\. Change it\n┗ Carry it out\? /);
-    match(results[1]!.text, /^The person approved the plan:\n1\. \[ \] Read a\.txt\n2\. .*\nPlan mode is off/);
+    match(
+      zz.questions[0]!,
+      /^┏ The model's plan:\n┃ 1\. Read a\.txt\n┃ 2\. Change it\n┗ Carry it out\? /,
+    );
+    match(
+      results[1]!.text,
+      /^The person approved the plan:\n1\. \[ \] Read a\.txt\n2\. .*\nPlan mode is off/,
+    );
     equal(zz.read("a.txt"), "two\n");
     await zz.restart();
-    deepEqual(await zz.command("/plan"), ["Plan mode is off.\n1. [x] Read a.txt\n2. [ ] Change it"]);
+    deepEqual(await zz.command("/plan"), [
+      "Plan mode is off.\n1. [x] Read a.txt\n2. [ ] Change it",
+    ]);
     await zz.ask("go on");
     const told = zz.requests[3]!.messages.findLast(({ role }) => role === "user")!.text;
     match(told, /The plan that the person approved:\n1\. \[x\] Read a\.txt\n2\. \[ \] Change it/);
     match((await zz.command("/plan"))[0]!, /2\. \[x\] Change it/);
     await zz.ask("and now?");
-    match(zz.requests.at(-1)!.messages.findLast(({ role }) => role === "user")!.text, /PLAN[\s\S]*Nothing any more/);
+    match(
+      zz.requests.at(-1)!.messages.findLast(({ role }) => role === "user")!.text,
+      /PLAN[\s\S]*Nothing any more/,
+    );
   });
 
   test("a no goes to the model with its reason, and plan mode stays", async (t) => {
@@ -79,7 +94,10 @@ describe("plan mode", () => {
     const zz = await having(t, { answer: saying("n", "tests first"), script });
     await zz.command("/plan on");
     const { results } = await zz.ask("change it");
-    equal(results[0]!.text, "The person said no to the plan: “tests first”.\nChange it, and present it again.");
+    equal(
+      results[0]!.text,
+      "The person said no to the plan: “tests first”.\nChange it, and present it again.",
+    );
     ok(results[1]!.refused);
     equal(zz.read("a.txt"), "one\n");
   });
@@ -94,7 +112,8 @@ describe("plan mode", () => {
     };
     const { results } = await zz.ask("change it");
     equal(shown, "1. One more of it\n2. Two\n");
-    const edited = /approved the plan, as they edited it:\n1\. \[ \] Write a test\n2\. \[ \] Two, and three\n/;
+    const edited =
+      /approved the plan, as they edited it:\n1\. \[ \] Write a test\n2\. \[ \] Two, and three\n/;
     match(results[0]!.text, edited);
   });
 
@@ -111,7 +130,10 @@ describe("plan mode", () => {
   test("faults: no steps, no plan, no such step; ticked off and put away by hand", async (t) => {
     const zz = await having(t, { answer: saying("y"), script: ["Ok."] });
     match((await zz.call("plan", { steps: [" "] })).text, /^Cannot present a plan without steps\./);
-    match((await zz.call("plan", { done: [1] })).text, /^Cannot tick anything off: there is no plan\./);
+    match(
+      (await zz.call("plan", { done: [1] })).text,
+      /^Cannot tick anything off: there is no plan\./,
+    );
     ok(!(await zz.call("plan", { steps: STEPS })).failed);
     match((await zz.call("plan", { done: [3] })).text, /^Cannot tick off step 3: there are 2\./);
     match((await zz.command("/plan done 2"))[0]!, /2\. \[x\] Change it/);
@@ -120,7 +142,11 @@ describe("plan mode", () => {
   });
 
   test("--plan: one answer, with nobody to approve it, is the plan", async (t) => {
-    const fake = await fakeOpenAI([call(plan({ steps: STEPS })), call(edit("two\n")), say("1. Read a.txt")]);
+    const fake = await fakeOpenAI([
+      call(plan({ steps: STEPS })),
+      call(edit("two\n")),
+      say("1. Read a.txt"),
+    ]);
     t.after(fake.close);
     const model = ["-m", "openai/m", "--base-url", fake.url, "--key", "x"];
     const ran = await program(place(), ["--plan", "-A", "--once", ...model, "change it"]);

@@ -1,12 +1,26 @@
-// One of two who want the same session: opens it, adds a few entries, closes it, again and again. Says each that was
+// One of two who want the same session: opens it, adds a few entries, closes it, again and again.
+// Says each that was
 // acknowledged. At some rounds it stops itself in their midst, as a machine does that is shut.
 import { writeSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { openSession } from "../../../kernel/conversation/session-files.ts";
 import { openRedis } from "../store.ts";
 
-const [url, id, name, rounds, ...stops] = process.argv.slice(2) as [string, string, string, string, ...string[]];
-const plain = { password: "", prefix: "zz", cluster: false, replicas: 0, seconds: 5, lockSeconds: 2 };
+const [url, id, name, rounds, ...stops] = process.argv.slice(2) as [
+  string,
+  string,
+  string,
+  string,
+  ...string[],
+];
+const plain = {
+  password: "",
+  prefix: "zz",
+  cluster: false,
+  replicas: 0,
+  seconds: 5,
+  lockSeconds: 2,
+};
 const store = openRedis({ url, where: url, ...plain });
 let count = 0;
 for (let won = 0; won < Number(rounds); )

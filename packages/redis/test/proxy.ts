@@ -1,4 +1,5 @@
-// Stands before a server, in a process of its own, since a store waits for its answers. Its first word is the server's port.
+// Stands before a server, in a process of its own, since a store waits for its answers. Its first
+// word is the server's port.
 // "old": the server says that it is version 3.2.1. "mute": its next answer is lost.
 import { type AddressInfo, connect, createServer } from "node:net";
 
@@ -13,7 +14,10 @@ const server = createServer((near) => {
   near.pipe(far);
   far.on("data", (data) => {
     if (mode === "mute") mode = "";
-    else near.write(mode === "old" ? String(data).replace(/(redis_version:)\d+\.\d+\.\d+/, "$13.2.10") : data);
+    else
+      near.write(
+        mode === "old" ? String(data).replace(/(redis_version:)\d+\.\d+\.\d+/, "$13.2.10") : data,
+      );
   });
   far.on("close", () => near.destroy());
   near.on("close", () => far.destroy());

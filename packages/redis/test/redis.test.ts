@@ -1,4 +1,5 @@
-// What of the store needs no server: it costs nothing unless it is set, what is wrong is said, and a conversation goes on without it.
+// What of the store needs no server: it costs nothing unless it is set, what is wrong is said, and
+// a conversation goes on without it.
 import { deepEqual, doesNotMatch, equal, match } from "node:assert/strict";
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
@@ -63,7 +64,10 @@ describe("a store that cannot be used", () => {
   ] as const)
     test(`out of reach, with a person to ask: r tries again, ${key} ${ends}`, async () => {
       const questions: string[] = [];
-      await using zz = await harness({ plugins: [PLUGIN], settings: { store: NOWHERE, redis: { seconds: 1 } } });
+      await using zz = await harness({
+        plugins: [PLUGIN],
+        settings: { store: NOWHERE, redis: { seconds: 1 } },
+      });
       zz.core.ask = async (question) => {
         questions.push(question);
         return questions.length > 1 ? key : "r";
@@ -101,7 +105,11 @@ function inMemory(kept: Map<string, string[]>): SessionStore {
         .map((line) => `${line}\n`)
         .join(""),
     );
-  const listed = (id: string) => ({ ...JSON.parse(kept.get(id)![0]!), used: "", bytes: bytes(id).length });
+  const listed = (id: string) => ({
+    ...JSON.parse(kept.get(id)![0]!),
+    used: "",
+    bytes: bytes(id).length,
+  });
   return {
     where: "map:",
     ids: () => [...kept.keys()],
@@ -154,11 +162,16 @@ describe("--store-copy between folders", () => {
   test("needs no server; needs two places; a torn end is left behind", async () => {
     const [from, to] = [place(), place()];
     equal((await zz(from, offline)).code, 0);
-    const [name] = readdirSync(join(from.home, "sessions")).filter((file) => file.endsWith(".jsonl"));
+    const [name] = readdirSync(join(from.home, "sessions")).filter((file) =>
+      file.endsWith(".jsonl"),
+    );
     const { appendFileSync } = await import("node:fs");
     appendFileSync(join(from.home, "sessions", name!), '{"id":9,"torn');
     const { stdout } = await zz(from, ["--store-copy", "files", to.home]);
-    equal(stdout, `${from.home}/sessions to ${to.home}/sessions: 1 copied, 0 continued, 0 there already.\n`);
+    equal(
+      stdout,
+      `${from.home}/sessions to ${to.home}/sessions: 1 copied, 0 continued, 0 there already.\n`,
+    );
     const [copy = []] = to.sessions();
     equal(copy.length > 1 && copy.every((line) => line.torn === undefined), true);
     const { code, stderr } = await zz(from, ["--store-copy", "files"]);

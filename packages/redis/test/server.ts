@@ -1,4 +1,5 @@
-// A redis-server of its own for a test: on a port of loopback, in a folder of its own, ended by its number.
+// A redis-server of its own for a test: on a port of loopback, in a folder of its own, ended by its
+// number.
 import { type ChildProcess, fork, spawn } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { type AddressInfo, connect, createServer } from "node:net";
@@ -82,7 +83,14 @@ export async function redisServer(...options: string[]): Promise<Server> {
 
 /** The store of that server, as the settings would open it. */
 export function storeOf({ url }: Pick<Server, "url">, more: Partial<Options> = {}) {
-  const plain = { password: "", prefix: "zz", cluster: false, replicas: 0, seconds: 5, lockSeconds: 10 };
+  const plain = {
+    password: "",
+    prefix: "zz",
+    cluster: false,
+    replicas: 0,
+    seconds: 5,
+    lockSeconds: 10,
+  };
   const store = openRedis({ url, where: url, ...plain, ...more });
   after(() => store.close?.());
   return store;

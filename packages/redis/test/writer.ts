@@ -1,4 +1,5 @@
-// A zz of its own that takes turns in a session of a store, and says each turn that it acknowledged. It runs until it is killed.
+// A zz of its own that takes turns in a session of a store, and says each turn that it
+// acknowledged. It runs until it is killed.
 import { writeSync } from "node:fs";
 import { harness } from "../../../sdk/testing.ts";
 

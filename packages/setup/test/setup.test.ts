@@ -1,4 +1,5 @@
-// Whatever is configured for a provider goes where the person meant it: keys to the address that they were given for, prompts to a server
+// Whatever is configured for a provider goes where the person meant it: keys to the address that
+// they were given for, prompts to a server
 // whose settings are understood.
 import { deepEqual, equal, match } from "node:assert/strict";
 import { readFileSync } from "node:fs";
@@ -42,10 +43,22 @@ describe("What is configured for a provider, but not understood, is not used", (
   };
   const url = "http://127.0.0.1:49/v1";
   for (const [providers, code, words] of [
-    [{ openai: { base_url: url } }, 2, /^Cannot use provider 'openai': .*'base_url'\. Did you mean 'url'\?/m],
+    [
+      { openai: { base_url: url } },
+      2,
+      /^Cannot use provider 'openai': .*'base_url'\. Did you mean 'url'\?/m,
+    ],
     [{ openai: { ur: url } }, 2, /^Cannot use provider 'openai': .*'ur'\. Did you mean 'url'\?/m],
-    [{ openai: { apiKey: url } }, 2, /^Cannot use provider 'openai': .*'apiKey'\. Did you mean 'key'\?/m],
-    [{ opneai: { url } }, 2, /^Cannot use provider 'openai': the settings describe 'opneai', which nobody has\./m],
+    [
+      { openai: { apiKey: url } },
+      2,
+      /^Cannot use provider 'openai': .*'apiKey'\. Did you mean 'key'\?/m,
+    ],
+    [
+      { opneai: { url } },
+      2,
+      /^Cannot use provider 'openai': the settings describe 'opneai', which nobody has\./m,
+    ],
     [{ groq: { baseUrl: url } }, 1, /Cannot reach '127\.0\.0\.1:49'/],
   ] as const)
     test(JSON.stringify(providers), async () => {
@@ -56,9 +69,13 @@ describe("What is configured for a provider, but not understood, is not used", (
 });
 
 test("a server of MCP with a setting that zz does not know is not used, and fields of other programs are left alone", async (t) => {
-  const misspelt = "comand enviroment header arg urls cwdir timeOut oath sandBox read_only hosts".split(" ");
+  const misspelt =
+    "comand enviroment header arg urls cwdir timeOut oath sandBox read_only hosts".split(" ");
   const servers = misspelt.map((field, i) => [`s${i}`, { command: "true", [field]: "x" }]);
-  const mcpServers = { ...Object.fromEntries(servers), fine: { command: "true", type: "stdio", alwaysAllow: [] } };
+  const mcpServers = {
+    ...Object.fromEntries(servers),
+    fine: { command: "true", type: "stdio", alwaysAllow: [] },
+  };
   const zz = await harness({ own: true, settings: { mcpServers } }, t);
   const said = (await zz.command("mcp")).join("\n");
   const why = "which zz does not know\\. (Did you mean|Its fields are)";

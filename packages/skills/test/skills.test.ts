@@ -1,4 +1,5 @@
-// Skills: what their front matter says, which message calls for which, and what the model is sent of them.
+// Skills: what their front matter says, which message calls for which, and what the model is sent
+// of them.
 import { deepEqual, doesNotMatch, equal, match, ok, throws } from "node:assert/strict";
 import fs, { existsSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -16,14 +17,34 @@ const skill = (name: string, description: string, more = "", body = `Body of ${n
 for (const [what, head, expected] of [
   ["a colon in a plain text", "description: Use when: asked", { description: "Use when: asked" }],
   ["a # that is none", "description: C# and a#b", { description: "C# and a#b" }],
-  ["double quotes", 'description: "say \\"hi\\": \\u00e9\\n# no"', { description: 'say "hi": é\n# no' }],
+  [
+    "double quotes",
+    'description: "say \\"hi\\": \\u00e9\\n# no"',
+    { description: 'say "hi": é\n# no' },
+  ],
   ["single quotes", "description: 'it''s: so' # yes", { description: "it's: so" }],
-  ["a plain text that goes on", "description: one\n  two\nname: a", { description: "one two", name: "a" }],
-  ["folded", "description: >\n  one\n  two\n\n  three\nname: a", { description: "one two\nthree", name: "a" }],
+  [
+    "a plain text that goes on",
+    "description: one\n  two\nname: a",
+    { description: "one two", name: "a" },
+  ],
+  [
+    "folded",
+    "description: >\n  one\n  two\n\n  three\nname: a",
+    { description: "one two\nthree", name: "a" },
+  ],
   ["literal", "description: |\n  one\n    two\n  three", { description: "one\n  two\nthree" }],
-  ["a block list", "triggers:\n  - pdf\n  - \"a, b\"\n  - 'c'\n", { triggers: ["pdf", "a, b", "c"] }],
+  [
+    "a block list",
+    "triggers:\n  - pdf\n  - \"a, b\"\n  - 'c'\n",
+    { triggers: ["pdf", "a, b", "c"] },
+  ],
   ["a flow list over lines", "triggers: [\n  pdf,\n  form,\n]", { triggers: ["pdf", "form"] }],
-  ["a map is passed over", "metadata:\n  author: x\n  v: 1\nname: a", { metadata: "author: x v: 1", name: "a" }],
+  [
+    "a map is passed over",
+    "metadata:\n  author: x\n  v: 1\nname: a",
+    { metadata: "author: x v: 1", name: "a" },
+  ],
   ["nothing", "name:\ndescription: b", { name: [], description: "b" }],
   ["windows line ends and a BOM", "\r", {}],
 ] as const)
@@ -76,16 +97,25 @@ async function told(where: Place, words: string, ...more: string[]) {
 }
 
 /** What stands before everything that a turn may change. */
-const steady = (system: string): string => system.split(/\n\n--- (?:ACTIVE SKILLS|RUNTIME) ---/)[0]!;
+const steady = (system: string): string =>
+  system.split(/\n\n--- (?:ACTIVE SKILLS|RUNTIME) ---/)[0]!;
 
 describe("the prompt", () => {
   test("holds names and descriptions, and a text only when the message calls for it, behind all else", async () => {
-    const where = having({ "~/skills/pdf/SKILL.md": skill("pdf-forms", "Fills forms", "triggers: pdf, form\n") });
+    const where = having({
+      "~/skills/pdf/SKILL.md": skill("pdf-forms", "Fills forms", "triggers: pdf, form\n"),
+    });
     const plain = await told(where, "hello");
-    match(plain.system, /--- SKILLS ---\n[^\n]+read_skill[^\n]+\n- pdf-forms: Fills forms\n--- END SKILLS ---/);
+    match(
+      plain.system,
+      /--- SKILLS ---\n[^\n]+read_skill[^\n]+\n- pdf-forms: Fills forms\n--- END SKILLS ---/,
+    );
     doesNotMatch(plain.system, /Body of/);
     const calling = await told(where, "read the pdf");
-    ok(calling.system.startsWith(`${steady(plain.system)}\n\n--- ACTIVE SKILLS ---\n# pdf-forms`), "the prefix stays");
+    ok(
+      calling.system.startsWith(`${steady(plain.system)}\n\n--- ACTIVE SKILLS ---\n# pdf-forms`),
+      "the prefix stays",
+    );
     match(calling.system, /Body of pdf-forms\.\n--- END ACTIVE SKILLS ---\n\n--- RUNTIME ---/);
   });
 
@@ -120,7 +150,12 @@ describe("the prompt", () => {
     const lines = list.split("\n").slice(1, -1);
     ok(list.length <= 6_400, `${list.length} characters`);
     for (const line of lines) match(line, /^- s\d+: .* end\d+\.$/);
-    match(list, new RegExp(`\\[${300 - lines.length} more left out for want of room; list_skills lists all\\]$`));
+    match(
+      list,
+      new RegExp(
+        `\\[${300 - lines.length} more left out for want of room; list_skills lists all\\]$`,
+      ),
+    );
   });
 
   test("the project's go before the home's; the settings leave some out, and so does reading that is denied", async () => {
@@ -141,7 +176,10 @@ describe("the prompt", () => {
 });
 
 test("building the prompt again reads no skill of which nothing changed", async (t) => {
-  const home = { "skills/a/SKILL.md": skill("a", "A one"), "skills/b/SKILL.md": skill("b", "B one") };
+  const home = {
+    "skills/a/SKILL.md": skill("a", "A one"),
+    "skills/b/SKILL.md": skill("b", "B one"),
+  };
   const { ctx } = await harness({ own: true, home }, t);
   const opened: string[] = [];
   for (const name of ["openSync", "readFileSync"] as const) {
@@ -178,7 +216,8 @@ describe("the tools", () => {
   const x = (more: object = {}) => ({ name: "x", content: skill("x", "X"), ...more });
   const secret = /requires read access to ".*\.env"/;
   const outside = /outside of the skill's folder/;
-  const home = (name: string) => new RegExp(`Refused: requires write access to ".*home/skills/${name}/SKILL\\.md"`);
+  const home = (name: string) =>
+    new RegExp(`Refused: requires write access to ".*home/skills/${name}/SKILL\\.md"`);
   for (const [what, args, expected, code] of [
     ["read_skill: its text and its other files", { name: "pdf" }, /Body of pdf\.\n\n\[Other files.*logo\.bin, ref\/fields\.md\]/, 0],
     ["read_skill: a file of it", { name: "pdf", file: "ref/fields.md" }, /^the fields\n$/, 0],
@@ -195,7 +234,12 @@ describe("the tools", () => {
     ["uninstall_skill: nobody to ask", { name: "pdf" }, home("pdf"), 4],
   ] as [string, object, RegExp, number][]) // biome-ignore format: a table
     test(what, async () => {
-      const ran = await zz(tools, ["--allow-write=.", "--call", what.split(":")[0]!, JSON.stringify(args)]);
+      const ran = await zz(tools, [
+        "--allow-write=.",
+        "--call",
+        what.split(":")[0]!,
+        JSON.stringify(args),
+      ]);
       match(ran.stdout + ran.stderr, expected);
       equal(ran.code, code, ran.stderr);
       ok(existsSync(join(tools.home, "skills/pdf/SKILL.md")));
@@ -203,12 +247,24 @@ describe("the tools", () => {
     });
 
   test("install_skill shows the whole text, writes into the home, and is undone and done again", async (t) => {
-    const text = skill("new", "A new one", "", Array.from({ length: 300 }, (_, i) => `line ${i}`).join("\n"));
-    const script = [{ call: ["install_skill", { name: "new", content: text }] as [string, object] }, "Done."];
+    const text = skill(
+      "new",
+      "A new one",
+      "",
+      Array.from({ length: 300 }, (_, i) => `line ${i}`).join("\n"),
+    );
+    const script = [
+      { call: ["install_skill", { name: "new", content: text }] as [string, object] },
+      "Done.",
+    ];
     const run = await harness({ own: true, answer: "yes", script }, t);
     const file = join(run.home, "skills/new/SKILL.md");
-    match((await run.ask("go")).results[0]!.text, /^Installed skill 'new' in .*home\/skills\/new \(1 file\)\./);
-    for (const line of text.trimEnd().split("\n")) ok(run.questions[0]!.includes(`┃ ${line}`), line);
+    match(
+      (await run.ask("go")).results[0]!.text,
+      /^Installed skill 'new' in .*home\/skills\/new \(1 file\)\./,
+    );
+    for (const line of text.trimEnd().split("\n"))
+      ok(run.questions[0]!.includes(`┃ ${line}`), line);
     equal(readFileSync(file, "utf8"), text);
     await run.command("/undo");
     ok(!existsSync(dirname(file)));
@@ -217,31 +273,47 @@ describe("the tools", () => {
   });
 
   test("a folder is installed with its text files, and uninstalled whole; of a linked one the link alone", async () => {
-    const where = having({ "~/skills/linked": "->../../project/real", "real/SKILL.md": skill("linked", "Linked") });
+    const where = having({
+      "~/skills/linked": "->../../project/real",
+      "real/SKILL.md": skill("linked", "Linked"),
+    });
     const core = await kernel.createZz({ root: tools.cwd, home: where.home, save: false });
     core.ask = async () => "y";
     const does = async (tool: string, args: object) => (await play(core, [[tool, args]]))[0]!.text;
-    const left = /\(2 files\)[\s\S]*Left out, since only text can be shown before it is asked for: logo\.bin\./;
+    const left =
+      /\(2 files\)[\s\S]*Left out, since only text can be shown before it is asked for: logo\.bin\./;
     match(await does("install_skill", { name: "made", path: "made" }), left);
     const folder = join(where.home, "skills/made");
     equal(readFileSync(join(folder, "more/notes.md"), "utf8"), "notes");
     ok(!existsSync(join(folder, "logo.bin")));
-    match(await does("uninstall_skill", { name: "made" }), /Uninstalled skill 'made' from .* \(2 files\)/);
+    match(
+      await does("uninstall_skill", { name: "made" }),
+      /Uninstalled skill 'made' from .* \(2 files\)/,
+    );
     ok(!existsSync(join(folder, "SKILL.md")) && !existsSync(join(folder, "more/notes.md")));
     match(await does("uninstall_skill", { name: "linked" }), /\(a link\)/);
-    ok(!existsSync(join(where.home, "skills/linked")) && existsSync(join(where.cwd, "real/SKILL.md")));
+    ok(
+      !existsSync(join(where.home, "skills/linked")) &&
+        existsSync(join(where.cwd, "real/SKILL.md")),
+    );
   });
 });
 
 test("/skill puts one in force until it is off; /context shows it; the prefix stays; a resumed session has it", async (t) => {
-  const run = await harness({ own: true, home: { "skills/pdf/SKILL.md": skill("pdf", "Fills forms") }, live: true }, t);
+  const run = await harness(
+    { own: true, home: { "skills/pdf/SKILL.md": skill("pdf", "Fills forms") }, live: true },
+    t,
+  );
   await run.ask("one");
   match((await run.command("/skill pdf")).join(), /is in use for this conversation/);
   await run.ask("two");
   match((await run.command("/context")).join("\n"), /prompt: active-skills/);
   const [first, second] = run.requests;
   equal(second!.system, first!.system);
-  match(second!.messages.at(-1)!.text, /^--- ACTIVE SKILLS ---\n# pdf \(the person asked for it[\s\S]*\n\ntwo$/);
+  match(
+    second!.messages.at(-1)!.text,
+    /^--- ACTIVE SKILLS ---\n# pdf \(the person asked for it[\s\S]*\n\ntwo$/,
+  );
   await run.restart();
   await run.ask("three");
   const third = run.requests.at(-1)!;

@@ -1,4 +1,5 @@
-// --schema, with the whole program against a server: stdout holds exactly one JSON value, or nothing.
+// --schema, with the whole program against a server: stdout holds exactly one JSON value, or
+// nothing.
 import { deepEqual, doesNotMatch, equal, match } from "node:assert/strict";
 import { after, describe, test } from "node:test";
 import type { Script, Step } from "../../../test/support/fake/http.ts";
@@ -24,7 +25,10 @@ describe("--schema", { concurrency: 2 }, () => {
       const ran = await asked([say(text)], ["extract"]);
       deepEqual([ran.stdout, ran.stderr, ran.code, ran.sent.length], [PLAIN, "", 0, 1]);
       const [{ messages }] = ran.sent;
-      match(messages[0].content, /--- ANSWER ---\n.*without tool calls.*\n\{"type":"object","properties":\{"vendor"/s);
+      match(
+        messages[0].content,
+        /--- ANSWER ---\n.*without tool calls.*\n\{"type":"object","properties":\{"vendor"/s,
+      );
       match(messages[1].content, /STDIN[\s\S]*ACME Ltd[\s\S]*extract$/);
     });
 
@@ -55,7 +59,12 @@ describe("--schema", { concurrency: 2 }, () => {
       match(ran.stderr, why);
     });
 
-  const no = { error: { message: "'json_schema' is not supported by this model", type: "invalid_request_error" } };
+  const no = {
+    error: {
+      message: "'json_schema' is not supported by this model",
+      type: "invalid_request_error",
+    },
+  };
   const ROUNDS: [what: string, script: Step[], last: RegExp][] = [
     ["goes on twice after the output limit", [CUT_OFF, say('ME", "total": 12.50,', "length"), say('"due": "1 May"}')], /^Your JSON was cut off/],
     ["begins again after the output limit", [CUT_OFF, say(GOOD)], /^Your JSON was cut off/],
@@ -71,13 +80,19 @@ describe("--schema", { concurrency: 2 }, () => {
     });
 
   test("with --json `data` is its value, and usage that of all tries", async () => {
-    const { data, usage } = JSON.parse((await asked([say(BAD), say(GOOD)], ["--json", "extract"])).stdout);
+    const { data, usage } = JSON.parse(
+      (await asked([say(BAD), say(GOOD)], ["--json", "extract"])).stdout,
+    );
     deepEqual([data, usage], [JSON.parse(GOOD), { input: 122, output: 18 }]);
   });
 
   test("numbers stay as they were written, and defaults are filled in", async () => {
-    const schema = '{"type": "object", "properties": {"id": {"type": "integer"}, "unit": {"default": "m"}}}';
-    const exact = await asked([say('{"id": 12345678901234567890, "unit": "k"}')], ["--schema", schema, "x"]);
+    const schema =
+      '{"type": "object", "properties": {"id": {"type": "integer"}, "unit": {"default": "m"}}}';
+    const exact = await asked(
+      [say('{"id": 12345678901234567890, "unit": "k"}')],
+      ["--schema", schema, "x"],
+    );
     equal(exact.stdout, '{"id":12345678901234567890,"unit":"k"}\n');
     const filled = await asked([say('{"id": 1}')], ["--schema", schema, "x"]);
     equal(filled.stdout, '{"id":1,"unit":"m"}\n');
@@ -90,8 +105,13 @@ describe("--schema with Ollama", () => {
     const fake = await ollama.fakeOllama(script);
     after(() => fake.close());
     const env = { OLLAMA_HOST: fake.url };
-    const ran = await zz(where, ["-m", "ollama/m", "--once", "--schema", "n int", ...args, "x"], { env });
-    return { ...ran, sent: fake.requests.filter(({ path }) => path.endsWith("/api/chat")).map(({ body }) => body) };
+    const ran = await zz(where, ["-m", "ollama/m", "--once", "--schema", "n int", ...args, "x"], {
+      env,
+    });
+    return {
+      ...ran,
+      sent: fake.requests.filter(({ path }) => path.endsWith("/api/chat")).map(({ body }) => body),
+    };
   };
 
   test("its format is the schema where no tools are offered", async () => {
@@ -103,7 +123,10 @@ describe("--schema with Ollama", () => {
   test("with tools, which a format would forbid, it is asked in words first", async () => {
     const ran = await run([ollama.say("One."), ollama.say('{"n": 1}')], []);
     deepEqual([ran.stdout, ran.stderr, ran.code], ['{"n":1}\n', "", 0]);
-    deepEqual([ran.sent[0].format, ran.sent[1].format.required, ran.sent[1].tools], [undefined, ["n"], undefined]);
+    deepEqual(
+      [ran.sent[0].format, ran.sent[1].format.required, ran.sent[1].tools],
+      [undefined, ["n"], undefined],
+    );
     doesNotMatch(JSON.stringify(ran.sent[0].messages), /"format"/);
   });
 });

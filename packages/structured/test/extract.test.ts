@@ -5,9 +5,11 @@ import { say } from "../../../test/support/fake/openai.ts";
 import { asks } from "../../../test/support/having.ts";
 import { place } from "../../../test/support/run.ts";
 
-const TWO = "First:\n\n```js\na();\n```\n\nor, in a list:\n\n1. this\n   ~~~~sh\n   b | c\n   ```\n   ~~~~\n\nDone.";
+const TWO =
+  "First:\n\n```js\na();\n```\n\nor, in a list:\n\n1. this\n   ~~~~sh\n   b | c\n   ```\n   ~~~~\n\nDone.";
 
-const asked = (text: string, args: string[]) => asks(place(), [say(text)], ["--once", ...args, "hi"]);
+const asked = (text: string, args: string[]) =>
+  asks(place(), [say(text)], ["--once", ...args, "hi"]);
 
 describe("-x and --xl", { concurrency: 2 }, () => {
   const ROWS: [name: string, text: string, flag: string, out: string][] = [
@@ -23,7 +25,9 @@ describe("-x and --xl", { concurrency: 2 }, () => {
     });
 
   test("with --json the answer stays whole, and --rendered has the block", async () => {
-    const { text, rendered } = JSON.parse((await asked(TWO, ["-x", "--json", "--rendered"])).stdout);
+    const { text, rendered } = JSON.parse(
+      (await asked(TWO, ["-x", "--json", "--rendered"])).stdout,
+    );
     deepEqual([text, rendered], [TWO, "a();"]);
   });
 

@@ -16,20 +16,34 @@ const object = (properties: object, required = Object.keys(properties)) => ({
 
 describe("The short form", () => {
   const ROWS: [given: string, schema: object][] = [
-    ["name, n int, tags: list", object({ name: text, n: { type: "integer" }, tags: { type: "array", items: text } })],
+    [
+      "name, n int, tags: list",
+      object({ name: text, n: { type: "integer" }, tags: { type: "array", items: text } }),
+    ],
     ["ok bool, n number", object({ ok: { type: "boolean" }, n: { type: "number" } })],
-    ["age int (in years, whole)", object({ age: { type: "integer", description: "in years, whole" } })],
-    ["n int?, d? (if any)", object({ n: { type: "integer" }, d: { ...text, description: "if any" } }, [])],
+    [
+      "age int (in years, whole)",
+      object({ age: { type: "integer", description: "in years, whole" } }),
+    ],
+    [
+      "n int?, d? (if any)",
+      object({ n: { type: "integer" }, d: { ...text, description: "if any" } }, []),
+    ],
   ];
-  for (const [given, schema] of ROWS) test(`reads ${JSON.stringify(given)}`, () => deepEqual(shortForm(given), schema));
+  for (const [given, schema] of ROWS)
+    test(`reads ${JSON.stringify(given)}`, () => deepEqual(shortForm(given), schema));
 
   const WRONG: [given: string, message: RegExp][] = [
-    ["age flaot", /^Cannot use --schema: 'age' .* there is no type 'flaot'\. Did you mean 'float'\?$/],
+    [
+      "age flaot",
+      /^Cannot use --schema: 'age' .* there is no type 'flaot'\. Did you mean 'float'\?$/,
+    ],
     ["a, b int, a", /'a' stands there twice/],
     ["2nd int", /'2nd int' is not a field. Write a name, a type/],
   ];
   for (const [given, message] of WRONG)
-    test(`refuses ${JSON.stringify(given)}`, () => throws(() => shortForm(given), { message, exit: 2 }));
+    test(`refuses ${JSON.stringify(given)}`, () =>
+      throws(() => shortForm(given), { message, exit: 2 }));
 });
 
 describe("--schema", () => {
@@ -75,7 +89,8 @@ describe("--schema", () => {
     ['{"type": "string", "enum": [1, 2]}', /no answer can fit this schema/],
   ]; // biome-ignore format: a table
   for (const [given, message] of WRONG)
-    test(`refuses ${JSON.stringify(given)}`, () => rejects(readSchema(given, cwd), { message, exit: 2 }));
+    test(`refuses ${JSON.stringify(given)}`, () =>
+      rejects(readSchema(given, cwd), { message, exit: 2 }));
 });
 
 describe("Whether nothing fits a schema", () => {
@@ -89,11 +104,26 @@ describe("Whether nothing fits a schema", () => {
     [{ type: "array", minItems: 1, items: false }, true],
     [{ type: "object", required: ["a"], properties: { a: { enum: [] } } }, true],
     [{ type: "object", required: ["a"], additionalProperties: false }, true],
-    [{ type: "object", required: ["a"], additionalProperties: false, patternProperties: { a: {} } }, false],
+    [
+      {
+        type: "object",
+        required: ["a"],
+        additionalProperties: false,
+        patternProperties: { a: {} },
+      },
+      false,
+    ],
     [{ anyOf: [{ enum: [] }, false] }, true],
     [{ allOf: [{ type: "string" }, { type: "number" }] }, true],
     [{ type: "object", required: ["a"], properties: { a: { $ref: "#" } } }, true], // without end
-    [{ type: "object", required: ["a"], properties: { a: { anyOf: [{ $ref: "#" }, { type: "null" }] } } }, false],
+    [
+      {
+        type: "object",
+        required: ["a"],
+        properties: { a: { anyOf: [{ $ref: "#" }, { type: "null" }] } },
+      },
+      false,
+    ],
   ];
   for (const [schema, impossible] of ROWS)
     test(`${JSON.stringify(schema)}: ${impossible ? "nothing" : "something"}`, () =>

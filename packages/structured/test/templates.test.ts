@@ -11,9 +11,14 @@ import { type Place, place, zz } from "../../../test/support/run.ts";
 const TRANSLATE = `---\ndescription: translate\n---\nTranslate into $lang, \${tone:-plainly}. Prices in $$lang stay.\n`;
 
 function home(prompts: Record<string, string> = { "tr.md": TRANSLATE }): Place {
-  return place({}, {}, Object.fromEntries(Object.entries(prompts).map(([name, text]) => [`prompts/${name}`, text])));
+  return place(
+    {},
+    {},
+    Object.fromEntries(Object.entries(prompts).map(([name, text]) => [`prompts/${name}`, text])),
+  );
 }
-const read = (where: Place, name: string) => readFileSync(join(where.home, "prompts", `${name}.md`), "utf8");
+const read = (where: Place, name: string) =>
+  readFileSync(join(where.home, "prompts", `${name}.md`), "utf8");
 
 type More = { input?: string; script?: Script };
 async function asked(where: Place, args: string[], { input, script = [say("Hallo.")] }: More = {}) {
@@ -38,7 +43,8 @@ describe("fillTemplate() with named places", () => {
     ["$a$b", "", { a: "$b", b: "1" }, "$b1"], // what is filled in is not looked at again
   ];
   for (const [body, rest, named, text] of ROWS)
-    test(`${JSON.stringify(body)} with ${JSON.stringify(rest)}`, () => equal(fillTemplate(body, rest, named), text));
+    test(`${JSON.stringify(body)} with ${JSON.stringify(rest)}`, () =>
+      equal(fillTemplate(body, rest, named), text));
 
   const WRONG: [body: string, rest: string, named: Record<string, string>, message: RegExp][] = [
     ["$lang", "", {}, /^Cannot fill in '\/tr': it needs lang\. Add lang=VALUE after the name\.$/],
@@ -54,11 +60,17 @@ describe("-t and -p", { concurrency: 2 }, () => {
     const args = ["--once", "--template", "tr", "--param", "lang=A=B"];
     const ran = await asked(home(), args, { input: "Hello.\n" });
     deepEqual([ran.stdout, ran.stderr, ran.code], ["Hallo.\n", "", 0]);
-    match(ran.said[0]!, /^--- STDIN ---\nHello\.\n--- END STDIN ---\n\nTranslate into A=B, plainly\./);
+    match(
+      ran.said[0]!,
+      /^--- STDIN ---\nHello\.\n--- END STDIN ---\n\nTranslate into A=B, plainly\./,
+    );
   });
 
   test("lets the words say it as well", async () =>
-    match((await asked(home(), ["--once", "-t", "tr", "lang=German", "be quick"])).said[0]!, /^Translate into German/));
+    match(
+      (await asked(home(), ["--once", "-t", "tr", "lang=German", "be quick"])).said[0]!,
+      /^Translate into German/,
+    ));
 
   test("a text that begins like a command is no command", async () => {
     const where = home({ "a.md": "---\ndescription: a\n---\n/quit $x" });
@@ -85,10 +97,20 @@ describe("--save", { concurrency: 2 }, () => {
     const where = home();
     const words = ["--system", 'You "read"\ninvoices.', "--schema", "vendor, total float"];
     const flags = ["-m", "openai/n", "-o", "temperature", "0", "-o", "user", "5", "--no-tools"];
-    const saved = await asked(where, [...words, ...flags, "--save", "inv", "From", "$who, read it."]);
+    const saved = await asked(where, [
+      ...words,
+      ...flags,
+      "--save",
+      "inv",
+      "From",
+      "$who, read it.",
+    ]);
     match(saved.stdout, /^Saved as .*prompts\/inv\.md\. zz -t inv asks with it\.\n$/);
     deepEqual([saved.stderr, saved.code, saved.sent.length], ["", 0, 0]);
-    match(read(where, "inv"), /^---\ndescription: From \$who, read it\.\n.*schema: vendor, total float\n.*\nFrom /s);
+    match(
+      read(where, "inv"),
+      /^---\ndescription: From \$who, read it\.\n.*schema: vendor, total float\n.*\nFrom /s,
+    );
     const script = [say('{"vendor": "ACME", "total": 1}')];
     const ran = await asked(where, ["-t", "inv", "-p", "who", "Ann"], { input: "ACME 1", script });
     deepEqual([ran.stdout, ran.stderr, ran.code], ['{"vendor":"ACME","total":1}\n', "", 0]);
@@ -102,7 +124,10 @@ describe("--save", { concurrency: 2 }, () => {
     const where = home();
     const saved = await asked(where, ["-x", "--save", "code"]);
     equal(saved.code, 0, saved.stderr);
-    const ran = await asked(where, ["-t", "code"], { input: "a loop", script: [say("So:\n```\nfor\n```\n")] });
+    const ran = await asked(where, ["-t", "code"], {
+      input: "a loop",
+      script: [say("So:\n```\nfor\n```\n")],
+    });
     deepEqual([ran.stdout, ran.said, ran.code], ["for\n", ["a loop"], 0]);
     const bare = await asked(where, ["--once", "-t", "code"]);
     deepEqual([bare.code, bare.sent.length], [2, 0]);

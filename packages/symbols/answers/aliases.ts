@@ -10,7 +10,9 @@ import type { State } from "./state.ts";
 /** Something that has another name where it is declared. */
 export type Alias = Found & { alias: string; exporter: string };
 
-/** What these files export under that name: where it is declared, also when other files pass it on. */
+/**
+ * What these files export under that name: where it is declared, also when other files pass it on.
+ */
 export async function aliasesOf(
   ...[state, index, files, alias, ctx]: [State, Index, readonly string[], string, Ctx]
 ): Promise<(Found | Alias)[]> {
@@ -22,7 +24,9 @@ export async function aliasesOf(
   );
   if (!exporters.length) return [];
   const { imports } = await importGraph(state, index, ctx);
-  const found = exporters.flatMap((file) => follow(file, alias, new Set()).map((one) => named(one, file)));
+  const found = exporters.flatMap((file) =>
+    follow(file, alias, new Set()).map((one) => named(one, file)),
+  );
   return found.filter(({ path: file }) => mayRead(ctx, file));
 
   function follow(file: string, name: string, known: Set<string>): Found[] {
@@ -32,7 +36,9 @@ export async function aliasesOf(
     return exportsOf(file, name).flatMap((one) => {
       const { local = name, from } = one;
       if (from === undefined) return declared(file, local);
-      const to = imports.get(file)?.find(({ spec, kind }) => spec === from && kind === "internal")?.to;
+      const to = imports
+        .get(file)
+        ?.find(({ spec, kind }) => spec === from && kind === "internal")?.to;
       const further = to && local !== "*" ? follow(to, local, known) : [];
       return further.length ? further : [statement(file, one)];
     });
@@ -44,7 +50,9 @@ export async function aliasesOf(
   /** The statement itself, where it is about a whole module or leads to what is not known. */
   function statement(file: string, { name, local = name, from }: Export): Found {
     const taken = local === name ? name : `${local} as ${name}`;
-    const line = index.facts(file)!.imports.find((one) => one.from === from && one.names.includes(taken))?.line ?? 1;
+    const line =
+      index.facts(file)!.imports.find((one) => one.from === from && one.names.includes(taken))
+        ?.line ?? 1;
     const signature = `export ${local === "*" ? taken : `{ ${taken} }`} from "${from}"`;
     return {
       name,

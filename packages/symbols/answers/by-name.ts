@@ -28,7 +28,10 @@ export interface NamedUses {
   covers(file: string): boolean; // whether such a file would have been found, if it used it
 }
 
-/** The uses of what these definitions define; without any, of what has the name in any other language. */
+/**
+ * The uses of what these definitions define; without any, of what has the name in any other
+ * language.
+ */
 export async function usesByName(
   index: Index,
   name: string,
@@ -66,25 +69,34 @@ export async function usesByName(
     );
     if (text === undefined) unread.push(file);
     else {
-      const at = SCRIPT.test(file) ? await placesInScript(file, text, name) : placesOf(file, text, name);
+      const at = SCRIPT.test(file)
+        ? await placesInScript(file, text, name)
+        : placesOf(file, text, name);
       places.push(...placesIn(file, text, at, index.facts(file)!, name));
     }
   }
   const kinds = [...new Set(looked.map((file) => languageOf(file)!.name))].join(", ");
-  const why = scripts?.why || failure || `${kinds} ${kinds.includes(",") ? "are" : "is"} not read by meaning`;
+  const why =
+    scripts?.why || failure || `${kinds} ${kinds.includes(",") ? "are" : "is"} not read by meaning`;
   const note = `[By name: what else is called ${name} counts too, since ${why}]`;
   const more = fitting.length - looked.length;
   const missed = [
-    ...(more ? [`[Not looked at: ${plural(more, "more file")} with that name; grep shows them]`] : []),
+    ...(more
+      ? [`[Not looked at: ${plural(more, "more file")} with that name; grep shows them]`]
+      : []),
     ...unread.slice(0, 3).map((file) => `[Not looked at: ${file}: it cannot be read]`),
-    ...(unread.length > 3 ? [`[Not looked at: ${plural(unread.length - 3, "more file")} that cannot be read]`] : []),
+    ...(unread.length > 3
+      ? [`[Not looked at: ${plural(unread.length - 3, "more file")} that cannot be read]`]
+      : []),
   ];
   return { places, note, missed, covers: (file) => covers(file) && !unread.includes(file) };
 }
 
 /** Its identifiers, and no words of comments and texts. */
 async function placesInScript(file: string, text: string, name: string): Promise<At[]> {
-  const { createSourceFile, forEachChild, K, PARSE_OPTIONS, skipTrivia } = await import("../scan/parser.ts");
+  const { createSourceFile, forEachChild, K, PARSE_OPTIONS, skipTrivia } = await import(
+    "../scan/parser.ts"
+  );
   const starts = lineStarts(text);
   const places: At[] = [];
   const visit = (node: ts.Node): void => {
@@ -102,8 +114,16 @@ async function placesInScript(file: string, text: string, name: string): Promise
 }
 
 type At = { line: number; column: number; start: number; end: number };
-function placesIn(path: string, text: string, found: At[], { symbols, imports }: Facts, name: string): Place[] {
-  const defined = new Map(symbols.filter((sym) => sym.name === name).map(({ line, end }) => [line, end]));
+function placesIn(
+  path: string,
+  text: string,
+  found: At[],
+  { symbols, imports }: Facts,
+  name: string,
+): Place[] {
+  const defined = new Map(
+    symbols.filter((sym) => sym.name === name).map(({ line, end }) => [line, end]),
+  );
   const imported = new Set(imports.map(({ line }) => line));
   const rows = text.split("\n");
   return found.map(({ line, ...at }) => {

@@ -24,7 +24,9 @@ export async function calls(
   const [at, ...more] = defined;
   if (!at) throw cannot(`nothing has that name. ${nearestTo(index, wanted, ctx)}`);
   if (more.length)
-    throw cannot(`${defined.length} things are: ${defined.map(placeIn).join(", ")}. Choose one by path and line.`);
+    throw cannot(
+      `${defined.length} things are: ${defined.map(placeIn).join(", ")}. Choose one by path and line.`,
+    );
   let name = "";
   const found = await atDesk(
     state,
@@ -39,7 +41,9 @@ export async function calls(
         return calledIn(desk, at);
       });
       name = desk.server.name;
-      const seen = called.filter(({ path, from }) => mayRead(ctx, path) && from.every((one) => mayRead(ctx, one.path)));
+      const seen = called.filter(
+        ({ path, from }) => mayRead(ctx, path) && from.every((one) => mayRead(ctx, one.path)),
+      );
       return Promise.all(
         seen.map(async ({ name, from, ...spot }) => ({
           name,
@@ -60,9 +64,15 @@ export async function calls(
     name.endsWith(path) ? `${path}, outside of functions:` : `${name} (${path}:${line}):`,
     ...new Set(calls.map((one) => `  ${one.path}:${one.line}: ${one.text}`)),
   ]);
-  const none = way === "callers" ? `${name} knows nothing here that calls it.` : `${name} knows nothing that it calls.`;
+  const none =
+    way === "callers"
+      ? `${name} knows nothing here that calls it.`
+      : `${name} knows nothing that it calls.`;
   const head = `${plural(found.length, way.slice(0, -1))} of ${args.symbol} (${at.path}:${at.line}):`;
-  return { text: found.length ? `${head}\n${capped(rows, 2 * MAX_ROWS, "rows")}` : none, data: found };
+  return {
+    text: found.length ? `${head}\n${capped(rows, 2 * MAX_ROWS, "rows")}` : none,
+    data: found,
+  };
 }
 
 /** What a function calls, by what each name with parentheses means: older servers cannot tell. */

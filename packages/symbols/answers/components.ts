@@ -1,4 +1,5 @@
-// Uses in Vue and Svelte components, and in pages: a rename cannot follow them, since TypeScript does not read these files.
+// Uses in Vue and Svelte components, and in pages: a rename cannot follow them, since TypeScript
+// does not read these files.
 import type { Ctx } from "zz";
 import { readText } from "../encoding.ts";
 import { isComponent } from "../languages/table.ts";
@@ -38,26 +39,39 @@ export async function usesInComponents(
     const places = placesOf(file, text, name);
     const isUse = ({ start, end }: { start: number; end: number }): boolean =>
       isMember ? isMemberUse(text, start, end) : isCall(text, start, end);
-    const isMeant = isMember ? places.some(isUse) : (isTaken(file, own, text) ?? (!isOwn(own) && places.some(isUse)));
+    const isMeant = isMember
+      ? places.some(isUse)
+      : (isTaken(file, own, text) ?? (!isOwn(own) && places.some(isUse)));
     if (!isMeant) continue;
     const lines = text.split("\n");
-    const uses = new Set(places.filter((place) => !isMember || isUse(place)).map((place) => place.line));
-    rows.push(...[...uses].map((at) => `${file}:${at}: ${lines[at - 1]!.trim().slice(0, MAX_TEXT_CHARS)}`));
+    const uses = new Set(
+      places.filter((place) => !isMember || isUse(place)).map((place) => place.line),
+    );
+    rows.push(
+      ...[...uses].map((at) => `${file}:${at}: ${lines[at - 1]!.trim().slice(0, MAX_TEXT_CHARS)}`),
+    );
   }
   return rows;
 
   /** Undefined: no import says. */
   function isTaken(file: string, { imports: own }: Facts, text: string): boolean | undefined {
     const edges = imports.get(file) ?? [];
-    const taking = own.flatMap((one, i) => (one.names.some((taken) => takesName(taken, name, text)) ? [edges[i]] : []));
+    const taking = own.flatMap((one, i) =>
+      one.names.some((taken) => takesName(taken, name, text)) ? [edges[i]] : [],
+    );
     if (!taking.length) return undefined;
-    return taking.some((edge) => edge && (edge.kind === "missing" || (edge.kind === "internal" && !isOther(edge.to))));
+    return taking.some(
+      (edge) =>
+        edge && (edge.kind === "missing" || (edge.kind === "internal" && !isOther(edge.to))),
+    );
   }
   /** Whether that file has another thing of the name. */
   function isOther(to: string | undefined): boolean {
     if (!to || to === path) return false;
     const { symbols = [], imports: taken = [] as Import[] } = index.facts(to) ?? {};
-    const isPassedOn = taken.some(({ names }) => names.some((one) => one.split(" as ").includes(name)));
+    const isPassedOn = taken.some(({ names }) =>
+      names.some((one) => one.split(" as ").includes(name)),
+    );
     return !isPassedOn && symbols.some((one) => one.name === name && !one.owner && one.exported);
   }
   function isOwn({ symbols }: Facts): boolean {
@@ -68,8 +82,10 @@ export async function usesInComponents(
 /** `.name`, or taken out of something: `{ name } =`. */
 const isMemberUse = (text: string, start: number, end: number): boolean =>
   /\.\s*$/.test(text.slice(Math.max(0, start - 40), start)) ||
-  (/[{,]\s*$/.test(text.slice(Math.max(0, start - 40), start)) && /^[^{};]*\}\s*=/.test(text.slice(end, end + 400)));
+  (/[{,]\s*$/.test(text.slice(Math.max(0, start - 40), start)) &&
+    /^[^{};]*\}\s*=/.test(text.slice(end, end + 400)));
 /** Components can use functions that a build imports for them. */
 const isCall = (text: string, start: number, end: number): boolean =>
-  !/[.\w$]\s*$/.test(text.slice(Math.max(0, start - 40), start).replace(/\b(?:return|await|new|in|of)\s+$/, "")) &&
-  /^\s*\(/.test(text.slice(end, end + 40));
+  !/[.\w$]\s*$/.test(
+    text.slice(Math.max(0, start - 40), start).replace(/\b(?:return|await|new|in|of)\s+$/, ""),
+  ) && /^\s*\(/.test(text.slice(end, end + 40));

@@ -30,7 +30,11 @@ import { freshIndex, type State } from "./state.ts";
 
 const MAX_PART_LINES = 400; // lines
 
-export async function definition(state: State, { symbol }: { symbol: string }, ctx: Ctx): Promise<Result> {
+export async function definition(
+  state: State,
+  { symbol }: { symbol: string },
+  ctx: Ctx,
+): Promise<Result> {
   const index = await freshIndex(state, ctx);
   const { wanted, files } = meantBy(index, symbol);
   const named = foundIn(index, files, ctx);
@@ -42,16 +46,24 @@ export async function definition(state: State, { symbol }: { symbol: string }, c
   const known = new Set(own.map(placeIn));
   const made = ({ path: file }: Found): boolean => isMade(file) || Boolean(index.facts(file)?.made);
   const writtenFirst = (a: Found, b: Found): number => Number(made(a)) - Number(made(b));
-  const exact = [...own, ...aliases.filter((found) => !known.has(placeIn(found)))].sort(writtenFirst);
+  const exact = [...own, ...aliases.filter((found) => !known.has(placeIn(found)))].sort(
+    writtenFirst,
+  );
   const all = () => foundIn(index, written(index), ctx).filter(({ kind }) => kind !== "key");
   const { exact: sure, near } = exact.length ? { exact, near: [] } : bestFor(wanted, all());
-  if (sure.length) return { text: capped(sure.map(rowWithAlias), MAX_ROWS, "definitions"), data: sure };
+  if (sure.length)
+    return { text: capped(sure.map(rowWithAlias), MAX_ROWS, "definitions"), data: sure };
   const elsewhere = near.some(({ name }) => lastName(name) === wanted)
     ? []
     : await definitionElsewhere(state, index, wanted, ctx);
-  if (elsewhere.length) return { text: capped(elsewhere, MAX_ROWS, "definitions"), data: elsewhere };
-  if (!near.length) throw new Error(`Cannot find a definition of '${symbol}': nothing has that name. Try grep.`);
-  return { text: [`No definition is named '${symbol}'. Nearest:`, ...near.map(row)].join("\n"), data: near };
+  if (elsewhere.length)
+    return { text: capped(elsewhere, MAX_ROWS, "definitions"), data: elsewhere };
+  if (!near.length)
+    throw new Error(`Cannot find a definition of '${symbol}': nothing has that name. Try grep.`);
+  return {
+    text: [`No definition is named '${symbol}'. Nearest:`, ...near.map(row)].join("\n"),
+    data: near,
+  };
 }
 
 /** Tells build output and the like, by its path or by what its first lines say. */
@@ -67,7 +79,9 @@ function written(index: Index): readonly string[] {
 }
 
 const rowWithAlias = (found: Found | Alias): string =>
-  "exporter" in found ? `${row(found)}  [exported as ${found.alias} by ${found.exporter}]` : row(found);
+  "exporter" in found
+    ? `${row(found)}  [exported as ${found.alias} by ${found.exporter}]`
+    : row(found);
 
 export async function symbols(
   state: State,
@@ -81,7 +95,9 @@ export async function symbols(
   );
   const best = fuzzy(nameIn(query), all, MAX_ROWS);
   if (!best.length)
-    throw new Error(`Cannot find symbols like '${query}'${kind ? ` of kind ${kind}` : ""}: none is near. Try grep.`);
+    throw new Error(
+      `Cannot find symbols like '${query}'${kind ? ` of kind ${kind}` : ""}: none is near. Try grep.`,
+    );
   return { text: best.map((found) => `${row(found)}  [${found.kind}]`).join("\n"), data: best };
 }
 
@@ -93,11 +109,17 @@ export async function structure(
   const index = await freshIndex(state, ctx);
   const files = filesUnder(index, under, ctx);
   if (!files.length) return [NO_CODE, ...notLookedAt(index, under, files, ctx)].join("\n");
-  if (files.length === 1 && files[0] === relative(under, ctx)) return outline(files[0], index.facts(files[0])!, depth);
+  if (files.length === 1 && files[0] === relative(under, ctx))
+    return outline(files[0], index.facts(files[0])!, depth);
   const rows = files.map((file) => {
     const { symbols, unread, exports } = index.facts(file)!;
-    const own = symbols.filter(({ exported, owner }) => exported && !owner).map(({ name, line }) => `${name}:${line}`);
-    const names = [...own, ...reexports(exports).map(([from, all]) => `{${all.join(", ")}} from ${from}`)];
+    const own = symbols
+      .filter(({ exported, owner }) => exported && !owner)
+      .map(({ name, line }) => `${name}:${line}`);
+    const names = [
+      ...own,
+      ...reexports(exports).map(([from, all]) => `{${all.join(", ")}} from ${from}`),
+    ];
     const more = names.length > MAX_NAMES_PER_FILE ? " …" : "";
     return unread
       ? `${file} (not read: ${unread})`
@@ -105,7 +127,11 @@ export async function structure(
   });
   const folders = files.length > 2 * MAX_ROWS ? foldersOf(files, relative(under, ctx)) : [];
   const shown = folders.length ? [...folders, "Files and what they export:"] : [];
-  const text = [...shown, capped(rows, 2 * MAX_ROWS, "files"), ...notLookedAt(index, under, [], ctx)].join("\n");
+  const text = [
+    ...shown,
+    capped(rows, 2 * MAX_ROWS, "files"),
+    ...notLookedAt(index, under, [], ctx),
+  ].join("\n");
   return { text, data: files };
 }
 
@@ -117,14 +143,19 @@ function reexports(exports: Facts["exports"]): [from: string, names: string[]][]
   const passed = exports.filter(({ from }) => from !== undefined);
   const nameOf = ({ name, local }: Facts["exports"][number]) =>
     local === undefined || name === "*" ? name : `${local} as ${name}`;
-  return [...Map.groupBy(passed, ({ from }) => from!)].map(([from, all]) => [from, all.map(nameOf)]);
+  return [...Map.groupBy(passed, ({ from }) => from!)].map(([from, all]) => [
+    from,
+    all.map(nameOf),
+  ]);
 }
 
 /** Each folder right below, with how many files of code it has. */
 function foldersOf(files: string[], under: string): string[] {
   const below = files.map((file) => file.slice(under ? under.length + 1 : 0).split("/"));
   const all = Map.groupBy(below, (parts) => (parts.length > 1 ? `${parts[0]}/` : "./"));
-  const rows = [...all].map(([folder, { length }]) => ({ folder, length })).sort((a, b) => b.length - a.length);
+  const rows = [...all]
+    .map(([folder, { length }]) => ({ folder, length }))
+    .sort((a, b) => b.length - a.length);
   return [
     capped(
       rows.map(({ folder, length }) => `${folder} ${plural(length, "file")}`),
@@ -134,24 +165,44 @@ function foldersOf(files: string[], under: string): string[] {
   ];
 }
 
-function outline(file: string, { symbols, unread, parseError, loc, exports }: Facts, depth?: number): Result {
+function outline(
+  file: string,
+  { symbols, unread, parseError, loc, exports }: Facts,
+  depth?: number,
+): Result {
   if (unread) return { text: `${file}: not read: ${unread}.` };
   const level = ({ owner }: Sym) => (owner ? owner.split(".").length : 0);
-  const isShown = (sym: Sym) => (depth === undefined ? !sym.local : level(sym) < depth && (depth > 2 || !sym.local));
+  const isShown = (sym: Sym) =>
+    depth === undefined ? !sym.local : level(sym) < depth && (depth > 2 || !sym.local);
   const deep = symbols.filter(isShown);
   const left = symbols.length - deep.length;
-  const rows = deep.map((sym) => `${"  ".repeat(level(sym))}${sym.line}-${sym.end}: ${sym.signature}`);
-  const head = [`${file} · ${plural(loc, "line")} of code`, ...(parseError ? [`[syntax error: ${parseError}]`] : [])];
-  const passed = reexports(exports).map(([from, names]) => `exports {${names.join(", ")}} from ${from}`);
-  const shown = [capped(rows, 5 * MAX_ROWS, "symbols; a smaller depth shows fewer"), capped(passed, MAX_ROWS, "")];
-  const below = depth === undefined ? "inside of functions; depth: 3 shows them" : "deeper; a greater depth shows them";
+  const rows = deep.map(
+    (sym) => `${"  ".repeat(level(sym))}${sym.line}-${sym.end}: ${sym.signature}`,
+  );
+  const head = [
+    `${file} · ${plural(loc, "line")} of code`,
+    ...(parseError ? [`[syntax error: ${parseError}]`] : []),
+  ];
+  const passed = reexports(exports).map(
+    ([from, names]) => `exports {${names.join(", ")}} from ${from}`,
+  );
+  const shown = [
+    capped(rows, 5 * MAX_ROWS, "symbols; a smaller depth shows fewer"),
+    capped(passed, MAX_ROWS, ""),
+  ];
+  const below =
+    depth === undefined
+      ? "inside of functions; depth: 3 shows them"
+      : "deeper; a greater depth shows them";
   if (left) shown.push(`[${left} more ${below}]`);
   return { text: [...head, ...shown].filter(Boolean).join("\n"), data: deep };
 }
 
 type Named = { name: string; path?: string };
-export const showFunction = (state: State, args: Named, ctx: Ctx) => showPart(state, "function", args, ctx);
-export const showClass = (state: State, args: Named, ctx: Ctx) => showPart(state, "class", args, ctx);
+export const showFunction = (state: State, args: Named, ctx: Ctx) =>
+  showPart(state, "function", args, ctx);
+export const showClass = (state: State, args: Named, ctx: Ctx) =>
+  showPart(state, "class", args, ctx);
 
 async function showPart(
   state: State,
@@ -170,7 +221,8 @@ async function showPart(
   const all = named.filter(({ kind }) => kinds.includes(kind));
   const isWanted = (found: Found) => found.name === wanted || found.name.endsWith(`.${wanted}`);
   const own = all.filter(isWanted);
-  const made = own.length ? own : named.filter((one) => isWanted(one) && isMadeByCall(one)); // memo(() => …)
+  // memo(() => …)
+  const made = own.length ? own : named.filter((one) => isWanted(one) && isMadeByCall(one));
   const aliases = made.length ? [] : await aliasesOf(state, index, files, wanted, ctx);
   const fits = made.length ? made : aliases.filter(({ kind }) => kinds.includes(kind));
   if (!fits.length) {
@@ -183,7 +235,9 @@ async function showPart(
     const names = known.slice(0, MAX_ROWS).map(nameWithPlace);
     const unread = at && index.facts(relative(at, ctx))?.unread;
     if (unread)
-      throw new Error(`Cannot show ${what} '${name}': '${at}' was not read (${unread}). Try grep and read_file.`);
+      throw new Error(
+        `Cannot show ${what} '${name}': '${at}' was not read (${unread}). Try grep and read_file.`,
+      );
     throw new Error(
       `Cannot show ${what} '${name}': ${at ? `'${at}' has none of that name` : "none has that name"}. ${names.length ? `There are: ${names.join(", ")}.` : "Try find_symbols."}`,
     );
@@ -198,12 +252,19 @@ async function showPart(
       .slice(line - 1, last);
     ctx.files.shown(file, [[line, last]], hash);
     const type =
-      what === "function" ? await typeOf(state, index, { path: file, line, name: lastName(wanted) }, ctx) : "";
-    shown.push(`${file}:${line}-${end}${type && `  ${type}`}`, ...lines.map((one, i) => `${line + i}\t${one}`));
+      what === "function"
+        ? await typeOf(state, index, { path: file, line, name: lastName(wanted) }, ctx)
+        : "";
+    shown.push(
+      `${file}:${line}-${end}${type && `  ${type}`}`,
+      ...lines.map((one, i) => `${line + i}\t${one}`),
+    );
     if (end - line >= MAX_PART_LINES)
       shown.push(`[${plural(end - line + 1 - MAX_PART_LINES, "more line")}; read_file shows them]`);
   }
   if (fits.length > 5)
-    shown.push(`[${fits.length - 5} more of that name: ${fits.slice(5, 15).map(placeIn).join(", ")}]`);
+    shown.push(
+      `[${fits.length - 5} more of that name: ${fits.slice(5, 15).map(placeIn).join(", ")}]`,
+    );
   return { text: shown.join("\n"), data: fits };
 }

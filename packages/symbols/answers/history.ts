@@ -1,4 +1,5 @@
-// The history of the project for the map: what words the messages of past commits had, and which files they changed. Git is
+// The history of the project for the map: what words the messages of past commits had, and which
+// files they changed. Git is
 // asked once and then for what is new; the result is kept beside the index, words as hashes.
 import fs from "node:fs";
 import path from "node:path";
@@ -12,7 +13,10 @@ import type { State } from "./state.ts";
 const FORMAT = 2;
 const PATIENCE_MS = 10_000; // ms, for the look at what the repository would make git do
 
-/** Undefined: there is no repository here, nothing in it, or it is one that would make git run or show something. */
+/**
+ * Undefined: there is no repository here, nothing in it, or it is one that would make git run or
+ * show something.
+ */
 export async function historyOf(state: State, ctx: Ctx): Promise<History | undefined> {
   const { git, root } = ctx;
   const head = (await git.say(["rev-parse", "--verify", "--quiet", "HEAD"]))?.trim();
@@ -22,17 +26,26 @@ export async function historyOf(state: State, ctx: Ctx): Promise<History | undef
   const kept = state.history ?? readKept(file, root);
   if (kept?.head === head) return (state.history = kept);
   if (state.unreadHead === head || !(await isHarmless(ctx))) return undefined;
-  const isNewer = kept && (await git.say(["merge-base", "--is-ancestor", kept.head, head])) !== undefined;
+  const isNewer =
+    kept && (await git.say(["merge-base", "--is-ancestor", kept.head, head])) !== undefined;
   const how = "-z --name-only --no-renames --no-merges --relative".split(" ");
-  const commits = [`--max-count=${MAX_COMMITS}`, `--format=${LOG_FORMAT}`, isNewer ? `${kept.head}..${head}` : head];
+  const commits = [
+    `--max-count=${MAX_COMMITS}`,
+    `--format=${LOG_FORMAT}`,
+    isNewer ? `${kept.head}..${head}` : head,
+  ];
   const log = await git.say(["log", ...how, ...commits, "--", "."]);
-  if (log === undefined) return void (state.unreadHead = head); // such as a clone without its trees: asked again at the next commit
+  // such as a clone without its trees: asked again at the next commit
+  if (log === undefined) return void (state.unreadHead = head);
   state.history = readLog(log, head, (name) => mayRead(ctx, name), isNewer ? kept : undefined);
   keep(file, root, state.history);
   return state.history;
 }
 
-/** Nobody is asked for the sake of an order: where git would run something, or look elsewhere, there is no history. */
+/**
+ * Nobody is asked for the sake of an order: where git would run something, or look elsewhere, there
+ * is no history.
+ */
 async function isHarmless(ctx: Ctx): Promise<boolean> {
   const stop = AbortSignal.any([ctx.signal, ctx.io.clock.limit(PATIENCE_MS)]);
   const doubt = await ctx.git.check(ctx.root, { stop }).catch(() => undefined);
@@ -41,7 +54,8 @@ async function isHarmless(ctx: Ctx): Promise<boolean> {
 
 function readKept(file: string, root: string): History | undefined {
   const kept = tryTo(() => JSON.parse(fs.readFileSync(file, "utf8")));
-  const isOurs = kept?.format === FORMAT && kept.root === root && Array.isArray(kept.history?.commits);
+  const isOurs =
+    kept?.format === FORMAT && kept.root === root && Array.isArray(kept.history?.commits);
   return isOurs ? kept.history : undefined;
 }
 

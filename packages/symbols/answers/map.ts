@@ -15,18 +15,26 @@ import { freshIndex, lean, type Resolved, type ShownMap, type State, unattended 
 import { named, unreadCode } from "./unread.ts";
 
 const MAP_TOKENS = 2_000;
-const [WINDOW_SHARE, MIN_TOKENS, MAX_TOKENS] = [0.08, 1_000, 8_000]; // of the map in the prompt: a part of the model's window
+// of the map in the prompt: a part of the model's window
+const [WINDOW_SHARE, MIN_TOKENS, MAX_TOKENS] = [0.08, 1_000, 8_000];
 const MAX_WINDOW_SHARE = 0.1; // also of a small window, which could not hold MIN_TOKENS
 const UNKNOWN_WINDOW_TOKENS = 2_560; // 8 % of a window of 32,000
 const MAX_UNREAD_SHARE = 0.1; // of its tokens may say what was not read
 const MIN_NEW_SHARE = 0.1; // of the map's lines must be new or gone before the model gets it again
-const MAX_NEW_FOCUS = 10; // files that came at once and are put first; with more, a branch was switched
-const REMAP_DELAY_MS = 200; // ms; by then the request has been sent, and no further line comes at once
+// files that came at once and are put first; with more, a branch was switched
+const MAX_NEW_FOCUS = 10;
+// ms; by then the request has been sent, and no further line comes at once
+const REMAP_DELAY_MS = 200;
 const VERIFY_NOTE = "Lines may have moved since: verify with grep or read_file.";
 
 export async function map(
   state: State,
-  { query, focus, tokens = MAP_TOKENS, why }: { query?: string; focus?: string[]; tokens?: number; why?: boolean },
+  {
+    query,
+    focus,
+    tokens = MAP_TOKENS,
+    why,
+  }: { query?: string; focus?: string[]; tokens?: number; why?: boolean },
   ctx: Ctx,
 ): Promise<Result> {
   const index = await freshIndex(state, ctx);
@@ -37,9 +45,14 @@ export async function map(
     ctx,
   );
   const unknown = (focus ?? []).filter((one) => !isKnown(index, one));
-  const missing = unknown.map((one) => `[Nothing here is called '${one}': no file, no folder, no symbol]`);
+  const missing = unknown.map(
+    (one) => `[Nothing here is called '${one}': no file, no folder, no symbol]`,
+  );
   const lost = notUtf8(ctx.root, index.names, "not mapped");
-  return { text: [made.text || "There is no code here to map.", ...missing, ...lost].join("\n"), data: made };
+  return {
+    text: [made.text || "There is no code here to map.", ...missing, ...lost].join("\n"),
+    data: made,
+  };
 }
 
 function isKnown(index: Index, focus: string): boolean {
@@ -64,14 +77,21 @@ const mapFor = (
 
 /** What is counted of the index, until a file of it changes, or what may be read. */
 export async function surveyFor(state: State, index: Index, ctx: Ctx): Promise<Survey> {
-  const about = crypto.hash("sha256", [JSON.stringify(ctx.permissions.rules), ...index.names].join("\n"));
+  const about = crypto.hash(
+    "sha256",
+    [JSON.stringify(ctx.permissions.rules), ...index.names].join("\n"),
+  );
   const { survey: known } = state;
   if (known?.about === about && (await leadsAsBefore(state, index, known))) return known.made;
   state.survey = { version: index.version, about, ...(await survey(state, index, ctx)) };
   return state.survey.made;
 }
 
-async function survey(state: State, index: Index, ctx: Ctx): Promise<{ made: Survey; seen: Resolved["seen"] }> {
+async function survey(
+  state: State,
+  index: Index,
+  ctx: Ctx,
+): Promise<{ made: Survey; seen: Resolved["seen"] }> {
   const read = new Map<string, Facts | undefined>(); // of each file once, while it is counted
   const factsOf = (file: string) => {
     if (!read.has(file)) read.set(file, counted(index.facts(file)));
@@ -95,12 +115,15 @@ async function survey(state: State, index: Index, ctx: Ctx): Promise<{ made: Sur
           return index.words(file);
         },
         get facts() {
-          return (read.get(file) ?? index.facts(file))!; // later from the disk: all of them would take much memory
+          // later from the disk: all of them would take much memory
+          return (read.get(file) ?? index.facts(file))!;
         },
       };
     });
   const mapped = new Set(sources.map(({ path: file }) => file));
-  const others = index.names.filter((name) => !mapped.has(name) && !index.ignored.has(name) && mayRead(ctx, name));
+  const others = index.names.filter(
+    (name) => !mapped.has(name) && !index.ignored.has(name) && mayRead(ctx, name),
+  );
   const made = surveyOf(
     sources,
     others.map((name) => ({
@@ -131,24 +154,33 @@ function counted(facts: Facts | undefined): Facts | undefined {
 }
 
 /**
- * The map in the prompt, of what the conversation has been about so far. It stays the same to the letter until code
- * changes, so that a provider's prompt cache stays valid. Waited for is the first map, and a moment for what was just saved.
+ * The map in the prompt, of what the conversation has been about so far. It stays the same to the
+ * letter until code changes, so that a provider's prompt cache stays valid. Waited for is the first
+ * map, and a moment for what was just saved.
  */
 export async function layer(state: State, ctx: Ctx): Promise<string | undefined> {
   state.lastCtx = unattended(ctx);
   if (isForAnother(state, ctx)) state.shownMap = undefined;
   const { config, shownMap, mapLook } = state;
-  const isCurrent = mapLook && mapLook.changes === state.watch.changes() && budgetOf(state, ctx) >= mapLook.tokens;
+  const isCurrent =
+    mapLook && mapLook.changes === state.watch.changes() && budgetOf(state, ctx) >= mapLook.tokens;
   if (shownMap && isCurrent)
     scheduleMap(state); // for what the watcher does not see: it appears with the next message
-  else await Promise.race([refreshMap(state), sleep(state, shownMap ? config.waitAgain : config.wait)]);
+  else
+    await Promise.race([
+      refreshMap(state),
+      sleep(state, shownMap ? config.waitAgain : config.wait),
+    ]);
   const { text, files } = state.shownMap ?? state.toldMap;
   Object.assign(state.toldMap, { text, files: [...files] });
   if (state.shownMap) state.told = state.shownMap;
   if (state.mapLook) state.mapLook.told = text;
   return text || undefined;
 }
-/** Whether the map was made for another conversation, or for one that has gone back since, or that starts now. */
+/**
+ * Whether the map was made for another conversation, or for one that has gone back since, or that
+ * starts now.
+ */
 const isForAnother = ({ mapLook, toldMap }: State, { chat }: Ctx): boolean =>
   chat.messages.length < 2 || mapLook?.told !== toldMap.text;
 const sleep = ({ clock }: State, ms: number) =>
@@ -157,7 +189,9 @@ const sleep = ({ clock }: State, ms: number) =>
 /** The map for the next turn, when nothing happens for a moment. */
 export function scheduleMap(state: State): void {
   state.cancelMap();
-  state.cancelMap = state.clock.timer(REMAP_DELAY_MS, () => refreshMap(state), { background: true });
+  state.cancelMap = state.clock.timer(REMAP_DELAY_MS, () => refreshMap(state), {
+    background: true,
+  });
 }
 
 /** Saved files are indexed at once, and between two turns the map is made of them. */
@@ -168,7 +202,8 @@ export function noticeChange(state: State, ctx: Ctx): void {
 
 /** One after the other, so that an earlier look does not replace a later one. */
 function refreshMap(state: State): Promise<void> {
-  const refresh = async () => state.lastCtx && updateMap(state, state.lastCtx).catch(() => undefined);
+  const refresh = async () =>
+    state.lastCtx && updateMap(state, state.lastCtx).catch(() => undefined);
   state.mapRun = (state.mapRun ?? Promise.resolve()).then(refresh);
   return state.mapRun;
 }
@@ -183,18 +218,29 @@ async function updateMap(state: State, ctx: Ctx): Promise<void> {
   const words = ctx.chat.messages.flatMap((message) =>
     message.role === "user" && !message.aside ? [message.text] : [],
   );
-  const sent = ctx.chat.messages.length > 1 && state.toldMap.text ? sentMap(state, index) : undefined; // the one that the model has
+  const sent =
+    ctx.chat.messages.length > 1 && state.toldMap.text ? sentMap(state, index) : undefined; // the one that the model has
   if (!sent) state.arrived.clear(); // another conversation
   const { came, went } = changesByOthers(sent, index, ctx);
   if (came.length <= MAX_NEW_FOCUS) for (const file of came) state.arrived.add(file);
   const query = words.slice(-3).join("\n");
   const unread = unreadOnMap(index, ctx, tokens);
   const rest = tokens - countTokens(`\n${unread}`);
-  const { text, files: all } = await mapFor(state, index, { query, tokens: rest }, ctx, state.arrived);
+  const { text, files: all } = await mapFor(
+    state,
+    index,
+    { query, tokens: rest },
+    ctx,
+    state.arrived,
+  );
   const code = new Set(index.files);
   const files = all.filter((file) => code.has(file));
   const shown = text && [text, VERIFY_NOTE, unread, state.partial].filter(Boolean).join("\n");
-  const isNews = !sent || went.length || came.some((file) => files.includes(file)) || isOutdated(sent.text, shown);
+  const isNews =
+    !sent ||
+    went.length ||
+    came.some((file) => files.includes(file)) ||
+    isOutdated(sent.text, shown);
   state.mapLook = { version, tokens, changes, told };
   state.shownMap = isNews ? { text: shown, files, indexed: index.files } : sent;
 }
@@ -203,10 +249,15 @@ async function updateMap(state: State, ctx: Ctx): Promise<void> {
 function unreadOnMap(index: Index, ctx: Ctx, tokens: number): string {
   const all = unreadCode(index, ctx).filter(({ path: file }) => !isMade(file));
   const lines = [`[Not read: ${named(all)}]`, `[Not read: ${plural(all.length, "file")}]`];
-  return all.length ? (lines.find((line) => countTokens(line) <= tokens * MAX_UNREAD_SHARE) ?? "") : "";
+  return all.length
+    ? (lines.find((line) => countTokens(line) <= tokens * MAX_UNREAD_SHARE) ?? "")
+    : "";
 }
 
-/** Which files there were is forgotten when zz ends: then none came meanwhile, as far as anyone knows. */
+/**
+ * Which files there were is forgotten when zz ends: then none came meanwhile, as far as anyone
+ * knows.
+ */
 function sentMap({ toldMap: { text, files }, told }: State, index: Index): ShownMap {
   const indexed = told?.text === text ? told.indexed : [...new Set([...files, ...index.files])];
   return { text, files: [...files], indexed };
@@ -220,8 +271,15 @@ function budgetOf({ config }: State, { chat: { window } }: Ctx): number {
   return Math.round(Math.min(share, MAX_WINDOW_SHARE * window));
 }
 
-/** Files of code that came and, of those on the map, files that went, though no edit of the model that is in force did so. */
-function changesByOthers(sent: ShownMap | undefined, index: Index, { files }: Ctx): { came: string[]; went: string[] } {
+/**
+ * Files of code that came and, of those on the map, files that went, though no edit of the model
+ * that is in force did so.
+ */
+function changesByOthers(
+  sent: ShownMap | undefined,
+  index: Index,
+  { files }: Ctx,
+): { came: string[]; went: string[] } {
   if (!sent) return { came: [], went: [] };
   const edits = files.changes().filter(({ undone }) => !undone);
   const own = new Set(edits.map(({ path: file }) => file));
@@ -244,10 +302,20 @@ function shareOutside(lines: string[], others: string[]): number {
 }
 
 /** The files that the conversation has read or changed, and those that came meanwhile. */
-function filesSeen({ chat, files }: Ctx, known: Set<string>, arrived: Iterable<string> = []): MapRequest["seen"] {
+function filesSeen(
+  { chat, files }: Ctx,
+  known: Set<string>,
+  arrived: Iterable<string> = [],
+): MapRequest["seen"] {
   const edited = new Set(files.changes().map(({ path: file }) => file));
-  const words = chat.messages.flatMap((message) => (message.role === "assistant" ? (message.calls ?? []) : []));
-  const named = words.flatMap(({ args }) => Object.values(args)).filter((value) => typeof value === "string");
+  const words = chat.messages.flatMap((message) =>
+    message.role === "assistant" ? (message.calls ?? []) : [],
+  );
+  const named = words
+    .flatMap(({ args }) => Object.values(args))
+    .filter((value) => typeof value === "string");
   const seen = new Set([...edited, ...named.map((name) => name.replace(/^\.\//, "")), ...arrived]);
-  return [...seen].filter((file) => known.has(file)).map((file) => ({ path: file, edited: edited.has(file) }));
+  return [...seen]
+    .filter((file) => known.has(file))
+    .map((file) => ({ path: file, edited: edited.has(file) }));
 }

@@ -1,4 +1,5 @@
-// find_references, check_types and rename_symbol, from a language server; where there is none, by name.
+// find_references, check_types and rename_symbol, from a language server; where there is none, by
+// name.
 import fs from "node:fs";
 import path from "node:path";
 import type { Ctx, Result } from "zz";
@@ -42,7 +43,11 @@ const MAX_SYMBOL_CHARS = 120; // characters
 const MAX_PLACE_CHARS = 120; // of the text of a place: a longer line is cut
 const LABELLED_KINDS = new Set(["definition", "import", "export", "write"]);
 
-export async function references(state: State, args: SymbolQuery & { start?: number }, ctx: Ctx): Promise<Result> {
+export async function references(
+  state: State,
+  args: SymbolQuery & { start?: number },
+  ctx: Ctx,
+): Promise<Result> {
   wake(args.path, ctx);
   const index = await freshIndex(state, ctx);
   const { wanted, left, all, users, others } = definitionsOf(index, args, ctx);
@@ -55,8 +60,10 @@ export async function references(state: State, args: SymbolQuery & { start?: num
   const said = await (early ?? textHits(wanted, index, named.covers, ctx));
   const missed = [...(beyond ? [`[${beyond}]`] : []), ...named.missed];
   if (!found.length && !said.length && !unsure.length) {
-    const [why = `Cannot find a use of '${args.symbol}': no code names it. ${nearestTo(index, wanted, ctx)}`, ...more] =
-      unlocated;
+    const [
+      why = `Cannot find a use of '${args.symbol}': no code names it. ${nearestTo(index, wanted, ctx)}`,
+      ...more
+    ] = unlocated;
     throw new Error([why, ...more.map((one) => `[${one}]`), ...missed].join("\n"));
   }
   const first = Math.max(args.start ?? 1, 1) - 1;
@@ -66,9 +73,19 @@ export async function references(state: State, args: SymbolQuery & { start?: num
   const elsewhere = said.length ? ["In other files, as text:", ...said] : [];
   const more = left ? [`[${left} more definitions of that name; path and line choose one]`] : [];
   const notes = [...unlocated.map((why) => `[${why}]`), ...missed];
-  const maybe = unsure.length ? ["Perhaps used here too, by an import that leads nowhere known:", ...unsure] : [];
-  if (unnamed.length) maybe.push("By name alone, where the language server names no use:", ...unnamed);
-  const text = [...(named.places.length ? [named.note] : []), ...rows, ...more, ...notes, ...maybe, ...elsewhere]
+  const maybe = unsure.length
+    ? ["Perhaps used here too, by an import that leads nowhere known:", ...unsure]
+    : [];
+  if (unnamed.length)
+    maybe.push("By name alone, where the language server names no use:", ...unnamed);
+  const text = [
+    ...(named.places.length ? [named.note] : []),
+    ...rows,
+    ...more,
+    ...notes,
+    ...maybe,
+    ...elsewhere,
+  ]
     .filter(Boolean)
     .join("\n");
   return { text, data: found };
@@ -113,14 +130,21 @@ async function usesOfAll(state: State, index: Index, args: SymbolQuery, ctx: Ctx
   const isNowhere = !others.length && !all.length && !users.length;
   const scripts = why ? { why, files: [...all.map(({ path }) => path), ...users] } : undefined;
   const named =
-    byName.length || isNowhere || scripts ? await usesByName(index, wanted, byName, ctx, failure, scripts) : NONE;
+    byName.length || isNowhere || scripts
+      ? await usesByName(index, wanted, byName, ctx, failure, scripts)
+      : NONE;
   if (named.places.length) found.push({ symbol: `${wanted}, by name`, places: named.places });
-  const told = new Set(others.filter((one) => !byName.includes(one)).map(({ path }) => endOf(path)));
+  const told = new Set(
+    others.filter((one) => !byName.includes(one)).map(({ path }) => endOf(path)),
+  );
   const covers = (file: string) => named.covers(file) || told.has(endOf(file));
   return { found, unlocated, beyond, unnamed, named: { ...named, covers, isScripts: !!scripts } };
 }
 
-/** Rows of files that have the name, where a server of another language names none: it may not have read them yet. */
+/**
+ * Rows of files that have the name, where a server of another language names none: it may not have
+ * read them yet.
+ */
 async function unnamedByServer(
   index: Index,
   name: string,
@@ -166,8 +190,12 @@ const NONE: NamedUses = { places: [], note: "", missed: [], covers: () => false 
 function pageOf(found: { symbol: string; places: Place[] }[], first: number, name: string) {
   const all = found.flatMap(({ symbol, places }) => {
     const byLine = Map.groupBy(places, placeIn);
-    const lines = [...byLine.values()].map((own) => own.find(({ kind }) => kind === "definition") ?? own.at(-1)!);
-    const group = { title: `${symbol.slice(0, MAX_SYMBOL_CHARS)}: ${plural(lines.length, "place")}` };
+    const lines = [...byLine.values()].map(
+      (own) => own.find(({ kind }) => kind === "definition") ?? own.at(-1)!,
+    );
+    const group = {
+      title: `${symbol.slice(0, MAX_SYMBOL_CHARS)}: ${plural(lines.length, "place")}`,
+    };
     return lines.map((place) => ({ ...place, group }));
   });
   if (first && first >= all.length)
@@ -183,7 +211,10 @@ function pageOf(found: { symbol: string; places: Place[] }[], first: number, nam
     ];
   });
   const next = first + shown.length;
-  const rest = next < all.length ? [`[${plural(all.length - next, "more place")}; start: ${next + 1} shows more]`] : [];
+  const rest =
+    next < all.length
+      ? [`[${plural(all.length - next, "more place")}; start: ${next + 1} shows more]`]
+      : [];
   return { shown, rows: [...rows, ...rest] };
 }
 
@@ -216,16 +247,23 @@ export function definitionsOf(index: Index, { symbol, path: at, line }: SymbolQu
     .filter((found) => (!file || found.path === file) && (!line || found.line === line));
   const exact = alike.filter((found) => found.name === wanted || found.name.endsWith(`.${wanted}`));
   const made = exact.filter(({ signature }) => !TAKEN.test(signature));
-  const named = made.length && !line ? made : exact; // what an import is taken apart into is defined elsewhere
+  // what an import is taken apart into is defined elsewhere
+  const named = made.length && !line ? made : exact;
   const others = named.filter(({ path }) => !SCRIPT.test(path)); // known by name alone
   if (!named.length && wanted !== name) {
     const others = [...new Set(alike.map(nameWithPlace))].slice(0, 10);
     const next = others.length ? `There are: ${others.join(", ")}.` : nearestTo(index, wanted, ctx);
     throw new Error(`Cannot look for '${symbol}': nothing is named like that. ${next}`);
   }
-  const isForeign = exact.every(({ path, signature }) => SCRIPT.test(path) && TAKEN.test(signature));
-  const users = isForeign ? using(index, name).filter((one) => SCRIPT.test(one) && mayRead(ctx, one)) : [];
-  const places = named.filter(({ path }) => SCRIPT.test(path)).map(({ path, line }) => ({ path, line, name }));
+  const isForeign = exact.every(
+    ({ path, signature }) => SCRIPT.test(path) && TAKEN.test(signature),
+  );
+  const users = isForeign
+    ? using(index, name).filter((one) => SCRIPT.test(one) && mayRead(ctx, one))
+    : [];
+  const places = named
+    .filter(({ path }) => SCRIPT.test(path))
+    .map(({ path, line }) => ({ path, line, name }));
   return {
     wanted: name,
     all: places.slice(0, MAX_DEFINITIONS),
@@ -239,15 +277,28 @@ export function definitionsOf(index: Index, { symbol, path: at, line }: SymbolQu
 /** `const { a } = await import("x")` */
 const TAKEN = /^(?:export )?(?:const|let|var) \{.*\} = (?:await|require)\b/;
 
-/** Rows of files that take a thing of that name from where nobody knows, besides those that are known to use it. */
-async function unresolvedUses(state: State, index: Index, name: string, known: Set<string>, ctx: Ctx) {
+/**
+ * Rows of files that take a thing of that name from where nobody knows, besides those that are
+ * known to use it.
+ */
+async function unresolvedUses(
+  state: State,
+  index: Index,
+  name: string,
+  known: Set<string>,
+  ctx: Ctx,
+) {
   const users = using(index, name)
     .filter((file) => !known.has(file) && SCRIPT.test(file) && mayRead(ctx, file))
     .map(
       (file) =>
         [
           file,
-          { imports: index.passed(file).imports.filter(({ names }) => names.some((one) => mayTake(one, name))) },
+          {
+            imports: index
+              .passed(file)
+              .imports.filter(({ names }) => names.some((one) => mayTake(one, name))),
+          },
         ] as const,
     )
     .filter(([, { imports }]) => imports.length);
@@ -266,12 +317,15 @@ async function unresolvedUses(state: State, index: Index, name: string, known: S
   return rows;
 }
 
-const mayTake = (taken: string, name: string): boolean => taken[0] === "*" || taken.split(" as ")[0] === name;
+const mayTake = (taken: string, name: string): boolean =>
+  taken[0] === "*" || taken.split(" as ")[0] === name;
 
 /** The same for a name that was asked for before, as long as no file has changed. */
 function textsAsBefore(state: State, name: string, index: Index, ctx: Ctx): Promise<string[]> {
   const others = index.names.filter((file) => !index.entries.has(file));
-  const times = others.map((file) => tryTo(() => fs.statSync(path.join(state.root, file)).mtimeMs)).join();
+  const times = others
+    .map((file) => tryTo(() => fs.statSync(path.join(state.root, file)).mtimeMs))
+    .join();
   const about = [index.version, index.names, JSON.stringify(ctx.permissions.rules), times];
   const known = state.said;
   if (known?.name === name && about.every((one, i) => one === known.about[i])) return known.rows;
@@ -295,24 +349,39 @@ async function textHits(
   const glob = globOf(others);
   const { text, failed } = await ctx.call("grep", { query, regex: true, ...(glob && { glob }) });
   if (failed) return [];
-  const rows = text.split("\n").filter((row) => /^[^":]+:\d+:/.test(row) && !known.has(row.split(":")[0]!));
+  const rows = text
+    .split("\n")
+    .filter((row) => /^[^":]+:\d+:/.test(row) && !known.has(row.split(":")[0]!));
   const more = rows.length > MAX_TEXT_HITS || /^\[\d+ more hit/m.test(text);
-  return [...rows.slice(0, MAX_TEXT_HITS), ...(more && rows.length ? ["[there is more; grep shows all of it]"] : [])];
+  return [
+    ...rows.slice(0, MAX_TEXT_HITS),
+    ...(more && rows.length ? ["[there is more; grep shows all of it]"] : []),
+  ];
 }
 
-/** Their extensions, so that code is not searched again; undefined if they cannot be told from it. */
+/**
+ * Their extensions, so that code is not searched again; undefined if they cannot be told from it.
+ */
 function globOf(names: string[]): string | undefined {
-  const kinds = new Set(names.map((name) => /\.[^./]+$/.exec(name)?.[0] ?? name.slice(name.lastIndexOf("/") + 1)));
+  const kinds = new Set(
+    names.map((name) => /\.[^./]+$/.exec(name)?.[0] ?? name.slice(name.lastIndexOf("/") + 1)),
+  );
   const parts = [...kinds].map((kind) => (kind.startsWith(".") ? `*${kind}` : kind));
   const glob = `{${parts.join(",")},}`;
   const isPlain = parts.every((part) => /^[\w.*@+-]+$/.test(part) && !SCRIPT.test(part));
   return isPlain && glob.length < MAX_GLOB_CHARS ? glob : undefined;
 }
 
-export async function check(state: State, { paths }: { paths: string[] }, ctx: Ctx): Promise<Result> {
+export async function check(
+  state: State,
+  { paths }: { paths: string[] },
+  ctx: Ctx,
+): Promise<Result> {
   wake(undefined, ctx);
   const index = await freshIndex(state, ctx);
-  const files = paths.flatMap((one) => filesUnder(index, one, ctx)).filter((file) => SCRIPT.test(file));
+  const files = paths
+    .flatMap((one) => filesUnder(index, one, ctx))
+    .filter((file) => SCRIPT.test(file));
   if (!files.length)
     throw new Error(
       `Cannot check ${paths.join(", ") || "nothing"}: it is not TypeScript or JavaScript of this project. Name its files.`,
@@ -325,14 +394,16 @@ export async function check(state: State, { paths }: { paths: string[] }, ctx: C
     ({ path: file, line, column, code, message, category }) =>
       `${file}:${line}:${column}: ${category} TS${code}: ${message}`,
   );
-  const text = capped(rows, MAX_ROWS, "problems") || `No problems in ${plural(files.length, "file")}.`;
+  const text =
+    capped(rows, MAX_ROWS, "problems") || `No problems in ${plural(files.length, "file")}.`;
   return { text: [text, ...unread, ...olderTypescript(state)].join("\n"), data: problems };
 }
 
 /** TypeScript 7 checks more unasked than a project of an older one expects. */
 function olderTypescript({ root }: State): string[] {
   const file = path.join(root, "node_modules/typescript/package.json");
-  const { version = "" } = tryTo(() => JSON.parse(fs.readFileSync(file, "utf8")) as { version?: string }) ?? {};
+  const { version = "" } =
+    tryTo(() => JSON.parse(fs.readFileSync(file, "utf8")) as { version?: string }) ?? {};
   return /^[1-6]\.\d+\.\d+$/.test(version)
     ? [
         `[Checked by TypeScript 7; the project has ${version}, which may see less, or more, where tsconfig.json does not say.]`,
@@ -340,12 +411,25 @@ function olderTypescript({ root }: State): string[] {
     : [];
 }
 
-export async function rename(state: State, args: SymbolQuery & { to: string }, ctx: Ctx): Promise<Result> {
+export async function rename(
+  state: State,
+  args: SymbolQuery & { to: string },
+  ctx: Ctx,
+): Promise<Result> {
   wake(args.path, ctx);
   const index = await freshIndex(state, ctx);
-  const { wanted, all: defined, others: byName, left: more, users, file } = definitionsOf(index, args, ctx);
-  const cannot = (why: string) => new Error(`Cannot rename '${args.symbol}' to '${args.to}': ${why}`);
-  if (state.partial) throw cannot("uses in the rest of the code would be missed. Edit each place instead.");
+  const {
+    wanted,
+    all: defined,
+    others: byName,
+    left: more,
+    users,
+    file,
+  } = definitionsOf(index, args, ctx);
+  const cannot = (why: string) =>
+    new Error(`Cannot rename '${args.symbol}' to '${args.to}': ${why}`);
+  if (state.partial)
+    throw cannot("uses in the rest of the code would be missed. Edit each place instead.");
   const [unlike] = byName;
   const byNameOnly = (why: string) =>
     cannot(
@@ -355,9 +439,13 @@ export async function rename(state: State, args: SymbolQuery & { to: string }, c
   const about = { path: file, line: args.line };
   const noServer = (why: string) => {
     if (unlike) throw byNameOnly(why);
-    throw cannot(`${why}, and by name alone it would change too much or too little. Edit each place instead.`);
+    throw cannot(
+      `${why}, and by name alone it would change too much or too little. Edit each place instead.`,
+    );
   };
-  const foreign = users.length ? await foreignAt(state, index, wanted, users, about, ctx, noServer) : undefined;
+  const foreign = users.length
+    ? await foreignAt(state, index, wanted, users, about, ctx, noServer)
+    : undefined;
   const others = byName.map(({ path, line }) => ({ path, line, name: wanted }));
   const all = foreign ? foreignThing(foreign, wanted, about, cannot) : [...defined, ...others];
   if (!all.length) throw cannot(`nothing has that name. ${nearestTo(index, wanted, ctx)}`);
@@ -379,9 +467,18 @@ export async function rename(state: State, args: SymbolQuery & { to: string }, c
     },
     noServer,
   );
-  const left = await unnamedByServer(index, wanted, byName, [{ symbol: "", places: known }], [], ctx);
+  const left = await unnamedByServer(
+    index,
+    wanted,
+    byName,
+    [{ symbol: "", places: known }],
+    [],
+    ctx,
+  );
   if (left.length)
-    throw cannot(`the language server may not know these yet:\n${left.join("\n")}\nEdit each place instead.`);
+    throw cannot(
+      `the language server may not know these yet:\n${left.join("\n")}\nEdit each place instead.`,
+    );
   const files = new Set(known.map(({ path }) => path));
   const unsure = await unresolvedUses(state, index, wanted, files, ctx);
   if (unsure.length)
@@ -390,13 +487,19 @@ export async function rename(state: State, args: SymbolQuery & { to: string }, c
     );
   const isEdited = ({ path, start, end }: Place) =>
     edits.some((edit) => edit.path === path && edit.start <= start && end <= edit.end);
-  const missed = foreign?.found[0]?.places.find((one) => isNamed(one, wanted, { path: at.path }) && !isEdited(one));
+  const missed = foreign?.found[0]?.places.find(
+    (one) => isNamed(one, wanted, { path: at.path }) && !isEdited(one),
+  );
   if (missed && !args.line)
-    throw cannot(`2 things are: ${at.path}:${at.line}, ${missed.path}:${missed.line}. Choose one by path and line.`);
+    throw cannot(
+      `2 things are: ${at.path}:${at.line}, ${missed.path}:${missed.line}. Choose one by path and line.`,
+    );
   const why = await unseen(state, index, at, edits, ctx);
   if (why) throw cannot(why);
   await makeEdits(edits, ctx);
-  const rows = [...Map.groupBy(edits, (edit) => edit.path)].map(([file, own]) => `${file}: ${own.length}`);
+  const rows = [...Map.groupBy(edits, (edit) => edit.path)].map(
+    ([file, own]) => `${file}: ${own.length}`,
+  );
   return {
     text: [
       `Renamed '${args.symbol}' to '${args.to}' in ${plural(edits.length, "place")}:`,
@@ -414,19 +517,27 @@ async function makeEdits(edits: Edit[], ctx: Ctx): Promise<void> {
   }
 }
 
-/** Files that have the name and were left as they are, or were not read, so that nobody takes a miss for a whole rename. */
+/**
+ * Files that have the name and were left as they are, or were not read, so that nobody takes a miss
+ * for a whole rename.
+ */
 function otherThings(index: Index, name: string, edits: Edit[], ctx: Ctx): string[] {
   const unread = index.names.filter((file) => SCRIPT.test(file) && !mayRead(ctx, file));
-  const notes = unread.length ? [`[Not looked at, since they may not be read: ${listOf(unread)}]`] : [];
+  const notes = unread.length
+    ? [`[Not looked at, since they may not be read: ${listOf(unread)}]`]
+    : [];
   const changed = new Set(edits.map(({ path }) => path));
-  const others = using(index, name).filter((file) => SCRIPT.test(file) && !changed.has(file) && mayRead(ctx, file));
+  const others = using(index, name).filter(
+    (file) => SCRIPT.test(file) && !changed.has(file) && mayRead(ctx, file),
+  );
   if (!others.length) return notes;
   return [
     `[Left as ${others.length > 1 ? "they are" : "it is"}, since there the name is passed on or means something else: ${listOf(others)}]`,
     ...notes,
   ];
 }
-const listOf = (files: string[]): string => files.slice(0, MAX_NEAR).join(", ") + (files.length > MAX_NEAR ? " …" : "");
+const listOf = (files: string[]): string =>
+  files.slice(0, MAX_NEAR).join(", ") + (files.length > MAX_NEAR ? " …" : "");
 
 const isNamed = (
   { path, line, start, end, kind }: Place,
@@ -438,7 +549,10 @@ const isNamed = (
   (!about.path || path === about.path) &&
   (!about.line || line === about.line);
 
-/** Where to begin, with a name that the project takes from elsewhere: a rename reaches one file of those that take it. */
+/**
+ * Where to begin, with a name that the project takes from elsewhere: a rename reaches one file of
+ * those that take it.
+ */
 function foreignThing(
   { found, left }: Uses,
   name: string,
@@ -451,16 +565,22 @@ function foreignThing(
   const all = groups.map(([first]) => ({ path: first!.path, line: first!.line, name }));
   const listed = (places: At[]): string => {
     const rows = places.slice(0, MAX_TEXT_HITS).map(placeIn);
-    return rows.join(", ") + (places.length > rows.length ? ` and ${places.length - rows.length} more` : "");
+    return (
+      rows.join(", ") +
+      (places.length > rows.length ? ` and ${places.length - rows.length} more` : "")
+    );
   };
-  if (all.length > 1) throw cannot(`${all.length} things are: ${listed(all)}. Choose one by path and line.`);
+  if (all.length > 1)
+    throw cannot(`${all.length} things are: ${listed(all)}. Choose one by path and line.`);
   const files = [...Map.groupBy(groups[0] ?? [], ({ path }) => path)].map(([path, [first]]) => ({
     path,
     line: first!.line,
     name,
   }));
   if (files.length > 1)
-    throw cannot(`${files.length} files take it from elsewhere: ${listed(files)}. Choose one by path.`);
+    throw cannot(
+      `${files.length} files take it from elsewhere: ${listed(files)}. Choose one by path.`,
+    );
   if (left && !about.path) throw cannot(`${left}. Choose one by path.`);
   return all;
 }

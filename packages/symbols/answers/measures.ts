@@ -6,13 +6,21 @@ import { isMade } from "../scan/made.ts";
 import { capped, filesUnder, isMapped, MAX_ROWS, NO_CODE, nameOf, notLookedAt } from "./rows.ts";
 import { freshIndex, type State } from "./state.ts";
 
-export async function todos(state: State, { path: under = "." }: { path?: string }, ctx: Ctx): Promise<Result> {
+export async function todos(
+  state: State,
+  { path: under = "." }: { path?: string },
+  ctx: Ctx,
+): Promise<Result> {
   const index = await freshIndex(state, ctx);
   const files = filesUnder(index, under, ctx);
-  const found = files.flatMap((file) => index.facts(file)!.todos.map((todo) => ({ path: file, ...todo })));
+  const found = files.flatMap((file) =>
+    index.facts(file)!.todos.map((todo) => ({ path: file, ...todo })),
+  );
   const rows = found.map(({ path: file, line, text }) => `${file}:${line}: ${text}`);
   const none = `No TODO, FIXME or HACK in the comments of ${plural(files.length, "file")}.`;
-  const text = [capped(rows, MAX_ROWS, "") || none, ...notLookedAt(index, under, files, ctx)].join("\n");
+  const text = [capped(rows, MAX_ROWS, "") || none, ...notLookedAt(index, under, files, ctx)].join(
+    "\n",
+  );
   return { text, data: found };
 }
 
@@ -26,13 +34,19 @@ export async function complexity(
   const scripts = all.filter(isMapped); // data has no branches, but many lines
   const own = scripts.filter((file) => !isMade(file) && !index.facts(file)!.made);
   const made = own.length ? scripts.length - own.length : 0;
-  const listed = scripts.length ? scripts : all.filter((file) => all.length === 1 || !LOCK_FILE.test(file));
+  const listed = scripts.length
+    ? scripts
+    : all.filter((file) => all.length === 1 || !LOCK_FILE.test(file));
   const files = own.length ? own : listed;
   const others = notLookedAt(index, under, files, ctx);
   if (made)
-    others.push(`[Left out: ${plural(made, "file")} of build output or generated code. Give a path to measure it.]`);
+    others.push(
+      `[Left out: ${plural(made, "file")} of build output or generated code. Give a path to measure it.]`,
+    );
   if (!files.length) return [NO_CODE, ...others].join("\n");
-  const scores = files.map((file) => scoreOf(file, index.facts(file)!)).sort((a, b) => b.score - a.score);
+  const scores = files
+    .map((file) => scoreOf(file, index.facts(file)!))
+    .sort((a, b) => b.score - a.score);
   if (scores.length > 1) {
     const rows = scores.map(
       ({ path: file, score, loc, nesting, imports, branches }) =>
@@ -41,8 +55,12 @@ export async function complexity(
     return { text: [capped(rows, MAX_ROWS, "files"), ...others].join("\n"), data: scores };
   }
   const [one] = scores;
-  const functions = index.facts(one!.path)!.symbols.filter(({ kind }) => kind === "function" || kind === "method");
-  functions.sort((a, b) => (b.decisions ?? 0) - (a.decisions ?? 0) || b.end - b.line - (a.end - a.line));
+  const functions = index
+    .facts(one!.path)!
+    .symbols.filter(({ kind }) => kind === "function" || kind === "method");
+  functions.sort(
+    (a, b) => (b.decisions ?? 0) - (a.decisions ?? 0) || b.end - b.line - (a.end - a.line),
+  );
   const rows = functions.map(
     (sym) =>
       `${sym.line}-${sym.end}: ${nameOf(sym)}: ${(sym.decisions ?? 0) + 1} paths, ${sym.end - sym.line + 1} lines`,
@@ -55,7 +73,8 @@ export async function complexity(
   };
 }
 
-const LOCK_FILE = /(^|\/)(package-lock|npm-shrinkwrap|pnpm-lock|bun\.lock|[\w.-]+\.lock)\.(json|ya?ml)$/i;
+const LOCK_FILE =
+  /(^|\/)(package-lock|npm-shrinkwrap|pnpm-lock|bun\.lock|[\w.-]+\.lock)\.(json|ya?ml)$/i;
 
 function scoreOf(file: string, { loc, nesting, imports, decisions }: Facts) {
   const score = Math.round(decisions + 2 * nesting + imports.length + loc / 20);

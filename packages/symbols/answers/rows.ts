@@ -21,28 +21,40 @@ export const isMapped = (file: string): boolean =>
 /** As the index writes it: Class::method, Class#method and $name are spelt by other languages. */
 export const nameIn = (symbol: string): string => spellings(symbol).at(-1)!;
 
-/** The exact name first, then with the separators of the index, then without the sign that other languages put before a name. */
+/**
+ * The exact name first, then with the separators of the index, then without the sign that other
+ * languages put before a name.
+ */
 function spellings(symbol: string): string[] {
   const exact = symbol.trim().replace(/\(\)$/, "");
   const dotted = exact.replace(/(?<=[\w?!>)])(?:::|->|\\|#)(?=[\w~])/g, ".");
   return [exact, dotted, dotted.replace(/^[.$](?=[\w-])/, "")];
 }
 
-/** What a name means, and the files that define it: exactly what is called that, else by the spelling of languages that write it otherwise. */
-export function meantBy(index: Index, symbol: string): { wanted: string; files: readonly string[] } {
+/**
+ * What a name means, and the files that define it: exactly what is called that, else by the
+ * spelling of languages that write it otherwise.
+ */
+export function meantBy(
+  index: Index,
+  symbol: string,
+): { wanted: string; files: readonly string[] } {
   const [exact = "", dotted = "", bare = ""] = spellings(symbol);
   for (const wanted of [exact, dotted]) {
     const files = defining(index, lastName(wanted));
     if (files.length) return { wanted, files };
   }
-  const files = defining(index, lastName(bare)).filter((file) => bare === dotted || !SCRIPT.test(file));
+  const files = defining(index, lastName(bare)).filter(
+    (file) => bare === dotted || !SCRIPT.test(file),
+  );
   return { wanted: files.length ? bare : dotted, files };
 }
 export const lastName = (name: string): string => name.split(".").at(-1)!;
 export const nameOf = ({ owner, name }: Sym): string => (owner ? `${owner}.${name}` : name);
 
 export function foundIn(index: Index, files: readonly string[], ctx: Ctx): Found[] {
-  const isJudged = !deniesReading(ctx); // when it was indexed; to judge each again takes a quarter of the time
+  // when it was indexed; to judge each again takes a quarter of the time
+  const isJudged = !deniesReading(ctx);
   return files.flatMap((file) => {
     const symbols = index.facts(file)?.symbols ?? [];
     if (!symbols.length || !(isJudged || mayRead(ctx, file))) return [];
@@ -65,7 +77,8 @@ export function filesUnder(index: Index, under: string, ctx: Ctx): string[] {
   return found;
 }
 
-const isUnder = (file: string, folder: string): boolean => !folder || file === folder || file.startsWith(`${folder}/`);
+const isUnder = (file: string, folder: string): boolean =>
+  !folder || file === folder || file.startsWith(`${folder}/`);
 
 /** Whether an import of `taken` ("a", "a as b", "* as all", "*") brings the name into the file. */
 export function takesName(taken: string, name: string, text: string): boolean {
@@ -85,14 +98,18 @@ export function whyUnread(index: Index, name: string, ctx: Ctx): string {
   const file = relative(name, ctx);
   if (!index.names.includes(file))
     return "it is not among the project's files: .gitignore names it, or git does not track its folder of built files. read_file shows it.";
-  if (index.ignored.has(file)) return "symbols.ignore leaves it out of the index. read_file shows it.";
-  return mayRead(ctx, file) ? "it is not in the index. read_file shows it." : "reading it is not allowed.";
+  if (index.ignored.has(file))
+    return "symbols.ignore leaves it out of the index. read_file shows it.";
+  return mayRead(ctx, file)
+    ? "it is not in the index. read_file shows it."
+    : "reading it is not allowed.";
 }
 
 const NAMES = LANGUAGES.map(({ name }) => name).join(", ");
 const READ_HERE = `Only JavaScript, TypeScript, JSON, YAML, ${NAMES.replace(/, (\w+)$/, " and $1")} are looked at; list_dir, grep and read_file show the rest.`;
 
-export const NO_CODE = "There is no code here in a language that is looked at; docs/code-tools.md lists them.";
+export const NO_CODE =
+  "There is no code here in a language that is looked at; docs/code-tools.md lists them.";
 
 /** What an answer about these files leaves out: other languages, and what could not be read. */
 export function notLookedAt(index: Index, under: string, files: string[], ctx: Ctx): string[] {
@@ -117,10 +134,14 @@ const OTHER_CODE =
 /** The first rows, and how many more there are. */
 export function capped(rows: string[], most: number, what: string): string {
   const more = rows.length - most;
-  return [...rows.slice(0, most), ...(more > 0 ? [`[${more} more ${what}`.trimEnd() + "]"] : [])].join("\n");
+  return [
+    ...rows.slice(0, most),
+    ...(more > 0 ? [`[${more} more ${what}`.trimEnd() + "]"] : []),
+  ].join("\n");
 }
 
-export const placeIn = ({ path: file, line }: { path: string; line: number }): string => `${file}:${line}`;
+export const placeIn = ({ path: file, line }: { path: string; line: number }): string =>
+  `${file}:${line}`;
 export const nameWithPlace = (found: Found): string => `${found.name} (${placeIn(found)})`;
 export const row = ({ path: file, line, signature, doc }: Found): string =>
   `${file}:${line}: ${signature}${doc ? `  // ${doc}` : ""}`;

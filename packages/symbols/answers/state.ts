@@ -20,20 +20,26 @@ export interface State {
   index?: Index; // as it was for the last question
   partial?: string; // why answers are about a part of the code only, for the model
   texts: Map<string, { hash: string; text: Text }>; // of files that an answer was about
-  said?: { name: string; about: unknown[]; rows: Promise<string[]> }; // where a name stands in texts
+  // where a name stands in texts
+  said?: { name: string; about: unknown[]; rows: Promise<string[]> };
   hasServer?: true; // a language server has answered
-  stamps?: { version: object; names: readonly string[]; all: ReadonlyMap<string, string> }; // for language servers
-  survey?: Resolved & { about: string; made: Survey }; // what the map counts of the index at that version
+  // for language servers
+  stamps?: { version: object; names: readonly string[]; all: ReadonlyMap<string, string> };
+  // what the map counts of the index at that version
+  survey?: Resolved & { about: string; made: Survey };
   history?: History; // of the repository, as it was last read
   unreadHead?: string; // a commit whose history git could not tell
   clock: Clock;
   cancelMap(): void; // which is to be made again after a moment
   lastCtx?: Ctx; // of the last turn that had the map
   mapRun?: Promise<void>; // until the map that is being made is there
-  mapLook?: { version: object; tokens: number; changes: number; told: string }; // when the map was last made or found to be current; told: the map that the model had
+  // when the map was last made or found to be current; told: the map that the model had
+  mapLook?: { version: object; tokens: number; changes: number; told: string };
   shownMap?: ShownMap; // for the next message
   toldMap: ToldMap;
-  told?: ShownMap; // the same, with the files that there were then: the map may be made again before the next message
+  // the same, with the files that there were then: the map may be made again before the next
+  // message
+  told?: ShownMap;
   arrived: Set<string>; // files that came during the conversation, and not by its edits
   noticeChange(ctx: Ctx): void; // of files that are watched
 }
@@ -60,7 +66,10 @@ export interface SymbolQuery {
   line?: number;
 }
 
-/** The up-to-date index. In a conversation of several turns, or from a second question on, files are watched. */
+/**
+ * The up-to-date index. In a conversation of several turns, or from a second question on, files are
+ * watched.
+ */
 export async function freshIndex(state: State, ctx: Ctx): Promise<Index> {
   const index = await state.project.fresh(ctx);
   state.index = index;
@@ -70,7 +79,9 @@ export async function freshIndex(state: State, ctx: Ctx): Promise<Index> {
   return index;
 }
 
-/** What is read of all files is garbage soon: V8 would make room for it, of 60 MB, and keep that. */
+/**
+ * What is read of all files is garbage soon: V8 would make room for it, of 60 MB, and keep that.
+ */
 export async function lean<T>(run: () => Promise<T>): Promise<T> {
   v8.setFlagsFromString("--semi-space-growth-factor=1");
   try {
@@ -91,6 +102,14 @@ function partialIndex({ files, left, beyond, scope, ignored }: Index): string {
 /** For work outside of a turn: it asks nothing, says nothing and is not cancelled with the turn. */
 export function unattended(ctx: Ctx): Ctx {
   const quiet = () => {};
-  const own = { ask: undefined, note: quiet, progress: quiet, signal: new AbortController().signal };
-  return Object.create(ctx, Object.fromEntries(Object.entries(own).map(([key, value]) => [key, { value }])));
+  const own = {
+    ask: undefined,
+    note: quiet,
+    progress: quiet,
+    signal: new AbortController().signal,
+  };
+  return Object.create(
+    ctx,
+    Object.fromEntries(Object.entries(own).map(([key, value]) => [key, { value }])),
+  );
 }

@@ -1,4 +1,5 @@
-// What the index lists and did not read: too large, minified, in another encoding, without a grammar that works. An answer
+// What the index lists and did not read: too large, minified, in another encoding, without a
+// grammar that works. An answer
 // that may lack something because of it says so.
 import fs from "node:fs";
 import type { Ctx } from "zz";
@@ -34,7 +35,11 @@ export function unreadCode(index: Index, ctx: Ctx): Unread[] {
   let all = found.get(index.version);
   if (!all) {
     const paths = new Set(
-      index.having(',"unread":"', ',"parseError":"nested too deep', ',"parseError":"cannot be parsed'),
+      index.having(
+        ',"unread":"',
+        ',"parseError":"nested too deep',
+        ',"parseError":"cannot be parsed',
+      ),
     );
     all = [...paths].sort().flatMap((path) => {
       const { unread, parseError } = (isCode(path) && index.facts(path)) || {};
@@ -54,20 +59,29 @@ export function mayUse(index: Index, name: string, isGlobal: boolean, ctx: Ctx):
 }
 
 /** What the answer may lack, in a sentence; "": nothing. */
-export function lackOf(index: Index, about: About, answer: { text: string; data?: unknown }, ctx: Ctx): string {
+export function lackOf(
+  index: Index,
+  about: About,
+  answer: { text: string; data?: unknown },
+  ctx: Ctx,
+): string {
   const all = unreadCode(index, ctx);
   if (!all.length) return "";
   if (/^Cannot .*\b(?:was|were) not read\b/.test(answer.text)) return ""; // said already
   const { words = [], path, users } = about;
   const file = path === undefined ? "" : relative(path, ctx);
   const own = all.find((one) => one.path === file);
-  if (own && !users) return /not read/.test(answer.text) ? "" : `[Not read: ${named([own])}; grep searches it]`;
+  if (own && !users)
+    return /not read/.test(answer.text) ? "" : `[Not read: ${named([own])}; grep searches it]`;
   const shown = new Set(answer.text.split("\n").map((row) => /^(.+?)(?::\d+:.*)?$/.exec(row)?.[1]));
   if (about.map) {
     const others = all.filter((one) => !isMade(one.path));
     const onMap = others.filter((one) => shown.has(one.path));
     const more = words.length ? withWords(others, { words: words.slice(0, MAX_WORDS) }, ctx) : [];
-    return sentence([...new Map([...onMap, ...more].map((one) => [one.path, one])).values()], "Not read");
+    return sentence(
+      [...new Map([...onMap, ...more].map((one) => [one.path, one])).values()],
+      "Not read",
+    );
   }
   if (about.imports) {
     const importing = all.filter((one) => !isMade(one.path));
@@ -79,7 +93,10 @@ export function lackOf(index: Index, about: About, answer: { text: string; data?
     .filter((one) => !shown.has(one.path) && one.path !== file)
     .filter((one) => !families.size || familiesOf(one.path).some((family) => families.has(family)));
   if (users)
-    return sentence(withWords(fitting, { words: importedAs(file), isImporting: SCRIPT.test(file) }, ctx), MAY_IMPORT);
+    return sentence(
+      withWords(fitting, { words: importedAs(file), isImporting: SCRIPT.test(file) }, ctx),
+      MAY_IMPORT,
+    );
   const near = fitting.filter(
     (one) => (!file || one.path.startsWith(`${file}/`)) && !(about.anywhere && isMade(one.path)),
   );
@@ -103,7 +120,9 @@ function sentence(all: Unread[], head: string, next = ""): string {
 /** The first few with the reason, and how many more there are. */
 export function named(all: Unread[]): string {
   const byReason = Map.groupBy(all.slice(0, MAX_NAMED), ({ why }) => why);
-  const parts = [...byReason].map(([why, some]) => `${some.map(({ path }) => path).join(" and ")} (${why})`);
+  const parts = [...byReason].map(
+    ([why, some]) => `${some.map(({ path }) => path).join(" and ")} (${why})`,
+  );
   return parts.join(", ") + (all.length > MAX_NAMED ? ` and ${all.length - MAX_NAMED} more` : "");
 }
 
@@ -171,10 +190,17 @@ function has(bytes: Buffer, { words, anywhere = false, isImporting = false }: Wa
   const plain = (some: Buffer) => some.toString("latin1").replaceAll("\0", "");
   const text = plain(bytes);
   const forms = words
-    .flatMap((word) => [Buffer.from(word), Buffer.from(word, "latin1"), utf16(word), utf16(word).swap16()])
+    .flatMap((word) => [
+      Buffer.from(word),
+      Buffer.from(word, "latin1"),
+      utf16(word),
+      utf16(word).swap16(),
+    ])
     .map((form) => plain(form).replace(/[^\w]/g, "\\$&"));
   const wanted = forms.join("|");
-  const isThere = !words.length || new RegExp(anywhere ? wanted : `(?<![\\w$])(?:${wanted})(?![\\w$])`).test(text);
+  const isThere =
+    !words.length ||
+    new RegExp(anywhere ? wanted : `(?<![\\w$])(?:${wanted})(?![\\w$])`).test(text);
   return isThere && (!isImporting || IMPORT.test(text));
 }
 const utf16 = (word: string): Buffer => Buffer.from(word, "utf16le");

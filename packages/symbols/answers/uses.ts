@@ -1,4 +1,5 @@
-// The uses of several definitions, each asked for by itself: one that cannot be located does not end the answer.
+// The uses of several definitions, each asked for by itself: one that cannot be located does not
+// end the answer.
 import type { At, Group, Place } from "../meaning/contract.ts";
 import { NoAnswer } from "../meaning/desk.ts";
 

@@ -1,4 +1,5 @@
-// Vue, Svelte and HTML: their scripts are TypeScript's to read, in their place; a component has the name of its file.
+// Vue, Svelte and HTML: their scripts are TypeScript's to read, in their place; a component has the
+// name of its file.
 import { empty, type Facts, MAX_TEXT_CHARS, type Sym } from "../scan/facts.ts";
 import { lineAt, lineStarts } from "../scan/lines.ts";
 import { eachUse, packUses } from "../scan/uses.ts";
@@ -9,7 +10,8 @@ const PARTS =
   /<!--[\s\S]*?(?:-->|$)|<(script|style)\b((?:[^>"']|"[^"]*"|'[^']*')*)>([\s\S]*?)(?:<\/\1\s*>|$)|<[a-z][\w.:-]*(?:[^<>"']|"[^"]*"|'[^']*')*>/gi;
 const ATTRIBUTE = /([@:#\w.-]+)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'<>={][^\s"'<>=]*))/g;
 const BRACES = /\{\{?([^{}]*(?:\{[^{}]*\}[^{}]*)*)\}?\}/g;
-const DATA_SCRIPT = /type\s*=\s*["']?(?:application\/(?:ld\+)?json|importmap|text\/(?:template|html))/i;
+const DATA_SCRIPT =
+  /type\s*=\s*["']?(?:application\/(?:ld\+)?json|importmap|text\/(?:template|html))/i;
 
 interface Parts {
   scripts: { span: Span; tag: string }[];
@@ -26,19 +28,31 @@ export function scanComponent(path: string, text: string): Facts {
   if (isPage) idsIn(facts, parts, starts);
   else facts.symbols.unshift(component(path, starts.length - (text.endsWith("\n") ? 1 : 0)));
   for (const { text: tag, at } of parts.tags) linksOf(facts, tag, lineAt(starts, at), isPage);
-  for (const { tag, span } of parts.scripts) linksOf(facts, `<script ${tag}>`, lineAt(starts, span[0]), isPage);
+  for (const { tag, span } of parts.scripts)
+    linksOf(facts, `<script ${tag}>`, lineAt(starts, span[0]), isPage);
   facts.imports.sort((a, b) => a.line - b.line);
   const scripts = parts.scripts.map(({ span }) => span);
-  const own = maskOf(text.length, { comment: parts.comments, string: [...scripts, ...parts.styles], code: [] });
+  const own = maskOf(text.length, {
+    comment: parts.comments,
+    string: [...scripts, ...parts.styles],
+    code: [],
+  });
   facts.todos = [...facts.todos, ...todosIn(text, starts, own)].sort((a, b) => a.line - b.line);
-  facts.loc = countLines(text, starts, maskOf(text.length, { comment: parts.comments, string: [], code: [] }));
+  facts.loc = countLines(
+    text,
+    starts,
+    maskOf(text.length, { comment: parts.comments, string: [], code: [] }),
+  );
   countUses(facts, text, parts, isPage);
   delete facts.global;
   return facts;
 }
 
 /** What is not code: comments and styles; in a page all but scripts and what names something. */
-export function componentSpans(path: string, text: string): { comment: Span[]; string: Span[]; code: Span[] } {
+export function componentSpans(
+  path: string,
+  text: string,
+): { comment: Span[]; string: Span[]; code: Span[] } {
   const { comments, styles, scripts, tags } = partsOf(text);
   if (!PAGE.test(path)) return { comment: comments, string: styles, code: [] };
   const code = scripts.map(({ span }) => span);
@@ -100,7 +114,14 @@ function component(path: string, end: number): Sym {
   const file = path.slice(path.lastIndexOf("/") + 1).replace(/\.\w+$/, "");
   const folder = path.split("/").at(-2) ?? file;
   const name = pascal(/^index$/i.test(file) ? folder : file);
-  return { name, kind: "class", line: 1, end: Math.max(end, 1), signature: `component ${name}`, exported: true };
+  return {
+    name,
+    kind: "class",
+    line: 1,
+    end: Math.max(end, 1),
+    signature: `component ${name}`,
+    exported: true,
+  };
 }
 const pascal = (name: string): string =>
   name
@@ -142,8 +163,16 @@ function linksOf(facts: Facts, tag: string, line: number, isPage: boolean): void
   facts.imports.push({ from: isBare ? `./${from}` : from, line, how: "import", names: [] });
 }
 
-/** The names in a template: of components, as tags spell them too, of classes and ids, and in what is computed. */
-function countUses(facts: Facts, text: string, { scripts, styles, comments, tags }: Parts, isPage: boolean): void {
+/**
+ * The names in a template: of components, as tags spell them too, of classes and ids, and in what
+ * is computed.
+ */
+function countUses(
+  facts: Facts,
+  text: string,
+  { scripts, styles, comments, tags }: Parts,
+  isPage: boolean,
+): void {
   const uses = new Map<string, number>();
   const add = (name: string, many = 1) => void uses.set(name, (uses.get(name) ?? 0) + many);
   eachUse(facts.uses, add);
@@ -151,7 +180,9 @@ function countUses(facts: Facts, text: string, { scripts, styles, comments, tags
     for (const [name, many] of usesIn(code, new Uint8Array(code.length))) if (many) add(name, many);
   };
   let [template, from] = ["", 0];
-  for (const [start, end] of [...scripts.map(({ span }) => span), ...styles, ...comments].sort((a, b) => a[0] - b[0])) {
+  for (const [start, end] of [...scripts.map(({ span }) => span), ...styles, ...comments].sort(
+    (a, b) => a[0] - b[0],
+  )) {
     template += text.slice(from, Math.max(from, start));
     from = Math.max(from, end);
   }

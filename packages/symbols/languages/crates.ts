@@ -1,4 +1,5 @@
-// Rust: where `use` and `mod` lead, by the usual places of modules, and by the names that Cargo.toml files give to crates.
+// Rust: where `use` and `mod` lead, by the usual places of modules, and by the names that
+// Cargo.toml files give to crates.
 
 import { firstOf, folderOf, join, under, upwards } from "../resolve/paths.ts";
 import type { Import } from "../scan/facts.ts";
@@ -20,18 +21,25 @@ interface Module {
 /** What the text of a Cargo.toml says. */
 export function noteCrate({ libs, roots }: Crates, name: string, text: string): void {
   const folder = folderOf(name);
-  const section = (title: string) => text.split(/^\s*\[/m).find((one) => one.startsWith(`${title}]`)) ?? "";
-  const settingOf = (key: string, of: string) => new RegExp(`^\\s*${key}\\s*=\\s*["']([^"']+)["']`, "m").exec(of)?.[1];
+  const section = (title: string) =>
+    text.split(/^\s*\[/m).find((one) => one.startsWith(`${title}]`)) ?? "";
+  const settingOf = (key: string, of: string) =>
+    new RegExp(`^\\s*${key}\\s*=\\s*["']([^"']+)["']`, "m").exec(of)?.[1];
   const [own, lib] = [section("package"), section("lib")];
   const crate = settingOf("name", lib) ?? settingOf("name", own);
-  if (crate) libs.set(crate.replaceAll("-", "_"), under(folder, settingOf("path", lib) ?? "src/lib.rs"));
+  if (crate)
+    libs.set(crate.replaceAll("-", "_"), under(folder, settingOf("path", lib) ?? "src/lib.rs"));
   for (const [, path] of text.matchAll(/^\s*path\s*=\s*["']([^"']+\.rs)["']/gm)) {
     const root = join(folder, path!);
     if (root) roots.add(root);
   }
 }
 
-export function rust(project: Project, file: string, asked: Pick<Import, "from" | "names" | "inside">): string[] {
+export function rust(
+  project: Project,
+  file: string,
+  asked: Pick<Import, "from" | "names" | "inside">,
+): string[] {
   const { from, names } = asked;
   const parts = from.split("::");
   if (/^(?:std|core|alloc|proc_macro|test)$/.test(parts[0]!)) return ["node:"];
@@ -48,7 +56,10 @@ export function rust(project: Project, file: string, asked: Pick<Import, "from" 
     const base = [at!.folder, ...path].filter(Boolean).join("/");
     if (path.length) return firstOf(project, [`${base}.rs`, `${base}/mod.rs`]);
     if (at!.file) return [at!.file];
-    return firstOf(project, [...["lib.rs", "main.rs", "mod.rs"].map((one) => under(base, one)), `${base}.rs`]);
+    return firstOf(project, [
+      ...["lib.rs", "main.rs", "mod.rs"].map((one) => under(base, one)),
+      `${base}.rs`,
+    ]);
   }
   /** A type, or a module within a file, is in the file of what is around it. */
   function holderOf(path: string[]): string[] {
@@ -57,10 +68,16 @@ export function rust(project: Project, file: string, asked: Pick<Import, "from" 
   }
 }
 
-/** The module that a path begins at, and what follows. `inside`: so many modules of the file itself are around it. */
+/**
+ * The module that a path begins at, and what follows. `inside`: so many modules of the file itself
+ * are around it.
+ */
 function startOf(project: Project, file: string, parts: string[], inside: number) {
   const own: Module = {
-    folder: /(?:^|\/)mod\.rs$/.test(file) || isRoot(project, file) ? folderOf(file) : file.replace(/\.rs$/, ""),
+    folder:
+      /(?:^|\/)mod\.rs$/.test(file) || isRoot(project, file)
+        ? folderOf(file)
+        : file.replace(/\.rs$/, ""),
     file,
   };
   const [first] = parts;
@@ -71,12 +88,15 @@ function startOf(project: Project, file: string, parts: string[], inside: number
   if (first === "self" || first === "super") {
     const rest = parts.slice(first === "self" ? 1 : 0);
     let at = own;
-    for (let left = inside; rest[0] === "super"; rest.shift()) if (left-- <= 0) at = { folder: folderOf(at.folder) };
+    for (let left = inside; rest[0] === "super"; rest.shift())
+      if (left-- <= 0) at = { folder: folderOf(at.folder) };
     return { at, rest };
   }
   const lib = libOf(project, first!);
   if (lib) return { at: { folder: folderOf(lib), file: lib }, rest: parts.slice(1) };
-  const beside = [`${own.folder}/${first}.rs`, `${own.folder}/${first}/mod.rs`].map((one) => one.replace(/^\//, ""));
+  const beside = [`${own.folder}/${first}.rs`, `${own.folder}/${first}/mod.rs`].map((one) =>
+    one.replace(/^\//, ""),
+  );
   return firstOf(project, beside).length ? { at: own, rest: parts } : undefined;
 }
 
@@ -89,7 +109,9 @@ function libOf({ crates, byEnd, names }: Project, crate: string): string | undef
 /** Where a crate begins: also each test, benchmark, example and further program of a package. */
 function isRoot({ names, crates }: Project, file: string): boolean {
   if (/(?:^|\/)(?:lib|main)\.rs$/.test(file) || crates.roots.has(file)) return true;
-  const [, home = ""] = /^(.*?)(?:(?:tests|benches|examples|src\/bin)\/[^/]+|build)\.rs$/.exec(file) ?? ["", "none"];
+  const [, home = ""] = /^(.*?)(?:(?:tests|benches|examples|src\/bin)\/[^/]+|build)\.rs$/.exec(
+    file,
+  ) ?? ["", "none"];
   return names.has(`${home}Cargo.toml`);
 }
 function rootAbove(project: Project, file: string): Module | undefined {

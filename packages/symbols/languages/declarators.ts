@@ -1,4 +1,5 @@
-// The names in a declaration of C and C++, which stand in the middle of the type: `int *(*handlers[8])(void)`.
+// The names in a declaration of C and C++, which stand in the middle of the type:
+// `int *(*handlers[8])(void)`.
 import type { Node } from "web-tree-sitter";
 
 export interface Declared {
@@ -29,11 +30,15 @@ function declared(start: Node): Declared[] {
     if (!inner) break;
     node = inner;
   }
-  return node && NAME.test(node.type) ? [{ name: node.text, owner, at: node.startIndex, isFunction }] : [];
+  return node && NAME.test(node.type)
+    ? [{ name: node.text, owner, at: node.startIndex, isFunction }]
+    : [];
 }
 
 const NAME =
   /^(?:identifier|field_identifier|type_identifier|destructor_name|operator_name|operator_cast|template_function)$/;
 /** These have no field for what they wrap. */
 const innerOf = ({ type, namedChildren }: Node): Node | null =>
-  /^(?:parenthesized|reference|attributed)_declarator$/.test(type) ? (namedChildren.at(-1) ?? null) : null;
+  /^(?:parenthesized|reference|attributed)_declarator$/.test(type)
+    ? (namedChildren.at(-1) ?? null)
+    : null;

@@ -1,4 +1,5 @@
-// The grammars of other languages: each is loaded when the first file of its language is read, and not before.
+// The grammars of other languages: each is loaded when the first file of its language is read, and
+// not before.
 import fs from "node:fs";
 import module from "node:module";
 import zlib from "node:zlib";
@@ -10,7 +11,9 @@ export type Grammar = { parser: Parser; query: Query };
 type Name = keyof typeof paths;
 
 /** Missing from the types of Node. */
-const { Module } = (globalThis as unknown as { WebAssembly: { Module: new (bytes: Uint8Array) => any } }).WebAssembly;
+const { Module } = (
+  globalThis as unknown as { WebAssembly: { Module: new (bytes: Uint8Array) => any } }
+).WebAssembly;
 
 let library: typeof import("web-tree-sitter") | undefined;
 let starting: Promise<void> | undefined;
@@ -25,7 +28,9 @@ export async function prepare(names: readonly string[]): Promise<void> {
 async function start(): Promise<void> {
   try {
     const loaded = await import("web-tree-sitter");
-    await loaded.Parser.init({ wasmBinary: bytesOf("web-tree-sitter.wasm", "web-tree-sitter/web-tree-sitter.wasm") });
+    await loaded.Parser.init({
+      wasmBinary: bytesOf("web-tree-sitter.wasm", "web-tree-sitter/web-tree-sitter.wasm"),
+    });
     library = loaded;
   } catch (error) {
     failure = reasonOf(error);
@@ -33,7 +38,10 @@ async function start(): Promise<void> {
 }
 
 /** A text says why there is none. */
-export function grammarOf({ name, grammar, query }: Language, which: string = grammar!): Grammar | string {
+export function grammarOf(
+  { name, grammar, query }: Language,
+  which: string = grammar!,
+): Grammar | string {
   let known = grammars.get(which);
   if (known === undefined) grammars.set(which, (known = load(which as Name, query!)));
   return typeof known === "string" ? `the grammar of ${name} cannot be loaded: ${known}` : known;
@@ -42,21 +50,31 @@ export function grammarOf({ name, grammar, query }: Language, which: string = gr
 function load(name: Name, query: string): Grammar | string {
   if (!library) return failure || "it was not prepared";
   try {
-    const language = library.Language.loadSync(new Module(bytesOf(`grammars/${name}.wasm.br`, paths[name])));
-    return { parser: new library.Parser().setLanguage(language), query: new library.Query(language, query) };
+    const language = library.Language.loadSync(
+      new Module(bytesOf(`grammars/${name}.wasm.br`, paths[name])),
+    );
+    return {
+      parser: new library.Parser().setLanguage(language),
+      query: new library.Query(language, query),
+    };
   } catch (error) {
     return reasonOf(error);
   }
 }
 
-export const MAX_PARSE_S = 4; // of one file: a tree of what is none of its language can take very long to search
+// of one file: a tree of what is none of its language can take very long to search
+export const MAX_PARSE_S = 4;
 
-/** Tells when it is too late, in the work that this process did: another one's may take all of the machine. */
+/**
+ * Tells when it is too late, in the work that this process did: another one's may take all of the
+ * machine.
+ */
 export function deadline(seconds = MAX_PARSE_S): () => boolean {
   const before = process.cpuUsage();
   let [isLate, next] = [false, 0];
   return () => {
-    if (isLate || performance.now() < next) return isLate; // asking each time would take an eighth of the time
+    // asking each time would take an eighth of the time
+    if (isLate || performance.now() < next) return isLate;
     next = performance.now() + LOOK_MS;
     const { user, system } = process.cpuUsage(before);
     return (isLate = user + system > seconds * 1e6);

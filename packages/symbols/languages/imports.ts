@@ -20,7 +20,11 @@ function lastOf(text: string, separator: string, as?: string): Taken {
   const at = text.lastIndexOf(separator);
   const [from, name] = at < 0 ? [text, ""] : [text.slice(0, at), text.slice(at + separator.length)];
   const unnamed = name === "*" ? ["*"] : [];
-  return { from: text, names: as && name ? [`${name} as ${as}`] : unnamed, ...(name === "*" && { from }) };
+  return {
+    from: text,
+    names: as && name ? [`${name} as ${as}`] : unnamed,
+    ...(name === "*" && { from }),
+  };
 }
 
 function python(text: string): Taken[] {
@@ -76,7 +80,8 @@ function php(text: string): Taken[] {
   if (!/^use\b/.test(text)) return [{ from: quoted(text), names: [], how: "require" }];
   const list = text.replace(/^use\s+(?:function\s+|const\s+)?/, "").replace(/;$/, "");
   const [, prefix, inner] = /^([^{]*)\{([\s\S]*)\}$/.exec(list) ?? [];
-  const names = inner === undefined ? listed(list) : listed(inner).map((one) => `${prefix!.trim()}${one}`);
+  const names =
+    inner === undefined ? listed(list) : listed(inner).map((one) => `${prefix!.trim()}${one}`);
   return names.map((one) => {
     const [from = "", as] = one.split(/\s+as\s+/);
     return lastOf(from.replace(/^\\/, ""), "\\", as);
@@ -112,7 +117,10 @@ const READERS: Record<string, (text: string) => Taken[]> = {
   },
   Swift: (text) => [
     {
-      from: text.replace(/^(?:@\w+\s+)*import\s+(?:(?:class|struct|enum|protocol|func|var|let|typealias)\s+)?/, ""),
+      from: text.replace(
+        /^(?:@\w+\s+)*import\s+(?:(?:class|struct|enum|protocol|func|var|let|typealias)\s+)?/,
+        "",
+      ),
       names: [],
     },
   ],
@@ -123,8 +131,16 @@ const READERS: Record<string, (text: string) => Taken[]> = {
   },
   C: (text) => include(text),
   "C++": (text) => include(text),
-  Ruby: (text) => [{ from: (/^require_relative\b/.test(text) ? "./" : "") + quoted(text), names: [], how: "require" }],
-  Lua: (text) => [{ from: quoted(text) || (/\[\[(.*?)\]\]/.exec(text)?.[1] ?? ""), names: [], how: "require" }],
+  Ruby: (text) => [
+    {
+      from: (/^require_relative\b/.test(text) ? "./" : "") + quoted(text),
+      names: [],
+      how: "require",
+    },
+  ],
+  Lua: (text) => [
+    { from: quoted(text) || (/\[\[(.*?)\]\]/.exec(text)?.[1] ?? ""), names: [], how: "require" },
+  ],
   Bash: (text) => [{ from: shell(text), names: [], how: "require" }],
   CSS: (text) => [{ from: quoted(text) || (/url\(\s*([^)\s]*)/.exec(text)?.[1] ?? ""), names: [] }],
 };

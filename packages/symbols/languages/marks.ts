@@ -1,4 +1,5 @@
-// What in a text is a comment or a string, and what follows from that: lines of code, uses of names, TODO comments.
+// What in a text is a comment or a string, and what follows from that: lines of code, uses of
+// names, TODO comments.
 import { MAX_TEXT_CHARS, type Todo } from "../scan/facts.ts";
 import { lineAt } from "../scan/lines.ts";
 
@@ -27,13 +28,18 @@ export function maskOf(
 }
 
 /** How often each name occurs in code; 0 where only a string is that name. */
-export function usesIn(text: string, mask: Uint8Array, word: RegExp = wordsOf(text)): Map<string, number> {
+export function usesIn(
+  text: string,
+  mask: Uint8Array,
+  word: RegExp = wordsOf(text),
+): Map<string, number> {
   const uses = new Map<string, number>();
   for (const { 0: name, index } of text.matchAll(word)) {
     if (name.length > MAX_NAME_CHARS) continue;
     const known = uses.get(name);
     if (mask[index] === CODE) uses.set(name, (known ?? 0) + 1);
-    else if (mask[index] === STRING && known === undefined && isQuoted(text, index, name.length)) uses.set(name, 0);
+    else if (mask[index] === STRING && known === undefined && isQuoted(text, index, name.length))
+      uses.set(name, 0);
   }
   return uses;
 }

@@ -1,4 +1,5 @@
-// Where a name stands in the code of a file, by its grammar: not in its comments, and not in its strings.
+// Where a name stands in the code of a file, by its grammar: not in its comments, and not in its
+// strings.
 import { lineAt, lineStarts } from "../scan/lines.ts";
 import { componentSpans } from "./component.ts";
 import { deadline, grammarOf } from "./grammar.ts";
@@ -17,7 +18,10 @@ export interface NamePlace {
 export function placesOf(path: string, text: string, name: string): NamePlace[] {
   const isWord = /^[\p{L}\p{N}_$]+$/u.test(name);
   const escaped = name.replace(/[^\p{L}\p{N}_]/gu, "\\$&").replace(/\\-/g, "[-]");
-  const wanted = new RegExp(isWord ? `(?<![\\p{L}\\p{N}_])${escaped}(?![\\p{L}\\p{N}_])` : escaped, "gu");
+  const wanted = new RegExp(
+    isWord ? `(?<![\\p{L}\\p{N}_])${escaped}(?![\\p{L}\\p{N}_])` : escaped,
+    "gu",
+  );
   const at = Array.from(text.matchAll(wanted), ({ index }) => index);
   if (!at.length) return [];
   const mask = maskOf(text.length, spansOf(path, text));
@@ -26,7 +30,9 @@ export function placesOf(path: string, text: string, name: string): NamePlace[] 
   const isPart = (
     start: number, // `btn` is none of `btn-large`
   ) =>
-    isStyled && (text[start - 1] === "-" || /^-\p{L}/u.test(text.slice(start + name.length, start + name.length + 2)));
+    isStyled &&
+    (text[start - 1] === "-" ||
+      /^-\p{L}/u.test(text.slice(start + name.length, start + name.length + 2)));
   return at
     .filter((start) => !mask[start] && !isPart(start))
     .map((start) => {

@@ -1,4 +1,5 @@
-// Where imports of other languages lead: to files of the project, by their names alone, as far as their rules go without
+// Where imports of other languages lead: to files of the project, by their names alone, as far as
+// their rules go without
 // the settings of a build. What is found nowhere is taken for a package of others.
 
 import { firstOf, folderOf, join, under, upwards } from "../resolve/paths.ts";
@@ -7,7 +8,10 @@ import { type Crates, noteCrate, rust } from "./crates.ts";
 import { languageOf } from "./table.ts";
 
 type Asked = Pick<Import, "from" | "names" | "inside">;
-/** The files, the first one before others; "" for something outside, "node:" for what comes with the language; none: missing. */
+/**
+ * The files, the first one before others; "" for something outside, "node:" for what comes with the
+ * language; none: missing.
+ */
 export type Others = (file: string, one: Asked) => string[];
 
 interface Project {
@@ -22,7 +26,10 @@ const BUILT_IN = ["node:"];
 const MAX_FILES = 100; // of one package
 
 /** `read` gives the text of a file of the project. */
-export function openOthers(list: readonly string[], read: (name: string) => string | undefined): Others {
+export function openOthers(
+  list: readonly string[],
+  read: (name: string) => string | undefined,
+): Others {
   let project: Project | undefined;
   return (file, one) => {
     const look = LOOKS[languageOf(file)?.name ?? ""];
@@ -83,7 +90,9 @@ function within({ byFolder }: Project, folder: string, ends: RegExp): string[] {
 
 const tails = (path: string, least: number): string[] => {
   const parts = path.split("/");
-  return parts.slice(0, Math.max(1, parts.length - least + 1)).map((_, at) => parts.slice(at).join("/"));
+  return parts
+    .slice(0, Math.max(1, parts.length - least + 1))
+    .map((_, at) => parts.slice(at).join("/"));
 };
 
 function python(project: Project, file: string, { from, names }: Asked): string[] {
@@ -94,11 +103,14 @@ function python(project: Project, file: string, { from, names }: Asked): string[
   const look = (root: string): string[] => {
     const base = path ? under(root, path) : root;
     const parts = names.map((name) => firstOf(project, at(under(base, name.split(" as ")[0]!))));
-    const whole = path ? firstOf(project, at(base)) : firstOf(project, [under(base, "__init__.py")]);
+    const whole = path
+      ? firstOf(project, at(base))
+      : firstOf(project, [under(base, "__init__.py")]);
     return [...parts.flat(), ...(parts.length && parts.every(({ length }) => length) ? [] : whole)];
   };
   if (dots) {
-    const root = dots.length > 1 ? join(folderOf(file), "../".repeat(dots.length - 1)) : folderOf(file);
+    const root =
+      dots.length > 1 ? join(folderOf(file), "../".repeat(dots.length - 1)) : folderOf(file);
     return root === undefined ? [] : look(root);
   }
   for (const up of upwards(folderOf(file)))
@@ -134,7 +146,9 @@ function jvm(project: Project, file: string, { from, names }: Asked): string[] {
     ...(outer.includes("/") ? [`${outer}.java`, `${outer}.kt`] : []),
   ]);
   if (found.length) return found;
-  const folder = outer.includes("/") && [...project.byFolder.keys()].find((name) => `/${name}`.endsWith(`/${outer}`));
+  const folder =
+    outer.includes("/") &&
+    [...project.byFolder.keys()].find((name) => `/${name}`.endsWith(`/${outer}`));
   if (folder && /\.kt$/.test(file)) return within(project, folder, /\.kt$/);
   return /^(?:java|javax|kotlin|jdk)\./.test(from) ? BUILT_IN : OUTSIDE;
 }
@@ -179,7 +193,12 @@ function include(project: Project, file: string, { from }: Asked): string[] {
   return BUILT_IN;
 }
 
-const relative = (project: Project, file: string, from: string, ends: readonly string[]): string[] => {
+const relative = (
+  project: Project,
+  file: string,
+  from: string,
+  ends: readonly string[],
+): string[] => {
   const at = join(folderOf(file), from);
   return firstOf(
     project,
@@ -198,7 +217,8 @@ const LOOKS: Record<string, (project: Project, file: string, one: Asked) => stri
   C: include,
   "C++": include,
   Ruby: (project, file, { from }) => {
-    if (/^\.\.?\//.test(from)) return relative(project, file, from.replace(/^\.\/(?=\.)/, ""), [".rb"]);
+    if (/^\.\.?\//.test(from))
+      return relative(project, file, from.replace(/^\.\/(?=\.)/, ""), [".rb"]);
     const name = from.replace(/\.rb$/, "");
     const found = ending(project, file, [
       `lib/${name}.rb`,
@@ -213,7 +233,9 @@ const LOOKS: Record<string, (project: Project, file: string, one: Asked) => stri
     return found.length ? found : OUTSIDE;
   },
   Swift: (project, _, { from }) => {
-    const folder = [...project.byFolder.keys()].filter((name) => `/${name}/`.includes(`/${from.split(".")[0]}/`));
+    const folder = [...project.byFolder.keys()].filter((name) =>
+      `/${name}/`.includes(`/${from.split(".")[0]}/`),
+    );
     const files = folder.flatMap((one) => within(project, one, /\.swift$/));
     return files.length ? files : OUTSIDE;
   },
@@ -222,7 +244,9 @@ const LOOKS: Record<string, (project: Project, file: string, one: Asked) => stri
     return found.length ? found : firstOf(project, [join("", from)]);
   },
   CSS: (project, file, { from }) => {
-    const found = /^[a-z]+:|^\/\//i.test(from) ? OUTSIDE : relative(project, file, from.replace(/^~/, ""), [".css"]);
+    const found = /^[a-z]+:|^\/\//i.test(from)
+      ? OUTSIDE
+      : relative(project, file, from.replace(/^~/, ""), [".css"]);
     return found.length || /^\.?\//.test(from) ? found : OUTSIDE;
   },
 };

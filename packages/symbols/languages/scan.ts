@@ -1,4 +1,5 @@
-// One file's facts in another language, by its grammar. Does not throw, whatever the text is; prepare() comes first.
+// One file's facts in another language, by its grammar. Does not throw, whatever the text is;
+// prepare() comes first.
 import type { Node, QueryMatch, Tree } from "web-tree-sitter";
 import { empty, type Facts, type Import, listed } from "../scan/facts.ts";
 import { lineStarts } from "../scan/lines.ts";
@@ -12,15 +13,20 @@ import { scanSql } from "./sql.ts";
 import { definitionsIn, type Reading, symbolsOf } from "./symbols.ts";
 import { isComponent, type Language, languageOf } from "./table.ts";
 
-const MINIFIED = { lines: 500, chars: 5_000 }; // characters a line on average, in a text of at least so many
-const NOT_C = /^\s*(?:class\s+\w|namespace\b|template\s*<|public:|private:|using\s+\w)|\bstd::|\bconstexpr\b/m;
+// characters a line on average, in a text of at least so many
+const MINIFIED = { lines: 500, chars: 5_000 };
+const NOT_C =
+  /^\s*(?:class\s+\w|namespace\b|template\s*<|public:|private:|using\s+\w)|\bstd::|\bconstexpr\b/m;
 
 export function scanLanguage(path: string, text: string, seconds = MAX_PARSE_S): Facts {
   if (isComponent(path)) return scanComponent(path, text);
   const language = languageOf(path)!;
   const starts = lineStarts(text);
-  if (text.length >= MINIFIED.chars && text.length / starts.length > MINIFIED.lines) return listed("minified");
-  const facts = language.grammar ? scanByGrammar(language, path, text, starts, seconds) : scanSql(text, starts);
+  if (text.length >= MINIFIED.chars && text.length / starts.length > MINIFIED.lines)
+    return listed("minified");
+  const facts = language.grammar
+    ? scanByGrammar(language, path, text, starts, seconds)
+    : scanSql(text, starts);
   if (isMarkedGenerated(text)) facts.made = true;
   return facts;
 }
@@ -30,7 +36,13 @@ function ruling(language: Language, path: string, text: string): Language {
   return /\.h$/i.test(path) && NOT_C.test(text) ? languageOf("a.hpp")! : language;
 }
 
-function scanByGrammar(given: Language, path: string, text: string, starts: number[], seconds: number): Facts {
+function scanByGrammar(
+  given: Language,
+  path: string,
+  text: string,
+  starts: number[],
+  seconds: number,
+): Facts {
   const language = ruling(given, path, text);
   const grammar = grammarOf(language);
   if (typeof grammar === "string") return { ...listed(grammar), retry: true };
@@ -44,7 +56,8 @@ function scanByGrammar(given: Language, path: string, text: string, starts: numb
       tree = parse(grammar, mended, isLate);
     }
     const matches = tree ? grammar.query.matches(tree.rootNode, { progressCallback: isLate }) : [];
-    if (!tree || isLate()) return listed(`its ${language.name} takes more than ${seconds} s to parse`);
+    if (!tree || isLate())
+      return listed(`its ${language.name} takes more than ${seconds} s to parse`);
     return factsOf({ language, text, starts }, tree.rootNode, matches);
   } catch (error) {
     renew(grammar);
@@ -77,7 +90,8 @@ function factsOf(file: Reading, root: Node, matches: QueryMatch[]): Facts {
   facts.uses = packUses(usesIn(text, mask, language.word));
   facts.todos = todosIn(text, starts, mask);
   facts.loc = countLines(text, starts, mask);
-  if (root.hasError && !language.hasMacros) facts.parseError = `line ${firstError(root)} is not understood`;
+  if (root.hasError && !language.hasMacros)
+    facts.parseError = `line ${firstError(root)} is not understood`;
   return facts;
 }
 
@@ -102,7 +116,9 @@ function branchesOf(
   mask: Uint8Array,
 ): Pick<Facts, "decisions" | "nesting"> {
   if (language.isMarkup) return { decisions: 0, nesting: 0 };
-  const functions = definitions.filter(({ sym }) => sym?.kind === "function" || sym?.kind === "method");
+  const functions = definitions.filter(
+    ({ sym }) => sym?.kind === "function" || sym?.kind === "method",
+  );
   const operators = Array.from(text.matchAll(language.logic ?? /&&|\|\|/g), ({ index }) => index);
   const decisions = [
     ...[...spans.branch, ...spans.case].map(([start]) => start),
@@ -116,7 +132,11 @@ function branchesOf(
     const inner = around.findLast(({ end }) => end > at)?.sym;
     if (inner) inner.decisions = (inner.decisions ?? 0) + 1;
   }
-  const nests = [...spans.branch.filter(([start]) => !/\belse\s+$/.test(text.slice(Math.max(0, start - 12), start)))]
+  const nests = [
+    ...spans.branch.filter(
+      ([start]) => !/\belse\s+$/.test(text.slice(Math.max(0, start - 12), start)),
+    ),
+  ]
     .concat(functions.map(({ start, end }) => [start, end]))
     .sort(([a], [b]) => a - b);
   const open: number[] = [];
@@ -132,7 +152,9 @@ function branchesOf(
 function firstError(root: Node): number {
   let node = root;
   for (;;) {
-    const wrong = node.children.find((child) => child && (child.isError || child.isMissing || child.hasError));
+    const wrong = node.children.find(
+      (child) => child && (child.isError || child.isMissing || child.hasError),
+    );
     if (!wrong) return node.startPosition.row + 1;
     node = wrong;
     if (node.isError || node.isMissing) return node.startPosition.row + 1;

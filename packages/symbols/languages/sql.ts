@@ -1,4 +1,5 @@
-// SQL, by hand: its dialects differ more than a grammar knows, and what is defined begins with CREATE in all of them.
+// SQL, by hand: its dialects differ more than a grammar knows, and what is defined begins with
+// CREATE in all of them.
 import { empty, type Facts, MAX_TEXT_CHARS, type Sym } from "../scan/facts.ts";
 import { lineAt } from "../scan/lines.ts";
 import { packUses } from "../scan/uses.ts";
@@ -7,7 +8,10 @@ import { countLines, maskOf, type Span, todosIn, usesIn } from "./marks.ts";
 /** Comments, texts, quoted names, and what stands between dollar signs: the body of a function. */
 const QUOTED =
   /--[^\n]*|\/\*[\s\S]*?(?:\*\/|(?![\s\S]))|'(?:[^'\\]|''|\\.)*(?:'|(?![\s\S]))|(\$\w*\$)[\s\S]*?(?:\1|(?![\s\S]))|"[^"]*"|`[^`]*`/;
-/** Where statements end beside their own sign: `GO` (T-SQL) and `/` (Oracle) alone in a line, `DELIMITER //` (MySQL). */
+/**
+ * Where statements end beside their own sign: `GO` (T-SQL) and `/` (Oracle) alone in a line,
+ * `DELIMITER //` (MySQL).
+ */
 const ENDS = /^[ \t]*(?:(?:GO|\/)[ \t\d;]*|DELIMITER[ \t]+(\S+)[^\n]*)\r?$/;
 const tokens = (sign: string): RegExp =>
   new RegExp(`${sign.replace(/[^\w\s]/g, "\\$&")}|${QUOTED.source}|${ENDS.source}`, "gim");
@@ -20,7 +24,8 @@ const CREATE = new RegExp(
   "iu",
 );
 const COLUMN = new RegExp(`^\\s*(${PART})\\s+\\S`, "u");
-const NO_COLUMN = /^\s*(?:CONSTRAINT|PRIMARY|FOREIGN|UNIQUE|CHECK|KEY|INDEX|EXCLUDE|LIKE|FULLTEXT|SPATIAL|PERIOD)\b/i;
+const NO_COLUMN =
+  /^\s*(?:CONSTRAINT|PRIMARY|FOREIGN|UNIQUE|CHECK|KEY|INDEX|EXCLUDE|LIKE|FULLTEXT|SPATIAL|PERIOD)\b/i;
 const KINDS: Record<string, Sym["kind"]> = {
   table: "class",
   view: "class",
@@ -38,7 +43,10 @@ const KINDS: Record<string, Sym["kind"]> = {
   index: "const",
 };
 
-export function sqlSpans(text: string, isBody = false): { comment: Span[]; string: Span[]; ends: Span[] } {
+export function sqlSpans(
+  text: string,
+  isBody = false,
+): { comment: Span[]; string: Span[]; ends: Span[] } {
   const [comment, string, ends]: [Span[], Span[], Span[]] = [[], [], []];
   let sign = ";";
   let wanted = tokens(sign);
@@ -52,7 +60,8 @@ export function sqlSpans(text: string, isBody = false): { comment: Span[]; strin
     }
     if (dollars && !isBody) {
       const inner = sqlSpans(token.slice(dollars.length, -dollars.length), true);
-      const moved = ([start, end]: Span): Span => [start, end].map((at) => at + index + dollars.length) as Span;
+      const moved = ([start, end]: Span): Span =>
+        [start, end].map((at) => at + index + dollars.length) as Span;
       comment.push(...inner.comment.map(moved));
       string.push(...inner.string.map(moved));
     } else if (/^(?:--|\/\*)/.test(token) && token !== sign) comment.push(span);
@@ -66,7 +75,9 @@ export function scanSql(text: string, starts: number[]): Facts {
   const facts = empty();
   const { comment, string, ends } = sqlSpans(text);
   const mask = maskOf(text.length, { comment, string, code: [] });
-  const plain = Array.from(text, (letter, at) => (mask[at] === 1 && letter !== "\n" ? " " : letter)).join("");
+  const plain = Array.from(text, (letter, at) =>
+    mask[at] === 1 && letter !== "\n" ? " " : letter,
+  ).join("");
   let from = 0;
   for (const [end, next] of [...ends, [text.length, text.length] as Span]) {
     const start = from + /^\s*/.exec(plain.slice(from, end))![0].length;
@@ -80,15 +91,29 @@ export function scanSql(text: string, starts: number[]): Facts {
 }
 
 type Reading = { text: string; starts: number[]; comment: Span[] };
-function define({ symbols }: Facts, statement: string, start: number, { text, starts, comment }: Reading): void {
+function define(
+  { symbols }: Facts,
+  statement: string,
+  start: number,
+  { text, starts, comment }: Reading,
+): void {
   const [all, what, path] = CREATE.exec(statement) ?? [];
   if (!all) return;
   const names = path!.match(new RegExp(PART, "gu"))!.map(bare);
   const line = lineAt(starts, start);
   const head = statement.slice(0, 4 * MAX_TEXT_CHARS).replace(/\s+/g, " ");
-  const signature = head.replace(/\s*(?:\((?!.*\breturns\b).*|\b(?:AS|BEGIN)\b.*)$/is, "").slice(0, MAX_TEXT_CHARS);
+  const signature = head
+    .replace(/\s*(?:\((?!.*\breturns\b).*|\b(?:AS|BEGIN)\b.*)$/is, "")
+    .slice(0, MAX_TEXT_CHARS);
   const end = lineAt(starts, start + statement.trimEnd().length);
-  const sym: Sym = { name: names.at(-1)!, kind: KINDS[what!.toLowerCase()]!, line, end, signature, exported: true };
+  const sym: Sym = {
+    name: names.at(-1)!,
+    kind: KINDS[what!.toLowerCase()]!,
+    line,
+    end,
+    signature,
+    exported: true,
+  };
   const doc = comment.findLast(([, end]) => end <= start && !text.slice(end, start).trim());
   const said =
     doc &&
@@ -102,7 +127,13 @@ function define({ symbols }: Facts, statement: string, start: number, { text, st
   if (/^table$/i.test(what!)) columns(symbols, sym, statement, start, starts);
 }
 
-function columns(symbols: Sym[], { name: owner }: Sym, statement: string, start: number, starts: number[]): void {
+function columns(
+  symbols: Sym[],
+  { name: owner }: Sym,
+  statement: string,
+  start: number,
+  starts: number[],
+): void {
   const open = statement.indexOf("(");
   if (open < 0) return;
   let [depth, from] = [0, open + 1];
@@ -117,7 +148,16 @@ function columns(symbols: Sym[], { name: owner }: Sym, statement: string, start:
     const [, name] = NO_COLUMN.test(part) ? [] : (COLUMN.exec(part) ?? []);
     const line = lineAt(starts, start + from + part.length - part.trimStart().length);
     const signature = part.trim().replace(/\s+/g, " ").slice(0, MAX_TEXT_CHARS);
-    if (name) symbols.push({ name: bare(name), kind: "property", line, end: line, signature, owner, exported: true });
+    if (name)
+      symbols.push({
+        name: bare(name),
+        kind: "property",
+        line,
+        end: line,
+        signature,
+        owner,
+        exported: true,
+      });
     if (isEnd) return;
     from = at + 1;
   }

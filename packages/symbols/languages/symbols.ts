@@ -23,9 +23,19 @@ export interface Definition {
 type Kind = Sym["kind"] | "scope";
 
 const KINDS = new Set<string>([...SYMBOL_KINDS, "scope"]);
-const HOLDS = new Set<Kind>(["class", "interface", "enum", "scope", "function", "method", "namespace", "member"]);
+const HOLDS = new Set<Kind>([
+  "class",
+  "interface",
+  "enum",
+  "scope",
+  "function",
+  "method",
+  "namespace",
+  "member",
+]);
 const TYPES = new Set<Kind>(["class", "interface", "enum", "scope", "member"]);
-const BODY = /(?:^|_)(?:body|block|declaration_list|variant_list|compound_statement|field_list|accessor_list)$/;
+const BODY =
+  /(?:^|_)(?:body|block|declaration_list|variant_list|compound_statement|field_list|accessor_list)$/;
 const MAX_SYMBOLS = 5_000; // of one file
 /** `@name(…)`, `#[…]`, `[…]` before a declaration; not `[a, b] = …`. */
 const ANNOTATIONS =
@@ -38,7 +48,9 @@ export function definitionsIn(file: Reading, matches: QueryMatch[]): Definition[
     const of = (name: string) => captures.find((one) => one.name === name)?.node;
     const made = captures.find(({ name }) => KINDS.has(name));
     if (!made) continue;
-    for (const one of made.node.childCount || of("name") ? definedBy(file, made.name as Kind, made.node, of) : []) {
+    for (const one of made.node.childCount || of("name")
+      ? definedBy(file, made.name as Kind, made.node, of)
+      : []) {
       const key = `${one.key}`;
       const known = found.get(key);
       if (!known || known.order > patternIndex) found.set(key, { ...one, order: patternIndex });
@@ -50,7 +62,12 @@ export function definitionsIn(file: Reading, matches: QueryMatch[]): Definition[
 }
 
 type Capture = (name: string) => Node | undefined;
-function definedBy(file: Reading, kind: Kind, node: Node, of: Capture): (Definition & { key: string })[] {
+function definedBy(
+  file: Reading,
+  kind: Kind,
+  node: Node,
+  of: Capture,
+): (Definition & { key: string })[] {
   const { language, text } = file;
   const [name, pattern, owner] = [of("name"), of("names"), ownerOf(of("owner")?.text ?? "")];
   if (pattern)
@@ -73,14 +90,19 @@ function definedBy(file: Reading, kind: Kind, node: Node, of: Capture): (Definit
   }));
 }
 
-/** What `(a, *b), c = …` and its like in other languages give a value to; `a.b` and `a[b]` in it were there before. */
+/**
+ * What `(a, *b), c = …` and its like in other languages give a value to; `a.b` and `a[b]` in it
+ * were there before.
+ */
 const namedIn = (node: Node): Node[] => {
-  if (PATTERN.test(node.type)) return node.namedChildren.flatMap((one) => (!one || isLabel(one) ? [] : namedIn(one)));
+  if (PATTERN.test(node.type))
+    return node.namedChildren.flatMap((one) => (!one || isLabel(one) ? [] : namedIn(one)));
   if (/^(?:identifier|simple_identifier|name)$/.test(node.type)) return [node];
   return [];
 };
 /** `let (x: a, y: b)` of Swift. */
-const isLabel = ({ parent, nextSibling }: Node): boolean => parent?.type === "pattern" && nextSibling?.type === ":";
+const isLabel = ({ parent, nextSibling }: Node): boolean =>
+  parent?.type === "pattern" && nextSibling?.type === ":";
 const PATTERN =
   /^(?:pattern|pattern_list|(?:tuple|list|list_splat)_pattern|(?:multi_)?variable_declaration|list_literal|variable_name)$/;
 /** In the head of a style rule. */
@@ -110,13 +132,20 @@ function defined(
   const raw = text.slice(from, headEnd(node, text));
   const start = from + (ANNOTATIONS.exec(raw)?.[0].length ?? 0);
   const head = raw.slice(start - from);
-  const kind = given === "class" ? (language.kinds?.find(([begin]) => begin.test(head))?.[1] ?? given) : given;
+  const kind =
+    given === "class" ? (language.kinds?.find(([begin]) => begin.test(head))?.[1] ?? given) : given;
   const end = node.endIndex;
   const own = { start, end, from, owner: owner || (kind === "scope" ? ownerOf(name) : ""), name };
   if (kind === "scope") return own;
   const signature = oneLine((language.before?.[node.type] ?? "") + head);
   const line = lineAt(starts, start);
-  const sym: Sym = { name, kind, line, end: lineAt(starts, Math.max(start, endOf(text, end) - 1)), signature };
+  const sym: Sym = {
+    name,
+    kind,
+    line,
+    end: lineAt(starts, Math.max(start, endOf(text, end) - 1)),
+    signature,
+  };
   if (/\basync\b/.test(head)) sym.async = true;
   const modifiers = head.split("(")[0]!;
   if (language.isPrivate?.(name, modifiers)) sym.visibility = "private";
@@ -134,17 +163,28 @@ function endOf(text: string, end: number): number {
 /** Where its body begins, or else its first line ends. */
 function headEnd(node: Node, text: string): number {
   const { namedChildren, startIndex: start } = node;
-  const own = node.childForFieldName("body") ?? namedChildren.find((child) => child && BODY.test(child.type));
-  const body = own?.type === "ordered_field_declaration_list" ? undefined : own; // Rust's `Circle(f64)`
-  const comment = namedChildren.find((child) => child && /comment/.test(child.type) && child.startIndex > start);
-  if (body && body.startIndex > start) return Math.min(body.startIndex, comment?.startIndex ?? body.startIndex);
+  const own =
+    node.childForFieldName("body") ?? namedChildren.find((child) => child && BODY.test(child.type));
+  // Rust's `Circle(f64)`
+  const body = own?.type === "ordered_field_declaration_list" ? undefined : own;
+  const comment = namedChildren.find(
+    (child) => child && /comment/.test(child.type) && child.startIndex > start,
+  );
+  if (body && body.startIndex > start)
+    return Math.min(body.startIndex, comment?.startIndex ?? body.startIndex);
   const type = node.childForFieldName("type");
   const within =
-    type && (type.childForFieldName("body") ?? type.namedChildren.find((one) => one && BODY.test(one.type)));
-  if (!node.childCount) return start + /^[^;\n]*/.exec(text.slice(start, start + 4 * MAX_TEXT_CHARS))![0].length; // a keyword
+    type &&
+    (type.childForFieldName("body") ??
+      type.namedChildren.find((one) => one && BODY.test(one.type)));
+  if (!node.childCount)
+    return start + /^[^;\n]*/.exec(text.slice(start, start + 4 * MAX_TEXT_CHARS))![0].length; // a keyword
   const line = text.indexOf("\n", node.startIndex);
   const end = line < 0 ? node.endIndex : Math.min(line, node.endIndex);
-  return Math.min(within?.startIndex ?? node.endIndex, isOpen(text.slice(node.startIndex, end)) ? node.endIndex : end);
+  return Math.min(
+    within?.startIndex ?? node.endIndex,
+    isOpen(text.slice(node.startIndex, end)) ? node.endIndex : end,
+  );
 }
 /** A list that goes on in the next line. */
 const isOpen = (line: string): boolean => /[(<,]\s*$/.test(line);
@@ -162,10 +202,15 @@ function oneLine(text: string): string {
     .slice(0, MAX_TEXT_CHARS);
 }
 
-/** Blanks and comments, after a bracket, before one with a comma that ends its line, and elsewhere. */
+/**
+ * Blanks and comments, after a bracket, before one with a comma that ends its line, and elsewhere.
+ */
 const QUOTED_OR_BLANK = new RegExp(
   /("(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|`[^`\n]*`|\[\[[\s\S]*?\]\])/.source +
-    /|([([])BLANK+|(,?)BLANK+(?=[)\]])|BLANK+/.source.replaceAll("BLANK", /(?:\s|\/\*[\s\S]*?\*\/)/.source),
+    /|([([])BLANK+|(,?)BLANK+(?=[)\]])|BLANK+/.source.replaceAll(
+      "BLANK",
+      /(?:\s|\/\*[\s\S]*?\*\/)/.source,
+    ),
   "g",
 );
 
@@ -179,9 +224,13 @@ export function symbolsOf(file: Reading, all: Definition[], { comment }: Spans):
     const { sym, start, owner } = one;
     while (open.length && open.at(-1)!.end <= start) open.pop();
     if (sym) {
-      const outer = open.filter(({ from, end }) => from < one.from || end > one.end); // `int f(void), g(void);` is one node
+      // `int f(void), g(void);` is one node
+      const outer = open.filter(({ from, end }) => from < one.from || end > one.end);
       const around = outer.findLast((other) => HOLDS.has(kindOf(other)) && isOwner(file, other));
-      const own = [...outer.filter((other) => isOwner(file, other)).map((other) => other.owner || other.name), owner];
+      const own = [
+        ...outer.filter((other) => isOwner(file, other)).map((other) => other.owner || other.name),
+        owner,
+      ];
       const isLocal = outer.some(({ sym }) => sym?.kind === "function" || sym?.kind === "method");
       if (TYPES.has(around ? kindOf(around) : "key") || owner) toMember(sym);
       sym.owner = [...new Set(own.filter(Boolean))].join(".");
@@ -191,7 +240,9 @@ export function symbolsOf(file: Reading, all: Definition[], { comment }: Spans):
       const doc = docs(one) || docstring(file, one);
       if (doc) sym.doc = doc;
       const place = `${sym.owner}\n${sym.name}`;
-      const isKnown = known.has(isValue(sym) || file.language.isMarkup ? place : `${place}\n${sym.line}`);
+      const isKnown = known.has(
+        isValue(sym) || file.language.isMarkup ? place : `${place}\n${sym.line}`,
+      );
       if (!isKnown && sym.name && !(isLocal && isValue(sym))) symbols.push(sym);
       known.add(place).add(`${place}\n${sym.line}`);
     }
@@ -202,8 +253,12 @@ export function symbolsOf(file: Reading, all: Definition[], { comment }: Spans):
 
 const kindOf = ({ sym }: Definition): Kind => sym?.kind ?? "scope";
 const isValue = ({ kind }: Sym): boolean => /^(?:const|variable|property)$/.test(kind);
-/** A namespace is around all of a file in some languages: it says little there. A Go method names its type itself. */
-const isOwner = ({ language }: Reading, { sym }: Definition): boolean => sym?.kind !== "namespace" || !!language.nested;
+/**
+ * A namespace is around all of a file in some languages: it says little there. A Go method names
+ * its type itself.
+ */
+const isOwner = ({ language }: Reading, { sym }: Definition): boolean =>
+  sym?.kind !== "namespace" || !!language.nested;
 
 function toMember(sym: Sym): void {
   if (sym.kind === "function") sym.kind = "method";
@@ -217,7 +272,8 @@ function docsBefore({ text, starts }: Reading, comments: Span[]): (one: Definiti
   return ({ from }) => {
     let line = lineAt(starts, from) - 1;
     if (!KEYWORD.test(text.slice(starts[line], from))) return "";
-    while (line > 0 && /^\s*(?:@|#?\[|template\b)/.test(text.slice(starts[line - 1], starts[line]))) line--;
+    while (line > 0 && /^\s*(?:@|#?\[|template\b)/.test(text.slice(starts[line - 1], starts[line])))
+      line--;
     let first: Span | undefined;
     for (let span = byLine.get(line); span && isAlone(text, span); span = byLine.get(line)) {
       first = span;
@@ -247,6 +303,7 @@ function plain(comment: string): string {
 function docstring({ language, text }: Reading, { start, end, sym }: Definition): string {
   if (language.name !== "Python" || !sym || !HOLDS.has(sym.kind)) return "";
   const body = text.slice(start, Math.min(end, start + 4_000));
-  const [, words = ""] = /:\s*(?:#.*)?\n\s*[rRuUbB]{0,2}(?:"""|'''|"|')\s*([^\n]*)/.exec(body) ?? [];
+  const [, words = ""] =
+    /:\s*(?:#.*)?\n\s*[rRuUbB]{0,2}(?:"""|'''|"|')\s*([^\n]*)/.exec(body) ?? [];
   return words.replace(/\s*(?:"""|'''|"|')\s*$/, "").slice(0, MAX_TEXT_CHARS);
 }

@@ -1,8 +1,12 @@
-// The languages that are read beside TypeScript, JavaScript, JSON and YAML: their files, their grammars, and what in a tree is
-// a definition, an import, a comment, a string, a branch. TypeScript's own files are read by TypeScript's parser, exactly.
+// The languages that are read beside TypeScript, JavaScript, JSON and YAML: their files, their
+// grammars, and what in a tree is
+// a definition, an import, a comment, a string, a branch. TypeScript's own files are read by
+// TypeScript's parser, exactly.
 //
-// A query names what it finds: a kind of symbol (@class, @function, …) with its @name, or a pattern that holds several
-// @names, and, where that stands apart, its @owner; @scope for what only has an owner; @import, @comment, @string, @code (within a string), @branch (it nests), @case.
+// A query names what it finds: a kind of symbol (@class, @function, …) with its @name, or a pattern
+// that holds several
+// @names, and, where that stands apart, its @owner; @scope for what only has an owner; @import,
+// @comment, @string, @code (within a string), @branch (it nests), @case.
 import type { Sym } from "../scan/facts.ts";
 
 export interface Language {
@@ -10,7 +14,8 @@ export interface Language {
   ends: string; // of its files' names
   grammar?: string; // a key of grammars.json; without one it is read by hand
   query?: string;
-  kinds?: [head: RegExp, kind: Sym["kind"] | "scope"][]; // of a class, by how its declaration begins
+  // of a class, by how its declaration begins
+  kinds?: [head: RegExp, kind: Sym["kind"] | "scope"][];
   before?: Record<string, string>; // a keyword that stands outside of such a node
   names?: RegExp; // what a head that has no @name declares
   nested?: true; // namespaces belong to the names of what is in them
@@ -18,7 +23,8 @@ export interface Language {
   word?: RegExp; // an identifier
   isPrivate?(name: string, head: string): boolean;
   isExported?(name: string, head: string): boolean;
-  mend?(text: string): string; // of the same length, for a grammar that is stricter than the language
+  // of the same length, for a grammar that is stricter than the language
+  mend?(text: string): string;
   hasMacros?: true; // what is not understood need not be wrong
   isMarkup?: true; // no code: it stands in no map, and has no branches
 }
@@ -274,7 +280,8 @@ export const LANGUAGES: readonly Language[] = [
       [/\benum class\b/, "enum"],
     ],
     isPrivate: isHidden,
-    mend: (text) => text.replace(ENDED, (all) => (all === " " ? ";" : all)), // it wants an end of the line there
+    // it wants an end of the line there
+    mend: (text) => text.replace(ENDED, (all) => (all === " " ? ";" : all)),
   },
   {
     name: "Swift",
@@ -379,5 +386,8 @@ const BY_END = new Map(
 export const languageOf = (path: string): Language | undefined =>
   BY_END.get(path.slice(path.lastIndexOf(".") + 1).toLowerCase());
 
-/** What of it is a script is read by TypeScript's parser, and TypeScript says where its imports lead. */
+/**
+ * What of it is a script is read by TypeScript's parser, and TypeScript says where its imports
+ * lead.
+ */
 export const isComponent = (path: string): boolean => /\.(?:vue|svelte|html?)$/i.test(path);

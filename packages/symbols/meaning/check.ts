@@ -13,7 +13,10 @@ const WARNING = 2;
 const MAX_SHOWN = 50; // files that only this shows the server, at a time
 const LEADS_NOWHERE = new Set([2307, 2306, 2792, 6053, 7016, 2732, 2834, 2835, 1192, 2503, 2875]);
 
-export async function check(desk: Desk, files: string[]): Promise<{ problems: Problem[]; unread: string[] }> {
+export async function check(
+  desk: Desk,
+  files: string[],
+): Promise<{ problems: Problem[]; unread: string[] }> {
   const { server, ctx } = desk;
   if (!server.isSafe && ctx.permissions.judge("read", "/").verdict !== "allow")
     throw new NoAnswer(
@@ -31,7 +34,8 @@ export async function check(desk: Desk, files: string[]): Promise<{ problems: Pr
   }
   return {
     problems: problems.sort(
-      (a, b) => comparePaths(a.path, b.path) || a.line - b.line || a.column - b.column || a.code - b.code,
+      (a, b) =>
+        comparePaths(a.path, b.path) || a.line - b.line || a.column - b.column || a.code - b.code,
     ),
     unread: gate.unread(),
   };
@@ -43,7 +47,14 @@ async function problemsOf(desk: Desk, file: string, gate: CompilerGate): Promise
   if (marks.length) {
     const places = await Promise.all(marks.map((start) => placeAt(desk, file, start, start)));
     const message = "Merge conflict marker encountered.";
-    return places.map(({ line, column }) => ({ path: file, line, column, code: 1185, message, category: "error" }));
+    return places.map(({ line, column }) => ({
+      path: file,
+      line,
+      column,
+      code: 1185,
+      message,
+      category: "error",
+    }));
   }
   const problems: Problem[] = [];
   for (const { message, code, severity, ...spot } of await desk.server.problems(file)) {
@@ -57,11 +68,18 @@ async function problemsOf(desk: Desk, file: string, gate: CompilerGate): Promise
 }
 
 /** An import that the server could not follow may lead to where nothing may be read. */
-function noteWay({ state }: Desk, file: string, message: string, code: number, gate: CompilerGate): void {
+function noteWay(
+  { state }: Desk,
+  file: string,
+  message: string,
+  code: number,
+  gate: CompilerGate,
+): void {
   const [, to] = LEADS_NOWHERE.has(code) ? (/'([^']+)'/.exec(message) ?? []) : [];
   if (!to) return;
   const target = path.resolve(state.root, path.dirname(file), to);
   const linked = path.join(state.root, "node_modules", to);
   if (/^[./]/.test(to)) gate.leadsOut(to, target);
-  else if (fs.lstatSync(linked, { throwIfNoEntry: false })?.isSymbolicLink()) gate.leadsOut(to, `${linked}/index.d.ts`);
+  else if (fs.lstatSync(linked, { throwIfNoEntry: false })?.isSymbolicLink())
+    gate.leadsOut(to, `${linked}/index.d.ts`);
 }

@@ -10,7 +10,12 @@ import { atDesk, type Desk, pointAt, show, textAt, titleOf, wordIn } from "./des
 const MAX_FILES = 5; // whose first use is followed
 
 /** Rows, with what the thing is; none where no server knows. */
-export async function definitionElsewhere(state: State, index: Index, name: string, ctx: Ctx): Promise<string[]> {
+export async function definitionElsewhere(
+  state: State,
+  index: Index,
+  name: string,
+  ctx: Ctx,
+): Promise<string[]> {
   const users = using(index, name).filter((file) => SCRIPT.test(file) && mayRead(ctx, file));
   if (!users.length) return [];
   const files = users.slice(0, MAX_FILES);

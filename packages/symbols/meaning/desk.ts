@@ -36,7 +36,10 @@ export interface Text {
   places: Map<string, Place>; // that were looked at
 }
 
-/** `ask` may be asked twice, with another server. `instead`: where there is none, or none that knows; told why. */
+/**
+ * `ask` may be asked twice, with another server. `instead`: where there is none, or none that
+ * knows; told why.
+ */
 export async function atDesk<T>(
   state: State,
   index: Index,
@@ -56,7 +59,8 @@ export async function atDesk<T>(
         try {
           answer = { value: await ask(desk) };
         } catch (error) {
-          if (ctx.signal.aborted || (error as { isOver?: true }).isOver) throw error; // it is started again
+          // it is started again
+          if (ctx.signal.aborted || (error as { isOver?: true }).isOver) throw error;
           answer = { error };
         }
       },
@@ -74,7 +78,12 @@ export async function atDesk<T>(
 
 /** Starts the server of such a file, while the index is brought up to date. */
 export function wake(file: string | undefined, ctx: Ctx): void {
-  const question = { file: file ?? "index.ts", stamps: new Map(), textOf: async () => "", ask: async () => {} };
+  const question = {
+    file: file ?? "index.ts",
+    stamps: new Map(),
+    textOf: async () => "",
+    ask: async () => {},
+  };
   if (READ_TOO.test(question.file))
     void ctx
       .service("languageServers")
@@ -91,7 +100,9 @@ function stampsOf(state: State, index: Index): ReadonlyMap<string, string> {
       return [name, [stat?.mtimeMs, stat?.size].join(" ")];
     });
   const known = state.stamps;
-  const isSame = known?.version === index.version && unlisted.every(([name, stamp]) => known.all.get(name) === stamp);
+  const isSame =
+    known?.version === index.version &&
+    unlisted.every(([name, stamp]) => known.all.get(name) === stamp);
   if (isSame && known.names === index.names) return known.all;
   const all = new Map(unlisted);
   for (const name of index.files) all.set(name, index.entries.get(name)!.hash);
@@ -116,7 +127,14 @@ const MAX_KEPT = 200; // texts, for the next question
 /** As if a file had this text. */
 export function textOf({ index }: Desk, file: string, text: string): Text {
   const mark = text.startsWith(BOM) ? 1 : 0;
-  return { text, lines: linesOf(text), rows: lineStarts(text), mark, facts: index.facts(file), places: new Map() };
+  return {
+    text,
+    lines: linesOf(text),
+    rows: lineStarts(text),
+    mark,
+    facts: index.facts(file),
+    places: new Map(),
+  };
 }
 /** For a server a carriage return alone ends a line, too. */
 function linesOf(text: string): number[] {
@@ -131,7 +149,10 @@ export async function show(desk: Desk, file: string): Promise<void> {
   if (!desk.server.shows(file)) desk.server.show(file, shownText((await textAt(desk, file)).text));
 }
 
-export async function offsetOf(desk: Desk, { path: file, line, character }: Point): Promise<number> {
+export async function offsetOf(
+  desk: Desk,
+  { path: file, line, character }: Point,
+): Promise<number> {
   const { text, lines, mark } = await textAt(desk, file);
   const from = lines[line] ?? text.length;
   return Math.min(from + character + (line === 0 ? mark : 0), text.length);
@@ -147,7 +168,12 @@ export async function placeOf(desk: Desk, spot: Spot): Promise<Place> {
   const end = await offsetOf(desk, { ...spot, line: spot.endLine, character: spot.endCharacter });
   return placeAt(desk, spot.path, start, end);
 }
-export async function placeAt(desk: Desk, file: string, start: number, end: number): Promise<Place> {
+export async function placeAt(
+  desk: Desk,
+  file: string,
+  start: number,
+  end: number,
+): Promise<Place> {
   const { text, rows, facts, places } = await textAt(desk, file);
   const known = places.get(`${start} ${end}`);
   if (known) return known;

@@ -45,12 +45,19 @@ export async function foreignUses(
       const spots = (await server.references(point)).filter((spot) => mayRead(ctx, spot.path));
       const places: Place[] = [];
       for (const spot of spots) places.push(await placeOf(desk, spot));
-      if (!places.some((one) => one.path === file && one.start === at)) continue; // a part of a text
+      // a part of a text
+      if (!places.some((one) => one.path === file && one.start === at)) continue;
       const taken = places.find(({ kind }) => kind === "import");
       const from =
         taken &&
-        index.passed(taken.path).imports.find((one) => one.names.some((n) => n.split(" as ")[0] === name))?.from;
-      add(from ?? `${file}:${at}`, from ? `"${from}".${name}` : await titleOf(desk, point, name), places);
+        index
+          .passed(taken.path)
+          .imports.find((one) => one.names.some((n) => n.split(" as ")[0] === name))?.from;
+      add(
+        from ?? `${file}:${at}`,
+        from ? `"${from}".${name}` : await titleOf(desk, point, name),
+        places,
+      );
     }
   }
   const rest = files.length - done;

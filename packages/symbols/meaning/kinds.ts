@@ -23,7 +23,8 @@ export function kindAt(
 }
 /** In the part of an import that names what it takes. */
 const IMPORTS = /(?:^|[\n;])\s*import\b(?!\s*[(.])[^;'"`()=]*$/;
-const EXPORTS = /(?:^|[\n;}])\s*export\s+(?:(?:type\s+)?(?:\{[^{}'"`;]*|\*\s+as\s+)|default\s+|=\s*)$/;
+const EXPORTS =
+  /(?:^|[\n;}])\s*export\s+(?:(?:type\s+)?(?:\{[^{}'"`;]*|\*\s+as\s+)|default\s+|=\s*)$/;
 const TAKEN_APART = /\b(?:const|let|var)\s*\{[^{}=;]*$/;
 const FROM_MODULE = /^[^{};]*\}\s*=\s*(?:\(?\s*await\s+)?(?:require|import)\s*\(/;
 const WRITES_AFTER = /^\s*(?:=(?![=>])|(?:[-+*/%&|^]|\*\*|<<|>>>?|&&|\|\||\?\?)=(?!=)|\+\+|--)/;
@@ -41,4 +42,5 @@ function isDefinition({ symbols }: Facts, name: string, before: string, line: nu
   });
 }
 /** A declaration whose name stands below the line that it begins on. */
-const DECLARES = /\b(?:function\*?|class|interface|type|enum|namespace|const|let|var|get|set|async|static)\s+$/;
+const DECLARES =
+  /\b(?:function\*?|class|interface|type|enum|namespace|const|let|var|get|set|async|static)\s+$/;

@@ -26,11 +26,17 @@ export interface Taking {
 }
 const WHOLE = "*";
 
-export async function missedUses(desk: Desk, at: At, known: Place[], takings: Taking[]): Promise<Place[]> {
+export async function missedUses(
+  desk: Desk,
+  at: At,
+  known: Place[],
+  takings: Taking[],
+): Promise<Place[]> {
   const found = new Map<string, Place>();
   const isKnown = new Set(known.map(keyOf));
   for (const taking of takings)
-    for (const place of await usesOf(desk, taking, at)) if (!isKnown.has(keyOf(place))) found.set(keyOf(place), place);
+    for (const place of await usesOf(desk, taking, at))
+      if (!isKnown.has(keyOf(place))) found.set(keyOf(place), place);
   return [...found.values()];
 }
 const keyOf = ({ path, start }: Place): string => `${path}:${start}`;
@@ -39,9 +45,14 @@ const keyOf = ({ path, start }: Place): string => `${path}:${start}`;
 export async function takingOf(desk: Desk, at: At, known: Place[]): Promise<Taking[]> {
   const { state, index, ctx } = desk;
   const exported = exportsOf(desk, at);
-  const isCommon = SCRIPT_FILE.test(at.path) && !index.passed(at.path).exports.some(({ name }) => name === "default");
-  const covered = new Set(known.filter(({ kind }) => kind === "import" || kind === "export").map(({ path }) => path));
-  const reached = new Set(known.map(({ path }) => path)); // there the server knows what a whole module is
+  const isCommon =
+    SCRIPT_FILE.test(at.path) &&
+    !index.passed(at.path).exports.some(({ name }) => name === "default");
+  const covered = new Set(
+    known.filter(({ kind }) => kind === "import" || kind === "export").map(({ path }) => path),
+  );
+  // there the server knows what a whole module is
+  const reached = new Set(known.map(({ path }) => path));
   const takings = new Map<string, Taking>();
   let resolver: Resolver | undefined;
   for (let round = 0, size = 0; exported.size > size && round < MAX_ROUNDS; round++) {
@@ -62,14 +73,17 @@ export async function takingOf(desk: Desk, at: At, known: Place[]): Promise<Taki
 
   function candidates(words: Set<string>): (readonly [string, { imports: Import[] }])[] {
     const named = new Set(
-      [...words].flatMap((word) => (word === "default" ? index.having('"default') : using(index, word))),
+      [...words].flatMap((word) =>
+        word === "default" ? index.having('"default') : using(index, word),
+      ),
     );
     const files = new Set([...named, ...index.having('"*"')]);
     return [...files].flatMap((file) => {
       if (!SCRIPT.test(file) || !mayRead(ctx, file)) return [];
       const isPassing = index.passed(file).exports.some(({ from }) => from === undefined);
       const imports = index.passed(file).imports.filter(({ names, how }) => {
-        if (!named.has(file)) return how === "export" && names.includes(WHOLE); // it may pass on all of a module
+        // it may pass on all of a module
+        if (!named.has(file)) return how === "export" && names.includes(WHOLE);
         if (isCommon && names.some((name) => name.startsWith("default as "))) return true;
         const isNews = !covered.has(file) || isPassing || how === "export";
         return isNews && names.some((name) => mayTake(name, words));
@@ -95,7 +109,8 @@ export async function takingOf(desk: Desk, at: At, known: Place[]): Promise<Taki
           if (how === "export") addExport(file, as);
           for (const { name: other, local = other, from: further } of index.passed(file).exports)
             if (further === undefined && local === as) addExport(file, other);
-          if (!covered.has(file)) keep({ path: file, name, local: as, owner: "", line, how, isFollowed, root });
+          if (!covered.has(file))
+            keep({ path: file, name, local: as, owner: "", line, how, isFollowed, root });
         }
       }
     }
@@ -110,12 +125,15 @@ export async function takingOf(desk: Desk, at: At, known: Place[]): Promise<Taki
   }
 }
 const SCRIPT_FILE = /\.c?jsx?$/;
-const mayTake = (taken: string, words: Set<string>): boolean => taken[0] === "*" || words.has(taken.split(" as ")[0]!);
+const mayTake = (taken: string, words: Set<string>): boolean =>
+  taken[0] === "*" || words.has(taken.split(" as ")[0]!);
 
 /** Under which names its own file exports it: nothing else can be taken from there. */
 function exportsOf({ index }: Desk, { path: file, name, line }: At): Map<string, string> {
   const facts = index.facts(file);
-  const own = facts?.symbols.find((one) => one.name === name && one.line === line && !one.owner && !one.local);
+  const own = facts?.symbols.find(
+    (one) => one.name === name && one.line === line && !one.owner && !one.local,
+  );
   const names = (facts?.exports ?? [])
     .filter(({ name: as, local = as, from }) => from === undefined && local === name)
     .map(({ name: as }) => as);
@@ -152,8 +170,16 @@ export async function usesOfBound(
   );
 }
 
-/** Whether the server knows what stands there: as another thing, or as this one, which it has told of then. */
-async function isTold(desk: Desk, point: Point, target: At, { isFollowed }: Taking): Promise<boolean> {
+/**
+ * Whether the server knows what stands there: as another thing, or as this one, which it has told
+ * of then.
+ */
+async function isTold(
+  desk: Desk,
+  point: Point,
+  target: At,
+  { isFollowed }: Taking,
+): Promise<boolean> {
   await show(desk, point.path);
   const found = await desk.server.definition(point);
   return found.some(({ path }) => path !== point.path && (isFollowed || path !== target.path));
@@ -175,12 +201,22 @@ export async function boundAt(
 }
 
 /** `all.name`, `all["name"]` and `require("x").name`: the server does not know what `all` is. */
-export async function usesOfWhole(desk: Desk, file: string, owner: string, name: string): Promise<Place[]> {
+export async function usesOfWhole(
+  desk: Desk,
+  file: string,
+  owner: string,
+  name: string,
+): Promise<Place[]> {
   const { text } = await textAt(desk, file);
   const escaped = name.replace(/\W/g, "\\$&");
   const holder = owner && owner !== WHOLE ? `(?<![\\w$.])${owner.replaceAll("$", "\\$")}` : "\\)";
-  const uses = new RegExp(`${holder}\\s*(?:\\?\\.|\\.|\\[\\s*["'])\\s*(${escaped})(?![\\w$])`, "dg");
+  const uses = new RegExp(
+    `${holder}\\s*(?:\\?\\.|\\.|\\[\\s*["'])\\s*(${escaped})(?![\\w$])`,
+    "dg",
+  );
   return Promise.all(
-    Array.from(text.matchAll(uses), ({ indices }) => placeAt(desk, file, ...(indices![1] as [number, number]))),
+    Array.from(text.matchAll(uses), ({ indices }) =>
+      placeAt(desk, file, ...(indices![1] as [number, number])),
+    ),
   );
 }

@@ -4,7 +4,9 @@ import { isIdentifierText } from "../scan/parser.ts";
 export function invalidName(from: string, to: string): string | undefined {
   if (from === to) return "it already has that name. Choose another name.";
   if (!isIdentifier(from))
-    return /^[^"'`\\\r\n]+$/.test(to) ? undefined : "a key cannot hold quotes. Choose another name.";
+    return /^[^"'`\\\r\n]+$/.test(to)
+      ? undefined
+      : "a key cannot hold quotes. Choose another name.";
   if (from.startsWith("#") !== to.startsWith("#"))
     return "a private name begins with '#', and no other does. Choose a name of the same kind.";
   if (!isIdentifier(to)) return `'${to}' is not an identifier. Use letters, digits, _ and $ only.`;
@@ -22,8 +24,12 @@ const KEYWORDS = new Set(
 );
 
 const REFUSALS: [said: RegExp, why: string][] = [
-  [/standard (?:TypeScript )?library/, "it is defined in the standard library. Choose a name of the project's own."],
+  [
+    /standard (?:TypeScript )?library/,
+    "it is defined in the standard library. Choose a name of the project's own.",
+  ],
   [/node_modules/, "it is defined in a package. Choose a name of the project's own."],
   [/cannot rename this/, "it is not a name that could be another. Rename what it stands for."],
 ];
-export const refusalOf = (said: string): string => REFUSALS.find(([pattern]) => pattern.test(said))?.[1] ?? said;
+export const refusalOf = (said: string): string =>
+  REFUSALS.find(([pattern]) => pattern.test(said))?.[1] ?? said;

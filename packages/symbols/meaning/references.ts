@@ -20,13 +20,20 @@ export async function references(desk: Desk, at: At): Promise<Group[]> {
 }
 
 /** What the server knows, who takes it by a way that the server does not follow, and all places. */
-export async function usesAt(desk: Desk, at: At, point: Point): Promise<{ takings: Taking[]; all: Place[] }> {
+export async function usesAt(
+  desk: Desk,
+  at: At,
+  point: Point,
+): Promise<{ takings: Taking[]; all: Place[] }> {
   const { server } = desk;
   let spots = await server.references(point);
-  if (await showOthers(desk, at, new Set(spots.map(({ path }) => path)))) spots = await server.references(point);
+  if (await showOthers(desk, at, new Set(spots.map(({ path }) => path))))
+    spots = await server.references(point);
   const isMeant = SCRIPT.test(at.path) || !spots.length || spots.some((spot) => isAt(spot, point));
   if (!isMeant) throw new NoServer(`${server.name} takes ${at.name} for something else`);
-  const distinct = new Map(spots.map((spot) => [`${spot.path}:${spot.line}:${spot.character}`, spot]));
+  const distinct = new Map(
+    spots.map((spot) => [`${spot.path}:${spot.line}:${spot.character}`, spot]),
+  );
   const mayShow = readability(desk.ctx);
   const readable = [...distinct.values()].filter(({ path }) => mayShow(path));
   const places: Place[] = [];
@@ -37,16 +44,26 @@ export async function usesAt(desk: Desk, at: At, point: Point): Promise<{ taking
 }
 
 /** A server knows the projects of the files that it was shown, and no others. */
-export async function showOthers(desk: Desk, { path: from, name }: At, known = new Set<string>()): Promise<boolean> {
+export async function showOthers(
+  desk: Desk,
+  { path: from, name }: At,
+  known = new Set<string>(),
+): Promise<boolean> {
   const { index, server, ctx } = desk;
   const isAlike = (file: string) =>
     [SCRIPT, C].some((kind) => kind.test(from) && kind.test(file)) || endOf(file) === endOf(from);
   const others = using(index, name).filter(
-    (file) => file !== from && !known.has(file) && isAlike(file) && mayRead(ctx, file) && !server.shows(file),
+    (file) =>
+      file !== from &&
+      !known.has(file) &&
+      isAlike(file) &&
+      mayRead(ctx, file) &&
+      !server.shows(file),
   );
   const chosen = others.length > MAX_SHOWN ? onePerProject(others, index.names) : others;
   for (const file of chosen) await show(desk, file);
-  if (!SCRIPT.test(from)) for (const file of chosen) await server.symbols(file); // others read when they have time
+  // others read when they have time
+  if (!SCRIPT.test(from)) for (const file of chosen) await server.symbols(file);
   return chosen.length > 0;
 }
 export const isAt = (a: Point, b: Point): boolean =>
@@ -67,5 +84,7 @@ const CONFIG = /(?:^|\/)[jt]sconfig[\w.-]*\.json$/;
 /** The definition's file first, and each from its beginning. */
 export function inOrder(places: Place[], first: string): Place[] {
   const rank = (file: string) => (file === first ? 0 : 1);
-  return places.toSorted((a, b) => rank(a.path) - rank(b.path) || comparePaths(a.path, b.path) || a.start - b.start);
+  return places.toSorted(
+    (a, b) => rank(a.path) - rank(b.path) || comparePaths(a.path, b.path) || a.start - b.start,
+  );
 }

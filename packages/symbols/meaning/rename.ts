@@ -9,7 +9,17 @@ import { SCRIPT } from "../answers/rows.ts";
 import { isUtf16 } from "../encoding.ts";
 import { bothSides } from "../scan/conflict.ts";
 import type { At, Edit, Place } from "./contract.ts";
-import { type Desk, locate, NoAnswer, offsetOf, placeAt, pointAt, show, textAt, textOf } from "./desk.ts";
+import {
+  type Desk,
+  locate,
+  NoAnswer,
+  offsetOf,
+  placeAt,
+  pointAt,
+  show,
+  textAt,
+  textOf,
+} from "./desk.ts";
 import { boundAt, type Taking, usesOfWhole } from "./missed.ts";
 import { invalidName, refusalOf } from "./names.ts";
 import { usesAt } from "./references.ts";
@@ -41,15 +51,23 @@ export async function rename(desk: Desk, at: At, to: string): Promise<Renaming> 
   const listed = new Set(index.names);
   const outside = edits.find((edit) => !listed.has(edit.path));
   if (outside) throw cannot(`it also stands in '${outside.path}', outside the project's code.`);
-  const wide = edits.find((edit) => tryTo(() => isUtf16(readFileSync(path.join(desk.state.root, edit.path)))));
-  if (wide) throw cannot(`'${wide.path}' is UTF-16, which is not written. Turn it into UTF-8 first.`);
+  const wide = edits.find((edit) =>
+    tryTo(() => isUtf16(readFileSync(path.join(desk.state.root, edit.path)))),
+  );
+  if (wide)
+    throw cannot(`'${wide.path}' is UTF-16, which is not written. Turn it into UTF-8 first.`);
   const why = await collision(desk, point, edits, at.name, to);
   if (why) throw cannot(why);
   return { edits: edits.map(({ before: _, ...edit }) => edit), known: all };
 }
 
 /** Those that take it from where it has the new name then; what is passed on may keep its name. */
-async function changing(desk: Desk, takings: Taking[], own: Change[], to: string): Promise<Taking[]> {
+async function changing(
+  desk: Desk,
+  takings: Taking[],
+  own: Change[],
+  to: string,
+): Promise<Taking[]> {
   if (!takings.length) return [];
   const { scan } = await import("../scan.ts");
   const isRenamed = new Map<string, boolean>();
@@ -74,7 +92,13 @@ async function changesAt(desk: Desk, point: Point, to: string): Promise<Change[]
     }
     const start = await offsetOf(desk, spot);
     const end = await offsetOf(desk, { ...spot, line: spot.endLine, character: spot.endCharacter });
-    changes.push({ path: spot.path, start, end, text: spot.text, before: Math.max(spot.text.indexOf(to), 0) });
+    changes.push({
+      path: spot.path,
+      start,
+      end,
+      text: spot.text,
+      before: Math.max(spot.text.indexOf(to), 0),
+    });
   }
   return changes;
 }
@@ -91,7 +115,8 @@ async function changesOf(desk: Desk, takings: Taking[], to: string): Promise<Cha
     }
     const bound = await boundAt(desk, taking);
     if (!bound) continue;
-    const isKept = how === "export" || how === "require" || how === "dynamic"; // there it keeps its name
+    // there it keeps its name
+    const isKept = how === "export" || how === "require" || how === "dynamic";
     const aliased = how === "export" ? `${to} as ${name}` : `${to}: ${name}`;
     const text = isKept && name === local ? aliased : to;
     const own = { path: file, start: bound.at, end: bound.at + name.length, text, before: 0 };
@@ -169,8 +194,13 @@ async function otherPlaces(
   }
   for (const key of before) {
     const [, file, line, character] = /^(.*):(\d+):(\d+)$/.exec(key)!;
-    const offset = await offsetOf(desk, { path: file!, line: Number(line), character: Number(character) });
-    if (!byFile.get(file!)?.some((one) => one.start <= offset && offset < one.end)) continue; // it keeps its name
+    const offset = await offsetOf(desk, {
+      path: file!,
+      line: Number(line),
+      character: Number(character),
+    });
+    // it keeps its name
+    if (!byFile.get(file!)?.some((one) => one.start <= offset && offset < one.end)) continue;
     const place = await placeAt(desk, file!, offset, offset);
     const doubt = SCRIPT.test(file!) ? "" : `, or ${desk.server.name} does not see all of the code`;
     return `'${to}' is taken: at ${file}:${place.line} it would mean something else${doubt}. Choose another name${doubt && ", or edit each place"}.`;
@@ -215,8 +245,10 @@ async function problemsIn({ server }: Desk, files: string[], until: number): Pro
 }
 const FILES_AT_ONCE = 16;
 /** The kind of problem, regardless of the thing's name. */
-const kindOf = ({ code, message }: { code: string | number; message: string }, names: string[]): string =>
-  `${code} ${names.reduce((text, name) => text.replaceAll(name, "_"), message)}`;
+const kindOf = (
+  { code, message }: { code: string | number; message: string },
+  names: string[],
+): string => `${code} ${names.reduce((text, name) => text.replaceAll(name, "_"), message)}`;
 
 /** Files of `export *` from these, where two exports may now have one name. */
 function passingOn({ index }: Desk, files: string[]): string[] {
@@ -226,18 +258,23 @@ function passingOn({ index }: Desk, files: string[]): string[] {
     if (own.has(file) || !SCRIPT.test(file)) return false;
     const { imports = [] } = index.facts(file) ?? {};
     return imports.some(
-      ({ how, names: taken, from }) => how === "export" && taken.includes("*") && names.has(nameOf(from)),
+      ({ how, names: taken, from }) =>
+        how === "export" && taken.includes("*") && names.has(nameOf(from)),
     );
   });
   return found.slice(0, MAX_PASSING_ON);
 }
 const nameOf = (file: string): string => {
-  const [, folder = "", name = ""] = /(?:([^/]*)\/)?([^/]*)$/.exec(file.replace(/\.[cm]?[jt]sx?$/, "")) ?? [];
+  const [, folder = "", name = ""] =
+    /(?:([^/]*)\/)?([^/]*)$/.exec(file.replace(/\.[cm]?[jt]sx?$/, "")) ?? [];
   return name === "index" ? folder : name;
 };
 
 export function applied(text: string, edits: Edit[]): string {
-  return edits.reduceRight((made, { start, end, text: put }) => made.slice(0, start) + put + made.slice(end), text);
+  return edits.reduceRight(
+    (made, { start, end, text: put }) => made.slice(0, start) + put + made.slice(end),
+    text,
+  );
 }
 /** Where a place is after the edits; for an edit itself, its new name. */
 function moved(edits: Change[], at: number): number {

@@ -27,5 +27,8 @@ export interface RepoMap {
   tokens: number;
   why?: Record<string, Reason[]>;
 }
-/** What speaks for a file: its words, its path, the symbols that it declares, who uses whom, past commits, the conversation. */
+/**
+ * What speaks for a file: its words, its path, the symbols that it declares, who uses whom, past
+ * commits, the conversation.
+ */
 export type Reason = "words" | "path" | "symbols" | "uses" | "history" | "seen" | "focus";

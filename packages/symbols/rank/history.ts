@@ -1,4 +1,5 @@
-// Past commits as the ranks use them: the words of their messages, as hashes, and the files that they changed. From these:
+// Past commits as the ranks use them: the words of their messages, as hashes, and the files that
+// they changed. From these:
 // whose messages share a query's words, and which files change often.
 import { hashesIn } from "../scan/words.ts";
 import type { Survey } from "./survey.ts";
@@ -16,15 +17,25 @@ export interface History {
 
 export const MAX_COMMITS = 5_000;
 export const LOG_FORMAT = "%x01%s"; // with --name-only -z: the subject, then the names
-const [MAX_COMMIT_FILES, MAX_SUBJECT_CHARS] = [100, 300]; // a commit of more files says nothing about one of them
+// a commit of more files says nothing about one of them
+const [MAX_COMMIT_FILES, MAX_SUBJECT_CHARS] = [100, 300];
 
-/** What `git log -z --name-only` printed, before what is known already. `mayKeep`: whether a path may be kept. */
-export function readLog(log: string, head: string, mayKeep: (path: string) => boolean, known?: History): History {
+/**
+ * What `git log -z --name-only` printed, before what is known already. `mayKeep`: whether a path
+ * may be kept.
+ */
+export function readLog(
+  log: string,
+  head: string,
+  mayKeep: (path: string) => boolean,
+  known?: History,
+): History {
   const numbers = new Map<string, number>();
   const paths: string[] = [];
   const numberOf = (path: string): number => {
     let number = numbers.get(path);
-    if (number === undefined) numbers.set(path, (number = mayKeep(path) ? paths.push(path) - 1 : -1));
+    if (number === undefined)
+      numbers.set(path, (number = mayKeep(path) ? paths.push(path) - 1 : -1));
     return number;
   };
   const commits = log
@@ -33,12 +44,19 @@ export function readLog(log: string, head: string, mayKeep: (path: string) => bo
     .map((one): Commit => {
       const [subject = "", ...names] = one.split("\0");
       const all = names.map((name) => name.replace(/^\n/, "")).filter(Boolean);
-      const files = all.length > MAX_COMMIT_FILES ? [] : all.map(numberOf).filter((number) => number >= 0);
-      return { words: [...new Set(hashesIn(subject.slice(0, MAX_SUBJECT_CHARS)))], files, size: all.length };
+      const files =
+        all.length > MAX_COMMIT_FILES ? [] : all.map(numberOf).filter((number) => number >= 0);
+      return {
+        words: [...new Set(hashesIn(subject.slice(0, MAX_SUBJECT_CHARS)))],
+        files,
+        size: all.length,
+      };
     });
   for (const { words, files, size } of known?.commits ?? []) {
     if (commits.length >= MAX_COMMITS) break;
-    const moved = files.map((file) => numberOf(known!.paths[file]!)).filter((number) => number >= 0);
+    const moved = files
+      .map((file) => numberOf(known!.paths[file]!))
+      .filter((number) => number >= 0);
     commits.push({ words, files: moved, size });
   }
   return { head, paths, commits };
@@ -53,7 +71,11 @@ export interface Past {
   churn: Float64Array;
 }
 
-export function historySignals({ docs }: Survey, terms: number[], { commits, paths }: History): Past {
+export function historySignals(
+  { docs }: Survey,
+  terms: number[],
+  { commits, paths }: History,
+): Past {
   const places = placesOf(
     docs.map(({ path }) => path),
     paths,
@@ -82,16 +104,20 @@ function likenessOf(terms: number[], commits: History["commits"]): number[] {
   const wanted = new Set(terms);
   const having = new Map<number, number>();
   const shared = commits.map(({ words }) => words.filter((word) => wanted.has(word)));
-  for (const words of shared) for (const word of words) having.set(word, (having.get(word) ?? 0) + 1);
+  for (const words of shared)
+    for (const word of words) having.set(word, (having.get(word) ?? 0) + 1);
   const weight = (word: number) => Math.log(1 + commits.length / (1 + having.get(word)!));
   return shared.map((words) => words.reduce((sum, word) => sum + weight(word), 0));
 }
 
-/** Where each path is now: a file that was moved as a whole keeps its name and its folder's name. */
+/**
+ * Where each path is now: a file that was moved as a whole keeps its name and its folder's name.
+ */
 function placesOf(docs: string[], paths: string[]): Int32Array {
   const byPath = new Map(docs.map((path, doc) => [path, doc]));
   const byEnd = new Map<string, number>();
-  for (const [doc, path] of docs.entries()) byEnd.set(endOf(path), byEnd.has(endOf(path)) ? -1 : doc);
+  for (const [doc, path] of docs.entries())
+    byEnd.set(endOf(path), byEnd.has(endOf(path)) ? -1 : doc);
   return Int32Array.from(paths, (path) => byPath.get(path) ?? byEnd.get(endOf(path)) ?? -1);
 }
 const endOf = (path: string): string => path.split("/").slice(-2).join("/");

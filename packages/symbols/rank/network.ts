@@ -5,18 +5,24 @@ import type { Doc, Use } from "./survey.ts";
 
 /** Of each file, in both directions. */
 export type Network = { to: number[]; share: number[] }[]; // share: of the file's weight
-export const FOCUSED = { damping: 0.25, backward: 0.4 }; // near what was asked for, by what it uses and by what uses it
+// near what was asked for, by what it uses and by what uses it
+export const FOCUSED = { damping: 0.25, backward: 0.4 };
 /** An import by itself; a use without an import; names that more files define say nothing. */
 const EDGE = { imported: 0.5, elsewhere: 0.1, definers: 50, guessed: 4 };
 
 /** Who uses whose symbols, those that it imports first. */
-export function networkOf(docs: Doc[], known: (Facts | undefined)[], uses: ReadonlyMap<string, Use>): Network {
+export function networkOf(
+  docs: Doc[],
+  known: (Facts | undefined)[],
+  uses: ReadonlyMap<string, Use>,
+): Network {
   const reexports = known.map((facts) => facts?.exports.some(({ from }) => from) ?? false);
   const reachedBy = new Int32Array(docs.length).fill(-1); // the last file that reached it
   const edges: Network = docs.map(() => ({ to: [], share: [] }));
   for (const [doc, { imports }] of docs.entries()) {
     const weights = new Map<number, number>();
-    const add = (to: number, weight: number) => void weights.set(to, (weights.get(to) ?? 0) + weight);
+    const add = (to: number, weight: number) =>
+      void weights.set(to, (weights.get(to) ?? 0) + weight);
     for (const to of imports) add(to, EDGE.imported);
     markReachable(doc, imports);
     eachUse(known[doc]?.uses ?? "", (name, count) => {

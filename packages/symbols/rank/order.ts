@@ -1,4 +1,5 @@
-// The order of the files. With a query, by the sum of what speaks for each (see weights.ts); without one by PageRank over
+// The order of the files. With a query, by the sum of what speaks for each (see weights.ts);
+// without one by PageRank over
 // who uses whom, starting from what the conversation touched and what is in focus.
 import { keyOf } from "../scan/words.ts";
 import type { MapRequest, Reason } from "./contract.ts";
@@ -10,10 +11,20 @@ import { PLACES, REASONS, SIGNALS, WEIGHTS } from "./weights.ts";
 /** What the start vector is made of, where there is no query. */
 const START_WEIGHTS = { seen: 0.5, focus: 4 };
 const GENERAL = { damping: 0.85, weight: 0.1 }; // how much a file is used in general
-const PLAIN_SHARES: Record<Doc["place"], number> = { code: 1, test: 0.6, aside: 0.6, other: 0.2, made: 0 };
-/** With a query, on the scale of the weights: what is named as a whole comes before what has all of its words. */
+const PLAIN_SHARES: Record<Doc["place"], number> = {
+  code: 1,
+  test: 0.6,
+  aside: 0.6,
+  other: 0.2,
+  made: 0,
+};
+/**
+ * With a query, on the scale of the weights: what is named as a whole comes before what has all of
+ * its words.
+ */
 const NAMED = { focus: 40, path: 20, edited: 1.5, read: 0.75 };
-const TIE = 0.01; // how much a file is used in general decides between those for which the same speaks
+// how much a file is used in general decides between those for which the same speaks
+const TIE = 0.01;
 const MIN_SHARE = 0.15; // of a file's score, from which on `why` tells of a reason
 const MAX_PATHS = 64; // in a query
 
@@ -31,7 +42,11 @@ export function orderOf(survey: Survey, request: MapRequest): Order {
   const isAsked = (doc: number) => focused.has(doc) || paths.has(doc);
   const shown = [...docs.keys()].filter((doc) => docs[doc]!.place !== "made" || isAsked(doc));
   const net = survey.net;
-  survey.general ??= pageRank(net, new Float64Array(docs.map((doc) => PLAIN_SHARES[doc.place])), GENERAL.damping);
+  survey.general ??= pageRank(
+    net,
+    new Float64Array(docs.map((doc) => PLAIN_SHARES[doc.place])),
+    GENERAL.damping,
+  );
   const { general } = survey;
   const signals = query.trim() ? signalsOf(survey, query, request.history) : undefined;
   const score = signals ? withQuery(signals) : withoutQuery();
@@ -57,8 +72,16 @@ export function orderOf(survey: Survey, request: MapRequest): Order {
 
   function withoutQuery(): Float64Array {
     const start = new Float64Array(docs.length);
-    addShare(start, new Float64Array(docs.map(({ path }) => touched.get(path) ?? 0)), START_WEIGHTS.seen);
-    addShare(start, new Float64Array(docs.map((_, doc) => (focused.has(doc) ? 1 : 0))), START_WEIGHTS.focus);
+    addShare(
+      start,
+      new Float64Array(docs.map(({ path }) => touched.get(path) ?? 0)),
+      START_WEIGHTS.seen,
+    );
+    addShare(
+      start,
+      new Float64Array(docs.map((_, doc) => (focused.has(doc) ? 1 : 0))),
+      START_WEIGHTS.focus,
+    );
     const near = pageRank(net, start, FOCUSED.damping);
     return general.map((used, doc) => near[doc]! + GENERAL.weight * used);
   }
@@ -67,9 +90,12 @@ export function orderOf(survey: Survey, request: MapRequest): Order {
     const parts = new Map<Reason, number>();
     const add = (reason: Reason, value: number) =>
       void (value > 0 && parts.set(reason, (parts.get(reason) ?? 0) + value));
-    for (const name of SIGNALS) if (signals) add(REASONS[name], WEIGHTS[name] * signals[name][doc]!);
+    for (const name of SIGNALS)
+      if (signals) add(REASONS[name], WEIGHTS[name] * signals[name][doc]!);
     const all = [...parts].reduce((sum, [, value]) => sum + value, 0);
-    const told = [...parts].filter(([, value]) => value >= MIN_SHARE * all).sort(([, a], [, b]) => b - a);
+    const told = [...parts]
+      .filter(([, value]) => value >= MIN_SHARE * all)
+      .sort(([, a], [, b]) => b - a);
     const asked: Reason[] = [];
     if (focused.has(doc)) asked.push("focus");
     if (paths.has(doc) && !told.some(([reason]) => reason === "path")) asked.push("path");
@@ -81,14 +107,18 @@ export function orderOf(survey: Survey, request: MapRequest): Order {
 
 function addShare(start: Float64Array, amounts: Float64Array, share: number): void {
   const sum = amounts.reduce((a, b) => a + b, 0);
-  if (sum) for (let doc = 0; doc < start.length; doc++) start[doc]! += (share * amounts[doc]!) / sum;
+  if (sum)
+    for (let doc = 0; doc < start.length; doc++) start[doc]! += (share * amounts[doc]!) / sum;
 }
 
-/** The files that are named as paths; the fewer there are of such a path, the more each is meant. */
+/**
+ * The files that are named as paths; the fewer there are of such a path, the more each is meant.
+ */
 function namedPaths(docs: Doc[], query: string): Map<number, number> {
   const named = new Map<number, number>();
   for (const path of pathsIn(query)) {
-    const matches = ({ path: one }: Doc) => `/${one}`.endsWith(`/${path}`) || one.startsWith(`${path}/`);
+    const matches = ({ path: one }: Doc) =>
+      `/${one}`.endsWith(`/${path}`) || one.startsWith(`${path}/`);
     const meant = [...docs.keys()].filter((doc) => matches(docs[doc]!));
     for (const doc of meant) named.set(doc, (named.get(doc) ?? 0) + 1 / Math.sqrt(meant.length));
   }
@@ -107,9 +137,12 @@ function focusOf({ docs }: Survey, focus: string[]): Set<number> {
     const [name, owner] = [parts.at(-1)!, parts.slice(0, -1).join(".")];
     const key = keyOf(name);
     for (const [doc, { path, source, names }] of docs.entries()) {
-      if (path === wanted || path.startsWith(`${wanted}/`) || path.endsWith(`/${wanted}`)) found.add(doc);
+      if (path === wanted || path.startsWith(`${wanted}/`) || path.endsWith(`/${wanted}`))
+        found.add(doc);
       else if (names.some((one) => one.key === key)) {
-        const has = source?.facts.symbols.some((sym) => sym.name === name && (!owner || sym.owner === owner));
+        const has = source?.facts.symbols.some(
+          (sym) => sym.name === name && (!owner || sym.owner === owner),
+        );
         if (has) found.add(doc);
       }
     }

@@ -10,7 +10,10 @@ import { publicSymbols, type Survey } from "./survey.ts";
 import { cost, countTokens, UNITS_PER_TOKEN } from "./tokens.ts";
 
 const MAX_ROW_CHARS = 120;
-/** With a query: how many files show symbols, how many of the first show several, and how many; the rest are bare paths. */
+/**
+ * With a query: how many files show symbols, how many of the first show several, and how many; the
+ * rest are bare paths.
+ */
 const SHOWN = { files: 16, several: 6, rows: 3, share: 0.65 }; // share: of the budget, for symbols
 
 interface Row {
@@ -30,7 +33,8 @@ export function pack(survey: Survey, order: Order, request: MapRequest): RepoMap
   const budget = tokens * UNITS_PER_TOKEN;
   const symbols = shown.reduce((sum, doc) => sum + docs[doc]!.shown, 0);
   const tails = new Map<number, string>();
-  const everything = symbols + shown.length < tokens ? shown.flatMap((doc) => allOf(survey, doc)) : []; // a row costs more than one token
+  const everything =
+    symbols + shown.length < tokens ? shown.flatMap((doc) => allOf(survey, doc)) : []; // a row costs more than one token
   const whole = fit(everything, budget + UNITS_PER_TOKEN, 0);
   const isWhole = whole.length === everything.length && everything.length >= shown.length;
   const room = budget - cost(footer(shown.length, symbols));
@@ -44,8 +48,16 @@ export function pack(survey: Survey, order: Order, request: MapRequest): RepoMap
   if (!isWhole) lines.push(footer(left, symbols - chosen.filter(({ at }) => at).length));
   const text = lines.join("\n");
   if (countTokens(text) > tokens) return { text: "", files: [], left: shown.length, tokens: 0 };
-  const told = [...new Set(chosen.map(({ doc }) => doc))].map((doc) => [docs[doc]!.path, order.why(doc)] as const);
-  return { text, files, left, tokens: countTokens(text), ...(request.why && { why: Object.fromEntries(told) }) };
+  const told = [...new Set(chosen.map(({ doc }) => doc))].map(
+    (doc) => [docs[doc]!.path, order.why(doc)] as const,
+  );
+  return {
+    text,
+    files,
+    left,
+    tokens: countTokens(text),
+    ...(request.why && { why: Object.fromEntries(told) }),
+  };
 
   /** Why a file is there stands in one of its rows. */
   function lineOf(doc: number, sym?: Sym): string {
@@ -67,9 +79,15 @@ export function pack(survey: Survey, order: Order, request: MapRequest): RepoMap
   }
   /** The symbols of the best files, those that match before others; then as many paths as fit. */
   function fitQuery(limit: number): Fitting[] {
-    const head = shown.slice(0, SHOWN.files).flatMap((doc, at) => headOf(doc, at, ratedOf(survey, weights, doc)));
+    const head = shown
+      .slice(0, SHOWN.files)
+      .flatMap((doc, at) => headOf(doc, at, ratedOf(survey, weights, doc)));
     const rows = head.filter(({ row }) => !row).concat(head.filter(({ row }) => row));
-    const signed = fit(rows, Math.max(SHOWN.share * limit, Math.min(limit, cost(lineOf(shown[0] ?? 0)) * 4)), 4);
+    const signed = fit(
+      rows,
+      Math.max(SHOWN.share * limit, Math.min(limit, cost(lineOf(shown[0] ?? 0)) * 4)),
+      4,
+    );
     const known = new Set(signed.map(({ doc }) => doc));
     const spent = signed.reduce((sum, { price }) => sum + price, 0);
     const most = 20 + tokens / 2;
@@ -83,7 +101,10 @@ export function pack(survey: Survey, order: Order, request: MapRequest): RepoMap
     return fit(rowsOf(), limit, MAX_MISSES);
   }
 
-  /** A file's value depends on its position, not on its score: the same budget shows equally many files for any query. */
+  /**
+   * A file's value depends on its position, not on its score: the same budget shows equally many
+   * files for any query.
+   */
   function rowsOf(): Row[] {
     return shown
       .slice(0, 20 + tokens / 8)
@@ -94,10 +115,16 @@ export function pack(survey: Survey, order: Order, request: MapRequest): RepoMap
         if (!rated.length) return [{ doc, value: best / Math.sqrt(length) }];
         return rated.map(({ sym, value }, row): Row => {
           const size = Math.min(MAX_ROW_CHARS, length + sym.signature.length);
-          return { doc, sym, value: (best * value) / rated[0]!.value / Math.sqrt((row + 1) * size) };
+          return {
+            doc,
+            sym,
+            value: (best * value) / rated[0]!.value / Math.sqrt((row + 1) * size),
+          };
         });
       })
-      .sort((a, b) => b.value - a.value || a.doc - b.doc || (a.sym?.line ?? 0) - (b.sym?.line ?? 0));
+      .sort(
+        (a, b) => b.value - a.value || a.doc - b.doc || (a.sym?.line ?? 0) - (b.sym?.line ?? 0),
+      );
   }
 }
 
@@ -113,23 +140,32 @@ const headOf = (doc: number, at: number, rated: Rated): (Row & { row: number })[
     .slice(0, at < SHOWN.several ? SHOWN.rows : 1)
     .map(({ sym }, row) => ({ doc, sym, value: 0, row }));
 
-/** The symbols of a file, best first: those that the query's words are in, that others use, that are exported. */
+/**
+ * The symbols of a file, best first: those that the query's words are in, that others use, that are
+ * exported.
+ */
 function ratedOf({ docs, uses }: Survey, weights: Map<number, number>, doc: number): Rated {
   const facts: Facts | undefined = docs[doc]!.source?.facts;
   const rated = (facts ? publicSymbols(facts) : []).map((sym) => ({ sym, ...rowValue(sym) }));
-  for (const [at, { sym }] of rated.entries()) if (isOverload(sym, rated[at - 1]?.sym)) rated[at]!.value *= 0.2;
+  for (const [at, { sym }] of rated.entries())
+    if (isOverload(sym, rated[at - 1]?.sym)) rated[at]!.value *= 0.2;
   return rated.sort((a, b) => b.value - a.value || a.sym.line - b.sym.line);
 
   function rowValue({ name, kind, exported, doc }: Sym): { value: number; matching: number } {
-    const sum = (text: string) => hashesIn(text).reduce((sum, word) => sum + (weights.get(word) ?? 0), 0);
+    const sum = (text: string) =>
+      hashesIn(text).reduce((sum, word) => sum + (weights.get(word) ?? 0), 0);
     const matching = weights.size ? Math.min(2, sum(name) + (doc ? sum(doc) / 2 : 0)) : 0;
     const used = 1 + Math.log2(1 + (uses.get(name)?.users ?? 0)) / 5;
-    return { value: KIND_WEIGHTS[kind] * (exported ? 1 : 0.5) * (1 + 4 * matching) * used, matching };
+    return {
+      value: KIND_WEIGHTS[kind] * (exported ? 1 : 0.5) * (1 + 4 * matching) * used,
+      matching,
+    };
   }
 }
 type Fitting = { doc: number; at: number; text: string; price: number };
 
-const isOverload = (sym: Sym, before?: Sym): boolean => sym.name === before?.name && sym.owner === before.owner;
+const isOverload = (sym: Sym, before?: Sym): boolean =>
+  sym.name === before?.name && sym.owner === before.owner;
 
 const KIND_WEIGHTS: Record<Sym["kind"], number> = {
   function: 1,
@@ -153,7 +189,9 @@ function textOf(path: string, sym?: Sym): string {
   const shown = path.replace(/[\x00-\x1f\x7f]/g, "?");
   if (!sym) return shown;
   const head = `${shown}:${sym.line}: `;
-  return (head + sym.signature).slice(0, Math.max(MAX_ROW_CHARS, head.length + 24)).replace(/[\ud800-\udbff\s]$/, "");
+  return (head + sym.signature)
+    .slice(0, Math.max(MAX_ROW_CHARS, head.length + 24))
+    .replace(/[\ud800-\udbff\s]$/, "");
 }
 
 function footer(files: number, symbols: number): string {

@@ -8,7 +8,8 @@ import { SIGNALS, type Signal, WEIGHTS } from "./weights.ts";
 export type Signals = Record<Signal, Float64Array>;
 
 const MAX_TERMS = 64;
-const BM25 = { k: 1.2, b: 0.3 }; // long files are not worse than short ones; a first look at the corpora said so
+// long files are not worse than short ones; a first look at the corpora said so
+const BM25 = { k: 1.2, b: 0.3 };
 const BACKWARD = 0.4; // of a file that uses one of the nearest, relative to one that it uses
 const OWN_NAME = 3; // how often a word in it counts
 const NEAR = 30; // files, from which it goes on to those that they use, or that lie beside them
@@ -21,7 +22,9 @@ export function termsOf(query: string): number[] {
 
 export function signalsOf(survey: Survey, query: string, history?: History): Signals {
   const many = survey.docs.length;
-  const signals = Object.fromEntries(SIGNALS.map((name) => [name, new Float64Array(many)])) as Signals;
+  const signals = Object.fromEntries(
+    SIGNALS.map((name) => [name, new Float64Array(many)]),
+  ) as Signals;
   const terms = termsOf(query);
   pathWords(survey, terms, signals);
   bodyWords(survey, terms, signals);
@@ -43,9 +46,13 @@ function normalize(values: Float64Array): void {
 }
 
 /** Inverse document frequency. */
-const rarity = (many: number, having: number): number => Math.log(1 + (many - having + 0.5) / (having + 0.5));
+const rarity = (many: number, having: number): number =>
+  Math.log(1 + (many - having + 0.5) / (having + 0.5));
 
-/** How much of the query stands in the path goes into `content`, how much in the file's own name into `own`. */
+/**
+ * How much of the query stands in the path goes into `content`, how much in the file's own name
+ * into `own`.
+ */
 function pathWords({ docs }: Survey, terms: number[], { own, content }: Signals): void {
   for (const term of terms) {
     const having = docs.flatMap(({ pathWords }, doc) => (pathWords.includes(term) ? [doc] : []));
@@ -82,7 +89,8 @@ function bodyWords({ docs }: Survey, terms: number[], { bm25, content }: Signals
     for (let i = 0; i < having.length; i++) {
       const [doc, count] = [having[i]!, counts[i]!];
       bm25[doc]! +=
-        (weight * count * (BM25.k + 1)) / (count + BM25.k * (1 - BM25.b + (BM25.b * docs[doc]!.length) / mean));
+        (weight * count * (BM25.k + 1)) /
+        (count + BM25.k * (1 - BM25.b + (BM25.b * docs[doc]!.length) / mean));
       sums[doc]! += weight * Math.log(1 + count);
     }
   }
@@ -100,7 +108,9 @@ function addPaths(docs: Doc[], term: number, having: number[], counts: number[])
   }
 }
 
-/** Of each hash, the files that have it and how often: one walk through all words of the project. */
+/**
+ * Of each hash, the files that have it and how often: one walk through all words of the project.
+ */
 function occurrences(docs: Doc[], hashes: number[]) {
   const found = hashes.map(() => ({ docs: [] as number[], counts: [] as number[] }));
   const places = new Map(hashes.map((hash, at) => [hash, at]));
@@ -120,7 +130,10 @@ function occurrences(docs: Doc[], hashes: number[]) {
 /** How many of a file's symbols the words are in, and how much of the query its best symbol has. */
 function symbolWords({ docs }: Survey, terms: number[], { declared, symbol }: Signals): void {
   const wanted = new Set(terms);
-  const [having, lengths] = [new Map<number, number>(), docs.map(({ names }) => sum(names, ({ own }) => own.length))];
+  const [having, lengths] = [
+    new Map<number, number>(),
+    docs.map(({ names }) => sum(names, ({ own }) => own.length)),
+  ];
   const all = docs.map(({ names }) => {
     const counts = new Map<number, number>();
     for (const { own } of names)
@@ -128,7 +141,9 @@ function symbolWords({ docs }: Survey, terms: number[], { declared, symbol }: Si
     for (const word of counts.keys()) having.set(word, (having.get(word) ?? 0) + 1);
     return counts;
   });
-  const weights = new Map(Array.from(having, ([word, docsWith]) => [word, rarity(docs.length, docsWith)]));
+  const weights = new Map(
+    Array.from(having, ([word, docsWith]) => [word, rarity(docs.length, docsWith)]),
+  );
   const mean = sum(lengths, (length) => length) / docs.length || 1;
   for (const [doc, counts] of all.entries()) {
     for (const term of terms) {
@@ -142,9 +157,13 @@ function symbolWords({ docs }: Survey, terms: number[], { declared, symbol }: Si
     }
   }
 }
-const sum = <T>(all: readonly T[], of: (one: T) => number): number => all.reduce((total, one) => total + of(one), 0);
+const sum = <T>(all: readonly T[], of: (one: T) => number): number =>
+  all.reduce((total, one) => total + of(one), 0);
 
-/** Names that are not plain words, as the query has them: where they occur, and where they are declared. */
+/**
+ * Names that are not plain words, as the query has them: where they occur, and where they are
+ * declared.
+ */
 function identifiers({ docs }: Survey, query: string, { named, declares }: Signals): void {
   const keys = [...new Set(identifiersIn(query).map(keyOf))];
   if (!keys.length) return;
@@ -160,15 +179,30 @@ function identifiers({ docs }: Survey, query: string, { named, declares }: Signa
 export function identifiersIn(query: string): string[] {
   const found = [...query.matchAll(/[\p{L}\p{N}_$]+/gu)].filter(({ 0: word, index }) => {
     const after = query.slice(index + word.length, index + word.length + 2);
-    return /\p{Ll}[\p{Lu}\p{N}]|\p{L}_|_\p{L}|\$/u.test(word) || query[index - 1] === "`" || /^(?:`|\(\))/.test(after);
+    return (
+      /\p{Ll}[\p{Lu}\p{N}]|\p{L}_|_\p{L}|\$/u.test(word) ||
+      query[index - 1] === "`" ||
+      /^(?:`|\(\))/.test(after)
+    );
   });
   return [...new Set(found.map(([word]) => word))].slice(0, MAX_TERMS);
 }
 
 /** The files that the query itself is about, and how much: squared, so that the best ones count. */
 function nearest(signals: Signals): Map<number, number> {
-  const score = joined(signals, ["bm25", "content", "own", "declared", "symbol", "named", "declares", "messages"]);
-  const best = [...score.keys()].filter((doc) => score[doc]).sort((a, b) => score[b]! - score[a]! || a - b);
+  const score = joined(signals, [
+    "bm25",
+    "content",
+    "own",
+    "declared",
+    "symbol",
+    "named",
+    "declares",
+    "messages",
+  ]);
+  const best = [...score.keys()]
+    .filter((doc) => score[doc])
+    .sort((a, b) => score[b]! - score[a]! || a - b);
   const most = score[best[0]!] ?? 1;
   return new Map(best.slice(0, NEAR).map((doc) => [doc, (score[doc]! / most) ** 2]));
 }
@@ -183,14 +217,20 @@ export function joined(signals: Signals, which: readonly Signal[] = SIGNALS): Fl
 }
 
 /** What the nearest files use, what uses them, and what lies beside them. */
-function neighbours({ docs, importers }: Survey, near: Map<number, number>, { uses, folder }: Signals): void {
+function neighbours(
+  { docs, importers }: Survey,
+  near: Map<number, number>,
+  { uses, folder }: Signals,
+): void {
   const folders = Map.groupBy(docs.keys(), (doc) => folderOf(docs[doc]!.path));
   for (const [doc, weight] of near) {
     const { imports } = docs[doc]!;
     const by = importers[doc]!;
-    for (const to of imports) uses[to]! += weight / Math.sqrt(imports.length) / Math.log(2 + importers[to]!.length);
+    for (const to of imports)
+      uses[to]! += weight / Math.sqrt(imports.length) / Math.log(2 + importers[to]!.length);
     for (const from of by) uses[from]! += (BACKWARD * weight) / Math.sqrt(by.length);
     const beside = folders.get(folderOf(docs[doc]!.path))!;
-    for (const other of beside) if (other !== doc) folder[other]! += weight / Math.sqrt(beside.length);
+    for (const other of beside)
+      if (other !== doc) folder[other]! += weight / Math.sqrt(beside.length);
   }
 }

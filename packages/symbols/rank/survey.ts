@@ -20,7 +20,10 @@ export interface Doc {
 }
 /** A name as hashes: of its words, and as a whole. Equal names share one. */
 type Name = ReturnType<typeof wordsOfName>;
-/** code; a test; beside the code, as examples are; made by a program; prose and other files that are no code. */
+/**
+ * code; a test; beside the code, as examples are; made by a program; prose and other files that are
+ * no code.
+ */
 export type Place = "code" | "test" | "aside" | "made" | "other";
 
 export interface Survey {
@@ -37,7 +40,9 @@ export interface Use {
 }
 
 export function surveyOf(sources: Source[], others: Other[]): Survey {
-  const texts = new Map(others.flatMap((one) => (typeof one === "string" ? [] : [[one.path, one] as const])));
+  const texts = new Map(
+    others.flatMap((one) => (typeof one === "string" ? [] : [[one.path, one] as const])),
+  );
   const docs = docsOf(sources, others);
   const known = docs.map(({ source }) => source?.facts);
   const [uses, names] = [new Map<string, Use>(), new Map<string, Name>()];
@@ -76,7 +81,9 @@ function docsOf(sources: Source[], others: Other[]): Doc[] {
   const indexes = new Map(docs.map(({ path }, at) => [path, at]));
   for (const { path, imports } of sources) {
     const from = indexes.get(path)!;
-    const found = imports.map((to) => indexes.get(to)).filter((to) => to !== undefined && to !== from) as number[];
+    const found = imports
+      .map((to) => indexes.get(to))
+      .filter((to) => to !== undefined && to !== from) as number[];
     docs[from]!.imports = [...new Set(found)].sort((a, b) => a - b);
   }
   return docs;
@@ -116,7 +123,8 @@ function roleOf(path: string): Doc["place"] {
   return isCode(path) ? "code" : "other";
 }
 
-const TEST = /(?:^|\/)(?:tests?|__tests__|specs?|e2e|[\w-]+-tests?)\/|[._-](?:test|spec|bench|test-d)\.\w+$/i;
+const TEST =
+  /(?:^|\/)(?:tests?|__tests__|specs?|e2e|[\w-]+-tests?)\/|[._-](?:test|spec|bench|test-d)\.\w+$/i;
 const ASIDE =
   /(?:^|\/)(?:examples?|fixtures?|__fixtures__|__mocks__|playgrounds?|benchmarks?|bench|demos?|samples?)\//i;
 /** What is written in a programming language, parsed or not. */
@@ -137,6 +145,7 @@ export const isPublic = (sym: Sym): boolean => !sym.local && !sym.visibility && 
 export function publicSymbols({ symbols }: Facts): Sym[] {
   const shown = symbols.filter(isPublic);
   return shown.filter(
-    ({ line, signature }, at) => shown[at - 1]?.line !== line || shown[at - 1]?.signature !== signature,
+    ({ line, signature }, at) =>
+      shown[at - 1]?.line !== line || shown[at - 1]?.signature !== signature,
   );
 }

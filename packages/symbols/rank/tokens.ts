@@ -14,7 +14,10 @@ const COMMON_WORDS = new Set(
   ).split(" "),
 );
 
-/** An estimate: never less than o200k and cl100k count in ten or more lines of signatures, on average a fifth more. */
+/**
+ * An estimate: never less than o200k and cl100k count in ten or more lines of signatures, on
+ * average a fifth more.
+ */
 export const countTokens = (text: string): number => Math.ceil(cost(text) / UNITS_PER_TOKEN);
 
 export function cost(text: string): number {

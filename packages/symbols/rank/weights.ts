@@ -1,6 +1,9 @@
-// How much each signal counts. Learnt once, in November 2026, by test/support/learn-weights.ts: a conditional logit over 406
-// commits of three repositories (hono, zod and zz), by which the files that a commit changed are chosen among all. Weights
-// that two of them give name in the third as many files as these do. Which files change together had no weight, and is left out.
+// How much each signal counts. Learnt once, in November 2026, by test/support/learn-weights.ts: a
+// conditional logit over 406
+// commits of three repositories (hono, zod and zz), by which the files that a commit changed are
+// chosen among all. Weights
+// that two of them give name in the third as many files as these do. Which files change together
+// had no weight, and is left out.
 import type { Reason } from "./contract.ts";
 import type { Place } from "./survey.ts";
 
@@ -33,8 +36,17 @@ export const WEIGHTS: Record<Signal, number> = {
   messages: 1.3,
   churn: 0.25,
 };
-/** Tests stand behind what they test, examples behind the code, prose behind both, unless the query is about them. */
-export const PLACES: Record<Place, number> = { code: 0, test: -4.2, aside: -2.1, other: -3.5, made: -4.2 };
+/**
+ * Tests stand behind what they test, examples behind the code, prose behind both, unless the query
+ * is about them.
+ */
+export const PLACES: Record<Place, number> = {
+  code: 0,
+  test: -4.2,
+  aside: -2.1,
+  other: -3.5,
+  made: -4.2,
+};
 
 /** Under what `why` tells of it. */
 export const REASONS: Record<Signal, Reason> = {

@@ -2,14 +2,18 @@
 import type { Import } from "../scan/facts.ts";
 
 /**
- * Where imports lead: a file of the project; "" for something outside of it; "node:" for a built-in module; undefined
- * for nowhere. A resolver is made for one list of names: open another one when files were added or removed.
+ * Where imports lead: a file of the project; "" for something outside of it; "node:" for a built-in
+ * module; undefined for nowhere. A resolver is made for one list of names: open another one when
+ * files were added or removed.
  */
 export interface Resolver {
-  prepare(files: Iterable<readonly [file: string, imports: readonly Asked[]]>): Promise<void>; // before resolve()
+  // before resolve()
+  prepare(files: Iterable<readonly [file: string, imports: readonly Asked[]]>): Promise<void>;
   resolve(file: string, one: Asked): string | undefined;
-  others(file: string, one: Pick<Import, "from" | "names" | "inside">): string[] | undefined; // undefined: resolve() knows. See languages/resolve.ts
-  packages(): { folder: string; mains: string[] }[]; // mains: what package.json names as main, bin, exports …
+  // undefined: resolve() knows. See languages/resolve.ts
+  others(file: string, one: Pick<Import, "from" | "names" | "inside">): string[] | undefined;
+  // mains: what package.json names as main, bin, exports …
+  packages(): { folder: string; mains: string[] }[];
   kept(): Kept; // the same object as was given, unless there are new answers, or more was read
 }
 /** Plain JSON, to pass to openResolver() the next time. */
@@ -40,11 +44,16 @@ export interface Graph {
 export interface Disk {
   readonly root: string;
   readonly names: ReadonlySet<string>;
-  local(file: string): string | undefined; // relative to the project; undefined: outside, or in node_modules
+  // relative to the project; undefined: outside, or in node_modules
+  local(file: string): string | undefined;
   isFile(file: string): boolean;
   isFolder(file: string): boolean;
   read(file: string): string | undefined;
   packageIn(folder: string): Json | undefined; // its package.json
-  sourceOf(file: string, out?: readonly [from: string, to: string][], isNamed?: boolean): string | undefined;
+  sourceOf(
+    file: string,
+    out?: readonly [from: string, to: string][],
+    isNamed?: boolean,
+  ): string | undefined;
 }
 export type Json = Record<string, unknown>;

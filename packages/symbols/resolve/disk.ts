@@ -1,4 +1,5 @@
-// The project on the disk. Everything read is recorded, so that answers are renewed once that changes.
+// The project on the disk. Everything read is recorded, so that answers are renewed once that
+// changes.
 
 import fs from "node:fs";
 import path from "node:path";
@@ -11,7 +12,10 @@ import { folderOf, IN_NODE_MODULES, join, SCRIPT, slashes, upwards } from "./pat
 const MAX_CONFIG_BYTES = 4_000_000; // of a package.json or tsconfig.json
 const CLOCK_TICK_MS = 50;
 
-/** Reads the disk and records it: in a project only its package.json and tsconfig.json; elsewhere, folders as well. */
+/**
+ * Reads the disk and records it: in a project only its package.json and tsconfig.json; elsewhere,
+ * folders as well.
+ */
 interface DiskState {
   root: string;
   roots: string[]; // also with links followed
@@ -21,11 +25,23 @@ interface DiskState {
   gate: CompilerGate | undefined;
 }
 
-export function openDisk(folder: string, names: ReadonlySet<string>, kept?: Kept, gate?: CompilerGate) {
+export function openDisk(
+  folder: string,
+  names: ReadonlySet<string>,
+  kept?: Kept,
+  gate?: CompilerGate,
+) {
   const root = slashes(folder).replace(/\/$/, "");
   const isFresh = !!kept && isKept(kept) && isUnchanged(root, kept.seen);
   const seen = new Map(isFresh ? Object.entries(kept.seen) : []);
-  const state: DiskState = { root, roots: [...new Set([root, realOf(root)])], names, packages: new Map(), seen, gate };
+  const state: DiskState = {
+    root,
+    roots: [...new Set([root, realOf(root)])],
+    names,
+    packages: new Map(),
+    seen,
+    gate,
+  };
   const disk: Disk = {
     root,
     names,
@@ -72,7 +88,8 @@ function isFolder(state: DiskState, file: string): boolean {
 function read(state: DiskState, file: string): string | undefined {
   note(state, file);
   const stat = statOf(file);
-  if (!stat?.isFile() || stat.size > MAX_CONFIG_BYTES || state.gate?.mayLookUp(file) === false) return undefined;
+  if (!stat?.isFile() || stat.size > MAX_CONFIG_BYTES || state.gate?.mayLookUp(file) === false)
+    return undefined;
   return tryTo(() => (stat.size ? markedText(fs.readFileSync(file)).replace(/^\ufeff/, "") : ""));
 }
 
@@ -83,8 +100,8 @@ function packageIn(state: DiskState, at: string): Json | undefined {
 }
 
 /**
- * The source that a missing file is built from: dist/index.js is made from src/index.ts. If a package.json names it, so
- * may index.js be.
+ * The source that a missing file is built from: dist/index.js is made from src/index.ts. If a
+ * package.json names it, so may index.js be.
  */
 function sourceOf(
   state: DiskState,
@@ -92,7 +109,8 @@ function sourceOf(
   out: readonly [string, string][] = [],
   isNamed = false,
 ): string | undefined {
-  const [, asset = ""] = /^(.*(?<!\.d\.\w+))\.ts$/.exec(file) ?? []; // "@/logo.svg.ts": as TypeScript asks for a picture
+  // "@/logo.svg.ts": as TypeScript asks for a picture
+  const [, asset = ""] = /^(.*(?<!\.d\.\w+))\.ts$/.exec(file) ?? [];
   if (state.names.has(asset) && !SCRIPT.test(asset)) return asset;
   const [, base = file, extension = ""] = /^(.*?)(\.(?:d\.)?[cm]?[jt]sx?)?$/.exec(file) ?? [];
   const bases = out
@@ -102,13 +120,22 @@ function sourceOf(
     if (!state.names.has(home ? `${home}/package.json` : "package.json")) continue;
     const parts = base.slice(home ? home.length + 1 : 0).split("/");
     for (; parts.length > 1 && BUILD_FOLDER.test(parts[0]!); parts.shift())
-      for (const folder of ["src", ""]) bases.push(join(home, [folder, ...parts.slice(1)].join("/"))!);
+      for (const folder of ["src", ""])
+        bases.push(join(home, [folder, ...parts.slice(1)].join("/"))!);
     if (isNamed) bases.push(join(home, `src/${parts.join("/")}`)!);
   }
   const kind = /[cm]/.exec(extension.replace(/^\.d/, ""))?.[0] ?? "";
-  const extensions = [...(kind ? [`.${kind}ts`] : []), ".ts", ".tsx", ...(kind ? [`.${kind}js`] : []), ".js", ".jsx"];
+  const extensions = [
+    ...(kind ? [`.${kind}ts`] : []),
+    ".ts",
+    ".tsx",
+    ...(kind ? [`.${kind}js`] : []),
+    ".js",
+    ".jsx",
+  ];
   for (const one of bases)
-    for (const each of extensions) if (one + each !== file && state.names.has(one + each)) return one + each;
+    for (const each of extensions)
+      if (one + each !== file && state.names.has(one + each)) return one + each;
   return undefined;
 }
 
@@ -120,17 +147,23 @@ function isKept(kept: Partial<Kept>): boolean {
   return [seen, ways, found].every((one) => !!one && typeof one === "object");
 }
 
-/** Also undefined where a file stands in place of the folder: the system reports that as another error than a missing file. */
-export const statOf = (file: string): fs.Stats | undefined => tryTo(() => fs.statSync(file, { throwIfNoEntry: false }));
+/**
+ * Also undefined where a file stands in place of the folder: the system reports that as another
+ * error than a missing file.
+ */
+export const statOf = (file: string): fs.Stats | undefined =>
+  tryTo(() => fs.statSync(file, { throwIfNoEntry: false }));
 /** The modification time alone would miss a package that was unpacked, since unpacking sets it. */
 function stampOf(file: string): string {
   const stat = statOf(file);
   return stat ? `${stat.mtimeMs} ${stat.ctimeMs} ${stat.size}` : "";
 }
 /** Changes within the same tick of the clock look the same. */
-const isSettled = (file: string): boolean => !((statOf(file)?.ctimeMs ?? 0) > Date.now() - CLOCK_TICK_MS);
+const isSettled = (file: string): boolean =>
+  !((statOf(file)?.ctimeMs ?? 0) > Date.now() - CLOCK_TICK_MS);
 
-export const realOf = (file: string): string => tryTo(() => slashes(fs.realpathSync.native(file))) ?? file;
+export const realOf = (file: string): string =>
+  tryTo(() => slashes(fs.realpathSync.native(file))) ?? file;
 
 export function parsed(text: string | undefined): Json | undefined {
   const value: unknown = tryTo(() => JSON.parse(text ?? ""));

@@ -26,12 +26,22 @@ export async function graphOf(
       else dependents.set(to, new Set([file]));
     }
   }
-  return { imports, dependents: new Map(Array.from(dependents, ([file, by]) => [file, [...by].sort()])) };
+  return {
+    imports,
+    dependents: new Map(Array.from(dependents, ([file, by]) => [file, [...by].sort()])),
+  };
 }
 
 function edgeOf({ from: spec, line, how }: Import, to?: string, ...also: string[]): Edge {
   const kind = kindOfTarget(to);
-  return { to: kind === "internal" ? to : undefined, spec, line, kind, how, ...(also.length && { also }) };
+  return {
+    to: kind === "internal" ? to : undefined,
+    spec,
+    line,
+    kind,
+    how,
+    ...(also.length && { also }),
+  };
 }
 
 function kindOfTarget(to?: string): Edge["kind"] {
@@ -55,13 +65,21 @@ export function hubs({ dependents }: Graph): { path: string; count: number }[] {
 
 type EntryPoint = { path: string; why: "package" | "name" | "alone" };
 
-/** Where to start reading: what a package.json names, an index or main at the top, and what nothing imports. */
+/**
+ * Where to start reading: what a package.json names, an index or main at the top, and what nothing
+ * imports.
+ */
 export function entryPoints({ imports, dependents }: Graph, resolver: Resolver): EntryPoint[] {
   const packages = resolver.packages();
   const mains = new Set(packages.flatMap(({ mains }) => mains));
-  const tops = new Set(["", ...packages.map(({ folder }) => folder)].flatMap((at) => [at, at ? `${at}/src` : "src"]));
+  const tops = new Set(
+    ["", ...packages.map(({ folder }) => folder)].flatMap((at) => [at, at ? `${at}/src` : "src"]),
+  );
   return [...imports.keys()]
-    .filter((path) => (SCRIPT.test(path) || MAIN.test(path)) && !/\.d\.[cm]?ts$/.test(path) && !isMade(path))
+    .filter(
+      (path) =>
+        (SCRIPT.test(path) || MAIN.test(path)) && !/\.d\.[cm]?ts$/.test(path) && !isMade(path),
+    )
     .flatMap((path): EntryPoint[] => {
       if (!SCRIPT.test(path)) return [{ path, why: "name" }];
       const isTop = /(?:^|\/)(?:index|main)\.\w+$/.test(path) && tops.has(folderOf(path));
@@ -72,18 +90,21 @@ export function entryPoints({ imports, dependents }: Graph, resolver: Resolver):
 }
 
 /**
- * Files that import one another in a circle; type imports alone do not count. `round` is the shortest way from the
- * first file back to itself.
+ * Files that import one another in a circle; type imports alone do not count. `round` is the
+ * shortest way from the first file back to itself.
  */
 export function cycles({ imports }: Graph): { files: string[]; round: string[] }[] {
   const next = new Map(
     Array.from(imports, ([file, edges]) => {
-      const own = edges.filter(({ kind, how, own }) => kind === "internal" && how !== "type" && !own);
+      const own = edges.filter(
+        ({ kind, how, own }) => kind === "internal" && how !== "type" && !own,
+      );
       return [file, [...new Set(own.map(({ to }) => to!))]];
     }),
   );
   const back = new Map<string, string[]>();
-  for (const [file, all] of next) for (const to of all) back.get(to)?.push(file) ?? back.set(to, [file]);
+  for (const [file, all] of next)
+    for (const to of all) back.get(to)?.push(file) ?? back.set(to, [file]);
   const left = innermost(next, back);
   const found: ReturnType<typeof cycles> = [];
   for (const first of [...left].sort()) {
@@ -100,7 +121,9 @@ export function cycles({ imports }: Graph): { files: string[]; round: string[] }
 function innermost(next: Map<string, string[]>, back: Map<string, string[]>): Set<string> {
   const left = new Set(next.keys());
   for (const [ways, others] of [[next, back] as const, [back, next] as const]) {
-    const count = new Map(Array.from(left, (file) => [file, ways.get(file)?.filter((to) => left.has(to)).length ?? 0]));
+    const count = new Map(
+      Array.from(left, (file) => [file, ways.get(file)?.filter((to) => left.has(to)).length ?? 0]),
+    );
     const done = [...left].filter((file) => !count.get(file));
     for (const file of done) {
       left.delete(file);
@@ -114,7 +137,11 @@ function innermost(next: Map<string, string[]>, back: Map<string, string[]>): Se
 }
 
 /** What can be reached from a file, and from where first: itself too, where it lies on a circle. */
-function reached(first: string, next: Map<string, string[]>, within: Set<string>): Map<string, string> {
+function reached(
+  first: string,
+  next: Map<string, string[]>,
+  within: Set<string>,
+): Map<string, string> {
   const from = new Map<string, string>();
   const queue = [first];
   for (const file of queue)

@@ -6,7 +6,8 @@ export const SCRIPT = /\.[cm]?[jt]sx?$/i;
 
 export const folderOf = (file: string): string => file.slice(0, Math.max(file.lastIndexOf("/"), 0));
 
-export const under = (folder: string, name: string): string => (folder ? `${folder}/${name}` : name);
+export const under = (folder: string, name: string): string =>
+  folder ? `${folder}/${name}` : name;
 
 export function* upwards(folder: string): Generator<string> {
   for (let up = folder; up; up = folderOf(up)) yield up;
@@ -20,9 +21,13 @@ export function join(folder: string, spec: string): string | undefined {
   return at === "." ? "" : at;
 }
 
-export const slashes = (file: string): string => (path.sep === "/" ? file : file.replaceAll(path.sep, "/"));
+export const slashes = (file: string): string =>
+  path.sep === "/" ? file : file.replaceAll(path.sep, "/");
 
-export function firstOf({ names }: { names: ReadonlySet<string> }, paths: readonly (string | undefined)[]): string[] {
+export function firstOf(
+  { names }: { names: ReadonlySet<string> },
+  paths: readonly (string | undefined)[],
+): string[] {
   const found = paths.find((one) => one !== undefined && names.has(one));
   return found === undefined ? [] : [found];
 }
@@ -31,7 +36,8 @@ export function firstOf({ names }: { names: ReadonlySet<string> }, paths: readon
 export function foldersOf(names: Iterable<string>): Set<string> {
   const folders = new Set([""]);
   for (const name of names)
-    for (let folder = folderOf(name); !folders.has(folder); folder = folderOf(folder)) folders.add(folder);
+    for (let folder = folderOf(name); !folders.has(folder); folder = folderOf(folder))
+      folders.add(folder);
   return folders;
 }
 

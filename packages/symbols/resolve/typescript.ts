@@ -1,5 +1,7 @@
-// Imports that only TypeScript can resolve: tsconfig.json, packages, their exports. In dist/ it is bundled with
-// TypeScript's parser alone, so whatever comes after it, from the binder on, is missing (see build/typescript.js).
+// Imports that only TypeScript can resolve: tsconfig.json, packages, their exports. In dist/ it is
+// bundled with
+// TypeScript's parser alone, so whatever comes after it, from the binder on, is missing (see
+// build/typescript.js).
 import path from "node:path";
 import { ts } from "ts-morph";
 import type { Disk, How, Json } from "./contract.ts";
@@ -54,7 +56,12 @@ interface State {
 
 export function openModules(disk: Disk): Modules {
   const { names, local, sourceOf } = disk;
-  const state: Omit<State, "views"> = { disk, folders: foldersOf(names), configs: new Map(), out: [] };
+  const state: Omit<State, "views"> = {
+    disk,
+    folders: foldersOf(names),
+    configs: new Map(),
+    out: [],
+  };
   const asBundler = { moduleResolution: ts.ModuleResolutionKind.Bundler };
   const views: State["views"] = {
     asItIs: viewOf(state, {
@@ -78,7 +85,10 @@ export function openModules(disk: Disk): Modules {
     }),
   };
   const open: State = Object.assign(state, { views });
-  return { wayOf: (name) => wayOf(open, name), answer: (file, spec, how, name) => answer(open, file, spec, how, name) };
+  return {
+    wayOf: (name) => wayOf(open, name),
+    answer: (file, spec, how, name) => answer(open, file, spec, how, name),
+  };
 }
 
 function wayOf(state: State, name: string): string {
@@ -89,7 +99,13 @@ function wayOf(state: State, name: string): string {
   return [..."pt"].filter((letter) => all.includes(letter)).join("");
 }
 
-function answer(state: State, file: string, spec: string, how: How, name?: string): string | undefined {
+function answer(
+  state: State,
+  file: string,
+  spec: string,
+  how: How,
+  name?: string,
+): string | undefined {
   const config = configFor(state, file, name);
   const mode = modeOf(state, file, how, config.options);
   ({ out: state.out } = config);
@@ -104,7 +120,9 @@ function answer(state: State, file: string, spec: string, how: How, name?: strin
     const found = source === undefined ? undefined : view.source(source);
     if (found !== undefined) return found;
   }
-  return to !== undefined || /^[a-z][a-z\d+.-]+:/i.test(spec) || isDeclared(state, file, spec) ? "" : undefined;
+  return to !== undefined || /^[a-z][a-z\d+.-]+:/i.test(spec) || isDeclared(state, file, spec)
+    ? ""
+    : undefined;
 
   function ask(view: View): string | undefined {
     const options = { ...config.options, ...view.over };
@@ -122,13 +140,15 @@ function answer(state: State, file: string, spec: string, how: How, name?: strin
       );
       return resolvedModule?.resolvedFileName;
     } catch {
-      return undefined; // TypeScript trusts package.json: a number where it expects a name makes it throw
+      // TypeScript trusts package.json: a number where it expects a name makes it throw
+      return undefined;
     }
   }
 }
 
 function cacheFor(state: State, { caches, options }: Config, view: View): ts.ModuleResolutionCache {
-  const cache = caches.get(view) ?? ts.createModuleResolutionCache(state.disk.root, (name) => name, options);
+  const cache =
+    caches.get(view) ?? ts.createModuleResolutionCache(state.disk.root, (name) => name, options);
   caches.set(view, cache);
   return cache;
 }
@@ -142,7 +162,10 @@ function isBuilt(state: State, file: string): boolean {
   return state.out.some(([from]) => file.startsWith(`${from}/`));
 }
 
-/** Further views for what may be in the project, though not where its package.json or tsconfig.json says. */
+/**
+ * Further views for what may be in the project, though not where its package.json or tsconfig.json
+ * says.
+ */
 function viewsFor(state: State, spec: string, { paths, baseUrl }: ts.CompilerOptions): View[] {
   const isPackage = spec.startsWith("#") || workspaces(state).has(packageOf(spec));
   return [
@@ -201,7 +224,8 @@ function workspaceFile(state: Workspaces, file: string): string | undefined {
   const [, name, rest = ""] = /^.*\/node_modules\/((?:@[^/]+\/)?[^/]+)(\/.*)?$/.exec(file) ?? [];
   if (name === undefined) return state.disk.local(file);
   const folder = workspaces(state).get(name);
-  return folder === undefined || state.disk.local(file.slice(0, file.lastIndexOf("/node_modules/"))) === undefined
+  return folder === undefined ||
+    state.disk.local(file.slice(0, file.lastIndexOf("/node_modules/"))) === undefined
     ? state.disk.local(file)
     : (folder + rest).replace(/^\/|\/$/g, "");
 }
@@ -215,7 +239,8 @@ function workspaces(state: Workspaces): Map<string, string> {
   state.workspaces = new Map();
   for (const folder of found) {
     const name = state.disk.packageIn(folder)?.name;
-    if (typeof name === "string" && name && !state.workspaces.has(name)) state.workspaces.set(name, folder);
+    if (typeof name === "string" && name && !state.workspaces.has(name))
+      state.workspaces.set(name, folder);
   }
   return state.workspaces;
 }
@@ -227,7 +252,10 @@ const readingOf = (state: Pick<State, "disk">) => ({
   useCaseSensitiveFileNames: true,
 });
 
-/** TypeScript follows `imports` from one "#name" to the next, in circles and with doubling work; Node follows none. */
+/**
+ * TypeScript follows `imports` from one "#name" to the next, in circles and with doubling work;
+ * Node follows none.
+ */
 function readFile(state: Pick<State, "disk">, file: string): string | undefined {
   const text = state.disk.read(file);
   if (!text || !file.endsWith("/package.json") || !/"#[^"]*"\s*[,\]}]/.test(text)) return text;
@@ -239,7 +267,9 @@ function configFor(state: State, file: string, name: string | undefined): Config
   const config = configOf(state, name);
   const folder = folderOf(file);
   const covers = (one: Config) =>
-    one.covers.some(([at, deep]) => at === folder || (deep && (!at || folder.startsWith(`${at}/`))));
+    one.covers.some(
+      ([at, deep]) => at === folder || (deep && (!at || folder.startsWith(`${at}/`))),
+    );
   return config.references.map((name) => configOf(state, name)).find(covers) ?? config;
 }
 
@@ -257,7 +287,8 @@ function readConfig(state: State, name: string | undefined): Config {
   try {
     if (file !== undefined) parsed = parse(state, file);
   } catch {} // broken beyond repair: as if there were none
-  // Without outDir: given one, TypeScript looks for the source of a built file with its emitter, which is not there.
+  // Without outDir: given one, TypeScript looks for the source of a built file with its emitter,
+  // which is not there.
   const { outDir, declarationDir, rootDir, ...given } = parsed.options ?? DEFAULTS;
   const options: ts.CompilerOptions = { resolveJsonModule: true, ...given };
   delete options.traceResolution;
@@ -266,10 +297,14 @@ function readConfig(state: State, name: string | undefined): Config {
     options,
     out: [outDir, declarationDir]
       .map((file) => placeIn(state, file))
-      .flatMap((from) => (from && source !== undefined ? [[from, source] as [string, string]] : [])),
+      .flatMap((from) =>
+        from && source !== undefined ? [[from, source] as [string, string]] : [],
+      ),
     covers: Object.entries(parsed.wildcardDirectories ?? {}).flatMap(([folder, deep]) => {
       const at = placeIn(state, folder);
-      return at === undefined ? [] : [[at, deep === ts.WatchDirectoryFlags.Recursive] as [string, boolean]];
+      return at === undefined
+        ? []
+        : [[at, deep === ts.WatchDirectoryFlags.Recursive] as [string, boolean]];
     }),
     references: hasNoFiles(parsed.raw) ? referencesOf(state, parsed) : [],
     caches: new Map(),
@@ -286,22 +321,40 @@ function parse(state: State, file: string): ts.ParsedCommandLine {
     readDirectory: () => [],
   };
   const { config } = ts.readConfigFile(file, state.disk.read);
-  const extended = new Map(); // each is read once, though many may extend it; in a circle it is read half
-  return ts.parseJsonConfigFileContent(config ?? {}, host, folderOf(file), {}, file, [], [], extended);
+  // each is read once, though many may extend it; in a circle it is read half
+  const extended = new Map();
+  return ts.parseJsonConfigFileContent(
+    config ?? {},
+    host,
+    folderOf(file),
+    {},
+    file,
+    [],
+    [],
+    extended,
+  );
 }
 
 function placeIn(state: State, file: string | undefined): string | undefined {
   return file === undefined ? undefined : state.disk.local(file);
 }
 
-function referencesOf(state: State, { projectReferences = [] }: Partial<ts.ParsedCommandLine>): string[] {
+function referencesOf(
+  state: State,
+  { projectReferences = [] }: Partial<ts.ParsedCommandLine>,
+): string[] {
   return projectReferences
     .map(({ path }) => (path.endsWith(".json") ? path : `${path}/tsconfig.json`))
     .map((path) => state.disk.local(path) ?? path);
 }
 
 /** Like getModeForUsageLocation(), which is not in the parser. */
-function modeOf(state: State, file: string, how: How, options: ts.CompilerOptions): ts.ResolutionMode {
+function modeOf(
+  state: State,
+  file: string,
+  how: How,
+  options: ts.CompilerOptions,
+): ts.ResolutionMode {
   const { CommonJS, ESNext, ES2015, Node16, NodeNext, Preserve } = ts.ModuleKind;
   if (getEmitModuleResolutionKind(options) < ts.ModuleResolutionKind.Node16) return undefined;
   if (how === "require") return CommonJS;
@@ -327,12 +380,23 @@ function isModule(state: State, file: string): boolean {
 }
 
 /** Packages made for tests: no import means them. */
-const TEST_PACKAGE = /(?:^|\/)(?:node_modules|__\w+__|fixtures?|testdata)\/(?:[^/]+\/)+package\.json$/;
+const TEST_PACKAGE =
+  /(?:^|\/)(?:node_modules|__\w+__|fixtures?|testdata)\/(?:[^/]+\/)+package\.json$/;
 
-function lettersOf({ paths, baseUrl, rootDirs, moduleSuffixes, ...options }: ts.CompilerOptions): string {
+function lettersOf({
+  paths,
+  baseUrl,
+  rootDirs,
+  moduleSuffixes,
+  ...options
+}: ts.CompilerOptions): string {
   const kind = getEmitModuleResolutionKind(options);
-  const isOlder = kind === ts.ModuleResolutionKind.Classic || kind === ts.ModuleResolutionKind.Node10;
-  return (paths || baseUrl ? "p" : "") + (rootDirs?.length || moduleSuffixes?.length || isOlder ? "t" : "");
+  const isOlder =
+    kind === ts.ModuleResolutionKind.Classic || kind === ts.ModuleResolutionKind.Node10;
+  return (
+    (paths || baseUrl ? "p" : "") +
+    (rootDirs?.length || moduleSuffixes?.length || isOlder ? "t" : "")
+  );
 }
 
 /** As in templates: a tsconfig.json that only names others. */

@@ -1,4 +1,5 @@
-// Where git left a conflict in the middle of a merge or a rebase: both sides are read, which a parser would not do.
+// Where git left a conflict in the middle of a merge or a rebase: both sides are read, which a
+// parser would not do.
 
 const MARKS = /^(?:<{7}|\|{7}|={7}|>{7})(?: .*)?\r?$/gm;
 

@@ -16,7 +16,13 @@ export function scanJson(path: string, text: string): Facts {
       if (!property.name || !isStringLiteral(property.name)) continue;
       const name = property.name.text;
       const [line, end] = [lineAt(starts, startOf(property, text)), lineAt(starts, property.end)];
-      facts.symbols.push({ name, kind: "key", line, end, signature: JSON.stringify(name).slice(0, MAX_TEXT_CHARS) });
+      facts.symbols.push({
+        name,
+        kind: "key",
+        line,
+        end,
+        signature: JSON.stringify(name).slice(0, MAX_TEXT_CHARS),
+      });
     }
   if (source) facts.todos = todosIn(source, text, starts);
   facts.loc = countLines({ text, starts, texts: [] });
@@ -24,7 +30,10 @@ export function scanJson(path: string, text: string): Facts {
   return facts;
 }
 
-/** Only top-level keys: they start at the beginning of a line, which no continuation line of a text does. */
+/**
+ * Only top-level keys: they start at the beginning of a line, which no continuation line of a text
+ * does.
+ */
 export function scanYaml(text: string): Facts {
   const facts = empty();
   let last: Sym | undefined;

@@ -29,7 +29,10 @@ import {
 import { docOf, headEnd, signatureOf, startOf } from "./signature.ts";
 import { body, exportOnce, inside, measured, type Reading } from "./state.ts";
 
-/** Where a declaration is, and what its signature is made of. One of several variables is a part of its statement. */
+/**
+ * Where a declaration is, and what its signature is made of. One of several variables is a part of
+ * its statement.
+ */
 export interface Place {
   node: ts.Node;
   statement?: ts.Node; // has the modifiers and the comment
@@ -48,7 +51,8 @@ export function declare(
   made: ts.Node = node,
   at: Place = { node },
 ): Sym | undefined {
-  const sym = name === undefined ? undefined : add(file, name, kind, { ...at, end: headEnd(made, at.node) });
+  const sym =
+    name === undefined ? undefined : add(file, name, kind, { ...at, end: headEnd(made, at.node) });
   const isCode = isFunction(made);
   if (sym && isCode && modifiersOf(made) & ModifierFlags.Async) sym.async = true;
   inside(file, name, made, () => {
@@ -65,7 +69,13 @@ export function add(file: Reading, name: string, kind: Sym["kind"], place: Place
   const { node, statement = node, shown = node } = place;
   const start = startOf(node, text);
   const signature = signatureOf(text, shown === node ? start : startOf(shown, text), place);
-  const sym: Sym = { name, kind, line: lineAt(starts, start), end: lineAt(starts, node.end), signature };
+  const sym: Sym = {
+    name,
+    kind,
+    line: lineAt(starts, start),
+    end: lineAt(starts, node.end),
+    signature,
+  };
   if (!name) return sym; // the parser inserts an empty one for a missing name
   facts.symbols.push(sym);
   if (owner) sym.owner = owner;
@@ -94,7 +104,10 @@ export function visitClass(node: ts.ClassExpression, file: Reading): void {
 
 export function declareConstructor(node: ts.ConstructorDeclaration, file: Reading): void {
   for (const parameter of node.parameters)
-    if (modifiersOf(parameter) & ModifierFlags.ParameterPropertyModifier && isIdentifier(parameter.name))
+    if (
+      modifiersOf(parameter) & ModifierFlags.ParameterPropertyModifier &&
+      isIdentifier(parameter.name)
+    )
       add(file, idText(parameter.name), "property", { node: parameter });
   declare(file, "constructor", "method", node);
 }
@@ -130,9 +143,13 @@ function visitType(node: ts.Node, file: Reading): void {
     forEachChild(node, (part) => visitType(part, file));
   else file.visit(node);
 }
-export function declareMember(node: ts.PropertySignature | ts.MethodSignature, file: Reading): void {
+export function declareMember(
+  node: ts.PropertySignature | ts.MethodSignature,
+  file: Reading,
+): void {
   const name = nameOf(node.name);
-  if (name !== undefined) add(file, name, isPropertySignature(node) ? "property" : "method", { node });
+  if (name !== undefined)
+    add(file, name, isPropertySignature(node) ? "property" : "method", { node });
   forEachChild(node, file.visit);
 }
 /** A type literal that is not a type's own: of a parameter, or nested. */
@@ -157,7 +174,11 @@ export function declareVariables(statement: ts.VariableStatement, file: Reading)
   for (const one of statement.declarationList.declarations) declareVariable(file, one, statement);
 }
 /** A variable in a function or a block is listed only if it holds a function or a class. */
-export function declareVariable(file: Reading, node: ts.VariableDeclaration, statement?: ts.VariableStatement): void {
+export function declareVariable(
+  file: Reading,
+  node: ts.VariableDeclaration,
+  statement?: ts.VariableStatement,
+): void {
   const made = node.initializer && unwrapped(node.initializer);
   const name = isIdentifier(node.name) ? idText(node.name) : undefined;
   const at = placeOf(node, statement, file);
@@ -171,7 +192,12 @@ export function declareVariable(file: Reading, node: ts.VariableDeclaration, sta
     if (name) add(file, name, kind, place);
     else
       for (const bound of boundNames(node.name))
-        add(file, idText(bound.name as ts.Identifier), kind, { ...place, node: bound, statement, shown: at.node });
+        add(file, idText(bound.name as ts.Identifier), kind, {
+          ...place,
+          node: bound,
+          statement,
+          shown: at.node,
+        });
   }
   const isOwner = made && (isListed || isObjectLiteralExpression(made));
   inside(file, isOwner ? name : undefined, undefined, () => forEachChild(node, file.visit));
@@ -179,7 +205,11 @@ export function declareVariable(file: Reading, node: ts.VariableDeclaration, sta
 const CONSTANT = NodeFlags.Const | NodeFlags.Using;
 
 /** If it is alone in its statement, a variable's text is the whole statement. */
-function placeOf(node: ts.VariableDeclaration, statement: ts.VariableStatement | undefined, { text }: Reading): Place {
+function placeOf(
+  node: ts.VariableDeclaration,
+  statement: ts.VariableStatement | undefined,
+  { text }: Reading,
+): Place {
   if (!statement) return { node };
   const { declarations } = statement.declarationList;
   if (declarations.length === 1) return { node: statement };

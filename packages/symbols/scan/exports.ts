@@ -1,4 +1,5 @@
-// What a file exports: in export statements, and as JavaScript assigns it to exports, module.exports and prototypes.
+// What a file exports: in export statements, and as JavaScript assigns it to exports,
+// module.exports and prototypes.
 import type { ts } from "ts-morph";
 import { add, declare } from "./declarations.ts";
 import { importedBy, pushImport } from "./imports.ts";
@@ -19,7 +20,8 @@ import { inside, type Reading } from "./state.ts";
 /** In a namespace it says what the namespace exports, not the file. */
 export function noteExport(node: ts.ExportDeclaration, file: Reading): void {
   const { exportClause, moduleSpecifier } = node;
-  const from = moduleSpecifier && isStringLiteral(moduleSpecifier) ? { from: moduleSpecifier.text } : {};
+  const from =
+    moduleSpecifier && isStringLiteral(moduleSpecifier) ? { from: moduleSpecifier.text } : {};
   const { exports } = file.facts;
   let names = ["*"];
   if (file.owner) names = [];
@@ -31,7 +33,11 @@ export function noteExport(node: ts.ExportDeclaration, file: Reading): void {
   } else {
     names = exportClause.elements.map(aliased);
     for (const { name, propertyName } of exportClause.elements)
-      exports.push({ name: nameOf(name)!, ...(propertyName && { local: nameOf(propertyName) }), ...from });
+      exports.push({
+        name: nameOf(name)!,
+        ...(propertyName && { local: nameOf(propertyName) }),
+        ...from,
+      });
   }
   if (moduleSpecifier) pushImport(file, moduleSpecifier, "export", names);
   forEachChild(node, file.visit);
@@ -40,10 +46,13 @@ export function noteDefault(node: ts.ExportAssignment, file: Reading): void {
   const as = node.isExportEquals ? "export=" : "default";
   if (file.owner || !exportOne(file, node, node.expression, as)) forEachChild(node, file.visit);
 }
-/** `export default …`, `export = …`, `module.exports = …`; false if the value is declared elsewhere. */
+/**
+ * `export default …`, `export = …`, `module.exports = …`; false if the value is declared elsewhere.
+ */
 function exportOne(file: Reading, node: ts.Node, expression: ts.Expression, as: string): boolean {
   const made = assignedValue(expression);
-  const name = isFunction(made) || isClassExpression(made) ? (ownName(made) ?? "default") : "default";
+  const name =
+    isFunction(made) || isClassExpression(made) ? (ownName(made) ?? "default") : "default";
   const local = isIdentifier(made) ? idText(made) : name;
   file.facts.exports.push({ name: as, ...(local !== "default" && { local }) });
   if (isIdentifier(made) || importedBy(made)) return false;
@@ -51,7 +60,13 @@ function exportOne(file: Reading, node: ts.Node, expression: ts.Expression, as: 
   return true;
 }
 /** Declares an exported expression under the name of its export. */
-function declareValue(file: Reading, name: string, node: ts.Node, expression: ts.Expression, made: ts.Node): void {
+function declareValue(
+  file: Reading,
+  name: string,
+  node: ts.Node,
+  expression: ts.Expression,
+  made: ts.Node,
+): void {
   const from = file.facts.symbols.length;
   if (isFunction(made)) declare(file, name, "function", node, made);
   else if (isClassExpression(made)) declare(file, name, "class", node, made);
@@ -62,7 +77,10 @@ function declareValue(file: Reading, name: string, node: ts.Node, expression: ts
   file.facts.symbols[from]!.exported = true;
 }
 
-/** `exports.name = …`, `module.exports = …`, `Class.prototype.name = …`. Returns whether nothing is left to visit. */
+/**
+ * `exports.name = …`, `module.exports = …`, `Class.prototype.name = …`. Returns whether nothing is
+ * left to visit.
+ */
 export function visitAssignment(node: ts.BinaryExpression, file: Reading): boolean {
   const path = dotted(node.left) ?? "";
   const [whole, exported] = /^(?:module\.)?exports(?:\.([^.]+))?$/.exec(path) ?? [];
@@ -102,7 +120,8 @@ function exportAll(node: ts.BinaryExpression, file: Reading): boolean {
   for (const property of made.properties) {
     const name = property.name && nameOf(property.name);
     if (name === undefined) continue;
-    const local = isPropertyAssignment(property) && isIdentifier(property.initializer) && property.initializer;
+    const local =
+      isPropertyAssignment(property) && isIdentifier(property.initializer) && property.initializer;
     file.facts.exports.push({ name, ...(local && { local: idText(local) }) });
   }
   return false;

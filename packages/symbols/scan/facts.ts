@@ -50,7 +50,17 @@ export interface Todo {
 }
 
 export const SYMBOL_KINDS = [
-  ...(["function", "class", "method", "property", "interface", "type", "enum", "member", "namespace"] as const),
+  ...([
+    "function",
+    "class",
+    "method",
+    "property",
+    "interface",
+    "type",
+    "enum",
+    "member",
+    "namespace",
+  ] as const),
   ...(["const", "variable", "key"] as const),
 ];
 

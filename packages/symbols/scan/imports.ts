@@ -29,19 +29,26 @@ export function noteImport(node: ts.ImportDeclaration, file: Reading): void {
   const bindings = importClause?.namedBindings;
   if (bindings && isNamespaceImport(bindings)) names.push(`* as ${idText(bindings.name)}`);
   else if (bindings) names.push(...bindings.elements.map(aliased));
-  pushImport(file, moduleSpecifier, importClause?.phaseModifier === K.TypeKeyword ? "type" : "import", names);
+  pushImport(
+    file,
+    moduleSpecifier,
+    importClause?.phaseModifier === K.TypeKeyword ? "type" : "import",
+    names,
+  );
   forEachChild(node, file.visit);
 }
 export function noteImportEquals(node: ts.ImportEqualsDeclaration, file: Reading): void {
   const { name, moduleReference } = node;
   if (isExternalModuleReference(moduleReference))
     pushImport(file, moduleReference.expression, "require", [`* as ${idText(name)}`]);
-  if (modifiersOf(node) & ModifierFlags.Export && !file.owner) exportOnce(file, idText(name), idText(name));
+  if (modifiersOf(node) & ModifierFlags.Export && !file.owner)
+    exportOnce(file, idText(name), idText(name));
   forEachChild(node, file.visit);
 }
 export function noteImportType(node: ts.ImportTypeNode, file: Reading): void {
   const { argument, qualifier } = node;
-  if (isLiteralTypeNode(argument)) pushImport(file, argument.literal, "type", [leftmost(qualifier) ?? "*"]);
+  if (isLiteralTypeNode(argument))
+    pushImport(file, argument.literal, "type", [leftmost(qualifier) ?? "*"]);
   forEachChild(node, file.visit);
 }
 function leftmost(name: ts.EntityName | undefined): string | undefined {
@@ -50,7 +57,8 @@ function leftmost(name: ts.EntityName | undefined): string | undefined {
 }
 export function noteCall(node: ts.CallExpression, file: Reading): void {
   const how = importedBy(node);
-  if (how) pushImport(file, node.arguments[0]!, how, file.taken?.call === node ? file.taken.names : ["*"]);
+  if (how)
+    pushImport(file, node.arguments[0]!, how, file.taken?.call === node ? file.taken.names : ["*"]);
   if (how === "require" && file.isScript) file.isCommonJs = true;
   forEachChild(node, file.visit);
 }
@@ -61,18 +69,21 @@ export function importedBy(node: ts.Node): Import["how"] | undefined {
     arguments: [first],
   } = node;
   const isRequire = isIdentifier(expression) && expression.escapedText === "require";
-  if (!(isRequire || expression.kind === K.ImportKeyword) || !first || !isStringLiteralLike(first)) return undefined;
+  if (!(isRequire || expression.kind === K.ImportKeyword) || !first || !isStringLiteralLike(first))
+    return undefined;
   return isRequire ? "require" : "dynamic";
 }
 /** `const { a, b: c } = await import("x")` takes only a and b. */
 export function takes(name: ts.BindingName, made: ts.Node, file: Reading): boolean {
-  const from = isPropertyAccessExpression(made) ? unwrapped(made.expression) : made; // require("x").a
+  // require("x").a
+  const from = isPropertyAccessExpression(made) ? unwrapped(made.expression) : made;
   const call = isAwaitExpression(from) ? unwrapped(from.expression) : from;
   const how = importedBy(call);
   if (how)
     file.taken = {
       call,
-      names: from === made ? taken(name) : [renamed((made as ts.PropertyAccessExpression).name, name)],
+      names:
+        from === made ? taken(name) : [renamed((made as ts.PropertyAccessExpression).name, name)],
     };
   return how === "require" && file.isScript;
 }
@@ -89,7 +100,17 @@ function renamed(from: ts.Node, to: ts.BindingName): string {
   if (!name || !isIdentifier(to) || idText(to) === name) return name || "*";
   return `${name} as ${idText(to)}`;
 }
-export function pushImport({ facts, starts, text }: Reading, from: ts.Node, how: Import["how"], names: string[]): void {
+export function pushImport(
+  { facts, starts, text }: Reading,
+  from: ts.Node,
+  how: Import["how"],
+  names: string[],
+): void {
   if (!isStringLiteralLike(from)) return;
-  facts.imports.push({ from: from.text, line: lineAt(starts, skipTrivia(text, from.pos)), how, names });
+  facts.imports.push({
+    from: from.text,
+    line: lineAt(starts, skipTrivia(text, from.pos)),
+    how,
+    names,
+  });
 }

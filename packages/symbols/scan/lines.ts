@@ -27,7 +27,11 @@ export function textAfter(text: string, at: number, end = text.length): number {
 const BOM = 0xfeff;
 
 /** The continuation lines of a comment that begins after code count as code too. */
-export function countLines({ text, starts, texts }: Pick<Reading, "text" | "starts" | "texts">): number {
+export function countLines({
+  text,
+  starts,
+  texts,
+}: Pick<Reading, "text" | "starts" | "texts">): number {
   let [lines, commentEnd, nextText] = [0, 0, 0];
   for (const [i, start] of starts.entries()) {
     const end = starts[i + 1] ?? text.length;

@@ -1,4 +1,5 @@
-// What nobody writes by hand: build output, copies of others' code, snapshots, lock files, generated code.
+// What nobody writes by hand: build output, copies of others' code, snapshots, lock files,
+// generated code.
 
 const OUTPUT_FOLDERS = (
   "dist node_modules bower_components jspm_packages vendor third_party coverage storybook-static site-packages Pods venv " +
@@ -6,9 +7,13 @@ const OUTPUT_FOLDERS = (
   ".vite .wrangler .turbo .vercel .netlify .serverless .yarn .pnpm .cache .parcel-cache .nyc_output"
 ).split(" ");
 const OUTPUT_FOLDER = new RegExp(`(?:^|/)(?:${OUTPUT_FOLDERS.join("|").replaceAll(".", "\\.")})/`);
-/** These hold output, or scripts that make it: those are source files of a language that is compiled, or lie in a source folder. */
+/**
+ * These hold output, or scripts that make it: those are source files of a language that is
+ * compiled, or lie in a source folder.
+ */
 const MAYBE_FOLDER = /(?:^|\/)(?:build|out|_build|target)\//;
-const SOURCE_FOLDER = /(?:^|\/)(?:src|lib|app|source|scripts|test|tests|docs)\/(?:.+\/)?(?:build|out|_build|target)\//;
+const SOURCE_FOLDER =
+  /(?:^|\/)(?:src|lib|app|source|scripts|test|tests|docs)\/(?:.+\/)?(?:build|out|_build|target)\//;
 const SOURCE =
   /(?<!\.d)\.[cm]?tsx?$|\.(?:vue|svelte|astro|py|go|rs|java|kts?|rb|php|cs|swift|c|cc|cpp|h|hpp|sh|lua|sql|mdx?)$/;
 const OUTPUT_FILE = new RegExp(

@@ -22,7 +22,16 @@ export function byKind<T>(rows: [kinds: ts.SyntaxKind[], value: T][]): (T | unde
 
 type Code = ts.FunctionLikeDeclaration & { name?: ts.Node; body?: ts.Node };
 const FUNCTIONS = byKind<true>([
-  [[K.FunctionDeclaration, K.FunctionExpression, K.ArrowFunction, K.MethodDeclaration, K.Constructor], true],
+  [
+    [
+      K.FunctionDeclaration,
+      K.FunctionExpression,
+      K.ArrowFunction,
+      K.MethodDeclaration,
+      K.Constructor,
+    ],
+    true,
+  ],
   [[K.GetAccessor, K.SetAccessor], true],
 ]);
 export const isFunction = (node: ts.Node): node is Code => FUNCTIONS[node.kind] === true;
@@ -55,7 +64,10 @@ const WRAPPERS = byKind<true>([
 ]);
 /** The value at the end of `a = b = value`. */
 export function assignedValue(node: ts.Node): ts.Node {
-  for (node = unwrapped(node); isBinaryExpression(node) && node.operatorToken.kind === K.EqualsToken; )
+  for (
+    node = unwrapped(node);
+    isBinaryExpression(node) && node.operatorToken.kind === K.EqualsToken;
+  )
     node = unwrapped(node.right);
   return node;
 }
@@ -63,7 +75,8 @@ export function assignedValue(node: ts.Node): ts.Node {
 /** As other code writes it; `[Symbol.iterator]` in its brackets, undefined for a computed name. */
 export function nameOf(name: ts.Node): string | undefined {
   if (isIdentifier(name) || isPrivateIdentifier(name)) return idText(name);
-  if (isStringLiteralLike(name) || isNumericLiteral(name) || isBigIntLiteral(name)) return name.text;
+  if (isStringLiteralLike(name) || isNumericLiteral(name) || isBigIntLiteral(name))
+    return name.text;
   if (!isComputedPropertyName(name)) return undefined;
   const { expression } = name;
   if (isStringLiteralLike(expression) || isNumericLiteral(expression)) return expression.text;

@@ -10,19 +10,23 @@ export type Parsed = ts.SourceFile & {
   externalModuleIndicator?: unknown;
 };
 
-/** The parser is recursive; if the code is nested deeper than the stack allows, there is no tree. */
+/**
+ * The parser is recursive; if the code is nested deeper than the stack allows, there is no tree.
+ */
 export function parse<T>(facts: Facts, read: () => T): T | undefined {
   try {
     return read();
   } catch (error) {
     noteFailure(facts, error);
-    createSourceFile("", "", PARSE_OPTIONS); // otherwise the parser confuses its arrow functions with those of the next file
+    // otherwise the parser confuses its arrow functions with those of the next file
+    createSourceFile("", "", PARSE_OPTIONS);
     return undefined;
   }
 }
 /** One unreadable file must not affect the others. */
 export function noteFailure(facts: Facts, error: unknown): void {
-  facts.parseError = error instanceof RangeError ? "nested too deep" : `cannot be parsed: ${error}`.split("\n")[0]!;
+  facts.parseError =
+    error instanceof RangeError ? "nested too deep" : `cannot be parsed: ${error}`.split("\n")[0]!;
 }
 export function noteError(facts: Facts, source: ts.SourceFile | undefined, starts: number[]): void {
   const wrong = (source as Parsed | undefined)?.parseDiagnostics[0];

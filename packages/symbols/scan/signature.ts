@@ -31,9 +31,16 @@ export function headEnd(made: ts.Node, at: ts.Node): number {
 }
 
 /** One line, without the body. `value`: the initializer, which is shown in part. */
-export function signatureOf(text: string, start: number, { node, before = "", end = node.end, value }: Place): string {
+export function signatureOf(
+  text: string,
+  start: number,
+  { node, before = "", end = node.end, value }: Place,
+): string {
   const head = text.slice(start, Math.min(end, start + 4 * MAX_TEXT_CHARS));
-  return oneLine(before + head + (value ? ` ${shortValue(value, text)}` : "")).slice(0, MAX_TEXT_CHARS);
+  return oneLine(before + head + (value ? ` ${shortValue(value, text)}` : "")).slice(
+    0,
+    MAX_TEXT_CHARS,
+  );
 }
 /** For example `tool({…})`. */
 function shortValue(value: ts.Node, text: string): string {
@@ -54,7 +61,9 @@ function shortValue(value: ts.Node, text: string): string {
 function oneLine(text: string): string {
   if (/[\n\t/]| {2}/.test(text))
     text = text
-      .replace(QUOTED_OR_BLANK, (_, quoted?: string) => (quoted ? quoted.replace(/\s+/g, " ") : " "))
+      .replace(QUOTED_OR_BLANK, (_, quoted?: string) =>
+        quoted ? quoted.replace(/\s+/g, " ") : " ",
+      )
       .replace(/([([]) |,? (?=[)\]])/g, "$1");
   return text.replace(/[\s;,=]+$/, "");
 }

@@ -2,7 +2,14 @@
 
 import type { ts } from "ts-morph";
 import type { Facts, Sym } from "./facts.ts";
-import { escapeLeadingUnderscores, forEachChild, isIdentifierText, K, PARSE_OPTIONS, skipTrivia } from "./parser.ts";
+import {
+  escapeLeadingUnderscores,
+  forEachChild,
+  isIdentifierText,
+  K,
+  PARSE_OPTIONS,
+  skipTrivia,
+} from "./parser.ts";
 
 export interface Reading {
   text: string;
@@ -20,7 +27,8 @@ export interface Reading {
   depth: number; // of blocks and functions
   decisions: number; // of the enclosing named function
   made?: ts.Node; // the function or class that is already named by what it is assigned to
-  taken?: { call: ts.Node; names: string[] }; // what `const { a } = await import("x")` takes from it
+  // what `const { a } = await import("x")` takes from it
+  taken?: { call: ts.Node; names: string[] };
 }
 export const START = { owner: "", inFunction: false, depth: 0, decisions: 0 };
 
@@ -28,7 +36,10 @@ export function count(node: ts.Identifier | ts.PrivateIdentifier, { uses }: Read
   const name = node.escapedText;
   if (name) uses.set(name, (uses.get(name) ?? 0) + 1);
 }
-/** A property may be named by a string: it["name"]. That is not a use, but the file must be searched. */
+/**
+ * A property may be named by a string: it["name"]. That is not a use, but the file must be
+ * searched.
+ */
 export function mention({ text }: ts.LiteralLikeNode, { uses }: Reading): void {
   if (text.length >= 50 || !isIdentifierText(text, PARSE_OPTIONS.languageVersion)) return;
   const name = escapeLeadingUnderscores(text);
@@ -52,8 +63,15 @@ export function noteText(node: ts.Node, file: Reading): void {
   if (lineEnd >= 0 && lineEnd < node.end) file.texts.push({ pos, end: node.end });
 }
 
-/** Visits its parts as belonging to it. `made`: what it is set to, if that has no name of its own. */
-export function inside(file: Reading, name: string | undefined, made: ts.Node | undefined, read: () => void): void {
+/**
+ * Visits its parts as belonging to it. `made`: what it is set to, if that has no name of its own.
+ */
+export function inside(
+  file: Reading,
+  name: string | undefined,
+  made: ts.Node | undefined,
+  read: () => void,
+): void {
   const { owner, made: before } = file;
   if (name) file.owner = join(owner, name);
   file.made = made;

@@ -25,8 +25,13 @@ export function todosIn(source: ts.SourceFile, text: string, starts: number[]): 
 function isInComment(source: ts.SourceFile, text: string, at: number): boolean {
   let node: ts.Node = source;
   let inner: ts.Node | undefined = source;
-  for (; inner; inner = forEachChild(inner, (child) => (child.pos <= at && at < child.end ? child : undefined)))
+  for (
+    ;
+    inner;
+    inner = forEachChild(inner, (child) => (child.pos <= at && at < child.end ? child : undefined))
+  )
     node = inner;
-  const isWord = node.kind <= K.LastTemplateToken || isIdentifier(node) || isPrivateIdentifier(node);
+  const isWord =
+    node.kind <= K.LastTemplateToken || isIdentifier(node) || isPrivateIdentifier(node);
   return node.kind !== K.JsxText && (!isWord || at < skipTrivia(text, node.pos));
 }

@@ -18,7 +18,14 @@ import {
 import { noteDefault, noteExport, visitAssignment } from "./exports.ts";
 import { noteCall, noteImport, noteImportEquals, noteImportType } from "./imports.ts";
 import { byKind, nameOf, ownName } from "./nodes.ts";
-import { forEachChild, IDENTIFIER, isBinaryExpression, isIfStatement, K, LAST_TOKEN } from "./parser.ts";
+import {
+  forEachChild,
+  IDENTIFIER,
+  isBinaryExpression,
+  isIfStatement,
+  K,
+  LAST_TOKEN,
+} from "./parser.ts";
 import { body, count, deeper, descend, mention, noteText, type Reading } from "./state.ts";
 
 export function visit(node: ts.Node, file: Reading): void {
@@ -33,7 +40,10 @@ type Visitor = (node: any, file: Reading) => void;
 const VISITORS = byKind<Visitor>([
   [[K.PrivateIdentifier], count],
   [[K.StringLiteral], mention],
-  [[K.NoSubstitutionTemplateLiteral, K.TemplateHead, K.TemplateMiddle, K.TemplateTail, K.JsxText], noteText],
+  [
+    [K.NoSubstitutionTemplateLiteral, K.TemplateHead, K.TemplateMiddle, K.TemplateTail, K.JsxText],
+    noteText,
+  ],
   [[K.ImportDeclaration], noteImport],
   [[K.ImportEqualsDeclaration], noteImportEquals],
   [[K.ImportType], noteImportType],
@@ -93,7 +103,8 @@ function visitBlock(node: ts.Block, file: Reading): void {
 
 /** A sum of thousands of terms is a left-leaning tree, so it is walked without recursion. */
 function visitBinary(node: ts.BinaryExpression, file: Reading): void {
-  if (file.isScript && node.operatorToken.kind === K.EqualsToken && visitAssignment(node, file)) return;
+  if (file.isScript && node.operatorToken.kind === K.EqualsToken && visitAssignment(node, file))
+    return;
   const rights: ts.Expression[] = [];
   let left: ts.Expression = node;
   for (; isBinaryExpression(left); left = left.left) {

@@ -1,4 +1,5 @@
-// What words occur in a file, and how often: as hashes, so that the index holds no text. Identifiers count as a whole and
+// What words occur in a file, and how often: as hashes, so that the index holds no text.
+// Identifiers count as a whole and
 // by their words; "measuring", "measured" and "measures" are the same word.
 
 /** The words of one file: each hash once, with how often it occurs, about. */
@@ -7,7 +8,8 @@ export interface Bag {
   counts: Uint8Array;
 }
 const HASH_BITS = 24;
-const ENTRY_BYTES = 4; // 7 bits each: a byte with its highest bit set is never taken for a piece of the row's names
+// 7 bits each: a byte with its highest bit set is never taken for a piece of the row's names
+const ENTRY_BYTES = 4;
 /** Counts are kept as positions in this list. */
 const COUNTS = [1, 2, 3, 4, 5, 6, 8, 10, 13, 17, 22, 29, 40, 60, 100, 200];
 const CODES = Uint8Array.from({ length: 201 }, (_, many) =>
@@ -16,7 +18,8 @@ const CODES = Uint8Array.from({ length: 201 }, (_, many) =>
 const [MIN_CHARS, MAX_CHARS, MAX_WORDS] = [2, 40, 4_000]; // of a word; of a file
 
 /** Splits identifiers: "readFile", "read_file" and "read-file" are two words. */
-export const wordsIn = (text: string): string[] => text.match(WORD)?.map((word) => word.toLowerCase()) ?? [];
+export const wordsIn = (text: string): string[] =>
+  text.match(WORD)?.map((word) => word.toLowerCase()) ?? [];
 const WORD = /\p{Lu}?\p{Ll}+|\p{Lu}+(?!\p{Ll})|\p{Lo}+|\d+/gu;
 
 export function stem(word: string): string {
@@ -53,7 +56,8 @@ export const wordHash = (stem: string): number => folded(hashOf(stem));
 export const nameHash = (name: string): number => folded(Math.imul(hashOf(name) ^ 0x5f, PRIME));
 
 /** Of a name as code writes it: as the bag has it where it is of several words. */
-export const keyOf = (name: string): number => (wordsIn(name).length > 1 ? nameHash(name) : wordHash(name));
+export const keyOf = (name: string): number =>
+  wordsIn(name).length > 1 ? nameHash(name) : wordHash(name);
 
 /** The hashes of the words in a text, without those that say little. */
 export function hashesIn(text: string): number[] {
@@ -62,7 +66,9 @@ export function hashesIn(text: string): number[] {
   return found;
 }
 export const isWord = (word: string): boolean =>
-  (word.length >= MIN_CHARS || /\p{Lo}/u.test(word)) && word.length <= MAX_CHARS && !STOP_WORDS.has(word);
+  (word.length >= MIN_CHARS || /\p{Lo}/u.test(word)) &&
+  word.length <= MAX_CHARS &&
+  !STOP_WORDS.has(word);
 
 /** What each identifier adds to a bag. */
 const known = new Map<string, readonly number[]>();
@@ -72,7 +78,8 @@ export function bagOf(text: string): Buffer {
   if (known.size > MAX_KEPT) known.clear();
   const counts = new Map<number, number>();
   for (const name of text.match(IDENTIFIERS) ?? [])
-    for (const hash of known.get(name) ?? learn(name)) counts.set(hash, (counts.get(hash) ?? 0) + 1);
+    for (const hash of known.get(name) ?? learn(name))
+      counts.set(hash, (counts.get(hash) ?? 0) + 1);
   return packed(counts);
 }
 const IDENTIFIERS = /[\w$\x80-\uffff]+/g;
@@ -111,7 +118,8 @@ export function readBag(bytes: Uint8Array): Bag {
   const many = Math.floor(bytes.length / ENTRY_BYTES);
   const bag = { hashes: new Uint32Array(many), counts: new Uint8Array(many) };
   for (let i = 0, at = 0; i < many; i++) {
-    const first = (bytes[at++]! & 0x7f) | ((bytes[at++]! & 0x7f) << 7) | ((bytes[at++]! & 0x7f) << 14);
+    const first =
+      (bytes[at++]! & 0x7f) | ((bytes[at++]! & 0x7f) << 7) | ((bytes[at++]! & 0x7f) << 14);
     const last = bytes[at++]!;
     bag.hashes[i] = first | (((last >>> 4) & 7) << 21);
     bag.counts[i] = COUNTS[last & 15]!;

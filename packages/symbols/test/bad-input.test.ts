@@ -1,4 +1,5 @@
-// What an index meets that nobody wishes for: other encodings, very large files, syntax of tomorrow, odd repositories,
+// What an index meets that nobody wishes for: other encodings, very large files, syntax of
+// tomorrow, odd repositories,
 // readers that are killed, and indexes of other versions. Each with an answer.
 import { deepEqual, equal, match, rejects } from "node:assert/strict";
 import fs from "node:fs";
@@ -45,13 +46,18 @@ for (const [what, files, args, expected] of [
 ] as [string, Record<string, string>, object, string][])
   test(`references of a name that the project takes from elsewhere are in all files: ${what}`, async () => {
     const { said: text } = await warmCall(files, "find_references", args);
-    const places = Array.from(text.matchAll(/^(\d)\.ts:(\d+): /gm), ([, file, line]) => `${file}:${line}`);
+    const places = Array.from(
+      text.matchAll(/^(\d)\.ts:(\d+): /gm),
+      ([, file, line]) => `${file}:${line}`,
+    );
     equal(places.sort().join(" "), expected, text);
     equal(text.split("\n").length, places.length, text);
   });
 
 test("get_structure of one file shows members however deep they are", async () => {
-  const it = await warm({ "a.rb": "module Shop\n  class Cart\n    def total\n      1\n    end\n  end\nend\n" });
+  const it = await warm({
+    "a.rb": "module Shop\n  class Cart\n    def total\n      1\n    end\n  end\nend\n",
+  });
   match(await ask(it, "get_structure", { path: "a.rb" }), /^ {4}3-5: /m);
   const shallow = await ask(it, "get_structure", { path: "a.rb", depth: 1 });
   match(shallow, /\n\[\d+ more deeper; a greater depth shows them\]$/);
@@ -67,22 +73,28 @@ test("lines are counted as everywhere else: a lone carriage return or a line sep
   equal(await said("second"), "b.ts:2: export const second = 1;  [definition]\nb.ts:3: second;");
 });
 
-needs("git")("in the middle of a rebase: the files as they are, each once, with the conflict in them", async () => {
-  const it = await warm({ "a.ts": "export const first = 1;\n", "b.ts": "export const second = 1;\n" });
-  const cwd = it.root;
-  shell(
-    cwd,
-    `${INIT}; git config user.name a; git config user.email a@b.c; git add -A; git commit -qm one; git checkout -qb other
+needs("git")(
+  "in the middle of a rebase: the files as they are, each once, with the conflict in them",
+  async () => {
+    const it = await warm({
+      "a.ts": "export const first = 1;\n",
+      "b.ts": "export const second = 1;\n",
+    });
+    const cwd = it.root;
+    shell(
+      cwd,
+      `${INIT}; git config user.name a; git config user.email a@b.c; git add -A; git commit -qm one; git checkout -qb other
        printf 'export const first = 2;\nexport const theirs = 1;\n' > a.ts; git commit -qam two; git checkout -q trunk
        printf 'export const first = 3;\nexport const ours = 1;\n' > a.ts; git commit -qam three
        ! git rebase -q other`, // it stops at the conflict
-  );
-  match(fs.readFileSync(join(cwd, "a.ts"), "utf8"), /^<<<<<<< /m);
-  equal(await find(it, "theirs"), "a.ts:3: export const theirs = 1");
-  match(await find(it, "ours"), /^a\.ts:6: /);
-  match(await ask(it, "find_references", { symbol: "first" }), /^a\.ts:2: (?:.*\n)+a\.ts:5: /m);
-  match(await ask(it, "get_structure", {}), /^a\.ts .*\nb\.ts \(1\) second:1$/);
-});
+    );
+    match(fs.readFileSync(join(cwd, "a.ts"), "utf8"), /^<<<<<<< /m);
+    equal(await find(it, "theirs"), "a.ts:3: export const theirs = 1");
+    match(await find(it, "ours"), /^a\.ts:6: /);
+    match(await ask(it, "find_references", { symbol: "first" }), /^a\.ts:2: (?:.*\n)+a\.ts:5: /m);
+    match(await ask(it, "get_structure", {}), /^a\.ts .*\nb\.ts \(1\) second:1$/);
+  },
+);
 
 test("types lead into a file in UTF-16, where nothing is renamed", async () => {
   const wide = 'import { base } from "./base.ts";\nexport const sixteen: number = base + 1;\n';
@@ -90,7 +102,8 @@ test("types lead into a file in UTF-16, where nothing is renamed", async () => {
     "base.ts": "export const base = 15;\n",
     "wide.ts": Buffer.from(`\ufeff${wide}`, "utf16le"),
     "use.ts": 'import { sixteen } from "./wide.ts";\nexport const sum: number = sixteen;\n',
-    "tsconfig.json": '{"compilerOptions": {"strict": true, "allowImportingTsExtensions": true, "noEmit": true}}\n',
+    "tsconfig.json":
+      '{"compilerOptions": {"strict": true, "allowImportingTsExtensions": true, "noEmit": true}}\n',
   });
   equal(await ask(it, "check_types", { paths: ["use.ts"] }), "No problems in 1 file.");
   const { text } = await it.call("rename_symbol", { symbol: "base", to: "other" });

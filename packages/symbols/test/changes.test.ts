@@ -14,26 +14,45 @@ const OPTIONS = { module: "esnext", moduleResolution: "bundler", lib: ["es5"], t
 const config = (more: object) => JSON.stringify({ compilerOptions: { ...OPTIONS, ...more } });
 /** What each file may say. Nobody lists those in node_modules/. */
 const TEXTS: Record<string, string[]> = {
-  "tsconfig.json": [config({}), config({ paths: { "@/*": ["./*"] } }), config({ paths: { "@/*": ["./sub/*"] } }), ""],
+  "tsconfig.json": [
+    config({}),
+    config({ paths: { "@/*": ["./*"] } }),
+    config({ paths: { "@/*": ["./sub/*"] } }),
+    "",
+  ],
   "a.ts": ["./b", "@/b", "./gen/b", "p", "./sub"].map(
     (from) => `import { bee } from "${from}";\nexport const a: string = bee;\n`,
   ),
-  "b.ts": ["export let bee = 1", 'export let bee = ""', 'export { bee } from "./gen/b";', 'export * from "./sub/b";'],
-  "sub/b.ts": ["export const bee = 2;\n", 'export { a as bee } from "../a";\n', "export const other = 1;\n"],
+  "b.ts": [
+    "export let bee = 1",
+    'export let bee = ""',
+    'export { bee } from "./gen/b";',
+    'export * from "./sub/b";',
+  ],
+  "sub/b.ts": [
+    "export const bee = 2;\n",
+    'export { a as bee } from "../a";\n',
+    "export const other = 1;\n",
+  ],
   "sub/index.ts": ['export * from "./b";\n', 'export { bee } from "@/b";\n'],
   "gen/b.ts": ["export const bee = 3;\n", 'export const bee = "";\n'],
-  "node_modules/p/index.d.ts": ["export declare const bee: number;\n", "export declare const bee: string;\n"],
+  "node_modules/p/index.d.ts": [
+    "export declare const bee: number;\n",
+    "export declare const bee: string;\n",
+  ],
 };
 const NAMES = Object.keys(TEXTS);
 
 test("whatever happens to files, uses and problems of types are those that a new zz finds", async (t) => {
   const zz = await harness({ own: true }, t);
   const { root } = zz;
-  const listed = () => NAMES.filter((name) => /^(?!node)[^.]+\.ts$/.test(name) && existsSync(join(root, name)));
+  const listed = () =>
+    NAMES.filter((name) => /^(?!node)[^.]+\.ts$/.test(name) && existsSync(join(root, name)));
   const saying = async (call: (tool: string, args: object) => Promise<Result>) => {
     const problems = listed().length && (await call("check_types", { paths: listed() })).text;
     const uses: string[] = [];
-    for (const symbol of ["a", "bee"]) uses.push(sorted((await call("find_references", { symbol })).text));
+    for (const symbol of ["a", "bee"])
+      uses.push(sorted((await call("find_references", { symbol })).text));
     return { problems, uses };
   };
   const next = random(SEED);
@@ -45,7 +64,8 @@ test("whatever happens to files, uses and problems of types are those that a new
       const text = next() < 0.3 ? "" : one(TEXTS[name]!);
       if (text) put(root, { [name]: text });
       else rmSync(join(root, name), { force: true });
-      if (name.startsWith("node_modules")) put(root, { "node_modules/.package-lock.json": `{"at":${done.length}}` });
+      if (name.startsWith("node_modules"))
+        put(root, { "node_modules/.package-lock.json": `{"at":${done.length}}` });
       done.push(`${name}: ${text}`);
     }
     const fresh = await embed({ root, home: place().home, save: false });
@@ -66,9 +86,14 @@ test("what was asked before changes no answer: packages that are not built, file
     "a.ts": 'import { bee } from "x";\nbee;\n',
     "b.ts": 'import { made } from "./made/b";\nmade;\n',
   };
-  const zz = await harness({ own: true, live: true, settings: { symbols: { ignore: ["made"] } }, files }, t);
-  const ask = async (tool: string, args: object) => (await zz.call(tool, args)).text.split("\n[Of ")[0]!.split("\n");
-  const check = async () => (await ask("check_types", { paths: ["a.ts", "b.ts"] })).map((row) => row.slice(0, 22));
+  const zz = await harness(
+    { own: true, live: true, settings: { symbols: { ignore: ["made"] } }, files },
+    t,
+  );
+  const ask = async (tool: string, args: object) =>
+    (await zz.call(tool, args)).text.split("\n[Of ")[0]!.split("\n");
+  const check = async () =>
+    (await ask("check_types", { paths: ["a.ts", "b.ts"] })).map((row) => row.slice(0, 22));
   for (const _ of [1, 2]) {
     deepEqual(await check(), ["a.ts:1:21: error TS230", "b.ts:1:22: error TS230"]);
     deepEqual(await ask("find_references", { symbol: "bee" }), [
@@ -87,7 +112,10 @@ test("the map in the prompt is that of the conversation which goes on, and the s
   const settings = { symbols: { tokens: 60, wait: 60_000, waitAgain: 60_000 } };
   const files = { "package.json": "{}", ...Object.fromEntries(code) };
   const zz = await harness({ own: true, live: true, settings, files }, t);
-  /** Which function the map in the prompt begins with; and whether a map came with the message, as news. */
+  /**
+   * Which function the map in the prompt begins with; and whether a map came with the message, as
+   * news.
+   */
   const told = async (text: string): Promise<string> => {
     await zz.ask(text);
     const { system, messages } = zz.requests.at(-1)!;

@@ -39,8 +39,12 @@ for (const [name, offers] of Object.entries({
   "Lid.#out": /out/,
 }))
   test(`${name}, as nothing is called exactly, is offered something like it, and a rename changes nothing`, async () => {
-    const text = "export class Foo {}\nexport const bar = new Foo();\nexport class Lid { #in = 1; out = this.#in; }\n";
-    const { said, failed, standing } = await warmCall({ "b.ts": text }, "rename_symbol", { symbol: name, to: "Other" });
+    const text =
+      "export class Foo {}\nexport const bar = new Foo();\nexport class Lid { #in = 1; out = this.#in; }\n";
+    const { said, failed, standing } = await warmCall({ "b.ts": text }, "rename_symbol", {
+      symbol: name,
+      to: "Other",
+    });
     equal(failed, true, said);
     match(said, offers);
     equal(standing("b.ts"), text);

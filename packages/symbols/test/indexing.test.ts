@@ -1,4 +1,5 @@
-// The index of symbols as people meet it: what is kept, that no answer is stale, and what bad input does to it.
+// The index of symbols as people meet it: what is kept, that no answer is stale, and what bad input
+// does to it.
 import { equal, match, ok } from "node:assert/strict";
 import fs from "node:fs";
 import { dirname, join } from "node:path";
@@ -33,10 +34,14 @@ async function lacks(where: Place, symbol: string): Promise<void> {
   ok(code === 1 || stdout.startsWith("No definition"), stdout);
 }
 const many = (count: number): Record<string, string> =>
-  Object.fromEntries(Array.from({ length: count }, (_, i) => [`src/f${i}.ts`, `export const c${i} = ${i};\n`]));
+  Object.fromEntries(
+    Array.from({ length: count }, (_, i) => [`src/f${i}.ts`, `export const c${i} = ${i};\n`]),
+  );
 
 test("the index is the person's alone, one file a project, and holds no bodies", async () => {
-  const where = project({ "a.ts": 'export function hail(name: string) {\n  return "body-of-hail" + name;\n}\n' });
+  const where = project({
+    "a.ts": 'export function hail(name: string) {\n  return "body-of-hail" + name;\n}\n',
+  });
   await finds(where, "hail", "a.ts:1: export function hail(name: string)");
   equal(fs.statSync(index(where)).mode & 0o777, 0o600);
   equal(fs.statSync(dirname(index(where))).mode & 0o777, 0o700);
@@ -47,9 +52,12 @@ test("the index is the person's alone, one file a project, and holds no bodies",
 
 test("files that were renamed, replaced by folders or the other way round, or by one of the same size and time, are seen", async () => {
   const names = ["old.ts", "a.ts", "deep/x.ts", "same.ts", "other.ts"];
-  const where = project(Object.fromEntries(names.map((name, i) => [name, `export const was${i} = 1;\n`])));
+  const where = project(
+    Object.fromEntries(names.map((name, i) => [name, `export const was${i} = 1;\n`])),
+  );
   const at = (name: string) => join(where.cwd, name);
-  for (const [i, name] of names.entries()) await finds(where, `was${i}`, `${name}:1: export const was${i} = 1`);
+  for (const [i, name] of names.entries())
+    await finds(where, `was${i}`, `${name}:1: export const was${i} = 1`);
   fs.renameSync(at("old.ts"), at("new.ts"));
   fs.rmSync(at("a.ts"));
   put(where, "a.ts/in.ts", "export const within = 1;\n");
@@ -76,22 +84,41 @@ test(`${EDITS} edits, one after the other, each seen at once; the file of the in
   const first = fs.statSync(index(where)).size;
   for (let i = 0; i < EDITS; i++) {
     put(where, `src/f${i % EDITED}.ts`, `${"\n".repeat(i % 5)}export const edit${i} = ${i};\n`);
-    equal(await ask(`edit${i}`), `src/f${i % EDITED}.ts:${(i % 5) + 1}: export const edit${i} = ${i}`);
+    equal(
+      await ask(`edit${i}`),
+      `src/f${i % EDITED}.ts:${(i % 5) + 1}: export const edit${i} = ${i}`,
+    );
   }
-  ok(fs.statSync(index(where)).size < 3 * first, `${fs.statSync(index(where)).size} of ${first} at first`);
+  ok(
+    fs.statSync(index(where)).size < 3 * first,
+    `${fs.statSync(index(where)).size} of ${first} at first`,
+  );
   const last = EDITS - 1; // asked for by another instance, from the disk alone
-  await finds(where, `edit${last}`, `src/f${last % EDITED}.ts:${(last % 5) + 1}: export const edit${last} = ${last}`);
+  await finds(
+    where,
+    `edit${last}`,
+    `src/f${last % EDITED}.ts:${(last % 5) + 1}: export const edit${last} = ${last}`,
+  );
 });
 
 const whole = /a\.ts:1: export const first = 1/;
 for (const [what, spoil] of [
   ["has one byte that is another", (file: string) => flip(file, -5)],
-  ["is of another version", (file: string) => fs.writeFileSync(file, `{"format":0,"files":[],"gone":[]}\n`)],
-  ["ends in a half-written change", (file: string) => fs.appendFileSync(file, '{"format":1,"files":[["a.ts",1')],
+  [
+    "is of another version",
+    (file: string) => fs.writeFileSync(file, `{"format":0,"files":[],"gone":[]}\n`),
+  ],
+  [
+    "ends in a half-written change",
+    (file: string) => fs.appendFileSync(file, '{"format":1,"files":[["a.ts",1'),
+  ],
   ["is a folder", (file: string) => [fs.rmSync(file), fs.mkdirSync(file)]],
 ] as const)
   test(`an index that ${what} does no harm`, async () => {
-    const where = project({ "a.ts": "export const first = 1;\n", "b.ts": "export const second = 1;\n" });
+    const where = project({
+      "a.ts": "export const first = 1;\n",
+      "b.ts": "export const second = 1;\n",
+    });
     await find(where, "first");
     spoil(index(where));
     put(where, "c.ts", "export const third = 1;\n");
@@ -100,7 +127,10 @@ for (const [what, spoil] of [
       match(stdout, whole, stderr);
       equal(code, 0);
       for (const line of stderr.trim().split("\n"))
-        ok(!line || /^Cannot (use|keep) the index of this project: .*\. It is made again/.test(line), stderr);
+        ok(
+          !line || /^Cannot (use|keep) the index of this project: .*\. It is made again/.test(line),
+          stderr,
+        );
     }
     await finds(where, "third", "c.ts:1: export const third = 1");
   });
@@ -114,8 +144,11 @@ function flip(file: string, at: number): void {
 
 test("two that index at once, one of them a process of its own, both answer, and what they leave is whole", async () => {
   const where = project(many(100)); // so many that each has another process read them
-  const all = await Promise.all([0, 1].map((i) => find(where, `c${i}`, [], i % 2 ? { way: "dist" } : {})));
-  for (const [i, ran] of all.entries()) equal(ran.stderr + ran.stdout, `src/f${i}.ts:1: export const c${i} = ${i}\n`);
+  const all = await Promise.all(
+    [0, 1].map((i) => find(where, `c${i}`, [], i % 2 ? { way: "dist" } : {})),
+  );
+  for (const [i, ran] of all.entries())
+    equal(ran.stderr + ran.stdout, `src/f${i}.ts:1: export const c${i} = ${i}\n`);
   await finds(where, "c99", "src/f99.ts:1: export const c99 = 99");
   equal(fs.readdirSync(dirname(index(where))).length, 1); // no remains
 });
@@ -131,20 +164,32 @@ test("files that go while they are indexed do no harm, and the progress is told"
   whenReading(it, () => {
     for (let i = 0; i < 90; i++) fs.rmSync(join(it.root, `src/f${i}.ts`), { force: true });
   });
-  equal((await it.call("find_definition", { symbol: "c99" })).text, "src/f99.ts:1: export const c99 = 99");
-  match((await it.call("find_definition", { symbol: "c3" })).text, /^No definition is named 'c3'|^Cannot find/);
+  equal(
+    (await it.call("find_definition", { symbol: "c99" })).text,
+    "src/f99.ts:1: export const c99 = 99",
+  );
+  match(
+    (await it.call("find_definition", { symbol: "c3" })).text,
+    /^No definition is named 'c3'|^Cannot find/,
+  );
   const told = it.events.flatMap((event) => (event.type === "progressed" ? [event.text] : []));
   match(told[0]!, /^Indexing \[=*>-*\] \d+% \(\d+\/100 files\)$/);
 });
 
-needs("git")("a reader that is killed: a sentence, and what was read is kept for the next question", async (t) => {
-  const it = await harness({ own: true, files: many(100) }, t);
-  whenReading(it, () => process.kill(readersOf(process.pid)[0]!, "SIGKILL"));
-  const { text } = await it.call("find_definition", { symbol: "c1" });
-  match(text, /^Cannot index this project: a process that reads it ended .*\. Try again\./);
-  it.core.observers.pop();
-  equal((await it.call("find_definition", { symbol: "c99" })).text, "src/f99.ts:1: export const c99 = 99");
-});
+needs("git")(
+  "a reader that is killed: a sentence, and what was read is kept for the next question",
+  async (t) => {
+    const it = await harness({ own: true, files: many(100) }, t);
+    whenReading(it, () => process.kill(readersOf(process.pid)[0]!, "SIGKILL"));
+    const { text } = await it.call("find_definition", { symbol: "c1" });
+    match(text, /^Cannot index this project: a process that reads it ended .*\. Try again\./);
+    it.core.observers.pop();
+    equal(
+      (await it.call("find_definition", { symbol: "c99" })).text,
+      "src/f99.ts:1: export const c99 = 99",
+    );
+  },
+);
 
 test("a home that cannot be written to: an answer, and a sentence", async () => {
   const where = project({ "a.ts": "export const first = 1;\n", "~/index": "in the way\n" });
@@ -155,7 +200,10 @@ test("a home that cannot be written to: an answer, and a sentence", async () => 
 });
 
 test("what may not be read is not in the index, by its own name or by a link", async () => {
-  const files = { "a.ts": "export const first = 1;\n", "private/plan.ts": "export const plan = 1;\n" };
+  const files = {
+    "a.ts": "export const first = 1;\n",
+    "private/plan.ts": "export const plan = 1;\n",
+  };
   const where = project({ ...files, "link.ts": "->private/plan.ts", "out.yml": "->/etc/hosts" });
   const { stdout } = await zz(where, ["--deny-read=private", "--call", "get_structure", "{}"]);
   equal(stdout, "a.ts (1) first:1\n");
@@ -163,11 +211,23 @@ test("what may not be read is not in the index, by its own name or by a link", a
 });
 
 test("what was indexed and may not be read any more is not shown", async () => {
-  const where = project({ "a.ts": "export const first = 1;\n", "private/plan.ts": "let plan = first; // TODO\n" });
+  const where = project({
+    "a.ts": "export const first = 1;\n",
+    "private/plan.ts": "let plan = first; // TODO\n",
+  });
   await finds(where, "plan", "private/plan.ts:1: let plan = first");
   const call = await caller(where, { deny: { read: ["private"] } });
-  const tellers = { find_definition: { symbol: "plan" }, find_symbols: { query: "plan" }, repo_map: { query: "plan" } };
-  const others = { get_structure: {}, get_complexity: {}, get_todos: {}, get_dependents: { path: "a.ts" } };
+  const tellers = {
+    find_definition: { symbol: "plan" },
+    find_symbols: { query: "plan" },
+    repo_map: { query: "plan" },
+  };
+  const others = {
+    get_structure: {},
+    get_complexity: {},
+    get_todos: {},
+    get_dependents: { path: "a.ts" },
+  };
   for (const [tool, args] of Object.entries({ ...tellers, ...others })) {
     const { text } = await call(tool, args);
     ok(!/private\/plan/.test(text), `${tool}: ${text}`);
@@ -188,8 +248,15 @@ test("what a killed process left half written is swept; what another is writing 
 });
 
 test("a file whose name holds control characters is left out: it could pass for a row, or for a terminal's orders", async () => {
-  const { call } = await warm({ "a.ts": "export const first = 1;\n", "b\nc.ts": "first", "\x1b[31mred.ts": "first" });
-  equal((await call("find_definition", { symbol: "first" })).text, "a.ts:1: export const first = 1");
+  const { call } = await warm({
+    "a.ts": "export const first = 1;\n",
+    "b\nc.ts": "first",
+    "\x1b[31mred.ts": "first",
+  });
+  equal(
+    (await call("find_definition", { symbol: "first" })).text,
+    "a.ts:1: export const first = 1",
+  );
   for (const [tool, args] of Object.entries({ get_structure: {}, repo_map: { query: "red" } })) {
     const { text } = await call(tool, args);
     match(text, /^a\.ts/);
@@ -206,23 +273,41 @@ test("What was read before indexing was broken off is kept, and the next questio
   ok(before > 0 && before < 100, `${before} files are kept`);
   it.core.observers.pop();
   await it.restart();
-  equal((await it.call("find_definition", { symbol: "c99" })).text, "src/f99.ts:1: export const c99 = 99");
+  equal(
+    (await it.call("find_definition", { symbol: "c99" })).text,
+    "src/f99.ts:1: export const c99 = 99",
+  );
   equal(kept(), 100);
 });
 
 test("above symbols.most, which is ten thousand files: without a person the first are indexed, and a note says so", async (t) => {
   equal(defaults.most, 10_000);
-  const files = { ...many(12), "a.ts": "export const first = 1;\n", "deep/b.ts": "export const second = 1;\n" };
+  const files = {
+    ...many(12),
+    "a.ts": "export const first = 1;\n",
+    "deep/b.ts": "export const second = 1;\n",
+  };
   const answers = ["f", "deep", "a"];
   const person = async () => answers.shift() ?? "";
   const settings = { symbols: { most: 10 } };
   for (const live of [false, true]) {
-    const it = await harness({ own: true, live, settings, files, answer: live ? person : "nobody" }, t);
-    const found = async (symbol: string) => (await it.call("find_definition", { symbol })).text.split("\n")[0]!;
+    const it = await harness(
+      { own: true, live, settings, files, answer: live ? person : "nobody" },
+      t,
+    );
+    const found = async (symbol: string) =>
+      (await it.call("find_definition", { symbol })).text.split("\n")[0]!;
     equal(await found("second"), "deep/b.ts:1: export const second = 1");
-    if (!live) match(it.notes[0]!, /^This project has 14 code files; the first 10 are indexed\. .*symbols\.folder/);
+    if (!live)
+      match(
+        it.notes[0]!,
+        /^This project has 14 code files; the first 10 are indexed\. .*symbols\.folder/,
+      );
     if (!live) continue;
-    match(it.questions[0]!, /14 code files\. Index \[a\]ll of them, one \[f\]older, or \[c\]ancel\?/);
+    match(
+      it.questions[0]!,
+      /14 code files\. Index \[a\]ll of them, one \[f\]older, or \[c\]ancel\?/,
+    );
     match(await found("first"), /^Cannot find a definition/);
     match((await it.command("/reindex")).join("\n"), /Indexed 14 files/);
     equal(await found("first"), "a.ts:1: export const first = 1");
@@ -265,15 +350,25 @@ test("symbols.ignore: what it names, as in a .gitignore, is neither in the index
   const map = (await call("repo_map", {})).text;
   match(map, /src\/a\.ts/);
   ok(!/made\.ts|gen\.js/.test(map), map);
-  match((await call("get_structure", { path: "tools/x.gen.js" })).text, /symbols\.ignore leaves it out of the index/);
-  match((await call("rename_symbol", { symbol: "first", to: "one" })).text, /^Cannot rename .*: uses in the rest/);
+  match(
+    (await call("get_structure", { path: "tools/x.gen.js" })).text,
+    /symbols\.ignore leaves it out of the index/,
+  );
+  match(
+    (await call("rename_symbol", { symbol: "first", to: "one" })).text,
+    /^Cannot rename .*: uses in the rest/,
+  );
   fs.rmSync(join(where.home, "zz.config.json"));
   await finds(where, "small", "tools/x.gen.js:1: export const small = 1");
 });
 
 test("symbols.ignore: a pattern that could take for ever is left out and named, and the others count", async () => {
   const settings = { symbols: { ignore: [`${"*a".repeat(30)}c`, "b.ts"] } };
-  const where = project({ "a.ts": "export const first = 1;\n", "b.ts": "", "~/zz.config.json": settings });
+  const where = project({
+    "a.ts": "export const first = 1;\n",
+    "b.ts": "",
+    "~/zz.config.json": settings,
+  });
   const { stdout, stderr } = await find(where, "first");
   match(stdout, /^a\.ts:1: .*\n\[Of 2 code files only the 1 that symbols\.ignore/);
   match(stderr, /^Cannot use '\*a\*a.*' of symbols\.ignore: at most 3 stars .*\. Shorten it\.\n$/);

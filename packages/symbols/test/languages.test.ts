@@ -1,4 +1,5 @@
-// Other languages: what is read of a file of each, where their imports lead, and what bad input does.
+// Other languages: what is read of a file of each, where their imports lead, and what bad input
+// does.
 import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { describe, test } from "node:test";
 import "../../../test/support/lean.ts";
@@ -17,7 +18,10 @@ import { SAMPLES } from "./languages/samples.ts";
 
 await prepare(LANGUAGES.map(({ ends }) => `a.${ends.split(" ")[0]}`));
 
-/** Of each sample, a row for each definition with its members, what it imports, and what is counted, with TODO comments. */
+/**
+ * Of each sample, a row for each definition with its members, what it imports, and what is counted,
+ * with TODO comments.
+ */
 const EXPECTED: Record<string, string> = {
   "shop/cart.py": `
     9 variable _cache private
@@ -193,7 +197,13 @@ const outline = ({ symbols }: Facts): string[] => {
     const path = owner ? `${owner}.${name}` : name;
     const isMember = head && `${owner}.`.startsWith(`${head}.`);
     const place = line === end ? line : `${line}-${end}`;
-    const said = [place, kind, isMember ? path.slice(head.length + 1) : path, local && "local", visibility];
+    const said = [
+      place,
+      kind,
+      isMember ? path.slice(head.length + 1) : path,
+      local && "local",
+      visibility,
+    ];
     rows.push([...(isMember ? [`${rows.pop()},`] : []), ...said.filter(Boolean)].join(" "));
     if (!isMember) head = path;
   }
@@ -213,7 +223,11 @@ for (const [file, expected] of Object.entries(EXPECTED))
     const taken = imports.map(({ line, from, names }) => `${line} ${from}${braced(names)}`);
     const counted = `${loc} lines, ${decisions} branches, nesting ${nesting}`;
     const rest = [counted, ...todos.map(({ line, text }) => `${line} ${text}`)].join("; ");
-    const rows = [...outline(facts), ...(taken.length ? [`imports ${taken.join("; ")}`] : []), rest];
+    const rows = [
+      ...outline(facts),
+      ...(taken.length ? [`imports ${taken.join("; ")}`] : []),
+      rest,
+    ];
     const told = expected.replace(/\n {6}/g, " ").trim();
     deepEqual(rows, told.split(/\n +/));
     equal(facts.unread, undefined);
@@ -232,45 +246,136 @@ test("What stands in one line of Kotlin is no syntax error", () => {
 
 for (const [file, name, signature, doc, text] of [
   ["shop/cart.py", "_save", "async def _save(self, path: str) -> None", undefined],
-  ["server/main.go", "Start", "func (s *Server) Start(ctx context.Context) error", "Start listens."],
+  [
+    "server/main.go",
+    "Start",
+    "func (s *Server) Start(ctx context.Context) error",
+    "Start listens.",
+  ],
   ["src/list.c", "list_new", "struct list *list_new(void)", "Makes one."],
   ["lib/shop/cart.rb", "total", "def total", "The sum of all prices."],
   ["db/schema.sql", "total", "CREATE FUNCTION total(cart_id int) RETURNS int", undefined],
   ["a.py", "a", 'a = ("q",)', undefined, 'a = ("q",)'],
-  ["a.rs", "f", "fn f<'a>(x: &'a str, y: T) -> &'a str", undefined, "fn f<'a>(x: &'a str, y: T) -> &'a str { x }"],
+  [
+    "a.rs",
+    "f",
+    "fn f<'a>(x: &'a str, y: T) -> &'a str",
+    undefined,
+    "fn f<'a>(x: &'a str, y: T) -> &'a str { x }",
+  ],
 ] as [file: string, name: string, signature: string, doc?: string, text?: string][])
   test(`${file}: ${name} is shown as "${signature}"`, () => {
-    const found = scanLanguage(file, text ?? SAMPLES[file]!).symbols.find((sym) => sym.name === name)!;
+    const found = scanLanguage(file, text ?? SAMPLES[file]!).symbols.find(
+      (sym) => sym.name === name,
+    )!;
     deepEqual([found.signature, found.doc], [signature, doc]);
   });
 
 for (const [file, text, expected] of [
-  ["a.go", "package m\nconst X, Y = 1, 2\nconst (\n\tA, B = iota, 2\n\tC, D\n)\nvar p, q int", "X Y A B C D p q"],
-  ["a.py", "a, b = 1, 2\n(c, (d, *e)) = f()\n[g] = h()\nx = y = z = 5\no.p, q[0], r = 3", "a b c d e g x y z r"],
-  ["a.lua", "GLOBAL = 3\nP, Q = 1, function() end\nlocal z\nM.x = 4\nGLOBAL = 4\nz = 5", "GLOBAL P Q z M.x"],
-  ["a.lua", "g = function() end\nlocal f = function() end\nlocal t = { k = function() end }", "g() f() t k()"],
-  ["a.rb", 'class A\n  define_method(:dm) { |x| x }\n  define_method "ds" do 3 end\nend', "A A.dm() A.ds()"],
-  ["O.java", 'enum O { P("+") { int f() {} }, @D T("*"), L; int s; O(int s) {} }', "O O.P O.P.f() O.T O.L O.s O.O()"],
-  ["O.kt", 'enum class O(val s: T) {\n  P("+") {\n fun f() = a\n},\n  M;\n  fun f()\n}', "O O.s O.P O.P.f() O.M O.f()"],
-  ["a.swift", 'enum O { case p = "+", m\nindirect case s(O, of: O)\nenum I { case x } }', "O O.p O.m O.s O.I O.I.x"],
-  ["a.swift", "let (a, b) = f()\nlet c = 1, d = 2\nvar (x: e, y: g) = h()\nmacro m() = 1", "a b c d e g m()"],
-  ["a.rs", "lazy_static! {\n  static ref C: T;\n  pub static ref D: T;\n}\nthread_local! { static E: T; }", "C D E"],
-  ["a.php", "<?php function q() { $l = 3; }\nconst X = 1, Y = 2;\nclass K { public $m, $n; }", "q() X Y K K.m K.n"],
-  ["a.c", "int a, *b, c[3], (*d)(void);\nint f(int), g(void);\nstruct S { int e, *h; };", "a b c d f() g() S S.e S.h"],
-  ["a.cpp", "auto [x, y] = f;\nclass K { T f() };\nnamespace n = a;\nT operator==() {}", "x y K K.f() n operator==()"],
-  ["A.cs", "class A { T a, b; event E c, d; const T X, Y = 2; record R(T S); }", "A A.a A.b A.c A.d A.X A.Y A.R A.R.S"],
-  ["A.java", "class A { int a, b = 1; static int X, Y[] = {}; record R(T t) {} }", "A A.a A.b A.X A.Y A.R A.R.t"],
+  [
+    "a.go",
+    "package m\nconst X, Y = 1, 2\nconst (\n\tA, B = iota, 2\n\tC, D\n)\nvar p, q int",
+    "X Y A B C D p q",
+  ],
+  [
+    "a.py",
+    "a, b = 1, 2\n(c, (d, *e)) = f()\n[g] = h()\nx = y = z = 5\no.p, q[0], r = 3",
+    "a b c d e g x y z r",
+  ],
+  [
+    "a.lua",
+    "GLOBAL = 3\nP, Q = 1, function() end\nlocal z\nM.x = 4\nGLOBAL = 4\nz = 5",
+    "GLOBAL P Q z M.x",
+  ],
+  [
+    "a.lua",
+    "g = function() end\nlocal f = function() end\nlocal t = { k = function() end }",
+    "g() f() t k()",
+  ],
+  [
+    "a.rb",
+    'class A\n  define_method(:dm) { |x| x }\n  define_method "ds" do 3 end\nend',
+    "A A.dm() A.ds()",
+  ],
+  [
+    "O.java",
+    'enum O { P("+") { int f() {} }, @D T("*"), L; int s; O(int s) {} }',
+    "O O.P O.P.f() O.T O.L O.s O.O()",
+  ],
+  [
+    "O.kt",
+    'enum class O(val s: T) {\n  P("+") {\n fun f() = a\n},\n  M;\n  fun f()\n}',
+    "O O.s O.P O.P.f() O.M O.f()",
+  ],
+  [
+    "a.swift",
+    'enum O { case p = "+", m\nindirect case s(O, of: O)\nenum I { case x } }',
+    "O O.p O.m O.s O.I O.I.x",
+  ],
+  [
+    "a.swift",
+    "let (a, b) = f()\nlet c = 1, d = 2\nvar (x: e, y: g) = h()\nmacro m() = 1",
+    "a b c d e g m()",
+  ],
+  [
+    "a.rs",
+    "lazy_static! {\n  static ref C: T;\n  pub static ref D: T;\n}\nthread_local! { static E: T; }",
+    "C D E",
+  ],
+  [
+    "a.php",
+    "<?php function q() { $l = 3; }\nconst X = 1, Y = 2;\nclass K { public $m, $n; }",
+    "q() X Y K K.m K.n",
+  ],
+  [
+    "a.c",
+    "int a, *b, c[3], (*d)(void);\nint f(int), g(void);\nstruct S { int e, *h; };",
+    "a b c d f() g() S S.e S.h",
+  ],
+  [
+    "a.cpp",
+    "auto [x, y] = f;\nclass K { T f() };\nnamespace n = a;\nT operator==() {}",
+    "x y K K.f() n operator==()",
+  ],
+  [
+    "A.cs",
+    "class A { T a, b; event E c, d; const T X, Y = 2; record R(T S); }",
+    "A A.a A.b A.c A.d A.X A.Y A.R A.R.S",
+  ],
+  [
+    "A.java",
+    "class A { int a, b = 1; static int X, Y[] = {}; record R(T t) {} }",
+    "A A.a A.b A.X A.Y A.R A.R.t",
+  ],
   ["a.sh", "declare -r X=1 Y=2\ndeclare -A m\na=1 b=2\nf() { declare l; }", "X Y m a b f()"],
-  ["a.sql", "CREATE TABLE t (a INT)\nGO\nCREATE PROC d.p @i INT AS SELECT\r\ngo\r\nCREATE VIEW v AS 1", "t t.a p() v"],
-  ["a.sql", "DELIMITER //\nCREATE PROCEDURE p()\nBEGIN\n CREATE TABLE x;END //\nDELIMITER ;\nCREATE VIEW v;", "p() v"],
-  ["a.sql", "CREATE INDEX ON t (a);\nCREATE INDEX CONCURRENTLY ON t (a);\nCREATE INDEX IF NOT EXISTS i ON t (a);", "i"],
-  ["a.php", '<?php list($a, $b) = f();\n[$c, [$d]] = f();\ndefine("Z", 3);\n$e = 1;\n$e = 2;$o->p = 3', "a b c d Z e"],
+  [
+    "a.sql",
+    "CREATE TABLE t (a INT)\nGO\nCREATE PROC d.p @i INT AS SELECT\r\ngo\r\nCREATE VIEW v AS 1",
+    "t t.a p() v",
+  ],
+  [
+    "a.sql",
+    "DELIMITER //\nCREATE PROCEDURE p()\nBEGIN\n CREATE TABLE x;END //\nDELIMITER ;\nCREATE VIEW v;",
+    "p() v",
+  ],
+  [
+    "a.sql",
+    "CREATE INDEX ON t (a);\nCREATE INDEX CONCURRENTLY ON t (a);\nCREATE INDEX IF NOT EXISTS i ON t (a);",
+    "i",
+  ],
+  [
+    "a.php",
+    '<?php list($a, $b) = f();\n[$c, [$d]] = f();\ndefine("Z", 3);\n$e = 1;\n$e = 2;$o->p = 3',
+    "a b c d Z e",
+  ],
   ["a.css", 'a[href=".fake"]:not(.x) {}\na[href="#not"] .y, #z {}\n.p /* .q */ {}', "x y z p"],
 ] as const)
   test(`${file}: every name that is defined is found: ${text}`, () => {
     const { symbols } = scanLanguage(file, text);
     const sign = (kind: string) => (/^(?:function|method)$/.test(kind) ? "()" : "");
-    const shown = symbols.map(({ owner, name, kind }) => (owner ? `${owner}.` : "") + name + sign(kind));
+    const shown = symbols.map(
+      ({ owner, name, kind }) => (owner ? `${owner}.` : "") + name + sign(kind),
+    );
     equal(shown.join(" "), expected);
   });
 
@@ -278,9 +383,21 @@ for (const [file, text, expected] of [
   ["a.py", '# hail\nhail("hail", f"{hail} hail", "half hail")', { hail: 2 }],
   ["a.go", "package a // hail\nvar x = hail(`hail`)", { package: 1, a: 1, var: 1, x: 1, hail: 1 }],
   ["a.sh", 'echo "hail $hail $(hail)" # hail', { echo: 1, hail: 2 }],
-  ["a.vue", '<template><hail-box :size="hail" title="no" />{{ hail }}</template>', { HailBox: 1, hail: 2 }],
-  ["a.html", '<p id=b class="btn x-y" title="no" onclick="go">btn<a href=#t>', { b: 1, btn: 1, "x-y": 1, go: 1, t: 1 }],
-  ["a.vue", `<template><p class="btn" :class="['is-on', on]" /></template>`, { btn: 1, is: 1, on: 2, "is-on": 1 }],
+  [
+    "a.vue",
+    '<template><hail-box :size="hail" title="no" />{{ hail }}</template>',
+    { HailBox: 1, hail: 2 },
+  ],
+  [
+    "a.html",
+    '<p id=b class="btn x-y" title="no" onclick="go">btn<a href=#t>',
+    { b: 1, btn: 1, "x-y": 1, go: 1, t: 1 },
+  ],
+  [
+    "a.vue",
+    `<template><p class="btn" :class="['is-on', on]" /></template>`,
+    { btn: 1, is: 1, on: 2, "is-on": 1 },
+  ],
 ] as const)
   test(`${file}: a use is in code, also within a string, not in text: ${text}`, () =>
     deepEqual(usesOf(scanLanguage(file, text)), expected));
@@ -310,8 +427,10 @@ const FILES = [
   .split(" ");
 const MODULES: Record<string, string> = {
   "go.mod": "module example.com/shop\n\ngo 1.22\n",
-  "crate/Cargo.toml": '[package]\nname = "my-shop" # its name\nversion = "0.1.0"\n\n[dependencies]\nserde = "1"\n',
-  "engines/fast/Cargo.toml": "[package]\nname = 'fast'\n[lib]\nname = 'engine'\npath = 'code/root.rs'\n",
+  "crate/Cargo.toml":
+    '[package]\nname = "my-shop" # its name\nversion = "0.1.0"\n\n[dependencies]\nserde = "1"\n',
+  "engines/fast/Cargo.toml":
+    "[package]\nname = 'fast'\n[lib]\nname = 'engine'\npath = 'code/root.rs'\n",
   "tools/go.mod": 'module "example.com/shop/tools"\n',
 };
 
@@ -320,18 +439,30 @@ for (const [file, text, expected] of [
   ["shop/models/item.py", "from .. import cart, nothing", "shop/cart.py shop/__init__.py"],
   ["tests/test_cart.py", "import shop.cart as c", "shop/cart.py"],
   ["tests/test_cart.py", "from pkg import mod", "src/pkg/mod.py"],
-  ["main.go", 'package a\nimport "example.com/shop/internal/store"', "internal/store/open.go internal/store/close.go"],
+  [
+    "main.go",
+    'package a\nimport "example.com/shop/internal/store"',
+    "internal/store/open.go internal/store/close.go",
+  ],
   ["main.go", 'package a\nimport "example.com/shop/tools/x"', "tools/x/x.go"],
   ["crate/src/lib.rs", "mod store;", "crate/src/store.rs"],
   ["crate/src/lib.rs", "use std::fmt;", "builtin"],
-  ["crate/src/store.rs", "mod a { mod b { use super::super::super::net; } }", "crate/src/net/mod.rs"],
+  [
+    "crate/src/store.rs",
+    "mod a { mod b { use super::super::super::net; } }",
+    "crate/src/net/mod.rs",
+  ],
   ["crate/src/store.rs", "use crate::Shape::{Circle, Square};", "crate/src/lib.rs"],
   ["crate/src/store.rs", "mod deep { mod inner; }", "missing"],
   ["crate/src/lib.rs", "mod store { mod inner; }", "crate/src/store/inner.rs"],
   ["crate/src/main.rs", "use my_shop::store::Row;", "crate/src/store.rs"],
   ["crate/tests/it.rs", "use crate::common::setup;", "crate/tests/common/mod.rs"],
   ["crate/src/lib.rs", "use engine::Thing;", "engines/fast/code/root.rs"],
-  ["src/main/java/shop/Cart.java", "import fees.*;", "src/main/java/fees/A.java src/main/java/fees/B.java"],
+  [
+    "src/main/java/shop/Cart.java",
+    "import fees.*;",
+    "src/main/java/fees/A.java src/main/java/fees/B.java",
+  ],
   ["src/main/kotlin/shop/Shop.kt", "import shop.Cart", "src/main/java/shop/Cart.java"],
   ["app/helpers.php", "<?php use App\\Models\\Item;", "app/Models/Item.php"],
   ["app/Models/Item.php", "<?php require __DIR__ . '/../helpers.php';", "app/helpers.php"],
@@ -354,9 +485,14 @@ for (const [file, text, expected] of [
   });
 
 test("a file that takes its own names in a module of tests is in no circle, and is not its own importer", async () => {
-  const files = { "src/lib.rs": "mod a;\nmod tests { use super::*; }", "src/a.rs": "mod tests { use super::A; }" };
+  const files = {
+    "src/lib.rs": "mod a;\nmod tests { use super::*; }",
+    "src/a.rs": "mod tests { use super::A; }",
+  };
   const resolver = openResolver("/", ["Cargo.toml", ...Object.keys(files)]);
-  const read = Object.entries(files).map(([name, text]) => [name, scanLanguage(name, text)] as const);
+  const read = Object.entries(files).map(
+    ([name, text]) => [name, scanLanguage(name, text)] as const,
+  );
   const packed = read.map(([name, facts]) => [name, unpack(pack(facts, Buffer.alloc(0)))] as const);
   const graph = await graphOf(packed, resolver);
   deepEqual(cycles(graph), []);
@@ -367,8 +503,12 @@ test("TODO comments in the body of a SQL function are found, between whatever do
   const text =
     "CREATE FUNCTION f() AS $b$\nBEGIN\n  -- TODO one; it's\n  x := 'TODO no';\n/* FIXME two */\nEND;\n$b$;\n-- HACK three";
   const { todos } = scanLanguage("a.sql", text);
-  equal(todos.map(({ line, text }) => `${line} ${text}`).join(), "3 TODO one; it's,5 FIXME two,8 HACK three");
-  const noise = Array.from({ length: 20_000 }, (_, at) => `$a${at}$`).join(" ") + " ".repeat(100_000);
+  equal(
+    todos.map(({ line, text }) => `${line} ${text}`).join(),
+    "3 TODO one; it's,5 FIXME two,8 HACK three",
+  );
+  const noise =
+    Array.from({ length: 20_000 }, (_, at) => `$a${at}$`).join(" ") + " ".repeat(100_000);
   ok(Array.isArray(scanLanguage("a.sql", `GO${noise}x`).symbols));
 });
 
@@ -380,9 +520,14 @@ test("a class or an id stands where a page uses it, not in its text, nor in a lo
 });
 
 test("A header is C++ where it says so", () => {
-  const names = (text: string) => scanLanguage("a.h", text).symbols.map(({ kind, name }) => `${kind} ${name}`);
+  const names = (text: string) =>
+    scanLanguage("a.h", text).symbols.map(({ kind, name }) => `${kind} ${name}`);
   deepEqual(names("struct a { int b; };\nint c(void);\n"), ["class a", "property b", "function c"]);
-  deepEqual(names("namespace n {\nclass A {\n public:\n  int b();\n};\n}\n"), ["namespace n", "class A", "method b"]);
+  deepEqual(names("namespace n {\nclass A {\n public:\n  int b();\n};\n}\n"), [
+    "namespace n",
+    "class A",
+    "method b",
+  ]);
 });
 
 describe("Bad input", () => {
@@ -391,8 +536,17 @@ describe("Bad input", () => {
       const whole = scanLanguage(file, text).symbols;
       const half = scanLanguage(file, text.slice(0, 0.7 * text.length));
       ok(half.symbols.length > 0 && !half.unread, half.unread);
-      const noise = Array.from({ length: 2_000 }, (_, at) => String.fromCharCode((at * 7919) % 0x3000)).join("");
-      for (const other of [SAMPLES["src/lib.rs"]!, noise, "", "\ufeff", "{".repeat(5_000), "(".repeat(5_000)])
+      const noise = Array.from({ length: 2_000 }, (_, at) =>
+        String.fromCharCode((at * 7919) % 0x3000),
+      ).join("");
+      for (const other of [
+        SAMPLES["src/lib.rs"]!,
+        noise,
+        "",
+        "\ufeff",
+        "{".repeat(5_000),
+        "(".repeat(5_000),
+      ])
         ok(Array.isArray(scanLanguage(file, other).symbols));
       deepEqual(scanLanguage(file, text).symbols, whole, "the parser goes on");
     });

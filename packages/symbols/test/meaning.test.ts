@@ -1,4 +1,5 @@
-// Where a name is used, what else is called so, and what renaming it does, by the tools and a real language server. In the
+// Where a name is used, what else is called so, and what renaming it does, by the tools and a real
+// language server. In the
 // sources ⟦name⟧ stands where a use is to be found, ⟦!name⟧ where it is asked for.
 import { deepEqual, equal, match } from "node:assert/strict";
 import { test } from "node:test";
@@ -18,8 +19,17 @@ interface Project {
   marked: string[]; // path:start
 }
 
-/** Without the DOM, which takes longer to load than all else; "" for a project that has no config at all. */
-const OPTIONS = { module: "esnext", moduleResolution: "bundler", strict: true, jsx: "preserve", lib: ["esnext"] };
+/**
+ * Without the DOM, which takes longer to load than all else; "" for a project that has no config at
+ * all.
+ */
+const OPTIONS = {
+  module: "esnext",
+  moduleResolution: "bundler",
+  strict: true,
+  jsx: "preserve",
+  lib: ["esnext"],
+};
 const CONFIG = JSON.stringify({ compilerOptions: OPTIONS });
 
 /** zz in a project with these files. */
@@ -165,11 +175,14 @@ const KINDS: [source: string, kinds: string][] = [
 for (const [source, kinds] of KINDS)
   test(`find_references says what each is: ${kinds} in ${JSON.stringify(source)}`, async () => {
     const { zz, at } = await project({ "a.ts": source });
-    const places = (await groups(zz, at)).flatMap(({ places }) => places).sort((a, b) => a.start - b.start);
+    const places = (await groups(zz, at))
+      .flatMap(({ places }) => places)
+      .sort((a, b) => a.start - b.start);
     equal(places.map(({ kind }) => kind).join(" "), kinds);
   });
 
-// ── Names that nothing in the project defines ──────────────────────────────────────────────────────────────
+// ── Names that nothing in the project defines
+// ──────────────────────────────────────────────────────────────
 
 const TYPED = {
   "node_modules/paths/package.json": '{ "name": "paths", "types": "index.d.ts" }',
@@ -188,7 +201,10 @@ const TAKING = {
 };
 const LOCALS = { "z.ts": "export const z = (join: string) => { join; ({ join: 1 }); };" };
 
-for (const [title, types] of Object.entries({ "a package with types": TYPED, "a package that is not there": {} }))
+for (const [title, types] of Object.entries({
+  "a package with types": TYPED,
+  "a package that is not there": {},
+}))
   test(`find_references finds what comes from ${title}, however it is taken, and nothing else in the same group`, async () => {
     const { zz, marked } = await project({ ...types, ...TAKING, ...LOCALS });
     const [first, ...others] = (await groups(zz, { symbol: "join" })).map(({ places }) =>
@@ -198,7 +214,8 @@ for (const [title, types] of Object.entries({ "a package with types": TYPED, "a 
     deepEqual(others.flat().sort(), ["z.ts:18", "z.ts:37", "z.ts:46"]);
   });
 
-// ── Renaming ───────────────────────────────────────────────────────────────────────────────────────────────
+// ── Renaming
+// ───────────────────────────────────────────────────────────────────────────────────────────────
 
 const RENAMES = cases(String.raw`
 a function before which its uses stand, in another file and its own → bar
@@ -266,7 +283,8 @@ for (const { title, to, files, after: expected } of RENAMES)
 
 const LIB = {
   "node_modules/lib/package.json": '{ "name": "lib", "types": "index.d.ts" }',
-  "node_modules/lib/index.d.ts": "export interface Plugin { run(): void }\nexport declare const one: 1;",
+  "node_modules/lib/index.d.ts":
+    "export interface Plugin { run(): void }\nexport declare const one: 1;",
 };
 
 const REFUSED = cases(String.raw`
@@ -307,11 +325,14 @@ for (const { title, to, files, says } of REFUSED)
     deepEqual(now, before);
   });
 
-// ── Checking ───────────────────────────────────────────────────────────────────────────────────────────────
+// ── Checking
+// ───────────────────────────────────────────────────────────────────────────────────────────────
 
 async function lines(zz: Harness, paths: string[]): Promise<string[]> {
   const { data } = await zz.call("check_types", { paths });
-  return (data as Problem[]).map(({ path, line, column, code }) => `${path}:${line}:${column} ${code}`);
+  return (data as Problem[]).map(
+    ({ path, line, column, code }) => `${path}:${line}:${column} ${code}`,
+  );
 }
 
 const CHECKS = cases(String.raw`
@@ -342,7 +363,8 @@ test("check_types says that a project has an older TypeScript", async () => {
   match(text, /^No problems in 1 file\.\n\[Checked by TypeScript 7; the project has 5\.9\.3, /);
 });
 
-// ── Calls, and what is defined elsewhere ───────────────────────────────────────────────────────────────────
+// ── Calls, and what is defined elsewhere
+// ───────────────────────────────────────────────────────────────────
 
 const CALLS = {
   "a.ts": "export function foo() { return bar(); }\nexport function bar() { return 1; }\nfoo();\n",
@@ -353,7 +375,10 @@ for (const [callees, told] of [
     false,
     "2 callers of foo (a.ts:1):\na.ts, outside of functions:\n  a.ts:3: foo();\nb (b.ts:2):\n  b.ts:2: export const b = () => it();",
   ],
-  [true, "1 callee of foo (a.ts:1):\nbar (a.ts:2):\n  a.ts:1: export function foo() { return bar(); }"],
+  [
+    true,
+    "1 callee of foo (a.ts:1):\nbar (a.ts:2):\n  a.ts:1: export function foo() { return bar(); }",
+  ],
 ] as const)
   test(`find_calls tells ${callees ? "what a function calls" : "who calls a function"}`, async () => {
     const { zz } = await project(CALLS);
@@ -361,8 +386,15 @@ for (const [callees, told] of [
   });
 
 test("find_definition follows what a package defines; get_function says what a function gives", async () => {
-  const { zz } = await project({ ...TYPED, ...CALLS, "c.ts": 'import { join } from "paths";\njoin("c");\n' });
+  const { zz } = await project({
+    ...TYPED,
+    ...CALLS,
+    "c.ts": 'import { join } from "paths";\njoin("c");\n',
+  });
   const { text } = await zz.call("find_definition", { symbol: "join" });
   equal(text, "node_modules/paths/index.d.ts:1: (alias) function join(a: string): string");
-  match((await zz.call("get_function", { name: "foo" })).text, /^a\.ts:1-1 {2}function foo\(\): number\n/);
+  match(
+    (await zz.call("get_function", { name: "foo" })).text,
+    /^a\.ts:1-1 {2}function foo\(\): number\n/,
+  );
 });

@@ -1,4 +1,5 @@
-// The repository map: what it shows for a wish, that it never exceeds its budget, and that it holds still.
+// The repository map: what it shows for a wish, that it never exceeds its budget, and that it holds
+// still.
 // biome-ignore-all format: rows of tables, in few lines
 import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { globSync, readFileSync } from "node:fs";

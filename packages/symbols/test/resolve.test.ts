@@ -1,4 +1,5 @@
-// Where imports lead. Beside what each row says stands what TypeScript itself, all of it, says over the same disk.
+// Where imports lead. Beside what each row says stands what TypeScript itself, all of it, says over
+// the same disk.
 import { deepEqual, equal, ok, throws } from "node:assert/strict";
 import fs from "node:fs";
 import { tmpdir } from "node:os";
@@ -92,17 +93,30 @@ const LONG_AGO = new Date("1985-10-26"); // what npm's archives say of all that 
 /** A project on the disk, and the list of its files. */
 function project(files: string, more: More = {}): { root: string; names: string[] } {
   const root = join(BASE, `p${count++}`);
-  const contents = Object.entries({ ...Object.fromEntries(files.split(" ").map((name) => [name, ""])), ...more.with });
+  const contents = Object.entries({
+    ...Object.fromEntries(files.split(" ").map((name) => [name, ""])),
+    ...more.with,
+  });
   for (const [name, content] of contents) unpack(root, name, content);
   for (const [name, to] of Object.entries(more.links ?? {})) {
     fs.mkdirSync(dirname(join(root, name)), { recursive: true });
     fs.symlinkSync(to, join(root, name));
   }
   const names = contents.map(([name]) => name);
-  return { root, names: names.filter((name) => !name.includes("node_modules/") && !more.ignored?.test(name)) };
+  return {
+    root,
+    names: names.filter((name) => !name.includes("node_modules/") && !more.ignored?.test(name)),
+  };
 }
 
-async function ask(root: string, names: string[], file: string, spec: string, how: How = "import", kept?: Kept) {
+async function ask(
+  root: string,
+  names: string[],
+  file: string,
+  spec: string,
+  how: How = "import",
+  kept?: Kept,
+) {
   const resolver = openResolver(root, names, kept);
   const one = { from: spec, how };
   await resolver.prepare([[file, [one]]]);
@@ -110,17 +124,44 @@ async function ask(root: string, names: string[], file: string, spec: string, ho
 }
 
 /** All of TypeScript, over the disk. */
-function truth(root: string, file: string, spec: string, how: How = "import", given?: ts.CompilerOptions) {
+function truth(
+  root: string,
+  file: string,
+  spec: string,
+  how: How = "import",
+  given?: ts.CompilerOptions,
+) {
   const options = given ?? optionsOf(root, folderOf(file));
   const name = join(root, file);
   const impliedNodeFormat = ts.getImpliedNodeFormatForFile(name, undefined, ts.sys, options);
-  const text = { require: `import x = require(${"''"})`, dynamic: "import('')", type: "", import: "", export: "" }[how];
-  const source = ts.createSourceFile(name, text || "import ''", { languageVersion: 99, impliedNodeFormat }, true);
+  const text = {
+    require: `import x = require(${"''"})`,
+    dynamic: "import('')",
+    type: "",
+    import: "",
+    export: "",
+  }[how];
+  const source = ts.createSourceFile(
+    name,
+    text || "import ''",
+    { languageVersion: 99, impliedNodeFormat },
+    true,
+  );
   const mode = ts.getModeForUsageLocation(source, literalIn(source)!, options);
-  const { resolvedModule } = ts.resolveModuleName(spec, name, options, ts.sys, undefined, undefined, mode);
+  const { resolvedModule } = ts.resolveModuleName(
+    spec,
+    name,
+    options,
+    ts.sys,
+    undefined,
+    undefined,
+    mode,
+  );
   const to = resolvedModule?.resolvedFileName;
   if (to === undefined) return undefined;
-  return to.startsWith(`${root}/`) && !to.includes("/node_modules/") ? to.slice(root.length + 1) : "";
+  return to.startsWith(`${root}/`) && !to.includes("/node_modules/")
+    ? to.slice(root.length + 1)
+    : "";
 }
 function literalIn(node: ts.Node): ts.StringLiteral | undefined {
   return ts.isStringLiteral(node) ? node : ts.forEachChild(node, literalIn);
@@ -131,7 +172,13 @@ function optionsOf(root: string, folder: string): ts.CompilerOptions {
     if (!fs.existsSync(file)) continue;
     const { config } = ts.readConfigFile(file, ts.sys.readFile);
     const host = { ...ts.sys, readDirectory: () => [] };
-    return ts.parseJsonConfigFileContent(config ?? {}, host, dirname(file), { resolveJsonModule: true }, file).options;
+    return ts.parseJsonConfigFileContent(
+      config ?? {},
+      host,
+      dirname(file),
+      { resolveJsonModule: true },
+      file,
+    ).options;
   }
   if (folder) return optionsOf(root, folderOf(folder));
   return {
@@ -160,9 +207,26 @@ for (const [i, [about, files, spec, to, more = {}]] of ROWS.entries())
   });
 
 /** Names that can be told apart only by TypeScript's order. */
-const ENDS = [".ts", ".tsx", ".d.ts", ".js", ".jsx", ".mts", ".d.mts", ".mjs", ".cts", ".cjs", ".json", ".d.json.ts"];
+const ENDS = [
+  ".ts",
+  ".tsx",
+  ".d.ts",
+  ".js",
+  ".jsx",
+  ".mts",
+  ".d.mts",
+  ".mjs",
+  ".cts",
+  ".cjs",
+  ".json",
+  ".d.json.ts",
+];
 const someName = fc
-  .tuple(fc.constantFrom("", "d/", "d/b/", "b/"), fc.constantFrom("b", "index", "b.x", "b.d"), fc.constantFrom(...ENDS))
+  .tuple(
+    fc.constantFrom("", "d/", "d/b/", "b/"),
+    fc.constantFrom("b", "index", "b.x", "b.d"),
+    fc.constantFrom(...ENDS),
+  )
   .map((parts) => parts.join(""));
 const someSpec = fc
   .tuple(
@@ -176,7 +240,9 @@ const RUNS = runs(150, 1_500);
 
 for (const kind of ["bundler", "node10"] as const)
   test(`imports between files of any names lead where TypeScript says (${kind})`, async () => {
-    const { root } = project("x", { with: { "tsconfig.json": config({ moduleResolution: kind }) } });
+    const { root } = project("x", {
+      with: { "tsconfig.json": config({ moduleResolution: kind }) },
+    });
     const options = { ...optionsOf(root, ""), resolveJsonModule: true };
     const names = fc.uniqueArray(someName, { minLength: 20, maxLength: 60, size: "max" });
     const some = fc.tuple(names, fc.constantFrom("a.ts", "d/a.ts", "d/b/a.ts"), someSpec);
@@ -198,7 +264,8 @@ for (const kind of ["bundler", "node10"] as const)
     );
     ok(found > RUNS / 20, `${found} of them lead to a file`);
   });
-const isOutside = (file: string, spec: string): boolean => join(folderOf(file), spec).startsWith("..");
+const isOutside = (file: string, spec: string): boolean =>
+  join(folderOf(file), spec).startsWith("..");
 
 const NEEDS = { "package.json": {}, "tsconfig.json": config({ paths: { "@/*": ["./src/*"] } }) };
 // biome-ignore format: one case a row.
@@ -213,7 +280,10 @@ const CHANGES: [about: string, spec: string, before: string | undefined, after: 
 ];
 function write(root: string, name: string, content: object | string): string {
   fs.mkdirSync(dirname(join(root, name)), { recursive: true });
-  fs.writeFileSync(join(root, name), typeof content === "string" ? content : JSON.stringify(content));
+  fs.writeFileSync(
+    join(root, name),
+    typeof content === "string" ? content : JSON.stringify(content),
+  );
   return name;
 }
 /** As archives are unpacked: with the times that stand in them. */
@@ -238,7 +308,9 @@ for (const [i, [about, spec, before, to, change, more = {}]] of CHANGES.entries(
   });
 
 test("what changed just now is not trusted: the next change may have the same time", async () => {
-  const { root, names } = project("a.ts b.ts c.ts", { with: { "package.json": { imports: { "#b": "./b.ts" } } } });
+  const { root, names } = project("a.ts b.ts c.ts", {
+    with: { "package.json": { imports: { "#b": "./b.ts" } } },
+  });
   await waitFor("an answer soon enough after a change", async () => {
     write(root, "package.json", { imports: { "#b": "./c.ts" } });
     const said = await ask(root, names, "a.ts", "#b");
@@ -250,7 +322,10 @@ test("what changed just now is not trusted: the next change may have the same ti
 for (const kept of [null, { names: 1, seen: {}, ways: {}, found: null }])
   test(`kept answers that are broken are not used: ${JSON.stringify(kept)}`, async () => {
     const { root, names } = project("a.ts src/b.ts", { with: NEEDS });
-    equal((await ask(root, names, "a.ts", "@/b", "import", kept as unknown as Kept)).to, "src/b.ts");
+    equal(
+      (await ask(root, names, "a.ts", "@/b", "import", kept as unknown as Kept)).to,
+      "src/b.ts",
+    );
   });
 
 test("resolve() refuses to guess what it was not prepared for", () => {
@@ -345,7 +420,12 @@ test("a place to begin is what package.json names, an index at the top, and what
     },
   );
   const shown = entryPoints(graph, resolver).map(({ path, why }) => `${path} ${why}`);
-  deepEqual(shown, ["src/index.ts name", "src/cli.ts package", "src/main.ts name", "test/one.test.ts alone"]);
+  deepEqual(shown, [
+    "src/index.ts name",
+    "src/cli.ts package",
+    "src/main.ts name",
+    "test/one.test.ts alone",
+  ]);
 });
 
 // biome-ignore format: one case a row.

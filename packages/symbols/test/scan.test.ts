@@ -1,4 +1,5 @@
-// What scan() finds: one declaration form or one behaviour a row, each over the whole compiler and over its parser alone.
+// What scan() finds: one declaration form or one behaviour a row, each over the whole compiler and
+// over its parser alone.
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: the texts are code
 // biome-ignore-all format: rows of tables, in few lines
 import { deepEqual, equal, match, ok } from "node:assert/strict";
@@ -186,7 +187,8 @@ describe("scan() of what nobody wrote by hand", () => {
       if (expected) match(parseError!, expected);
       else equal(parseError, undefined);
       ok(loc > 0);
-      // What the parser knows of the broken file, that no arrow begins at its (x), is not taken for the next one's.
+      // What the parser knows of the broken file, that no arrow begins at its (x), is not taken for
+      // the next one's.
       equal(facts("(y) => 1;").parseError, undefined);
     });
 

@@ -1,4 +1,5 @@
-// Files that the index lists and did not read, and components that TypeScript does not: an answer that may lack something
+// Files that the index lists and did not read, and components that TypeScript does not: an answer
+// that may lack something
 // because of them says so, and a rename that would miss a use in them is refused.
 // biome-ignore-all format: rows of tables, in few lines
 import { doesNotMatch, equal, match, ok } from "node:assert/strict";

@@ -1,5 +1,7 @@
-// SEARCH/REPLACE blocks in an answer, as Aider taught models, become calls of edit_file. Examples in a text about such
-// blocks look the same, so blocks count only if all of their files exist and contain what they search for.
+// SEARCH/REPLACE blocks in an answer, as Aider taught models, become calls of edit_file. Examples
+// in a text about such
+// blocks look the same, so blocks count only if all of their files exist and contain what they
+// search for.
 import fs from "node:fs";
 import type { Call, Ctx, Reply } from "zz";
 import { tryTo } from "zz/text";
@@ -31,8 +33,13 @@ export function withBlocks(reply: Reply, ctx: Ctx): Reply {
   const edits = new Map<string, Edit[]>();
   for (const { path, edit } of blocks) edits.set(path, [...(edits.get(path) ?? []), edit]);
   if (!edits.size || ![...edits].every(([path, all]) => isMeant(path, all, ctx))) return reply;
-  const said = blocks.reduceRight((rest, { from, to }) => rest.slice(0, from) + rest.slice(to), text);
-  const calls = [...edits].map(([path, all]): Call => ({ id: newId(), name: "edit_file", args: { path, edits: all } }));
+  const said = blocks.reduceRight(
+    (rest, { from, to }) => rest.slice(0, from) + rest.slice(to),
+    text,
+  );
+  const calls = [...edits].map(
+    ([path, all]): Call => ({ id: newId(), name: "edit_file", args: { path, edits: all } }),
+  );
   return { ...reply, text: said.replace(/\n{3,}/g, "\n\n").trim(), calls, finish: "calls" };
 }
 
@@ -40,8 +47,16 @@ const newId = (): string => `call_${Math.random().toString(36).slice(2, 12)}`;
 const FENCE = /^(`{3,}|~{3,})[\w+.-]*\s*$/;
 const PATH = /^[#>*\s]*[`*"']*([\w@.][\w@./+-]*)[`*"':]*\s*$/;
 
-/** The block with its file, which is named on a line of its own before it, in front of the fence or inside of it. */
-function blockAt(text: string, at: number, block: string, before: Block | undefined): Block | undefined {
+/**
+ * The block with its file, which is named on a line of its own before it, in front of the fence or
+ * inside of it.
+ */
+function blockAt(
+  text: string,
+  at: number,
+  block: string,
+  before: Block | undefined,
+): Block | undefined {
   const parsed = editsOfBlocks(block);
   if (typeof parsed === "string" || !parsed[0]) return undefined;
   const lines: { line: string; from: number }[] = [];
@@ -57,9 +72,12 @@ function blockAt(text: string, at: number, block: string, before: Block | undefi
   let used = PATH.test(lines[named]?.line ?? "") ? named : -1;
   if (FENCE.test(lines[used + 1]?.line ?? "")) used++;
   const own = lines.slice(0, used + 1);
-  const isFenced = own.length ? own.some(({ line }) => FENCE.test(line)) : (before?.isOpen ?? false);
+  const isFenced = own.length
+    ? own.some(({ line }) => FENCE.test(line))
+    : (before?.isOpen ?? false);
   const end = at + block.length;
-  const closing = isFenced && /^\r?\n(`{3,}|~{3,})[ \t]*(?=\r?\n|$)/.exec(text.slice(end, end + 100));
+  const closing =
+    isFenced && /^\r?\n(`{3,}|~{3,})[ \t]*(?=\r?\n|$)/.exec(text.slice(end, end + 100));
   const to = end + (closing ? closing[0].length : 0);
   return { path, edit: parsed[0], from: own.at(-1)?.from ?? at, to, isOpen: isFenced && !closing };
 }

@@ -9,19 +9,27 @@ const ESCAPED = /^\\(?=<{5,9}|={5,9}|>{5,9}|-{5,9})/; // a line of the text that
 
 export function editsOfBlocks(diff: string): Edit[] | string {
   const edits: Edit[] = [];
-  let [state, search, replace]: ["outside" | "search" | "replace", string[], string[]] = ["outside", [], []];
+  let [state, search, replace]: ["outside" | "search" | "replace", string[], string[]] = [
+    "outside",
+    [],
+    [],
+  ];
   for (const [i, line] of diff.split(/\r?\n/).entries()) {
     const wrong = (what: string) => `Line ${i + 1} of the blocks is ${what}.`;
     if (SEARCH.test(line)) {
-      if (state !== "outside") return wrong(`another SEARCH, though the block before it has no ${missing(state)} line`);
+      if (state !== "outside")
+        return wrong(`another SEARCH, though the block before it has no ${missing(state)} line`);
       [state, search, replace] = ["search", [], []];
     } else if (MIDDLE.test(line)) {
       if (state === "outside") return wrong("a ======= line without a SEARCH line before it");
-      if (state === "replace") return wrong("a second ======= line; write \\======= for one that belongs to the text");
+      if (state === "replace")
+        return wrong("a second ======= line; write \\======= for one that belongs to the text");
       state = "replace";
     } else if (REPLACE.test(line)) {
       if (state !== "replace")
-        return wrong(`a REPLACE line without a ${state === "search" ? "=======" : "SEARCH"} line before it`);
+        return wrong(
+          `a REPLACE line without a ${state === "search" ? "=======" : "SEARCH"} line before it`,
+        );
       edits.push({ old_string: textOf(withoutHints(search)), new_string: textOf(replace) });
       state = "outside";
     } else if (state === "search") search.push(line.replace(ESCAPED, ""));
@@ -35,10 +43,14 @@ export function editsOfBlocks(diff: string): Edit[] | string {
     : "There is no SEARCH/REPLACE block: <<<<<<< SEARCH, the old lines, =======, the new ones, >>>>>>> REPLACE.";
 }
 
-const missing = (state: string): string => (state === "search" ? "======= and no >>>>>>> REPLACE" : ">>>>>>> REPLACE");
+const missing = (state: string): string =>
+  state === "search" ? "======= and no >>>>>>> REPLACE" : ">>>>>>> REPLACE";
 const textOf = (lines: string[]): string => (lines.length ? `${lines.join("\n")}\n` : "");
 
-/** Drops the line numbers that some models put in front; the text alone decides where an edit applies. */
+/**
+ * Drops the line numbers that some models put in front; the text alone decides where an edit
+ * applies.
+ */
 function withoutHints(lines: string[]): string[] {
   let at = 0;
   while (HINT.test(lines[at] ?? "")) at++;

@@ -8,10 +8,14 @@ import { type Asked, type Given, VALUES } from "./values.ts";
 type Tools = ChatRequest["tools"];
 type Meant = Omit<Given, "args"> & { call: Call };
 
-/** The same calls as calls of zz's own tools. Those that need no translation, or have none, stay as they are. */
+/**
+ * The same calls as calls of zz's own tools. Those that need no translation, or have none, stay as
+ * they are.
+ */
 export async function ownCalls(calls: readonly Call[], tools: Tools, ctx: Ctx): Promise<Call[]> {
   const own: Call[] = [];
-  for (const call of calls) own.push(...(await ownCall(call, tools, ctx).catch(() => [call]))); // the tool reports it
+  // the tool reports it
+  for (const call of calls) own.push(...(await ownCall(call, tools, ctx).catch(() => [call])));
   return own;
 }
 
@@ -37,10 +41,16 @@ async function ownCall(call: Call, tools: Tools, ctx: Ctx): Promise<Call[]> {
   const [whole = ""] = call.name.replace(PREFIX, "").split(/<\||[{(["<\n]/);
   for (const written of new Set([whole, whole.split(".").at(-1)!])) {
     const name = bare(written.replace(/:\d+$/, "").trim());
-    const taken = tools.find((tool) => bare(tool.name) === name); // an offered tool of this name comes first
-    const isEditor = !taken && bareWords(EDITORS.names).includes(name) && (name !== "fswrite" || "command" in given);
+    // an offered tool of this name comes first
+    const taken = tools.find((tool) => bare(tool.name) === name);
+    const isEditor =
+      !taken &&
+      bareWords(EDITORS.names).includes(name) &&
+      (name !== "fswrite" || "command" in given);
     const to = isEditor ? editorsTool(given) : undefined;
-    const habit = HABITS.find((one) => (isEditor ? one.to === to : bareWords(`${one.to} ${one.names}`).includes(name)));
+    const habit = HABITS.find((one) =>
+      isEditor ? one.to === to : bareWords(`${one.to} ${one.names}`).includes(name),
+    );
     const tool = tools.find((one) => one.name === habit?.to);
     if (habit && tool && (!taken || taken === tool))
       return translated({ call, given, name, tool, tools, ctx }, habit, isEditor);
@@ -53,28 +63,34 @@ const PREFIX = /^[\s'`]*(functions?[._]|tools\.|default_api\.)?/;
 
 async function translated(meant: Meant, habit: Habit, isEditor: boolean): Promise<Call[]> {
   const { call, given, tool, ctx } = meant;
-  if (tool.name === call.name && isArgs(call.args) && (await fits(tool, call.args, true))) return [call];
+  if (tool.name === call.name && isArgs(call.args) && (await fits(tool, call.args, true)))
+    return [call];
   if (call.broken) return [{ ...call, name: tool.name }];
   const { command, ...others } = given;
   const args = renamed(isEditor ? others : given, habit, tool);
-  const made = (isEditor && wrongEditor(command)) || (await VALUES[tool.name]?.({ ...meant, args }));
+  const made =
+    (isEditor && wrongEditor(command)) || (await VALUES[tool.name]?.({ ...meant, args }));
   if (typeof made === "string")
     return [{ ...call, name: tool.name, args, broken: `Cannot call '${tool.name}': ${made}` }];
   const all: Asked[] = made ?? [[tool.name, args]];
   return all.map(([name, args], i) => {
     const { extra, ...rest } = { ...call, name, args: withoutRoot(args, ctx.root) };
-    return i ? { ...rest, id: `${call.id}_${i + 1}` } : { ...rest, ...(extra !== undefined && { extra }) };
+    return i
+      ? { ...rest, id: `${call.id}_${i + 1}` }
+      : { ...rest, ...(extra !== undefined && { extra }) };
   });
 }
 /** The tool for an editor's command; for a missing or unknown command, the tool that reports it. */
 const editorsTool = ({ command }: Args): string =>
-  (typeof command === "string" && Object.hasOwn(EDITORS.to, command) && EDITORS.to[command]) || "edit_file";
+  (typeof command === "string" && Object.hasOwn(EDITORS.to, command) && EDITORS.to[command]) ||
+  "edit_file";
 
 function wrongEditor(command: unknown): string | undefined {
   if (command === "undo_edit") return EDITORS.undo;
   const words = Object.keys(EDITORS.to);
   if (typeof command === "string" && words.includes(command)) return undefined;
-  const said = typeof command === "string" ? `there is no command '${command}'` : "it has no command";
+  const said =
+    typeof command === "string" ? `there is no command '${command}'` : "it has no command";
   return `${said}. Give one of ${words.join(", ")}.`;
 }
 
@@ -85,7 +101,9 @@ function withoutRoot(args: Args, root: string): Args {
     .filter(isPath)
     .map(([key, value]) => [
       key,
-      Array.isArray(value) ? value.map((one) => withoutFolder(one, root)) : withoutFolder(value, root),
+      Array.isArray(value)
+        ? value.map((one) => withoutFolder(one, root))
+        : withoutFolder(value, root),
     ]);
   return { ...args, ...Object.fromEntries(shortened) };
 }

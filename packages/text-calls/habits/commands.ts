@@ -1,4 +1,5 @@
-// Commands in the forms of other programs: a list of words, a folder to run in, a limit in seconds, or a patch.
+// Commands in the forms of other programs: a list of words, a folder to run in, a limit in seconds,
+// or a patch.
 import { basename, posix } from "node:path";
 import { tryTo } from "zz/text";
 import { type Args, bare, hasOwnName, withoutFolder } from "./names.ts";
@@ -17,7 +18,8 @@ const FOLDERS = [
   "exec_dir",
 ].map(bare);
 const SECONDS = ["timeout_seconds", "timeout_secs", "timeout_sec", "timeout_s"].map(bare);
-const IN_SECONDS = ["executebash", "executecommand", "terminal"]; // tools whose timeout is in seconds
+// tools whose timeout is in seconds
+const IN_SECONDS = ["executebash", "executecommand", "terminal"];
 const LEAST_MS = 1_000; // a smaller timeout counts as seconds
 
 export function commandCall({ args, name, tool, tools, ctx }: Given): Asked[] | string | undefined {
@@ -25,21 +27,26 @@ export function commandCall({ args, name, tool, tools, ctx }: Given): Asked[] | 
     return "there is nothing to restart, since each command runs in a shell of its own. Send a command.";
   const wrong = hasOwnName(tool, "timeout") ? undefined : setTimeLimit(args, name);
   if (wrong) return wrong;
-  const key = Object.keys(args).find((one) => FOLDERS.includes(bare(one)) && !hasOwnName(tool, one));
+  const key = Object.keys(args).find(
+    (one) => FOLDERS.includes(bare(one)) && !hasOwnName(tool, one),
+  );
   const folder = key === undefined ? "" : withoutFolder(args[key], ctx.root);
   if (typeof folder !== "string") return `${key} must be the name of a folder.`;
   if (key) delete args[key];
   const words = wordsOf(args.command);
   const command = words ? lineOf(words) : args.command;
   if (typeof command !== "string" || !command.trim()) return words && "command is empty. Give one.";
-  const patch = tools.some((tool) => tool.name === "apply_patch") && patchOf(words, command, folder);
+  const patch =
+    tools.some((tool) => tool.name === "apply_patch") && patchOf(words, command, folder);
   if (patch) return typeof patch === "string" ? patch : [["apply_patch", patch]];
   args.command = inFolder(folder, command);
   return undefined;
 }
 
 function setTimeLimit(args: Args, name: string): string | undefined {
-  const key = Object.keys(args).find((one) => bare(one) === "timeout" || SECONDS.includes(bare(one)));
+  const key = Object.keys(args).find(
+    (one) => bare(one) === "timeout" || SECONDS.includes(bare(one)),
+  );
   if (!key || args.timeout_ms !== undefined) return undefined;
   const given = Number(args[key]);
   if (typeof args[key] === "object" || !Number.isFinite(given)) return `${key} must be a number.`;
@@ -51,19 +58,28 @@ function setTimeLimit(args: Args, name: string): string | undefined {
 
 /** The words of a command such as ["ls", "my file"], also as JSON in a text. */
 function wordsOf(command: unknown): string[] | undefined {
-  const list = typeof command === "string" && /^\s*\["/.test(command) ? tryTo(() => JSON.parse(command)) : command;
+  const list =
+    typeof command === "string" && /^\s*\["/.test(command)
+      ? tryTo(() => JSON.parse(command))
+      : command;
   return Array.isArray(list) && list.every((word) => typeof word === "string") ? list : undefined;
 }
 
-/** A command line for exactly these words. Of `bash -c LINE` and the like, it is the line itself. */
+/**
+ * A command line for exactly these words. Of `bash -c LINE` and the like, it is the line itself.
+ */
 function lineOf(words: string[]): string {
   const [shell = "", how = "", script = ""] = words;
-  const isShell = ["bash", "sh"].includes(basename(shell)) && /^-(c|lc|cl)$/.test(how) && words.length === 3;
+  const isShell =
+    ["bash", "sh"].includes(basename(shell)) && /^-(c|lc|cl)$/.test(how) && words.length === 3;
   return isShell ? script : words.map(quoted).join(" ");
 }
 
 const PLAIN = /^[\w@%+:,./-]+$/;
-const KEYWORDS = "if then else elif fi do done case esac while until for in function select time coproc".split(" ");
+const KEYWORDS =
+  "if then else elif fi do done case esac while until for in function select time coproc".split(
+    " ",
+  );
 function quoted(word: string, at: number): string {
   if (PLAIN.test(word) && (at || !KEYWORDS.includes(word))) return word;
   return `'${word.replaceAll("'", `'\\''`)}'`;
@@ -80,8 +96,13 @@ const HEREDOC =
   /^\s*(?:cd\s+(?<cd>[\w./-]+)\s*&&\s*)?apply_?patch\s*<<-?\s*(['"]?)(?<end>\w+)\2[^\S\n]*\n(?<patch>[\s\S]*?)\n\k<end>\s*$/i;
 
 /** The patch, if the command does nothing but apply one. */
-function patchOf(words: string[] | undefined, command: string, folder: string): Args | string | undefined {
-  if (words?.length === 2 && /^apply_?patch$/i.test(words[0]!)) return { patch: below(folder, words[1]!) };
+function patchOf(
+  words: string[] | undefined,
+  command: string,
+  folder: string,
+): Args | string | undefined {
+  if (words?.length === 2 && /^apply_?patch$/i.test(words[0]!))
+    return { patch: below(folder, words[1]!) };
   const { cd, patch } = HEREDOC.exec(command)?.groups ?? {};
   if (patch !== undefined) return { patch: below(posix.join(folder || ".", cd ?? "."), patch) };
   return /^\s*(cd\s+\S+\s*&&\s*)?apply_?patch\b(?!\.)/i.test(command)

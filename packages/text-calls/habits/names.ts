@@ -12,14 +12,18 @@ export const bareWords = (names: string): string[] => names.split(" ").map(bare)
 
 export function isOf(property: Args | undefined, value: unknown): boolean {
   const type = Array.isArray(value) ? "array" : typeof value;
-  return !property?.type || property.type === type || (property.type === "integer" && type === "number");
+  return (
+    !property?.type || property.type === type || (property.type === "integer" && type === "number")
+  );
 }
 
 /** Whether the tool has exactly that parameter: a plugin's tool may have replaced zz's. */
 export const hasOwnName = ({ schema }: Tools[number], name: string): boolean =>
   Object.hasOwn((schema.properties ?? {}) as object, name);
 
-/** Renames parameters to zz's names. Unknown ones stay, so that the result says what had no effect. */
+/**
+ * Renames parameters to zz's names. Unknown ones stay, so that the result says what had no effect.
+ */
 export function renamed(
   given: Args,
   { params, idle = "" }: Pick<Habit, "params" | "idle">,
@@ -27,7 +31,9 @@ export function renamed(
 ): Args {
   const properties = (tool?.schema.properties ?? {}) as Record<string, Args>;
   const rest = new Map(
-    Object.entries(given).filter(([key, value]) => key !== "__proto__" && value !== null && value !== undefined),
+    Object.entries(given).filter(
+      ([key, value]) => key !== "__proto__" && value !== null && value !== undefined,
+    ),
   );
   const own: Args = {};
   for (const name of new Set([...Object.keys(params), ...Object.keys(properties)]))
@@ -39,7 +45,8 @@ export function renamed(
         )
           continue;
         if (!(name in own)) own[name] = value;
-        else if (JSON.stringify(own[name]) !== JSON.stringify(value)) continue; // a second value stays, and is reported
+        // a second value stays, and is reported
+        else if (JSON.stringify(own[name]) !== JSON.stringify(value)) continue;
         rest.delete(key);
       }
   for (const [key, value] of rest) if (!isIdle(key, value, `${IDLE} ${idle}`)) own[key] = value;
@@ -52,12 +59,16 @@ function isIdle(key: string, value: unknown, idle: string): boolean {
   const said = Array.isArray(value) && value.length === 1 ? value[0] : value;
   return idle.split(" ").some((one) => {
     const [name = "", ...equals] = one.split("=");
-    return bare(name) === bare(key) && (!equals.length || equals.join("=") === String(said).toLowerCase());
+    return (
+      bare(name) === bare(key) &&
+      (!equals.length || equals.join("=") === String(said).toLowerCase())
+    );
   });
 }
 
 /** A path inside of a folder, relative to that folder; anything else unchanged. */
 export function withoutFolder<T>(value: T, folder: string): T | string {
-  if (typeof value !== "string" || (value !== folder && !value.startsWith(`${folder}/`))) return value;
+  if (typeof value !== "string" || (value !== folder && !value.startsWith(`${folder}/`)))
+    return value;
   return value.slice(folder.length + 1).replace(/^\/+/, "") || ".";
 }

@@ -1,4 +1,5 @@
-// Edits a cell of a Jupyter notebook as text: by the smallest part of the file that identifies the cell.
+// Edits a cell of a Jupyter notebook as text: by the smallest part of the file that identifies the
+// cell.
 import { randomUUID } from "node:crypto";
 import type { Ctx } from "zz";
 import { tryTo } from "zz/text";
@@ -29,7 +30,8 @@ export async function notebookEdit(args: Args, { files }: Ctx): Promise<Asked[] 
   if (read instanceof Error) return read.message;
   const { text } = read;
   const list = tryTo(() => members(text, skipSpace(text, 0)).find(({ key }) => key === "cells"));
-  if (!Array.isArray(tryTo(() => JSON.parse(text).cells)) || !list) return `'${path}' is not a notebook.`;
+  if (!Array.isArray(tryTo(() => JSON.parse(text).cells)) || !list)
+    return `'${path}' is not a notebook.`;
   const cells = members(text, valueAt(text, list));
   const all: Cell[] = JSON.parse(text).cells;
   const isInsert = edit_mode === "insert";
@@ -40,7 +42,8 @@ export async function notebookEdit(args: Args, { files }: Ctx): Promise<Asked[] 
   if (!Number.isInteger(at) || at >= cells.length || at < (isInsert ? -1 : 0))
     return `'${path}' has no cell '${cell_id ?? number ?? ""}'; it has ${cells.length}. Read it again.`;
   const indent = /\n([ \t]+)"/.exec(text)?.[1] ?? "";
-  const write = (cell: Cell) => JSON.stringify(cell, null, indent).replaceAll("\n", `\n${indent.repeat(2)}`);
+  const write = (cell: Cell) =>
+    JSON.stringify(cell, null, indent).replaceAll("\n", `\n${indent.repeat(2)}`);
   const glue = indent ? `,\n${indent.repeat(2)}` : ",";
   const edited = (from: number, to: number, by: string): Asked[] | string => {
     const old = text.slice(from, to);
@@ -65,18 +68,28 @@ export async function notebookEdit(args: Args, { files }: Ctx): Promise<Asked[] 
   const { from, to } = cells[at]!;
   if (edit_mode === "delete") {
     if (cells.length === 1) return edited(list.from, list.to, '"cells": []');
-    return at + 1 < cells.length ? edited(from, cells[at + 1]!.from, "") : edited(cells[at - 1]!.to, to, "");
+    return at + 1 < cells.length
+      ? edited(from, cells[at + 1]!.from, "")
+      : edited(cells[at - 1]!.to, to, "");
   }
   const cell = all[at]!;
   if (cell_type === undefined || cell_type === cell.cell_type) {
     const part = members(text, from).find(({ key }) => key === "source");
-    const value = JSON.stringify(linesOf(source), null, indent).replaceAll("\n", `\n${indent.repeat(3)}`);
+    const value = JSON.stringify(linesOf(source), null, indent).replaceAll(
+      "\n",
+      `\n${indent.repeat(3)}`,
+    );
     const old = part && text.slice(part.from, part.to);
-    if (old && text.indexOf(old) === text.lastIndexOf(old)) return edited(part.from, part.to, `"source": ${value}`);
+    if (old && text.indexOf(old) === text.lastIndexOf(old))
+      return edited(part.from, part.to, `"source": ${value}`);
   }
   const { outputs: _o, execution_count: _e, ...kept } = cell;
   const kind = String(cell_type ?? cell.cell_type);
-  return edited(from, to, write({ ...kept, cell_type: kind, ...(kind === "code" && RUN), source: linesOf(source) }));
+  return edited(
+    from,
+    to,
+    write({ ...kept, cell_type: kind, ...(kind === "code" && RUN), source: linesOf(source) }),
+  );
 }
 
 const RUN = { execution_count: null, outputs: [] };
@@ -99,10 +112,16 @@ function cellAt(all: Cell[], wanted: unknown): number {
   return Number(number);
 }
 
-/** Where each member of an object or list is in valid JSON; a member of an object begins with its key. */
+/**
+ * Where each member of an object or list is in valid JSON; a member of an object begins with its
+ * key.
+ */
 function members(text: string, open: number): Part[] {
   const parts: Part[] = [];
-  for (let at = skipSpace(text, open + 1); text[at] !== "}" && text[at] !== "]" && at < text.length; ) {
+  for (
+    let at = skipSpace(text, open + 1);
+    text[at] !== "}" && text[at] !== "]" && at < text.length;
+  ) {
     const from = at;
     let key: string | undefined;
     if (text[open] === "{") {
@@ -118,7 +137,8 @@ function members(text: string, open: number): Part[] {
   return parts;
 }
 
-const valueAt = (text: string, { from }: Part): number => skipSpace(text, skipSpace(text, endOf(text, from)) + 1);
+const valueAt = (text: string, { from }: Part): number =>
+  skipSpace(text, skipSpace(text, endOf(text, from)) + 1);
 
 /** The end of the value that begins here, in valid JSON. */
 const endOf = (text: string, from: number): number => readLiteral(text, from)!.end;

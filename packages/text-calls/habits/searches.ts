@@ -1,4 +1,5 @@
-// Searches in the forms of other programs, where patterns are regular expressions and file types replace globs.
+// Searches in the forms of other programs, where patterns are regular expressions and file types
+// replace globs.
 import { tryTo } from "zz/text";
 import { type Args, bare, hasOwnName } from "./names.ts";
 import type { Given } from "./values.ts";
@@ -45,7 +46,11 @@ const TYPES: Record<string, string> = {
   dart: "dart",
 };
 const MAX_PATTERN_CHARS = 1_000;
-const OUTPUTS: Record<string, string> = { content: "lines", files_with_matches: "files", count_matches: "count" };
+const OUTPUTS: Record<string, string> = {
+  content: "lines",
+  files_with_matches: "files",
+  count_matches: "count",
+};
 const POSIX: Record<string, string> = {
   space: "\\s",
   digit: "\\d",
@@ -72,7 +77,10 @@ export function grepCall({ args, given, name, tool }: Given): undefined {
   const context = take("context", "c", "context_lines");
   if (context !== undefined) for (const side of ["before", "after"]) args[side] ??= context;
   if (typeof args.output === "string") args.output = wordOf(OUTPUTS, args.output) ?? args.output;
-  if (isTrue(take("names_only", "files_with_matches", "files_only", "l")) || given.MatchPerLine === false)
+  if (
+    isTrue(take("names_only", "files_with_matches", "files_only", "l")) ||
+    given.MatchPerLine === false
+  )
     args.output ??= "files";
   if (given.MatchPerLine === false) take("match_per_line");
   const isCase = take("case_sensitive", "is_case_sensitive");
@@ -83,16 +91,24 @@ export function grepCall({ args, given, name, tool }: Given): undefined {
   globOf(args);
   if (typeof args.query !== "string") return;
   const isOwn = name === "grep" && "query" in given;
-  if (typeof args.regex !== "boolean" && typeof args.regex !== "string" && !isOwn) args.regex = isPattern(args.query);
+  if (typeof args.regex !== "boolean" && typeof args.regex !== "string" && !isOwn)
+    args.regex = isPattern(args.query);
   if (!args.regex) delete args.regex;
-  else args.query = args.query.replace(/\[:(\w+):\]/g, (whole, set: string) => wordOf(POSIX, set) ?? whole);
+  else
+    args.query = args.query.replace(
+      /\[:(\w+):\]/g,
+      (whole, set: string) => wordOf(POSIX, set) ?? whole,
+    );
 }
 
 const wordOf = (words: Record<string, string>, word: string): string | undefined =>
   Object.hasOwn(words, word) ? words[word] : undefined;
 const isTrue = (value: unknown): boolean => value === true || value === "true";
 
-/** Whether a query has to be a regular expression. Plain text is found faster as such, an invalid pattern only so. */
+/**
+ * Whether a query has to be a regular expression. Plain text is found faster as such, an invalid
+ * pattern only so.
+ */
 const isPattern = (query: string): boolean =>
   query.length < MAX_PATTERN_CHARS &&
   /[\\^$.*+?()[\]{}|]/.test(query) &&
@@ -106,7 +122,11 @@ function globOf(args: Args): void {
   const list = Array.isArray(glob) ? glob : names;
   if (list.length && list.every((one) => typeof one === "string"))
     args.glob = list.length === 1 ? list[0] : `{${list.join(",")}}`;
-  const ends = typeof type === "string" && args.glob === undefined && Object.hasOwn(TYPES, type) && TYPES[type];
+  const ends =
+    typeof type === "string" &&
+    args.glob === undefined &&
+    Object.hasOwn(TYPES, type) &&
+    TYPES[type];
   if (!ends) return;
   args.glob = `*.${ends}`;
   delete args.type;

@@ -1,16 +1,21 @@
-// The table of habits: other programs' names for zz's tools and parameters. No model sees it. Case, "-" and "_" do not
-// count: file_path covers filePath and FilePath too. If a call needs more than other names, the function of values.ts
+// The table of habits: other programs' names for zz's tools and parameters. No model sees it. Case,
+// "-" and "_" do not
+// count: file_path covers filePath and FilePath too. If a call needs more than other names, the
+// function of values.ts
 // for its tool converts it.
 
 export interface Habit {
   to: string; // zz's own tool
   names: string; // other programs' names for it
-  params: Record<string, string>; // zz's own parameter: other names for it, the first that is given wins
+  // zz's own parameter: other names for it, the first that is given wins
+  params: Record<string, string>;
   idle?: string; // parameters without effect here, which are dropped: a name, or name=value
 }
 
-const PATH = "file_path filename file target_file absolute_path relative_workspace_path relative_path file_name";
-const FOLDER = "folder directory dir dir_path directory_path target_directory search_path search_directory";
+const PATH =
+  "file_path filename file target_file absolute_path relative_workspace_path relative_path file_name";
+const FOLDER =
+  "folder directory dir dir_path directory_path target_directory search_path search_directory";
 const CONTENT = "contents file_text file_content text data code_content new_content";
 
 /** Parameters without effect in any call: reasons for it, and data for the other program. */
@@ -22,8 +27,10 @@ export const IDLE =
 
 /** Other names for the fields of an entry in edit_file's edits. */
 export const EDIT = {
-  old_string: "old_str old_str_1 old_text old search search_text find target target_content original old_content",
-  new_string: "new_str new_str_1 new_text new replace replacement replacement_content updated new_content replace_text",
+  old_string:
+    "old_str old_str_1 old_text old search search_text find target target_content original old_content",
+  new_string:
+    "new_str new_str_1 new_text new replace replacement replacement_content updated new_content replace_text",
   replace_all: "all allow_multiple change_all",
 };
 

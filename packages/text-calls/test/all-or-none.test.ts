@@ -4,18 +4,26 @@ import { describe, test } from "node:test";
 import { findCalls } from "../find.ts";
 import { TOOLS } from "./tools.ts";
 
-const hermes = (name: string, args: object) => `<tool_call>${JSON.stringify({ name, arguments: args })}</tool_call>`;
+const hermes = (name: string, args: object) =>
+  `<tool_call>${JSON.stringify({ name, arguments: args })}</tool_call>`;
 const one = hermes("tide", { port: "Oslo" });
 const other = hermes("tide", { port: "Rome" });
-const glm = (port: string) => `<tool_call>tide\n<arg_key>port</arg_key>\n<arg_value>${port}</arg_value>\n</tool_call>`;
-const coder = (port: string) => `<function=tide>\n<parameter=port>\n${port}\n</parameter>\n</function>`;
+const glm = (port: string) =>
+  `<tool_call>tide\n<arg_key>port</arg_key>\n<arg_value>${port}</arg_value>\n</tool_call>`;
+const coder = (port: string) =>
+  `<function=tide>\n<parameter=port>\n${port}\n</parameter>\n</function>`;
 const unfit = hermes("tide", { town: 1 });
 const unknown = hermes("launch", { port: "Oslo" });
 
-/** The text that is left, and what each call asks for; "!" before one that does not run and says why. */
+/**
+ * The text that is left, and what each call asks for; "!" before one that does not run and says
+ * why.
+ */
 async function found(text: string): Promise<[string, ...string[]]> {
   const all = await findCalls(text, TOOLS, { worded: false });
-  const calls = all?.calls.map(({ name, args, broken }) => `${broken ? "!" : ""}${name} ${args.port ?? "?"}`);
+  const calls = all?.calls.map(
+    ({ name, args, broken }) => `${broken ? "!" : ""}${name} ${args.port ?? "?"}`,
+  );
   return [all?.text ?? text, ...(calls ?? [])];
 }
 
@@ -41,6 +49,9 @@ describe("several calls in a text", () => {
 
   test("the model reads why none ran, and what to do", async () => {
     const { calls } = (await findCalls(`hello${one}hi${other}`, TOOLS, { worded: false }))!;
-    match(calls[0]!.broken!, /in the middle of its sentences, so none of its calls ran\. Send those that you mean/);
+    match(
+      calls[0]!.broken!,
+      /in the middle of its sentences, so none of its calls ran\. Send those that you mean/,
+    );
   });
 });

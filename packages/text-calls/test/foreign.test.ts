@@ -1,4 +1,5 @@
-// Calls in text that name their tool as other programs do: in every format each becomes just what it becomes as a native call.
+// Calls in text that name their tool as other programs do: in every format each becomes just what
+// it becomes as a native call.
 import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { after, describe, test } from "node:test";
 import type { Call, Reply } from "../../../kernel/contract.ts";
@@ -25,16 +26,25 @@ async function known() {
   return { ctx, tools, foreign: foreignTools(tools) };
 }
 
-async function read(known: Known, text: string, worded: boolean, more: Partial<Reply> = {}): Promise<Reply> {
+async function read(
+  known: Known,
+  text: string,
+  worded: boolean,
+  more: Partial<Reply> = {},
+): Promise<Reply> {
   const { ctx, tools, foreign } = known;
   const own = (call: Call) => ownCalls([call], tools, ctx);
   const reply: Reply = { text, thinking: "", calls: [], finish: "stop", ...more };
   return rescue(reply, { tools, foreign, own, options: {}, worded });
 }
 const NEW_ID = /(?<=id\\+": \\+")[\da-f]{8}/g; // of a notebook's cell
-const shown = (calls: readonly Call[]) => calls.map(({ name, args, broken }) => (broken ? [name] : [name, args]));
+const shown = (calls: readonly Call[]) =>
+  calls.map(({ name, args, broken }) => (broken ? [name] : [name, args]));
 
-/** Each format writes every sixth call, each another sixth than the format before it; `npm run test:all` has all of them. */
+/**
+ * Each format writes every sixth call, each another sixth than the format before it;
+ * `npm run test:all` has all of them.
+ */
 const EVERY = isAll ? 1 : 6;
 
 test("A call under a foreign name is found in every format", async (t) => {
@@ -46,13 +56,16 @@ test("A call under a foreign name is found in every format", async (t) => {
       const wrong: string[] = [];
       for (const [row, [program, name, given, own]] of CALLS.entries()) {
         if ((row + column) % EVERY) continue;
-        if (program === "hostile" || typeof own?.[1] === "string" || name.includes("<|")) continue; // what no format can write, and what fits no tool
+        // what no format can write, and what fits no tool
+        if (program === "hostile" || typeof own?.[1] === "string" || name.includes("<|")) continue;
         const args = JSON.parse(JSON.stringify(given).replaceAll("ROOT", root)) as Call["args"];
         const native = await ownCalls([{ id: "1", name, args }], tools, ctx);
         const text = format.calls([{ id: `functions.${name}:0`, name, args }], tools);
         const found = (await read(it, `So:\n${text}`, true)).calls;
         if (!isSame(found, native))
-          wrong.push(`${name} ${JSON.stringify(args).slice(0, 200)} ${JSON.stringify([found, native])}`);
+          wrong.push(
+            `${name} ${JSON.stringify(args).slice(0, 200)} ${JSON.stringify([found, native])}`,
+          );
       }
       ok(!wrong.length, `${wrong.length}:\n${wrong.slice(0, 8).join("\n")}`);
     });
@@ -69,9 +82,19 @@ function isSame(found: readonly Call[], native: readonly Call[]): boolean {
 
 describe("A foreign name in a text", () => {
   test("runs", async () => {
-    const edit = { command: "str_replace", path: "a.ts", old_str: "return 1;", new_str: "return 2;" };
-    const say = (name: string, args: object) => `<tool_call>${JSON.stringify({ name, arguments: args })}</tool_call>`;
-    const script = [say("Read", { file_path: "a.ts" }), say("str_replace_based_edit_tool", edit), "Done."];
+    const edit = {
+      command: "str_replace",
+      path: "a.ts",
+      old_str: "return 1;",
+      new_str: "return 2;",
+    };
+    const say = (name: string, args: object) =>
+      `<tool_call>${JSON.stringify({ name, arguments: args })}</tool_call>`;
+    const script = [
+      say("Read", { file_path: "a.ts" }),
+      say("str_replace_based_edit_tool", edit),
+      "Done.",
+    ];
     await using it = await harness({ own: true, files: FILES, answer: "yes", script });
     equal((await it.ask("go")).text, "Done.");
     equal(it.read("a.ts"), FILES["a.ts"]!.replace("return 1", "return 2"));
@@ -81,7 +104,8 @@ describe("A foreign name in a text", () => {
     const it = await known();
     const odd = '<tool_call>\n{"name": "Frobnicate", "arguments": {"command": "ls"}}\n</tool_call>';
     const unfit = '<tool_call>\n{"name": "Bash", "arguments": {"colour": "red"}}\n</tool_call>';
-    const names = async (text: string) => (await read(it, text, false)).calls.map(({ name }) => name);
+    const names = async (text: string) =>
+      (await read(it, text, false)).calls.map(({ name }) => name);
     deepEqual(await names(`So it goes:\n${odd}`), []);
     deepEqual(await names(odd), ["Frobnicate"]);
     deepEqual(await names(`Now.\n${unfit}`), ["run_command"]);
@@ -96,7 +120,11 @@ describe("A foreign name in a text", () => {
 
   test("that the person's own tool has goes there", async () => {
     const it = await known();
-    const bash = { name: "bash", description: "", schema: { type: "object", properties: { cmd: { type: "string" } } } };
+    const bash = {
+      name: "bash",
+      description: "",
+      schema: { type: "object", properties: { cmd: { type: "string" } } },
+    };
     const tools = [...it.tools, { ...bash, owner: "", kind: "unknown" as never }];
     const text = '<tool_call>{"name":"bash","arguments":{"cmd":"x"}}</tool_call>';
     const { calls } = await read({ ...it, tools, foreign: foreignTools(tools) }, text, false);
@@ -105,7 +133,14 @@ describe("A foreign name in a text", () => {
 });
 
 test("decoded() reads lists, objects and words of a call whose tool is not known yet, and leaves its texts", () => {
-  const given = { all: "true", paths: ' ["a"] ', nested: '{"a": 1}', text: "1", broken: "[a", offset: "null" };
+  const given = {
+    all: "true",
+    paths: ' ["a"] ',
+    nested: '{"a": 1}',
+    text: "1",
+    broken: "[a",
+    offset: "null",
+  };
   deepEqual(decoded(given), { all: true, paths: ["a"], nested: { a: 1 }, text: "1", broken: "[a" });
   const texts = { content: '{"a": 1}', command: "[ -e a ]" };
   deepEqual(decoded(texts), texts);
@@ -123,8 +158,12 @@ describe("Nothing that only looks like it is a call", () => {
     const it = await known();
     const names = { get_weather: "Read", run_command: "Bash", write_file: "Write" };
     const foreign = (text: string) =>
-      Object.entries(names).reduce((made, [own, name]) => made.replaceAll(new RegExp(`\\b${own}\\b`, "g"), name), text);
+      Object.entries(names).reduce(
+        (made, [own, name]) => made.replaceAll(new RegExp(`\\b${own}\\b`, "g"), name),
+        text,
+      );
     for (const text of [...LIKE, ...PROSE.map(foreign)])
-      for (const worded of [false, true]) deepEqual(shown((await read(it, text, worded)).calls), [], text);
+      for (const worded of [false, true])
+        deepEqual(shown((await read(it, text, worded)).calls), [], text);
   });
 });

@@ -1,4 +1,5 @@
-// More calls than anybody means, deeper ones and odder names. linear-time.ts has what opens and never closes.
+// More calls than anybody means, deeper ones and odder names. linear-time.ts has what opens and
+// never closes.
 import { deepEqual, ok } from "node:assert/strict";
 import { test } from "node:test";
 import { readReply, shown } from "./tools.ts";

@@ -1,4 +1,5 @@
-// Texts that talk about calls, as READMEs, pages on chat templates, issues and test files do. None of them is a call, although
+// Texts that talk about calls, as READMEs, pages on chat templates, issues and test files do. None
+// of them is a call, although
 // each names an offered tool with arguments that fit.
 const FENCE = "```";
 const B = "｜";
@@ -23,12 +24,15 @@ const MARKUP: Record<string, string> = {
 
 /** What stands around it in a text that only talks about it. */
 const AROUND: ((call: string) => string)[] = [
-  (call) => `The template writes a call so:\n\n${FENCE}\n${call}\n${FENCE}\n\nThe server turns it into \`tool_calls\`.`,
+  (call) =>
+    `The template writes a call so:\n\n${FENCE}\n${call}\n${FENCE}\n\nThe server turns it into \`tool_calls\`.`,
   (call) => `A model of this family writes \`${call}\` when it wants the weather, and stops there.`,
   (call) => `assert.deepEqual(parse('${call}'), [{ name: "get_weather" }]);`,
   (call) => `The raw output was "${call}", which the client showed as plain text.`,
-  (call) => `## Format\n\nFor example, a call looks like:\n\n${call}\n\nEach block holds exactly one object.`,
-  (call) => `1. The prompt lists tools.\n2. The model answers with ${call}, and the loop runs it.\n3. It goes on.`,
+  (call) =>
+    `## Format\n\nFor example, a call looks like:\n\n${call}\n\nEach block holds exactly one object.`,
+  (call) =>
+    `1. The prompt lists tools.\n2. The model answers with ${call}, and the loop runs it.\n3. It goes on.`,
   (call) => `| format | sample |\n|---|---|\n| this one | \`${call}\` |\n| another | none |`,
   (call) => `<p>The model writes <code>${call}</code> and waits.</p>`,
 ];

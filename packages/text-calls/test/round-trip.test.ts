@@ -9,11 +9,13 @@ import { FORMATS, formatFor, wordsFor } from "../formats.ts";
 const RUNS = runs(25, 500);
 
 describe("What is written is read", () => {
-  for (const format of FORMATS) test(`${format.name}: ${RUNS} random conversations`, () => roundTrip(format, RUNS));
+  for (const format of FORMATS)
+    test(`${format.name}: ${RUNS} random conversations`, () => roundTrip(format, RUNS));
 });
 
 describe("Of what is cut off, nothing else runs than was written", () => {
-  for (const format of FORMATS) test(`${format.name}: cut at every place`, () => cutEverywhere(format));
+  for (const format of FORMATS)
+    test(`${format.name}: cut at every place`, () => cutEverywhere(format));
 });
 
 describe("A model's format", () => {

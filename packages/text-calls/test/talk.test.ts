@@ -1,5 +1,7 @@
-// A call that a text only talks about does not run: in a comment, within what holds texts of others, under a label, or in a sentence on what
-// somebody could write, says or must not write. A whole call before one that was cut off does not run either, and the model is told.
+// A call that a text only talks about does not run: in a comment, within what holds texts of
+// others, under a label, or in a sentence on what
+// somebody could write, says or must not write. A whole call before one that was cut off does not
+// run either, and the model is told.
 import { deepEqual } from "node:assert/strict";
 import { describe, test } from "node:test";
 import { findCalls } from "../find.ts";
@@ -45,7 +47,9 @@ const MEANT = [
 ];
 
 const made = async (text: string, worded: boolean) =>
-  ((await findCalls(text, TOOLS, { worded }))?.calls ?? []).map(({ name, broken }) => (broken ? `!${name}` : name));
+  ((await findCalls(text, TOOLS, { worded }))?.calls ?? []).map(({ name, broken }) =>
+    broken ? `!${name}` : name,
+  );
 
 for (const worded of [false, true])
   describe(`calls in a text, ${worded ? "asked for in words" : "offered natively"}`, () => {
@@ -63,7 +67,11 @@ for (const worded of [false, true])
 
     test("a whole call before one that was cut off", async () => {
       for (const call of CALLS)
-        for (const rest of ['{"na', '{"name": "tide", "arguments": {"po', "<function=tide>\n<parameter=po"])
+        for (const rest of [
+          '{"na',
+          '{"name": "tide", "arguments": {"po',
+          "<function=tide>\n<parameter=po",
+        ])
           for (const name of await made(`${call}\n<tool_call>\n${rest}`, worded))
             deepEqual([rest, name], [rest, "!tide"]);
     });

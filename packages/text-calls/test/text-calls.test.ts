@@ -1,4 +1,5 @@
-// The whole program with servers whose models write calls as text: what is sent, what runs, what the person sees.
+// The whole program with servers whose models write calls as text: what is sent, what runs, what
+// the person sees.
 import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -23,7 +24,12 @@ const project = (config?: object) => place({ "a.ts": CODE }, config);
 
 const HOW = { clock: HURRIED };
 async function ask(script: Script, { where = project(), model = "m", args = [] as string[] } = {}) {
-  const { sent, ...ran } = await asks(where, script, ["--once", "-m", `openai/${model}`, ...args, "fix a.ts"], HOW);
+  const { sent, ...ran } = await asks(
+    where,
+    script,
+    ["--once", "-m", `openai/${model}`, ...args, "fix a.ts"],
+    HOW,
+  );
   return { ...ran, bodies: sent };
 }
 
@@ -39,8 +45,16 @@ const words = (body: any): string => body.messages.map(({ content }: any) => con
 
 describe("Calls written as text", { concurrency: 3 }, () => {
   test("a model that writes Qwen3-Coder's XML edits a file", async () => {
-    const edit = coder("edit_file", { path: "a.ts", old_string: "two();", new_string: "2(); // </parameter> stays" });
-    const script = [say(`I will look first.\n\n${coder("read_file", { path: "a.ts" })}`), say(edit), say("Done.")];
+    const edit = coder("edit_file", {
+      path: "a.ts",
+      old_string: "two();",
+      new_string: "2(); // </parameter> stays",
+    });
+    const script = [
+      say(`I will look first.\n\n${coder("read_file", { path: "a.ts" })}`),
+      say(edit),
+      say("Done."),
+    ];
     const how = { model: "qwen3-coder", args: ["--allow-write"] };
     const { code, stdout, stderr, where, bodies } = await ask(script, how);
     deepEqual([code, stdout], [0, "Done.\n"], stderr);
@@ -48,9 +62,15 @@ describe("Calls written as text", { concurrency: 3 }, () => {
     doesNotMatch(stdout + stderr, /<tool_call>|<function/);
     ok(bodies[0].tools.length > 5, "tools were offered natively");
     const sent = bodies[1].messages.find(({ tool_calls }: any) => tool_calls);
-    deepEqual([sent.content, sent.tool_calls[0].function.name], ["I will look first.", "read_file"]);
+    deepEqual(
+      [sent.content, sent.tool_calls[0].function.name],
+      ["I will look first.", "read_file"],
+    );
     const { message: saved } = where.sessions()[0]!.find(({ message }) => message?.calls);
-    deepEqual([saved.text, saved.calls[0].name, saved.calls[0].args.path], ["I will look first.", "read_file", "a.ts"]);
+    deepEqual(
+      [saved.text, saved.calls[0].name, saved.calls[0].args.path],
+      ["I will look first.", "read_file", "a.ts"],
+    );
   });
 
   test("a call in thinking counts where there is no text", async () => {
@@ -74,35 +94,50 @@ describe("Calls written as text", { concurrency: 3 }, () => {
   });
 
   test("marks of thinking are taken out of the text", async () => {
-    const { text, thinking } = await readReply({ text: "[THINK]two lines[/THINK]It has two lines." });
+    const { text, thinking } = await readReply({
+      text: "[THINK]two lines[/THINK]It has two lines.",
+    });
     deepEqual([text, thinking], ["It has two lines.", "two lines"]);
   });
 });
 
 describe("Tools offered in words", { concurrency: 3 }, () => {
   test("to a model of Ollama without the capability: its text call runs", async () => {
-    const script = [sayOllama(`I read it.\n${hermes("read_file", { path: "a.ts" })}`), sayOllama("Two calls.")];
+    const script = [
+      sayOllama(`I read it.\n${hermes("read_file", { path: "a.ts" })}`),
+      sayOllama("Two calls."),
+    ];
     const { code, stdout, stderr, bodies } = await askOllama(script);
     deepEqual([code, stdout], [0, "Two calls.\n"], stderr);
     deepEqual([bodies[0].tools, bodies[1].tools], [undefined, undefined]);
-    match(bodies[0].messages[0].content, /--- TOOL CALLS ---.*<tools>\n\{"type":"function".*"name":"read_file"/s);
+    match(
+      bodies[0].messages[0].content,
+      /--- TOOL CALLS ---.*<tools>\n\{"type":"function".*"name":"read_file"/s,
+    );
     match(bodies[0].messages[0].content, /<tool_call>\n\{"name":"tool_name","arguments"/);
     const [asked, result] = bodies[1].messages.slice(-2);
-    deepEqual(asked, { role: "assistant", content: `I read it.\n${hermes("read_file", { path: "a.ts" })}` });
+    deepEqual(asked, {
+      role: "assistant",
+      content: `I read it.\n${hermes("read_file", { path: "a.ts" })}`,
+    });
     equal(result.role, "user");
     match(result.content, /^<tool_response>\n1\tone\(\);\n2\ttwo\(\);\n<\/tool_response>$/);
   });
 
   for (const [said, status] of [
     ["registry.ollama.ai/library/m does not support tools", 400],
-    ["No endpoints found that support tool use. To learn more about provider routing, visit: https://a.b", 404],
+    [
+      "No endpoints found that support tool use. To learn more about provider routing, visit: https://a.b",
+      404,
+    ],
     ['"auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set', 400],
     ["tools param requires --jinja flag", 500],
   ] as const)
     test(`where the server refuses them: '${said.slice(0, 40)}'`, async () => {
       const script: Script = ({ body }) => {
         if (body.tools) return refuse(status, { error: { message: said } });
-        const fenced = "```tool_call\n" + '{"name": "read_file", "arguments": {"path": "a.ts"}}\n```';
+        const fenced =
+          "```tool_call\n" + '{"name": "read_file", "arguments": {"path": "a.ts"}}\n```';
         return say(body.messages.length > 2 ? "Done." : fenced);
       };
       const { code, stdout, stderr, bodies } = await ask(script);
@@ -121,7 +156,10 @@ describe("Tools offered in words", { concurrency: 3 }, () => {
 
   test('"format": "text" always does, "native" never', async () => {
     const script = [say("Hi.")];
-    const text = await ask(script, { where: project({ textCalls: { format: "text" } }), model: "mistral-nemo" });
+    const text = await ask(script, {
+      where: project({ textCalls: { format: "text" } }),
+      model: "mistral-nemo",
+    });
     equal(text.bodies[0].tools, undefined);
     match(words(text.bodies[0]), /\[AVAILABLE_TOOLS\]/);
     const where = project({ textCalls: { format: "native" } });
@@ -161,6 +199,9 @@ describe("Tools offered in words", { concurrency: 3 }, () => {
     const { bodies } = await ask([say(calls), say("Oh.")], { where, model: "qwen3" });
     const last = bodies[1].messages.at(-1);
     equal(last.role, "user");
-    match(JSON.stringify(last.content), new RegExp(`Cannot read 'gone\\.ts'.*${PIXEL.slice(0, 20)}`));
+    match(
+      JSON.stringify(last.content),
+      new RegExp(`Cannot read 'gone\\.ts'.*${PIXEL.slice(0, 20)}`),
+    );
   });
 });

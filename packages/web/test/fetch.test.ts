@@ -1,4 +1,5 @@
-// web_fetch, against servers on loopback: what it makes of what comes, where it refuses to go, and what it takes at most.
+// web_fetch, against servers on loopback: what it makes of what comes, where it refuses to go, and
+// what it takes at most.
 import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
 import dns from "node:dns";
 import type { IncomingMessage, ServerResponse } from "node:http";
@@ -36,7 +37,13 @@ const having = (t: TestContext, net: Rules["net"], more: Setup = {}) =>
   harness({ ...more, plugins: [join(ROOT, "packages/web/index.ts")], allow: { net } }, t);
 
 /** What one page comes to. */
-async function fetched(t: TestContext, answer: Answer, path = "/", args: object = {}, more: Setup = {}) {
+async function fetched(
+  t: TestContext,
+  answer: Answer,
+  path = "/",
+  args: object = {},
+  more: Setup = {},
+) {
   const { port, asked } = await serving(t, () => answer);
   const zz = await having(t, [`127.0.0.1:${port}`], more);
   const url = `http://127.0.0.1:${port}${path}`;
@@ -71,7 +78,10 @@ describe("what comes is read", () => {
   });
 
   test("a page that is no article: all that is on it", async (t) => {
-    const links = Array.from({ length: 30 }, (_, i) => `<li><a href="/p${i}">Part ${i}</a></li>`).join("");
+    const links = Array.from(
+      { length: 30 },
+      (_, i) => `<li><a href="/p${i}">Part ${i}</a></li>`,
+    ).join("");
     const page = `<title>Parts</title><nav>x</nav><ul>${links}</ul>`;
     const { text } = await fetched(t, ["text/html; charset=utf-8", page]);
     match(text, /- \[Part 0\]\(http:\S+\/p0\)\n[\s\S]*- \[Part 29\]/);
@@ -79,15 +89,32 @@ describe("what comes is read", () => {
 
   const letters: [what: string, answer: Answer, says: RegExp][] = [
     ["plain text", ["text/plain", "<b>not a page</b>"], /\(text; .*\n\n<b>not a page<\/b>$/],
-    ["a page that is called text", ["text/plain", "<!doctype html><p>a page"], /\(page; .*\n\na page$/],
-    ["letters that the page names", ["text/html", Buffer.from('<meta charset="koi8-r"><p>\xf4', "latin1")], /Т$/],
+    [
+      "a page that is called text",
+      ["text/plain", "<!doctype html><p>a page"],
+      /\(page; .*\n\na page$/,
+    ],
+    [
+      "letters that the page names",
+      ["text/html", Buffer.from('<meta charset="koi8-r"><p>\xf4', "latin1")],
+      /Т$/,
+    ],
     ["letters that nobody names", ["text/html", Buffer.from("<p>na\xefve", "latin1")], /naïve$/],
     ["letters by their mark", ["text/plain", Buffer.from("\ufeffä", "utf16le")], /\n\nä$/],
-    ["what is packed", ["text/plain", gzipSync("unpacked"), { "content-encoding": "gzip" }], /unpacked$/],
+    [
+      "what is packed",
+      ["text/plain", gzipSync("unpacked"), { "content-encoding": "gzip" }],
+      /unpacked$/,
+    ],
     ["nothing", ["text/plain", ""], /There is no text in it\.$/],
-    ["a PDF", ["application/pdf", pdf("Hello of a PDF")], /\(pdf; .*\n\n--- page 1 of 1 ---\nHello of a PDF$/],
+    [
+      "a PDF",
+      ["application/pdf", pdf("Hello of a PDF")],
+      /\(pdf; .*\n\n--- page 1 of 1 ---\nHello of a PDF$/,
+    ],
   ];
-  for (const [what, answer, says] of letters) test(what, async (t) => match((await fetched(t, answer)).text, says));
+  for (const [what, answer, says] of letters)
+    test(what, async (t) => match((await fetched(t, answer)).text, says));
 
   const gzip = { "content-encoding": "gzip" };
   const packed = gzipSync(Array.from({ length: 300 }, (_, i) => `unpacked ${i * i}`).join(" "));
@@ -109,14 +136,29 @@ describe("what comes is read", () => {
       });
       const zz = await having(t, [`127.0.0.1:${port}`]);
       const { text } = await zz.call("web_fetch", { url: `http://127.0.0.1:${port}/` });
-      match(text, /\n\nunpacked[\s\S]*\n\n\[(Up to .*)?It broke off there: the server sent less than it announced\./);
+      match(
+        text,
+        /\n\nunpacked[\s\S]*\n\n\[(Up to .*)?It broke off there: the server sent less than it announced\./,
+      );
     });
 
   const faults: [what: string, answer: Answer, says: RegExp][] = [
-    ["a PDF that is not one", ["application/pdf", "hello"], /^Cannot read it: it is called a PDF and is not one\./],
-    ["an image", ["image/png", "x"], /^Cannot fetch 'http:\S+': it is image\/png, and holds no text\.$/],
+    [
+      "a PDF that is not one",
+      ["application/pdf", "hello"],
+      /^Cannot read it: it is called a PDF and is not one\./,
+    ],
+    [
+      "an image",
+      ["image/png", "x"],
+      /^Cannot fetch 'http:\S+': it is image\/png, and holds no text\.$/,
+    ],
     ["bytes", ["application/octet-stream", Buffer.from([1, 0, 2])], /holds no text\.$/],
-    ["a page that is gone", ["text/html", "<title>Gone</title>", {}, 404], /^127\.0\.0\.1:\d+ answered 404: [^\n]*$/],
+    [
+      "a page that is gone",
+      ["text/html", "<title>Gone</title>", {}, 404],
+      /^127\.0\.0\.1:\d+ answered 404: [^\n]*$/,
+    ],
   ];
   for (const [what, answer, says] of faults)
     test(`${what}: a sentence`, async (t) => {
@@ -140,7 +182,10 @@ describe("what comes is read", () => {
     }
     equal(all.trim(), long);
     equal(first.asked.length, 2);
-    match((await zz.call("web_fetch", { url: `${url}#part`, start })).text, /Nothing stands there any more\./);
+    match(
+      (await zz.call("web_fetch", { url: `${url}#part`, start })).text,
+      /Nothing stands there any more\./,
+    );
     equal(first.asked.length, 2);
   });
 });
@@ -170,12 +215,14 @@ describe("where it goes", () => {
     ["2001:0:1::", true], ["2606:4700::1111", false], ["::127.0.0.1", true], ["nonsense", true],
   ];
   test("an address is public, or of this machine, this network or none", () => {
-    for (const [address, isLocal] of local) equal(whyNotPublic(address) !== undefined, isLocal, address);
+    for (const [address, isLocal] of local)
+      equal(whyNotPublic(address) !== undefined, isLocal, address);
   });
 
   test("this machine is asked for by name, whatever allows all hosts, and however it is spelt", async (t) => {
     const zz = await having(t, true, { answer: "nobody" });
-    const spelt = "2130706433 0x7f.1 0177.0.0.1 127.1 [::ffff:127.0.0.1] localhost a.LOCALHOST. ０.０.０.０ 127.0.0.1.";
+    const spelt =
+      "2130706433 0x7f.1 0177.0.0.1 127.1 [::ffff:127.0.0.1] localhost a.LOCALHOST. ０.０.０.０ 127.0.0.1.";
     for (const host of spelt.split(" ")) {
       ok(isPlainlyLocal(new URL(`http://${host}/`).hostname));
       const { refused, text } = await zz.call("web_fetch", { url: `http://${host}:9/` });
@@ -186,7 +233,13 @@ describe("where it goes", () => {
 
   test("no other protocol, no password, no half address", async (t) => {
     const zz = await having(t, true);
-    for (const url of ["file:///etc/passwd", "ftp://a.test/", "http://me:pass@a.test/", "a.test", "javascript:1"])
+    for (const url of [
+      "file:///etc/passwd",
+      "ftp://a.test/",
+      "http://me:pass@a.test/",
+      "a.test",
+      "javascript:1",
+    ])
       match((await zz.call("web_fetch", { url })).text, /^Cannot fetch '/, url);
   });
 
@@ -196,7 +249,10 @@ describe("where it goes", () => {
       const zz = await having(t, ["wiki.test"]);
       const { text, refused } = await zz.call("web_fetch", { url: "http://wiki.test/" });
       ok(refused);
-      match(text, /^Refused: 'wiki\.test' leads to \S+, which belongs to .*\. The person may allow .*: --allow-net=/);
+      match(
+        text,
+        /^Refused: 'wiki\.test' leads to \S+, which belongs to .*\. The person may allow .*: --allow-net=/,
+      );
     }
   });
 
@@ -212,7 +268,10 @@ describe("where it goes", () => {
     const { port } = await serving(t, () => ["text/plain", "the right one"]);
     const looked = naming(t, { "wiki.test": [["10.0.0.5", "127.0.0.1"], ["127.0.0.9"]] });
     const zz = await having(t, ["wiki.test", `127.0.0.1:${port}`]);
-    match((await zz.call("web_fetch", { url: `http://wiki.test:${port}/` })).text, /the right one$/);
+    match(
+      (await zz.call("web_fetch", { url: `http://wiki.test:${port}/` })).text,
+      /the right one$/,
+    );
     deepEqual(looked, ["wiki.test"]);
   });
 
@@ -228,7 +287,9 @@ describe("where it goes", () => {
   test("where it leads to another host, that one is asked for: a private one is refused", async (t) => {
     const { port, asked } = await serving(t, ({ headers, url }) => {
       const location = `http://127.0.0.1:${port}/secret`;
-      return /^wiki/.test(headers.host!) ? ["text/plain", "", { location }, 302] : ["text/plain", url!];
+      return /^wiki/.test(headers.host!)
+        ? ["text/plain", "", { location }, 302]
+        : ["text/plain", url!];
     });
     naming(t, { "wiki.test": [["127.0.0.1"]], "127.0.0.1": [["127.0.0.1"]] });
     const url = `http://wiki.test:${port}/`;
@@ -236,7 +297,10 @@ describe("where it goes", () => {
     ok((await zz.call("web_fetch", { url })).refused);
     const own = await having(t, ["wiki.test", `127.0.0.?:${port}`], { answer: "nobody" });
     const { text } = await own.call("web_fetch", { url });
-    match(text, /^wiki\.test:\d+ has moved this to http:\/\/127\.0\.0\.1:\d+\/secret\.\n[\s\S]*\/secret$/);
+    match(
+      text,
+      /^wiki\.test:\d+ has moved this to http:\/\/127\.0\.0\.1:\d+\/secret\.\n[\s\S]*\/secret$/,
+    );
     deepEqual(asked, ["/", "/secret"]);
     const decided = own.events.flatMap((fact) => (fact.type === "decided" ? fact.name : []));
     deepEqual(decided, [`wiki.test:${port}`, `127.0.0.1:${port}`]);
@@ -277,7 +341,13 @@ describe("how much it takes", () => {
 
   test("what unpacks to very much is counted unpacked", async (t) => {
     const bomb = gzipSync(Buffer.alloc(30_000_000, "a "));
-    const { text } = await fetched(t, ["text/plain", bomb, { "content-encoding": "gzip" }], "/", {}, { settings });
+    const { text } = await fetched(
+      t,
+      ["text/plain", bomb, { "content-encoding": "gzip" }],
+      "/",
+      {},
+      { settings },
+    );
     match(text, /Only the first 0\.1 MB were read\.\]$/);
   });
 
@@ -289,7 +359,8 @@ describe("how much it takes", () => {
   });
 
   test("a server that never ends", async (t) => {
-    const begin: Serve = (_, response) => void response.writeHead(200, { "content-type": "text/plain" }).write("a");
+    const begin: Serve = (_, response) =>
+      void response.writeHead(200, { "content-type": "text/plain" }).write("a");
     const { port } = await serving(t, begin);
     const clock = standingClock();
     const zz = await having(t, [`127.0.0.1:${port}`], { settings, clock });

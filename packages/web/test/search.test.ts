@@ -27,7 +27,10 @@ async function having(t: TestContext, engine: string, path: string, step: Step, 
   t.after(server.close);
   const settings = { web: { engine, key: KEY, url: `${server.url}${path}`, seconds: 1 } };
   const plugins = [join(ROOT, "packages/web/index.ts")];
-  return { zz: await harness({ allow: { net: ["127.0.0.1"] }, settings, plugins, ...more }, t), server };
+  return {
+    zz: await harness({ allow: { net: ["127.0.0.1"] }, settings, plugins, ...more }, t),
+    server,
+  };
 }
 
 describe("web_search", () => {
@@ -35,16 +38,34 @@ describe("web_search", () => {
     test(`${engine}: asked and read in its own words, with its key, which nobody else sees`, async (t) => {
       const { zz, server } = await having(t, engine, path, json(answer));
       const { text, data } = await zz.call("web_search", { query: "hot tea", count: 2 });
-      match(text, /^1\. The tea & pot\n {3}https:\/\/tea\.example\/pot\n {3}About tea\.\n2\. Second\n.*\n {3}More\.$/);
+      match(
+        text,
+        /^1\. The tea & pot\n {3}https:\/\/tea\.example\/pot\n {3}About tea\.\n2\. Second\n.*\n {3}More\.$/,
+      );
       equal((data as unknown[]).length, 2);
       deepEqual(asked(server.requests[0]!), expected);
       doesNotMatch(JSON.stringify(zz.events), new RegExp(KEY));
     });
 
   const faults: [what: string, engine: string, step: Step, says: RegExp][] = [
-    ["a key that is refused", "brave", json({ error: "no" }, 401), /brave refused the key\. Check it\.$/],
-    ["SearXNG without JSON", "searxng", { body: ["<html>"] }, /sent no JSON\. Add "json" to search\.formats/],
-    ["SearXNG that forbids it", "searxng", { status: 403 }, /refused\. Add "json" to search\.formats/],
+    [
+      "a key that is refused",
+      "brave",
+      json({ error: "no" }, 401),
+      /brave refused the key\. Check it\.$/,
+    ],
+    [
+      "SearXNG without JSON",
+      "searxng",
+      { body: ["<html>"] },
+      /sent no JSON\. Add "json" to search\.formats/,
+    ],
+    [
+      "SearXNG that forbids it",
+      "searxng",
+      { status: 403 },
+      /refused\. Add "json" to search\.formats/,
+    ],
     ["something else", "brave", json([1, 2]), /^Nothing was found for 'tea'\.$/],
   ];
   for (const [what, engine, step, says] of faults)
@@ -70,7 +91,9 @@ describe("web_search", () => {
 
   test("without a key or an address it is not there; with one of the environment it is", async () => {
     const names = async (env: Record<string, string> = {}) =>
-      JSON.parse((await program(place(), ["--tools", "--json"], { env })).stdout).map(({ name }: any) => name);
+      JSON.parse((await program(place(), ["--tools", "--json"], { env })).stdout).map(
+        ({ name }: any) => name,
+      );
     ok(!(await names()).includes("web_search"));
     ok((await names({ BRAVE_API_KEY: KEY })).includes("web_search"));
   });
@@ -83,6 +106,9 @@ describe("web_search", () => {
     equal(await offered(), "web_fetch,web_search");
     await zz.ctx.settings.set("web.url", undefined);
     equal(await offered(), "web_fetch");
-    match((await zz.call("web_search", { query: "x" })).text, /^Cannot search: no search engine is set up|^Refused/);
+    match(
+      (await zz.call("web_search", { query: "x" })).text,
+      /^Cannot search: no search engine is set up|^Refused/,
+    );
   });
 });

@@ -1,4 +1,5 @@
-// One process checks the plugins of all instances: it starts with the first check, and ends with the last instance, or
+// One process checks the plugins of all instances: it starts with the first check, and ends with
+// the last instance, or
 // when it has nothing to do. Another program stands in for the compiler, and says who it is.
 import { deepEqual, equal, rejects } from "node:assert/strict";
 import { type ChildProcess, fork as start } from "node:child_process";
@@ -31,7 +32,8 @@ function setting() {
   return { started, clock, open };
 }
 const by = { permissions: { compiler: () => ({}) } } as Pick<Ctx, "permissions">;
-const unread = async (checker: ReturnType<typeof openChecker>, file = "a.ts") => (await checker.check(file, by)).unread;
+const unread = async (checker: ReturnType<typeof openChecker>, file = "a.ts") =>
+  (await checker.check(file, by)).unread;
 
 test("instances share the process that checks, which ends with the last of them", async () => {
   const { started, open } = setting();
@@ -45,8 +47,12 @@ test("instances share the process that checks, which ends with the last of them"
 
   const { send } = started[0]!;
   const sent: unknown[] = [];
-  started[0]!.send = (...order: any[]) => sent.push(order) > 0 && Reflect.apply(send, started[0], order);
-  const refused = rejects(unread(other), /^Error: Cannot check: the process for it ended\. Try again\./);
+  started[0]!.send = (...order: any[]) =>
+    sent.push(order) > 0 && Reflect.apply(send, started[0], order);
+  const refused = rejects(
+    unread(other),
+    /^Error: Cannot check: the process for it ended\. Try again\./,
+  );
   const ended = once(started[0]!, "close");
   other.close();
   await ended;
@@ -61,7 +67,10 @@ test("instances share the process that checks, which ends with the last of them"
 test("a check that takes too long ends the process, and so does half a minute without one", async () => {
   const { started, clock, open } = setting();
   const checker = open();
-  const late = rejects(unread(checker, "hangs.ts"), /^Error: Cannot check 'hangs\.ts': it took longer than 60 s\./);
+  const late = rejects(
+    unread(checker, "hangs.ts"),
+    /^Error: Cannot check 'hangs\.ts': it took longer than 60 s\./,
+  );
   await clock.waits(60_000);
   await clock.pass(60_000);
   await late;

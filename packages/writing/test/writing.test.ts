@@ -1,7 +1,14 @@
 // Plugins are checked, begun, written by the model; functions become tools for one run.
 import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { after, test } from "node:test";
 import { initialRules } from "../../../kernel/gate/rules.ts";
@@ -14,10 +21,14 @@ import { harness } from "../../../test/support/script.ts";
 
 const HEAD = 'import type { Zz } from "zz";\n';
 const plugin = (body: string) => `${HEAD}export default (zz: Zz) => ${body};\n`;
-const tool = (rest: string) => plugin(`zz.tool({ name: "lamp", description: "The lamp.", ${rest} })`);
+const tool = (rest: string) =>
+  plugin(`zz.tool({ name: "lamp", description: "The lamp.", ${rest} })`);
 const LAMP = tool('run: () => "on"');
 
-/** A place whose folder is where the home's plugins are: what is checked there is loaded as well, in another process. */
+/**
+ * A place whose folder is where the home's plugins are: what is checked there is loaded as well, in
+ * another process.
+ */
 function atHome(): Place {
   const where = place();
   const cwd = join(where.home, "plugins");
@@ -32,24 +43,41 @@ async function check(where: Place, name: string, files: Record<string, string>, 
 
 const ZOD = 'import { z } from "zod";\n';
 const SCHEMA = '{ type: "object", properties: { n: { type: "number" } }, required: ["n"] }';
-const CONFIGURED = "export default (zz: Zz<typeof defaults>) => zz.config.unit.length > 9 && zz.defer(() => {});\n";
+const CONFIGURED =
+  "export default (zz: Zz<typeof defaults>) => zz.config.unit.length > 9 && zz.defer(() => {});\n";
 const MADE = "export default async () => { await (await harness()).close(); };\n";
 const RIGHT: [what: string, code: string][] = [
-  ["the shorthand", tool('params: { c: "string", n: "number?", t: "string[]" }, run: ({ c, n = 1 }) => c.at(n) ?? ""')],
+  [
+    "the shorthand",
+    tool(
+      'params: { c: "string", n: "number?", t: "string[]" }, run: ({ c, n = 1 }) => c.at(n) ?? ""',
+    ),
+  ],
   ["zod", ZOD + tool("params: z.object({ n: z.number() }), run: ({ n }) => n.toFixed()")],
   ["JSON Schema", tool(`params: ${SCHEMA}, run: ({ n }) => n.toFixed()`)],
   ["settings of its own", `${HEAD}export const defaults = { unit: "C" };\n${CONFIGURED}`],
   ["a test of it", `import { harness } from "zz/test";\n${MADE}`],
-  ["an import of a type alone", `import type { Word } from "./lib/word";\nexport const w: Word = "";\n${LAMP}`],
+  [
+    "an import of a type alone",
+    `import type { Word } from "./lib/word";\nexport const w: Word = "";\n${LAMP}`,
+  ],
 ];
 
-const LIB = { "lib/word.ts": 'export const word = "on";\nexport type Word = string;', "lib/index.ts": "export {};" };
+const LIB = {
+  "lib/word.ts": 'export const word = "on";\nexport type Word = string;',
+  "lib/index.ts": "export {};",
+};
 
 /** Rows are checked together, as files that one plugin imports: that takes no longer than one. */
 async function checkRows(rows: (readonly [string, string, ...unknown[]])[], where = place()) {
   const files = Object.fromEntries(rows.map(([, code], i) => [`row${i}.ts`, code]));
   const all = rows.map((_, i) => `import "./row${i}.ts";\n`).join("") + LAMP;
-  return check(where, "a.ts", { ...files, ...LIB, "word.ts": 'export const word = "on";', "a.ts": all });
+  return check(where, "a.ts", {
+    ...files,
+    ...LIB,
+    "word.ts": 'export const word = "on";',
+    "a.ts": all,
+  });
 }
 
 let right: ReturnType<typeof check> | undefined;
@@ -63,16 +91,48 @@ for (const [i, [what]] of RIGHT.entries())
 
 const TWICE = 'zz.tool({ name: "x", description: "", run: () => "" })';
 const WRONG: [what: string, code: string, message: RegExp][] = [
-  ["a misspelt field", LAMP.replace("description", "descripton"), /Did you mean to write 'description'\?$/m],
-  ["a wrong event", plugin('zz.on("startd", () => {})'), /^a\.ts:2:\d+: Argument of type '"startd"'/m],
-  ["a missing await", tool('run: (_, { files }) => files.read("x").text'), /Did you forget to use 'await'\?$/m],
-  ["a lost promise", tool('run: (_, { files }) => { files.read("x"); return "" }'), /a\.ts:2:\d+: This promise is/m],
-  ["a misspelt type", tool('params: { n: "numbr" }, run: () => ""'), /'numbr' is not a type of a parameter/],
-  ["two tools of one name", plugin(`{ ${TWICE}; ${TWICE} }`), /^a\.ts:2:\d+: There is a tool 'x' in this file/m],
-  ["a type imported like a value", LAMP.replace("import type", "import"), /^a\.ts:1:10: .*using a type-only import/m],
+  [
+    "a misspelt field",
+    LAMP.replace("description", "descripton"),
+    /Did you mean to write 'description'\?$/m,
+  ],
+  [
+    "a wrong event",
+    plugin('zz.on("startd", () => {})'),
+    /^a\.ts:2:\d+: Argument of type '"startd"'/m,
+  ],
+  [
+    "a missing await",
+    tool('run: (_, { files }) => files.read("x").text'),
+    /Did you forget to use 'await'\?$/m,
+  ],
+  [
+    "a lost promise",
+    tool('run: (_, { files }) => { files.read("x"); return "" }'),
+    /a\.ts:2:\d+: This promise is/m,
+  ],
+  [
+    "a misspelt type",
+    tool('params: { n: "numbr" }, run: () => ""'),
+    /'numbr' is not a type of a parameter/,
+  ],
+  [
+    "two tools of one name",
+    plugin(`{ ${TWICE}; ${TWICE} }`),
+    /^a\.ts:2:\d+: There is a tool 'x' in this file/m,
+  ],
+  [
+    "a type imported like a value",
+    LAMP.replace("import type", "import"),
+    /^a\.ts:1:10: .*using a type-only import/m,
+  ],
   ["a torn line", LAMP.replace("run:", "run"), /^a\.ts:2:\d+: .*expected\.$/m],
   ["an import of nothing", `import "./gone.ts";\n${LAMP}`, /^a\.ts:1:8: .*'\.\/gone\.ts'/m],
-  ["an imported file", "export const word: string = 1;", /^a\.ts:1:14: Type 'number' is not assignable to type/m],
+  [
+    "an imported file",
+    "export const word: string = 1;",
+    /^a\.ts:1:14: Type 'number' is not assignable to type/m,
+  ],
 ];
 let wrong: ReturnType<typeof check> | undefined;
 for (const [i, [what, , message]] of WRONG.entries())
@@ -84,8 +144,16 @@ for (const [i, [what, , message]] of WRONG.entries())
   });
 
 for (const [what, code, message] of [
-  ["no default export", LAMP.replace("export default", "export const it ="), /^a\.ts:1:1: The plugin has no default/m],
-  ["one that is no function", `${HEAD}export default { name: "x" };\n`, /^a\.ts:2:16: .* cannot be called with zz/m],
+  [
+    "no default export",
+    LAMP.replace("export default", "export const it ="),
+    /^a\.ts:1:1: The plugin has no default/m,
+  ],
+  [
+    "one that is no function",
+    `${HEAD}export default { name: "x" };\n`,
+    /^a\.ts:2:16: .* cannot be called with zz/m,
+  ],
 ] as [string, string, RegExp][])
   test(`--check-plugin finds ${what}`, async () => {
     const ran = await check(place(), "a.ts", { "a.ts": code });
@@ -108,22 +176,35 @@ for (const [name, reason] of [
 
 test("--check-plugin checks a folder's index, tells --json, and checks one of zz's own from source", async () => {
   const where = project({ "lamp/index.ts": LAMP });
-  const { file, problems } = JSON.parse((await zz(where, ["--check-plugin", "lamp", "--json"])).stdout);
-  deepEqual([file, problems], [join(where.cwd, "lamp/index.ts"), []]); // as text, a folder is in the last table
+  const { file, problems } = JSON.parse(
+    (await zz(where, ["--check-plugin", "lamp", "--json"])).stdout,
+  );
+  // as text, a folder is in the last table
+  deepEqual([file, problems], [join(where.cwd, "lamp/index.ts"), []]);
   if (isAll) equal((await zz(where, ["--check-plugin", join(ROOT, "packages", "git")])).code, 0);
 });
 
 test("--new-plugin writes one that works, has no type errors, and passes its own test", async () => {
   const where = place();
   const ran = await zz(where, ["--new-plugin", "my-greeter"]);
-  const [file, own] = ["my-greeter.ts", "my-greeter.test.ts"].map((name) => join(where.home, "plugins", name));
+  const [file, own] = ["my-greeter.ts", "my-greeter.test.ts"].map((name) =>
+    join(where.home, "plugins", name),
+  );
   ok(ran.stdout.includes(`  ${file}\n  ${own}\n`), ran.stdout);
   equal((await zz(where, ["--check-plugin", own!])).code, 0); // it imports what it tests
-  equal((await zz(where, ["--call", "my_greeter", '{"who":"Bo","loud":true}'])).stdout, "Hello, Bo!!!\n");
+  equal(
+    (await zz(where, ["--call", "my_greeter", '{"who":"Bo","loud":true}'])).stdout,
+    "Hello, Bo!!!\n",
+  );
   if (isAll) {
-    const node = { encoding: "utf8", cwd: where.cwd, env: { ...process.env, NODE_TEST_CONTEXT: undefined } } as const;
+    const node = {
+      encoding: "utf8",
+      cwd: where.cwd,
+      env: { ...process.env, NODE_TEST_CONTEXT: undefined },
+    } as const;
     match(execFileSync(process.execPath, ["--test", own!], node), /pass 1/);
-    execFileSync(join(ROOT, "node_modules", ".bin", "tsc"), ["-p", where.home], node); // as an editor sees it
+    // as an editor sees it
+    execFileSync(join(ROOT, "node_modules", ".bin", "tsc"), ["-p", where.home], node);
   }
   const again = await zz(where, ["--new-plugin", "my-greeter"]);
   const there = `Cannot make plugin 'my-greeter': ${file} is already there. Edit it, or choose another name.\n`;
@@ -179,7 +260,10 @@ test("write_plugin replaces a plugin of the home, also one that was loaded at th
     await run.reload();
   });
   const code = torch.replace("torch", "flame").replace('"on"', '"lit"');
-  match((await run.call("write_plugin", { name: "torch", code })).text, /It is in use, and adds the tool flame\.$/);
+  match(
+    (await run.call("write_plugin", { name: "torch", code })).text,
+    /It is in use, and adds the tool flame\.$/,
+  );
   equal((await run.call("flame")).text, "lit");
 });
 
@@ -197,10 +281,26 @@ test("write_plugin shows of one that is there what differs, under its name", asy
 });
 
 const REFUSED: [what: string, code: string, reason: RegExp][] = [
-  ["whose types do not fit", tool("run: () => 1"), /nothing was written\. Fix it .*:\nlamp\.ts:2:\d+: Type 'number'/],
-  ["that throws", plugin('{ throw new Error("no luck"); }'), /nothing was written: .*lamp\.ts:2: no luck\. Fix it/],
-  ["with the name of another", LAMP.replace('"lamp"', '"torch"'), /another one fails\. .* already there, from 'lamp'/],
-  ["with a line that nobody can read", `${LAMP}//${"x".repeat(4_000)}`, /line 3 has more than 4000 characters/],
+  [
+    "whose types do not fit",
+    tool("run: () => 1"),
+    /nothing was written\. Fix it .*:\nlamp\.ts:2:\d+: Type 'number'/,
+  ],
+  [
+    "that throws",
+    plugin('{ throw new Error("no luck"); }'),
+    /nothing was written: .*lamp\.ts:2: no luck\. Fix it/,
+  ],
+  [
+    "with the name of another",
+    LAMP.replace('"lamp"', '"torch"'),
+    /another one fails\. .* already there, from 'lamp'/,
+  ],
+  [
+    "with a line that nobody can read",
+    `${LAMP}//${"x".repeat(4_000)}`,
+    /line 3 has more than 4000 characters/,
+  ],
   ["with control characters", `${LAMP}//\x1b[2J`, /it holds control characters/],
 ];
 for (const [what, code, reason] of REFUSED)
@@ -214,7 +314,10 @@ for (const [what, code, reason] of REFUSED)
 test("write_plugin with nothing allowed, where nobody can be asked, says which flag allows it", async () => {
   const run = await allowing();
   const { text, refused } = await run.call("write_plugin", { name: "lamp", code: LAMP });
-  equal(text, "Refused: requires run access to \"plugin lamp\"; run again with --allow-run='plugin lamp'.");
+  equal(
+    text,
+    "Refused: requires run access to \"plugin lamp\"; run again with --allow-run='plugin lamp'.",
+  );
   deepEqual([refused, inHome(run)], [true, ["torch.ts"]]);
 });
 
@@ -234,7 +337,9 @@ test("write_plugin adds a tool that the model has in the next round of the same 
   const from = run.requests.length;
   const { text, results } = await run.ask("light");
   const file = join(run.home, "plugins", "lamp.ts");
-  const [first, ...more] = run.requests.slice(from).map(({ tools }) => tools.some(({ name }) => name === "lamp"));
+  const [first, ...more] = run.requests
+    .slice(from)
+    .map(({ tools }) => tools.some(({ name }) => name === "lamp"));
   deepEqual([text, first, more], ["Done.", false, [true, true]]);
   const said = results.map((one) => one.text);
   deepEqual(said, [`Wrote ${file}. It is in use, and adds the tool lamp.`, "on"]);
@@ -275,26 +380,56 @@ test("--functions makes a tool of each exported function, by its types and its J
   const own = (name: string) => tools.find((one: any) => one.name === name);
   const { kind, description, schema } = own("add_numbers");
   deepEqual([kind, description, schema.required], ["read", "Adds two numbers.", ["first"]]);
-  deepEqual(schema.properties, { first: { type: "number", description: "the one" }, second: { type: "number" } });
-  const day = { hour: { type: "number" }, half: { type: "string", enum: ["am", "pm"], description: "AM or PM" } };
+  deepEqual(schema.properties, {
+    first: { type: "number", description: "the one" },
+    second: { type: "number" },
+  });
+  const day = {
+    hour: { type: "number" },
+    half: { type: "string", enum: ["am", "pm"], description: "AM or PM" },
+  };
   const { properties, required } = own("list_days").schema;
-  const items = { type: "object", properties: day, required: ["hour"], additionalProperties: false };
+  const items = {
+    type: "object",
+    properties: day,
+    required: ["hour"],
+    additionalProperties: false,
+  };
   const names = { type: "array", items: { type: "string" } };
   deepEqual(properties, { days: { type: "array", items }, loud: { type: "boolean" }, names });
   deepEqual(required, ["days"]);
   equal((await zz(where, [...both, "--call", "add_numbers", '{"first":1}'])).stdout, "3\n");
   const args = '{"days":[{"hour":1}],"names":["a","b"]}';
-  equal((await zz(where, [...both, "--call", "list_days", args])).stdout, '{"days":[{"hour":1}],"names":["a","b"]}\n');
+  equal(
+    (await zz(where, [...both, "--call", "list_days", args])).stdout,
+    '{"days":[{"hour":1}],"names":["a","b"]}\n',
+  );
   equal((await zz(where, [...both, "--call", "add_numbers", '{"first":"x"}'])).code, 2);
 });
 
 for (const [what, code, message] of [
-  ["a torn line", "export function f( {", /^Cannot use the functions of '--functions': --functions:1:\d+: .*expected/],
-  ["a parameter without a type", "\nexport function f(x) { return x }", /'f' \(--functions:2:1\): .* 'x' has no type/],
+  [
+    "a torn line",
+    "export function f( {",
+    /^Cannot use the functions of '--functions': --functions:1:\d+: .*expected/,
+  ],
+  [
+    "a parameter without a type",
+    "\nexport function f(x) { return x }",
+    /'f' \(--functions:2:1\): .* 'x' has no type/,
+  ],
   ["a mixed union", "export function f(x: string | number) {}", /is of type 'string \| number'/],
   ["nothing exported", "function f() {}", /it exports none/],
-  ["a name that is taken", 'export function readFile() { return "" }', /tool 'read_file' is already there, from/],
-  ["code that throws", 'export function f() {} throw new Error("no luck")', /loading it failed: no luck/],
+  [
+    "a name that is taken",
+    'export function readFile() { return "" }',
+    /tool 'read_file' is already there, from/,
+  ],
+  [
+    "code that throws",
+    'export function f() {} throw new Error("no luck")',
+    /loading it failed: no luck/,
+  ],
   ["a file that is not there", "gone.ts", /^Cannot use the functions of 'gone\.ts': no such file/],
 ] as [string, string, RegExp][])
   test(`--functions refuses ${what} with exit code 2`, async () => {
@@ -308,7 +443,10 @@ test("--check-plugin runs nothing but what zz loads by itself, that once, and no
   const code = `import { appendFileSync } from "node:fs";\nappendFileSync(import.meta.dirname + "/../loads", "x");\n${LAMP}`;
   put(where.cwd, { "torn.ts": "export default (zz) => {", "lamp.ts": code });
   const own = await zz(where, ["--check-plugin", "lamp.ts"]);
-  deepEqual([own.stdout, own.stderr, own.code], ["'lamp.ts' has no type errors, and loads.\n", "", 0]);
+  deepEqual(
+    [own.stdout, own.stderr, own.code],
+    ["'lamp.ts' has no type errors, and loads.\n", "", 0],
+  );
   equal(readFileSync(join(where.home, "loads"), "utf8"), "x");
   const other = project({ "in/lamp.ts": code });
   const { stdout, code: exit } = await zz(other, ["--check-plugin", "in/lamp.ts"]);
@@ -331,7 +469,9 @@ let misnamed: ReturnType<typeof check> | undefined;
 for (const [i, [what, , said]] of MISNAMED.entries())
   test(`--check-plugin finds what does not load: ${what}`, async () => {
     const ran = await (misnamed ??= checkRows(MISNAMED));
-    const [first, ...more] = ran.stderr.split("\n").filter((line) => line.startsWith(`row${i}.ts:`));
+    const [first, ...more] = ran.stderr
+      .split("\n")
+      .filter((line) => line.startsWith(`row${i}.ts:`));
     match(first!.replace(`row${i}.ts`, "a.ts"), said);
     deepEqual([more, ran.stdout, ran.code], [[], "", 1]);
   });
@@ -346,7 +486,12 @@ const UNLOADABLE: [what: string, name: string, code: string, said: RegExp, more?
 for (const [what, name, code, said, more = {}] of some(UNLOADABLE, 9))
   test(`--check-plugin finds what does not load: ${what}`, async () => {
     const env = what.includes("never settled") ? { ZZ_LOAD_LIMIT: "1" } : {};
-    const ran = await check(atHome(), name, { ...LIB, ...more, ...(code && { [name]: code }) }, env);
+    const ran = await check(
+      atHome(),
+      name,
+      { ...LIB, ...more, ...(code && { [name]: code }) },
+      env,
+    );
     match(ran.stderr, said);
     deepEqual([ran.stdout, ran.code], ["", 1]);
   });

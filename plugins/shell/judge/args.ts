@@ -25,7 +25,9 @@ import {
 import type { Arg } from "./words.ts";
 import { judgeWrapped } from "./wrappers.ts";
 
-/** Unwraps what runs another command or a script; anything else is judged by the rules for programs. */
+/**
+ * Unwraps what runs another command or a script; anything else is judged by the rules for programs.
+ */
 export function judgeArgs(run: Run, args: Arg[], at: Scope): Dirs {
   if (at.depth > MAX_DEPTH) throw new Error("it is nested too deeply");
   const [first, ...rest] = args;
@@ -33,16 +35,25 @@ export function judgeArgs(run: Run, args: Arg[], at: Scope): Dirs {
   const doubt = args.find((arg) => arg.doubt !== undefined)?.doubt;
   const denied = deniedBy(run, args);
   const globbed = first.globbed && unknown("a glob says what runs");
-  let scope = withFloor(at, denied, globbed, doubt !== undefined && ask(doubt), mayHideDenied(run, args));
+  let scope = withFloor(
+    at,
+    denied,
+    globbed,
+    doubt !== undefined && ask(doubt),
+    mayHideDenied(run, args),
+  );
   if (first.text === undefined) {
     addCommand(run, args, scope, unknown(first.why ?? "what it runs is not known"));
     return stayIn(scope);
   }
   const name = programOf(first.text);
-  const isFromProject = isKnown(name) && isProgramOfProject(first.text, run.cwd, run.env.PATH, run.lists.find);
-  if (isFromProject) scope = withFloor(scope, ask(`'${name}' is a program that the project brings`));
+  const isFromProject =
+    isKnown(name) && isProgramOfProject(first.text, run.cwd, run.env.PATH, run.lists.find);
+  if (isFromProject)
+    scope = withFloor(scope, ask(`'${name}' is a program that the project brings`));
   const inner = { ...scope, depth: scope.depth + 1 };
-  if (name === "command" && /^-[pvV]*[vV]/.test(rest[0]?.text ?? "")) return judgeProgram(run, args, scope, name);
+  if (name === "command" && /^-[pvV]*[vV]/.test(rest[0]?.text ?? ""))
+    return judgeProgram(run, args, scope, name);
   if (name === "find") return judgeFind(run, args, inner);
   if (name === "eval") return judgeEval(run, args, inner);
   if (name === "trap") return judgeTrap(run, args, inner);
@@ -54,20 +65,30 @@ export function judgeArgs(run: Run, args: Arg[], at: Scope): Dirs {
 
 function deniedBy({ lists }: Run, args: Arg[]): Ruling | undefined {
   const name = denialOf(textsOf(args), lists);
-  return name === undefined ? undefined : { verdict: "deny", why: `${name} is on the deny list`, text: shownOf(args) };
+  return name === undefined
+    ? undefined
+    : { verdict: "deny", why: `${name} is on the deny list`, text: shownOf(args) };
 }
 
 /** Whether an unknown word could make it a denied command. */
 function mayHideDenied({ lists }: Run, args: Arg[]): Ruling | undefined {
-  const safe = ({ shown, given }: Arg) => given === "paths" || /^"[^$`"\\-][^"]*"$|^"\$\{?\w+\}?\/[^"]*"$/.test(shown);
+  const safe = ({ shown, given }: Arg) =>
+    given === "paths" || /^"[^$`"\\-][^"]*"$|^"\$\{?\w+\}?\/[^"]*"$/.test(shown);
   const words = args.map((arg) => (arg.text === undefined && safe(arg) ? "./…" : arg.text));
   const at = words.indexOf(undefined, 1);
   if (at < 0 || !mayBeDenied(words, lists)) return undefined;
-  return unknown(`${args[at]!.why ?? "one of its words is not known"}, so this may be a command that is denied`);
+  return unknown(
+    `${args[at]!.why ?? "one of its words is not known"}, so this may be a command that is denied`,
+  );
 }
 
 /** Whether bash would run a program of the project: npx and npm put node_modules/.bin into PATH. */
-function isProgramOfProject(name: string, cwd: string, folders = "", find?: Programs["find"]): boolean {
+function isProgramOfProject(
+  name: string,
+  cwd: string,
+  folders = "",
+  find?: Programs["find"],
+): boolean {
   if (name.includes("/") || !find) return false;
   const first = folders.split(path.delimiter).map((folder) => path.resolve(cwd, folder, name));
   const chosen = first.find(isProgram);

@@ -1,10 +1,12 @@
-// Which variables may be assigned unasked: only those whose names mean nothing to bash or to any program.
+// Which variables may be assigned unasked: only those whose names mean nothing to bash or to any
+// program.
 
 /** Environment variables, and their values, that may be set for a command that only reads. */
-const HARMLESS = /^(NO_COLOR|CI|LANG|LANGUAGE|LC_[A-Z]+|TERM|COLORTERM|COLUMNS|LINES|NODE_ENV|DEBUG|FORCE_COLOR|TZ)$/;
+const HARMLESS =
+  /^(NO_COLOR|CI|LANG|LANGUAGE|LC_[A-Z]+|TERM|COLORTERM|COLUMNS|LINES|NODE_ENV|DEBUG|FORCE_COLOR|TZ)$/;
 /**
- * Locales in which each byte of the line keeps its meaning: in Shift-JIS, Big5 and GBK a `\` or `|` may be half of a
- * character.
+ * Locales in which each byte of the line keeps its meaning: in Shift-JIS, Big5 and GBK a `\` or `|`
+ * may be half of a character.
  */
 const LOCALE = /^(|C|POSIX|C\.utf-?8|en_[A-Z]{2}|[a-z]{2,3}_[A-Z]{2}\.utf-?8)$/i;
 const HARMLESS_VALUE = /^(?!.*\.\.)([\w@+*-][\w@+.:,=*/-]*)?$/;
@@ -14,14 +16,21 @@ export const isHarmless = (name: string, value: string): boolean =>
   HARMLESS.test(name) && (/^(LANG$|LC_)/.test(name) ? LOCALE : HARMLESS_VALUE).test(value);
 
 /**
- * Whether it is just a variable of the line. Bash gives capitals a meaning (RANDOM, SECONDS and OPTIND are even
- * evaluated as arithmetic, which runs commands), so a plain name is lower case, or a single capital.
+ * Whether it is just a variable of the line. Bash gives capitals a meaning (RANDOM, SECONDS and
+ * OPTIND are even evaluated as arithmetic, which runs commands), so a plain name is lower case, or
+ * a single capital.
  */
 const PLAIN = /^([a-z][a-z0-9_]*|[A-Z]|CI|NO_COLOR|FORCE_COLOR|NODE_ENV|DEBUG)$/;
-/** Lower-case names with a meaning for bash or other programs. Those of zsh are missing, since zsh always asks. */
+/**
+ * Lower-case names with a meaning for bash or other programs. Those of zsh are missing, since zsh
+ * always asks.
+ */
 const TAKEN = /^(histchars|auto_resume|\w*_proxy|npm_\w*|yarn_\w*|pnpm_\w*)$/;
 
-/** Whether setting it alone has no effect. Variables that are already in the environment reach programs. */
+/**
+ * Whether setting it alone has no effect. Variables that are already in the environment reach
+ * programs.
+ */
 export const isPlainName = (name: string, env: NodeJS.ProcessEnv): boolean =>
   PLAIN.test(name) && !TAKEN.test(name) && !(name in env);
 

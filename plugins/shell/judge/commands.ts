@@ -1,4 +1,5 @@
-// One command as the grammar sees it, with its assignments and redirections; what it runs is judged in args.ts.
+// One command as the grammar sees it, with its assignments and redirections; what it runs is judged
+// in args.ts.
 import type { Node } from "web-tree-sitter";
 import { isPlainName } from "./assignments.ts";
 import { denialInAssignment, ruleOnSetting } from "./denials.ts";
@@ -33,13 +34,17 @@ interface Outcome {
 
 export function judgeCommand(run: Run, node: Node, scope: SourceScope): Outcome {
   const { tail = [], ...alone } = scope;
-  const redirects = [...node.children.filter(({ type }) => type === "file_redirect").map(redirectOf), ...tail];
+  const redirects = [
+    ...node.children.filter(({ type }) => type === "file_redirect").map(redirectOf),
+    ...tail,
+  ];
   const settings = node.namedChildren.filter(({ type }) => type === "variable_assignment");
   const subshell = node.namedChildren.find(({ type }) => type === "subshell");
   const string = node.namedChildren.find(({ type }) => type === "herestring_redirect");
   const words = [
     ...node.children.filter(
-      ({ type }) => !/^(variable_assignment|file_redirect|herestring_redirect|comment|subshell)$/.test(type),
+      ({ type }) =>
+        !/^(variable_assignment|file_redirect|herestring_redirect|comment|subshell)$/.test(type),
     ),
     ...redirects.flatMap((redirect) => redirect.words),
   ]
@@ -55,15 +60,27 @@ export function judgeCommand(run: Run, node: Node, scope: SourceScope): Outcome 
   const start = run.simple.length;
   const args = words.slice(0, MAX_WORDS).flatMap((word) => argsAt(word, scope));
   if (words.length > MAX_WORDS || args.length > MAX_ARGS)
-    args.splice(MAX_ARGS, args.length, { text: undefined, shown: "…", why: "it has too many words" });
+    args.splice(MAX_ARGS, args.length, {
+      text: undefined,
+      shown: "…",
+      why: "it has too many words",
+    });
   const dirs = run.judgeArgs(run, args, inner);
   if (run.simple.length === start) addBareRedirect(run, node, redirects, inner);
   else addRedirects(run, run.simple.slice(start), redirects, scope);
-  const inside = [...settings, ...words, ...redirects.map((redirect) => redirect.node), ...(string ? [string] : [])];
+  const inside = [
+    ...settings,
+    ...words,
+    ...redirects.map((redirect) => redirect.node),
+    ...(string ? [string] : []),
+  ];
   return { dirs, inside, subshell, scope: inner };
 }
 
-/** tree-sitter has a grammar for `[ … ]`, an ordinary command in bash. Undefined: zz does not follow it. */
+/**
+ * tree-sitter has a grammar for `[ … ]`, an ordinary command in bash. Undefined: zz does not follow
+ * it.
+ */
 export function judgeBracket(run: Run, node: Node, scope: SourceScope): Dirs | undefined {
   const args: Arg[] = [];
   const known = knownIn(scope);
@@ -94,7 +111,10 @@ export function judgeAssignment(run: Run, node: Node, scope: SourceScope): void 
 }
 const SETS_OWN: Ruling = { verdict: "allow", why: "it sets a variable of its own" };
 
-function settingOf(node: Node, scope: SourceScope): { name: string; value?: string; doubt?: string } {
+function settingOf(
+  node: Node,
+  scope: SourceScope,
+): { name: string; value?: string; doubt?: string } {
   const [, name, value] = /^([A-Za-z_]\w*)=([\s\S]*)$/.exec(node.text) ?? [];
   if (name === undefined) return { name: node.text, doubt: "it sets part of a variable" };
   const at = node.startIndex + name.length + 1;
@@ -105,28 +125,42 @@ function settingOf(node: Node, scope: SourceScope): { name: string; value?: stri
   return { name, value: word.cells.map(({ char }) => char).join("") };
 }
 
-// ── Redirections, and words as bash would read them ──────────────────────────────────────────────────
+// ── Redirections, and words as bash would read them
+// ──────────────────────────────────────────────────
 
 export function redirectOf(node: Node): Redirect {
-  const words = node.namedChildren.filter(({ type }) => type !== "file_descriptor" && type !== "comment");
+  const words = node.namedChildren.filter(
+    ({ type }) => type !== "file_descriptor" && type !== "comment",
+  );
   const target = CLOSES.test(operatorOf(node)) ? undefined : words.shift();
   return { node, target, words };
 }
-const operatorOf = (node: Node): string => node.children.find(({ isNamed }) => !isNamed)?.type ?? "";
+const operatorOf = (node: Node): string =>
+  node.children.find(({ isNamed }) => !isNamed)?.type ?? "";
 /** `>&-` ends with its dash: in `cat 2>&-a`, `a` is a word of its own. */
 const CLOSES = /^[<>]&-$/;
 
 /** Adds the targets of redirections to commands. */
-export function addRedirects(run: Run, all: Simple[], redirects: Redirect[], scope: SourceScope): void {
+export function addRedirects(
+  run: Run,
+  all: Simple[],
+  redirects: Redirect[],
+  scope: SourceScope,
+): void {
   for (const { node, target } of redirects) {
     const operator = operatorOf(node);
     // The grammar takes `{x}` of `{x}>f`, and sometimes the number of a file, for a word.
-    if (/(^|\s)\d+$|\{\w+\}$/.test(scope.source.slice(Math.max(0, node.startIndex - 100), node.startIndex)))
+    if (
+      /(^|\s)\d+$|\{\w+\}$/.test(
+        scope.source.slice(Math.max(0, node.startIndex - 100), node.startIndex),
+      )
+    )
       raise(all, ask("zz cannot read a redirection of it"));
     if (CLOSES.test(operator)) continue;
     const args = target ? argsAt(target, scope) : [];
     const name = args.length === 1 ? args[0]!.text : undefined;
-    if (name === undefined || /^\/dev\/(tcp|udp)\//.test(name)) raise(all, ask(`'${node.text}' cannot be judged`));
+    if (name === undefined || /^\/dev\/(tcp|udp)\//.test(name))
+      raise(all, ask(`'${node.text}' cannot be judged`));
     else if (/^[<>]&$/.test(operator) && /^(\d+-?|-)$/.test(name)) continue;
     else if (operator === "<") for (const one of all) addReads(run, one, [name], scope);
     else if (operator === "<&") raise(all, ask(`'${node.text}' cannot be judged`));
@@ -135,8 +169,18 @@ export function addRedirects(run: Run, all: Simple[], redirects: Redirect[], sco
 }
 
 /** `> f` alone: it empties a file. */
-export function addBareRedirect(run: Run, node: Node, redirects: Redirect[], scope: SourceScope): void {
-  addRedirects(run, [addIdle(run, node.text.trim(), scope, ask("it only redirects"))], redirects, scope);
+export function addBareRedirect(
+  run: Run,
+  node: Node,
+  redirects: Redirect[],
+  scope: SourceScope,
+): void {
+  addRedirects(
+    run,
+    [addIdle(run, node.text.trim(), scope, ask("it only redirects"))],
+    redirects,
+    scope,
+  );
 }
 
 function argsAt(node: Node, scope: SourceScope): Arg[] {
@@ -146,7 +190,8 @@ function argsAt(node: Node, scope: SourceScope): Arg[] {
 }
 
 /** Why a node's value is not known, if the grammar shows it. */
-const reasonOf = (node: Node): string | undefined => REASONS.find(([type]) => type.test(node.toString()))?.[1];
+const reasonOf = (node: Node): string | undefined =>
+  REASONS.find(([type]) => type.test(node.toString()))?.[1];
 
 const REASONS: [RegExp, string][] = [
   [/command_substitution/, "it holds a command substitution"],

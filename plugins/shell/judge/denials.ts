@@ -1,4 +1,5 @@
-// Finds commands that never run, on zz's own deny list or the person's, even if only some of the words are known.
+// Finds commands that never run, on zz's own deny list or the person's, even if only some of the
+// words are known.
 import path from "node:path";
 import { holdsCommand, isCommandName, isHarmless } from "./assignments.ts";
 import { DENIED, startsWith } from "./denied-commands.ts";
@@ -12,13 +13,18 @@ export interface Denials {
 }
 const NONE: Denials = { deny: [], except: [] };
 
-/** The words with the program's plain name first: `/BIN/RM` is rm, at least on a Mac's disk; `git-reset` is git. */
+/**
+ * The words with the program's plain name first: `/BIN/RM` is rm, at least on a Mac's disk;
+ * `git-reset` is git.
+ */
 function plainWords([first, ...rest]: Words): Words {
   const name = first && path.posix.basename(first).toLowerCase();
   return name?.startsWith("git-") ? ["git", name.slice(4), ...rest] : [name, ...rest];
 }
 
-/** The words of a list entry; ` *` at its end has no effect, since every entry allows further words. */
+/**
+ * The words of a list entry; ` *` at its end has no effect, since every entry allows further words.
+ */
 const wordsOf = (entry: string): string[] => {
   const words = entry.trim().split(/\s+/).filter(Boolean);
   return words.length > 1 && words.at(-1) === "*" ? words.slice(0, -1) : words;
@@ -35,7 +41,9 @@ export function denialOf(words: Words, { deny, except }: Denials = NONE): string
     builtIn ??
     deny.find((one) => {
       const entry = wordsOf(one);
-      return entry.length > 0 && (startsWith(normalized, entry, same) || startsWith(words, entry, same));
+      return (
+        entry.length > 0 && (startsWith(normalized, entry, same) || startsWith(words, entry, same))
+      );
     })
   );
 }
@@ -48,26 +56,39 @@ export function denialInWords(words: Words, denials: Denials = NONE): string | u
 
 /** A denied command in a text that a program may read as a command line. */
 export function denialInText(text: string, denials: Denials = NONE): string | undefined {
-  const found = (one: string) => denialInWords(one.split(/[\s;&|(){}$`'"<>[\]=!\\,]+/).filter(Boolean), denials);
+  const found = (one: string) =>
+    denialInWords(one.split(/[\s;&|(){}$`'"<>[\]=!\\,]+/).filter(Boolean), denials);
   return found(text) ?? (/^-\w/.test(text) ? found(text.slice(2)) : undefined); // -x'rm -rf d'
 }
 
 /** A denied command in the value of a variable, which bash or another program may run later. */
-export function denialInAssignment(name: string, value: string | undefined, denials: Denials): string | undefined {
+export function denialInAssignment(
+  name: string,
+  value: string | undefined,
+  denials: Denials,
+): string | undefined {
   const runs = isCommandName(name);
   if (value === undefined) return runs ? `it sets ${name} to what is not known` : undefined;
   return runs || holdsCommand(value) ? denialInText(value, denials) : undefined;
 }
 
 /** How an assignment before a command affects its verdict; undefined if not at all. */
-export function ruleOnSetting(name: string, value = "", denials: Denials = NONE, doubt?: string): Ruling | undefined {
+export function ruleOnSetting(
+  name: string,
+  value = "",
+  denials: Denials = NONE,
+  doubt?: string,
+): Ruling | undefined {
   const denial = denialInAssignment(name, doubt === undefined ? value : undefined, denials);
   if (denial) return unknown(denial);
   if (doubt) return ask(doubt);
   return isHarmless(name, value) ? undefined : ask(`it sets ${name}`);
 }
 
-/** A denied command in a word that is itself a command line, as some programs take it; texts for people are skipped. */
+/**
+ * A denied command in a word that is itself a command line, as some programs take it; texts for
+ * people are skipped.
+ */
 export function denialInLines(words: Words, denials: Denials = NONE): string | undefined {
   for (const [i, word = ""] of words.entries()) {
     if (TEXT_OPTION.test(words[i - 1] ?? "") || TEXT_OPTION.test(word.split("=")[0]!)) continue;
@@ -107,8 +128,10 @@ export function mayBeDenied(words: Words, denials: Denials): boolean {
   const filled = unknown.flatMap((at) =>
     POSSIBLE_WORDS.map((some) => [...words.slice(0, at), ...some, ...words.slice(at + 1)]),
   );
-  if (filled.some((one) => denialOf(one, { deny: [], except: denials.except }) !== undefined)) return true;
-  const anything = (word: string | undefined, part: string) => word === undefined || same(word, part);
+  if (filled.some((one) => denialOf(one, { deny: [], except: denials.except }) !== undefined))
+    return true;
+  const anything = (word: string | undefined, part: string) =>
+    word === undefined || same(word, part);
   return (
     unknown.length > 0 &&
     denials.deny.some((one) => {
@@ -120,7 +143,10 @@ export function mayBeDenied(words: Words, denials: Denials): boolean {
   );
 }
 
-/** The index where `npm --silent exec` ends: its words, with options and their possible values in between. */
+/**
+ * The index where `npm --silent exec` ends: its words, with options and their possible values in
+ * between.
+ */
 export function runnerEnd(texts: Words, words: string[], name: string): number | undefined {
   if (words[0] !== name) return undefined;
   let at = 0;
@@ -128,7 +154,11 @@ export function runnerEnd(texts: Words, words: string[], name: string): number |
     const from = at + 1;
     at = texts.indexOf(word, from);
     const between = texts.slice(from, at);
-    if (at < 0 || between.some((one, i) => !/^-/.test(one ?? "") && !/^-/.test(between[i - 1] ?? ""))) return undefined;
+    if (
+      at < 0 ||
+      between.some((one, i) => !/^-/.test(one ?? "") && !/^-/.test(between[i - 1] ?? ""))
+    )
+      return undefined;
   }
   return at;
 }

@@ -24,7 +24,8 @@ function withoutValues(words: Words, letter: string): Words {
 }
 
 const isForced = (words: Words): boolean =>
-  hasOption(withoutValues(words, "o"), "-f --force --mirror") || words.some((word) => word?.startsWith("+"));
+  hasOption(withoutValues(words, "o"), "-f --force --mirror") ||
+  words.some((word) => word?.startsWith("+"));
 
 /** Settings may make it work without -f, and undo never has what git does not know. */
 const isClean = (words: Words): boolean => !hasOption(withoutValues(words, "e"), "-n --dry-run");
@@ -35,29 +36,43 @@ const PUBLISH = ["publish", "publis", "publi", "publ", "pub"].flatMap((name) =>
 );
 const isPublish = (words: Words): boolean =>
   PUBLISH.some((entry) => startsWith(words, entry)) ||
-  (words[0] === "yarn" && words[1] === "workspace" && startsWith(words.slice(2), [words[2] ?? "", "publish"]));
+  (words[0] === "yarn" &&
+    words[1] === "workspace" &&
+    startsWith(words.slice(2), [words[2] ?? "", "publish"]));
 
 const named = (name: string): Denied => [name, "elsewhere", ([first]) => first === name];
 
-/** "files": it harms only files of the project, so it may run on a copy of the project; "elsewhere": it never runs. */
+/**
+ * "files": it harms only files of the project, so it may run on a copy of the project; "elsewhere":
+ * it never runs.
+ */
 type Denied = [name: string, harm: "files" | "elsewhere", test: (words: Words) => boolean];
 /**
- * Commands that are denied even if a rule allows them; naming one in shell.except lifts its denial. The words start
- * with the plain name of the program.
+ * Commands that are denied even if a rule allows them; naming one in shell.except lifts its denial.
+ * The words start with the plain name of the program.
  */
 export const DENIED: Denied[] = [
   ["rm -rf", "files", (words) => isRm(words, true)],
   ["rm -r", "files", (words) => isRm(words, false)],
   ["chmod", "files", ([first]) => first === "chmod"],
   ["git clean -fd", "files", (words) => isGit(words, "clean", isClean)],
-  ["git reset --hard", "elsewhere", (words) => isGit(words, "reset", (rest) => hasOption(rest, "--hard"))],
+  [
+    "git reset --hard",
+    "elsewhere",
+    (words) => isGit(words, "reset", (rest) => hasOption(rest, "--hard")),
+  ],
   ["git push --force", "elsewhere", (words) => isGit(words, "push", isForced)],
   ["npm publish", "elsewhere", isPublish],
   ...split("chown sudo sudoedit doas su runuser run0 gosu su-exec pkexec").map(named),
 ];
-export const ONLY_FILES: readonly string[] = DENIED.flatMap(([name, harm]) => (harm === "files" ? [name] : []));
+export const ONLY_FILES: readonly string[] = DENIED.flatMap(([name, harm]) =>
+  harm === "files" ? [name] : [],
+);
 
-/** Whether these words begin with those of the entry, ignoring options and their possible values in between. */
+/**
+ * Whether these words begin with those of the entry, ignoring options and their possible values in
+ * between.
+ */
 export function startsWith(
   words: Words,
   entry: string[],
@@ -67,7 +82,9 @@ export function startsWith(
   for (const [i, part] of entry.entries()) {
     // The set grows during the loop: after an option may come its value, and then another option.
     if (i) for (const at of places) if (words[at]?.startsWith("-")) places.add(at + 1).add(at + 2);
-    places = new Set([...places].filter((at) => at < words.length && same(words[at], part)).map((at) => at + 1));
+    places = new Set(
+      [...places].filter((at) => at < words.length && same(words[at], part)).map((at) => at + 1),
+    );
   }
   return places.size > 0;
 }

@@ -40,22 +40,32 @@ export function judgeFind(run: Run, args: Arg[], scope: Scope): Dirs {
 
 /** Judges the command after -exec; returns the index of its end. */
 function judgeExec(run: Run, found: Simple, args: Arg[], at: number, scope: Scope): number {
-  const end = args.findIndex(({ text }, i) => i > at && (text === ";" || (text === "+" && args[i - 1]?.text === "{}")));
+  const end = args.findIndex(
+    ({ text }, i) => i > at && (text === ";" || (text === "+" && args[i - 1]?.text === "{}")),
+  );
   if (end < 0) raise([found], ask("its -exec has no end"));
-  const inner = args.slice(at + 1, end < 0 ? args.length : end).map((arg) => given(arg, ["{}"], "paths"));
+  const inner = args
+    .slice(at + 1, end < 0 ? args.length : end)
+    .map((arg) => given(arg, ["{}"], "paths"));
   const how = args[at]!.text!;
   const asked = withFloor(scope, how.startsWith("-ok") && ask("find asks on the terminal"));
-  if (inner.length) run.judgeArgs(run, inner, { ...asked, dirs: how.endsWith("dir") ? [] : scope.dirs });
+  if (inner.length)
+    run.judgeArgs(run, inner, { ...asked, dirs: how.endsWith("dir") ? [] : scope.dirs });
   return end < 0 ? args.length : end;
 }
 
 /** Its tests, and how many words follow each. */
 const FIND_TESTS: Record<string, number> = Object.fromEntries([
   ...split(`-print -print0 -ls -o -or -a -and -not ! ( ) , -prune -empty -true -false -depth -mount -xdev -daystart -quit
-    -noleaf -nouser -nogroup -readable -writable -executable -P -nowarn -warn`).map((name) => [name, 0]),
+    -noleaf -nouser -nogroup -readable -writable -executable -P -nowarn -warn`).map((name) => [
+    name,
+    0,
+  ]),
   ...split(`-name -iname -path -ipath -wholename -iwholename -regex -iregex -type -xtype -size -mtime -atime -ctime -mmin
     -amin -cmin -newer -anewer -cnewer -maxdepth -mindepth -perm -user -group -uid -gid -links -inum -samefile -printf
-    -regextype -fstype -used -lname -ilname -newermt -newerct -newerat -newermm -newercm`).map((name) => [name, 1]),
+    -regextype -fstype -used -lname -ilname -newermt -newerct -newerat -newermm -newercm`).map(
+    (name) => [name, 1],
+  ),
 ]);
 const FIND_ASKS = /^-(delete|fprint0?|fprintf|fls|files0-from|L|H|follow|D|O.*)$/;
 const FIND_RUNS = /^-(exec|execdir|ok|okdir)$/;

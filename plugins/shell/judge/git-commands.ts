@@ -48,7 +48,10 @@ export const GIT_READERS: Record<string, GitReader> = {
     options: `-cdmoisuztvf -x: --cached --deleted --modified --others --ignored --stage --directory --unmerged --killed
       --exclude= --exclude-standard --error-unmatch --full-name --abbrev? --deduplicate --eol --no-empty-directory`,
   },
-  "ls-tree": { options: "-drtlz --long --name-only --name-status --object-only --full-name --full-tree --abbrev?" },
+  "ls-tree": {
+    options:
+      "-drtlz --long --name-only --name-status --object-only --full-name --full-tree --abbrev?",
+  },
   grep: {
     options: `-niwvhHEGPFclLoqpWaIz -A: -B: -C: -e: -m: --line-number --column --ignore-case --word-regexp --invert-match --extended-regexp
       --basic-regexp --perl-regexp --fixed-strings --count --files-with-matches --name-only --files-without-match --only-matching --quiet
@@ -61,9 +64,12 @@ export const GIT_READERS: Record<string, GitReader> = {
     options: `--all --tags --contains --abbrev= --candidates= --exact-match --long --match= --exclude= --always
       --first-parent --dirty? --broken?`,
   },
-  "show-ref": { options: "-qds --head --heads --tags --verify --quiet --dereference --hash? --abbrev?" },
+  "show-ref": {
+    options: "-qds --head --heads --tags --verify --quiet --dereference --hash? --abbrev?",
+  },
   "for-each-ref": {
-    options: "--count= --sort= --format= --points-at= --merged? --no-merged? --contains? --ignore-case",
+    options:
+      "--count= --sort= --format= --points-at= --merged? --no-merged? --contains? --ignore-case",
   },
   "count-objects": { options: "-vH --verbose --human-readable" },
   branch: {
@@ -87,8 +93,8 @@ export const GIT_READERS: Record<string, GitReader> = {
 };
 
 /**
- * git's own commands that may change something. A name that is neither here nor above may be an alias, which can run
- * anything.
+ * git's own commands that may change something. A name that is neither here nor above may be an
+ * alias, which can run anything.
  */
 export const GIT_OWN = new Set(
   split(`add am apply archive bisect branch bundle checkout cherry cherry-pick clean clone commit commit-graph
@@ -105,13 +111,20 @@ export const GIT_RUNS = /^(bisect|submodule|filter-branch|difftool)$/;
 export const GIT_ASKS = `--exec --upload-pack --receive-pack --ext-diff --textconv --open-files-in-pager --output --no-index
   --config --config-env --template --show-signature --exec-path -O`;
 /**
- * Settings of a repository that a command which looks obeys only if its name fits; all others count for every command. Nothing is fetched
- * or edited by one, it has no terminal for a pager, and zz switches the watcher of files off.
+ * Settings of a repository that a command which looks obeys only if its name fits; all others count
+ * for every command. Nothing is fetched or edited by one, it has no terminal for a pager, and zz
+ * switches the watcher of files off.
  */
 const OBEYED_BY: [keys: RegExp, commands: RegExp][] = [
   [/^core\.(hookspath|editor|pager|sshcommand|askpass|gitproxy|fsmonitor)$/, /^$/],
-  [/^(alias|pager|credential|sequence|rebase|merge|mergetool|difftool|sendemail|ssh|http|remote|protocol)\./, /^$/],
-  [/^(commit|pull|push|fetch|receive|uploadpack|transfer|tar|am|gc|init|interactive|browser|web|man|help)\./, /^$/],
+  [
+    /^(alias|pager|credential|sequence|rebase|merge|mergetool|difftool|sendemail|ssh|http|remote|protocol)\./,
+    /^$/,
+  ],
+  [
+    /^(commit|pull|push|fetch|receive|uploadpack|transfer|tar|am|gc|init|interactive|browser|web|man|help)\./,
+    /^$/,
+  ],
   [/^diff\.(gui)?tool$|^submodule\..*\.update$/, /^$/],
   [/^(filter|lfs)\./, /^(status|diff|blame|ls-files|describe|stash|grep)$/],
   [
@@ -122,16 +135,24 @@ const OBEYED_BY: [keys: RegExp, commands: RegExp][] = [
 ];
 export const isObeyed = (key: string, command: string): boolean =>
   OBEYED_BY.find(([keys]) => keys.test(key))?.[1].test(command) ?? true;
-/** Whether it is known what a setting makes git do: a copy holds that, with no network, and .git to read alone. */
+/**
+ * Whether it is known what a setting makes git do: a copy holds that, with no network, and .git to
+ * read alone.
+ */
 export const isHeld = (key: string): boolean => OBEYED_BY.some(([keys]) => keys.test(key));
 /** Options before the command that take a value. */
-const GIT_TAKES = /^(-C|-c|--git-dir|--work-tree|--namespace|--super-prefix|--config-env|--attr-source)$/;
+const GIT_TAKES =
+  /^(-C|-c|--git-dir|--work-tree|--namespace|--super-prefix|--config-env|--attr-source)$/;
 /** Options before the command that do not change what it reads. */
 export const GIT_PLAIN = /^(--no-pager|-P|--no-optional-locks|--literal-pathspecs)$/;
 
 /** Splits the words into the options before git's command, the command, and the rest. */
-export function gitParts<T>(words: readonly T[], textOf: (word: T) => string | undefined): [T[], T | undefined, T[]] {
+export function gitParts<T>(
+  words: readonly T[],
+  textOf: (word: T) => string | undefined,
+): [T[], T | undefined, T[]] {
   let i = 0;
-  while (i < words.length && textOf(words[i]!)?.startsWith("-")) i += GIT_TAKES.test(textOf(words[i]!)!) ? 2 : 1;
+  while (i < words.length && textOf(words[i]!)?.startsWith("-"))
+    i += GIT_TAKES.test(textOf(words[i]!)!) ? 2 : 1;
   return [words.slice(0, i), words[i], words.slice(i + 1)];
 }

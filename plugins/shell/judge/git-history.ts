@@ -1,4 +1,5 @@
-// What git keeps of secret files: in its index, and in everything that was ever committed, stashed or amended away.
+// What git keeps of secret files: in its index, and in everything that was ever committed, stashed
+// or amended away.
 import fs from "node:fs";
 import path from "node:path";
 import type { Ctx } from "zz";
@@ -10,12 +11,15 @@ import type { FileFacts } from "./state.ts";
 export interface GitSecrets {
   index: boolean; // whether a file that git tracks now may contain secrets
   history: boolean; // or any file that it ever tracked
-  linked?: boolean; // whether a folder of what git tracks is a link now, so that git grep searches what it leads to
+  // whether a folder of what git tracks is a link now, so that git grep searches what it leads to
+  linked?: boolean;
   folder?: string | undefined; // where it keeps its objects
-  knows(hash: string): boolean; // whether the commit was examined: other objects have no file name to judge by
+  // whether the commit was examined: other objects have no file name to judge by
+  knows(hash: string): boolean;
 }
 
-const TIMEOUT_MS = 2_000; // to examine a history; after that it counts as one that may contain secrets
+// to examine a history; after that it counts as one that may contain secrets
+const TIMEOUT_MS = 2_000;
 /** Everything that a name can lead to: refs, their reflogs, and heads that are not refs. */
 const ALL_REFS = [
   "--all",
@@ -31,17 +35,36 @@ const ALL_REFS = [
   "BISECT_HEAD",
   "AUTO_MERGE",
 ];
-const NAMES = ["-z", "-c", "--root", "--no-renames", "--name-only", "--no-ext-diff", "--no-textconv", "--no-notes"];
+const NAMES = [
+  "-z",
+  "-c",
+  "--root",
+  "--no-renames",
+  "--name-only",
+  "--no-ext-diff",
+  "--no-textconv",
+  "--no-notes",
+];
 
 type History = { history: boolean; hashes: Set<string> };
 const known = new Map<string, History>(); // by the folder and all commits that its refs lead to
 
-export async function secretsInGit({ root, git, programs, permissions, signal, io }: Ctx): Promise<GitSecrets> {
+export async function secretsInGit({
+  root,
+  git,
+  programs,
+  permissions,
+  signal,
+  io,
+}: Ctx): Promise<GitSecrets> {
   const ask = (args: string[], take?: (piece: string) => boolean) =>
-    collect(programs.start("git", [...git.quiet, "-c", "log.showRoot=true", ...args], { cwd: root, env: git.env() }), {
-      signal: AbortSignal.any([signal, io.clock.limit(TIMEOUT_MS)]),
-      ...(take && { take }),
-    });
+    collect(
+      programs.start("git", [...git.quiet, "-c", "log.showRoot=true", ...args], {
+        cwd: root,
+        env: git.env(),
+      }),
+      { signal: AbortSignal.any([signal, io.clock.limit(TIMEOUT_MS)]), ...(take && { take }) },
+    );
   const nothing = { index: false, history: false, knows: () => true };
   const unknown = { index: true, history: true, knows: () => false };
   if (!programs.find("git")) return nothing;
@@ -78,7 +101,13 @@ export async function secretsInGit({ root, git, programs, permissions, signal, i
   }
   const { history, hashes } = known.get(key)!;
   const own = tryTo(() => fs.realpathSync(path.join(folder, ".git")));
-  return { index, history, linked, folder: own, knows: (hash) => startsAnyHash(hashes, hash.toLowerCase()) };
+  return {
+    index,
+    history,
+    linked,
+    folder: own,
+    knows: (hash) => startsAnyHash(hashes, hash.toLowerCase()),
+  };
 
   async function readHistory(): Promise<History> {
     const hashes = new Set<string>();
@@ -97,9 +126,13 @@ export async function secretsInGit({ root, git, programs, permissions, signal, i
 
 const isThere = (folder: string, name: string) =>
   fs.lstatSync(path.join(folder, name), { throwIfNoEntry: false }) !== undefined;
-const isRepository = (folder: string) => ["HEAD", "objects", "refs"].every((name) => isThere(folder, name));
+const isRepository = (folder: string) =>
+  ["HEAD", "objects", "refs"].every((name) => isThere(folder, name));
 
-/** Whether a path leads to what a repository keeps of its files, which may be a secret that is gone from the files. */
+/**
+ * Whether a path leads to what a repository keeps of its files, which may be a secret that is gone
+ * from the files.
+ */
 export function keepsSecrets(at: string, { git, needsGit }: FileFacts): boolean {
   const real = tryTo(() => fs.realpathSync(at)) ?? at;
   for (const { index } of real.matchAll(/\/objects(?=\/|$)/g)) {
@@ -113,18 +146,27 @@ export function keepsSecrets(at: string, { git, needsGit }: FileFacts): boolean 
 }
 export const KEEPS = "it would read what git keeps of files, which may hold a secret";
 
-/** The folder in which git may find a repository, here or above: spares starting git. A bare one counts, too. */
+/**
+ * The folder in which git may find a repository, here or above: spares starting git. A bare one
+ * counts, too.
+ */
 export function repositoryAt(folder: string): string | undefined {
   if (isThere(folder, ".git") || isRepository(folder)) return folder;
   return folder === path.dirname(folder) ? undefined : repositoryAt(path.dirname(folder));
 }
 
-/** Whether its repository tracks no file and holds no object, as after `git init`: whatever a ref says, git can show nothing. */
+/**
+ * Whether its repository tracks no file and holds no object, as after `git init`: whatever a ref
+ * says, git can show nothing.
+ */
 function isEmpty(folder: string): boolean {
-  const namesIn = (...names: string[]) => tryTo(() => fs.readdirSync(path.join(folder, ".git", ...names)));
+  const namesIn = (...names: string[]) =>
+    tryTo(() => fs.readdirSync(path.join(folder, ".git", ...names)));
   const [all, objects] = [namesIn(), namesIn("objects")];
   if (!all || !objects || all.includes("index") || all.includes("commondir")) return false;
-  return objects.every((name) => /^(info|pack)$/.test(name) && namesIn("objects", name)?.length === 0);
+  return objects.every(
+    (name) => /^(info|pack)$/.test(name) && namesIn("objects", name)?.length === 0,
+  );
 }
 
 function startsAnyHash(hashes: Set<string>, hash: string): boolean {

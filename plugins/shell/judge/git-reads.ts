@@ -24,17 +24,20 @@ export function readsOfGit(
   repository?: GitDoubt,
 ): Read {
   const [options, command, rest] = gitParts(args, ({ text }) => text);
-  const before = isHere(options[1]?.text, dirs) && options[0]?.text === "-C" ? options.slice(2) : options;
+  const before =
+    isHere(options[1]?.text, dirs) && options[0]?.text === "-C" ? options.slice(2) : options;
   const name = command?.text;
   if (before.length === 1 && before[0]!.text === "--version" && !command) return { reads: [] };
   const global = before.find(({ text }) => !GIT_PLAIN.test(text!));
-  if (global) return doubted(ask(`git ${global.text!.split("=")[0]} may run or read something else`));
+  if (global)
+    return doubted(ask(`git ${global.text!.split("=")[0]} may run or read something else`));
   if (!name) return doubted(open("git alone"));
   const words = rest.map(({ text }) => text);
   const pair = Object.hasOwn(GIT_READERS, `${name} ${words[0]}`);
   const key = pair ? `${name} ${words[0]}` : name;
   const reader = Object.hasOwn(GIT_READERS, key) ? GIT_READERS[key] : undefined;
-  if (!reader && !GIT_OWN.has(name)) return doubted(ask(`git ${name} may be an alias, which runs anything`));
+  if (!reader && !GIT_OWN.has(name))
+    return doubted(ask(`git ${name} may be an alias, which runs anything`));
   const runs = GIT_RUNS.test(name) || (name === "rebase" && hasOption(words, "-x"));
   if (runs || hasOption(words, GIT_ASKS) || words.some((word) => word?.startsWith("ext::")))
     return doubted(ask(`git ${name} can run other commands or write files this way`));
@@ -54,7 +57,10 @@ export function readsOfGit(
     return doubted({ ...ask(why), ...(beyond && { git: true }) });
   }
   return {
-    reads: [...parsed.operands.flatMap(({ text }) => gitPaths(text!)), ...(repository?.reads ?? [])],
+    reads: [
+      ...parsed.operands.flatMap(({ text }) => gitPaths(text!)),
+      ...(repository?.reads ?? []),
+    ],
     showsUnnamed,
   };
 }
@@ -76,10 +82,12 @@ function checkGit(
   if (operands.some(({ text }) => /^:[(/!^]|[*?[\\]/.test(text!)))
     return ask("git itself looks for the files that this names");
   const formats = ["--format", "--pretty", "--sort"].flatMap((one) => values.get(one) ?? []);
-  if (formats.some((one) => /%G|signature/.test(one))) return ask("git checks signatures with another program");
+  if (formats.some((one) => /%G|signature/.test(one)))
+    return ask("git checks signatures with another program");
   // Two paths outside of a repository: git then compares their contents.
   if (name === "diff" && operands.length === 2 && !(parsed.split && repositoryTop(dirs[0] ?? "/")))
-    if (operands.some(({ text }) => isFolderIn(text, dirs))) return ask("git diff may read every file of a folder");
+    if (operands.some(({ text }) => isFolderIn(text, dirs)))
+      return ask("git diff may read every file of a folder");
   return undefined;
 }
 
@@ -98,7 +106,8 @@ function showsContent(name: string, { operands, values }: Parsed): boolean {
   if (name === "diff") return has(PATCHES) || !has(COUNTS);
   if (/^(show|stash|grep)$/.test(name)) return true;
   if (name === "status") return has("-v --verbose");
-  if (name === "cat-file") return !has("-t -s -e") && operands.some(({ text }) => !text?.includes(":"));
+  if (name === "cat-file")
+    return !has("-t -s -e") && operands.some(({ text }) => !text?.includes(":"));
   return /^(log|reflog|rev-list|shortlog)$/.test(name) && has(PATCHES);
 }
 
@@ -107,7 +116,10 @@ function checkRepository(repository: GitDoubt | undefined): Ruling | undefined {
   return repository.why ? ask(repository.why) : undefined;
 }
 
-/** Doubts a command that shows contents if git holds secrets, since it can show everything that was ever committed. */
+/**
+ * Doubts a command that shows contents if git holds secrets, since it can show everything that was
+ * ever committed.
+ */
 function checkShown(
   name: string,
   { operands, values }: Parsed,
@@ -115,7 +127,8 @@ function checkShown(
   { git, needsGit }: FileFacts,
 ): Ruling | undefined {
   if (!showsUnnamed) return undefined;
-  const past = operands.length > 0 || name !== "diff" || values.has("--cached") || values.has("--staged");
+  const past =
+    operands.length > 0 || name !== "diff" || values.has("--cached") || values.has("--staged");
   if (!git) needsGit?.();
   if (!git || git.index) return ask("the repository has files that may hold secrets");
   if (name === "grep" && !values.has("--cached") && git.linked)
@@ -130,4 +143,5 @@ function checkShown(
 }
 
 /** `HEAD:src/a.ts` names src/a.ts, and so does `HEAD@{12:00}:src/a.ts`. */
-const gitPaths = (text: string): string[] => text.split(":").flatMap((_, i, parts) => parts.slice(i).join(":") || []);
+const gitPaths = (text: string): string[] =>
+  text.split(":").flatMap((_, i, parts) => parts.slice(i).join(":") || []);

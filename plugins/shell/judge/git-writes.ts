@@ -1,4 +1,5 @@
-// git's commands that change the repository or reach another machine: they fail on a copy, where .git is read-only.
+// git's commands that change the repository or reach another machine: they fail on a copy, where
+// .git is read-only.
 import { gitParts } from "./git-commands.ts";
 import { hasOption, split, type Words } from "./options.ts";
 
@@ -31,7 +32,10 @@ const LISTS: Record<string, string> = {
 const REMOVES =
   "-d -D -m -M -c -C -u -f --delete --move --copy --set-upstream-to --unset-upstream --edit-description --unset";
 
-/** False for an alias or an unknown command: it is tried on the copy, and asked about if it fails there. */
+/**
+ * False for an alias or an unknown command: it is tried on the copy, and asked about if it fails
+ * there.
+ */
 export function changesRepository(words: Words): boolean {
   const [, name, rest] = gitParts(words, (word) => word);
   if (name === undefined) return false;

@@ -7,7 +7,9 @@ import type { Parser } from "web-tree-sitter";
 function readWasm(name: string): Uint8Array {
   const built = ["./", "../"].map((up) => new URL(`${up}${name}.wasm`, import.meta.url));
   const found = built.find((file) => fs.existsSync(file));
-  return fs.readFileSync(found ?? module.createRequire(import.meta.url).resolve(`${name}/${name}.wasm`));
+  return fs.readFileSync(
+    found ?? module.createRequire(import.meta.url).resolve(`${name}/${name}.wasm`),
+  );
 }
 
 function once<T>(make: () => Promise<T>): () => Promise<T> {

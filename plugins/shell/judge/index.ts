@@ -1,8 +1,19 @@
-// What a command line would run, according to bash's grammar and its words, and whether it may run unasked.
+// What a command line would run, according to bash's grammar and its words, and whether it may run
+// unasked.
 import os from "node:os";
 import { judgeArgs } from "./args.ts";
 import { makeParser } from "./grammar.ts";
-import { addIdle, ask, type Lists, type Ruling, type Run, raise, type Simple, unique, worse } from "./state.ts";
+import {
+  addIdle,
+  ask,
+  type Lists,
+  type Ruling,
+  type Run,
+  raise,
+  type Simple,
+  unique,
+  worse,
+} from "./state.ts";
 import { judgeScript } from "./walk.ts";
 
 export type { Lists, Simple } from "./state.ts";
@@ -44,8 +55,10 @@ function summarize(simple: Simple[], runs: string[]): Judged {
   const writes = unique(simple.flatMap((one) => one.writes));
   const worst = simple.reduce<Ruling>((all, one) => worse(all, one), { verdict: "allow", why: "" });
   const found = { simple, runs: unique(runs), reads, writes };
-  if (worst.verdict === "allow" && writes.length) return { ...found, verdict: "ask", why: `it writes '${writes[0]}'` };
-  const why = worst.verdict === "allow" ? unique(simple.map((one) => one.why)).join("; ") : worst.why;
+  if (worst.verdict === "allow" && writes.length)
+    return { ...found, verdict: "ask", why: `it writes '${writes[0]}'` };
+  const why =
+    worst.verdict === "allow" ? unique(simple.map((one) => one.why)).join("; ") : worst.why;
   const verdict = worst.verdict === "open" || worst.verdict === "unknown" ? "ask" : worst.verdict;
   return { ...found, verdict, why };
 }

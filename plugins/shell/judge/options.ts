@@ -46,11 +46,16 @@ export function parse(args: readonly Arg[], spec: string, early = false): Parsed
 }
 
 /**
- * In a table, `-ab` are switches, `-n:` takes a value, `-n?` may have one attached, `-#` is a number; `@` instead of
- * `:` means a file that is read.
+ * In a table, `-ab` are switches, `-n:` takes a value, `-n?` may have one attached, `-#` is a
+ * number; `@` instead of `:` means a file that is read.
  */
 type OptionValue = "nothing" | "value" | "maybe" | "file";
-const VALUE_SIGNS: Record<string, OptionValue> = { ":": "value", "=": "value", "?": "maybe", "@": "file" };
+const VALUE_SIGNS: Record<string, OptionValue> = {
+  ":": "value",
+  "=": "value",
+  "?": "maybe",
+  "@": "file",
+};
 
 function optionsOf(spec: string): Map<string, OptionValue> {
   const all = new Map<string, OptionValue>();
@@ -64,7 +69,10 @@ function optionsOf(spec: string): Map<string, OptionValue> {
 }
 
 /** `-abn5` is a, b, and n with 5. */
-function namesOf(text: string, options: Map<string, OptionValue>): [name: string, attached: string | undefined][] {
+function namesOf(
+  text: string,
+  options: Map<string, OptionValue>,
+): [name: string, attached: string | undefined][] {
   if (text.startsWith("--")) {
     const at = text.indexOf("=");
     return [at < 0 ? [text, undefined] : [text.slice(0, at), text.slice(at + 1)]];
@@ -79,7 +87,9 @@ function namesOf(text: string, options: Map<string, OptionValue>): [name: string
   return names;
 }
 
-/** Whether one of these options is given, abbreviated or combined; false positives are acceptable. */
+/**
+ * Whether one of these options is given, abbreviated or combined; false positives are acceptable.
+ */
 export function hasOption(words: Words, names: string): boolean {
   const all = split(names);
   const end = words.indexOf("--");

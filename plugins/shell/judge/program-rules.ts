@@ -1,4 +1,5 @@
-// What a program may do with its words, by the person's lists, the table of commands that only read, and what is known
+// What a program may do with its words, by the person's lists, the table of commands that only
+// read, and what is known
 // about it.
 import { realOf } from "../paths.ts";
 import { holdsCommand, isCommandName } from "./assignments.ts";
@@ -39,10 +40,10 @@ import { scriptOf } from "./wrappers.ts";
 /** Judges a command that needs no unwrapping. */
 export function judgeProgram(run: Run, args: Arg[], scope: Scope, name: string): Dirs {
   const { ruling: own, read } = ruleOn(run, args, scope, name);
-  const ruling = [ruleOnTexts(run, args, name, own), ruleOnPackageRunner(run, args, scope)].reduce<Ruling>(
-    (all, one) => (one ? worse(all, one) : all),
-    own,
-  );
+  const ruling = [
+    ruleOnTexts(run, args, name, own),
+    ruleOnPackageRunner(run, args, scope),
+  ].reduce<Ruling>((all, one) => (one ? worse(all, one) : all), own);
   const added = addCommand(run, args, scope, ruling);
   const globbed = args.flatMap(({ globbed, text }) => (globbed ? [text!] : []));
   if (read) addReads(run, added, [...read.reads, ...globbed, ...(scope.names ?? [])], scope);
@@ -50,7 +51,12 @@ export function judgeProgram(run: Run, args: Arg[], scope: Scope, name: string):
   return stayIn(scope);
 }
 
-function ruleOn(run: Run, args: Arg[], { dirs }: Scope, name: string): { ruling: Ruling; read?: Read } {
+function ruleOn(
+  run: Run,
+  args: Arg[],
+  { dirs }: Scope,
+  name: string,
+): { ruling: Ruling; read?: Read } {
   const words = textsOf(args);
   const unknownArg = args.find(({ text }) => text === undefined);
   if (unknownArg && !(unknownArg.given && ANY_ARGS.has(name)))
@@ -62,7 +68,8 @@ function ruleOn(run: Run, args: Arg[], { dirs }: Scope, name: string): { ruling:
     };
   if (run.functions.has(words[0]!)) return { ruling: ask("a function of this line") };
   const read = readsOf(name, args.slice(1), dirs, run.lists.fileFacts, run.lists.repository);
-  if (read?.showsUnnamed && run.lists.hidden?.length) return { ruling: ask("it may show what may not be read") };
+  if (read?.showsUnnamed && run.lists.hidden?.length)
+    return { ruling: ask("it may show what may not be read") };
   if (read && name === "git" && !read.doubt && !isInRepositoryOf(run.cwd, dirs))
     return { ruling: ask("after a cd, git may meet another repository") };
   if (read) return { ruling: read.doubt ?? ONLY_READS, read };
@@ -74,7 +81,9 @@ function isInRepositoryOf(cwd: string, dirs: readonly string[]): boolean {
   const own = repositoryAt(realOf(cwd) ?? cwd);
   return (
     dirs.length > 0 &&
-    dirs.every((dir) => dir === cwd || (own !== undefined && repositoryAt(realOf(dir) ?? dir) === own))
+    dirs.every(
+      (dir) => dir === cwd || (own !== undefined && repositoryAt(realOf(dir) ?? dir) === own),
+    )
   );
 }
 
@@ -94,7 +103,8 @@ const evaluates = (name: string, args: Arg[]): boolean =>
   INTERPRETERS.has(name) &&
   args.some(
     ({ text, shown }, i) =>
-      text === undefined && (/^-\w*[cepEr]$|^--(eval|print)$/.test(args[i - 1]?.text ?? "") || EVALUATES.test(shown)),
+      text === undefined &&
+      (/^-\w*[cepEr]$|^--(eval|print)$/.test(args[i - 1]?.text ?? "") || EVALUATES.test(shown)),
   );
 const EVALUATES = /^(-[ce]["'$`]|--(eval|print)=)/;
 
@@ -102,7 +112,8 @@ const EVALUATES = /^(-[ce]["'$`]|--(eval|print)=)/;
 const runsInput = (name: string, rest: Words): boolean => {
   if (name === "make" || name === "gmake")
     return rest.some(
-      (word, i) => IS_INPUT.test((word ?? "").replace(/^(-f|--(make)?file=)/, "")) && (i || word !== "-"),
+      (word, i) =>
+        IS_INPUT.test((word ?? "").replace(/^(-f|--(make)?file=)/, "")) && (i || word !== "-"),
     );
   if (name === "crontab") return !rest.length || rest.some((word) => IS_INPUT.test(word ?? ""));
   return /^(at|batch)$/.test(name) && !rest.some((word) => /^-[flqrcdV]/.test(word ?? ""));
@@ -111,9 +122,13 @@ const runsInput = (name: string, rest: Words): boolean => {
 /** Judges commands that are neither denied nor known to only read. */
 function ruleOnUnknown(name: string, rest: Words, lists: Lists): Ruling {
   const why = ASK_REASONS.get(name);
-  if (why && NAMES_OTHERS.some(([one, test]) => one === name && rest.some((word) => test.test(word ?? ""))))
+  if (
+    why &&
+    NAMES_OTHERS.some(([one, test]) => one === name && rest.some((word) => test.test(word ?? "")))
+  )
     return unknown("it may give a harmless name to what never runs");
-  if (SOURCE.test(name) && rest.some((word) => IS_INPUT.test(word ?? ""))) return unknown("it runs what comes in");
+  if (SOURCE.test(name) && rest.some((word) => IS_INPUT.test(word ?? "")))
+    return unknown("it runs what comes in");
   if (runsInput(name, rest)) return unknown("it runs what comes in");
   if (why) return ask(why);
   if (Object.hasOwn(RUNNING_OPTIONS, name) && hasOption(rest, RUNNING_OPTIONS[name]!))
@@ -123,12 +138,19 @@ function ruleOnUnknown(name: string, rest: Words, lists: Lists): Ruling {
   if (denial) return unknown(denial);
   return {
     verdict: "open",
-    why: INTERPRETERS.has(name) ? "an interpreter runs what it is given" : `'${name}' may change something`,
+    why: INTERPRETERS.has(name)
+      ? "an interpreter runs what it is given"
+      : `'${name}' may change something`,
   };
 }
 
 /** A denied command in a text that the program may read as a command line. */
-function ruleOnTexts({ lists }: Run, args: Arg[], name: string, { verdict }: Ruling): Ruling | undefined {
+function ruleOnTexts(
+  { lists }: Run,
+  args: Arg[],
+  name: string,
+  { verdict }: Ruling,
+): Ruling | undefined {
   if (verdict !== "ask") return undefined;
   const texts = args.slice(1).flatMap(({ text }) => text ?? []);
   const changesShell = CHANGES_SHELL.test(name);
@@ -141,9 +163,11 @@ function ruleOnTexts({ lists }: Run, args: Arg[], name: string, { verdict }: Rul
   const read = runs
     ? texts.filter((one) => !changesShell || holdsCommand(one) || isCommandName(one.split("=")[0]!))
     : [];
-  if (name === "sed") read.push(...texts.filter((one) => /(^|[\d$;{}/!\s])e\s|s(.).*\2.*\2\w*e/s.test(one)));
+  if (name === "sed")
+    read.push(...texts.filter((one) => /(^|[\d$;{}/!\s])e\s|s(.).*\2.*\2\w*e/s.test(one)));
   const all = runs && !changesShell ? denialInWords(textsOf(args.slice(1)), lists) : undefined;
-  const denial = all ?? read.map((one) => denialInText(one, lists)).find((one) => one !== undefined);
+  const denial =
+    all ?? read.map((one) => denialInText(one, lists)).find((one) => one !== undefined);
   return denial ? unknown(denial) : undefined;
 }
 const CHANGES_SHELL =
@@ -159,7 +183,9 @@ function ruleOnPackageRunner(run: Run, args: Arg[], scope: Scope): Ruling | unde
     const parsed = parse(args.slice(at + 1), options, true);
     if (parsed.unknownOption) {
       const denial = denialInWords(texts.slice(at + 1), run.lists);
-      return denial || texts.includes(undefined) ? unknown(denial ?? "what it runs is not known") : undefined;
+      return denial || texts.includes(undefined)
+        ? unknown(denial ?? "what it runs is not known")
+        : undefined;
     }
     const isolated: Run = { ...run, simple: [], runs: [] };
     const inner: Scope = { ...scope, depth: scope.depth + 1 };

@@ -1,4 +1,5 @@
-// What zz knows about programs that run others, or may do anything: wrappers, shells, interpreters, editors.
+// What zz knows about programs that run others, or may do anything: wrappers, shells, interpreters,
+// editors.
 import path from "node:path";
 import { split } from "./options.ts";
 
@@ -29,7 +30,10 @@ export const WRAPPERS: Record<string, Wrapper> = {
     askReason: "sudo runs it as another user",
   },
   doas: { options: "-ns -u: -C:", askReason: "doas runs it as another user" },
-  pkexec: { options: "--user= --disable-internal-agent --keep-cwd", askReason: "pkexec runs it as another user" },
+  pkexec: {
+    options: "--user= --disable-internal-agent --keep-cwd",
+    askReason: "pkexec runs it as another user",
+  },
   su: {
     options: "-lmp -c: -s: -g: --command= --login",
     script: "-c --command",
@@ -88,13 +92,25 @@ export const WRAPPERS: Record<string, Wrapper> = {
   caffeinate: { options: "-dimsu -t:" },
 };
 
-/** Programs that fetch and run others, by the words that make them do so; the command that follows is judged, too. */
+/**
+ * Programs that fetch and run others, by the words that make them do so; the command that follows
+ * is judged, too.
+ */
 const RUNNER_OPTIONS =
   "-y -q -s -p: -c: -w: --yes --no --no-install --quiet --silent --package= --call= --workspace= --bun";
 export const PACKAGE_RUNNERS: { words: string[]; options: string; script?: string }[] = [
-  ...["npx", "pnpx", "bunx", "pnpm dlx", "pnpm exec", "npm exec", "npm x", "yarn dlx", "yarn exec", "bun x"].map(
-    (one) => ({ words: split(one), options: RUNNER_OPTIONS, script: "-c --call" }),
-  ),
+  ...[
+    "npx",
+    "pnpx",
+    "bunx",
+    "pnpm dlx",
+    "pnpm exec",
+    "npm exec",
+    "npm x",
+    "yarn dlx",
+    "yarn exec",
+    "bun x",
+  ].map((one) => ({ words: split(one), options: RUNNER_OPTIONS, script: "-c --call" })),
   ...[
     "uvx",
     "pipx run",
@@ -111,7 +127,10 @@ export const PACKAGE_RUNNERS: { words: string[]; options: string; script?: strin
 /** Programs whose arguments do not matter. */
 export const ANY_ARGS = new Set(["echo", "true", "false", ":", "basename", "dirname"]);
 export const SHELLS = new Set(split("bash sh dash ash zsh ksh mksh fish csh tcsh rbash"));
-/** Programs that run what they are given, so an entry of an allow list must say more than their name. */
+/**
+ * Programs that run what they are given, so an entry of an allow list must say more than their
+ * name.
+ */
 export const INTERPRETERS = new Set([
   ...SHELLS,
   ...split(`node nodejs deno bun python python2 python3 pypy3 perl ruby php lua luajit Rscript R julia osascript tclsh
@@ -131,7 +150,10 @@ const ASK_TABLE: [names: string, why: string][] = [
       let bind complete compopt ulimit umask pushd popd dirs return fc history exit`,
     "it changes the shell itself",
   ],
-  ["if then elif else fi for while until do done case esac select function { } [[ ]] in", "zz does not follow it here"],
+  [
+    "if then elif else fi for while until do done case esac select function { } [[ ]] in",
+    "zz does not follow it here",
+  ],
 ];
 export const ASK_REASONS = new Map(
   ASK_TABLE.flatMap(([names, why]) => split(names).map((name) => [name, why] as const)),

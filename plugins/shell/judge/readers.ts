@@ -14,7 +14,8 @@ interface Reader {
   asks?: string; // options that run, write or wait: no rule of the gate may allow it
   otherwise?: string; // why it asks with any other option
   searches?: string; // options with which it reads files that the line does not name
-  follows?: string; // options with which it follows links that the line does not name, and so may leave the project
+  // options with which it follows links that the line does not name, and so may leave the project
+  follows?: string;
   operands?: "text"; // its operands are texts, not files
   early?: true; // nothing after its first operand is an option
   pattern?: true; // the first operand is a pattern or a program, unless an option gave it
@@ -29,7 +30,8 @@ export const isKnown = (name: string): boolean =>
   Object.hasOwn(WRAPPERS, name);
 
 /** Programs that tell their version before they look at anything else. */
-const TELLS_VERSION = /^(node|python|python3|perl|ruby|gcc|g\+\+|clang|make|cmake|bash|curl|tar|sqlite3)$/;
+const TELLS_VERSION =
+  /^(node|python|python3|perl|ruby|gcc|g\+\+|clang|make|cmake|bash|curl|tar|sqlite3)$/;
 
 /** What a command reads, if it may only read; undefined for any other. */
 export function readsOf(
@@ -41,9 +43,12 @@ export function readsOf(
 ): Read | undefined {
   const words = args.map(({ text }) => text);
   if (name === "test" || name === "[") return readsOfTest(name, words);
-  if (TELLS_VERSION.test(name) && words.length === 1 && words[0] === "--version") return { reads: [] };
+  if (TELLS_VERSION.test(name) && words.length === 1 && words[0] === "--version")
+    return { reads: [] };
   if (name === "git") return readsOfGit(args, dirs, fileFacts, repository);
-  return Object.hasOwn(READERS, name) ? readBy(name, READERS[name]!, args, dirs, fileFacts) : undefined;
+  return Object.hasOwn(READERS, name)
+    ? readBy(name, READERS[name]!, args, dirs, fileFacts)
+    : undefined;
 }
 
 function readBy(
@@ -57,24 +62,38 @@ function readBy(
   const words = args.map(({ text }) => text);
   const has = (names = "") => hasOption(words, names);
   if (has(reader.follows))
-    return { doubt: ask(`with such an option ${name} follows links, also out of the project`), reads: [] };
+    return {
+      doubt: ask(`with such an option ${name} follows links, also out of the project`),
+      reads: [],
+    };
   const parsed: Parsed =
-    options === undefined ? { operands: [...args], values: new Map(), files: [] } : parse(args, options, early);
+    options === undefined
+      ? { operands: [...args], values: new Map(), files: [] }
+      : parse(args, options, early);
   if (parsed.unknownOption) {
     const { unknownOption: option } = parsed;
     const searches = `with '${option}' ${name} reads files that the line does not name`;
-    const why = otherwise ?? (has(reader.searches) ? searches : `'${option}' may do more than read`);
+    const why =
+      otherwise ?? (has(reader.searches) ? searches : `'${option}' may do more than read`);
     return { doubt: otherwise || has(reader.asks) ? ask(why) : open(why), reads: [] };
   }
-  const isGiven = ["-e", "--regexp", "--expression"].some((option) => parsed.values.get(option)?.length);
-  const hasPattern = pattern && !isGiven && !["--files", "--type-list"].some((option) => parsed.values.has(option));
+  const isGiven = ["-e", "--regexp", "--expression"].some(
+    (option) => parsed.values.get(option)?.length,
+  );
+  const hasPattern =
+    pattern && !isGiven && !["--files", "--type-list"].some((option) => parsed.values.has(option));
   const named = hasPattern ? parsed.operands.slice(1) : parsed.operands;
   const files = operands === "text" ? [] : named;
   const doubt = check?.(parsed, dirs, fileFacts);
   // A search looks through folders; a named file is judged by its name.
   const isSearch = check === checkRg || (check === checkGrep && isRecursive(parsed));
-  const showsUnnamed = isSearch && !(files.length && files.every(({ text }) => !isFolderIn(text, dirs)));
-  return { ...(doubt && { doubt }), showsUnnamed, reads: [...parsed.files, ...files.map(({ text }) => text ?? "")] };
+  const showsUnnamed =
+    isSearch && !(files.length && files.every(({ text }) => !isFolderIn(text, dirs)));
+  return {
+    ...(doubt && { doubt }),
+    showsUnnamed,
+    reads: [...parsed.files, ...files.map(({ text }) => text ?? "")],
+  };
 }
 
 /** `test -v 'a[$(x)]'` runs x. */
@@ -83,10 +102,15 @@ function readsOfTest(name: string, words: Words): Read {
   if (words.some((word) => word === "-v" || word === "-R"))
     return { doubt: ask("test -v may run what it is given"), reads: [] };
   const inner = name === "[" ? words.slice(0, -1) : words;
-  return { reads: inner.filter((word): word is string => Boolean(word) && !/^(-.*|[=!<>()]|==|!=)$/s.test(word!)) };
+  return {
+    reads: inner.filter(
+      (word): word is string => Boolean(word) && !/^(-.*|[=!<>()]|==|!=)$/s.test(word!),
+    ),
+  };
 }
 
-// ── The table ──────────────────────────────────────────────────────────────────────────────────────────
+// ── The table
+// ──────────────────────────────────────────────────────────────────────────────────────────
 
 const TEXT: Reader = { operands: "text" };
 const HEAD = "-# -n: -c: -qvz --lines= --bytes= --quiet --silent --verbose --zero-terminated";
@@ -107,12 +131,14 @@ const AWK: Reader = {
   early: true,
   pattern: true,
   check: ({ operands: [program, ...files] }) =>
-    isPrintingAwk(program?.text ?? "@") && !files.some(({ text = "" }) => ASSIGNMENT.test(text) || /^-./.test(text))
+    isPrintingAwk(program?.text ?? "@") &&
+    !files.some(({ text = "" }) => ASSIGNMENT.test(text) || /^-./.test(text))
       ? undefined
       : ask("awk runs what it is given"),
 };
 
-const SED = "sed can write and run; only scripts that print lines, or replace text in them, run without a question";
+const SED =
+  "sed can write and run; only scripts that print lines, or replace text in them, run without a question";
 
 const READERS: Record<string, Reader> = {
   echo: TEXT,
@@ -136,14 +162,21 @@ const READERS: Record<string, Reader> = {
   dirname: { options: "-z --zero", operands: "text" },
   which: { options: "-as --all", operands: "text" },
   type: { options: "-afptP", operands: "text" },
-  command: { options: "-pvV", operands: "text" }, // command -v; without these options it is unwrapped
-  tr: { options: "-cCdst --complement --delete --squeeze-repeats --truncate-set1", operands: "text" },
+  // command -v; without these options it is unwrapped
+  command: { options: "-pvV", operands: "text" },
+  tr: {
+    options: "-cCdst --complement --delete --squeeze-repeats --truncate-set1",
+    operands: "text",
+  },
   date: {
-    options: "-uR -d: -I? -r@ --date= --reference@ --iso-8601? --rfc-3339= --rfc-email --utc --universal",
+    options:
+      "-uR -d: -I? -r@ --date= --reference@ --iso-8601? --rfc-3339= --rfc-email --utc --universal",
     operands: "text",
     asks: "-s -f --set --file",
     check: ({ operands }) =>
-      operands.every(({ text }) => text?.startsWith("+")) ? undefined : ask("date may set the clock"),
+      operands.every(({ text }) => text?.startsWith("+"))
+        ? undefined
+        : ask("date may set the clock"),
   },
   ls: {
     options: `-aAbBcCdfFgGhiklmnNopqQrRsStuUvxXZ1 -I: -T: -w: --all --almost-all --author --escape --block-size=
@@ -151,7 +184,8 @@ const READERS: Record<string, Reader> = {
       --no-group --human-readable --si --hide= --hyperlink? --indicator-style= --inode --ignore= --literal
       --numeric-uid-gid --hide-control-chars --show-control-chars --quote-name --quoting-style= --reverse --recursive
       --size --sort= --time= --time-style= --width= --context --zero`,
-    follows: "-L -H --dereference --dereference-command-line --dereference-command-line-symlink-to-dir",
+    follows:
+      "-L -H --dereference --dereference-command-line --dereference-command-line-symlink-to-dir",
   },
   cat: {
     options: `-AbeEnstTuv --show-all --number-nonblank --show-ends --number --squeeze-blank --show-tabs
@@ -159,13 +193,18 @@ const READERS: Record<string, Reader> = {
   },
   head: { options: HEAD },
   tail: { options: HEAD, asks: "-f -F --follow --retry --pid" },
-  wc: { options: "-cmlLw --bytes --chars --lines --words --max-line-length --total=", asks: "--files0-from" },
+  wc: {
+    options: "-cmlLw --bytes --chars --lines --words --max-line-length --total=",
+    asks: "--files0-from",
+  },
   nl: { options: "-b: -d: -f: -h: -i: -l: -n: -s: -v: -w: -p" },
   cut: {
     options: `-b: -c: -d: -f: -nsz --bytes= --characters= --delimiter= --fields= --only-delimited --complement
       --output-delimiter= --zero-terminated`,
   },
-  cmp: { options: "-bls -i: -n: --print-bytes --ignore-initial= --verbose --bytes= --quiet --silent" },
+  cmp: {
+    options: "-bls -i: -n: --print-bytes --ignore-initial= --verbose --bytes= --quiet --silent",
+  },
   diff: {
     options: `-abBcdeEinpqstTuwyZ -C: -U: -W: -I: --normal --brief --report-identical-files --context? --unified? --ed
       --side-by-side --width= --left-column --suppress-common-lines --show-c-function --show-function-line= --label=
@@ -174,7 +213,9 @@ const READERS: Record<string, Reader> = {
     searches: "-r --recursive",
     asks: "-r -l -N -x -X --recursive --paginate --from-file --to-file --exclude-from --new-file",
     check: ({ operands }, dirs) =>
-      operands.some(({ text }) => isFolderIn(text, dirs)) ? ask("diff reads every file of a folder") : undefined,
+      operands.some(({ text }) => isFolderIn(text, dirs))
+        ? ask("diff reads every file of a folder")
+        : undefined,
   },
   du: {
     options: `-0abchkmsSx -d: -B: -t: --all --apparent-size --block-size= --bytes --total --human-readable --si
@@ -196,7 +237,10 @@ const READERS: Record<string, Reader> = {
     options: `-emsqzLP --canonicalize-existing --canonicalize-missing --no-symlinks --strip --quiet --zero --logical
       --physical --relative-to= --relative-base=`,
   },
-  readlink: { options: "-femnqsvz --canonicalize --canonicalize-existing --canonicalize-missing --no-newline --zero" },
+  readlink: {
+    options:
+      "-femnqsvz --canonicalize --canonicalize-existing --canonicalize-missing --no-newline --zero",
+  },
   sort: {
     options: `-bcCdfghiMmnRrsuVz -k: -t: -S: --ignore-leading-blanks --dictionary-order --ignore-case
       --general-numeric-sort --human-numeric-sort --ignore-nonprinting --month-sort --numeric-sort --random-sort
@@ -208,7 +252,9 @@ const READERS: Record<string, Reader> = {
     options: `-# -cdDiuz -f: -s: -w: --count --repeated --all-repeated? --skip-fields= --group? --ignore-case
       --skip-chars= --unique --zero-terminated --check-chars=`,
     check: ({ operands }) =>
-      operands.length > 1 ? open("uniq writes to its second file", [operands[1]!.text ?? ""]) : undefined,
+      operands.length > 1
+        ? open("uniq writes to its second file", [operands[1]!.text ?? ""])
+        : undefined,
   },
   grep: GREP,
   egrep: GREP,
@@ -218,7 +264,8 @@ const READERS: Record<string, Reader> = {
   mawk: AWK,
   nawk: AWK,
   sed: {
-    options: "-nErsuz -e: --expression= --quiet --silent --regexp-extended --separate --unbuffered --null-data",
+    options:
+      "-nErsuz -e: --expression= --quiet --silent --regexp-extended --separate --unbuffered --null-data",
     otherwise: SED,
     early: true,
     pattern: true,
@@ -226,7 +273,8 @@ const READERS: Record<string, Reader> = {
       const given = [...(values.get("-e") ?? []), ...(values.get("--expression") ?? [])];
       const texts = operands.map(({ text = "" }) => text);
       const isPrinting = (given.length ? given : [texts[0] ?? "{"]).every(isPrintingSed);
-      // Whether an option after an operand is one differs between programs, and so what the script is.
+      // Whether an option after an operand is one differs between programs, and so what the script
+      // is.
       return isPrinting && !texts.some((text) => /^-./.test(text)) ? undefined : ask(SED);
     },
   },
@@ -242,7 +290,9 @@ const READERS: Record<string, Reader> = {
     asks: "-f -L --from-file --slurpfile --rawfile --library-path",
     pattern: true,
     check: ({ operands: [filter] }) =>
-      /env|\$__|import|include|modulemeta|input_filename|get_search_list|debug|stderr/i.test(filter?.text ?? "env")
+      /env|\$__|import|include|modulemeta|input_filename|get_search_list|debug|stderr/i.test(
+        filter?.text ?? "env",
+      )
         ? ask("the filter may read more than its files")
         : undefined,
   },
@@ -257,7 +307,8 @@ const READERS: Record<string, Reader> = {
     asks: `-z -u -. -f --pre --pre-glob --search-zip --hidden --unrestricted --no-ignore --no-ignore-vcs --no-ignore-dot
       --no-ignore-exclude --no-ignore-files --no-ignore-global --no-ignore-parent --file --ignore-file
       --type-add --hostname-bin --hyperlink-format --iglob --debug --trace`,
-    searches: "-z -u -. -L --search-zip --hidden --unrestricted --no-ignore --no-ignore-vcs --follow",
+    searches:
+      "-z -u -. -L --search-zip --hidden --unrestricted --no-ignore --no-ignore-vcs --follow",
     follows: "-L --follow",
     pattern: true,
     check: checkRg,

@@ -14,15 +14,23 @@ interface Search {
   skipsHidden?: true; // names with a dot at their beginning, unless they end so
 }
 
-export const isRecursive = ({ values }: Parsed): boolean => ["-r", "--recursive"].some((name) => values.has(name));
-const valuesOf = ({ values }: Parsed, names: string[]): string[] => names.flatMap((name) => values.get(name) ?? []);
+export const isRecursive = ({ values }: Parsed): boolean =>
+  ["-r", "--recursive"].some((name) => values.has(name));
+const valuesOf = ({ values }: Parsed, names: string[]): string[] =>
+  names.flatMap((name) => values.get(name) ?? []);
 
-export function checkGrep(parsed: Parsed, dirs: readonly string[], facts: FileFacts): Ruling | undefined {
+export function checkGrep(
+  parsed: Parsed,
+  dirs: readonly string[],
+  facts: FileFacts,
+): Ruling | undefined {
   if (!isRecursive(parsed)) return undefined;
   // Where something is left out first, what matches nothing is searched, too.
   const globs = parsed.values.has("--exclude") ? [] : valuesOf(parsed, ["--include"]);
   const ends = globs.map((glob) => /^\*(\.\w+)$/.exec(glob)?.[1] ?? "");
-  const skipped = new Set(valuesOf(parsed, ["--exclude-dir"]).filter((name) => /^[\w.-]+$/.test(name)));
+  const skipped = new Set(
+    valuesOf(parsed, ["--exclude-dir"]).filter((name) => /^[\w.-]+$/.test(name)),
+  );
   return checkFolders(parsed, dirs, facts, { ends, skipped });
 }
 
@@ -33,7 +41,11 @@ const RG_GLOB = /^!|^(([\w-]+|\*\*)\/)*\*(\.\w+)$/;
 /** How names of some types end. They include hidden files that match. */
 const TYPE_ENDS = [".ts", ".js", ".json", ".yaml", ".yml", ".toml", ".md", ".txt", ".py"];
 
-export function checkRg(parsed: Parsed, dirs: readonly string[], facts: FileFacts): Ruling | undefined {
+export function checkRg(
+  parsed: Parsed,
+  dirs: readonly string[],
+  facts: FileFacts,
+): Ruling | undefined {
   const { secret = () => true } = facts;
   const [globs, types] = [valuesOf(parsed, ["-g", "--glob"]), valuesOf(parsed, ["-t", "--type"])];
   const includesHidden = (glob: string) => {
@@ -43,7 +55,9 @@ export function checkRg(parsed: Parsed, dirs: readonly string[], facts: FileFact
   if (globs.some(includesHidden)) return ask("this glob may bring in hidden files");
   if (types.some((type) => !RG_TYPE.test(type))) return ask("this type may bring in hidden files");
   if (parsed.values.has("--files")) return undefined;
-  const ends = globs.flatMap((glob) => (glob.startsWith("!") ? [] : glob.slice(glob.lastIndexOf("."))));
+  const ends = globs.flatMap((glob) =>
+    glob.startsWith("!") ? [] : glob.slice(glob.lastIndexOf(".")),
+  );
   if (types.length) ends.push(...TYPE_ENDS);
   return checkFolders(parsed, dirs, facts, { ends, skipsHidden: true });
 }
@@ -67,11 +81,16 @@ function checkFolders(
 const MAX_ENTRIES = 20_000;
 
 /** Looks into all folders that the search would look into; neither program follows links. */
-function findSecret(top: string, { ends, skipped, skipsHidden }: Search, facts: FileFacts): string | undefined {
+function findSecret(
+  top: string,
+  { ends, skipped, skipsHidden }: Search,
+  facts: FileFacts,
+): string | undefined {
   const { secret = () => true } = facts;
   if (keepsSecrets(top, facts)) return KEEPS;
   const hasEnd = (name: string) => ends.some((end) => name.endsWith(end));
-  const mayBeObjects = skipsHidden || !ends.length || ends.some((end) => !end || end === ".pack"); // the others have no ending
+  // the others have no ending
+  const mayBeObjects = skipsHidden || !ends.length || ends.some((end) => !end || end === ".pack");
   const skipsModules = skipsHidden && ignoresModules(top);
   const isPassed = (name: string) =>
     skipsHidden

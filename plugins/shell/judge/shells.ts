@@ -27,7 +27,8 @@ const BASHISM = /[{}]|\$['"]|&>|\|&|[<>]\(|<<</;
 
 export function judgeEval(run: Run, args: Arg[], scope: Scope): Dirs {
   const words = textsOf(args.slice(args[1]?.text === "--" ? 2 : 1));
-  if (!words.includes(undefined)) return run.judgeScript(run, words.join(" "), withNamesOf(scope, args));
+  if (!words.includes(undefined))
+    return run.judgeScript(run, words.join(" "), withNamesOf(scope, args));
   addCommand(run, args, scope, unknown("what it runs is not known"));
   return NOWHERE;
 }
@@ -62,8 +63,15 @@ export function judgeShell(run: Run, name: string, args: Arg[], scope: Scope): D
   if (!letters.includes("c")) {
     const file = args[i];
     const onlyTells = words.length === 2 && INTERPRETER_SAFE.test(words[1] ?? "");
-    const isUnknown = file ? file.text === undefined || letters.includes("s") || IS_INPUT.test(file.text) : !onlyTells;
-    judgeProgram(run, args, withFloor(scope, isUnknown && unknown("it runs what comes in, which is not known")), name);
+    const isUnknown = file
+      ? file.text === undefined || letters.includes("s") || IS_INPUT.test(file.text)
+      : !onlyTells;
+    judgeProgram(
+      run,
+      args,
+      withFloor(scope, isUnknown && unknown("it runs what comes in, which is not known")),
+      name,
+    );
     return stayIn(scope);
   }
   const template = args[i]?.template;
@@ -83,14 +91,18 @@ export function judgeShell(run: Run, name: string, args: Arg[], scope: Scope): D
   return stayIn(scope);
 }
 
-/** A cd to a literal folder of the project is followed; any other asks, and the folder is unknown after it. */
+/**
+ * A cd to a literal folder of the project is followed; any other asks, and the folder is unknown
+ * after it.
+ */
 export function judgeCd(run: Run, args: Arg[], scope: Scope): Dirs {
   const [, to, ...more] = args;
   const unfollowed = (why: string): Dirs => {
     addCommand(run, args, scope, ask(why));
     return NOWHERE;
   };
-  if (!to || more.length || !to.text || to.text.startsWith("-")) return unfollowed("zz does not follow this cd");
+  if (!to || more.length || !to.text || to.text.startsWith("-"))
+    return unfollowed("zz does not follow this cd");
   if (run.env.CDPATH) return unfollowed("CDPATH may lead cd elsewhere");
   if (scope.looped) return unfollowed("a cd in a loop leads further each time");
   if (!scope.dirs.length) return unfollowed("a cd from a folder that cannot be known");

@@ -1,4 +1,5 @@
-// What the parts of the judge share: the commands found so far, where the shell may be, and how severe a verdict is.
+// What the parts of the judge share: the commands found so far, where the shell may be, and how
+// severe a verdict is.
 import path from "node:path";
 import type { Node, Parser } from "web-tree-sitter";
 import type { GitDoubt, Programs } from "zz";
@@ -7,19 +8,23 @@ import { type GitSecrets, KEEPS, keepsSecrets } from "./git-history.ts";
 import { programOf } from "./programs.ts";
 import type { Arg, Known } from "./words.ts";
 
-/** The person's lists: argv prefixes such as "npm test". `except` lifts entries of the built-in deny list: they then ask. */
+/**
+ * The person's lists: argv prefixes such as "npm test". `except` lifts entries of the built-in deny
+ * list: they then ask.
+ */
 export interface Lists {
   deny: string[];
   except: string[];
-  hidden?: string[]; // paths that must not be read: commands that show the content of many files then ask
+  // paths that must not be read: commands that show the content of many files then ask
+  hidden?: string[];
   repository?: GitDoubt | undefined; // the repository of the folder that the line would run in
   find?: Programs["find"]; // finds a program outside of the project
   fileFacts?: FileFacts; // which files may contain secrets
   env?: NodeJS.ProcessEnv; // the environment that the line would run in; by default zz's own
 }
 /**
- * A command that would really run. "open": its words are known, and the gate's rules decide. "unknown": it may be a
- * denied command, so that no general rule allows it.
+ * A command that would really run. "open": its words are known, and the gate's rules decide.
+ * "unknown": it may be a denied command, so that no general rule allows it.
  */
 export interface Simple {
   text: string;
@@ -54,7 +59,8 @@ export interface FileFacts {
 }
 
 /**
- * One line that is being judged. The functions are here because scripts contain commands, and commands contain scripts.
+ * One line that is being judged. The functions are here because scripts contain commands, and
+ * commands contain scripts.
  */
 export interface Run {
   cwd: string;
@@ -67,7 +73,10 @@ export interface Run {
   judgeScript(run: Run, source: string, scope: Scope): Dirs;
   judgeArgs(run: Run, args: Arg[], scope: Scope): Dirs;
 }
-/** The folders that the shell may be in: after a command, and after it has succeeded. Empty: unknown. */
+/**
+ * The folders that the shell may be in: after a command, and after it has succeeded. Empty:
+ * unknown.
+ */
 export interface Dirs {
   any: readonly string[];
   ok: readonly string[];
@@ -83,7 +92,10 @@ export interface Scope {
   ends?: Ends;
   names?: readonly string[]; // files that a glob put into the script: its commands may show them
 }
-/** The scope of a script that was put together from words: its commands may read the files that their globs match. */
+/**
+ * The scope of a script that was put together from words: its commands may read the files that
+ * their globs match.
+ */
 export function withNamesOf(scope: Scope, args: readonly Arg[]): Scope {
   const found = args.flatMap(({ globbed, text }) => (globbed && text !== undefined ? [text] : []));
   return found.length ? { ...scope, names: [...(scope.names ?? []), ...found] } : scope;
@@ -92,7 +104,8 @@ export function withNamesOf(scope: Scope, args: readonly Arg[]): Scope {
 /** A scope within one source. */
 export interface SourceScope extends Scope {
   source: string;
-  tail?: Redirect[]; // redirections that the grammar attaches to a list, and bash to its last command
+  // redirections that the grammar attaches to a list, and bash to its last command
+  tail?: Redirect[];
 }
 export interface Redirect {
   node: Node;
@@ -103,12 +116,17 @@ export interface Redirect {
 export const MAX_DEPTH = 50;
 const MAX_DIRS = 8;
 
-// ── Verdicts ───────────────────────────────────────────────────────────────────────────────────────────
+// ── Verdicts
+// ───────────────────────────────────────────────────────────────────────────────────────────
 
 const BY_SEVERITY = ["allow", "open", "ask", "unknown", "deny"];
 
 /** Its words are known, and the gate's rules decide. */
-export const open = (why: string, writes?: string[]): Ruling => ({ verdict: "open", why, ...(writes && { writes }) });
+export const open = (why: string, writes?: string[]): Ruling => ({
+  verdict: "open",
+  why,
+  ...(writes && { writes }),
+});
 /** It runs, writes or waits, so no rule for its words alone may allow it. */
 export const ask = (why: string): Ruling => ({ verdict: "ask", why });
 export const unknown = (why: string): Ruling => ({ verdict: "unknown", why });
@@ -125,12 +143,19 @@ export function raise(all: Simple[], floor: Ruling): void {
 }
 
 /** The scope with these as the minimum for any command in it. */
-export function withFloor<S extends Pick<Scope, "floor">>(scope: S, ...floors: (Ruling | false | undefined)[]): S {
-  const floor = floors.reduce<Ruling | undefined>((all, one) => (one ? worse(all, one) : all), scope.floor);
+export function withFloor<S extends Pick<Scope, "floor">>(
+  scope: S,
+  ...floors: (Ruling | false | undefined)[]
+): S {
+  const floor = floors.reduce<Ruling | undefined>(
+    (all, one) => (one ? worse(all, one) : all),
+    scope.floor,
+  );
   return floor ? { ...scope, floor } : scope;
 }
 
-// ── Commands ───────────────────────────────────────────────────────────────────────────────────────────
+// ── Commands
+// ───────────────────────────────────────────────────────────────────────────────────────────
 
 type Found = Pick<Run, "simple" | "runs">;
 
@@ -160,7 +185,12 @@ export function addCommand(
 }
 
 /** Adds something that runs no program, so that it can still be asked for or denied. */
-export function addIdle(run: Found, text: string, scope: Pick<Scope, "floor">, ruling: Ruling): Simple {
+export function addIdle(
+  run: Found,
+  text: string,
+  scope: Pick<Scope, "floor">,
+  ruling: Ruling,
+): Simple {
   const added = addCommand(run, [], scope, ruling);
   added.text ||= text || ":";
   return added;
@@ -175,7 +205,12 @@ export function addReads(run: Run, one: Simple, names: string[], scope: Pick<Sco
     raise([one], ask(KEEPS));
 }
 
-export function addWrites(run: Run, one: Simple, names: string[], scope: Pick<Scope, "dirs">): void {
+export function addWrites(
+  run: Run,
+  one: Simple,
+  names: string[],
+  scope: Pick<Scope, "dirs">,
+): void {
   const paths = names.map((name) => pathsOf(run, name, scope));
   if (paths.includes(undefined)) raise([one], ask("it writes in a folder that cannot be known"));
   one.writes = unique([...one.writes, ...paths.flatMap((some, i) => some ?? [names[i]!])]);
@@ -183,16 +218,25 @@ export function addWrites(run: Run, one: Simple, names: string[], scope: Pick<Sc
 }
 
 /** A path in a command, as the gate needs it: relative to where the line starts. */
-function pathsOf({ cwd }: { cwd: string }, name: string, { dirs }: { dirs: readonly string[] }): string[] | undefined {
+function pathsOf(
+  { cwd }: { cwd: string },
+  name: string,
+  { dirs }: { dirs: readonly string[] },
+): string[] | undefined {
   if (path.isAbsolute(name)) return [physical("/", name)];
   if (!dirs.length) return undefined;
   return dirs.map((dir) => {
     const real = physical(dir, name);
-    return dir === cwd || path.isAbsolute(real) ? real : path.join(path.relative(cwd, dir), name) || ".";
+    return dir === cwd || path.isAbsolute(real)
+      ? real
+      : path.join(path.relative(cwd, dir), name) || ".";
   });
 }
 
-/** `link/..` is not where it started: a path with `..` after a link is followed here, any other stays as written. */
+/**
+ * `link/..` is not where it started: a path with `..` after a link is followed here, any other
+ * stays as written.
+ */
 function physical(dir: string, name: string): string {
   let real = path.isAbsolute(name) ? "/" : (realOf(dir) ?? dir);
   let written = real;
@@ -203,7 +247,8 @@ function physical(dir: string, name: string): string {
   return real === written ? name : real;
 }
 
-export const textsOf = (args: readonly Arg[]): (string | undefined)[] => args.map(({ text }) => text);
+export const textsOf = (args: readonly Arg[]): (string | undefined)[] =>
+  args.map(({ text }) => text);
 
 export const shownOf = (args: Arg[]): string =>
   args
@@ -211,7 +256,8 @@ export const shownOf = (args: Arg[]): string =>
     .filter(Boolean)
     .join(" ");
 
-// ── Folders ────────────────────────────────────────────────────────────────────────────────────────────
+// ── Folders
+// ────────────────────────────────────────────────────────────────────────────────────────────
 
 export const NOWHERE: Dirs = { any: [], ok: [] };
 /** After a command that does not change the folder. */

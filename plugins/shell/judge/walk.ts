@@ -1,4 +1,5 @@
-// Walks a script statement by statement, along bash's grammar: which commands run, and in which folders.
+// Walks a script statement by statement, along bash's grammar: which commands run, and in which
+// folders.
 import type { Node } from "web-tree-sitter";
 import { isPlainName } from "./assignments.ts";
 import {
@@ -31,7 +32,8 @@ import {
 
 const MAX_LINE_CHARS = 10_000;
 /**
- * Control characters, Unicode's spaces and invisible characters, which bash, the grammar and a person read differently.
+ * Control characters, Unicode's spaces and invisible characters, which bash, the grammar and a
+ * person read differently.
  */
 const MISLEADING = /(?![\t\n ])(?:\p{C}|\p{Z}|\p{Variation_Selector}|[\u115f\u1160\u3164\uffa0])/u;
 
@@ -39,7 +41,9 @@ const MISLEADING = /(?![\t\n ])(?:\p{C}|\p{Z}|\p{Variation_Selector}|[\u115f\u11
 export function judgeScript(run: Run, source: string, outer: Scope): Dirs {
   const start = run.simple.length;
   if (source.length > MAX_LINE_CHARS || outer.depth > MAX_DEPTH) {
-    giveUp(source.length > MAX_LINE_CHARS ? `it is longer than ${MAX_LINE_CHARS} characters` : TOO_DEEP);
+    giveUp(
+      source.length > MAX_LINE_CHARS ? `it is longer than ${MAX_LINE_CHARS} characters` : TOO_DEEP,
+    );
     return NOWHERE;
   }
   const scope: SourceScope = { ...outer, source };
@@ -49,7 +53,9 @@ export function judgeScript(run: Run, source: string, outer: Scope): Dirs {
     const dirs = walk(run, tree.rootNode, scope);
     const misleading = MISLEADING.exec(source)?.[0];
     if (misleading !== undefined)
-      askFor(`it holds the character U+${misleading.codePointAt(0)!.toString(16).padStart(4, "0")}`);
+      askFor(
+        `it holds the character U+${misleading.codePointAt(0)!.toString(16).padStart(4, "0")}`,
+      );
     else if (tree.rootNode.hasError) giveUp(CANNOT_PARSE);
     else if (holdsUnknown(tree.rootNode) || !isCovered(tree.rootNode, source))
       askFor("some of the line cannot be told before it runs", false);
@@ -59,11 +65,14 @@ export function judgeScript(run: Run, source: string, outer: Scope): Dirs {
     tree.delete();
   }
 
-  /** Makes all of its commands ask, by default for this reason even if they had one of their own. */
+  /**
+   * Makes all of its commands ask, by default for this reason even if they had one of their own.
+   */
   function askFor(why: string, replacesOthers = true): void {
     const found = run.simple.slice(start);
     raise(found, ask(why));
-    if (replacesOthers) for (const one of found) if (/^(ask|unknown)$/.test(one.verdict)) one.why = why;
+    if (replacesOthers)
+      for (const one of found) if (/^(ask|unknown)$/.test(one.verdict)) one.why = why;
     if (!found.length) addIdle(run, source.trim(), outer, ask(why));
   }
 
@@ -75,10 +84,15 @@ export function judgeScript(run: Run, source: string, outer: Scope): Dirs {
 const TOO_DEEP = "it is nested too deeply";
 const CANNOT_PARSE = "zz cannot parse it as a command line";
 
-/** Whether a script holds what only a running shell can tell, or what may set a variable or change what a name means. */
+/**
+ * Whether a script holds what only a running shell can tell, or what may set a variable or change
+ * what a name means.
+ */
 const holdsUnknown = (root: Node): boolean =>
   root.descendantsOfType(UNKNOWN).length > 0 ||
-  root.descendantsOfType("expansion").some((expansion) => !/^\$\{\w+\}$/.test(expansion?.text ?? ""));
+  root
+    .descendantsOfType("expansion")
+    .some((expansion) => !/^\$\{\w+\}$/.test(expansion?.text ?? ""));
 const UNKNOWN = [
   "command_substitution",
   "process_substitution",
@@ -107,12 +121,19 @@ function isCovered(root: Node, source: string): boolean {
   return visit(root) && isBlank(source.length);
 }
 
-// ── Statements ─────────────────────────────────────────────────────────────────────────────────────────
+// ── Statements
+// ─────────────────────────────────────────────────────────────────────────────────────────
 
-/** Redirections after a list count for its last command alone, those after a loop or a block for all of its commands. */
+/**
+ * Redirections after a list count for its last command alone, those after a loop or a block for all
+ * of its commands.
+ */
 function walk(run: Run, node: Node, scope: SourceScope): Dirs {
   const { tail = [], ...alone } = scope;
-  if (!tail.length || /^(command|list|pipeline|negated_command|redirected_statement)$/.test(node.type))
+  if (
+    !tail.length ||
+    /^(command|list|pipeline|negated_command|redirected_statement)$/.test(node.type)
+  )
     return walkStatement(run, node, scope);
   const start = run.simple.length;
   const dirs = walkStatement(run, node, alone);
@@ -130,7 +151,8 @@ function walkStatement(run: Run, node: Node, scope: SourceScope): Dirs {
       return walkCommand(run, node, scope);
     case "program":
     case "compound_statement":
-      if (node.children[0]?.type === "((") return unfollowed(run, node, alone, "it holds arithmetic");
+      if (node.children[0]?.type === "((")
+        return unfollowed(run, node, alone, "it holds arithmetic");
       return sequence(run, node.children, alone);
     case "subshell":
       sequence(run, node.children, alone);
@@ -161,8 +183,12 @@ function walkStatement(run: Run, node: Node, scope: SourceScope): Dirs {
     case "variable_assignments":
       return assignments(run, node, alone);
     case "test_command":
-      if (node.children[0]?.type !== "[") return unfollowed(run, node, alone, "[[ ]] may run what it is given");
-      return judgeBracket(run, node, alone) ?? unfollowed(run, node, alone, "zz does not follow this test");
+      if (node.children[0]?.type !== "[")
+        return unfollowed(run, node, alone, "[[ ]] may run what it is given");
+      return (
+        judgeBracket(run, node, alone) ??
+        unfollowed(run, node, alone, "zz does not follow this test")
+      );
     case "function_definition":
       run.functions.add(node.childForFieldName("name")?.text ?? "");
       return unfollowed(run, node, alone, "it defines a function");
@@ -186,7 +212,11 @@ function sequence(run: Run, children: Node[], scope: SourceScope): Dirs {
   for (const [i, child] of children.entries()) {
     if (!child.isNamed || child.type === "comment") continue;
     const isBehind = children[i + 1]?.type === "&";
-    const after = walk(run, child, { ...scope, dirs: dirs.any, ...(isBehind && { ends: "background" as const }) });
+    const after = walk(run, child, {
+      ...scope,
+      dirs: dirs.any,
+      ...(isBehind && { ends: "background" as const }),
+    });
     if (!isBehind) dirs = after;
   }
   return dirs;
@@ -199,13 +229,17 @@ function list(run: Run, node: Node, scope: SourceScope): Dirs {
   const first = walk(run, left, alone);
   const and = node.children.some(({ type }) => type === "&&");
   const second = walk(run, right, { ...scope, dirs: and ? first.ok : first.any });
-  return { any: joinDirs(first.any, second.any), ok: and ? second.ok : joinDirs(first.ok, second.ok) };
+  return {
+    any: joinDirs(first.any, second.any),
+    ok: and ? second.ok : joinDirs(first.ok, second.ok),
+  };
 }
 
 /** Each part may run or not, so a cd in one adds a folder that the shell may be in. */
 function branches(run: Run, node: Node, scope: SourceScope): Dirs {
   let { dirs } = scope;
-  for (const child of node.namedChildren) dirs = joinDirs(dirs, walk(run, child, { ...scope, dirs }).any);
+  for (const child of node.namedChildren)
+    dirs = joinDirs(dirs, walk(run, child, { ...scope, dirs }).any);
   return { any: dirs, ok: dirs };
 }
 
@@ -224,7 +258,9 @@ function redirected(run: Run, node: Node, scope: SourceScope): Dirs {
   const files = redirects.filter(({ type }) => type === "file_redirect").map(redirectOf);
   const other = redirects.find(({ type }) => type !== "file_redirect");
   const tail = [...files, ...(scope.tail ?? [])];
-  const floor = other && ask(other.type === "heredoc_redirect" ? "it holds a here-document" : "it holds a here-string");
+  const floor =
+    other &&
+    ask(other.type === "heredoc_redirect" ? "it holds a here-document" : "it holds a here-string");
   const { tail: _, ...alone } = withFloor(scope, floor);
   const dirs = body ? walk(run, body, { ...alone, tail }) : stayIn(scope);
   if (!body) addBareRedirect(run, node, tail, alone);
@@ -233,7 +269,8 @@ function redirected(run: Run, node: Node, scope: SourceScope): Dirs {
   return dirs;
 }
 
-// ── Commands, and the commands within them ─────────────────────────────────────────────────────────────
+// ── Commands, and the commands within them
+// ─────────────────────────────────────────────────────────────
 
 function walkCommand(run: Run, node: Node, scope: SourceScope): Dirs {
   const { tail, ...alone } = scope;
@@ -257,7 +294,10 @@ function declaration(run: Run, node: Node, scope: SourceScope): Dirs {
   return stayIn(scope);
 }
 
-/** Searches a part that zz does not follow for commands. If it has none, the whole part is asked for. */
+/**
+ * Searches a part that zz does not follow for commands. If it has none, the whole part is asked
+ * for.
+ */
 function unfollowed(run: Run, node: Node, scope: SourceScope, why: string): Dirs {
   const start = run.simple.length;
   const denial = /^(\(\(|\[\[|for)/.test(node.text)
@@ -265,7 +305,8 @@ function unfollowed(run: Run, node: Node, scope: SourceScope, why: string): Dirs
     : undefined;
   const floor = denial ? unknown(denial) : ask(why);
   searchInside(run, node, withFloor(scope, floor));
-  if (run.simple.length === start) addCommand(run, [{ text: undefined, shown: node.text.trim(), why }], scope, floor);
+  if (run.simple.length === start)
+    addCommand(run, [{ text: undefined, shown: node.text.trim(), why }], scope, floor);
   return NOWHERE;
 }
 
@@ -281,6 +322,7 @@ function searchInside(run: Run, node: Node, scope: SourceScope): void {
 function substitutions(run: Run, node: Node, scope: SourceScope): void {
   if (scope.depth > MAX_DEPTH) throw new Error(TOO_DEEP);
   const { tail, ...alone } = { ...scope, depth: scope.depth + 1 };
-  if (node.type === "command_substitution" || node.type === "process_substitution") sequence(run, node.children, alone);
+  if (node.type === "command_substitution" || node.type === "process_substitution")
+    sequence(run, node.children, alone);
   else for (const child of node.namedChildren) substitutions(run, child, alone);
 }

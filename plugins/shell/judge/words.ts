@@ -1,4 +1,5 @@
-// The words that bash makes of a line: quotes, escapes, braces, tildes and globs, but nothing that only a running shell
+// The words that bash makes of a line: quotes, escapes, braces, tildes and globs, but nothing that
+// only a running shell
 // knows.
 import fs from "node:fs";
 import { entriesOf, tryTo } from "zz/text";
@@ -12,7 +13,8 @@ export interface Arg {
   shown: string;
   why?: string;
   doubt?: string; // the text is right for bash, but other shells may read it differently
-  given?: "words" | "paths"; // it comes from xargs; or from find: a path below a folder that find was given
+  // it comes from xargs; or from find: a path below a folder that find was given
+  given?: "words" | "paths";
   template?: string; // the text that xargs or find inserts it into
   globbed?: true;
 }
@@ -51,12 +53,15 @@ const LETTERS: Record<string, string> = {
 };
 
 export const quote = (text: string): string =>
-  /^(?:(?!~)[\w@%+=:,./^~-]+|[[\]!]|\{\})$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
+  /^(?:(?!~)[\w@%+=:,./^~-]+|[[\]!]|\{\})$/.test(text)
+    ? text
+    : `'${text.replaceAll("'", `'\\''`)}'`;
 
 /** The word that starts at `at`; undefined if tokens alone cannot tell its end. */
 export function scanWord(source: string, at: number, known: Known): Scanned | undefined {
   const scan: Scan = { source, known, at, cells: [], named: false };
-  while (scan.at < source.length && !META.test(source[scan.at]!)) if (!readPiece(scan)) return undefined;
+  while (scan.at < source.length && !META.test(source[scan.at]!))
+    if (!readPiece(scan)) return undefined;
   if (scan.at === at) return undefined;
   const { at: end, cells, named, why, doubt } = scan;
   const more = doubt === undefined ? {} : { doubt };
@@ -159,7 +164,10 @@ function readAnsiQuoted(scan: Scan): boolean {
   return true;
 }
 
-/** A `$` alone, or with a name, whose value may be known. Anything more complex is left to the grammar. */
+/**
+ * A `$` alone, or with a name, whose value may be known. Anything more complex is left to the
+ * grammar.
+ */
 function readVariable(scan: Scan, inQuotes: boolean): boolean {
   const { source, at, known } = scan;
   const [all, braced, plain, special] =
@@ -215,7 +223,10 @@ function ansi(source: string, at: number): [end?: number, text?: string] {
   return [];
 }
 
-/** The arguments that bash makes of the word from `start` to `end`: usually one, several with braces and globs. */
+/**
+ * The arguments that bash makes of the word from `start` to `end`: usually one, several with braces
+ * and globs.
+ */
 export function argsOf(source: string, start: number, end: number, known: Known): Arg[] {
   const shown = source.slice(start, end);
   const unknown = (why: string): Arg[] => [{ text: undefined, shown, why }];
@@ -230,12 +241,15 @@ export function argsOf(source: string, start: number, end: number, known: Known)
   for (const cells of braced ?? [undefined]) {
     const whole = cells && expandTilde(cells, known);
     if (!whole)
-      return unknown(cells ? "it holds a ~ that zz does not follow" : "it holds braces that zz does not follow");
+      return unknown(
+        cells ? "it holds a ~ that zz does not follow" : "it holds braces that zz does not follow",
+      );
     if (!isGlob(whole)) result.push({ text: textOf(whole), shown: quote(textOf(whole)), ...doubt });
     else {
       const found = expandGlob(whole, known);
       if (typeof found === "string") return unknown(found);
-      for (const text of found) result.push({ text, shown: text === found[0] ? shown : "", globbed: true, ...doubt });
+      for (const text of found)
+        result.push({ text, shown: text === found[0] ? shown : "", globbed: true, ...doubt });
     }
   }
   return result;
@@ -259,7 +273,11 @@ function expandBraces(cells: Cell[]): Cell[][] | undefined {
   for (let i = from + 1; i < to; ) {
     const comma = mask.slice(0, to - 1).indexOf(",", i);
     const end = comma < 0 ? to - 1 : comma;
-    const rest = expandBraces([...cells.slice(0, from), ...cells.slice(i, end), ...cells.slice(to)]);
+    const rest = expandBraces([
+      ...cells.slice(0, from),
+      ...cells.slice(i, end),
+      ...cells.slice(to),
+    ]);
     if (!rest || rest.some((one) => !one.length) || result.length > MAX_FILES) return undefined;
     result.push(...rest);
     i = end + 1;
@@ -277,12 +295,17 @@ function expandTilde(cells: Cell[], { home }: Known): Cell[] | undefined {
 
 const isGlob = (cells: Cell[]): boolean => /[*?]|\[.*\]/s.test(maskOf(cells));
 
-/** The files that a glob matches, or the text itself if there are none; a string says why it is unknown. */
+/**
+ * The files that a glob matches, or the text itself if there are none; a string says why it is
+ * unknown.
+ */
 function expandGlob(cells: Cell[], known: Known): string[] | string {
-  if (known.dirs.length !== 1) return "it holds a glob after a cd that may or may not have happened";
+  if (known.dirs.length !== 1)
+    return "it holds a glob after a cd that may or may not have happened";
   const parts = split(cells);
   const absolute = parts.length > 1 && !parts[0]!.length;
-  if (parts.slice(1, -1).some((part) => !part.length)) return "it holds a glob that zz does not follow";
+  if (parts.slice(1, -1).some((part) => !part.length))
+    return "it holds a glob that zz does not follow";
   let found = [absolute ? "/" : ""];
   for (const [i, part] of parts.entries()) {
     if (!i && absolute) continue;
@@ -293,12 +316,18 @@ function expandGlob(cells: Cell[], known: Known): string[] | string {
     found = more;
   }
   if (!found.length) return [textOf(cells)];
-  // A character class counts as any character: correct if nothing matches, and unknown if something does.
+  // A character class counts as any character: correct if nothing matches, and unknown if something
+  // does.
   if (/\[.*\]/s.test(maskOf(cells))) return "it holds a glob with a class of characters";
   return found;
 }
 
-function nextOf(part: Cell[], found: string[], { dirs: [dir = "/"], budget }: Known, last: boolean): string[] | string {
+function nextOf(
+  part: Cell[],
+  found: string[],
+  { dirs: [dir = "/"], budget }: Known,
+  last: boolean,
+): string[] | string {
   const end = last ? "" : "/";
   if (!isGlob(part)) {
     const result = found.map((before) => before + textOf(part) + end);
@@ -331,7 +360,8 @@ function patternOf(part: Cell[]): string[] {
 function matches(name: string[], pattern: string[]): boolean {
   let [n, p, star, from] = [0, 0, -1, 0];
   while (n < name.length)
-    if (p < pattern.length && (pattern[p] === ONE || pattern[p] === name[n])) [n, p] = [n + 1, p + 1];
+    if (p < pattern.length && (pattern[p] === ONE || pattern[p] === name[n]))
+      [n, p] = [n + 1, p + 1];
     else if (pattern[p] === MANY) [star, from, p] = [p, n, p + 1];
     else if (star >= 0) [from, n, p] = [from + 1, from + 1, star + 1];
     else return false;
@@ -354,5 +384,7 @@ function split(cells: Cell[]): Cell[][] {
 }
 
 function exists(file: string, asFolder: boolean): boolean {
-  return tryTo(() => (asFolder ? fs.statSync(file).isDirectory() : Boolean(fs.lstatSync(file)))) ?? false;
+  return (
+    tryTo(() => (asFolder ? fs.statSync(file).isDirectory() : Boolean(fs.lstatSync(file)))) ?? false
+  );
 }

@@ -18,14 +18,21 @@ import {
 import { type Arg, ASSIGNMENT } from "./words.ts";
 
 /** A command that runs another one: the other one is judged in its place. */
-export function judgeWrapped(run: Run, name: string, wrapper: Wrapper, args: Arg[], scope: Scope): Dirs {
+export function judgeWrapped(
+  run: Run,
+  name: string,
+  wrapper: Wrapper,
+  args: Arg[],
+  scope: Scope,
+): Dirs {
   let inner = withFloor(scope, wrapper.askReason !== undefined && ask(wrapper.askReason));
   if (name === "timeout") inner = { ...inner, ends: "timeout" };
   const parsed = parse(args.slice(1), wrapper.options, !wrapper.scriptAfterOperands);
   if (parsed.unknownOption) {
     const words = textsOf(args).slice(1);
     const reason =
-      denialInWords(words, run.lists) ?? (words.includes(undefined) ? "what it runs is not known" : undefined);
+      denialInWords(words, run.lists) ??
+      (words.includes(undefined) ? "what it runs is not known" : undefined);
     addCommand(
       run,
       args,
@@ -76,7 +83,10 @@ export function scriptOf(
 ): string | undefined {
   const all = names.split(" ").filter(Boolean);
   const given = all.flatMap((one) => values.get(one) ?? []);
-  if (given.length) return [given.at(-1), ...(scriptAfterOperands ? [] : operands.map(({ shown }) => shown))].join(" ");
+  if (given.length)
+    return [given.at(-1), ...(scriptAfterOperands ? [] : operands.map(({ shown }) => shown))].join(
+      " ",
+    );
   // flock FILE -c 'line'
   return all.includes(operands[1]?.text ?? "") ? operands[2]?.text : undefined;
 }

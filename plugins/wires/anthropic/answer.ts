@@ -13,12 +13,16 @@ export interface Reading {
   spent: Usage; // up to the last pause
   counts: Record<string, number>;
   text: boolean; // whether any text came
-  grown: { block?: any; field: "text" | "thinking"; pieces: string[] }; // the pieces not yet added to a block
+  // the pieces not yet added to a block
+  grown: { block?: any; field: "text" | "thinking"; pieces: string[] };
   stop?: string;
   ended?: true;
 }
 
-/** Reads a batch of events. Nothing counts after the end, and no error counts once the answer is complete. */
+/**
+ * Reads a batch of events. Nothing counts after the end, and no error counts once the answer is
+ * complete.
+ */
 export function* readAll(reading: Reading, batch: Value[]): Generator<Delta> {
   for (const { event, value } of batch) {
     const isError = event === "error" || value?.error;
@@ -27,14 +31,19 @@ export function* readAll(reading: Reading, batch: Value[]): Generator<Delta> {
     if (isError) yield { error: withStatus(value) };
     const { type, index, delta } = value ?? {};
     if (type === "content_block_delta" && delta) {
-      if (!reading.open.has(index)) yield* begin(reading, index, { type: MADE[delta.type] ?? "unknown" });
+      if (!reading.open.has(index))
+        yield* begin(reading, index, { type: MADE[delta.type] ?? "unknown" });
       yield grow(reading, index, delta);
-    } else if (type === "message") for (const one of wholeEvents(value)) yield* deltas(reading, one);
+    } else if (type === "message")
+      for (const one of wholeEvents(value)) yield* deltas(reading, one);
     else yield* deltas(reading, value);
   }
 }
 
-/** The events that would have streamed a whole message, which comes from a server that does not stream. */
+/**
+ * The events that would have streamed a whole message, which comes from a server that does not
+ * stream.
+ */
 const wholeEvents = (value: any): any[] => [
   { type: "message_start", message: value },
   ...[value.content ?? []].flat().flatMap((block, index) => [
@@ -60,7 +69,8 @@ function* deltas(reading: Reading, value: any): Generator<Delta> {
     reading.stop = String(delta.stop_reason);
     for (const blockIndex of reading.open.keys()) yield* close(reading, blockIndex);
     const { explanation } = delta.stop_details ?? {};
-    if (reading.stop === "refusal" && explanation && !reading.text) yield { text: String(explanation) };
+    if (reading.stop === "refusal" && explanation && !reading.text)
+      yield { text: String(explanation) };
   } else if (type === "message_stop") {
     for (const one of reading.open.keys()) yield* close(reading, one);
     if (reading.stop || reading.blocks.length) reading.ended = true;
@@ -76,8 +86,10 @@ function* begin(reading: Reading, index: unknown, given: any): Generator<Delta> 
   if (text) reading.text = true;
   if (type === "text") yield { text: wordsOf(text) };
   else if (type === "thinking") yield { thinking: wordsOf(thinking) };
-  else if (type === "tool_use" && name === ANSWER_TOOL) yield { text: args.args ? JSON.stringify(input) : "" };
-  else if (type === "tool_use") yield { call: { index: indexOf(reading, index), id, name, ...args } };
+  else if (type === "tool_use" && name === ANSWER_TOOL)
+    yield { text: args.args ? JSON.stringify(input) : "" };
+  else if (type === "tool_use")
+    yield { call: { index: indexOf(reading, index), id, name, ...args } };
   else yield { text: "" };
 }
 
@@ -85,7 +97,11 @@ const indexOf = ({ first, blocks }: Reading, index: unknown): number =>
   first + (typeof index === "number" ? index : blocks.length);
 
 /** The blocks that pieces belong to, for a server that did not begin them. */
-const MADE: Record<string, string> = { text_delta: "text", thinking_delta: "thinking", signature_delta: "thinking" };
+const MADE: Record<string, string> = {
+  text_delta: "text",
+  thinking_delta: "thinking",
+  signature_delta: "thinking",
+};
 
 /** Adds a piece to a block that has begun. */
 function grow(reading: Reading, index: unknown, delta: any): Delta {
@@ -106,18 +122,24 @@ function grow(reading: Reading, index: unknown, delta: any): Delta {
   if (type === "input_json_delta" && block.name === ANSWER_TOOL) return { text: json };
   if (type === "input_json_delta" && block.type === "tool_use")
     return { call: { index: indexOf(reading, index), args: json } };
-  if (type === "input_json_delta") block.json = (block.json ?? "") + json; // the input of one of the server's own tools
-  if (type === "signature_delta") block.signature = (block.signature ?? "") + wordsOf(delta.signature);
+  // the input of one of the server's own tools
+  if (type === "input_json_delta") block.json = (block.json ?? "") + json;
+  if (type === "signature_delta")
+    block.signature = (block.signature ?? "") + wordsOf(delta.signature);
   if (type === "citations_delta") block.citations = [...(block.citations ?? []), delta.citation];
   return { text: "" };
 }
 
 const MAX_PIECES = 500;
 
-/** Joins the pieces of a block only now and then: a string made of many small ones takes a lot of memory. */
+/**
+ * Joins the pieces of a block only now and then: a string made of many small ones takes a lot of
+ * memory.
+ */
 function add(reading: Reading, block: any, field: "text" | "thinking", piece: string): void {
   const { grown } = reading;
-  if (grown.block !== block || grown.field !== field || grown.pieces.length === MAX_PIECES) settle(reading);
+  if (grown.block !== block || grown.field !== field || grown.pieces.length === MAX_PIECES)
+    settle(reading);
   if (!grown.pieces.length) Object.assign(grown, { block, field });
   grown.pieces.push(piece);
 }
@@ -139,11 +161,15 @@ function* close(reading: Reading, index: unknown): Generator<Delta> {
 
 function* count(reading: Reading, usage: any): Generator<Delta> {
   if (!usage) return;
-  for (const [name, value] of Object.entries(usage)) if (typeof value === "number") reading.counts[name] = value;
+  for (const [name, value] of Object.entries(usage))
+    if (typeof value === "number") reading.counts[name] = value;
   yield { usage: usageOf(reading) };
 }
 
-/** Anthropic counts what it read from the cache and wrote into it apart from the input; zz adds them to it. */
+/**
+ * Anthropic counts what it read from the cache and wrote into it apart from the input; zz adds them
+ * to it.
+ */
 export function usageOf({ counts, spent }: Reading): Usage {
   const {
     input_tokens = 0,
@@ -162,7 +188,10 @@ export function usageOf({ counts, spent }: Reading): Usage {
   ]);
 }
 
-/** The HTTP status that an error would have had before the stream began; it decides whether to try again. */
+/**
+ * The HTTP status that an error would have had before the stream began; it decides whether to try
+ * again.
+ */
 const STATUS: Record<string, number> = {
   invalid_request_error: 400,
   authentication_error: 401,

@@ -1,4 +1,5 @@
-// Anthropic's Messages. Thinking is sent back with its signature, the unchanging prefix is marked for the cache, and
+// Anthropic's Messages. Thinking is sent back with its signature, the unchanging prefix is marked
+// for the cache, and
 // what a server refuses by name is sent differently from then on.
 import type { ChatRequest, Endpoint, HttpAnswer, Model, Usage, Zz } from "zz";
 import { baseOf, memory, type Preset, type Wire } from "../contract.ts";
@@ -37,7 +38,10 @@ export const anthropic: Wire = {
     for (let page = 0; page < MAX_PAGES && found.length < MAX_MODELS; page++) {
       const query = `?limit=1000${after && `&after_id=${encodeURIComponent(after)}`}`;
       const ask = () =>
-        zz.fetch(`${url}/v1/models${query}`, { headers: headers(zz, preset, endpoint, learnt), signal });
+        zz.fetch(`${url}/v1/models${query}`, {
+          headers: headers(zz, preset, endpoint, learnt),
+          signal,
+        });
       const answer = await ask().catch((error) => {
         if (error.status !== 401 || learnt.bearer || !endpoint.key) throw error;
         learnt.bearer = true;
@@ -84,7 +88,8 @@ export const anthropic: Wire = {
       }
       const paused = reading.stop === "pause_turn";
       if (!paused || pauses === MAX_PAUSES) {
-        if (reading.stop || reading.ended) yield [{ finish: paused ? "length" : (FINISH[reading.stop!] ?? "stop") }];
+        if (reading.stop || reading.ended)
+          yield [{ finish: paused ? "length" : (FINISH[reading.stop!] ?? "stop") }];
         return;
       }
       settle(reading);
@@ -103,9 +108,14 @@ const FINISH: Record<string, string> = {
 
 // ── The request ──
 
-/** ANTHROPIC_BASE_URL lacks the version; an address that a person pastes may have it, or the whole path. */
+/**
+ * ANTHROPIC_BASE_URL lacks the version; an address that a person pastes may have it, or the whole
+ * path.
+ */
 const base = (zz: Zz<any>, preset: Preset, endpoint: Endpoint): string => {
-  const url = endpoint.url ?? (preset.name === "anthropic" ? zz.io.variable("ANTHROPIC_BASE_URL") : undefined);
+  const url =
+    endpoint.url ??
+    (preset.name === "anthropic" ? zz.io.variable("ANTHROPIC_BASE_URL") : undefined);
   return baseOf(preset, url ? { url } : {}).replace(/\/v1(\/messages)?$/, "");
 };
 
@@ -154,7 +164,8 @@ async function send(
         signal,
       });
     } catch (error) {
-      if (!adapts(error as Error & { status?: number }, request, body, learnt, once)) throw once.refused ?? error;
+      if (!adapts(error as Error & { status?: number }, request, body, learnt, once))
+        throw once.refused ?? error;
     }
   }
 }
@@ -164,9 +175,17 @@ async function send(
 /** [what to leave out, what the refusal says, whether it was sent] */
 const REFUSED: [name: string, words: RegExp, sent: (body: any) => unknown][] = [
   ["display", /\bdisplay\b/, ({ thinking }) => thinking?.display],
-  ["disabled", /thinking\.type\.disabled|thinking.*disabled/s, ({ thinking }) => thinking?.type === "disabled"],
+  [
+    "disabled",
+    /thinking\.type\.disabled|thinking.*disabled/s,
+    ({ thinking }) => thinking?.type === "disabled",
+  ],
   ["effort", /\beffort\b/, (body) => body.output_config?.effort],
-  ["format", /output_config|output_format|structured output|schema/i, (body) => body.output_config?.format],
+  [
+    "format",
+    /output_config|output_format|structured output|schema/i,
+    (body) => body.output_config?.format,
+  ],
   ["effort", /output_config/, (body) => body.output_config?.effort],
   ["cache_control", /cache_control/, () => true],
   ...SAMPLING.map((name): [string, RegExp, (body: any) => unknown] => [
@@ -176,7 +195,10 @@ const REFUSED: [name: string, words: RegExp, sent: (body: any) => unknown][] = [
   ]),
 ];
 
-/** Learns from a refusal; returns whether to send the request again. Each change is made once, so this ends. */
+/**
+ * Learns from a refusal; returns whether to send the request again. Each change is made once, so
+ * this ends.
+ */
 function adapts(
   error: Error & { status?: number },
   { endpoint }: ChatRequest,
@@ -200,7 +222,8 @@ function adapts(
   const room = Number(window) - Number(input);
   if (room >= LEAST_BUDGET && body.max_tokens > room) return Boolean((once.output = room));
   const sent = body.thinking?.type;
-  const isSent = sent === "enabled" ? /budget_tokens|thinking\.type\.enabled/ : /adaptive(?!\.display)/;
+  const isSent =
+    sent === "enabled" ? /budget_tokens|thinking\.type\.enabled/ : /adaptive(?!\.display)/;
   const isNew = /^(enabled|adaptive)$/.test(sent) && !without.has(sent);
   if (isNew && (isSent.test(message) || /not support.*thinking/.test(message))) {
     without.add(sent);
@@ -210,12 +233,19 @@ function adapts(
     learnt.thinking = isRefused ? "none" : supported;
     return true;
   }
-  const thoughts = body.messages.flatMap(({ content }: any) => content.filter(isThought)).map(signatureOf);
-  if (/signature|thinking/.test(message) && thoughts.some((thought: string) => !learnt.thoughts.has(thought))) {
+  const thoughts = body.messages
+    .flatMap(({ content }: any) => content.filter(isThought))
+    .map(signatureOf);
+  if (
+    /signature|thinking/.test(message) &&
+    thoughts.some((thought: string) => !learnt.thoughts.has(thought))
+  ) {
     for (const one of thoughts) learnt.thoughts.add(one);
     return true;
   }
   const [name] =
-    REFUSED.find(([name, words, wasSent]) => !without.has(name) && words.test(message) && wasSent(body)) ?? [];
+    REFUSED.find(
+      ([name, words, wasSent]) => !without.has(name) && words.test(message) && wasSent(body),
+    ) ?? [];
   return Boolean(name && without.add(name));
 }

@@ -1,9 +1,13 @@
-// Builds a request for Anthropic: messages as blocks, marks for the cache, how much to think, and a schema.
+// Builds a request for Anthropic: messages as blocks, marks for the cache, how much to think, and a
+// schema.
 import type { ChatRequest, Effort, Image, Message } from "zz";
 import { usage } from "zz/text";
 
 type Thinking = "budget" | "adaptive" | "none";
-/** What is known about a model by its name; the first match counts. output: the most tokens to ask for. */
+/**
+ * What is known about a model by its name; the first match counts. output: the most tokens to ask
+ * for.
+ */
 interface Known {
   window?: number;
   output: number;
@@ -34,12 +38,22 @@ export type Once = { output?: number; refused?: Error };
 
 export const ANSWER_TOOL = "structured_answer";
 const CACHE = { cache_control: { type: "ephemeral" } };
-const BUDGETS: Record<Exclude<Effort, "none">, number> = { low: 2_048, medium: 8_192, high: 24_576 };
+const BUDGETS: Record<Exclude<Effort, "none">, number> = {
+  low: 2_048,
+  medium: 8_192,
+  high: 24_576,
+};
 export const LEAST_BUDGET = 1_024;
 
-export function bodyOf(request: ChatRequest, learnt: Learnt, once: Once, pausedBlocks: any[]): Record<string, any> {
+export function bodyOf(
+  request: ChatRequest,
+  learnt: Learnt,
+  once: Once,
+  pausedBlocks: any[],
+): Record<string, any> {
   const { task, model, system, messages, tools, options } = request;
-  const schema = request.schema?.type === "object" ? request.schema : undefined; // others cannot be sent
+  // others cannot be sent
+  const schema = request.schema?.type === "object" ? request.schema : undefined;
   const { without } = learnt;
   const {
     betas: _,
@@ -57,14 +71,19 @@ export function bodyOf(request: ChatRequest, learnt: Learnt, once: Once, pausedB
   const { thinking = rest.thinking, ...effort } = rest.thinking
     ? {}
     : thinkingOf(request, learnt, isForced, max_tokens);
-  const config = { ...effort, ...(schema && !isForced && { format: { type: "json_schema", schema: strict(schema) } }) };
+  const config = {
+    ...effort,
+    ...(schema && !isForced && { format: { type: "json_schema", schema: strict(schema) } }),
+  };
   const offered: any[] = [
     ...tools.map(({ name, description, schema }) => ({
       name,
       description,
       input_schema: { type: "object", ...schema },
     })),
-    ...(isForced ? [{ name: ANSWER_TOOL, description: "Gives the answer.", input_schema: schema }] : []),
+    ...(isForced
+      ? [{ name: ANSWER_TOOL, description: "Gives the answer.", input_schema: schema }]
+      : []),
   ];
   const conversation = toWire(messages, model, learnt);
   const isSilent = !offered.length && !extraTools; // earlier calls still need their tools listed
@@ -87,17 +106,26 @@ export function bodyOf(request: ChatRequest, learnt: Learnt, once: Once, pausedB
     ...(stop && { stop_sequences: [stop].flat() }),
     ...rest,
     ...(thinking && { thinking }),
-    ...((output_config || Object.keys(config).length) && { output_config: { ...config, ...output_config } }),
+    ...((output_config || Object.keys(config).length) && {
+      output_config: { ...config, ...output_config },
+    }),
   };
-  if (["enabled", "adaptive"].includes(thinking?.type)) for (const name of SAMPLING) delete body[name];
+  if (["enabled", "adaptive"].includes(thinking?.type))
+    for (const name of SAMPLING) delete body[name];
   for (const name of without) delete body[name];
   return body;
 }
 
 function toolsIn(conversation: WireMessage[]): object[] {
-  const called = conversation.flatMap(({ content }) => content.filter(({ type }) => type === "tool_use"));
+  const called = conversation.flatMap(({ content }) =>
+    content.filter(({ type }) => type === "tool_use"),
+  );
   const names = [...new Set(called.map(({ name }) => name))];
-  return names.map((name) => ({ name, description: "Not offered now.", input_schema: { type: "object" } }));
+  return names.map((name) => ({
+    name,
+    description: "Not offered now.",
+    input_schema: { type: "object" },
+  }));
 }
 
 export const SAMPLING = ["temperature", "top_p", "top_k"];
@@ -119,29 +147,46 @@ function thinkingOf(
       return { effort: "low" };
     }
     const display = without.has("display") ? {} : { display: "summarized" };
-    return { thinking: { type: "adaptive", ...display }, ...(!without.has("effort") && { effort }) };
+    return {
+      thinking: { type: "adaptive", ...display },
+      ...(!without.has("effort") && { effort }),
+    };
   }
   if (effort === "none" || isForced || !isSigned(messages, model, learnt)) return {};
   const budget_tokens = Math.min(BUDGETS[effort], max - LEAST_BUDGET);
   return budget_tokens < LEAST_BUDGET ? {} : { thinking: { type: "enabled", budget_tokens } };
 }
 
-/** With a thinking budget, all calls since the person's last message must be sent with the thinking before them. */
+/**
+ * With a thinking budget, all calls since the person's last message must be sent with the thinking
+ * before them.
+ */
 function isSigned(messages: Message[], model: string, learnt: Learnt): boolean {
-  const last = messages.findLastIndex(({ role }, i) => role === "user" && messages[i - 1]?.role !== "tool");
+  const last = messages.findLastIndex(
+    ({ role }, i) => role === "user" && messages[i - 1]?.role !== "tool",
+  );
   const since = messages.slice(last + 1);
   return since.every(
-    (message) => message.role !== "assistant" || !message.calls?.length || thoughts(message, model, learnt).length > 0,
+    (message) =>
+      message.role !== "assistant" ||
+      !message.calls?.length ||
+      thoughts(message, model, learnt).length > 0,
   );
 }
 
-/** A message's thinking, unless another model wrote it, which this one cannot read, or the server has refused it. */
+/**
+ * A message's thinking, unless another model wrote it, which this one cannot read, or the server
+ * has refused it.
+ */
 const thoughts = (message: Message, model: string, learnt: Learnt): any[] =>
   message.role === "assistant" && (!message.model || message.model.endsWith(`/${model}`))
-    ? (message.extra ?? []).filter((thought) => isThought(thought) && !learnt.thoughts.has(signatureOf(thought)))
+    ? (message.extra ?? []).filter(
+        (thought) => isThought(thought) && !learnt.thoughts.has(signatureOf(thought)),
+      )
     : [];
 export const isThought = (block: any): boolean => /^(redacted_)?thinking$/.test(block?.type);
-export const signatureOf = ({ signature, data }: any): string => String(signature ?? data).slice(-64);
+export const signatureOf = ({ signature, data }: any): string =>
+  String(signature ?? data).slice(-64);
 
 type WireMessage = { role: "user" | "assistant"; content: any[] };
 function toWire(messages: Message[], model: string, learnt: Learnt): WireMessage[] {
@@ -154,7 +199,8 @@ function toWire(messages: Message[], model: string, learnt: Learnt): WireMessage
     if (last?.role === role) last.content.push(...content);
     else wire.push({ role, content });
   }
-  if (wire[0]?.role === "assistant") wire.unshift({ role: "user", content: [{ type: "text", text: "Go on." }] });
+  if (wire[0]?.role === "assistant")
+    wire.unshift({ role: "user", content: [{ type: "text", text: "Go on." }] });
   return wire;
 }
 
@@ -162,10 +208,19 @@ const textBlock = (text: string): any[] => (text.trim() ? [{ type: "text", text 
 
 function blocksOf(message: Message, model: string, learnt: Learnt): any[] {
   if (message.role === "user")
-    return [...(message.images ?? []).map((image) => file(image, model)), ...textBlock(message.text)];
+    return [
+      ...(message.images ?? []).map((image) => file(image, model)),
+      ...textBlock(message.text),
+    ];
   if (message.role === "tool") {
-    const content = [...textBlock(message.text), ...(message.images ?? []).map((image) => file(image, model))];
-    const extras = { ...(content.length && { content }), ...(message.failed && { is_error: true }) };
+    const content = [
+      ...textBlock(message.text),
+      ...(message.images ?? []).map((image) => file(image, model)),
+    ];
+    const extras = {
+      ...(content.length && { content }),
+      ...(message.failed && { is_error: true }),
+    };
     return [{ type: "tool_result", tool_use_id: plainId(message.id), ...extras }];
   }
   const calls = (message.calls ?? []).map(({ id, name, args }) => ({
@@ -197,23 +252,33 @@ function file({ type, base64 }: Image, model: string) {
 const UNCHECKED =
   /^(minimum|maximum|exclusiveMinimum|exclusiveMaximum|multipleOf|minLength|maxLength|minItems|maxItems|uniqueItems|minProperties|maxProperties|\$schema)$/;
 
-/** The schema in the provider's form; undefined if it has an object whose fields may have any names. */
+/**
+ * The schema in the provider's form; undefined if it has an object whose fields may have any names.
+ */
 function strict(schema: any): any {
   if (Array.isArray(schema)) return every(schema.map(strict));
   if (!schema || typeof schema !== "object") return schema;
-  if (schema.type === "object" && (!schema.properties || typeof schema.additionalProperties === "object"))
+  if (
+    schema.type === "object" &&
+    (!schema.properties || typeof schema.additionalProperties === "object")
+  )
     return undefined;
   const entries = Object.entries(schema).filter(([name]) => !UNCHECKED.test(name));
   const values = entries.map(([name, value]) => {
-    if (name === "properties" || name === "$defs" || name === "definitions") return fields(value as object);
+    if (name === "properties" || name === "$defs" || name === "definitions")
+      return fields(value as object);
     if (/^(items|anyOf|allOf|oneOf)$/.test(name)) return strict(value);
     return value;
   });
-  const rebuilt = every(values) && Object.fromEntries(entries.map(([name], i) => [name, values[i]]));
-  return rebuilt && (schema.type === "object" ? { ...rebuilt, additionalProperties: false } : rebuilt);
+  const rebuilt =
+    every(values) && Object.fromEntries(entries.map(([name], i) => [name, values[i]]));
+  return (
+    rebuilt && (schema.type === "object" ? { ...rebuilt, additionalProperties: false } : rebuilt)
+  );
 }
 function fields(object: object): object | undefined {
   const values = every(Object.values(object).map(strict));
   return values && Object.fromEntries(Object.keys(object).map((name, i) => [name, values[i]]));
 }
-const every = (values: any[]): any[] | undefined => (values.includes(undefined) ? undefined : values);
+const every = (values: any[]): any[] | undefined =>
+  values.includes(undefined) ? undefined : values;

@@ -29,10 +29,17 @@ function checkout() {
   cpSync(join(ROOT, "build/build.js"), join(cwd, "build/build.js"));
   const run = (...args: string[]) => {
     writeFileSync(join(cwd, "log"), "");
-    const { status } = spawnSync(process.execPath, [join(cwd, "build/build.js"), ...args], { stdio: "ignore" });
+    const { status } = spawnSync(process.execPath, [join(cwd, "build/build.js"), ...args], {
+      stdio: "ignore",
+    });
     return `${readFileSync(join(cwd, "log"), "utf8")}${status || ""}`.trim();
   };
-  return { cwd, put: write, run, drop: (name: string) => rmSync(join(cwd, name), { recursive: true }) };
+  return {
+    cwd,
+    put: write,
+    run,
+    drop: (name: string) => rmSync(join(cwd, name), { recursive: true }),
+  };
 }
 
 const ALL = "program types file";

@@ -1,4 +1,5 @@
-// kill -9 right before each step on the disk that a change, an undo or a redo takes: the next zz finds whatever is left, and takes it away.
+// kill -9 right before each step on the disk that a change, an undo or a redo takes: the next zz
+// finds whatever is left, and takes it away.
 import { deepEqual, equal, notDeepEqual, ok } from "node:assert/strict";
 import fs from "node:fs";
 import { join } from "node:path";
@@ -9,7 +10,12 @@ import { walk } from "../../support/walk.ts";
 
 const KILL = pathToFileURL(join(ROOT, "test/support/kill-at.mjs")).href;
 const FILES = { "a.txt": "one\n", "in/b.txt": "two\n" };
-const call = (tool: string, args: object) => ["--call", tool, JSON.stringify(args), "--allow-write"];
+const call = (tool: string, args: object) => [
+  "--call",
+  tool,
+  JSON.stringify(args),
+  "--allow-write",
+];
 const DEEP = call("write_file", { path: "new/deeper/c.txt", content: "three\n" });
 
 /** What is run before, and what is then killed at each of its steps. */
@@ -39,7 +45,11 @@ for (const [what, before, args] of KILLED)
       if (!isOver) equal(dead.code, null, at);
       await zz(where, ["--changes"]); // the next one in this project
       const now = walk(where.cwd);
-      deepEqual([...Object.keys(now).filter((name) => name.includes(".zz-")), ...leftIn(TMPDIR)], [], at);
+      deepEqual(
+        [...Object.keys(now).filter((name) => name.includes(".zz-")), ...leftIn(TMPDIR)],
+        [],
+        at,
+      );
       if (isOver) notDeepEqual(now, old);
       else if (args[0] === "--undo") {
         await zz(where, args);
@@ -52,5 +62,7 @@ for (const [what, before, args] of KILLED)
 /** All but a dead process's lock, which the next change takes over. */
 function leftIn(folder: string): string[] {
   const own = fs.readdirSync(folder).filter((name) => name.startsWith("zz-"));
-  return own.flatMap((name) => fs.readdirSync(join(folder, name))).filter((name) => !/^[0-9a-f]{32}$/.test(name));
+  return own
+    .flatMap((name) => fs.readdirSync(join(folder, name)))
+    .filter((name) => !/^[0-9a-f]{32}$/.test(name));
 }

@@ -1,4 +1,5 @@
-// kill -9 in the middle of a turn: what was acknowledged is on the disk, and a server accepts the next request.
+// kill -9 in the middle of a turn: what was acknowledged is on the disk, and a server accepts the
+// next request.
 import { deepEqual, equal, ok } from "node:assert/strict";
 import fs from "node:fs";
 import { join } from "node:path";
@@ -8,10 +9,16 @@ import { type Place, place, zz } from "../../support/run.ts";
 
 const PER_PLACE = 3; // kills in one folder, so that new sessions are killed too
 const ROUNDS = 3;
-/** In which round of a turn it is killed, and after how many pieces of the answer. The last is the end of the whole turn. */
-const MOMENTS = [0, 1, 2, 3].flatMap((round) => [0, 1, 3, 5, 7].map((pieces) => ({ round, pieces })));
+/**
+ * In which round of a turn it is killed, and after how many pieces of the answer. The last is the
+ * end of the whole turn.
+ */
+const MOMENTS = [0, 1, 2, 3].flatMap((round) =>
+  [0, 1, 3, 5, 7].map((pieces) => ({ round, pieces })),
+);
 
-let killed: { round: number; pieces: number; kill(): void } | undefined; // undefined: answers the run that may finish
+// undefined: answers the run that may finish
+let killed: { round: number; pieces: number; kill(): void } | undefined;
 let answers = 0;
 const server = await askable(({ body }) => {
   const n = ++answers; // each id and text is unique, so that it can be found on the disk
@@ -37,7 +44,11 @@ function callsOf(n: number, round: number): string[] {
   return [
     delta({ content: `looking ${n}` }),
     ...calls.flatMap(([name, args], index) => [
-      delta({ tool_calls: [{ index, id: `call_${n}_${index}`, type: "function", function: { name, arguments: "" } }] }),
+      delta({
+        tool_calls: [
+          { index, id: `call_${n}_${index}`, type: "function", function: { name, arguments: "" } },
+        ],
+      }),
       delta({ tool_calls: [{ index, function: { arguments: JSON.stringify(args) } }] }),
     ]),
     delta({}, "tool_calls"),
@@ -72,21 +83,38 @@ function disk(where: Place): Disk {
   return found;
 }
 
-/** What a server was sent but is not on the disk, except what repair() put in for an interrupted call. */
+/**
+ * What a server was sent but is not on the disk, except what repair() put in for an interrupted
+ * call.
+ */
 function missing(told: any[], { messages, news }: Disk): string[] {
-  const users = [...news, ...messages.filter(({ role }) => role === "user").map(({ text }) => text)];
+  const users = [
+    ...news,
+    ...messages.filter(({ role }) => role === "user").map(({ text }) => text),
+  ];
   const said = new Set(messages.filter(({ role }) => role === "assistant").map(({ text }) => text));
-  const calls = new Set(messages.flatMap((message) => message.calls?.map(({ id }: any) => id) ?? []));
-  const results = new Map(messages.filter(({ role }) => role === "tool").map(({ id, text }) => [id, text]));
+  const calls = new Set(
+    messages.flatMap((message) => message.calls?.map(({ id }: any) => id) ?? []),
+  );
+  const results = new Map(
+    messages.filter(({ role }) => role === "tool").map(({ id, text }) => [id, text]),
+  );
   return told.flatMap((message) => {
-    if (message.role === "user") return message.content.split("\n\n").filter((text: string) => !users.includes(text));
+    if (message.role === "user")
+      return message.content.split("\n\n").filter((text: string) => !users.includes(text));
     if (message.role === "tool")
-      return results.get(message.tool_call_id) === message.content || message.content === "[interrupted]"
+      return results.get(message.tool_call_id) === message.content ||
+        message.content === "[interrupted]"
         ? []
         : [`the result of ${message.tool_call_id}`];
     if (message.role !== "assistant") return [];
-    const open = (message.tool_calls ?? []).map(({ id }: any) => id).filter((id: string) => !calls.has(id));
-    return [...open, ...(message.content ?? "").split("\n\n").filter((text: string) => text && !said.has(text))];
+    const open = (message.tool_calls ?? [])
+      .map(({ id }: any) => id)
+      .filter((id: string) => !calls.has(id));
+    return [
+      ...open,
+      ...(message.content ?? "").split("\n\n").filter((text: string) => text && !said.has(text)),
+    ];
   });
 }
 
@@ -95,7 +123,11 @@ test("after a kill -9 at any piece of a turn nothing acknowledged is lost and th
   const args = ["--once", "-c", ...server.args];
   for (const [i, moment] of MOMENTS.entries()) {
     if (i % PER_PLACE === 0) {
-      where = place({ "a.txt": "a.txt\n".repeat(40), "src/b.txt": "src/b.txt\n".repeat(40), "docs/c.txt": "" });
+      where = place({
+        "a.txt": "a.txt\n".repeat(40),
+        "src/b.txt": "src/b.txt\n".repeat(40),
+        "docs/c.txt": "",
+      });
     }
     const before = disk(where);
     const first = server.requests.length;
@@ -108,25 +140,38 @@ test("after a kill -9 at any piece of a turn nothing acknowledged is lost and th
     equal(dead.code, null, at);
     const left = disk(where);
     for (const [name, bytes] of before.files)
-      ok(left.files.get(name)?.startsWith(bytes), `${at}: what was in ${name} before is still its beginning`);
+      ok(
+        left.files.get(name)?.startsWith(bytes),
+        `${at}: what was in ${name} before is still its beginning`,
+      );
     const told = server.requests.slice(first).flatMap(({ body }) => body.messages);
     deepEqual(missing(told, left), [], `${at}: what the server saw is on the disk`);
 
     const second = server.requests.length;
     const next = await zz(where, [...args, `next ${i}`]);
-    deepEqual([next.code, /^answer number \d+\.\n$/.test(next.stdout)], [0, true], `${at}: ${next.stderr}`);
+    deepEqual(
+      [next.code, /^answer number \d+\.\n$/.test(next.stdout)],
+      [0, true],
+      `${at}: ${next.stderr}`,
+    );
     const [request, ...more] = server.requests.slice(second);
     deepEqual(more, []);
     deepEqual(problems(request!.body), [], `${at}: the next request is valid`);
     const texts = JSON.stringify(request!.body.messages);
     for (const { text } of left.messages)
-      if (text) ok(texts.includes(JSON.stringify(text).slice(1, -1)), `${at}: the next request tells of ${text}`);
+      if (text)
+        ok(
+          texts.includes(JSON.stringify(text).slice(1, -1)),
+          `${at}: the next request tells of ${text}`,
+        );
     const whole = disk(where);
     equal(whole.torn, 0, at);
     for (const [name, bytes] of left.files)
       ok(whole.files.get(name)?.startsWith(bytes), `${at}: going on kept ${name}`);
     ok(whole.messages.map(({ text }) => `${text}\n`).includes(next.stdout), at);
-    const locks = fs.readdirSync(join(where.home, "sessions")).filter((name) => name.endsWith(".lock"));
+    const locks = fs
+      .readdirSync(join(where.home, "sessions"))
+      .filter((name) => name.endsWith(".lock"));
     deepEqual(locks, [], `${at}: the lock of the dead process is gone`);
   }
 });

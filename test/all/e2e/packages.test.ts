@@ -1,7 +1,15 @@
 // What people install: the packed tarball with the two packages that it needs, and the single file.
 import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { execFile, execFileSync } from "node:child_process";
-import fs, { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import fs, {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
@@ -44,21 +52,32 @@ export default (zz: Zz) => {
 
 /** A model answers, a file is edited, a plugin is checked and loaded. */
 async function works({ cwd, home, run }: ReturnType<typeof newcomer>): Promise<void> {
-  const write = call(["write_file", { path: "a.ts", content: "export const abc = () => 1;\nabc();\n" }]);
+  const write = call([
+    "write_file",
+    { path: "a.ts", content: "export const abc = () => 1;\nabc();\n" },
+  ]);
   const { args } = await askable([write, say("Written.")]);
   const asked = await run("-A", ...args, "hello");
   deepEqual(asked, { stdout: "Written.\n", stderr: "" });
   writeFileSync(join(cwd, "own.ts"), PLUGIN);
   match((await run("--check-plugin", "own.ts")).stdout, /no type errors/);
-  equal((await run("--plugin", "./own.ts", "--call", "by_both", '{"n":3}')).stdout, "3 things,3 things\n");
-  ok(existsSync(join(home, ".zz", "sessions")), "an installed zz keeps the person's things in ~/.zz");
+  equal(
+    (await run("--plugin", "./own.ts", "--call", "by_both", '{"n":3}')).stdout,
+    "3 things,3 things\n",
+  );
+  ok(
+    existsSync(join(home, ".zz", "sessions")),
+    "an installed zz keeps the person's things in ~/.zz",
+  );
 }
 
 describe("the packed tarball", () => {
   const installed = join(base, "lib", "node_modules");
   let packed: { unpackedSize: number; files: { path: string }[]; filename: string };
   before(() => {
-    [packed] = JSON.parse(npm(["pack", "--json", "--ignore-scripts", "--pack-destination", base], ROOT));
+    [packed] = JSON.parse(
+      npm(["pack", "--json", "--ignore-scripts", "--pack-destination", base], ROOT),
+    );
     mkdirSync(installed, { recursive: true });
     execFileSync("tar", ["-xzf", join(base, packed.filename), "-C", installed]);
     fs.renameSync(join(installed, "package"), join(installed, "zz"));
@@ -76,13 +95,19 @@ describe("the packed tarball", () => {
   });
 
   test("brings two packages that bring no others, none with an install script", () => {
-    const { dependencies, scripts } = JSON.parse(readFileSync(join(installed, "zz", "package.json"), "utf8"));
-    const warned = Object.keys(scripts).filter((name) => /^((pre|post)?install|prepare|prepublish)$/.test(name));
+    const { dependencies, scripts } = JSON.parse(
+      readFileSync(join(installed, "zz", "package.json"), "utf8"),
+    );
+    const warned = Object.keys(scripts).filter((name) =>
+      /^((pre|post)?install|prepare|prepublish)$/.test(name),
+    );
     deepEqual(warned, [], "npm warns of these at an install");
     const names = Object.keys(dependencies);
     deepEqual(names, ["typebox", "zod"]);
     for (const name of names) {
-      const theirs = JSON.parse(readFileSync(join(ROOT, "node_modules", name, "package.json"), "utf8"));
+      const theirs = JSON.parse(
+        readFileSync(join(ROOT, "node_modules", name, "package.json"), "utf8"),
+      );
       deepEqual([theirs.dependencies ?? {}, theirs.scripts?.postinstall], [{}, undefined]);
       cpSync(join(ROOT, "node_modules", name), join(installed, name), { recursive: true });
     }
@@ -92,7 +117,10 @@ describe("the packed tarball", () => {
   test("works in a clean home, and reads code", async () => {
     const one = newcomer(join(installed, "zz", "dist", "zz.js"));
     await works(one);
-    match((await one.run("--call", "find_references", '{"symbol":"abc"}')).stdout, /a\.ts:2: abc\(\);/);
+    match(
+      (await one.run("--call", "find_references", '{"symbol":"abc"}')).stdout,
+      /a\.ts:2: abc\(\);/,
+    );
   });
 });
 
@@ -130,7 +158,10 @@ describe("the one file", { concurrency: 2 }, () => {
     ok(existsSync(join(one.cache, unpacked(one.cache)[0]!, "dist", "zz.js")));
   });
 
-  /** The beginning of the one file, with little to unpack: what it does with a cache does not depend on how much that is. */
+  /**
+   * The beginning of the one file, with little to unpack: what it does with a cache does not depend
+   * on how much that is.
+   */
   const small = join(base, "small.mjs");
   before(() => {
     const program = 'console.log("zz 1");\n';

@@ -1,7 +1,16 @@
-// Samples of README.md and docs/ that start programs, each run as it is printed; the pictures; the types of all samples.
+// Samples of README.md and docs/ that start programs, each run as it is printed; the pictures; the
+// types of all samples.
 import { deepEqual, equal, match, ok, rejects } from "node:assert/strict";
 import { execFile, execFileSync, spawn } from "node:child_process";
-import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { promisify } from "node:util";
@@ -23,10 +32,16 @@ for (const [what, begin] of [
   test(`README: the ${what} is what zz prints, but for line numbers`, async () => {
     const [command, ...expected] = snippet(begin).trimEnd().split("\n");
     const args = [...command!.slice("$ npx zz ".length).matchAll(/'(.*?)'|"(.*?)"|(\S+)/g)];
-    const ran = await zz(checkout, [...args.map(([, one, two, three]) => one ?? two ?? three!), "-n"]);
+    const ran = await zz(checkout, [
+      ...args.map(([, one, two, three]) => one ?? two ?? three!),
+      "-n",
+    ]);
     equal(ran.code, 0, ran.stderr);
     const even = (text: string) => text.trimEnd().replace(/:\d+/g, ":N");
-    equal(even(ran.stdout.split("\n").slice(0, expected.length).join("\n")), even(expected.join("\n")));
+    equal(
+      even(ran.stdout.split("\n").slice(0, expected.length).join("\n")),
+      even(expected.join("\n")),
+    );
   });
 
 const remedy = "Does it look as it should? Then `npm run pictures` makes it again.";
@@ -46,22 +61,37 @@ for (const theme of ["dark", "light"] as const) {
 }
 
 test("README: the test of a plugin passes as printed, by plain node", () => {
-  const { cwd } = place({ "now.ts": snippet('name: "now"'), "now.test.ts": snippet('from "zz/test"') });
+  const { cwd } = place({
+    "now.ts": snippet('name: "now"'),
+    "now.test.ts": snippet('from "zz/test"'),
+  });
   mkdirSync(join(cwd, "node_modules"));
   symlinkSync(ROOT, join(cwd, "node_modules", "zz"));
   const { NODE_TEST_CONTEXT, ...env } = process.env;
-  match(execFileSync(process.execPath, ["--test", "now.test.ts"], { cwd, env, encoding: "utf8" }), /pass 1\n/);
+  match(
+    execFileSync(process.execPath, ["--test", "now.test.ts"], { cwd, env, encoding: "utf8" }),
+    /pass 1\n/,
+  );
 });
 
 needs("git")(
   "README: the hook writes the commit message that the model gave, and leaves a message of one's own alone",
   async () => {
     const { url, requests } = await askable([say("Add the number one\n")]);
-    const { home, cwd } = place({ "a.txt": "1\n" }, { model: "openai/m", providers: { openai: { url, key: "x" } } });
+    const { home, cwd } = place(
+      { "a.txt": "1\n" },
+      { model: "openai/m", providers: { openai: { url, key: "x" } } },
+    );
     const bin = join(cwd, "..", "bin");
     const git = async (...args: string[]) => {
       const PATH = [bin, join(process.execPath, ".."), process.env.PATH].join(":");
-      const env = { ...process.env, PATH, ZZ_HOME: home, EDITOR: "true", GIT_CONFIG_GLOBAL: "/dev/null" };
+      const env = {
+        ...process.env,
+        PATH,
+        ZZ_HOME: home,
+        EDITOR: "true",
+        GIT_CONFIG_GLOBAL: "/dev/null",
+      };
       const who = ["-c", "user.name=a", "-c", "user.email=a@example.com"];
       const running = promisify(execFile)("git", [...who, ...args], { cwd, env });
       running.child.stdin!.end();
@@ -86,12 +116,19 @@ needs("git")(
 test("README: the snippets have no type errors", () => {
   const folder = join(ROOT, "dist", "readme");
   mkdirSync(folder, { recursive: true });
-  for (const [i, { kind, text }] of snippets.entries()) if (kind === "ts") writeFileSync(join(folder, `${i}.ts`), text);
+  for (const [i, { kind, text }] of snippets.entries())
+    if (kind === "ts") writeFileSync(join(folder, `${i}.ts`), text);
   try {
-    const config = { extends: "../../tsconfig.json", include: ["*.ts"], exclude: [], compilerOptions: { paths: {} } };
+    const config = {
+      extends: "../../tsconfig.json",
+      include: ["*.ts"],
+      exclude: [],
+      compilerOptions: { paths: {} },
+    };
     writeFileSync(join(folder, "tsconfig.json"), JSON.stringify(config));
     const tsc = join(ROOT, "node_modules", ".bin", "tsc");
-    execFileSync(tsc, ["-p", folder, "--singleThreaded"], { encoding: "utf8" }); // else each thread checks the libraries
+    // else each thread checks the libraries
+    execFileSync(tsc, ["-p", folder, "--singleThreaded"], { encoding: "utf8" });
   } catch (error) {
     throw new Error((error as { stdout: string }).stdout);
   } finally {
@@ -119,7 +156,9 @@ async function runLines(sample: string, answers: string[], files: Record<string,
 }
 
 needs("git")("README: the lines for scripts run as printed", async () => {
-  const { out, read, sent } = await runLines(snippet("Say hi"), ["Hi."], { "report.txt": "All is well.\n" });
+  const { out, read, sent } = await runLines(snippet("Say hi"), ["Hi."], {
+    "report.txt": "All is well.\n",
+  });
   equal(out, "Hi.\nHi.\n");
   equal(read("summary.txt"), "Hi.\n");
   equal(JSON.parse(read("answer.json")).text, "Hi.");
@@ -127,7 +166,11 @@ needs("git")("README: the lines for scripts run as printed", async () => {
 });
 
 needs("git")("docs/scripts.md: the lines for data, code and templates run as printed", async () => {
-  const answers = ['Here: {"vendor": "ACME", "total": 12.5, "due": "May"}', "Try:\n```sh\ndu | sort -n\n```", "Hallo."];
+  const answers = [
+    'Here: {"vendor": "ACME", "total": 12.5, "due": "May"}',
+    "Try:\n```sh\ndu | sort -n\n```",
+    "Hallo.",
+  ];
   const files = { "invoice.txt": "ACME 12.50 in May\n", "letter.txt": "Hello.\n" };
   const { out, read, sent } = await runLines(snippet("--schema 'vendor"), answers, files);
   const [data, saved, ...rest] = out.split("\n");
@@ -144,7 +187,11 @@ test("README: the program runs as printed", async () => {
   const file = join(ROOT, "dist", "readme-program.ts");
   writeFileSync(file, snippet("openChat(zz"));
   try {
-    const out = execFileSync(process.execPath, [file], { cwd: ROOT, encoding: "utf8", env: environment(checkout, {}) });
+    const out = execFileSync(process.execPath, [file], {
+      cwd: ROOT,
+      encoding: "utf8",
+      env: environment(checkout, {}),
+    });
     match(out, /zz\.ts:\d+: export async function runTurn/);
   } finally {
     rmSync(file);
@@ -153,7 +200,10 @@ test("README: the program runs as printed", async () => {
 });
 
 test("docs/plugins.md: the linter tells the model of its mistakes, and the helper reads for it, as printed", async (t) => {
-  const { cwd } = place({ "linter.ts": snippet("check_types says"), "helper.ts": snippet("look_into") });
+  const { cwd } = place({
+    "linter.ts": snippet("check_types says"),
+    "helper.ts": snippet("look_into"),
+  });
   const kit = await harness(
     {
       own: true,
@@ -173,7 +223,10 @@ test("docs/plugins.md: the linter tells the model of its mistakes, and the helpe
   const { results } = await kit.ask("go");
   match(results.at(-1)!.text, /^In b\.ts\.$/);
   const [told] = kit.chat.messages.filter((message) => message.role === "user" && message.aside);
-  match(told!.text, /^After your change, check_types says:\n.*a\.ts.*not assignable to type 'number'/s);
+  match(
+    told!.text,
+    /^After your change, check_types says:\n.*a\.ts.*not assignable to type 'number'/s,
+  );
 });
 
 test("docs/scripts.md: the program with embed() continues the session of its id, and no other", async () => {

@@ -1,5 +1,7 @@
-// The prompt for a long time: random keys, pastes, sizes, questions, pickers, stops and suspensions, with a model that does all that models do.
-// It answers until the end, writes nothing stray, and holds no more handles, listeners and processes than after its first turns.
+// The prompt for a long time: random keys, pastes, sizes, questions, pickers, stops and
+// suspensions, with a model that does all that models do.
+// It answers until the end, writes nothing stray, and holds no more handles, listeners and
+// processes than after its first turns.
 // `ZZ_RUNS=6000 npm run fuzz -- test/all/e2e/soak.test.ts` goes on for half an hour.
 import { deepEqual, doesNotMatch, ok } from "node:assert/strict";
 import { spawn } from "node:child_process";
@@ -45,10 +47,25 @@ const TEXT =
 const ANSWERS: (() => Step)[] = [
   () => say(TEXT.repeat(1 + below(5))),
   () => say("Good."),
-  () => stream(delta({ reasoning_content: "Let me think.\n" }), delta({ content: TEXT }), delta({}, "stop"), DONE),
-  () => call(["write_file", { path: `f${below(9)}.txt`, content: `${next()}\n`.repeat(1 + below(80)) }]),
-  () => call(["edit_file", { path: "a.txt", old: "o", new: "oo" }], ["read_file", { path: "a.txt" }]),
-  () => call(["run_command", { command: pick(["ls -l", "seq 2000", `echo ${below(99)} > made`, "sleep 1", "false"]) }]),
+  () =>
+    stream(
+      delta({ reasoning_content: "Let me think.\n" }),
+      delta({ content: TEXT }),
+      delta({}, "stop"),
+      DONE,
+    ),
+  () =>
+    call([
+      "write_file",
+      { path: `f${below(9)}.txt`, content: `${next()}\n`.repeat(1 + below(80)) },
+    ]),
+  () =>
+    call(["edit_file", { path: "a.txt", old: "o", new: "oo" }], ["read_file", { path: "a.txt" }]),
+  () =>
+    call([
+      "run_command",
+      { command: pick(["ls -l", "seq 2000", `echo ${below(99)} > made`, "sleep 1", "false"]) },
+    ]),
   () => call(["read_file", { path: "a.txt" }], ["list_dir", { path: "." }], ["nothing", {}]),
   () => ({ ...stream(delta({ content: "half of " })), ending: "cut" }),
   () => ({ ...stream(delta({ content: "half of " })), ending: "hang" }),
@@ -62,9 +79,24 @@ const COMMANDS =
   );
 const LETTERS = [..."abc def ghi é日🎉 '\"()[]{}`$\\~#-"];
 const KEYS = [
-  ...["A", "B", "C", "D", "H", "F", "Z", "3~", "5~", "6~", "1;5C", "1;5D", "200~", "I", "O", "<0;1;1M"].map(
-    (key) => `${ESC}[${key}`,
-  ),
+  ...[
+    "A",
+    "B",
+    "C",
+    "D",
+    "H",
+    "F",
+    "Z",
+    "3~",
+    "5~",
+    "6~",
+    "1;5C",
+    "1;5D",
+    "200~",
+    "I",
+    "O",
+    "<0;1;1M",
+  ].map((key) => `${ESC}[${key}`),
   ..."\x01\x02\x05\x06\x07\x08\x09\x0b\x0c\x0e\x0f\x10\x12\x14\x15\x17\x19\x1f\x7f",
   ESC,
   `${ESC}b`,
@@ -116,7 +148,8 @@ test("the prompt answers after whatever was typed, and holds no more than before
         `${ENDS_PASTE}${ESC}[200~${"a line of a paste, which is long\n".repeat(pick([1, 50, 30_000]))}${ENDS_PASTE}`,
       ),
     () => isOver || term.resize(20 + below(150), 5 + below(50)),
-    () => spawn("sh", ["-c", `kill -STOP ${term.pty.pid}; sleep 0.3; kill -CONT ${term.pty.pid}`]), // also with this process busy
+    // also with this process busy
+    () => spawn("sh", ["-c", `kill -STOP ${term.pty.pid}; sleep 0.3; kill -CONT ${term.pty.pid}`]),
     () => interrupt(),
     () => term.type("@a\t"),
   ];
@@ -168,7 +201,9 @@ test("the prompt answers after whatever was typed, and holds no more than before
       ...Object.assign({}, ...Object.keys(listening).map((of) => prefixed(of, listening[of]))),
     });
   const before = new Map(counts(early));
-  const more = counts(late).filter(([name, count]) => count > (before.get(name) ?? 0) + (name === "files" ? 8 : 1)); // the first picker keeps one
+  const more = counts(late).filter(
+    ([name, count]) => count > (before.get(name) ?? 0) + (name === "files" ? 8 : 1),
+  ); // the first picker keeps one
   deepEqual(more, [], JSON.stringify({ early, late }));
 });
 

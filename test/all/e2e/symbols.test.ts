@@ -5,7 +5,10 @@ import { test } from "node:test";
 import { knowsOwnCode } from "../../support/own-code.ts";
 import { place, ROOT } from "../../support/run.ts";
 
-/** Of the plugins and the tests just one each: packages/symbols/test/all/references.test.ts asks the same of the whole folder. */
+/**
+ * Of the plugins and the tests just one each: packages/symbols/test/all/references.test.ts asks the
+ * same of the whole folder.
+ */
 const OWN = [
   "package.json",
   "tsconfig.json",

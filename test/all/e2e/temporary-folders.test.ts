@@ -1,4 +1,5 @@
-// The folders of commands among the temporary files, their private /tmp and their copy of the project, are gone however zz ends.
+// The folders of commands among the temporary files, their private /tmp and their copy of the
+// project, are gone however zz ends.
 import { deepEqual, equal, ok } from "node:assert/strict";
 import { existsSync, mkdirSync, readdirSync } from "node:fs";
 import { join } from "node:path";
@@ -9,7 +10,10 @@ import { KEY, type Terminal } from "../../support/terminal.ts";
 import { viewTest } from "../../support/view.ts";
 import { waitFor } from "../../support/wait.ts";
 
-/** A command that leaves files in /tmp, one of them in a folder that nobody may enter, and prints what it sees of another's. */
+/**
+ * A command that leaves files in /tmp, one of them in a folder that nobody may enter, and prints
+ * what it sees of another's.
+ */
 const LEAVES = `node -e 'const fs = require("fs"), d = os.tmpdir() + "/shut"; console.log("left", fs.readdirSync(os.tmpdir()).length);
 fs.mkdirSync(d + "/in", { recursive: true }); fs.writeFileSync(d + "/in/f", "x"); fs.chmodSync(d, 0)'`;
 const RUNS = `node -e 'require("fs").writeFileSync(os.tmpdir() + "/f", "x"); setTimeout(() => {}, 60_000)'`;
@@ -40,6 +44,7 @@ for (const [what, end, code] of ENDS)
       }
       end(term);
       if (code !== undefined) equal(await term.exited, code);
-      await waitFor("its process to be gone", () => !existsSync(`/proc/${term.pty.pid}`)); // a terminal that has ended does not tell
+      // a terminal that has ended does not tell
+      await waitFor("its process to be gone", () => !existsSync(`/proc/${term.pty.pid}`));
       deepEqual(own(), []);
     });

@@ -1,4 +1,5 @@
-// A copy of the checkout without packages/, without one of them, and a build without them: zz starts, and does what everyone needs.
+// A copy of the checkout without packages/, without one of them, and a build without them: zz
+// starts, and does what everyone needs.
 import { deepEqual, equal, match } from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from "node:fs";
@@ -45,7 +46,12 @@ async function works(program: string): Promise<void> {
   const run = (...args: string[]) =>
     new Promise<{ code: number; stdout: string; stderr: string }>((done) => {
       const { execFile } = process.getBuiltinModule("node:child_process");
-      const clean = { ...process.env, ...env, ZZ_HOME: where.home, OLLAMA_HOST: "http://127.0.0.1:49" };
+      const clean = {
+        ...process.env,
+        ...env,
+        ZZ_HOME: where.home,
+        OLLAMA_HOST: "http://127.0.0.1:49",
+      };
       const child = execFile(
         process.execPath,
         [program, ...args],
@@ -62,7 +68,9 @@ async function works(program: string): Promise<void> {
   equal(readFileSync(join(where.cwd, "a.txt"), "utf8"), "one\n");
   const { stdout } = await run("--plugins", "--json");
   deepEqual(
-    JSON.parse(stdout).filter(({ name, failure }: any) => failure || name === "mcp" || name === "symbols"),
+    JSON.parse(stdout).filter(
+      ({ name, failure }: any) => failure || name === "mcp" || name === "symbols",
+    ),
     [],
   );
 }
@@ -81,15 +89,22 @@ test("one that is missing, or broken, is named and skipped, and zz answers", asy
   const { home, cwd } = place();
   const env = { ...process.env, ZZ_HOME: home };
   const { spawnSync } = process.getBuiltinModule("node:child_process");
-  const ran = spawnSync(process.execPath, [join(copy, "zz.ts"), "--call", "list_dir"], { cwd, env, encoding: "utf8" });
+  const ran = spawnSync(process.execPath, [join(copy, "zz.ts"), "--call", "list_dir"], {
+    cwd,
+    env,
+    encoding: "utf8",
+  });
   equal(ran.status, 0, ran.stderr);
-  for (const name of ["mcp", "eval", "js"]) match(ran.stderr, new RegExp(`^Cannot load plugin '${name}' \\(`, "m"));
+  for (const name of ["mcp", "eval", "js"])
+    match(ran.stderr, new RegExp(`^Cannot load plugin '${name}' \\(`, "m"));
   equal(ran.stderr.trim().split("\n").length, 3, ran.stderr);
 });
 
 describe("a build", () => {
   const copy = copyOf("built");
-  before(() => void execFileSync(process.execPath, ["build/program.js", "--without"], { cwd: copy }));
+  before(
+    () => void execFileSync(process.execPath, ["build/program.js", "--without"], { cwd: copy }),
+  );
   test("--without packages has none of them, and works", () => works(join(copy, "dist", "zz.js")));
   test("--without has the others", async () => {
     execFileSync(process.execPath, ["build/program.js", "--without=mcp,symbols"], { cwd: copy });

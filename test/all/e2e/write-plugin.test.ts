@@ -1,4 +1,5 @@
-// Plugins that are added while zz runs: the model's, asked for once and used at once; and what the type check reports.
+// Plugins that are added while zz runs: the model's, asked for once and used at once; and what the
+// type check reports.
 import { equal, match } from "node:assert/strict";
 import { mkdirSync, renameSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -22,12 +23,16 @@ test("A plugin whose types do not fit is loaded all the same, and told once for 
   save(lamp("run: () => 1"));
   await say("one", "Plugin 'lamp' loaded in");
   const shown = await sees("its types do not fit"); // they are checked at low priority
-  match(shown, /lamp\.ts:2:\d+: Type 'number' is not assignable to type 'Awaitable<string \| Result>'/);
+  match(
+    shown,
+    /lamp\.ts:2:\d+: Type 'number' is not assignable to type 'Awaitable<string \| Result>'/,
+  );
   save(lamp("run: () => 1")); // the same version again
   await sees("Plugin 'lamp' reloaded in");
   await hit(`/plugin check lamp${KEY.enter}`, "1 error in 'lamp'.");
   equal(raw().split("its types do not fit").length, 2, "told once");
-  save(`export default (zz) => zz.tool({ name: "lamp", description: "d", run: () => "on" });\n`); // only untyped
+  // only untyped
+  save(`export default (zz) => zz.tool({ name: "lamp", description: "d", run: () => "on" });\n`);
   await say("two", /reloaded in[\s\S]*Plugin 'lamp' reloaded in/);
   await hit(`/plugin check lamp${KEY.enter}`, "Parameter 'zz' implicitly has an 'any' type.");
   equal(raw().split("its types do not fit").length, 2);

@@ -1,4 +1,5 @@
-// A disk whose calls fail now and then, as those over a network do, under the home and under the project: zz ends, says why in sentences,
+// A disk whose calls fail now and then, as those over a network do, under the home and under the
+// project: zz ends, says why in sentences,
 // leaves each file old or new, and undo takes back what was made once the disk works again.
 import { deepEqual, doesNotMatch, ok } from "node:assert/strict";
 import fs from "node:fs";
@@ -12,9 +13,33 @@ import { walk } from "../../support/walk.ts";
 const FILES = { "a.txt": "one\ntwo\n", "gone.txt": "it goes\n" };
 const MADE = { "a.txt": "1\ntwo\n", "gone.txt": undefined, "new/c.txt": "c\n" };
 const CALLS = [
-  ...(["openSync", "closeSync", "readSync", "readFileSync", "writeFileSync", "ftruncateSync", "fsyncSync"] as const),
-  ...(["fstatSync", "lstatSync", "statSync", "readdirSync", "mkdirSync", "chmodSync", "fchmodSync"] as const),
-  ...(["linkSync", "renameSync", "unlinkSync", "rmdirSync", "rmSync", "fdatasync", "realpathSync"] as const),
+  ...([
+    "openSync",
+    "closeSync",
+    "readSync",
+    "readFileSync",
+    "writeFileSync",
+    "ftruncateSync",
+    "fsyncSync",
+  ] as const),
+  ...([
+    "fstatSync",
+    "lstatSync",
+    "statSync",
+    "readdirSync",
+    "mkdirSync",
+    "chmodSync",
+    "fchmodSync",
+  ] as const),
+  ...([
+    "linkSync",
+    "renameSync",
+    "unlinkSync",
+    "rmdirSync",
+    "rmSync",
+    "fdatasync",
+    "realpathSync",
+  ] as const),
 ];
 /** As Node throws them: it has no name for the third, and none at all from rmSync(). */
 const ERRORS: [code: string, errno: number][] = [
@@ -36,7 +61,9 @@ function breaks(
   const { readlinkSync } = fs;
   const isThere = (at: unknown): boolean => {
     try {
-      return `${typeof at === "number" ? readlinkSync(`/proc/self/fd/${at}`) : at}`.startsWith(folder);
+      return `${typeof at === "number" ? readlinkSync(`/proc/self/fd/${at}`) : at}`.startsWith(
+        folder,
+      );
     } catch {
       return false;
     }
@@ -98,6 +125,9 @@ for (const { name, error, where } of rows.filter((_, i) => i % 5 === 0 || runs(0
           Object.values(FILES),
           undone.stdout + undone.stderr,
         );
-      deepEqual(Object.keys(walk(at.cwd)).filter((file) => file.includes(".zz-")).length <= 8, true);
+      deepEqual(
+        Object.keys(walk(at.cwd)).filter((file) => file.includes(".zz-")).length <= 8,
+        true,
+      );
     }
   });

@@ -40,7 +40,10 @@ function spreadLiterals(file: string): string[] {
     const isLiteral =
       (ts.isSpreadAssignment(node) && ts.isObjectLiteralExpression(node.expression)) ||
       (ts.isSpreadElement(node) && ts.isArrayLiteralExpression(node.expression));
-    if (isLiteral) spreads.push(`${file}:${source.getLineAndCharacterOfPosition(node.getStart(source)).line + 1}`);
+    if (isLiteral)
+      spreads.push(
+        `${file}:${source.getLineAndCharacterOfPosition(node.getStart(source)).line + 1}`,
+      );
     node.forEachChild(visit);
   }
 }
@@ -53,7 +56,9 @@ function longFunctions(file: string): string[] {
 
   function visit(node: ts.Node): void {
     if (ts.isFunctionLike(node) && "body" in node && node.body) {
-      const [first, last] = [node.getStart(), node.end].map((at) => source.getLineAndCharacterOfPosition(at).line + 1);
+      const [first, last] = [node.getStart(), node.end].map(
+        (at) => source.getLineAndCharacterOfPosition(at).line + 1,
+      );
       if (last! - first! >= 80) found.push(`${file}:${first} has ${last! - first! + 1} lines`);
     }
     node.forEachChild(visit);

@@ -1,4 +1,5 @@
-// The power goes at any moment: what was acknowledged is there, each file is old or new, and undo takes all of it back.
+// The power goes at any moment: what was acknowledged is there, each file is old or new, and undo
+// takes all of it back.
 import { deepEqual, equal, ok } from "node:assert/strict";
 import fs from "node:fs";
 import { dirname, join } from "node:path";
@@ -21,8 +22,14 @@ const LONG = "c\n".repeat(3_000);
 const TURNS: [calls: [string, object][], files: Record<string, string | undefined>][] = [
   [[["write_file", { path: "new/in/c.txt", content: LONG }]], { "new/in/c.txt": LONG }],
   [edit("one", "1"), { "a.txt": "1\ntwo\n" }],
-  [[...edit("two", "2"), ["delete_file", { path: "gone.txt" }]], { "a.txt": "1\n2\n", "gone.txt": undefined }],
-  [[["move_file", { from: "deep/b.txt", to: "new/b.txt" }]], { "deep/b.txt": undefined, "new/b.txt": "b\n" }],
+  [
+    [...edit("two", "2"), ["delete_file", { path: "gone.txt" }]],
+    { "a.txt": "1\n2\n", "gone.txt": undefined },
+  ],
+  [
+    [["move_file", { from: "deep/b.txt", to: "new/b.txt" }]],
+    { "deep/b.txt": undefined, "new/b.txt": "b\n" },
+  ],
 ];
 
 const read = (cwd: string, name: string): string | undefined =>
@@ -30,13 +37,19 @@ const read = (cwd: string, name: string): string | undefined =>
 /** All whole lines of all sessions. */
 function saved({ home }: Place): string {
   const folder = join(home, "sessions");
-  const names = fs.existsSync(folder) ? fs.readdirSync(folder).filter((name) => name.endsWith(".jsonl")) : [];
-  return names.map((name) => fs.readFileSync(join(folder, name), "utf8").replace(/[^\n]*$/, "")).join("");
+  const names = fs.existsSync(folder)
+    ? fs.readdirSync(folder).filter((name) => name.endsWith(".jsonl"))
+    : [];
+  return names
+    .map((name) => fs.readFileSync(join(folder, name), "utf8").replace(/[^\n]*$/, ""))
+    .join("");
 }
 
 test("after a power cut all that was acknowledged is there, each file is old or new, and undo takes it back", async () => {
   const server = await askable(({ body }) => {
-    const since = body.messages.slice(body.messages.findLastIndex((one: any) => one.role === "user"));
+    const since = body.messages.slice(
+      body.messages.findLastIndex((one: any) => one.role === "user"),
+    );
     const turn = body.messages.filter((one: any) => one.role === "user").length - 1;
     return since.length > 1 || !TURNS[turn]
       ? say(`answer ${turn}.`)
@@ -44,19 +57,29 @@ test("after a power cut all that was acknowledged is there, each file is old or 
   });
   const where = place(OLD);
   const root = dirname(where.cwd);
-  const inProject = () => [...versions].map(([name, all]) => [name, read(where.cwd, name), all.at(-1)!.text]);
+  const inProject = () =>
+    [...versions].map(([name, all]) => [name, read(where.cwd, name), all.at(-1)!.text]);
   const tape = record(root);
   /** From which moment on what must be there. */
   const acknowledged: { at: number; words: string[] }[] = [];
   const versions = new Map<string, { from: number; text: string | undefined }[]>();
   for (const [name, text] of Object.entries(OLD)) versions.set(name, [{ from: 0, text }]);
   for (const [turn, [, files]] of TURNS.entries()) {
-    const { code, stderr } = await zz(where, ["--once", "-c", "-A", ...server.args, `message ${turn}`]);
+    const { code, stderr } = await zz(where, [
+      "--once",
+      "-c",
+      "-A",
+      ...server.args,
+      `message ${turn}`,
+    ]);
     equal(code, 0, stderr);
     const at = tape.moments.length - 1;
     acknowledged.push({ at, words: [`message ${turn}`, `answer ${turn}.`] });
     for (const [name, text] of Object.entries(files))
-      versions.set(name, [...(versions.get(name) ?? [{ from: 0, text: undefined }]), { from: at, text }]);
+      versions.set(name, [
+        ...(versions.get(name) ?? [{ from: 0, text: undefined }]),
+        { from: at, text },
+      ]);
   }
   for (const [name, now, text] of inProject()) equal(now, text, name);
   const beforeUndo = tape.moments.length - 1;
@@ -73,7 +96,8 @@ test("after a power cut all that was acknowledged is there, each file is old or 
     const said = saved(where);
     for (const { at: since, words } of acknowledged)
       for (const word of words)
-        if (since <= at && !said.includes(word)) wrong.push(`cut ${at} of ${end}: '${word}' is lost`);
+        if (since <= at && !said.includes(word))
+          wrong.push(`cut ${at} of ${end}: '${word}' is lost`);
     if (at <= beforeUndo)
       for (const [name, all] of versions) {
         const from = all.findLastIndex((one) => one.from <= at);
@@ -82,7 +106,9 @@ test("after a power cut all that was acknowledged is there, each file is old or 
           all.slice(from, from + 2).some(({ text }) => text === now) ||
           all.some((one, i) => i > from && one.text === now);
         if (!isWhole)
-          wrong.push(`cut ${at} of ${end}: '${name}' is ${JSON.stringify(now)?.slice(0, 40)}, ${now?.length} long`);
+          wrong.push(
+            `cut ${at} of ${end}: '${name}' is ${JSON.stringify(now)?.slice(0, 40)}, ${now?.length} long`,
+          );
       }
     const undone = await zz(where, ["--undo=99"]);
     if (undone.code !== 0 && !/Nothing to undo|no session/i.test(undone.stderr))

@@ -1,4 +1,5 @@
-// Every tool, command and flag of zz's own, given names and words that no disk and no program takes: each answer is a sentence, not the system's words.
+// Every tool, command and flag of zz's own, given names and words that no disk and no program
+// takes: each answer is a sentence, not the system's words.
 import { deepEqual, ok } from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { test } from "node:test";
@@ -13,10 +14,14 @@ const WORDS: [what: string, word: string][] = [
   ["half a character", "\ud800"],
 ];
 const MAX_ARGUMENT = 100_000; // Linux starts no program with one of more than 128 KiB
-const SYSTEM_WORDS = /\bE[A-Z0-9]{3,}\b: |\bspawn\b|null bytes|ERR_[A-Z]|TypeError|RangeError|\[object |\n\s+at /;
+const SYSTEM_WORDS =
+  /\bE[A-Z0-9]{3,}\b: |\bspawn\b|null bytes|ERR_[A-Z]|TypeError|RangeError|\[object |\n\s+at /;
 
 /** Says each of the words, and looks at what comes of it. */
-async function answers(names: string[], say: (name: string, word: string) => Promise<string | undefined>) {
+async function answers(
+  names: string[],
+  say: (name: string, word: string) => Promise<string | undefined>,
+) {
   const wrong: string[] = [];
   let said = 0;
   for (const name of names)
@@ -24,7 +29,8 @@ async function answers(names: string[], say: (name: string, word: string) => Pro
       const text = await say(name, word);
       if (text === undefined) continue;
       said++;
-      if (SYSTEM_WORDS.test(text)) wrong.push(`${name}: ${what}: ${text.replace(/([xy])\1+/g, "$1…").slice(0, 200)}`);
+      if (SYSTEM_WORDS.test(text))
+        wrong.push(`${name}: ${what}: ${text.replace(/([xy])\1+/g, "$1…").slice(0, 200)}`);
     }
   ok(said > 100, `${said} of ${names}`);
   deepEqual(wrong, []);
@@ -47,7 +53,10 @@ test("no tool answers in the system's own words", async (t) => {
     if (type !== "string" && items?.type !== "string") return undefined;
     const others = required.filter((one: string) => properties[one].type === "string");
     const args = Object.fromEntries(others.map((one: string) => [one, "a.ts"]));
-    const { text, failed } = await zz.call(name, { ...args, [param]: type === "string" ? word : [word] });
+    const { text, failed } = await zz.call(name, {
+      ...args,
+      [param]: type === "string" ? word : [word],
+    });
     return failed ? text : "";
   });
 });
@@ -69,7 +78,13 @@ test("no flag answers in the system's own words", async () => {
   const usual = flags.filter((one) => !/^--(mcp|acp|setup|debug)$/.test(one));
   await answers(usual, async (flag, word) => {
     if (word.includes("\0")) return undefined;
-    const { code, stderr } = await zz(where, ["--model", "offline", flag, word.slice(0, MAX_ARGUMENT), "hi"]);
+    const { code, stderr } = await zz(where, [
+      "--model",
+      "offline",
+      flag,
+      word.slice(0, MAX_ARGUMENT),
+      "hi",
+    ]);
     return [0, 1, 2, 3, 4].includes(code ?? -1) ? stderr : `TypeError: ended with ${code}`;
   });
 });

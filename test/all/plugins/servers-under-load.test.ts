@@ -1,5 +1,7 @@
-// zz as a server of MCP and of ACP, with a client that sends a thousand requests, fifty at a time, cancels a third of them, repeats ids, and sends
-// what is none of the protocol: every request is answered once, nothing is held on to, and all ends with the client.
+// zz as a server of MCP and of ACP, with a client that sends a thousand requests, fifty at a time,
+// cancels a third of them, repeats ids, and sends
+// what is none of the protocol: every request is answered once, nothing is held on to, and all ends
+// with the client.
 import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -18,10 +20,18 @@ const REQUESTS = runs(100, 1_000);
 const AT_ONCE = 50;
 type Request = { method: string; params?: object };
 
-const params = { protocolVersion: "2025-06-18", capabilities: {}, clientInfo: { name: "t", version: "1" } };
+const params = {
+  protocolVersion: "2025-06-18",
+  capabilities: {},
+  clientInfo: { name: "t", version: "1" },
+};
 
 function begun(t: TestContext, args: string[], where: Place, more: NodeJS.ProcessEnv = {}) {
-  const how = { cwd: where.cwd, env: { ...environment(where, {}), ...more }, stdio: "pipe" as const };
+  const how = {
+    cwd: where.cwd,
+    env: { ...environment(where, {}), ...more },
+    stdio: "pipe" as const,
+  };
   const child = spawn(WAYS.dist[0], [WAYS.dist[1], ...args], how);
   t.after(() => child.kill("SIGKILL"));
   return child;
@@ -41,16 +51,32 @@ async function serving(t: TestContext, args: string[], hello: Request) {
   const raw = (text: string) => child.stdin.write(text);
   const send = (message: object) => raw(`${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`);
   const heard = () => said;
-  const answer = async (id: unknown) => (await waitFor(`an answer to ${id}`, () => answers.get(id), heard))[0];
+  const answer = async (id: unknown) =>
+    (await waitFor(`an answer to ${id}`, () => answers.get(id), heard))[0];
   const ask = (id: string, request: Request) => {
     send({ id, ...request });
     return answer(id);
   };
   const childrenOf = (pid: number) =>
-    readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").split(" ").filter(Boolean).map(Number);
-  const held = () => [child.pid!, ...childrenOf(child.pid!)].map((pid) => readdirSync(`/proc/${pid}/fd`).length);
+    readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8")
+      .split(" ")
+      .filter(Boolean)
+      .map(Number);
+  const held = () =>
+    [child.pid!, ...childrenOf(child.pid!)].map((pid) => readdirSync(`/proc/${pid}/fd`).length);
   await ask("hello", hello);
-  return { where, child, raw, send, answer, answers, ask, held, children: () => childrenOf(child.pid!), said: heard };
+  return {
+    where,
+    child,
+    raw,
+    send,
+    answer,
+    answers,
+    ask,
+    held,
+    children: () => childrenOf(child.pid!),
+    said: heard,
+  };
 }
 type Served = Awaited<ReturnType<typeof serving>>;
 
@@ -76,14 +102,20 @@ async function load(
   deepEqual(twice, [], "answered twice");
 }
 
-/** Open files of each process: a connection or two to a model's server may be kept for the next request. */
+/**
+ * Open files of each process: a connection or two to a model's server may be kept for the next
+ * request.
+ */
 function isNoMore(held: number[], before: number[]): void {
   equal(held.length, before.length);
   const isHeld = held.every((count, i) => count <= before[i]! + 3);
   ok(isHeld, `${before} became ${held}`);
 }
 
-/** What is none of the protocol, and the code of its answer; undefined: it gets none. `SESSION` is one that is open. */
+/**
+ * What is none of the protocol, and the code of its answer; undefined: it gets none. `SESSION` is
+ * one that is open.
+ */
 const BAD: [line: string, id: unknown, codes?: number[]][] = [
   ["garbage", null, [-32700]],
   ["5", null, [-32600, -32700]],
@@ -91,11 +123,18 @@ const BAD: [line: string, id: unknown, codes?: number[]][] = [
   ['{"id":"b1","method":5}', "b1", [-32600, -32601]],
   ['{"jsonrpc":"2.0","id":"b2","method":"no/such"}', "b2", [-32601]],
   ['{"jsonrpc":"2.0","id":"b3","method":"tools/call","params":5}', "b3", [-32600, -32602]],
-  ['{"jsonrpc":"2.0","id":"b5","method":"session/prompt","params":{"sessionId":"nobody"}}', "b5", [-32002, -32601]],
+  [
+    '{"jsonrpc":"2.0","id":"b5","method":"session/prompt","params":{"sessionId":"nobody"}}',
+    "b5",
+    [-32002, -32601],
+  ],
   ['{"jsonrpc":"2.0","id":"0 garbage","result":{}}', "0 garbage"],
   ['{"jsonrpc":"2.0","id":"9 9","error":{}}', "9 9"],
   ['{"jsonrpc":"2.0","id":77,"error":{"code":1,"message":"x"}}', 77],
-  ['{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"nobody"}}', undefined],
+  [
+    '{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"nobody"}}',
+    undefined,
+  ],
   ["\r", undefined],
 ];
 
@@ -115,7 +154,10 @@ async function isUnmoved(one: Served, ping: Request): Promise<void> {
 
 test("zz --mcp answers each of a thousand requests once, ends a cancelled command, and says what it cannot read", async (t) => {
   const one = await serving(t, ["--mcp", "--allow-run"], { method: "initialize", params });
-  const tool = (name: string, args: object): Request => ({ method: "tools/call", params: { name, arguments: args } });
+  const tool = (name: string, args: object): Request => ({
+    method: "tools/call",
+    params: { name, arguments: args },
+  });
   const all = [
     tool("read_file", { path: "a.txt" }),
     tool("list_dir", { path: "." }),
@@ -123,7 +165,10 @@ test("zz --mcp answers each of a thousand requests once, ends a cancelled comman
     tool("none", {}),
     { method: "none" },
   ];
-  const cancel = (_: number, requestId: string) => ({ method: "notifications/cancelled", params: { requestId } });
+  const cancel = (_: number, requestId: string) => ({
+    method: "notifications/cancelled",
+    params: { requestId },
+  });
   const some = (count: number) => Array.from({ length: count }, (_, i) => all[i % all.length]!);
   await load(one, "first", some(AT_ONCE), cancel);
   const before = one.held();
@@ -133,12 +178,18 @@ test("zz --mcp answers each of a thousand requests once, ends a cancelled comman
   const [a, b] = ["a", "b"].map((id) => ({ jsonrpc: "2.0", id, method: "ping" }));
   one.raw(`${JSON.stringify([a, b])}\n`); // as older versions of the protocol do
   for (const id of ["a", "b"]) deepEqual(await one.answer(id), { jsonrpc: "2.0", result: {} });
-  const big = await one.ask("big", tool("write_file", { path: "b", content: "x".repeat(12_000_000) }));
+  const big = await one.ask(
+    "big",
+    tool("write_file", { path: "b", content: "x".repeat(12_000_000) }),
+  );
   match(big.error.message, /^Cannot read this message: it has 12\.0 MB, more than zz takes in\.$/);
   one.send({ id: "long", ...tool("run_command", { command: "sleep 1000" }) });
   await waitFor("the command", () => one.children().length);
   one.send(cancel(0, "long"));
-  match((await one.ask("after", tool("read_file", { path: "a.txt" }))).result.content[0].text, /first/); // calls run in turn
+  match(
+    (await one.ask("after", tool("read_file", { path: "a.txt" }))).result.content[0].text,
+    /first/,
+  ); // calls run in turn
   one.send({ id: "last", ...tool("run_command", { command: "sleep 1000" }) });
   const pid = await waitFor("the command", () => one.children()[0]);
   one.child.stdin.end();
@@ -154,7 +205,10 @@ test("zz --acp answers each of a thousand requests once, whatever else comes, an
   const fresh: Request = { method: "session/new", params: { cwd: one.where.cwd, mcpServers: [] } };
   const opened = await Promise.all(["n0", "n1"].map((id) => one.ask(id, fresh)));
   const ids: string[] = opened.map(({ result }) => result.sessionId);
-  const of = (method: string, more: object) => (i: number) => ({ method, params: { sessionId: ids[i % 2], ...more } });
+  const of = (method: string, more: object) => (i: number) => ({
+    method,
+    params: { sessionId: ids[i % 2], ...more },
+  });
   const prompt = of("session/prompt", { prompt: [{ type: "text", text: "hi" }] });
   const all = [
     prompt,
@@ -162,7 +216,8 @@ test("zz --acp answers each of a thousand requests once, whatever else comes, an
     of("session/set_mode", { modeId: "none" }),
     () => ({ method: "none" }),
   ];
-  const some = (count: number) => Array.from({ length: count }, (_, i) => all[i % all.length]!(i >> 2));
+  const some = (count: number) =>
+    Array.from({ length: count }, (_, i) => all[i % all.length]!(i >> 2));
   const cancel = (i: number) => ({ method: "session/cancel", params: { sessionId: ids[i % 2] } });
   await load(one, "acp", some(AT_ONCE), cancel);
   one.answers.clear();
@@ -172,11 +227,14 @@ test("zz --acp answers each of a thousand requests once, whatever else comes, an
   await isUnmoved(one, { method: "session/list", params: {} });
   for (const i of [0, 1]) one.send({ id: "same", ...prompt(i) });
   const { result } = await waitFor("both answers", () => one.answers.get("same")?.[1]);
-  const refused = /^Cannot do 'session\/prompt': a request with the id 'same' is under way\. Give each its own\.$/;
+  const refused =
+    /^Cannot do 'session\/prompt': a request with the id 'same' is under way\. Give each its own\.$/;
   match(one.answers.get("same")![0].error.message, refused);
   deepEqual(result, { stopReason: "end_turn" });
   for (const id of ["late0", "late1"]) one.send({ id, ...fresh });
-  const running = await waitFor("their processes", () => (one.children().length === 4 ? one.children() : undefined));
+  const running = await waitFor("their processes", () =>
+    one.children().length === 4 ? one.children() : undefined,
+  );
   one.child.stdin.end();
   equal((await once(one.child, "exit"))[0], 0);
   await waitFor("all processes to end", () => !running.some(isAlive));
@@ -195,7 +253,9 @@ test("zz --mcp=PORT goes on taking clients in, however many were cut off without
     await answer.text();
     return answer;
   };
-  const begin = async () => ({ "mcp-session-id": (await post("initialize")).headers.get("mcp-session-id")! });
+  const begin = async () => ({
+    "mcp-session-id": (await post("initialize")).headers.get("mcp-session-id")!,
+  });
   const first = await begin();
   const silent = await begin();
   for (let i = 0; i < 40; i++) {
@@ -217,7 +277,8 @@ test("an MCP server that answers late, twice, in any order, what nobody asked, a
     else throw new Error(`${i}: ${text}`);
   };
   const calls = 240;
-  for (let i = 0; i < calls; i += 20) await Promise.all(Array.from({ length: 20 }, (_, k) => ask(i + k)));
+  for (let i = 0; i < calls; i += 20)
+    await Promise.all(Array.from({ length: 20 }, (_, k) => ask(i + k)));
   equal(answered + ended, calls);
   const starts = readFileSync(counter, "utf8");
   equal(starts, "2", "however many calls wait for it, it is started again once");

@@ -16,7 +16,8 @@ test(`${TURNS} turns with edits: a prefix cache would reuse more than nine tenth
   const put = (name: string, text: string) => writeFileSync(join(where.cwd, name), text);
   put("package.json", "{}");
   put("AGENTS.md", "Tabs.\n");
-  for (let i = 0; i < 40; i++) put(`part${i}.ts`, `export function part${i}(a: number) {\n  return a + ${i};\n}\n`);
+  for (let i = 0; i < 40; i++)
+    put(`part${i}.ts`, `export function part${i}(a: number) {\n  return a + ${i};\n}\n`);
   let [turn, round] = [0, 0];
   const script: Script = () => {
     const path = `part${turn % 40}.ts`;
@@ -27,11 +28,20 @@ test(`${TURNS} turns with edits: a prefix cache would reuse more than nine tenth
   };
   const fake = await strictOpenAI(128_000, script);
   t.after(fake.close);
-  const term = terminal(where, ["-m", "openai/m", "--base-url", fake.url, "--key", "x", "--allow-write"]);
+  const term = terminal(where, [
+    "-m",
+    "openai/m",
+    "--base-url",
+    fake.url,
+    "--key",
+    "x",
+    "--allow-write",
+  ]);
   await term.sees(/›$/);
   for (turn = 1; turn <= TURNS; turn++) {
     round = 0;
-    appendFileSync(join(where.cwd, `part${(turn + 7) % 40}.ts`), `export const own${turn} = 1;\n`); // the person works, too
+    // the person works, too
+    appendFileSync(join(where.cwd, `part${(turn + 7) % 40}.ts`), `export const own${turn} = 1;\n`);
     term.type(`turn ${turn}: change it${KEY.enter}`);
     await term.sees(`Done ${turn}.`);
     await term.sees(/›$/);
@@ -48,8 +58,12 @@ test(`${TURNS} turns with edits: a prefix cache would reuse more than nine tenth
     all += text.length;
     reused += same;
   }
-  const maps = fake.requests.at(-1)!.body.messages.filter(({ content }: any) => content?.includes("--- REPO MAP ---"));
-  t.diagnostic(`${((100 * reused) / all).toFixed(1)} % of ${sent.length} requests reused; ${maps.length} maps`);
+  const maps = fake.requests
+    .at(-1)!
+    .body.messages.filter(({ content }: any) => content?.includes("--- REPO MAP ---"));
+  t.diagnostic(
+    `${((100 * reused) / all).toFixed(1)} % of ${sent.length} requests reused; ${maps.length} maps`,
+  );
   ok(reused / all > 0.9, `${reused / all}`);
   const prompts = new Set(fake.requests.map(({ body }) => body.messages[0].content));
   equal(prompts.size, 1, "the prompt stays byte for byte");

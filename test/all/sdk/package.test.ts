@@ -22,17 +22,25 @@ test("the lamp is on", async (t) => {
 test("A plugin's test runs beside a packed zz", () => {
   const pack = ["pack", "--dry-run", "--json", "--ignore-scripts", "--loglevel=error"];
   const told = JSON.parse(execFileSync("npm", pack, { cwd: ROOT, encoding: "utf8" }));
-  const packed: string[] = Object.values<any>(told)[0].files.map(({ path }: { path: string }) => path);
-  for (const file of ["dist/test.js", "dist/types/sdk/testing.d.ts"]) ok(packed.includes(file), file);
+  const packed: string[] = Object.values<any>(told)[0].files.map(
+    ({ path }: { path: string }) => path,
+  );
+  for (const file of ["dist/test.js", "dist/types/sdk/testing.d.ts"])
+    ok(packed.includes(file), file);
   const { cwd } = place();
   for (const [name, text] of Object.entries(FILES)) writeFileSync(join(cwd, name), text);
   for (const file of packed) {
     mkdirSync(dirname(join(cwd, "node_modules/zz", file)), { recursive: true });
     cpSync(join(ROOT, file), join(cwd, "node_modules/zz", file));
   }
-  for (const name of ["zod", "typebox"]) symlinkSync(join(ROOT, "node_modules", name), join(cwd, "node_modules", name));
+  for (const name of ["zod", "typebox"])
+    symlinkSync(join(ROOT, "node_modules", name), join(cwd, "node_modules", name));
   const { NODE_TEST_CONTEXT, NODE_OPTIONS, ...env } = process.env;
-  const ran = spawnSync(process.execPath, ["--test", "lamp.test.ts"], { cwd, env, encoding: "utf8" });
+  const ran = spawnSync(process.execPath, ["--test", "lamp.test.ts"], {
+    cwd,
+    env,
+    encoding: "utf8",
+  });
   equal(ran.status, 0, ran.stdout + ran.stderr);
   match(ran.stdout, /pass 1\n/);
 });

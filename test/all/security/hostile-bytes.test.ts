@@ -1,4 +1,5 @@
-// Images, PDFs and pages made to break what decodes them: each comes to a sentence, and nothing is left running.
+// Images, PDFs and pages made to break what decodes them: each comes to a sentence, and nothing is
+// left running.
 import { deepEqual, equal, match, rejects } from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { mkdirSync, writeFileSync } from "node:fs";
@@ -108,7 +109,9 @@ for (const signal of ["SIGTERM", "SIGKILL"] as const)
         "go",
       ];
       let end = () => {};
-      const ran = zzProcess(where, args, { started: (child) => void (end = () => child.kill(signal)) });
+      const ran = zzProcess(where, args, {
+        started: (child) => void (end = () => child.kill(signal)),
+      });
       const token = `{"url":"${url}/"}`;
       await waitFor("what decodes it", () => running(token).length);
       end();
@@ -117,7 +120,10 @@ for (const signal of ["SIGTERM", "SIGKILL"] as const)
     });
 
 test("the sandbox of what decodes shows nothing but what is named, without Node's own walls too", async (t) => {
-  const zz = await harness({ plugins: [join(ROOT, "plugins/shell/index.ts")], files: { "secret.txt": "s" } }, t);
+  const zz = await harness(
+    { plugins: [join(ROOT, "plugins/shell/index.ts")], files: { "secret.txt": "s" } },
+    t,
+  );
   const open = join(zz.root, "open");
   mkdirSync(open);
   writeFileSync(join(open, "a.txt"), "a");
@@ -130,7 +136,9 @@ test("the sandbox of what decodes shows nothing but what is named, without Node'
   const argv = [process.execPath, "-e", code];
   const box = await zz.ctx.service("sandbox")?.startDecoder(argv, [process.execPath, open], zz.ctx);
   if (!box) return t.skip("no sandbox here");
-  const [program = "", ...args] = box.argv.filter((word, i, all) => word !== "--seccomp" && all[i - 1] !== "--seccomp");
+  const [program = "", ...args] = box.argv.filter(
+    (word, i, all) => word !== "--seccomp" && all[i - 1] !== "--seccomp",
+  );
   const { stdout } = spawnSync(program, args, { env: { TOKEN: "x" }, encoding: "utf8" });
   deepEqual(stdout.trim().split(" "), ["open", "PWD"]);
 });

@@ -1,5 +1,7 @@
-// Nothing that zz does with a text takes for ever, whoever wrote the text: see test/support/linear-time.ts for what it does and for the texts.
-// They run in processes of their own, each ended when it says nothing for so long that it hangs. No other time is looked at.
+// Nothing that zz does with a text takes for ever, whoever wrote the text: see
+// test/support/linear-time.ts for what it does and for the texts.
+// They run in processes of their own, each ended when it says nothing for so long that it hangs. No
+// other time is looked at.
 import { deepEqual } from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { join } from "node:path";
@@ -13,7 +15,11 @@ const IN_ONE_PROCESS = 10;
 
 /** At which text the process hung, or ended for another reason. */
 async function hung(entries: string[]): Promise<string[]> {
-  const child = spawn(process.execPath, [join(ROOT, "test", "support", "linear-time.ts"), SIZE, ...entries]);
+  const child = spawn(process.execPath, [
+    join(ROOT, "test", "support", "linear-time.ts"),
+    SIZE,
+    ...entries,
+  ]);
   let [said, errors] = ["", ""];
   const limit = setTimeout(() => child.kill("SIGKILL"), HANGS_MS);
   child.stdout.setEncoding("utf8").on("data", (text) => {
@@ -23,13 +29,17 @@ async function hung(entries: string[]): Promise<string[]> {
   child.stderr.setEncoding("utf8").on("data", (text) => (errors += text));
   const code = await new Promise((done) => child.on("close", done));
   clearTimeout(limit);
-  return code === 0 ? [] : [`${said.slice(said.lastIndexOf("> ")).trimEnd()} ${errors.slice(0, 1_000)}`];
+  return code === 0
+    ? []
+    : [`${said.slice(said.lastIndexOf("> ")).trimEnd()} ${errors.slice(0, 1_000)}`];
 }
 
 const names = Object.keys(ENTRIES);
 for (let i = 0; i < names.length; i += IN_ONE_PROCESS) {
   const some = names.slice(i, i + IN_ONE_PROCESS);
-  test(`whatever the text, these come to an end: ${some.join(", ")}`, { timeout: 1_800_000 }, async () => {
+  test(`whatever the text, these come to an end: ${some.join(", ")}`, {
+    timeout: 1_800_000,
+  }, async () => {
     deepEqual(await hung(some), []);
   });
 }

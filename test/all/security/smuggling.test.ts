@@ -1,5 +1,7 @@
-// Whatever is smuggled into a command, nothing of it happens that was not shown and agreed to: every line of the tables really runs, in a
-// script that no list knows, on a copy of the project, and each question gets a no. Afterwards: the disk, the repository, the home,
+// Whatever is smuggled into a command, nothing of it happens that was not shown and agreed to:
+// every line of the tables really runs, in a
+// script that no list knows, on a copy of the project, and each question gets a no. Afterwards: the
+// disk, the repository, the home,
 // other processes, and what listens on this machine.
 import { deepEqual, doesNotMatch, ok } from "node:assert/strict";
 import { spawn } from "node:child_process";
@@ -22,7 +24,8 @@ function walk(at: string, found: Record<string, string> = {}): Record<string, st
   const mode = (stat?.mode ?? 0).toString(8);
   if (!stat) found[at] = "not there";
   else if (stat.isSymbolicLink()) found[at] = fs.readlinkSync(at);
-  else if (stat.isFile()) found[at] = `${mode} ${createHash("sha1").update(fs.readFileSync(at)).digest("hex")}`;
+  else if (stat.isFile())
+    found[at] = `${mode} ${createHash("sha1").update(fs.readFileSync(at)).digest("hex")}`;
   else if (!stat.isDirectory()) found[at] = mode;
   else {
     found[at] = mode;
@@ -35,7 +38,12 @@ function walk(at: string, found: Record<string, string> = {}): Record<string, st
 async function world(t: TestContext) {
   const base = fs.realpathSync(fs.mkdtempSync("/var/tmp/zz-smuggling-"));
   const [home, outside, pwned] = [join(base, "home"), join(base, "outside"), join(base, "pwned")];
-  put(home, { ".bashrc": "# mine\n", ".ssh/id_rsa": SECRET, ".gitconfig": "", ".config/x/key": SECRET });
+  put(home, {
+    ".bashrc": "# mine\n",
+    ".ssh/id_rsa": SECRET,
+    ".gitconfig": "",
+    ".config/x/key": SECRET,
+  });
   put(outside, { file: SECRET, "deep/file": SECRET });
   const before = process.env.HOME;
   process.env.HOME = home;
@@ -93,7 +101,10 @@ async function world(t: TestContext) {
   return { zz, reached, look, isAlive, lines };
 }
 
-/** With a submodule, a worktree, a nested repository and a bare one, hooks, secrets, and a link that leads out. */
+/**
+ * With a submodule, a worktree, a nested repository and a bare one, hooks, secrets, and a link that
+ * leads out.
+ */
 function furnish(root: string, outside: string): void {
   put(root, {
     "a.ts": "hello\n",
@@ -119,7 +130,11 @@ function furnish(root: string, outside: string): void {
 }
 
 type World = Awaited<ReturnType<typeof world>>;
-function checked({ look, reached, isAlive }: World, before: Record<string, string>, after: string): void {
+function checked(
+  { look, reached, isAlive }: World,
+  before: Record<string, string>,
+  after: string,
+): void {
   deepEqual(look(), before, after);
   deepEqual(reached, [], after);
   ok(isAlive(), after);
@@ -138,20 +153,27 @@ for (const [number, line] of lines) {
 
 const PARTS = 3; // so that each ends soon
 for (let part = 0; part < PARTS; part++)
-  viewTest(`nor does it where it really runs, on a copy: part ${part + 1} of ${PARTS}`, async (t) => {
-    const all = await world(t);
-    const before = all.look();
-    const left = [...all.lines.entries()].filter(([number]) => number % PARTS === part);
-    while (left.length) {
-      const batch = left.slice(0, 25);
-      const script = `cat > /tmp/lines.json <<'ZZ_END'\n${JSON.stringify(batch)}\nZZ_END\nnode -e '${DRIVER.replaceAll("'", "'\\''")}'`;
-      const command = `bash -c '${script.replaceAll("'", "'\\''")}'`;
-      const { text } = await all.zz.call("run_command", { command, timeout_ms: 120_000 });
-      const begun = [...text.matchAll(/^#(\d+)$/gm)].map(([, number]) => Number(number));
-      ok(begun.includes(batch[0]![0]), `it did not run: ${batch[0]![1]}\n${text}`);
-      const last = left.findIndex(([number]) => number === begun.at(-1)) + 1;
-      const ran = left.splice(0, Math.max(1, last));
-      doesNotMatch(text.replaceAll(/^\$ .*$/gm, ""), new RegExp(SECRET), ran.map(([, line]) => line).join("\n"));
-      checked(all, before, ran.map(([, line]) => line).join("\n"));
-    }
-  });
+  viewTest(
+    `nor does it where it really runs, on a copy: part ${part + 1} of ${PARTS}`,
+    async (t) => {
+      const all = await world(t);
+      const before = all.look();
+      const left = [...all.lines.entries()].filter(([number]) => number % PARTS === part);
+      while (left.length) {
+        const batch = left.slice(0, 25);
+        const script = `cat > /tmp/lines.json <<'ZZ_END'\n${JSON.stringify(batch)}\nZZ_END\nnode -e '${DRIVER.replaceAll("'", "'\\''")}'`;
+        const command = `bash -c '${script.replaceAll("'", "'\\''")}'`;
+        const { text } = await all.zz.call("run_command", { command, timeout_ms: 120_000 });
+        const begun = [...text.matchAll(/^#(\d+)$/gm)].map(([, number]) => Number(number));
+        ok(begun.includes(batch[0]![0]), `it did not run: ${batch[0]![1]}\n${text}`);
+        const last = left.findIndex(([number]) => number === begun.at(-1)) + 1;
+        const ran = left.splice(0, Math.max(1, last));
+        doesNotMatch(
+          text.replaceAll(/^\$ .*$/gm, ""),
+          new RegExp(SECRET),
+          ran.map(([, line]) => line).join("\n"),
+        );
+        checked(all, before, ran.map(([, line]) => line).join("\n"));
+      }
+    },
+  );

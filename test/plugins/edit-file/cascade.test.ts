@@ -1,4 +1,5 @@
-// How edit_file finds what it is told to replace: a table over texts, and what must hold for any text.
+// How edit_file finds what it is told to replace: a table over texts, and what must hold for any
+// text.
 import { deepEqual, ok, throws } from "node:assert/strict";
 import { test } from "node:test";
 import { applyEdits, type Edit } from "../../../plugins/edit-file/cascade.ts";
@@ -10,20 +11,31 @@ const RUNS = runs(150, 500);
 
 type Pair = [old: string, fresh: string, all?: "all"];
 /** The new text and how each place was matched, with its lines; or what the error says. */
-type Row = [what: string, text: string, pairs: Pair | Pair[], expected: string | RegExp, ...places: string[]];
+type Row = [
+  what: string,
+  text: string,
+  pairs: Pair | Pair[],
+  expected: string | RegExp,
+  ...places: string[],
+];
 
 const edits = (pairs: Pair | Pair[]): Edit[] =>
-  ((typeof pairs[0] === "string" ? [pairs] : pairs) as Pair[]).map(([old_string, new_string, all]) => {
-    return { old_string, new_string, replace_all: all === "all" };
-  });
+  ((typeof pairs[0] === "string" ? [pairs] : pairs) as Pair[]).map(
+    ([old_string, new_string, all]) => {
+      return { old_string, new_string, replace_all: all === "all" };
+    },
+  );
 
 function rows(group: string, table: Row[]): void {
   for (const [what, text, pairs, expected, ...places] of table)
     test(`${group}: ${what}`, () => {
-      if (expected instanceof RegExp) throws(() => applyEdits(text, edits(pairs)), { message: expected });
+      if (expected instanceof RegExp)
+        throws(() => applyEdits(text, edits(pairs)), { message: expected });
       else {
         const got = applyEdits(text, edits(pairs));
-        const how = got.places.map(({ edit, start, end, how }) => `${edit}: ${start}-${end} ${how}`);
+        const how = got.places.map(
+          ({ edit, start, end, how }) => `${edit}: ${start}-${end} ${how}`,
+        );
         deepEqual([JSON.stringify(got.text), how], [JSON.stringify(expected), places]);
       }
     });
@@ -162,10 +174,22 @@ for (const text of ["a\nb\nc\n", ""])
     }));
 
 const blank = fc.constantFrom("", "  ", "    ", "\t", "\t\t");
-const code = fc.constantFrom("foo(a, b);", "foo(a,  b);", "return “x”;", 'return "x";', "}", "", "bar", "end", "é💡");
+const code = fc.constantFrom(
+  "foo(a, b);",
+  "foo(a,  b);",
+  "return “x”;",
+  'return "x";',
+  "}",
+  "",
+  "bar",
+  "end",
+  "é💡",
+);
 const line = fc.tuple(blank, code, fc.constantFrom("", "", " ")).map((parts) => parts.join(""));
 const ending = fc.constantFrom("\n", "\n", "\n", "\r\n");
-const body = fc.array(fc.tuple(line, ending), { maxLength: 12 }).map((lines) => lines.flat().join(""));
+const body = fc
+  .array(fc.tuple(line, ending), { maxLength: 12 })
+  .map((lines) => lines.flat().join(""));
 const parts = fc.tuple(fc.constantFrom("", "", "\ufeff"), body, fc.constantFrom("", "bar"));
 const text = parts.map((parts) => parts.join(""));
 const fresh = fc.array(line, { maxLength: 4 }).map((lines) => lines.join("\n"));
@@ -201,11 +225,15 @@ test("any edit leaves every line outside its place as it was, to the byte, and t
     if (!got) return;
     made++;
     const [{ start, end, how }] = got.places as [(typeof got.places)[number]];
-    const [before, after] = [whole, got.text].map((all) => lines(all.replace(/^\ufeff/, ""))) as [string[], string[]];
+    const [before, after] = [whole, got.text].map((all) => lines(all.replace(/^\ufeff/, ""))) as [
+      string[],
+      string[],
+    ];
     const head = start - 1;
     deepEqual(after.slice(0, head), before.slice(0, head));
     ok(breaks(taken(whole, got.text)) <= breaks(old_string), "line ends taken");
-    if (how === "exact" || how === "line ends" || how === "already") return; // parts of lines, perhaps
+    // parts of lines, perhaps
+    if (how === "exact" || how === "line ends" || how === "already") return;
     const tail = after.length - Math.max(end, head);
     deepEqual(after.slice(after.length - tail), before.slice(before.length - tail));
     ok(before.length - head - tail <= breaks(old_string.replace(/\n$/, "")) + 1, "lines taken");
@@ -223,11 +251,19 @@ test("an edit that failed half-way through several has changed nothing, and says
   fc.assert(fails);
 });
 
-const large = Array.from({ length: 20_000 }, (_, i) => `    const value${i} = compute(${i * 7}); // a comment`);
+const large = Array.from(
+  { length: 20_000 },
+  (_, i) => `    const value${i} = compute(${i * 7}); // a comment`,
+);
 const ALIKE = "    return value;\n";
 for (const [what, whole, old_string, said] of [
   ["a line", large.join("\n"), 'const value15000 = compute(1, "nam 15000");', /15001\t/],
-  ["lines, in one that is all alike", ALIKE.repeat(20_000), `${ALIKE.repeat(1_000)}x`, /Nearest lines:/],
+  [
+    "lines, in one that is all alike",
+    ALIKE.repeat(20_000),
+    `${ALIKE.repeat(1_000)}x`,
+    /Nearest lines:/,
+  ],
   ["a line, in one of a single line", "abc ".repeat(300_000), "abd abd abd\nx", /./],
 ] as const)
   test(`a miss in a large file comes to an end: ${what}`, () =>

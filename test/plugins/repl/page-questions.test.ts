@@ -1,4 +1,5 @@
-// Rows of the screen, and pages of them: nothing is left out, and no answer counts before all was shown.
+// Rows of the screen, and pages of them: nothing is left out, and no answer counts before all was
+// shown.
 import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
 import { test } from "node:test";
 import widthOf from "string-width";
@@ -27,10 +28,23 @@ for (const [what, line] of [
     });
 
 test("Rows end between words, and within one that is longer than a row", () => {
-  const rows = rowsOf("┃ one to three four\n┃ \x1b[31mfive sixseveneightnine\x1b[0m ten\n┗ Go on? [y/N] ", 12);
+  const rows = rowsOf(
+    "┃ one to three four\n┃ \x1b[31mfive sixseveneightnine\x1b[0m ten\n┗ Go on? [y/N] ",
+    12,
+  );
   const shown = rows.map(({ text }) => bare(text).trimEnd());
-  deepEqual(shown, ["┃ one to", "┃ three four", "┃ five", "┃ sixsevenei", "┃ ghtnine", "┃ ten", "┗ Go on?", "  [y/N]"]);
-  for (const { text } of rows.slice(2, 5)) ok(!text.includes("\x1b[31m") || text.includes("\x1b[0m"), text);
+  deepEqual(shown, [
+    "┃ one to",
+    "┃ three four",
+    "┃ five",
+    "┃ sixsevenei",
+    "┃ ghtnine",
+    "┃ ten",
+    "┗ Go on?",
+    "  [y/N]",
+  ]);
+  for (const { text } of rows.slice(2, 5))
+    ok(!text.includes("\x1b[31m") || text.includes("\x1b[0m"), text);
 });
 
 test("A line of a diff goes on under its text, not under its number, unless the window is too narrow", () => {
@@ -50,7 +64,13 @@ test("No row begins or ends with the space behind a word that fills a row", () =
 });
 
 /** A screen of so many rows, and somebody who presses these keys. */
-async function put(text: string, keys: string, typed: string[], size = { columns: 40, rows: 6 }, plain = false) {
+async function put(
+  text: string,
+  keys: string,
+  typed: string[],
+  size = { columns: 40, rows: 6 },
+  plain = false,
+) {
   const pages: string[] = [""];
   const left = [...typed];
   const answer = await putQuestion(text, keys, {
@@ -75,7 +95,8 @@ for (const [columns, keys, bar] of [
 ] as const)
   test(`At ${columns} columns the bar of a page says '${bar.trim()}', and on the first page nothing of going back`, async () => {
     const { pages } = await put(LONG, keys, [" "], { columns, rows: 6 });
-    const bars = pages.map((page) => page.split("\n").at(-2)); // the last row is the end of the question
+    // the last row is the end of the question
+    const bars = pages.map((page) => page.split("\n").at(-2));
     equal(bars[1], bar);
     doesNotMatch(bars[0]!, /back/);
     ok(bar.length < columns);
@@ -100,7 +121,10 @@ for (const [what, typed, answer, left] of [
     deepEqual([done.answer, done.left.length], [answer, left]);
   });
 
-/** Somebody types in bursts, whose letters follow each other at once. What the question comes to, and the words that were said. */
+/**
+ * Somebody types in bursts, whose letters follow each other at once. What the question comes to,
+ * and the words that were said.
+ */
 async function talk(text: string, bursts: string[]): Promise<string[]> {
   const left = [...bursts];
   const next = (now = left[0] ?? "\x03", count = now.startsWith(PASTED) ? now.length : 1) => {
@@ -170,7 +194,8 @@ test("In a window that grows after a jump to the end, y counts once the middle w
     },
   });
   equal(answer, "y");
-  for (const line of LONG.split("\n")) ok(shown.includes(`${line}\n`) || shown.endsWith(line), line);
+  for (const line of LONG.split("\n"))
+    ok(shown.includes(`${line}\n`) || shown.endsWith(line), line);
 });
 
 test("Where a plain yes is wanted, it counts at once", async () => {

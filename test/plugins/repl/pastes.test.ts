@@ -13,7 +13,11 @@ function reading() {
   const clock = standingClock();
   const see = (text: string | Buffer) => void (seen += text);
   const reader = openPasteReader({ clock, onKeys: see, onPaste: (text) => see(`[${text}]`) });
-  return { clock, read: (piece: string) => readInput(reader, Buffer.from(piece)), seen: () => seen };
+  return {
+    clock,
+    read: (piece: string) => readInput(reader, Buffer.from(piece)),
+    seen: () => seen,
+  };
 }
 
 for (const [what, pieces, seen] of [
@@ -61,7 +65,15 @@ for (const report of REPORTS)
     equal(seen(), "ab");
   });
 
-for (const keys of ["\x1b[1;2R", "\x1b[27;5;9~", "\x1b]", "\x1bP", "\x1bOP", "\x1b[200", "\x1b\x1b[A"])
+for (const keys of [
+  "\x1b[1;2R",
+  "\x1b[27;5;9~",
+  "\x1b]",
+  "\x1bP",
+  "\x1bOP",
+  "\x1b[200",
+  "\x1b\x1b[A",
+])
   test(`readInput() takes a key for a key: ${JSON.stringify(keys)}`, async () => {
     const { clock, read, seen } = reading();
     read(keys);

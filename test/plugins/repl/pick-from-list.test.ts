@@ -80,7 +80,10 @@ describe("a list longer than the window", { concurrency: 3 }, () => {
     const it = await open(t, { cols, rows, clock });
     const visible = () => {
       const { active } = it.view.buffer;
-      const all = Array.from({ length: it.view.rows }, (_, i) => active.getLine(active.viewportY + i)!);
+      const all = Array.from(
+        { length: it.view.rows },
+        (_, i) => active.getLine(active.viewportY + i)!,
+      );
       return all.map((line) => line.translateToString(true));
     };
     /** How many rows of the list are shown, once this one is selected. */
@@ -146,7 +149,8 @@ describe("a list longer than the window", { concurrency: 3 }, () => {
     doesNotMatch(await it.drawn(), /picked/);
     await it.clock.pass(101); // while a window changes, keys wait until the list is drawn again
     await it.sees("picked undefined");
-    doesNotMatch(it.visible().join("\n"), /Which line|line-\d|choices/); // what a lower window scrolled away cannot be erased
+    // what a lower window scrolled away cannot be erased
+    doesNotMatch(it.visible().join("\n"), /Which line|line-\d|choices/);
   });
 
   test("an empty list says so, and none is taken", async (t) => {
@@ -157,7 +161,9 @@ describe("a list longer than the window", { concurrency: 3 }, () => {
   });
 });
 
-describe("while a tool has the person choose or type, no live row is drawn", { concurrency: 3 }, () => {
+describe("while a tool has the person choose or type, no live row is drawn", {
+  concurrency: 3,
+}, () => {
   for (const [name, shows, key, got] of [
     ["choose", "pear", `${DOWN}${KEY.enter}`, "got pear"],
     ["draw", "Draw here.", "x", "got a key"],

@@ -1,4 +1,5 @@
-// Keys at the prompt: what stands on the screen when many of them arrive at once, and the line takes several rows.
+// Keys at the prompt: what stands on the screen when many of them arrive at once, and the line
+// takes several rows.
 import { equal } from "node:assert/strict";
 import { test } from "node:test";
 import { repl, UP } from "../../support/repl.ts";
@@ -11,8 +12,11 @@ test("letters that arrive at once leave no row of theirs behind", async (t) => {
   const it = await repl(t, { cols });
   await it.sees(/commands\n.*›$/);
   const rows = () => it.screen().split("\n");
-  const [first, before] = [rows().length - 1, rows().at(-1)!.length + 1]; // the prompt's row and columns
-  for (const length of [1, 2, 3].flatMap((full) => [-1, 0, 1, 2].map((more) => full * cols - before + more))) {
+  // the prompt's row and columns
+  const [first, before] = [rows().length - 1, rows().at(-1)!.length + 1];
+  for (const length of [1, 2, 3].flatMap((full) =>
+    [-1, 0, 1, 2].map((more) => full * cols - before + more),
+  )) {
     const text = TEXT.slice(0, length);
     for (const [keys, shows] of [
       [text, text],

@@ -2,9 +2,17 @@
 import { deepEqual, equal } from "node:assert/strict";
 import { test } from "node:test";
 import type { Zz } from "zz";
-import { addEntry, MAX_ENTRIES, MAX_ENTRY_CHARS, openHistory } from "../../../plugins/repl/typed-history.ts";
+import {
+  addEntry,
+  MAX_ENTRIES,
+  MAX_ENTRY_CHARS,
+  openHistory,
+} from "../../../plugins/repl/typed-history.ts";
 
-const zz = { veil: (text: string) => text.replaceAll("hidden", "[key]"), config: { history: true } } as unknown as Zz;
+const zz = {
+  veil: (text: string) => text.replaceAll("hidden", "[key]"),
+  config: { history: true },
+} as unknown as Zz;
 
 function historyOf(text: string) {
   const update = (change: (text: string) => string) => void (file.text = change(file.text));
@@ -33,8 +41,21 @@ test("two zz that keep one history lose nothing, keep nothing twice in a row, an
   const type = (...lines: [typeof history, string][]) => {
     for (const [where, text] of lines) addEntry(where, text, zz);
   };
-  type([history, "make"], [other, "make"], [other, "git log"], [history, "make"], [history, "ls"], [other, "git log"]);
-  deepEqual(openHistory({ history: file } as never).entries, ["git log", "ls", "make", "git log", "make"]);
+  type(
+    [history, "make"],
+    [other, "make"],
+    [other, "git log"],
+    [history, "make"],
+    [history, "ls"],
+    [other, "git log"],
+  );
+  deepEqual(openHistory({ history: file } as never).entries, [
+    "git log",
+    "ls",
+    "make",
+    "git log",
+    "make",
+  ]);
   deepEqual(history.entries, ["ls", "make"]);
   deepEqual(other.entries, ["git log", "make"]);
 });
@@ -52,7 +73,8 @@ for (const [what, text, entries] of [
   ["with control characters made visible", '"\\u001b[2J"\n', ["␛[2J"]],
   ["without overlong lines", `${JSON.stringify("x".repeat(MAX_ENTRY_CHARS + 1))}\n"a"\n`, ["a"]],
 ] as const)
-  test(`openHistory() reads the file ${what}`, () => deepEqual(historyOf(text).history.entries, entries));
+  test(`openHistory() reads the file ${what}`, () =>
+    deepEqual(historyOf(text).history.entries, entries));
 
 test("openHistory() cuts a file that grew far too long, and reads its end", () => {
   const lines = (count: number) => Array.from({ length: count }, (_, i) => `"${i}"\n`).join("");

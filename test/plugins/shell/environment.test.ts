@@ -1,4 +1,5 @@
-// The environment of commands that nobody was asked about: what programs need, and nothing that somebody may keep secret.
+// The environment of commands that nobody was asked about: what programs need, and nothing that
+// somebody may keep secret.
 import { deepEqual, equal, match } from "node:assert/strict";
 import { describe, test } from "node:test";
 import { neededEnv } from "../../../plugins/shell/secrets.ts";
@@ -17,17 +18,26 @@ const DROPPED: Record<string, string> = {
   http_proxy: "http://me:mine@proxy",
   GOROOT: "token-0123456789", // no place
 };
-const KEPT = { HOME: "/home/me", PATH: "/usr/bin:/bin", LC_TIME: "de_DE", TMPDIR: "/tmp", GOPATH: "/home/me/go" };
+const KEPT = {
+  HOME: "/home/me",
+  PATH: "/usr/bin:/bin",
+  LC_TIME: "de_DE",
+  TMPDIR: "/tmp",
+  GOPATH: "/home/me/go",
+};
 
 test("neededEnv() keeps what programs need and where toolchains lie, and nothing else that was not allowed by name", () => {
   const all = { ...DROPPED, ...KEPT };
-  const [none, some] = [() => false, (name: string) => name in DROPPED].map((keeps) => neededEnv(all, keeps));
+  const [none, some] = [() => false, (name: string) => name in DROPPED].map((keeps) =>
+    neededEnv(all, keeps),
+  );
   deepEqual([none, some], [KEPT, all]);
 });
 
 describe("run_command", () => {
   const env = "sh -c 'env | sort'"; // on no list: it runs on a copy, where there is one
-  const names = (text: string) => text.split("\n").flatMap((line) => /^(\w+)=/.exec(line)?.[1] ?? []);
+  const names = (text: string) =>
+    text.split("\n").flatMap((line) => /^(\w+)=/.exec(line)?.[1] ?? []);
 
   for (const [command, asked] of [
     ["env", false],
@@ -42,6 +52,7 @@ describe("run_command", () => {
       equal(failed ?? false, false, text);
       match(text, /^HOME=/m);
       const own = names(text).filter((name) => name.startsWith("ZZ_TEST_"));
-      deepEqual(own, zz.questions.length ? ["ZZ_TEST_PLAIN", "ZZ_TEST_PRIVATE"] : []); // without a sandbox each is asked for
+      // without a sandbox each is asked for
+      deepEqual(own, zz.questions.length ? ["ZZ_TEST_PLAIN", "ZZ_TEST_PRIVATE"] : []);
     });
 });

@@ -9,7 +9,12 @@ import { after, test } from "node:test";
 import { programs } from "../../../kernel/system/other-programs.ts";
 import { CLOCK } from "../../../kernel/text/clock.ts";
 import type { Job, Outcome } from "../../../plugins/shell/exec.ts";
-import { MAX_FILE_BYTES, MAX_SHOWN_CHARS, outputForModel, runJob } from "../../../plugins/shell/exec.ts";
+import {
+  MAX_FILE_BYTES,
+  MAX_SHOWN_CHARS,
+  outputForModel,
+  runJob,
+} from "../../../plugins/shell/exec.ts";
 import { unused } from "../../../plugins/shell/pipes.ts";
 import type { Caps } from "../../../plugins/shell/processes.ts";
 import { findSandbox, openSandbox } from "../../../plugins/shell/sandbox.ts";
@@ -52,10 +57,13 @@ let marks = 0;
 /** A number that only one sleep of this machine is called with. */
 const mark = () => `${50_000 + (process.pid % 10_000)}.${100 + marks++}`;
 
-/** Makes a command wait until this line of it was heard: what two pipes hold at once has no order. */
+/**
+ * Makes a command wait until this line of it was heard: what two pipes hold at once has no order.
+ */
 const untilHeard = (line: string) => `until [ -e heard-${line} ]; do sleep 0.01; done`;
 const hear = (lines: string) => {
-  for (const line of lines.split("\n")) if (/^\w+$/.test(line)) fs.writeFileSync(join(cwd, `heard-${line}`), "");
+  for (const line of lines.split("\n"))
+    if (/^\w+$/.test(line)) fs.writeFileSync(join(cwd, `heard-${line}`), "");
 };
 
 const ENDS: [command: string, exit: number | null, end: RegExp][] = [
@@ -64,8 +72,16 @@ const ENDS: [command: string, exit: number | null, end: RegExp][] = [
   ["bash -c 'kill -SEGV $$'; exit $?", 139, /\[exit code 139, as after SIGSEGV · \d\.\d s\]$/],
   ["read -p 'Sure? ' x", 1, /^\[nobody can type into a command: .*-y.*\]\n\[exit code 1 /],
   ["read x </dev/tty", 1, /No such device or address\n\[nobody can type into a command: /],
-  [`echo a | tee /dev/stderr > /dev/null; ${untilHeard("a")}; echo b > /dev/stdout`, 0, /^a\nb\n\[exit/],
-  ["printf 'caf\\351 \\377\\n'", 0, /^caf\ufffd \ufffd\n\[not all of this is UTF-8: .*xxd.*\]\n\[exit code 0 /],
+  [
+    `echo a | tee /dev/stderr > /dev/null; ${untilHeard("a")}; echo b > /dev/stdout`,
+    0,
+    /^a\nb\n\[exit/,
+  ],
+  [
+    "printf 'caf\\351 \\377\\n'",
+    0,
+    /^caf\ufffd \ufffd\n\[not all of this is UTF-8: .*xxd.*\]\n\[exit code 0 /,
+  ],
 ];
 for (const [command, exit, end] of ENDS)
   test(`runJob() says how '${command}' ended`, async () => {
@@ -74,12 +90,20 @@ for (const [command, exit, end] of ENDS)
     equal(outcome.exit, exit);
   });
 
-for (const why of ["No such file or directory", "Read-only file system", "Not a directory", "Permission denied"])
+for (const why of [
+  "No such file or directory",
+  "Read-only file system",
+  "Not a directory",
+  "Permission denied",
+])
   test(`runJob() starts again if a path that was to be covered is gone before the start: ${why}`, async () => {
     let starts = 0;
-    const fails = `echo "bwrap: Can't mkdir parents for /var/tmp/gone/fifo: ${why}" >&2; exit 1`; // as of another user's folder
+    // as of another user's folder
+    const fails = `echo "bwrap: Can't mkdir parents for /var/tmp/gone/fifo: ${why}" >&2; exit 1`;
     const wrap = (argv: string[]) => ({ argv: starts++ ? argv : ["sh", "-c", fails], env: {} });
-    const { exit, stdout } = await run("echo ran", { sandbox: { name: "bubblewrap", wrap, close() {} } });
+    const { exit, stdout } = await run("echo ran", {
+      sandbox: { name: "bubblewrap", wrap, close() {} },
+    });
     deepEqual([exit, stdout, starts], [0, "ran\n", 2]);
   });
 
@@ -100,7 +124,10 @@ const SHOWN: [raw: string, shown: string][] = [
   ["10%\r50%\r100%\ndone", "100%\ndone"],
   ["long line\x1b[2K\rnew", "new"],
   ["abc\b\bX\n", "aXc\n"],
-  ["\x1b[1;31mred\x1b[0m \x1b]0;title\x07text \x1b]8;;http://x\x1b\\link\x1b]8;;\x1b\\", "red text link"],
+  [
+    "\x1b[1;31mred\x1b[0m \x1b]0;title\x07text \x1b]8;;http://x\x1b\\link\x1b]8;;\x1b\\",
+    "red text link",
+  ],
   ["cut \x1b[3", "cut "],
 ];
 test("asShown() makes of an output what a terminal would show", () => {
@@ -108,12 +135,16 @@ test("asShown() makes of an output what a terminal would show", () => {
 });
 
 test("asShown() shows the end of a long line that is written over and over", () => {
-  const shown = outputForModel(`${"x".repeat(200_000)}${"\ry".repeat(100_000)}\n${"a\b".repeat(100_000)}`);
+  const shown = outputForModel(
+    `${"x".repeat(200_000)}${"\ry".repeat(100_000)}\n${"a\b".repeat(100_000)}`,
+  );
   equal(shown, "y\na");
 });
 
 test("runJob() shows the head and the end of a long output, and keeps all of it in a file of the person alone", async () => {
-  const outcome = await run("for i in $(seq 20000); do echo \"line $i\"; done; printf '\\033[31mred\\377'");
+  const outcome = await run(
+    "for i in $(seq 20000); do echo \"line $i\"; done; printf '\\033[31mred\\377'",
+  );
   ok(outcome.text.length <= MAX_SHOWN_CHARS, `${outcome.text.length} characters`);
   match(outcome.text, /^line 1\nline 2\n/);
   match(outcome.text, /\nline 20000\nred\ufffd\n\[not all/);
@@ -121,13 +152,19 @@ test("runJob() shows the head and the end of a long output, and keeps all of it 
   const [all, lines, bytes, file] = cut.exec(outcome.text)!;
   const [head, end] = outcome.text.split(all!);
   equal(file, outcome.file);
-  const [last, next] = [head!.split("\n").at(-1)!, end!.split("\n")[0]!].map((line) => Number(line.slice(5)));
+  const [last, next] = [head!.split("\n").at(-1)!, end!.split("\n")[0]!].map((line) =>
+    Number(line.slice(5)),
+  );
   equal(Number(lines), next! - last! - 1 + 1, "the break after the head counts as left out");
   ok(Number(bytes) > 100_000);
   ok(Math.abs(head!.length / (head!.length + end!.length) - 0.4) < 0.02);
   const kept = fs.readFileSync(outcome.file!);
   equal(kept.length, outcome.bytes);
-  equal(kept.subarray(-9).toString("latin1"), "\x1b[31mred\xff", "the file has the bytes as they came");
+  equal(
+    kept.subarray(-9).toString("latin1"),
+    "\x1b[31mred\xff",
+    "the file has the bytes as they came",
+  );
   equal(fs.statSync(outcome.file!).mode & 0o777, 0o600);
   equal(fs.statSync(keepIn).mode & 0o777, 0o700);
 });
@@ -147,14 +184,22 @@ test("runJob() hides a secret before it cuts an output, so that no half of it is
 test("runJob() cuts one endless line, and says so when the rest cannot be kept", async () => {
   const blocked = join(base, "blocked");
   fs.writeFileSync(blocked, "");
-  const outcome = await run("head -c 300000 /dev/zero | tr '\\0' x; echo; echo end", { keepIn: blocked });
+  const outcome = await run("head -c 300000 /dev/zero | tr '\\0' x; echo; echo end", {
+    keepIn: blocked,
+  });
   match(outcome.text, /x\n\[… 0 lines, 27\d+ bytes left out\]\nx/);
-  match(outcome.text, /\nend\n\[the whole output could not be kept in '.*blocked': .*\]\n\[exit code 0 /);
+  match(
+    outcome.text,
+    /\nend\n\[the whole output could not be kept in '.*blocked': .*\]\n\[exit code 0 /,
+  );
 });
 
 test("runJob() ends a command that prints for ever, and keeps no more than a file may hold", async () => {
   const outcome = await run("yes 'for ever'", { timeoutMs: 0 });
-  match(outcome.text, /\n\[killed after [\d.]+ s: it printed more than 100 MB\. Let it print less, by head, grep or a/);
+  match(
+    outcome.text,
+    /\n\[killed after [\d.]+ s: it printed more than 100 MB\. Let it print less, by head, grep or a/,
+  );
   equal(fs.statSync(outcome.file!).size, MAX_FILE_BYTES);
   fs.rmSync(outcome.file!);
 });
@@ -175,13 +220,19 @@ for (const boxed of [false, true]) {
     const running = here(`sleep ${nap} & sleep ${nap} | sleep ${nap}`, { timeoutMs: 500, clock });
     await late(nap, clock, 500, 3);
     const outcome = await running;
-    match(outcome.text, /^\[killed after 0\.5 s: it did not end by itself\. Give it a longer timeout_ms /);
+    match(
+      outcome.text,
+      /^\[killed after 0\.5 s: it did not end by itself\. Give it a longer timeout_ms /,
+    );
     deepEqual([outcome.timedOut, alive(nap)], [true, 0]);
   });
 
   test(`runJob() ends a command that ignores SIGTERM, ${where}`, async () => {
     const [nap, clock] = [mark(), standingClock()];
-    const running = here(`trap '' TERM INT; echo on; while :; do sleep ${nap}; done`, { timeoutMs: 300, clock });
+    const running = here(`trap '' TERM INT; echo on; while :; do sleep ${nap}; done`, {
+      timeoutMs: 300,
+      clock,
+    });
     await late(nap, clock, 300);
     await clock.pass(2_000); // what it gets to end by itself
     const outcome = await running;
@@ -191,7 +242,10 @@ for (const boxed of [false, true]) {
 
   test(`runJob() lets a command clean up on SIGTERM, ${where}`, async () => {
     const [nap, clock] = [mark(), standingClock()];
-    const running = here(`trap 'echo cleaned; exit 9' TERM; sleep ${nap} & wait`, { timeoutMs: 300, clock });
+    const running = here(`trap 'echo cleaned; exit 9' TERM; sleep ${nap} & wait`, {
+      timeoutMs: 300,
+      clock,
+    });
     await late(nap, clock, 300);
     match((await running).text, /^cleaned\n\[killed after 0\.3 s: /);
   });
@@ -199,9 +253,15 @@ for (const boxed of [false, true]) {
   test(`runJob() is interrupted, and leaves no listener, ${where}`, async () => {
     const nap = mark();
     const stop = new AbortController();
-    const outcome = await here(`echo begun; sleep ${nap}`, { signal: stop.signal, onTail: () => stop.abort() });
+    const outcome = await here(`echo begun; sleep ${nap}`, {
+      signal: stop.signal,
+      onTail: () => stop.abort(),
+    });
     match(outcome.text, /^begun\n\[interrupted\]$/);
-    deepEqual([outcome.aborted, alive(nap), getEventListeners(stop.signal, "abort").length], [true, 0, 0]);
+    deepEqual(
+      [outcome.aborted, alive(nap), getEventListeners(stop.signal, "abort").length],
+      [true, 0, 0],
+    );
   });
 
   test(`runJob() does not wait for a child that holds the output, ${where}`, async () => {
@@ -209,13 +269,16 @@ for (const boxed of [false, true]) {
     const outcome = await here(`sleep ${nap} & echo done`);
     match(outcome.text, /^done\n/);
     deepEqual([outcome.exit, alive(nap)], [0, 0]);
-    if (!boxed) match(outcome.text, /\n\[processes that it left running were ended\. .*\]\n\[exit code 0 /);
+    if (!boxed)
+      match(outcome.text, /\n\[processes that it left running were ended\. .*\]\n\[exit code 0 /);
   });
 }
 
 test("runJob() ends what was left running without an output, in a group of its own as well", async () => {
   const [nap, other] = [mark(), mark()];
-  const outcome = await run(`sleep ${nap} >/dev/null 2>&1 & set -m; sleep ${other} >/dev/null 2>&1 & echo done`);
+  const outcome = await run(
+    `sleep ${nap} >/dev/null 2>&1 & set -m; sleep ${other} >/dev/null 2>&1 & echo done`,
+  );
   match(outcome.text, /^done\n\[processes that it left running were ended\. /);
   deepEqual([alive(nap), alive(other)], [0, 0]);
 });
@@ -225,20 +288,31 @@ const UP = "until [ -e /tmp/upNAP ]; do sleep 0.01; done; rm /tmp/upNAP";
 const LEFT: [what: string, command: string][] = [
   ["left its session and holds the output", "setsid sleep NAP &"],
   ["cleared its variables", `(env -i setsid sh -c '/bin/sleep NAP & exit' ${QUIET} &);`],
-  ["left its session by a double fork", `(setsid sh -c 'sleep NAP & : > /tmp/upNAP' ${QUIET} &); ${UP};`],
-  ["did so after the command had ended", `(setsid sh -c 'sleep 0.2; sleep NAP & exit' ${QUIET} &);`],
+  [
+    "left its session by a double fork",
+    `(setsid sh -c 'sleep NAP & : > /tmp/upNAP' ${QUIET} &); ${UP};`,
+  ],
+  [
+    "did so after the command had ended",
+    `(setsid sh -c 'sleep 0.2; sleep NAP & exit' ${QUIET} &);`,
+  ],
   ["ignores TERM", `(setsid sh -c 'trap "" TERM; sleep NAP; sleep NAP' ${QUIET} &);`],
 ];
 for (const [what, command] of some(LEFT, 2))
   test(`runJob() ends a process that ${what}, and says so`, async () => {
     const nap = mark();
     const outcome = await run(`${command.replaceAll("NAP", nap)} echo done`);
-    match(outcome.text, /^done\n\[processes that it left running were ended\. .*\]\n\[exit code [03] /);
+    match(
+      outcome.text,
+      /^done\n\[processes that it left running were ended\. .*\]\n\[exit code [03] /,
+    );
     equal(alive(nap), 0);
   });
 
 test("runJob() ends nothing that is not the command's, though it is as near to its end", async (t) => {
-  const other = spawn("/bin/sh", ["-c", "echo 699 > /proc/self/oom_score_adj; exec sleep 1000"], { stdio: "ignore" });
+  const other = spawn("/bin/sh", ["-c", "echo 699 > /proc/self/oom_score_adj; exec sleep 1000"], {
+    stdio: "ignore",
+  });
   t.after(() => other.kill("SIGKILL"));
   const score = () => fs.readFileSync(`/proc/${other.pid}/oom_score_adj`, "utf8").trim();
   await waitFor("it to be as near to its end", () => score() === "699");
@@ -249,34 +323,65 @@ test("runJob() ends nothing that is not the command's, though it is as near to i
   equal(other.exitCode ?? other.signalCode, null);
 });
 
-const TMP = /\[killed after .*: it wrote more than 48 MB to \/tmp\. Let it write less, or into the project\]$/;
-const MEMORY = /\[killed after .*: it took more than 191 MB of memory\. Let it work in smaller parts\]$/;
-const MANY = /\[killed after .*: it started more than 50 processes\. Let it start fewer at a time\]$/;
+const TMP =
+  /\[killed after .*: it wrote more than 48 MB to \/tmp\. Let it write less, or into the project\]$/;
+const MEMORY =
+  /\[killed after .*: it took more than 191 MB of memory\. Let it work in smaller parts\]$/;
+const MANY =
+  /\[killed after .*: it started more than 50 processes\. Let it start fewer at a time\]$/;
 const FILL = "for i in 1 2 3 4 5 6 7 8 9; do head -c 20000000 /dev/zero > /tmp/$i; done; sleep 300";
-const OPEN = "exec 3> /tmp/a 4> /tmp/b; rm /tmp/a /tmp/b; for i in 3 4; do head -c 40000000 /dev/zero >&$i; done";
+const OPEN =
+  "exec 3> /tmp/a 4> /tmp/b; rm /tmp/a /tmp/b; for i in 3 4; do head -c 40000000 /dev/zero >&$i; done";
 const OVER: [what: string, command: string, caps: Partial<Caps>, says: RegExp][] = [
-  ["takes too much memory", `perl -e '$x = "x" x 300_000_000; sleep 300'`, { memory: 200e6 }, MEMORY],
-  ["starts too many processes", "for i in $(seq 60); do sleep 300 & done; wait", { processes: 50 }, MANY],
+  [
+    "takes too much memory",
+    `perl -e '$x = "x" x 300_000_000; sleep 300'`,
+    { memory: 200e6 },
+    MEMORY,
+  ],
+  [
+    "starts too many processes",
+    "for i in $(seq 60); do sleep 300 & done; wait",
+    { processes: 50 },
+    MANY,
+  ],
   ["fills its /tmp", FILL, { tmp: 50e6 }, TMP],
-  ["fills its /tmp with files that it deletes and holds open", `${OPEN}; sleep 300`, { tmp: 50e6 }, TMP],
+  [
+    "fills its /tmp with files that it deletes and holds open",
+    `${OPEN}; sleep 300`,
+    { tmp: 50e6 },
+    TMP,
+  ],
 ];
 for (const [what, command, caps, says] of OVER) {
   const test = command.includes("perl") ? needs("bwrap", "perl") : needs("bwrap");
-  test(`runJob() ends a command that ${what}`, async () => match((await inBox(command, { caps })).text, says));
+  test(`runJob() ends a command that ${what}`, async () =>
+    match((await inBox(command, { caps })).text, says));
 }
 
 const boxTest = needs("bwrap");
-boxTest("runJob() counts what commands leave in a /tmp that they share, and others may remove it", async () => {
-  const [caps, tmp] = [{ tmp: 50e6 }, join(base, "shared")];
-  const part = (name: string) => `head -c 30000000 /dev/zero > /tmp/${name}`;
-  match((await inBox(part("one"), { caps }, tmp)).text, /^\[exit code 0 /);
-  const second = await inBox(`${part("two")}; sleep 300`, { caps }, tmp);
-  match(second.text, /wrote more than 48 MB to \/tmp, with what earlier commands left there\. Let it write less/);
-  match((await inBox("sleep 1.1; ls /tmp | grep -v zz-", { caps }, tmp)).text, /^one\ntwo\n/); // looked at meanwhile
-  match((await inBox("rm /tmp/one; sleep 1.1; ls /tmp | grep -v zz-", { caps }, tmp)).text, /^two\n/);
-});
+boxTest(
+  "runJob() counts what commands leave in a /tmp that they share, and others may remove it",
+  async () => {
+    const [caps, tmp] = [{ tmp: 50e6 }, join(base, "shared")];
+    const part = (name: string) => `head -c 30000000 /dev/zero > /tmp/${name}`;
+    match((await inBox(part("one"), { caps }, tmp)).text, /^\[exit code 0 /);
+    const second = await inBox(`${part("two")}; sleep 300`, { caps }, tmp);
+    match(
+      second.text,
+      /wrote more than 48 MB to \/tmp, with what earlier commands left there\. Let it write less/,
+    );
+    // looked at meanwhile
+    match((await inBox("sleep 1.1; ls /tmp | grep -v zz-", { caps }, tmp)).text, /^one\ntwo\n/);
+    match(
+      (await inBox("rm /tmp/one; sleep 1.1; ls /tmp | grep -v zz-", { caps }, tmp)).text,
+      /^two\n/,
+    );
+  },
+);
 
-// ── where long outputs lie ─────────────────────────────────────────────────────────────────────────────
+// ── where long outputs lie
+// ─────────────────────────────────────────────────────────────────────────────
 
 const LONG = "seq 20000";
 test("runJob() keeps no output behind a link, and touches nothing of what it leads to", async () => {
@@ -287,16 +392,24 @@ test("runJob() keeps no output behind a link, and touches nothing of what it lea
   for (const name of fs.readdirSync(theirs)) fs.utimesSync(join(theirs, name), 1, 1);
   fs.symlinkSync(theirs, link);
   const outcome = await run(LONG, { keepIn: link });
-  const why = /\[the whole output could not be kept in '.*planted': it is not a folder but a link\. Remove it\]/;
+  const why =
+    /\[the whole output could not be kept in '.*planted': it is not a folder but a link\. Remove it\]/;
   match(outcome.text, why);
-  deepEqual([outcome.file, fs.readdirSync(theirs).sort()], [undefined, ["note", "output-20200101000000-01234567.txt"]]);
+  deepEqual(
+    [outcome.file, fs.readdirSync(theirs).sort()],
+    [undefined, ["note", "output-20200101000000-01234567.txt"]],
+  );
 });
 
 test("runJob() cleans the folder of outputs of its own old ones only, and keeps it to the person", async () => {
   const folder = join(base, "old");
   fs.mkdirSync(folder, { mode: 0o777 });
   fs.chmodSync(folder, 0o777);
-  const [old, young, other] = ["output-20200101000000-01234567.txt", "output-20200101000000-89abcdef.txt", "mine.txt"];
+  const [old, young, other] = [
+    "output-20200101000000-01234567.txt",
+    "output-20200101000000-89abcdef.txt",
+    "mine.txt",
+  ];
   for (const name of [old, young, other]) fs.writeFileSync(join(folder, name), "x");
   fs.symlinkSync(join(folder, other), join(folder, "output-20200101000000-aaaaaaaa.txt"));
   for (const name of [old, other]) fs.utimesSync(join(folder, name), 1, 1);
@@ -325,14 +438,19 @@ test("runJob() leaves no timer, listener, handle or open file behind", async () 
   await run("true", { signal });
   equal(getEventListeners(signal, "abort").length, 0);
   const [before, handles] = [files(), process.getActiveResourcesInfo().length];
-  for (const command of ["seq 100000", "sleep 9 & true", "exit 1"]) await run(command, { onTail() {} });
+  for (const command of ["seq 100000", "sleep 9 & true", "exit 1"])
+    await run(command, { onTail() {} });
   await waitFor("its files to be closed", () => files() === before);
-  await waitFor("its handles to be closed", () => process.getActiveResourcesInfo().length <= handles);
+  await waitFor(
+    "its handles to be closed",
+    () => process.getActiveResourcesInfo().length <= handles,
+  );
 });
 
 test("runJob() shows the last lines as they change, ten times a second at most, without codes", async () => {
   const [seen, clock]: [string[], StandingClock] = [[], standingClock()];
-  const next = (name: string) => `until [ -e ${name} ]; do sleep 0.01; done; printf '\\r\\033[32m${name}%%'`;
+  const next = (name: string) =>
+    `until [ -e ${name} ]; do sleep 0.01; done; printf '\\r\\033[32m${name}%%'`;
   const onTail = (line: string) => seen.push(line);
   const running = run(`printf '10%%'; ${next("20")}; ${next("30")}; echo; echo`, { clock, onTail });
   await clock.waits(0);
@@ -349,9 +467,21 @@ test("runJob() shows the last lines as they change, ten times a second at most, 
 });
 
 const CANNOT: [what: string, job: Partial<Job>, message: RegExp][] = [
-  ["in a folder that is not there", { cwd: join(base, "gone") }, /^Cannot run a command in '.*gone': no such folder/],
-  ["that is too long", { command: `: ${"x".repeat(200_000)}` }, /^Cannot run the command: it is too long\. /],
-  ["that holds a NUL", { command: "echo \0" }, /^Cannot run the command: it holds a NUL character\. /],
+  [
+    "in a folder that is not there",
+    { cwd: join(base, "gone") },
+    /^Cannot run a command in '.*gone': no such folder/,
+  ],
+  [
+    "that is too long",
+    { command: `: ${"x".repeat(200_000)}` },
+    /^Cannot run the command: it is too long\. /,
+  ],
+  [
+    "that holds a NUL",
+    { command: "echo \0" },
+    /^Cannot run the command: it holds a NUL character\. /,
+  ],
 ];
 for (const [what, job, message] of CANNOT)
   test(`runJob() says why it cannot run a command ${what}`, async () => {
@@ -382,15 +512,25 @@ needs("bwrap")("runJob() hands on no file that zz was given open", async () => {
   fs.writeFileSync(file, code);
   for (const boxed of ["", "boxed"]) {
     const line = `exec 9<${secret} 100<${secret}; cat /proc/self/fd/100; exec "$0" "$@"`;
-    const out = execFileSync("bash", ["-c", line, process.execPath, file, cwd, keepIn, boxed]).toString();
+    const out = execFileSync("bash", [
+      "-c",
+      line,
+      process.execPath,
+      file,
+      cwd,
+      keepIn,
+      boxed,
+    ]).toString();
     match(out, /^s3cret-fd(\S*bash: .*\n)?end\n/, "it is readable before, and not after");
     equal(out.split("s3cret-fd").length, 2);
     ok(!out.includes("open.txt"), out);
   }
 });
 
-const clean = (env: NodeJS.ProcessEnv, ...allowed: string[]) => cleanEnv(env, (name) => allowed.includes(name));
-const KEPT = "PATH PWD OLDPWD HOME LANG SSH_AUTH_SOCK GIT_ASKPASS NODE_OPTIONS COMPASS AUTHOR".split(" ");
+const clean = (env: NodeJS.ProcessEnv, ...allowed: string[]) =>
+  cleanEnv(env, (name) => allowed.includes(name));
+const KEPT =
+  "PATH PWD OLDPWD HOME LANG SSH_AUTH_SOCK GIT_ASKPASS NODE_OPTIONS COMPASS AUTHOR".split(" ");
 const DROPPED =
   `OPENAI_API_KEY github_token AWS_SECRET_ACCESS_ID PGPASSWORD DB_PASSWD DB_PASS PASS MYSQL_PWD GPG_PASSPHRASE
   GOOGLE_APPLICATION_CREDENTIALS AZURE_DEVOPS_EXT_PAT NPM_CONFIG__AUTH SESSION_COOKIE DB_PW MYPASS BEARER CREDS OTP

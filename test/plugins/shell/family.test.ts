@@ -2,9 +2,15 @@
 import { deepEqual } from "node:assert/strict";
 import { test } from "node:test";
 import { familyOf } from "../../../plugins/shell/family.ts";
-import { ASK_REASONS, INTERPRETERS, PACKAGE_RUNNERS, WRAPPERS } from "../../../plugins/shell/judge/programs.ts";
+import {
+  ASK_REASONS,
+  INTERPRETERS,
+  PACKAGE_RUNNERS,
+  WRAPPERS,
+} from "../../../plugins/shell/judge/programs.ts";
 
-const offered = (commands: string[]) => commands.filter((command) => familyOf(command) !== undefined);
+const offered = (commands: string[]) =>
+  commands.filter((command) => familyOf(command) !== undefined);
 const OTHERS = `systemd-run --user|make all|just build|rake x|unshare -r|nsenter -t 1|chroot /x|docker run x|docker exec a sh|podman run x
   kubectl exec p|kubectl run p|go run x.go|dotnet run x|uv tool run x|poetry shell|rails console|rails runner x|cargo x|pipenv shell`;
 

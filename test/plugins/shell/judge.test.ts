@@ -1,4 +1,5 @@
-// What command lines run and whether they may: tables of lines, and lines made by bash's grammar, of which those that are allowed
+// What command lines run and whether they may: tables of lines, and lines made by bash's grammar,
+// of which those that are allowed
 // really run, in a jail that sees every program started and every file touched.
 import { deepEqual, equal, ok } from "node:assert/strict";
 import { mkdtempSync, realpathSync, rmSync } from "node:fs";
@@ -34,7 +35,8 @@ project("other", ["a.ts"]);
 const lifted = project("lifted", ["a.ts"], { ".ignore": "!.env" });
 
 /** What the kernel's gate asks for, of what a judged line reads. */
-const SECRET = /(^|\/)(\.env(\..*)?|id_(rsa|dsa|ecdsa|ed25519)|.*\.(pem|key|p12|pfx)|\.npmrc|\.netrc)$/;
+const SECRET =
+  /(^|\/)(\.env(\..*)?|id_(rsa|dsa|ecdsa|ed25519)|.*\.(pem|key|p12|pfx)|\.npmrc|\.netrc)$/;
 const isPlain = (name: string, cwd: string): boolean => {
   const file = path.resolve(cwd, name);
   const real = tryTo(() => realpathSync(file)) ?? file;
@@ -42,7 +44,9 @@ const isPlain = (name: string, cwd: string): boolean => {
 };
 /** "gate": the judge allows it, and the gate asks for what it reads. */
 const outcome = (judged: Judged, cwd = root): string =>
-  judged.verdict === "allow" && !judged.reads.every((one) => isPlain(one, cwd)) ? "gate" : judged.verdict;
+  judged.verdict === "allow" && !judged.reads.every((one) => isPlain(one, cwd))
+    ? "gate"
+    : judged.verdict;
 
 const HARMLESS: Record<string, Row[]> = {
   "reading is allowed": [
@@ -91,7 +95,10 @@ const HARMLESS: Record<string, Row[]> = {
   ],
 };
 
-/** One test for a table: it shows all rows that are otherwise. `look` says what becomes of a row, as the row has it. */
+/**
+ * One test for a table: it shows all rows that are otherwise. `look` says what becomes of a row, as
+ * the row has it.
+ */
 const table = <Row extends [line: string, ...rest: unknown[]]>(
   heading: string,
   rows: Row[],
@@ -104,7 +111,8 @@ const table = <Row extends [line: string, ...rest: unknown[]]>(
     deepEqual(found, expected);
   });
 /** The pattern itself if it matches, so that it is equal; or else the text. */
-const matching = (text: string, pattern: RegExp): RegExp | string => (pattern.test(text) ? pattern : text);
+const matching = (text: string, pattern: RegExp): RegExp | string =>
+  pattern.test(text) ? pattern : text;
 
 for (const [heading, rows] of [...Object.entries(HARMLESS), ...Object.entries(DANGEROUS)])
   table(heading, rows, async ([line, , , why]) => {
@@ -194,7 +202,8 @@ describe("no rule for all commands allows what may be one that never runs", () =
       .split(/ §\s+/);
   const is = async (line: string) =>
     (await judgeLine(line, root, NONE)).simple.some((one) => one.verdict === "unknown");
-  const rows = (lines: string[], isUnknown: boolean) => lines.map((line): [string, boolean] => [line, isUnknown]);
+  const rows = (lines: string[], isUnknown: boolean) =>
+    lines.map((line): [string, boolean] => [line, isUnknown]);
   table("these are asked even then", rows(UNKNOWN, true), async ([line]) => [await is(line)]);
   table("these are ordinary", rows(ORDINARY, false), async ([line]) => [await is(line)]);
 });
@@ -285,10 +294,13 @@ describe("what is read and written, from where the line starts", () => {
 });
 
 const LINES = Number(process.env.FUZZ_LINES ?? runs(600, 20_000));
-needs("bwrap", "gcc")(`of ${LINES} lines none that is allowed starts or touches anything else`, async (t) => {
-  const { allowed, found, empty } = await fuzz(SEED, LINES);
-  t.diagnostic(`seed ${SEED}: ${allowed} of ${LINES} were allowed`);
-  deepEqual(found, [], `seed ${SEED}`);
-  equal(empty, 0, "every line needs something that a denial bites on");
-  ok(allowed > LINES / 10, "enough of them were run");
-});
+needs("bwrap", "gcc")(
+  `of ${LINES} lines none that is allowed starts or touches anything else`,
+  async (t) => {
+    const { allowed, found, empty } = await fuzz(SEED, LINES);
+    t.diagnostic(`seed ${SEED}: ${allowed} of ${LINES} were allowed`);
+    deepEqual(found, [], `seed ${SEED}`);
+    equal(empty, 0, "every line needs something that a denial bites on");
+    ok(allowed > LINES / 10, "enough of them were run");
+  },
+);

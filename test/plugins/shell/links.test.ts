@@ -1,4 +1,5 @@
-// Readers that would follow links which their line does not name: no such option goes unasked, in any spelling.
+// Readers that would follow links which their line does not name: no such option goes unasked, in
+// any spelling.
 import { deepEqual } from "node:assert/strict";
 import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -21,7 +21,8 @@ const ask = (socket: string, ...pieces: Buffer[]) =>
     const client = net.connect(socket, async () => {
       for (const piece of pieces) {
         client.write(piece);
-        for (let rounds = 0; rounds < 3; rounds++) await nextRound(); // in which it is read by itself
+        // in which it is read by itself
+        for (let rounds = 0; rounds < 3; rounds++) await nextRound();
       }
     });
     client.on("data", (bytes) => (answered += bytes.length)).on("error", () => {});
@@ -57,7 +58,15 @@ test("hosts are heard at a socket whose name is too long for the system, and it 
 
 test("nothing of what is garbled, names no host of elsewhere, or is more than a few", async (t) => {
   const heard = await hear(t);
-  const odd = ["localhost", "localhost.localdomain", "10.0.0.1", "", "x'; rm.example", "\x1b[31m.example", "-.example"];
+  const odd = [
+    "localhost",
+    "localhost.localdomain",
+    "10.0.0.1",
+    "",
+    "x'; rm.example",
+    "\x1b[31m.example",
+    "-.example",
+  ];
   for (const name of odd) await ask(heard.socket, request(14, name));
   await ask(heard.socket, request(0, "root.example")); // asks for a user
   await ask(heard.socket, request(14, "long.example", 2 ** 31 - 1));

@@ -18,7 +18,8 @@ test("An output that is longer than what is shown is kept; one that fills the di
   const real = fs.writeSync;
   let writes = 0;
   fs.writeSync = ((fd: number, bytes: Buffer, at: number) => {
-    if (writes++) throw Object.assign(new Error("ENOSPC: no space left on device, write"), { code: "ENOSPC" });
+    if (writes++)
+      throw Object.assign(new Error("ENOSPC: no space left on device, write"), { code: "ENOSPC" });
     return real(fd, bytes, at, 5);
   }) as typeof real;
   const second = openOutputStore(folder);
@@ -27,9 +28,15 @@ test("An output that is longer than what is shown is kept; one that fills the di
   } finally {
     fs.writeSync = real;
   }
-  deepEqual(readdirSync(folder).length, 1, "the part that was written is gone, before the command ends");
+  deepEqual(
+    readdirSync(folder).length,
+    1,
+    "the part that was written is gone, before the command ends",
+  );
   const { drop, ...told } = second.close();
   drop();
-  deepEqual(told, { failure: `the whole output could not be kept in '${folder}': the disk is full` });
+  deepEqual(told, {
+    failure: `the whole output could not be kept in '${folder}': the disk is full`,
+  });
   equal(writes, 2, "nothing more is tried");
 });

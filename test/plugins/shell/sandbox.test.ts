@@ -11,7 +11,12 @@ import { programs } from "../../../kernel/system/other-programs.ts";
 import { CLOCK } from "../../../kernel/text/clock.ts";
 import { type Job, type Outcome, runJob } from "../../../plugins/shell/exec.ts";
 import { isPrivate, judgeHost, parseHost } from "../../../plugins/shell/proxy.ts";
-import { findSandbox, type Limits, openSandbox, type Sandbox } from "../../../plugins/shell/sandbox.ts";
+import {
+  findSandbox,
+  type Limits,
+  openSandbox,
+  type Sandbox,
+} from "../../../plugins/shell/sandbox.ts";
 import { tryTo } from "../../../sdk/text.ts";
 import { needs, whyNot } from "../../support/needs.ts";
 import { withEnvironment } from "../../support/run.ts";
@@ -32,14 +37,27 @@ const victim = spawn("sleep", ["1000"]);
 const opened: Sandbox[] = [];
 
 before(async () => {
-  for (const folder of [root, outside, join(home, ".ssh"), join(root, "conf"), join(base, "denied/sub")])
+  for (const folder of [
+    root,
+    outside,
+    join(home, ".ssh"),
+    join(root, "conf"),
+    join(base, "denied/sub"),
+  ])
     fs.mkdirSync(folder, { recursive: true });
   if (whyNot("bwrap", "git")) return;
   equal(await findSandbox(programs(root)), "bubblewrap");
   process.env.HOME = home;
   put(join(outside, "file"), "untouched");
   put(join(home, "notes"), "readable");
-  const secrets = ["home/.ssh/id", "home/.netrc", "home/.npmrc", "project/.env", "project/conf/key.pem", "denied/deep"];
+  const secrets = [
+    "home/.ssh/id",
+    "home/.netrc",
+    "home/.npmrc",
+    "project/.env",
+    "project/conf/key.pem",
+    "denied/deep",
+  ];
   for (const file of secrets) put(at(file), SECRET);
   fs.symlinkSync(join(root, ".env"), join(root, "link"));
   fs.symlinkSync(join(base, "denied"), join(root, "folder-link"));
@@ -60,9 +78,21 @@ const git = (cwd: string, ...args: string[]): string =>
   execFileSync("git", [...AUTHOR, ...args], { cwd, encoding: "utf8", stdio: "pipe" });
 
 async function box(limits: Partial<Limits> = {}): Promise<Sandbox> {
-  const hide = [join(root, ".env"), join(root, "conf/key.pem"), join(base, "denied"), join(base, "not-there")];
+  const hide = [
+    join(root, ".env"),
+    join(root, "conf/key.pem"),
+    join(base, "denied"),
+    join(base, "not-there"),
+  ];
   hide.push(...credentials());
-  const sandbox = await openSandbox({ programs: programs(root), root, write: [], hide, net: "none", ...limits });
+  const sandbox = await openSandbox({
+    programs: programs(root),
+    root,
+    write: [],
+    hide,
+    net: "none",
+    ...limits,
+  });
   opened.push(sandbox);
   return sandbox;
 }
@@ -70,7 +100,13 @@ async function box(limits: Partial<Limits> = {}): Promise<Sandbox> {
 /** Without a sandbox. */
 function free(command: string, more: Partial<Job> = {}): Promise<Outcome> {
   const { signal } = new AbortController();
-  const how = { programs: programs(root), clock: CLOCK, cwd: root, env: process.env, timeoutMs: 170_000 };
+  const how = {
+    programs: programs(root),
+    clock: CLOCK,
+    cwd: root,
+    env: process.env,
+    timeoutMs: 170_000,
+  };
   return runJob({ ...how, command, signal, keepIn, ...more });
 }
 async function run(command: string, limits: Partial<Limits> | Sandbox = {}): Promise<Outcome> {
@@ -78,7 +114,10 @@ async function run(command: string, limits: Partial<Limits> | Sandbox = {}): Pro
   return free(command, { sandbox, cwd: ("root" in limits && limits.root) || root });
 }
 
-/** Each in a shell of its own, in one sandbox: what it prints, and its exit code. `after` runs after each. */
+/**
+ * Each in a shell of its own, in one sandbox: what it prints, and its exit code. `after` runs after
+ * each.
+ */
 async function runEach(commands: string[], limits: Partial<Limits> = {}, after = "true") {
   const end = `) 2>&1; printf '\\n== exit %d\\n' $?; { ${after}; } 2>&1`;
   const lines = commands.map((one) => `(LC_ALL=C; export LC_ALL; ${one}\n${end}`);
@@ -91,12 +130,19 @@ async function runEach(commands: string[], limits: Partial<Limits> = {}, after =
   });
 }
 
-// ── finding one ────────────────────────────────────────────────────────────────────────────────────────
+// ── finding one
+// ────────────────────────────────────────────────────────────────────────────────────────
 
 const STANDINS: [what: string, script: string | undefined][] = [
   ["there is none", undefined],
-  ["it may not make namespaces", "echo 'bwrap: No permissions to create new namespace' >&2; exit 1"],
-  ["it runs the command without shutting it in", 'while [ "$1" != -- ]; do shift; done; shift; exec "$@"'],
+  [
+    "it may not make namespaces",
+    "echo 'bwrap: No permissions to create new namespace' >&2; exit 1",
+  ],
+  [
+    "it runs the command without shutting it in",
+    'while [ "$1" != -- ]; do shift; done; shift; exec "$@"',
+  ],
   ["it does nothing", "exit 0"],
 ];
 for (const [what, script] of STANDINS)
@@ -110,16 +156,20 @@ for (const [what, script] of STANDINS)
     if (!script) await rejects(openSandbox(all), /bubblewrap is not in PATH\. Install it/);
   });
 
-sandboxTest("openSandbox() takes no bwrap that a command could have put into the project", async () => {
-  const bin = join(root, "bin");
-  fs.mkdirSync(bin);
-  fs.writeFileSync(join(bin, "bwrap"), "#!/bin/sh\necho fake\n", { mode: 0o755 });
-  using _ = withEnvironment({ PATH: `${bin}:${process.env.PATH}` });
-  const outcome = await run("echo real").finally(() => fs.rmSync(bin, { recursive: true }));
-  match(outcome.text, /^real\n/);
-});
+sandboxTest(
+  "openSandbox() takes no bwrap that a command could have put into the project",
+  async () => {
+    const bin = join(root, "bin");
+    fs.mkdirSync(bin);
+    fs.writeFileSync(join(bin, "bwrap"), "#!/bin/sh\necho fake\n", { mode: 0o755 });
+    using _ = withEnvironment({ PATH: `${bin}:${process.env.PATH}` });
+    const outcome = await run("echo real").finally(() => fs.rmSync(bin, { recursive: true }));
+    match(outcome.text, /^real\n/);
+  },
+);
 
-// ── writing ────────────────────────────────────────────────────────────────────────────────────────────
+// ── writing
+// ────────────────────────────────────────────────────────────────────────────────────────────
 
 const NO_WRITE =
   /Read-only file system|Permission denied|Operation not permitted|Invalid cross-device link|must be superuser|EROFS|EACCES|permission denied/;
@@ -132,9 +182,15 @@ const WRITES: [what: string, command: string, says?: RegExp][] = [
   ["write by the root of another process", `echo gone > /proc/1/root${outside}/file`],
   ["change a mode outside", `chmod 777 ${outside}/file`],
   ["write to the home", `echo gone > ${home}/notes`],
-  ["write to /sys", "f=$(find /sys/kernel/mm -type f -perm -200 | head -1); cat $f > was; cat was > $f; rm was"],
+  [
+    "write to /sys",
+    "f=$(find /sys/kernel/mm -type f -perm -200 | head -1); cat $f > was; cat was > $f; rm was",
+  ],
   ["mount / again for writing", `mount -o remount,rw / && echo gone > ${outside}/file`],
-  ["mount / in namespaces of its own", `unshare -Um mount -o remount,rw,bind / && echo gone > ${outside}/file`],
+  [
+    "mount / in namespaces of its own",
+    `unshare -Um mount -o remount,rw,bind / && echo gone > ${outside}/file`,
+  ],
   ["unmount the cover of a folder", `umount /tmp ${base}/denied`],
   ["make a disk's device", "mknod disk b 254 0 && head -c 4 disk"],
   ["take another root", "chroot / true"],
@@ -144,7 +200,8 @@ sandboxTest("a sandboxed command cannot write, mount or move anything outside", 
   together(WRITES, async (rows) => {
     const commands = rows.map(([, command]) => `set -e; ${command}`);
     const outcomes = await runEach(commands, {}, "rm -f was out hard");
-    for (const [i, [what, , says = NO_WRITE]] of rows.entries()) match(outcomes[i]!.text, says, what);
+    for (const [i, [what, , says = NO_WRITE]] of rows.entries())
+      match(outcomes[i]!.text, says, what);
     equal(fs.readFileSync(join(outside, "file"), "utf8"), "untouched");
     equal(fs.statSync(join(outside, "file")).mode & 0o777, 0o644);
     const projects = fs.readdirSync(base).filter((name) => name.startsWith("project"));
@@ -153,38 +210,65 @@ sandboxTest("a sandboxed command cannot write, mount or move anything outside", 
   }),
 );
 
-sandboxTest("a sandboxed command writes to folders that were allowed, and a denied folder stays denied", async () => {
-  const write = [outside, at("denied"), at("denied/sub")];
-  const denied = `echo b > ${base}/denied/x; echo b > ${base}/denied/sub/x`;
-  const outcome = await run(`echo a > ${outside}/allowed && cat ${outside}/allowed; ${denied}`, { write });
-  equal(outcome.stdout, "a\n");
-  match(outcome.stderr, /denied\/x: Permission denied\n.*sub\/x: Permission denied\n$/s);
-  fs.rmSync(join(outside, "allowed"));
-});
+sandboxTest(
+  "a sandboxed command writes to folders that were allowed, and a denied folder stays denied",
+  async () => {
+    const write = [outside, at("denied"), at("denied/sub")];
+    const denied = `echo b > ${base}/denied/x; echo b > ${base}/denied/sub/x`;
+    const outcome = await run(`echo a > ${outside}/allowed && cat ${outside}/allowed; ${denied}`, {
+      write,
+    });
+    equal(outcome.stdout, "a\n");
+    match(outcome.stderr, /denied\/x: Permission denied\n.*sub\/x: Permission denied\n$/s);
+    fs.rmSync(join(outside, "allowed"));
+  },
+);
 
-sandboxTest("a sandboxed command has a /tmp of its own, which lasts until the sandbox is closed", async () => {
-  const sandbox = await box();
-  const name = `/tmp/zz-probe-${process.pid}`;
-  const { stdout } = await run(`echo mine > ${name}; ls -A /tmp/zz-probe*; echo $TMPDIR`, sandbox);
-  deepEqual([stdout, fs.existsSync(name)], [`${name}\n/tmp\n`, false]);
-  match((await run(`cat ${name}`, sandbox)).text, /^mine\n/);
-  sandbox.close();
-  match((await run(`cat ${name}`)).text, /No such file/);
-});
+sandboxTest(
+  "a sandboxed command has a /tmp of its own, which lasts until the sandbox is closed",
+  async () => {
+    const sandbox = await box();
+    const name = `/tmp/zz-probe-${process.pid}`;
+    const { stdout } = await run(
+      `echo mine > ${name}; ls -A /tmp/zz-probe*; echo $TMPDIR`,
+      sandbox,
+    );
+    deepEqual([stdout, fs.existsSync(name)], [`${name}\n/tmp\n`, false]);
+    match((await run(`cat ${name}`, sandbox)).text, /^mine\n/);
+    sandbox.close();
+    match((await run(`cat ${name}`)).text, /No such file/);
+  },
+);
 
 sandboxTest("closing a sandbox leaves nothing behind", async (t) => {
-  const folder = fs.mkdtempSync("/tmp/zz-box-"); // in /tmp: a sandbox that others open just now covers its sockets elsewhere
+  // in /tmp: a sandbox that others open just now covers its sockets elsewhere
+  const folder = fs.mkdtempSync("/tmp/zz-box-");
   using _ = withEnvironment({ TMPDIR: folder });
   t.after(() => fs.rmSync(folder, { recursive: true, force: true }));
-  const sandbox = await openSandbox({ programs: programs(root), root, write: [], hide: [], net: ["127.0.0.1"] });
+  const sandbox = await openSandbox({
+    programs: programs(root),
+    root,
+    write: [],
+    hide: [],
+    net: ["127.0.0.1"],
+  });
   await run("mkdir -p /tmp/a/b; chmod 500 /tmp/a", sandbox);
   equal(fs.readdirSync(folder).length, 1);
   sandbox.close();
   deepEqual(fs.readdirSync(folder), []);
-  deepEqual(fs.readdirSync(root).sort(), [".env", ".git", ".gitignore", "conf", "folder-link", "link", "way-out"]);
+  deepEqual(fs.readdirSync(root).sort(), [
+    ".env",
+    ".git",
+    ".gitignore",
+    "conf",
+    "folder-link",
+    "link",
+    "way-out",
+  ]);
 });
 
-// ── reading ────────────────────────────────────────────────────────────────────────────────────────────
+// ── reading
+// ────────────────────────────────────────────────────────────────────────────────────────────
 
 const READS: [what: string, command: string][] = [
   ["by its name", "cat .env"],
@@ -198,10 +282,19 @@ const READS: [what: string, command: string][] = [
   ["by git", "git add -f .env && git diff --cached"],
   ["after a change of its mode", "chmod 644 .env && cat .env"],
   ["after it is unmounted", "umount .env && cat .env"],
-  ["after it is unmounted in namespaces of its own", "unshare -Um sh -c 'umount .env; umount -l .env; cat .env'"],
-  ["by a bind mount of its own", `unshare -Um sh -c 'mkdir /tmp/m; mount --bind ${root} /tmp/m; cat /tmp/m/.env'`],
+  [
+    "after it is unmounted in namespaces of its own",
+    "unshare -Um sh -c 'umount .env; umount -l .env; cat .env'",
+  ],
+  [
+    "by a bind mount of its own",
+    `unshare -Um sh -c 'mkdir /tmp/m; mount --bind ${root} /tmp/m; cat /tmp/m/.env'`,
+  ],
   ["in the home's credentials", "cat ~/.ssh/id; ls ~/.ssh; cat ~/.netrc"],
-  ["by an overlay", `unshare -Um sh -c 'mount -t overlay -o lowerdir=${root}:/etc o /mnt; cat /mnt/.env'`],
+  [
+    "by an overlay",
+    `unshare -Um sh -c 'mount -t overlay -o lowerdir=${root}:/etc o /mnt; cat /mnt/.env'`,
+  ],
   ["in the memory of a process outside", `cat /proc/${victim.pid}/environ`],
 ];
 sandboxTest("a sandboxed command cannot read what is denied", () =>
@@ -225,12 +318,15 @@ sandboxTest("the same commands do read it without a sandbox", async () => {
 
 sandboxTest("what is to be shown is, though it is on the list or in a hidden folder", async () => {
   const show = [join(home, ".netrc"), join(home, ".npmrc"), join(base, "denied/deep")];
-  const outcome = await run(`cat ~/.netrc ${base}/denied/deep; ls ${base}/denied; cat ~/.ssh/id`, { show });
+  const outcome = await run(`cat ~/.netrc ${base}/denied/deep; ls ${base}/denied; cat ~/.ssh/id`, {
+    show,
+  });
   equal(outcome.stdout, SECRET + SECRET);
   match(outcome.stderr, /denied': Permission denied\n.*id: Permission denied/s);
 });
 
-// ── processes ──────────────────────────────────────────────────────────────────────────────────────────
+// ── processes
+// ──────────────────────────────────────────────────────────────────────────────────────────
 
 const PROCESSES: [what: string, command: string][] = [
   ["end a process outside", `kill -9 ${victim.pid}`],
@@ -238,13 +334,16 @@ const PROCESSES: [what: string, command: string][] = [
   ["enter a process outside", `nsenter -t ${victim.pid} -m true`],
   ["reach a terminal", "echo x > /dev/tty"],
 ];
-sandboxTest("a sandboxed command cannot end, trace or enter a process outside, or reach a terminal", () =>
-  together(PROCESSES, async (rows) => {
-    const outcomes = await runEach(rows.map(([, command]) => command));
-    for (const [i, [what]] of rows.entries()) ok(outcomes[i]!.exit !== 0, `${what}: ${outcomes[i]!.text}`);
-    await run("kill -9 -1"); // all that it sees
-    equal(victim.exitCode ?? victim.signalCode, null);
-  }),
+sandboxTest(
+  "a sandboxed command cannot end, trace or enter a process outside, or reach a terminal",
+  () =>
+    together(PROCESSES, async (rows) => {
+      const outcomes = await runEach(rows.map(([, command]) => command));
+      for (const [i, [what]] of rows.entries())
+        ok(outcomes[i]!.exit !== 0, `${what}: ${outcomes[i]!.text}`);
+      await run("kill -9 -1"); // all that it sees
+      equal(victim.exitCode ?? victim.signalCode, null);
+    }),
 );
 
 sandboxTest("a sandboxed command has no capability and cannot gain one", async () => {
@@ -252,7 +351,8 @@ sandboxTest("a sandboxed command has no capability and cannot gain one", async (
   match(outcome.stdout, /^CapPrm:\s0+\nCapEff:\s0+\nCapBnd:\s0+\nNoNewPrivs:\s1\n$/);
 });
 
-// ── the network ────────────────────────────────────────────────────────────────────────────────────────
+// ── the network
+// ────────────────────────────────────────────────────────────────────────────────────────
 
 async function serve(): Promise<{ port: number; seen: string[]; close(): void }> {
   const seen: string[] = [];
@@ -295,35 +395,60 @@ const NETS: [net: (port: number) => Limits["net"], ...asks: Asks[]][] = [
   ],
 ];
 for (const [net, ...asks] of NETS)
-  sandboxTest(`with net ${JSON.stringify(net(80))} a sandboxed command reaches that, and nothing else`, async () => {
-    const server = await serve();
-    const commands = asks.map(([command]) => command(server.port));
-    const outcomes = await runEach(commands, { net: net(server.port) });
-    server.close();
-    for (const [i, [, says]] of asks.entries()) match(outcomes[i]!.own.trim(), says, commands[i]);
-    equal(server.seen.length, asks.filter(([, says]) => says === ANSWERED).length, server.seen.join());
-    const sent = server.seen.filter((one) => one.startsWith("POST"));
-    deepEqual(sent, asks.length > 2 ? [`POST /x?y 127.0.0.1:${server.port} sent`] : []);
-  });
+  sandboxTest(
+    `with net ${JSON.stringify(net(80))} a sandboxed command reaches that, and nothing else`,
+    async () => {
+      const server = await serve();
+      const commands = asks.map(([command]) => command(server.port));
+      const outcomes = await runEach(commands, { net: net(server.port) });
+      server.close();
+      for (const [i, [, says]] of asks.entries()) match(outcomes[i]!.own.trim(), says, commands[i]);
+      equal(
+        server.seen.length,
+        asks.filter(([, says]) => says === ANSWERED).length,
+        server.seen.join(),
+      );
+      const sent = server.seen.filter((one) => one.startsWith("POST"));
+      deepEqual(sent, asks.length > 2 ? [`POST /x?y 127.0.0.1:${server.port} sent`] : []);
+    },
+  );
 
-sandboxTest("some hosts are reached, however long the names of folders for temporary files are", async (t) => {
-  const TMPDIR = join(base, "long".repeat(40));
-  fs.mkdirSync(TMPDIR);
-  using _ = withEnvironment({ TMPDIR });
-  const server = await serve();
-  t.after(() => server.close());
-  match((await run(get()(server.port), { net: ["127.0.0.1"] })).text, /^answered\n/);
-});
+sandboxTest(
+  "some hosts are reached, however long the names of folders for temporary files are",
+  async (t) => {
+    const TMPDIR = join(base, "long".repeat(40));
+    fs.mkdirSync(TMPDIR);
+    using _ = withEnvironment({ TMPDIR });
+    const server = await serve();
+    t.after(() => server.close());
+    match((await run(get()(server.port), { net: ["127.0.0.1"] })).text, /^answered\n/);
+  },
+);
 
 const NOT_LET = /\n\[zz does not let commands connect to '127\.0\.0\.1:\d+': /;
 const NOT_AMONG = /not among the allowed hosts\. .* with --allow-net=127\.0\.0\.1\n/;
 const PROXIED: [what: string, net: string[], command: (port: number) => string, says: RegExp][] = [
   ["is told of another port", ["127.0.0.1:1"], get(), NOT_AMONG],
   ["is told of another host", ["example.com"], get(" proxy=always"), NOT_LET],
-  ["is told of another host behind a tunnel", ["example.com"], get(" proxy=always tunnel"), NOT_LET],
+  [
+    "is told of another host behind a tunnel",
+    ["example.com"],
+    get(" proxy=always tunnel"),
+    NOT_LET,
+  ],
   ["gains nothing by a header", ["example.com"], get(" proxy=always host=example.com"), NOT_LET],
-  ["ends by its own signal", ["127.0.0.1"], () => "kill -SEGV $$", /^\[exit code 139, as after SIGSEGV /],
-  ["inherits no socket", ["127.0.0.1"], () => "cat; ls -l /proc/self/fd | grep -c socket:", /^0\n\[exit code 1 /],
+  [
+    "ends by its own signal",
+    ["127.0.0.1"],
+    () => "kill -SEGV $$",
+    /^\[exit code 139, as after SIGSEGV /,
+  ],
+  [
+    "inherits no socket",
+    ["127.0.0.1"],
+    () => "cat; ls -l /proc/self/fd | grep -c socket:",
+    /^0\n\[exit code 1 /,
+  ],
 ];
 for (const [what, net, command, says] of PROXIED)
   sandboxTest(`a sandboxed command with some hosts ${what}`, async () => {
@@ -334,11 +459,14 @@ for (const [what, net, command, says] of PROXIED)
     deepEqual(server.seen, []);
   });
 
-sandboxTest("what a sandboxed command starts is reached on its own loopback, whatever hosts are allowed", async () => {
-  const code = 'require("http").createServer((_, r) => r.end("own")).listen(8123, "127.0.0.1")';
-  const command = `${node} -e '${code}' & ${request} http://127.0.0.1:8123 retry; kill %1`;
-  match((await run(command, { net: ["example.com"] })).text, /^own\n\[exit code 0 /);
-});
+sandboxTest(
+  "what a sandboxed command starts is reached on its own loopback, whatever hosts are allowed",
+  async () => {
+    const code = 'require("http").createServer((_, r) => r.end("own")).listen(8123, "127.0.0.1")';
+    const command = `${node} -e '${code}' & ${request} http://127.0.0.1:8123 retry; kill %1`;
+    match((await run(command, { net: ["example.com"] })).text, /^own\n\[exit code 0 /);
+  },
+);
 
 sandboxTest("a sandboxed command cannot connect to an abstract socket", async () => {
   const at = `\0zz-${process.pid}`;
@@ -371,45 +499,74 @@ const HOSTS: [rules: string[], host: string, addresses: string[], reached: strin
 ];
 test("judgeHost() lets pass what a rule names, and nothing of a private network that it does not name", async () => {
   for (const [rules, host, addresses, reached] of HOSTS) {
-    const resolve = async () => addresses.map((address) => ({ address, family: net.isIP(address) }));
+    const resolve = async () =>
+      addresses.map((address) => ({ address, family: net.isIP(address) }));
     const judged = await judgeHost(parseHost(host), rules.map(parseHost), resolve);
     const found = judged.addresses.map(({ address }) => address);
-    deepEqual([found, judged.refusal === undefined], [reached, reached.length > 0], `${host} by ${rules}`);
+    deepEqual(
+      [found, judged.refusal === undefined],
+      [reached, reached.length > 0],
+      `${host} by ${rules}`,
+    );
   }
 });
 
 test("judgeHost() says how to allow a name that leads into a private network", async () => {
   const resolve = async () => [{ address: "10.0.0.5", family: 4 }];
-  const { refusal = "" } = await judgeHost(parseHost("git.corp:443"), [parseHost("git.corp")], resolve);
-  match(refusal, /^zz does not let commands connect to 'git\.corp:443': its address 10\.0\.0\.5 is of this machine /);
-  match(refusal, / or a private network\. The person can allow it with --allow-net=git\.corp,10\.0\.0\.5$/);
+  const { refusal = "" } = await judgeHost(
+    parseHost("git.corp:443"),
+    [parseHost("git.corp")],
+    resolve,
+  );
+  match(
+    refusal,
+    /^zz does not let commands connect to 'git\.corp:443': its address 10\.0\.0\.5 is of this machine /,
+  );
+  match(
+    refusal,
+    / or a private network\. The person can allow it with --allow-net=git\.corp,10\.0\.0\.5$/,
+  );
 });
 
 test("parseHost() refuses what is no host", async () => {
   for (const bad of ["", "a b", "http://x", "x:y", "x:1:2", "*."])
-    await rejects(async () => parseHost(bad), { message: `Cannot read '${bad}' as a host. Write name or name:port.` });
+    await rejects(async () => parseHost(bad), {
+      message: `Cannot read '${bad}' as a host. Write name or name:port.`,
+    });
 });
 
 const PRIVATE =
   `172.31.0.1 100.64.1.1 fd00::1 ::ffff:127.0.0.1 ::127.0.0.1 ::ffff:0:127.0.0.1 64:ff9b::a00:1 64:ff9b:1::a00:1
-  2002:7f00:1:: 2001:0:1::1 fec0::1 169.254.169.254 100.100.100.200 fd00:ec2::254 0.0.0.0 ::`.split(/\s+/);
+  2002:7f00:1:: 2001:0:1::1 fec0::1 169.254.169.254 100.100.100.200 fd00:ec2::254 0.0.0.0 ::`.split(
+    /\s+/,
+  );
 const PUBLIC = "8.8.8.8 172.32.0.1 2606:4700::1 2001:4860:4860::8888 1.1.1.1".split(" ");
 test("isPrivate() knows the addresses of this machine, its network and a cloud's metadata", () =>
   deepEqual([...PRIVATE, ...PUBLIC].filter(isPrivate), PRIVATE));
 
-// ── git ────────────────────────────────────────────────────────────────────────────────────────────────
+// ── git
+// ────────────────────────────────────────────────────────────────────────────────────────────────
 
 const AS = "git -c user.name=t -c user.email=t@t";
 const ELSEWHERE =
   "cp -r .git evil; echo ../evil > .git/commondir; echo '[core] fsmonitor = touch pwned' >> evil/config";
-const TAKEN = /\.git\/commondir' could run commands outside of the sandbox: what could was taken out of it\]/;
+const TAKEN =
+  /\.git\/commondir' could run commands outside of the sandbox: what could was taken out of it\]/;
 const WORKTREE = "echo '[core] fsmonitor = touch pwned' > .git/config.worktree; false";
 const PLANTS: [what: string, command: string, says: RegExp][] = [
   ["write a hook", "echo 'touch pwned' > .git/hooks/post-commit", /Read-only file system/],
   ["remove the hooks", "rm -rf .git/hooks && mkdir .git/hooks", /busy|Read-only/],
   ["move the repository away", "mv .git .g && git init -q", /busy/],
-  ["write to the configuration", "echo '[core] fsmonitor = touch pwned' >> .git/config", /Read-only file system/],
-  ["put another configuration there", "cp .git/config c && mv c .git/config; r=$?; rm -f c; exit $r", /busy|Read-only/],
+  [
+    "write to the configuration",
+    "echo '[core] fsmonitor = touch pwned' >> .git/config",
+    /Read-only file system/,
+  ],
+  [
+    "put another configuration there",
+    "cp .git/config c && mv c .git/config; r=$?; rm -f c; exit $r",
+    /busy|Read-only/,
+  ],
   ["lead git to another folder", `${ELSEWHERE}; false`, TAKEN],
   ["add a worktree's configuration", WORKTREE, /\.git\/config\.worktree' could run commands/],
 ];
@@ -430,20 +587,33 @@ sandboxTest("a sandboxed command keeps what is in .zz as it is", async () => {
   const project = fs.mkdtempSync(join(base, "zz-"));
   fs.mkdirSync(join(project, ".zz"));
   put(join(project, ".zz/settings"), "mine");
-  const outcome = await run("cat .zz/settings; echo other > .zz/settings; mv .zz .z; touch .zz/new", { root: project });
+  const outcome = await run(
+    "cat .zz/settings; echo other > .zz/settings; mv .zz .z; touch .zz/new",
+    { root: project },
+  );
   equal(outcome.stdout, "mine");
-  deepEqual([fs.readdirSync(project), fs.readdirSync(join(project, ".zz"))], [[".zz"], ["settings"]]);
+  deepEqual(
+    [fs.readdirSync(project), fs.readdirSync(join(project, ".zz"))],
+    [[".zz"], ["settings"]],
+  );
 });
 
-sandboxTest("a sandboxed command makes a repository, which works and keeps nothing that runs", async () => {
-  const project = fs.mkdtempSync(join(base, "fresh-"));
-  const first = "git init -q -b main . && git config user.name t && git remote add origin https://example.com/x.git";
-  const commit = `git add a && ${AS} commit -qm one && git log --oneline | wc -l`;
-  match((await run(`${first} && echo 1 > a && ${commit}`, { root: project })).text, /^1\n\[exit code 0 /);
-  const kept = /user\.name=t\nremote\.origin\.url=https:\/\/example\.com\/x\.git\n/;
-  match(git(project, "config", "-l", "--local"), kept);
-  match((await run(`echo 2 > a && ${commit}`, { root: project })).text, /^2\n/);
-});
+sandboxTest(
+  "a sandboxed command makes a repository, which works and keeps nothing that runs",
+  async () => {
+    const project = fs.mkdtempSync(join(base, "fresh-"));
+    const first =
+      "git init -q -b main . && git config user.name t && git remote add origin https://example.com/x.git";
+    const commit = `git add a && ${AS} commit -qm one && git log --oneline | wc -l`;
+    match(
+      (await run(`${first} && echo 1 > a && ${commit}`, { root: project })).text,
+      /^1\n\[exit code 0 /,
+    );
+    const kept = /user\.name=t\nremote\.origin\.url=https:\/\/example\.com\/x\.git\n/;
+    match(git(project, "config", "-l", "--local"), kept);
+    match((await run(`echo 2 > a && ${commit}`, { root: project })).text, /^2\n/);
+  },
+);
 
 const TRAPS = [
   "git init -q . && printf '[core]\\n\\trepositoryformatversion = 0 \\\\\\n\\n\\tfsmonitor = touch pwned\\n[include]\\n\\tpath = ../evil\\n' > .git/config; printf '[core]\\n\\tfsmonitor = touch pwned\\n' > evil",
@@ -456,30 +626,40 @@ sandboxTest("a repository that a sandboxed command lays as a trap is made harmle
     const outcome = await run(`${trap}; echo set`, { root: project });
     match(outcome.text, /^set\n\[.* could run commands outside of the sandbox: /);
     put(join(project, "a"), "");
-    for (const args of [["status"], ["add", "a"], ["x"]]) tryTo(() => git(project, ...args)); // some are none any more
+    // some are none any more
+    for (const args of [["status"], ["add", "a"], ["x"]]) tryTo(() => git(project, ...args));
     equal(fs.existsSync(join(project, "pwned")), false, trap);
   }
 });
 
-sandboxTest("a sandboxed command commits in a worktree and in a submodule, and plants nothing there", async () => {
-  const [main, tree] = [fs.mkdtempSync(at("main-")), at("tree")];
-  git(main, "init", "-q", "-b", "main");
-  git(main, "commit", "-q", "--allow-empty", "-m", "one");
-  git(main, "worktree", "add", "-q", tree);
-  git(main, "submodule", "--quiet", "add", main, "sub");
-  for (const project of [tree, join(main, "sub")]) {
-    const work = `echo 1 > a; git add a && ${AS} commit -qm two && git status --short | wc -l`;
-    match((await run(work, { root: project })).text, /^0\n\[exit code 0 /);
-    const folder = fs.readFileSync(join(project, ".git"), "utf8").trim().replace("gitdir: ", "");
-    const common = `$(git rev-parse --git-common-dir)`;
-    const plant = `echo 1 > ${common}/hooks/post-commit; echo 1 >> ${common}/config; echo 1 > ${folder}/config.worktree`;
-    const move = `mv ${folder} ${folder}2; mv .git g; echo 'gitdir: /' > .git`;
-    const plants = await run(`LC_ALL=C; git config core.fsmonitor x; ${plant}; ${move}`, { root: project });
-    equal(plants.stderr.split("\n").filter((line) => /busy|Read-only|could not/i.test(line)).length, 6, plants.text);
-    match(plants.text, /config\.worktree' could run commands/);
-    equal(git(project, "status", "--short"), "");
-  }
-});
+sandboxTest(
+  "a sandboxed command commits in a worktree and in a submodule, and plants nothing there",
+  async () => {
+    const [main, tree] = [fs.mkdtempSync(at("main-")), at("tree")];
+    git(main, "init", "-q", "-b", "main");
+    git(main, "commit", "-q", "--allow-empty", "-m", "one");
+    git(main, "worktree", "add", "-q", tree);
+    git(main, "submodule", "--quiet", "add", main, "sub");
+    for (const project of [tree, join(main, "sub")]) {
+      const work = `echo 1 > a; git add a && ${AS} commit -qm two && git status --short | wc -l`;
+      match((await run(work, { root: project })).text, /^0\n\[exit code 0 /);
+      const folder = fs.readFileSync(join(project, ".git"), "utf8").trim().replace("gitdir: ", "");
+      const common = `$(git rev-parse --git-common-dir)`;
+      const plant = `echo 1 > ${common}/hooks/post-commit; echo 1 >> ${common}/config; echo 1 > ${folder}/config.worktree`;
+      const move = `mv ${folder} ${folder}2; mv .git g; echo 'gitdir: /' > .git`;
+      const plants = await run(`LC_ALL=C; git config core.fsmonitor x; ${plant}; ${move}`, {
+        root: project,
+      });
+      equal(
+        plants.stderr.split("\n").filter((line) => /busy|Read-only|could not/i.test(line)).length,
+        6,
+        plants.text,
+      );
+      match(plants.text, /config\.worktree' could run commands/);
+      equal(git(project, "status", "--short"), "");
+    }
+  },
+);
 
 sandboxTest("a .git file that a command could have made opens no folder outside", async () => {
   const [project, other] = [fs.mkdtempSync(at("forged-")), fs.mkdtempSync(at("other-"))];
@@ -488,16 +668,22 @@ sandboxTest("a .git file that a command could have made opens no folder outside"
   match((await run(`touch ${other}/.git/x`, { root: project })).text, /Read-only file system/);
 });
 
-// ── ordinary work ──────────────────────────────────────────────────────────────────────────────────────
+// ── ordinary work
+// ──────────────────────────────────────────────────────────────────────────────────────
 
 const BRANCH = "git switch -qc b && echo 1 >> .gitignore && git stash -q && git stash pop -q";
 const MERGE = `${AS} commit -qam two && git switch -q main && git merge -q b && git log --format=%s | head -1`;
-const DEVICES = "echo x > /dev/null && head -c 4 /dev/urandom | wc -c && echo a | tee /dev/stderr >/dev/null";
+const DEVICES =
+  "echo x > /dev/null && head -c 4 /dev/urandom | wc -c && echo a | tee /dev/stderr >/dev/null";
 const WORKS: [what: string, command: string, says: RegExp][] = [
   ["commit", `git add .gitignore && ${AS} commit -qm one && git log --format=%s`, /^one\n/],
   ["branch, stash and merge", `${BRANCH} && ${MERGE}`, /^two\n/],
   ["use the devices", `${DEVICES} && : > /dev/shm/x`, /^4\na\n\[exit code 0/],
-  ["make a temporary file", 'f=$(mktemp) && echo 1 > $f && cat $f && test -w "$TMPDIR"', /^1\n\[exit code 0/],
+  [
+    "make a temporary file",
+    'f=$(mktemp) && echo 1 > $f && cat $f && test -w "$TMPDIR"',
+    /^1\n\[exit code 0/,
+  ],
   ["see its own processes only", "ls /proc | grep -c '^[0-9]'", /^\d\n/],
 ];
 sandboxTest("a sandboxed command can do what people's work needs", async () => {
@@ -508,26 +694,40 @@ sandboxTest("a sandboxed command can do what people's work needs", async () => {
   }
 });
 
-sandboxTest("a project in a home that is hidden, and one behind a link, are worked in as any", async () => {
-  const project = at("hidden/p");
-  fs.mkdirSync(project, { recursive: true });
-  put(at("hidden/x"), SECRET);
-  fs.symlinkSync(project, at("alias"));
-  const outcome = await run("pwd -P; touch made; ls; cat ../x; ls ..", { root: at("alias"), hide: [at("hidden")] });
-  deepEqual([outcome.stdout, outcome.text.includes(SECRET)], [`${project}\nmade\n`, false]);
-  ok(fs.existsSync(join(project, "made")));
-});
+sandboxTest(
+  "a project in a home that is hidden, and one behind a link, are worked in as any",
+  async () => {
+    const project = at("hidden/p");
+    fs.mkdirSync(project, { recursive: true });
+    put(at("hidden/x"), SECRET);
+    fs.symlinkSync(project, at("alias"));
+    const outcome = await run("pwd -P; touch made; ls; cat ../x; ls ..", {
+      root: at("alias"),
+      hide: [at("hidden")],
+    });
+    deepEqual([outcome.stdout, outcome.text.includes(SECRET)], [`${project}\nmade\n`, false]);
+    ok(fs.existsSync(join(project, "made")));
+  },
+);
 
-// ── nothing to write ───────────────────────────────────────────────────────────────────────────────────
+// ── nothing to write
+// ───────────────────────────────────────────────────────────────────────────────────
 
-sandboxTest("a command with nothing to write reads, has its own /tmp, no network, and sees no secret", async () => {
-  const server = await serve();
-  const reads = "cat .gitignore; f=$(mktemp); echo own > $f; cat $f; cat .env ~/.ssh/id; git status --short | wc -l";
-  const outcome = await run(`${reads}; ${raw(server.port)}`, { readonly: true, net: ["127.0.0.1"] });
-  server.close();
-  match(outcome.stdout, /^\.env\nkey\.pem\n(?:1\n)?own\n\d+\nECONNREFUSED\n$/);
-  ok(!outcome.text.includes(SECRET));
-});
+sandboxTest(
+  "a command with nothing to write reads, has its own /tmp, no network, and sees no secret",
+  async () => {
+    const server = await serve();
+    const reads =
+      "cat .gitignore; f=$(mktemp); echo own > $f; cat $f; cat .env ~/.ssh/id; git status --short | wc -l";
+    const outcome = await run(`${reads}; ${raw(server.port)}`, {
+      readonly: true,
+      net: ["127.0.0.1"],
+    });
+    server.close();
+    match(outcome.stdout, /^\.env\nkey\.pem\n(?:1\n)?own\n\d+\nECONNREFUSED\n$/);
+    ok(!outcome.text.includes(SECRET));
+  },
+);
 
 sandboxTest("a command with nothing to write sees a project that lies in /tmp", async () => {
   const project = fs.mkdtempSync("/tmp/zz-readonly-");

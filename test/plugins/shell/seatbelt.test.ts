@@ -16,7 +16,10 @@ function verdict(profile: string, operation: string, file: string): string {
   )) {
     const operations = body!.replace(/\(.*$/s, "").trim().split(/\s+/);
     const fits = operations.some(
-      (one) => one === operation || one === "default" || (one.endsWith("*") && operation.startsWith(one.slice(0, -1))),
+      (one) =>
+        one === operation ||
+        one === "default" ||
+        (one.endsWith("*") && operation.startsWith(one.slice(0, -1))),
     );
     const filters = [...body!.matchAll(/\((subpath|literal|regex) #?("(?:[^"\\]|\\.)*")\)/g)];
     const names = filters.some(([, kind, text]) => {
@@ -75,12 +78,9 @@ const ROWS: [limits: Limits, operation: string, file: string, verdict: string][]
   [asked, "file-write-unlink", root, "deny"],
   [asked, "file-write-unlink", join(root, "src/deep"), "allow"],
   // What runs later by itself, in capitals, too.
-  ...["hooks/pre-commit", "config", "HOOKS/pre-commit", "Config", "commondir"].map((name): (typeof ROWS)[number] => [
-    asked,
-    "file-write-create",
-    join(root, ".git", name),
-    "deny",
-  ]),
+  ...["hooks/pre-commit", "config", "HOOKS/pre-commit", "Config", "commondir"].map(
+    (name): (typeof ROWS)[number] => [asked, "file-write-create", join(root, ".git", name), "deny"],
+  ),
   [asked, "file-write-create", join(root, ".GIT/hooks/x"), "deny"],
   [asked, "file-write-create", join(root, ".zz/plugins/a.ts"), "deny"],
   [asked, "file-write-create", join(root, ".Zz/plugins/a.ts"), "deny"],
@@ -97,8 +97,18 @@ const ROWS: [limits: Limits, operation: string, file: string, verdict: string][]
   // Nothing of the project is written where nobody was asked; what rules keep is read.
   [{ ...asked, readonly: true }, "file-write-create", join(root, "new"), "deny"],
   [{ ...asked, readonly: true }, "file-read-data", join(root, "src/deep/a.ts"), "allow"],
-  [{ ...asked, keep: [join(root, "src/deep")] }, "file-write-data", join(root, "src/deep/a.ts"), "deny"],
-  [{ ...asked, keep: [join(root, "src/deep")] }, "file-write-unlink", join(root, "src/deep"), "deny"],
+  [
+    { ...asked, keep: [join(root, "src/deep")] },
+    "file-write-data",
+    join(root, "src/deep/a.ts"),
+    "deny",
+  ],
+  [
+    { ...asked, keep: [join(root, "src/deep")] },
+    "file-write-unlink",
+    join(root, "src/deep"),
+    "deny",
+  ],
   [asked, "network-outbound", "/private/var/run/mDNSResponder", "deny"],
   [{ ...asked, net: "all" }, "network-outbound", "/private/var/run/mDNSResponder", "allow"],
   ...["signal", "lsopen", "appleevent-send", "job-creation"].map((what): (typeof ROWS)[number] => [
@@ -130,7 +140,11 @@ test("seatbelt() guards the hooks that a worktree shares with its repository", (
 
 test("seatbelt() keeps other programs from acting for a command, as far as this macOS can be told", () => {
   const [, profile] = seatbeltProfile(asked);
-  for (const service of ["com.apple.pasteboard.1", "com.apple.SecurityServer", "com.apple.nsurlsessiond"])
+  for (const service of [
+    "com.apple.pasteboard.1",
+    "com.apple.SecurityServer",
+    "com.apple.nsurlsessiond",
+  ])
     match(profile!, new RegExp(`deny mach-lookup[^\\n]*"${service}"`));
   const [, less] = seatbeltProfile(asked, []);
   ok(OUTSIDE.every((rule) => profile!.includes(rule) && !less!.includes(rule)));

@@ -1,4 +1,5 @@
-// Which way a command goes: unasked, at once on a copy of the project, or after a question; and what is offered again.
+// Which way a command goes: unasked, at once on a copy of the project, or after a question; and
+// what is offered again.
 import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import fs from "node:fs";
@@ -13,11 +14,15 @@ import { type Place, place, ROOT, zz } from "../../support/run.ts";
 import { viewTest } from "../../support/view.ts";
 
 async function project(t: TestContext, setup: Setup = {}): Promise<Harness> {
-  const zz = await harness({ own: true, files: { a: "one\n", ".env": "KEY=secret-7731\n" }, ...setup }, t);
+  const zz = await harness(
+    { own: true, files: { a: "one\n", ".env": "KEY=secret-7731\n" }, ...setup },
+    t,
+  );
   shell(zz.root, `${INIT}; git -c user.name=n -c user.email=e@x commit -q --allow-empty -m one`);
   return zz;
 }
-const run = (zz: Harness, command: string, more = {}) => zz.call("run_command", { command, ...more });
+const run = (zz: Harness, command: string, more = {}) =>
+  zz.call("run_command", { command, ...more });
 
 const lines = (text: string): string[] => text.trim().split("\n");
 const BEFOREHAND = lines(`
@@ -60,23 +65,34 @@ test("what a copy cannot hold is asked for beforehand, and nothing else", async 
   deepEqual(asked, BEFOREHAND);
 });
 
-viewTest("what git that only looks runs of its repository runs unasked on a copy, with no network", async (t) => {
-  const zz = await project(t);
-  fs.writeFileSync(join(zz.root, ".gitattributes"), "*.x filter=x\n");
-  fs.writeFileSync(join(zz.root, "b.x"), "b\n");
-  const clean = "sh -c 'echo x > .git/made; readlink /proc/self/ns/net >&2; cat'";
-  const set = `git add b.x; git config core.hooksPath .husky; git config filter.x.clean "$1"; touch -d 2001-01-01 b.x`;
-  shell(zz.root, set, clean);
-  const { text } = await run(zz, "git status --short");
-  match(text, /net:\[\d+\]\n/, "it ran");
-  ok(!text.includes(fs.readlinkSync("/proc/self/ns/net")));
-  deepEqual([zz.questions, fs.existsSync(join(zz.root, ".git/made"))], [[], false]);
-});
+viewTest(
+  "what git that only looks runs of its repository runs unasked on a copy, with no network",
+  async (t) => {
+    const zz = await project(t);
+    fs.writeFileSync(join(zz.root, ".gitattributes"), "*.x filter=x\n");
+    fs.writeFileSync(join(zz.root, "b.x"), "b\n");
+    const clean = "sh -c 'echo x > .git/made; readlink /proc/self/ns/net >&2; cat'";
+    const set = `git add b.x; git config core.hooksPath .husky; git config filter.x.clean "$1"; touch -d 2001-01-01 b.x`;
+    shell(zz.root, set, clean);
+    const { text } = await run(zz, "git status --short");
+    match(text, /net:\[\d+\]\n/, "it ran");
+    ok(!text.includes(fs.readlinkSync("/proc/self/ns/net")));
+    deepEqual([zz.questions, fs.existsSync(join(zz.root, ".git/made"))], [[], false]);
+  },
+);
 
 const FAILED: [output: string, command: string, lack: object | undefined, lookups?: string[]][] = [
   ["curl: (6) Could not resolve host: example.com", "x", { hosts: ["example.com"] }],
-  ["npm error request to https://r.org/x failed, reason: getaddrinfo EAI_AGAIN r.org", "x", { hosts: ["r.org"] }],
-  ["HTTPSConnectionPool(host='pypi.org', port=443): Failed to resolve 'pypi.org'", "x", { hosts: ["pypi.org"] }],
+  [
+    "npm error request to https://r.org/x failed, reason: getaddrinfo EAI_AGAIN r.org",
+    "x",
+    { hosts: ["r.org"] },
+  ],
+  [
+    "HTTPSConnectionPool(host='pypi.org', port=443): Failed to resolve 'pypi.org'",
+    "x",
+    { hosts: ["pypi.org"] },
+  ],
   ["go: dial tcp: lookup proxy.golang.org on 10.0.0.1:53: x", "x", { hosts: ["proxy.golang.org"] }],
   ["Error: connect ENETUNREACH 1.1.1.1:53", "x", { hosts: ["1.1.1.1:53"] }],
   ["Temporary failure in name resolution", "x 'http://example.com/a'", { hosts: ["example.com"] }],
@@ -104,46 +120,66 @@ const yesTo =
     return "n";
   };
 
-viewTest("a command that tried to reach a host is offered again with it, by one question", async (t) => {
-  const command = `sh -c 'echo half > half; node -e "fetch(process.argv[1]).catch((e) => { console.error(e); process.exit(1) })" http://zz-nowhere.example'`;
-  const zz = await project(t);
-  const { text, refused } = await run(zz, command);
-  equal(zz.questions.filter((one) => /net access/.test(one)).length, 1, zz.questions.join("\n"));
-  match(zz.questions[0]!, /net access to "zz-nowhere\.example"/);
-  const question = /It ran on a copy of the project, where it tried to reach 'zz-nowhere\.example'\. Run it again /;
-  match(zz.questions[0]!, question);
-  const answer =
-    /It tried to reach 'zz-nowhere\.example'\. The person was asked to let it run again with that\. Refused/;
-  match(text, answer);
-  deepEqual([refused, zz.read("half")], [true, undefined], "and what it had changed was asked for, and refused");
-});
+viewTest(
+  "a command that tried to reach a host is offered again with it, by one question",
+  async (t) => {
+    const command = `sh -c 'echo half > half; node -e "fetch(process.argv[1]).catch((e) => { console.error(e); process.exit(1) })" http://zz-nowhere.example'`;
+    const zz = await project(t);
+    const { text, refused } = await run(zz, command);
+    equal(zz.questions.filter((one) => /net access/.test(one)).length, 1, zz.questions.join("\n"));
+    match(zz.questions[0]!, /net access to "zz-nowhere\.example"/);
+    const question =
+      /It ran on a copy of the project, where it tried to reach 'zz-nowhere\.example'\. Run it again /;
+    match(zz.questions[0]!, question);
+    const answer =
+      /It tried to reach 'zz-nowhere\.example'\. The person was asked to let it run again with that\. Refused/;
+    match(text, answer);
+    deepEqual(
+      [refused, zz.read("half")],
+      [true, undefined],
+      "and what it had changed was asked for, and refused",
+    );
+  },
+);
 
-viewTest("in the sandbox a command is offered again with hosts that it lacks, beside those it had", async (t) => {
-  const zz = await project(t, { answer: yesTo(/one\.example/, /run access/) });
-  const command = "sh -c 'echo x >> ran; echo Could not resolve host: two.example; exit 6'";
-  await run(zz, command, { hosts: ["one.example"] });
-  equal(zz.read("ran"), "x\nx\n", zz.questions.join("\n"));
-  match(zz.questions.at(-1)!, /net access to .*"two\.example"/);
-  ok(zz.questions.length === 2 || zz.questions.length === 3, "and no third time");
-});
+viewTest(
+  "in the sandbox a command is offered again with hosts that it lacks, beside those it had",
+  async (t) => {
+    const zz = await project(t, { answer: yesTo(/one\.example/, /run access/) });
+    const command = "sh -c 'echo x >> ran; echo Could not resolve host: two.example; exit 6'";
+    await run(zz, command, { hosts: ["one.example"] });
+    equal(zz.read("ran"), "x\nx\n", zz.questions.join("\n"));
+    match(zz.questions.at(-1)!, /net access to .*"two\.example"/);
+    ok(zz.questions.length === 2 || zz.questions.length === 3, "and no third time");
+  },
+);
 
 /** Who looks a host up is heard where the C library asks a cache of names first. */
 const lookUp = (host: string, says: string) =>
   `node -e "require('dns').lookup(process.argv[1], () => { require('fs').writeFileSync('half', 'x'); console.log(process.argv[2]); process.exit(7) })" ${host} '${says}'`;
 
-viewTest("of one that says nothing of it the model is told what it looked up, and nobody is asked", async (t) => {
-  const zz = await project(t, { deny: { net: ["denied.example"] } });
-  const { text } = await run(zz, lookUp("silent-nowhere.example", "3 of 4 failed"));
-  ok(!zz.questions.some((one) => /net access/.test(one)), zz.questions.join("\n"));
-  match(text, /\[It looked up 'silent-nowhere\.example', and a copy has no network\. If it failed for that, call it /);
-  match(text, / again with hosts: \["silent-nowhere\.example"\]\.\]/);
-  for (const host of ["denied.example", "localhost", "127.0.0.1", "a..b"])
-    doesNotMatch((await run(zz, lookUp(host, "3 of 4 failed"))).text, /looked up/, host);
-});
+viewTest(
+  "of one that says nothing of it the model is told what it looked up, and nobody is asked",
+  async (t) => {
+    const zz = await project(t, { deny: { net: ["denied.example"] } });
+    const { text } = await run(zz, lookUp("silent-nowhere.example", "3 of 4 failed"));
+    ok(!zz.questions.some((one) => /net access/.test(one)), zz.questions.join("\n"));
+    match(
+      text,
+      /\[It looked up 'silent-nowhere\.example', and a copy has no network\. If it failed for that, call it /,
+    );
+    match(text, / again with hosts: \["silent-nowhere\.example"\]\.\]/);
+    for (const host of ["denied.example", "localhost", "127.0.0.1", "a..b"])
+      doesNotMatch((await run(zz, lookUp(host, "3 of 4 failed"))).text, /looked up/, host);
+  },
+);
 
 viewTest("a command that failed on .git is offered again", async (t) => {
   const zz = await project(t, { answer: yesTo(/run access/) });
-  const { text, failed } = await run(zz, hide("git branch by-a-script && git rev-parse --verify by-a-script"));
+  const { text, failed } = await run(
+    zz,
+    hide("git branch by-a-script && git rev-parse --verify by-a-script"),
+  );
   equal(zz.questions.length, 1, zz.questions.join("\n"));
   match(zz.questions[0]!, /It ran on a copy of the project, where it needed \.git/);
   equal(failed, false, text);
@@ -153,29 +189,44 @@ viewTest("a command that failed on .git is offered again", async (t) => {
 viewTest("where nobody can be asked the model is told what to name", async (t) => {
   const zz = await project(t, { answer: "nobody" });
   const git = await run(zz, hide("git branch x"));
-  match(git.text, /It needed \.git, which it can only read there, .* Call it again with direct: true\./);
+  match(
+    git.text,
+    /It needed \.git, which it can only read there, .* Call it again with direct: true\./,
+  );
   const host = await run(zz, "sh -c 'echo Could not resolve host: a.example; exit 6'");
   match(host.text, /Call it again with hosts: \["a\.example"\]\./);
 });
 
-const SHOWN = ["cat /etc/os-release", "ls /usr/lib | head -2", "grep -rn one .", "grep -r secret-7731 . ; true"];
-viewTest("what the system shows to every command is read unasked, and files of secrets are not there", async (t) => {
-  const zz = await project(t);
-  for (const command of [...SHOWN, "cat /proc/version"]) {
-    const { text, refused } = await run(zz, command);
-    equal(refused, undefined, `${command}: ${text}`);
-    doesNotMatch(text, /KEY=/);
-  }
-  equal(zz.questions.length, 0, zz.questions.join("\n"));
-  for (const command of ["cat .env", "cat /etc/shadow", "ls /tmp", "ls ~"]) await run(zz, command);
-  equal(zz.questions.filter((one) => /Allow\?/.test(one)).length, 4, zz.questions.join("\n"));
-});
+const SHOWN = [
+  "cat /etc/os-release",
+  "ls /usr/lib | head -2",
+  "grep -rn one .",
+  "grep -r secret-7731 . ; true",
+];
+viewTest(
+  "what the system shows to every command is read unasked, and files of secrets are not there",
+  async (t) => {
+    const zz = await project(t);
+    for (const command of [...SHOWN, "cat /proc/version"]) {
+      const { text, refused } = await run(zz, command);
+      equal(refused, undefined, `${command}: ${text}`);
+      doesNotMatch(text, /KEY=/);
+    }
+    equal(zz.questions.length, 0, zz.questions.join("\n"));
+    for (const command of ["cat .env", "cat /etc/shadow", "ls /tmp", "ls ~"])
+      await run(zz, command);
+    equal(zz.questions.filter((one) => /Allow\?/.test(one)).length, 4, zz.questions.join("\n"));
+  },
+);
 
 viewTest("commands on copies share a /tmp that nobody else sees", async (t) => {
   const zz = await project(t);
   const name = `/tmp/zz-ways-${process.pid}`;
   await run(zz, `echo kept > ${name}`);
-  const { text } = await run(zz, `cat ${name}; env -i sh -c 'echo $XDG_CACHE_HOME'; echo $XDG_CACHE_HOME`);
+  const { text } = await run(
+    zz,
+    `cat ${name}; env -i sh -c 'echo $XDG_CACHE_HOME'; echo $XDG_CACHE_HOME`,
+  );
   match(text, /^kept\n\n\/tmp\/\.cache/);
   deepEqual([zz.questions, fs.existsSync(name)], [[], false]);
 });
@@ -200,42 +251,62 @@ viewTest("--judge says which way a command goes", async () => {
     ["sudo ls", "never"],
   ];
   deepEqual(await waysOf(where, rows), rows);
-  match((await zz(where, ["--judge", "ls"])).stdout, /^allow: runs without a question: only reads\nruns: ls$/m);
-  match((await zz(where, ["--judge", "sudo ls"])).stdout, /^deny: never runs: sudo is on the deny list/);
+  match(
+    (await zz(where, ["--judge", "ls"])).stdout,
+    /^allow: runs without a question: only reads\nruns: ls$/m,
+  );
+  match(
+    (await zz(where, ["--judge", "sudo ls"])).stdout,
+    /^deny: never runs: sudo is on the deny list/,
+  );
 });
 
-viewTest("what names something outside that a copy hides never runs at once on one; others may", async () => {
-  const where = filled({ a: "one\n", "sub/": null, link: "->../other", "../other/file": "one\n" });
-  const other = join(where.cwd, "..", "other");
-  const rows: Way[] = [
-    ["mkdir -p ../other/x", "beforehand"],
-    [`npm test --config=${other}/file`, "beforehand"],
-    ["rm link/file", "beforehand"],
-    ["cd sub && mv ../../other/file .", "beforehand"],
-    ["touch ~/.", "beforehand"],
-    ["rm -rf ../other", "never"],
-    ["mkdir -p /etc/zz/x", "copy"],
-    ["touch sub/../b", "copy"],
-    ["rm link", "copy"],
-    ["sed -i s#/root#/home# a", "copy"],
-    ["python3 /etc/hosts", "copy"],
-    ["cd sub && touch ../a", "copy"],
-  ];
-  deepEqual(await waysOf(where, rows), rows);
-});
+viewTest(
+  "what names something outside that a copy hides never runs at once on one; others may",
+  async () => {
+    const where = filled({
+      a: "one\n",
+      "sub/": null,
+      link: "->../other",
+      "../other/file": "one\n",
+    });
+    const other = join(where.cwd, "..", "other");
+    const rows: Way[] = [
+      ["mkdir -p ../other/x", "beforehand"],
+      [`npm test --config=${other}/file`, "beforehand"],
+      ["rm link/file", "beforehand"],
+      ["cd sub && mv ../../other/file .", "beforehand"],
+      ["touch ~/.", "beforehand"],
+      ["rm -rf ../other", "never"],
+      ["mkdir -p /etc/zz/x", "copy"],
+      ["touch sub/../b", "copy"],
+      ["rm link", "copy"],
+      ["sed -i s#/root#/home# a", "copy"],
+      ["python3 /etc/hosts", "copy"],
+      ["cd sub && touch ../a", "copy"],
+    ];
+    deepEqual(await waysOf(where, rows), rows);
+  },
+);
 
-viewTest("in a worktree of a repository elsewhere git can look, and change nothing there", async (t) => {
-  const zz = await harness({ own: true, answer: "nobody" }, t);
-  const main = fs.mkdtempSync("/var/tmp/zz-ways-");
-  t.after(() => fs.rmSync(main, { recursive: true, force: true }));
-  const commit = "git -c user.name=n -c user.email=e@x commit -q --allow-empty -m first";
-  shell(main, `${INIT}; ${commit}; git worktree add -q "$1"`, zz.root);
-  const config = fs.readFileSync(join(main, ".git/config"), "utf8");
-  match((await run(zz, hide("git log --format=%s"))).text, /^first$/m);
-  const { text } = await run(zz, hide("git config core.fsmonitor ./x"));
-  match(text, /Call it again with direct: true/);
-  await run(zz, `sh -c 'echo x > ${main}/.git/hooks/pre-commit; echo "gitdir: x" > .git; rm .git'`);
-  equal(fs.readFileSync(join(main, ".git/config"), "utf8"), config);
-  deepEqual(fs.readdirSync(join(main, ".git/hooks")), []);
-  match(fs.readFileSync(join(zz.root, ".git"), "utf8"), /worktrees/);
-});
+viewTest(
+  "in a worktree of a repository elsewhere git can look, and change nothing there",
+  async (t) => {
+    const zz = await harness({ own: true, answer: "nobody" }, t);
+    const main = fs.mkdtempSync("/var/tmp/zz-ways-");
+    t.after(() => fs.rmSync(main, { recursive: true, force: true }));
+    const commit = "git -c user.name=n -c user.email=e@x commit -q --allow-empty -m first";
+    shell(main, `${INIT}; ${commit}; git worktree add -q "$1"`, zz.root);
+    const config = fs.readFileSync(join(main, ".git/config"), "utf8");
+    match((await run(zz, hide("git log --format=%s"))).text, /^first$/m);
+    const { text } = await run(zz, hide("git config core.fsmonitor ./x"));
+    match(text, /Call it again with direct: true/);
+    await run(
+      zz,
+      `sh -c 'echo x > ${main}/.git/hooks/pre-commit; echo "gitdir: x" > .git; rm .git'`,
+    );
+    equal(fs.readFileSync(join(main, ".git/config"), "utf8"), config);
+    deepEqual(fs.readdirSync(join(main, ".git/hooks")), []);
+    match(fs.readFileSync(join(zz.root, ".git"), "utf8"), /worktrees/);
+  },
+);

@@ -28,7 +28,10 @@ test("a word that no style has is refused with the setting's name and the neares
 test("they replace the theme's for their styles alone, and nothing where colours are off", () => {
   const own = { heading: "red" };
   const [dark, usual, none] = [themeOf("dark", own), themeOf("dark"), themeOf("none", own)];
-  deepEqual([dark.heading("x"), dark.code("x"), none.heading("x")], ["\x1b[31mx\x1b[39m", usual.code("x"), "x"]);
+  deepEqual(
+    [dark.heading("x"), dark.code("x"), none.heading("x")],
+    ["\x1b[31mx\x1b[39m", usual.code("x"), "x"],
+  );
 });
 
 test("at the prompt an answer has them, and what is wrong is said", async (t) => {

@@ -39,10 +39,18 @@ for (const [env, draws] of TERMINALS)
     equal(found, draws);
   });
 
-const KITTY = /^\x1b_Ga=T,f=100,q=2,[cr]=\d+,m=[01];[A-Za-z0-9+/=]+\x1b\\(\x1b_Gm=[01];[A-Za-z0-9+/=]+\x1b\\)*$/;
-const ITERM = /^\x1b\]1337;File=inline=1;size=\d+;width=\d+;height=\d+;preserveAspectRatio=1:[A-Za-z0-9+/=]+\x07$/;
+const KITTY =
+  /^\x1b_Ga=T,f=100,q=2,[cr]=\d+,m=[01];[A-Za-z0-9+/=]+\x1b\\(\x1b_Gm=[01];[A-Za-z0-9+/=]+\x1b\\)*$/;
+const ITERM =
+  /^\x1b\]1337;File=inline=1;size=\d+;width=\d+;height=\d+;preserveAspectRatio=1:[A-Za-z0-9+/=]+\x07$/;
 
-const SIZES: [width: number, height: number, columns: number, size: string, box: [number, number]][] = [
+const SIZES: [
+  width: number,
+  height: number,
+  columns: number,
+  size: string,
+  box: [number, number],
+][] = [
   [1, 1, 80, "r=1", [1, 1]],
   [5_000, 50, 80, "c=60", [60, 1]],
   [4_000, 3_000, 40, "c=39", [39, 15]],
@@ -74,18 +82,42 @@ const COMMANDS = Buffer.from("\x1b\\\x07\x1b]0;owned\x07");
 function project(settings: object = {}) {
   const real = jpeg.encode({ data: Buffer.alloc(16 * 8 * 4, 200), width: 16, height: 8 }).data;
   const images = { "dot.png": PNG, "half.png": PNG.subarray(0, 40), "real.png": red(40, 30) };
-  const files = { ...images, "photo.jpg": JPEG, "real.jpg": real, "bad.png": Buffer.concat([PNG, COMMANDS]) };
+  const files = {
+    ...images,
+    "photo.jpg": JPEG,
+    "real.jpg": real,
+    "bad.png": Buffer.concat([PNG, COMMANDS]),
+  };
   return place(files, settings);
 }
 const drawings = (raw: string): string[] => raw.match(/\x1b_G.*?\x1b\\|\x1b\]1337;.*?\x07/gs) ?? [];
 const BASE64 = PNG.toString("base64");
-const NAMES = ["TERM_PROGRAM", "LC_TERMINAL", "KITTY_WINDOW_ID", "KONSOLE_VERSION", "TMUX", "STY", "ZELLIJ"];
+const NAMES = [
+  "TERM_PROGRAM",
+  "LC_TERMINAL",
+  "KITTY_WINDOW_ID",
+  "KONSOLE_VERSION",
+  "TMUX",
+  "STY",
+  "ZELLIJ",
+];
 const NONE = Object.fromEntries(NAMES.map((name) => [name, ""]));
 const IN_KITTY = { ...NONE, TERM: "xterm-kitty" };
 const IN_ITERM = { ...NONE, TERM_PROGRAM: "iTerm.app" };
 
-const start = (t: TestContext, env: Record<string, string>, path: string, tool = "show_image", settings = {}) =>
-  repl(t, { where: project(settings), env, rows: 40, script: [call([tool, { path }]), say("Good.")] });
+const start = (
+  t: TestContext,
+  env: Record<string, string>,
+  path: string,
+  tool = "show_image",
+  settings = {},
+) =>
+  repl(t, {
+    where: project(settings),
+    env,
+    rows: 40,
+    script: [call([tool, { path }]), say("Good.")],
+  });
 
 for (const [name, env, shape] of [
   ["kitty", IN_KITTY, KITTY],
@@ -144,7 +176,10 @@ test("A terminal that does not answer for 300 ms is asked once and draws nothing
   await clock.waits(300);
   await clock.pass(300);
   await zz.sees("Good.");
-  match(zz.fake.requests[1]!.body.messages.at(-1).content, /there is no terminal here that draws images/);
+  match(
+    zz.fake.requests[1]!.body.messages.at(-1).content,
+    /there is no terminal here that draws images/,
+  );
   equal(zz.raw().match(SIXEL), null);
   equal(zz.raw().split("\x1b[16t").length, 2);
 });
@@ -158,7 +193,11 @@ test("What cannot be decoded is told to the model", async (t) => {
 });
 
 test("Sixels are the image: decoded again, they have its colour", async () => {
-  const { value } = await decodeImage(red(100, 50), { type: "image/png", room: [50, 400], mostPixels: 5_000 });
+  const { value } = await decodeImage(red(100, 50), {
+    type: "image/png",
+    room: [50, 400],
+    mostPixels: 5_000,
+  });
   match(value, /^\x1bP0;1;q"1;1;50;25#0;2;78;16;31/); // in percent
 });
 
@@ -176,9 +215,26 @@ test("Ctrl+C ends an image that takes long to decode, and what decodes it", asyn
   await zz.say("go on", "Good.");
 });
 
-const UNSHOWN: [what: string, env: Record<string, string>, path: string, why: RegExp, settings?: object][] = [
-  ["on a terminal that cannot", NONE, "dot.png", /there is no terminal here that draws images\. open_file opens it/],
-  ["with display.images off", IN_KITTY, "dot.png", /the person turned images off/, { display: { images: "off" } }],
+const UNSHOWN: [
+  what: string,
+  env: Record<string, string>,
+  path: string,
+  why: RegExp,
+  settings?: object,
+][] = [
+  [
+    "on a terminal that cannot",
+    NONE,
+    "dot.png",
+    /there is no terminal here that draws images\. open_file opens it/,
+  ],
+  [
+    "with display.images off",
+    IN_KITTY,
+    "dot.png",
+    /the person turned images off/,
+    { display: { images: "off" } },
+  ],
   ["of half a PNG", IN_KITTY, "half.png", /it begins as image\/png, but is cut off/],
 ];
 for (const [what, env, path, why, settings] of UNSHOWN)

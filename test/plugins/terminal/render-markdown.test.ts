@@ -1,4 +1,5 @@
-// Markdown in a terminal: nothing that can be read is lost, lines fit, styles end with their line, and it looks calm.
+// Markdown in a terminal: nothing that can be read is lost, lines fit, styles end with their line,
+// and it looks calm.
 import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { createRequire } from "node:module";
 import { describe, test } from "node:test";
@@ -16,26 +17,36 @@ import { fc } from "../../support/property.ts";
 import { isAll, runs, some } from "../../support/runs.ts";
 
 const require = createRequire(import.meta.url);
-const examples: { markdown: string; html: string; number: number }[] = require("commonmark-spec").tests;
+const examples: { markdown: string; html: string; number: number }[] =
+  require("commonmark-spec").tests;
 const { parseFragment } = require("parse5");
 
 const [DARK, LIGHT, NONE] = [themeOf("dark"), themeOf("light"), themeOf("none")];
-const plain = (markdown: string, columns = 80): string => renderMarkdown(markdown, { width: columns, theme: NONE });
+const plain = (markdown: string, columns = 80): string =>
+  renderMarkdown(markdown, { width: columns, theme: NONE });
 const dark = (markdown: string, columns = 80, links = false, parseTimeout?: number): string =>
-  renderMarkdown(markdown, { width: columns, theme: DARK, highlight, links, ...(parseTimeout && { parseTimeout }) });
+  renderMarkdown(markdown, {
+    width: columns,
+    theme: DARK,
+    highlight,
+    links,
+    ...(parseTimeout && { parseTimeout }),
+  });
 const lines = (...all: string[]): string => all.join("\n");
 
 const RUNS = runs(150, 500);
 
 type Node = { value?: string; content?: Node; childNodes?: Node[] };
-const textOf = (node: Node): string => node.value ?? ((node.content ?? node).childNodes ?? []).map(textOf).join("");
+const textOf = (node: Node): string =>
+  node.value ?? ((node.content ?? node).childNodes ?? []).map(textOf).join("");
 const tabs = (text: string): string => text.replaceAll("→", "\t");
 
 /** Whether all of it is there, in its order, whatever else and whatever spaces are between. */
 function shows(output: string, text: string): boolean {
   const wanted = text.replace(/\s/g, "");
   let at = 0;
-  for (const character of strip(output)) if (wanted.startsWith(character, at)) at += character.length;
+  for (const character of strip(output))
+    if (wanted.startsWith(character, at)) at += character.length;
   return at === wanted.length;
 }
 
@@ -43,7 +54,9 @@ test("a plain line is what its rendering is, in colours and without", () => {
   const WORDS =
     "a I an x so The end? Yes! 3, 1 1. 1) - * _ a_b_c http: www.a.b a@b.c x: Good. (c) &amp; # > ~~ ` e.g. 2a [x] é |";
   const words = fc.constantFrom(...WORDS.split(" "));
-  const marks = fc.string({ unit: fc.constantFrom(..."aB1 .,;:'\"?!()-_*`#<>[]\\/&@=+~|$%^{}\n\té") });
+  const marks = fc.string({
+    unit: fc.constantFrom(..."aB1 .,;:'\"?!()-_*`#<>[]\\/&@=+~|$%^{}\n\té"),
+  });
   let plainOnes = 0;
   const some = fc.array(words, { maxLength: 6 }).map((all) => all.join(" "));
   const line = fc.oneof(some, marks);
@@ -56,23 +69,42 @@ test("a plain line is what its rendering is, in colours and without", () => {
     { numRuns: RUNS },
   );
   ok(plainOnes > RUNS / 40, String(plainOnes));
-  for (const text of ["1. one", "www.a.b", "a@b.c", "a  b", "a ", " a", "*a*", "http://a.b", "a\nb", "", "a.b"])
+  for (const text of [
+    "1. one",
+    "www.a.b",
+    "a@b.c",
+    "a  b",
+    "a ",
+    " a",
+    "*a*",
+    "http://a.b",
+    "a\nb",
+    "",
+    "a.b",
+  ])
     ok(!isPlainLine(text, 80), text);
 });
 
 describe("every example of a specification shows all of its text, at every width", () => {
-  const all = [20, 40, 80].flatMap((columns) => (["dark", "none"] as ThemeName[]).map((name) => ({ columns, name })));
+  const all = [20, 40, 80].flatMap((columns) =>
+    (["dark", "none"] as ThemeName[]).map((name) => ({ columns, name })),
+  );
   const ways = isAll ? all : [all[0]!, all[3]!, all[5]!];
   const failing = (markdown: string, text: string) =>
     ways.filter(({ columns, name }) => {
       const output = renderMarkdown(markdown, { width: columns, theme: themeOf(name) });
-      return !shows(output, text) || (name === "none" && output.includes("\x1b")) || output.endsWith("\n");
+      return (
+        !shows(output, text) ||
+        (name === "none" && output.includes("\x1b")) ||
+        output.endsWith("\n")
+      );
     });
 
   test("CommonMark 0.31.2", () => {
     equal(examples.length, 652);
     const texts = examples.map(({ html }) => textOf(parseFragment(tabs(html))));
-    equal(texts.filter((text) => text.trim()).length, 596); // the others are empty blocks, rules and images
+    // the others are empty blocks, rules and images
+    equal(texts.filter((text) => text.trim()).length, 596);
     for (const [i, { markdown, number }] of examples.entries())
       deepEqual(failing(tabs(markdown), texts[i]!), [], String(number));
   });
@@ -123,10 +155,12 @@ const SHOWN: [string, string, number, string][] = [
   ["control bytes", "a\x1b[31mb\x07\x9bc\n\n```\nd\x1be\n```", 80, lines("a[31mbc", "", "───", "de", "───")],
 ];
 describe("what is shown", () => {
-  for (const [what, markdown, columns, shown] of SHOWN) test(what, () => equal(plain(markdown, columns), shown));
+  for (const [what, markdown, columns, shown] of SHOWN)
+    test(what, () => equal(plain(markdown, columns), shown));
 });
 
-// Why zz renders these itself, and wraps lines. Where marked-terminal does better one day, ours goes.
+// Why zz renders these itself, and wraps lines. Where marked-terminal does better one day, ours
+// goes.
 // [what, Markdown, what of it is wrong in 20 columns]
 // biome-ignore format: one case a row.
 const THEIRS: [string, string, RegExp][] = [
@@ -195,7 +229,8 @@ describe("styles", () => {
     for (const each of [DARK, LIGHT, NONE])
       for (const paint of [each, each.syntax ?? {}].flatMap((part) => Object.values(part)))
         if (typeof paint === "function") equal(strip(paint("text")), "text");
-    for (const [name, paint] of Object.entries(DARK)) if (typeof paint === "function") ok(paint("x") !== "x", name);
+    for (const [name, paint] of Object.entries(DARK))
+      if (typeof paint === "function") ok(paint("x") !== "x", name);
     equal(NONE.strong("text"), "text");
     ok(LIGHT.code("x") !== DARK.code("x"));
   });
@@ -205,7 +240,8 @@ describe("styles", () => {
     const long = `let ${"a".repeat(5_000)}`;
     const source = "<a b='c'>&amp; \u00e9 \t</a>\n\n\n";
     equal(strip(highlight(source, "html", DARK)), source);
-    for (const language of ["nosuch", ""]) equal(highlight("let a = 1", language, DARK), "let a = 1");
+    for (const language of ["nosuch", ""])
+      equal(highlight("let a = 1", language, DARK), "let a = 1");
     equal(highlight(long, "js", DARK), long);
   });
 });
@@ -220,7 +256,9 @@ function someMarkdown(): fc.Arbitrary<string> {
     word.map((text) => `[${text} **e**](/f)`),
   );
   const line = fc.array(span, { minLength: 1, maxLength: 12 }).map((spans) => spans.join(" "));
-  const row = fc.array(line, { minLength: 3, maxLength: 3 }).map((cells) => `| ${cells.join(" | ")} |`);
+  const row = fc
+    .array(line, { minLength: 3, maxLength: 3 })
+    .map((cells) => `| ${cells.join(" | ")} |`);
   const rows = fc.array(row, { minLength: 1, maxLength: 3 });
   const table = rows.map((rows) => lines("| g | h | i |", "| :- | :-: | -: |", ...rows));
   const leaf = fc.oneof(
@@ -231,7 +269,8 @@ function someMarkdown(): fc.Arbitrary<string> {
     line.map((text) => `- [ ] ${text}`),
     line.map((text) => `<b>${text}`),
   );
-  const inside = (mark: string, rest: string) => (text: string) => mark + text.replaceAll("\n", `\n${rest}`);
+  const inside = (mark: string, rest: string) => (text: string) =>
+    mark + text.replaceAll("\n", `\n${rest}`);
   return fc.letrec<{ block: string }>((tie) => ({
     block: fc.oneof(
       { depthSize: "small", withCrossShrink: true },
@@ -251,12 +290,17 @@ test("no line is wider than the width, none leaves a style open, none ends with 
       const output = dark(markdown, columns, true);
       for (const line of output.split("\n")) {
         seen++;
-        const oneWord = /^[\s│•\d.[\]x]*\S+$/.test(strip(line)); // which is never cut, so deep in a list it may stick out
-        ok(width(strip(line)) <= columns || (columns < 32 && oneWord), `${columns}: ${strip(line)}`);
+        // which is never cut, so deep in a list it may stick out
+        const oneWord = /^[\s│•\d.[\]x]*\S+$/.test(strip(line));
+        ok(
+          width(strip(line)) <= columns || (columns < 32 && oneWord),
+          `${columns}: ${strip(line)}`,
+        );
         deepEqual(openAfter(line), [], JSON.stringify(line));
         ok(!/\s$/.test(strip(line)), JSON.stringify(line));
       }
-      const withoutLinks = output.includes("\x1b]8;") ? dark(markdown, columns) : output; // else they are the same
+      // else they are the same
+      const withoutLinks = output.includes("\x1b]8;") ? dark(markdown, columns) : output;
       equal(plain(markdown, columns), strip(withoutLinks));
     }),
     { numRuns: RUNS },
@@ -301,8 +345,16 @@ describe("what nobody writes neither throws nor hangs, and is still shown", () =
     });
 
   test("a run of text that is too much leaves the others alone", () => {
-    const output = dark(`# Head\n\n${"**a ".repeat(5_000)}${"b** ".repeat(5_000)}\n\n- item`, 40, false, 100);
-    ok(named(output).startsWith("<dim>#</b> <b><u><cyan>Head</c></u></b>\n\n"), output.slice(0, 100));
+    const output = dark(
+      `# Head\n\n${"**a ".repeat(5_000)}${"b** ".repeat(5_000)}\n\n- item`,
+      40,
+      false,
+      100,
+    );
+    ok(
+      named(output).startsWith("<dim>#</b> <b><u><cyan>Head</c></u></b>\n\n"),
+      output.slice(0, 100),
+    );
     ok(named(output).endsWith("\n\n<cyan>•</c> item"), output.slice(-100));
   });
 });

@@ -1,4 +1,5 @@
-// The window: what leaves it, what is kept, and what is said when nothing helps. The server is a strict one.
+// The window: what leaves it, what is kept, and what is said when nothing helps. The server is a
+// strict one.
 import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -26,9 +27,18 @@ function talked(turns: number, config: object = {}): Place {
   const header = { zz: 1, id: ID, at, root: where.cwd, model: "openai/m", title: "said 1" };
   const said = Array.from({ length: turns }, (_, i) => [
     { role: "user", text: `said ${i + 1}, and some words about the lamp in the hall. `.repeat(10) },
-    { role: "assistant", text: `heard ${i + 1}, and some words about the lamp in the hall. `.repeat(10) },
+    {
+      role: "assistant",
+      text: `heard ${i + 1}, and some words about the lamp in the hall. `.repeat(10),
+    },
   ]).flat();
-  const entries = said.map((message, i) => ({ id: i + 1, parent: i || null, at, type: "message", message }));
+  const entries = said.map((message, i) => ({
+    id: i + 1,
+    parent: i || null,
+    at,
+    type: "message",
+    message,
+  }));
   const lines = [header, ...entries].map((line) => `${JSON.stringify(line)}\n`).join("");
   put(where.home, { [`sessions/${ID}.jsonl`]: lines });
   return where;
@@ -42,11 +52,22 @@ function flags(fake: Fake): string[] {
   return ["-m", "openai/m", "--base-url", fake.url, "--key", "x"];
 }
 /** Asks once more, in a conversation that goes on. */
-async function goesOn(where: Place, window: number, script: Script, args: string[] = [], tells = true) {
+async function goesOn(
+  where: Place,
+  window: number,
+  script: Script,
+  args: string[] = [],
+  tells = true,
+) {
   const fake = await strictOpenAI(window, script, tells);
   const ran = await zz(where, [...flags(fake), "--no-tools", ...args]);
   const bodies = fake.requests.map(({ body }) => body);
-  return { ...ran, bodies, chats: bodies.filter((body) => !isSummary(body)), refusals: fake.refusals };
+  return {
+    ...ran,
+    bodies,
+    chats: bodies.filter((body) => !isSummary(body)),
+    refusals: fake.refusals,
+  };
 }
 const asking = (messages: Message[]): ChatRequest => ({
   task: "chat",
@@ -69,7 +90,10 @@ describe("a full window", () => {
     const ran = await goesOn(where, 8_192, answers(say(SUMMARY)), ["-c", "next"]);
     const { stdout, stderr, code, bodies, refusals } = ran;
     deepEqual([stdout, code, refusals, bodies.length], ["Good.\n", 0, [], 2]);
-    match(stderr, /^The first 29 turns are notes now: about \d+ tokens of conversation became \d+\.\n$/);
+    match(
+      stderr,
+      /^The first 29 turns are notes now: about \d+ tokens of conversation became \d+\.\n$/,
+    );
     const [asked, sent] = bodies;
     match(asked.messages[1].content, /PERSON: said 1,[\s\S]*ASSISTANT: heard 29/);
     equal(asked.tools, undefined);
@@ -89,10 +113,19 @@ describe("a full window", () => {
   test("with context.method truncate the earlier turns leave without a model, again and again", async () => {
     const where = talked(30, { context: { method: "truncate" } });
     const first = await goesOn(where, 8_192, [say("Good.")], ["-c", "next"]);
-    deepEqual([first.stdout, first.code, first.refusals, first.bodies.length], ["Good.\n", 0, [], 1]);
-    match(first.stderr, /^The first 29 turns are left out now: about \d+ tokens of conversation became \d+\.\n$/);
+    deepEqual(
+      [first.stdout, first.code, first.refusals, first.bodies.length],
+      ["Good.\n", 0, [], 1],
+    );
+    match(
+      first.stderr,
+      /^The first 29 turns are left out now: about \d+ tokens of conversation became \d+\.\n$/,
+    );
     const [, gone, , ...rest] = first.bodies[0].messages.map(({ content }: any) => content);
-    match(gone, /^\[Not from the person: of this conversation the first 29 turns have left your view\.\]/);
+    match(
+      gone,
+      /^\[Not from the person: of this conversation the first 29 turns have left your view\.\]/,
+    );
     match(rest.join("\n"), /^said 30,[^\n]*\nheard 30,[^\n]*\nnext$/);
     const again = await goesOn(where, 8_192, [say("Good.")], ["-c", "/compact"]);
     match(again.stderr, /^The first 30 turns are left out now/);
@@ -103,23 +136,34 @@ describe("a full window", () => {
   for (const [what, step, why] of [
     ["is empty", say(""), "the model answered with nothing"],
     ["is a call", call(["read_file", { path: "a" }]), "the model called a tool instead"],
-    ["is no shorter", say("words of no use at all. ".repeat(1_500)), "the notes are no shorter than what they"],
+    [
+      "is no shorter",
+      say("words of no use at all. ".repeat(1_500)),
+      "the notes are no shorter than what they",
+    ],
     ["fails", refuse(400, { error: { message: "No such thing." } }), "No such thing"],
   ] as const)
     test(`a summary that ${what}: the conversation stays, the person is told, once`, async () => {
       const where = talked(30, { context: { compactAt: 0.3 } });
       const ran = await goesOn(where, 16_384, answers(step), ["-c", "next"]);
       deepEqual([ran.stdout, ran.code, ran.refusals, ran.bodies.length], ["Good.\n", 0, [], 2]);
-      match(ran.stderr, /^Cannot summarise the conversation: .*\. It stays as it is; \/compact tries again\.\n$/);
+      match(
+        ran.stderr,
+        /^Cannot summarise the conversation: .*\. It stays as it is; \/compact tries again\.\n$/,
+      );
       ok(ran.stderr.includes(why), ran.stderr);
       match(texts(ran.chats[0]), /said 1,[\s\S]*said 30,[\s\S]*next/);
     });
 
   test("a result that is too much for the window is cut before it is sent, and whole in the file", async () => {
     const where = talked(0);
-    writeFileSync(join(where.cwd, "huge.txt"), Array.from({ length: 20_000 }, (_, i) => `row ${i}`).join("\n"));
+    writeFileSync(
+      join(where.cwd, "huge.txt"),
+      Array.from({ length: 20_000 }, (_, i) => `row ${i}`).join("\n"),
+    );
     const calls = call(["run_command", { command: "cat huge.txt" }]);
-    const script: Script = ({ body }) => (body.messages.at(-1).role === "tool" ? say("Read.") : calls);
+    const script: Script = ({ body }) =>
+      body.messages.at(-1).role === "tool" ? say("Read.") : calls;
     const fake = await strictOpenAI(16_384, script);
     const ran = await zz(where, [...flags(fake), "--allow-run", "show it"]);
     deepEqual([ran.stdout, ran.code, fake.refusals], ["Read.\n", 0, []], ran.stderr);
@@ -130,15 +174,23 @@ describe("a full window", () => {
 
   test("a window that the tools alone fill is said in a sentence, and nothing is sent", async () => {
     const fake = await strictOpenAI(2_000, [say("x")], false);
-    const ran = await zz(talked(0, { window: 2_000, tools: { offer: "all" } }), [...flags(fake), "hello"]);
+    const ran = await zz(talked(0, { window: 2_000, tools: { offer: "all" } }), [
+      ...flags(fake),
+      "hello",
+    ]);
     deepEqual([ran.code, fake.requests.length], [1, 0]);
-    match(ran.stderr, /^Cannot send this: about \d+ tokens are left .*'openai\/m' takes in 2000\. Offer fewer tools/m);
+    match(
+      ran.stderr,
+      /^Cannot send this: about \d+ tokens are left .*'openai\/m' takes in 2000\. Offer fewer tools/m,
+    );
   });
 });
 
 describe("a server that cuts the conversation without a word", () => {
   /** What is noted when these requests are counted, one after the other. */
-  function noted(...counts: [change: Partial<ChatRequest>, tokens: number, data?: unknown][]): string[] {
+  function noted(
+    ...counts: [change: Partial<ChatRequest>, tokens: number, data?: unknown][]
+  ): string[] {
     const text = "a lamp in the hall. ".repeat(99);
     const messages: Message[] = Array.from({ length: 3 }, () => ({ role: "user", text }));
     const tools = [{ name: "look", description: "looks ".repeat(500), schema: {} }];
@@ -147,7 +199,14 @@ describe("a server that cuts the conversation without a word", () => {
     const state = newState({ config: {} } as never);
     const chat = { note: (text: string) => notes.push(text) } as never;
     for (const [change, input, data] of counts) {
-      const reply = { text: "", thinking: "", calls: [], finish: "stop" as const, usage: { input, output: 1 }, data };
+      const reply = {
+        text: "",
+        thinking: "",
+        calls: [],
+        finish: "stop" as const,
+        usage: { input, output: 1 },
+        data,
+      };
       recordUsage(state, { ...request, ...change }, reply, chat);
     }
     return notes;
@@ -155,7 +214,10 @@ describe("a server that cuts the conversation without a word", () => {
 
   test("only requests with the same prompt, tools and schema are compared, and not what several requests came to", () => {
     const [said, ...more] = noted([{}, 2_625], [{}, 565]);
-    match(said!, /The server is cutting the conversation: it counted 565 tokens.*set "window": 2625 in zz's settings/s);
+    match(
+      said!,
+      /The server is cutting the conversation: it counted 565 tokens.*set "window": 2625 in zz's settings/s,
+    );
     deepEqual(more, []);
     deepEqual(noted([{}, 61], [{}, 61]), [], "of a server that always says the same few");
     deepEqual(noted([{}, 2_625], [{ tools: [] }, 565]), []);
@@ -170,26 +232,46 @@ describe("a provider that says it is too long", () => {
   test("the conversation is compacted once, and sent again", async () => {
     const ran = await goesOn(talked(30), 8_192, answers(say(SUMMARY)), ["-c", "next"], false);
     deepEqual([ran.stdout, ran.code, ran.refusals.length], ["Good.\n", 0, 1]);
-    match(ran.stderr, /^The request was too long for 'openai\/m'; sending less\.\nThe first 29 turns are notes now/);
+    match(
+      ran.stderr,
+      /^The request was too long for 'openai\/m'; sending less\.\nThe first 29 turns are notes now/,
+    );
     deepEqual(ran.bodies.map(isSummary), [false, true, false]);
   });
 
   test("and when it says so again, that is an error", async () => {
-    const long = refuse(400, { error: { message: "prompt is too long: 9999 tokens > 700 maximum", code: "x" } });
+    const long = refuse(400, {
+      error: { message: "prompt is too long: 9999 tokens > 700 maximum", code: "x" },
+    });
     const script: Script = ({ body }) => (isSummary(body) ? say(SUMMARY) : long);
     const ran = await goesOn(talked(30), 1e9, script, ["-c", "next"], false);
     equal(ran.code, 1);
-    match(ran.stderr, /Cannot send this: it is too long for 'openai\/m' even after what could be was left out/);
+    match(
+      ran.stderr,
+      /Cannot send this: it is too long for 'openai\/m' even after what could be was left out/,
+    );
     equal(ran.chats.length, 2);
   });
 
   for (const [message, window, status = 400] of [
-    ["This model's maximum context length is 16,384 tokens. However, your messages resulted in 17012 tokens.", 16_384],
-    ["Your input exceeds the context window of this model. Please adjust your input and try again.", 0],
-    ["The input token count (1100000) exceeds the maximum number of tokens allowed (1048576).", 1_048_576],
+    [
+      "This model's maximum context length is 16,384 tokens. However, your messages resulted in 17012 tokens.",
+      16_384,
+    ],
+    [
+      "Your input exceeds the context window of this model. Please adjust your input and try again.",
+      0,
+    ],
+    [
+      "The input token count (1100000) exceeds the maximum number of tokens allowed (1048576).",
+      1_048_576,
+    ],
     ["the request exceeds the available context size (4096 tokens), try increasing it", 4_096, 500],
     ["`inputs` tokens + `max_new_tokens` must be <= 8192. Given: 9000 `inputs` tokens", 8_192, 422],
-    ["Request too large for gpt on tokens per minute (TPM): Limit 30000. maximum context length", undefined],
+    [
+      "Request too large for gpt on tokens per minute (TPM): Limit 30000. maximum context length",
+      undefined,
+    ],
     ["context_length_exceeded", undefined, 429],
     ["Invalid value for 'messages'", undefined],
     ["Payload too large", 0, 413],
@@ -211,9 +293,15 @@ describe("the count", () => {
       const first = request(text.repeat(40));
       count.learn(first, real(first));
       for (const more of [1, 10, 200]) {
-        const next = { ...first, messages: [...first.messages, ...request(text.repeat(more)).messages] };
+        const next = {
+          ...first,
+          messages: [...first.messages, ...request(text.repeat(more)).messages],
+        };
         const [guess, is] = [count.estimate(next), real(next)];
-        ok(guess > is * 0.95 && guess < is * (weigh(text) > real(request(text)) ? 2 : 1.1), `${guess} for ${is}`);
+        ok(
+          guess > is * 0.95 && guess < is * (weigh(text) > real(request(text)) ? 2 : 1.1),
+          `${guess} for ${is}`,
+        );
       }
     });
 });
@@ -223,24 +311,52 @@ describe("what need not be seen again", () => {
   type Args = Record<string, unknown>;
   const called = (...calls: Call[]): Message => ({ role: "assistant", text: "", calls });
   const made = (id: string, name: string, args: Args) => called({ id, name, args });
-  const gave = (id: string, name: string, text = long): Message => ({ role: "tool", id, name, text });
+  const gave = (id: string, name: string, text = long): Message => ({
+    role: "tool",
+    id,
+    name,
+    text,
+  });
   const chat = (...texts: string[]): Message[] =>
     texts.map((text, i) => ({ role: i % 2 ? "user" : "assistant", text }) as Message);
   const path = "src/a.ts";
-  const read = (id: string, args: object = {}) => [made(id, "read_file", { path, ...args }), gave(id, "read_file")];
+  const read = (id: string, args: object = {}) => [
+    made(id, "read_file", { path, ...args }),
+    gave(id, "read_file"),
+  ];
   const start: Message = { role: "user", text: "look" };
   const edited = [made("2", "edit_file", { path: "./src/a.ts" }), gave("2", "edit_file", "ok")];
   const grepped = [made("1", "grep", { pattern: "x" }), gave("1", "grep")];
   const later = chat("a", "b", "c", "d", "e", "f");
   const cases: [what: string, messages: Message[], stubs: Record<number, RegExp>][] = [
-    ["read again", [start, ...read("1"), ...read("2")], { 2: /^\[read_file src\/a\.ts: 41 lines left out, since it/ }],
-    ["a part of it, then all of it", [start, ...read("1", { start: 3 }), ...read("2")], { 2: /asked for again/ }],
+    [
+      "read again",
+      [start, ...read("1"), ...read("2")],
+      { 2: /^\[read_file src\/a\.ts: 41 lines left out, since it/ },
+    ],
+    [
+      "a part of it, then all of it",
+      [start, ...read("1", { start: 3 }), ...read("2")],
+      { 2: /asked for again/ },
+    ],
     ["all of it, then a part", [start, ...read("1"), ...read("2", { start: 3 })], {}],
-    ["changed since", [start, ...read("1"), ...edited, ...chat("done")], { 2: /the file was changed since/ }],
+    [
+      "changed since",
+      [start, ...read("1"), ...edited, ...chat("done")],
+      { 2: /the file was changed since/ },
+    ],
     ["old, and nobody mentioned it", [start, ...read("1"), ...later], { 2: /since it is old/ }],
-    ["old, but mentioned", [start, ...read("1"), ...chat("a", "b", "c", "what is in a.ts?", "e", "f")], {}],
+    [
+      "old, but mentioned",
+      [start, ...read("1"), ...chat("a", "b", "c", "what is in a.ts?", "e", "f")],
+      {},
+    ],
     ["of the last round, which the model has not seen", [start, ...grepped], {}],
-    ["of no file, and old", [start, ...grepped, ...later], { 2: /^\[grep: 41 lines left out, since it is old/ }],
+    [
+      "of no file, and old",
+      [start, ...grepped, ...later],
+      { 2: /^\[grep: 41 lines left out, since it is old/ },
+    ],
   ];
   for (const [what, messages, stubs] of cases)
     test(`a result that is ${what}: ${Object.keys(stubs).length ? "goes" : "stays"}`, () => {
@@ -261,10 +377,21 @@ describe("what need not be seen again", () => {
   for (const [what, changes, before, lines] of [
     ["created and edited", [change("a", "created"), change("a", "edited")], "", "- created: a"],
     ["undone", [change("a", "edited", true)], "", "- changed and undone again: a"],
-    ["named in earlier notes", [change("c", "created")], "- edited: a, b", "- created: c\n- edited: a, b"],
-    ["deleted since the notes", [change("a", "deleted")], "- edited: a, b", "- edited: b\n- deleted: a"],
+    [
+      "named in earlier notes",
+      [change("c", "created")],
+      "- edited: a, b",
+      "- created: c\n- edited: a, b",
+    ],
+    [
+      "deleted since the notes",
+      [change("a", "deleted")],
+      "- edited: a, b",
+      "- edited: b\n- deleted: a",
+    ],
   ] as const)
-    test(`a file that is ${what} is named with what became of it`, () => equal(filesChanged(changes, before), lines));
+    test(`a file that is ${what} is named with what became of it`, () =>
+      equal(filesChanged(changes, before), lines));
 });
 
 describe("at the prompt", () => {
@@ -274,8 +401,13 @@ describe("at the prompt", () => {
     const term = terminal(where, ["-c", ...flags(fake)], { cols: 100, rows: 60 });
     await term.sees(/›$/);
     term.type(`/compact keep the tabs${KEY.enter}`);
-    await term.sees(/The first 2 turns are notes now: about \d+ tokens of conversation became \d+\.\s+The session/);
-    match(fake.requests[0]!.body.messages[1].content, /The person says of the notes: keep the tabs/);
+    await term.sees(
+      /The first 2 turns are notes now: about \d+ tokens of conversation became \d+\.\s+The session/,
+    );
+    match(
+      fake.requests[0]!.body.messages[1].content,
+      /The person says of the notes: keep the tabs/,
+    );
     term.type(`/context${KEY.enter}`);
     await term.sees(/what zz told it \(1\)/);
     term.type(`next${KEY.enter}`);
@@ -294,7 +426,11 @@ describe("at the prompt", () => {
 
   test("Ctrl+C while the notes are written stops the turn, and nothing was taken away", async () => {
     const where = talked(30);
-    const slow: Step = { headers: { "content-type": "text/event-stream" }, body: [], ending: "hang" };
+    const slow: Step = {
+      headers: { "content-type": "text/event-stream" },
+      body: [],
+      ending: "hang",
+    };
     const fake = await strictOpenAI(8_192, answers(slow));
     const term = terminal(where, ["-c", ...flags(fake), "--no-tools"], { cols: 100 });
     await term.sees(/›$/);

@@ -1,4 +1,5 @@
-// Anthropic's Messages through the wire: what goes out, what goes back, and what is sent otherwise after a refusal. streams.test.ts has what comes.
+// Anthropic's Messages through the wire: what goes out, what goes back, and what is sent otherwise
+// after a refusal. streams.test.ts has what comes.
 import { deepEqual, equal, ok } from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { Message } from "../../../kernel/contract.ts";
@@ -7,11 +8,28 @@ import type { Script, Step } from "../../support/fake/http.ts";
 import { place, zz } from "../../support/run.ts";
 import { type How, lamps, PIXEL, turnWith } from "../../support/wires.ts";
 
-const { block, call, end, fakeAnthropic, redacted, refuse, say, start, stream, text, thinking, use } = own;
+const {
+  block,
+  call,
+  end,
+  fakeAnthropic,
+  redacted,
+  refuse,
+  say,
+  start,
+  stream,
+  text,
+  thinking,
+  use,
+} = own;
 const MODEL = "anthropic/claude-sonnet-4-5";
-const turn = async (script: Script, how: How = {}, model = MODEL) => turnWith(await fakeAnthropic(script), model, how);
+const turn = async (script: Script, how: How = {}, model = MODEL) =>
+  turnWith(await fakeAnthropic(script), model, how);
 /** With these options; effort and schema among them are the request's own. */
-const set = (options: Record<string, unknown>, more: How = {}): How => ({ ...more, options: { options } });
+const set = (options: Record<string, unknown>, more: How = {}): How => ({
+  ...more,
+  options: { options },
+});
 
 const done = say("done");
 const signed = { type: "thinking", thinking: "how bright?", signature: "sig-abc/+=" };
@@ -25,13 +43,18 @@ describe("Anthropic: a request", { concurrency: 16 }, () => {
   test("has the key, the version, a limit of the output, and marks of what stays the same", async () => {
     const { fake } = await turn([say("Hi")]);
     const { body, headers, path } = fake.requests[0]!;
-    deepEqual([path, headers["x-api-key"], headers["anthropic-version"]], ["/v1/messages", "k-12345678", "2023-06-01"]);
+    deepEqual(
+      [path, headers["x-api-key"], headers["anthropic-version"]],
+      ["/v1/messages", "k-12345678", "2023-06-01"],
+    );
     deepEqual([headers.authorization, headers["anthropic-beta"]], [undefined, undefined]);
     deepEqual([body.model, body.stream, body.max_tokens], ["claude-sonnet-4-5", true, 32_000]);
     deepEqual([body.system[0].cache_control, body.tools.at(-1).cache_control], [CACHE, CACHE]);
     equal(body.tools.filter((tool: any) => tool.cache_control).length, 1);
     equal(body.tools.find((tool: any) => tool.name === "lamp_dim").input_schema.type, "object");
-    deepEqual(body.messages, [{ role: "user", content: [{ type: "text", text: "hi", cache_control: CACHE }] }]);
+    deepEqual(body.messages, [
+      { role: "user", content: [{ type: "text", text: "hi", cache_control: CACHE }] },
+    ]);
   });
 
   const LIMITS = {
@@ -55,17 +78,27 @@ describe("Anthropic: a request", { concurrency: 16 }, () => {
   });
 
   test("has results of one round in one message, images in them, and says which failed", async () => {
-    const { bodies, answer } = await turn([call(["look", {}], ["fail", {}], ["kiln_status", {}]), done]);
+    const { bodies, answer } = await turn([
+      call(["look", {}], ["fail", {}], ["kiln_status", {}]),
+      done,
+    ]);
     equal(answer!.text, "done");
     const [asked, results] = bodies[1].messages.slice(-2);
     equal(asked.content.length, 3);
-    const image = { type: "image", source: { type: "base64", media_type: "image/png", data: PIXEL } };
+    const image = {
+      type: "image",
+      source: { type: "base64", media_type: "image/png", data: PIXEL },
+    };
     const [look, fail, kiln] = results.content;
     const content = [{ type: "text", text: "a lamp" }, image];
     deepEqual(look, { type: "tool_result", tool_use_id: "toolu_look_0", content });
     deepEqual([fail.is_error, /the lamp is broken/.test(fail.content[0].text)], [true, true]);
     deepEqual([kiln.is_error, kiln.cache_control], [undefined, CACHE]);
-    deepEqual(bodies[1].messages[0].content.at(-1).cache_control, CACHE, "and the message before is marked");
+    deepEqual(
+      bodies[1].messages[0].content.at(-1).cache_control,
+      CACHE,
+      "and the message before is marked",
+    );
   });
 
   test("has images and PDFs as blocks, before the words", async () => {
@@ -75,7 +108,9 @@ describe("Anthropic: a request", { concurrency: 16 }, () => {
   });
 
   test("with a sound is not sent", async () => {
-    const { error, bodies } = await turn([say("Hi")], { images: [{ type: "audio/mpeg", base64: "AA==" }] });
+    const { error, bodies } = await turn([say("Hi")], {
+      images: [{ type: "audio/mpeg", base64: "AA==" }],
+    });
     equal(error?.message, "Cannot send a sound to 'claude-sonnet-4-5': it does not take sound. Choose a model that does."); // biome-ignore format: one
     equal(bodies.length, 0);
   });
@@ -88,14 +123,18 @@ describe("Anthropic: a request", { concurrency: 16 }, () => {
         text: " ",
         model: "openai/m",
         extra: [signed],
-        calls: [{ id: "functions.lamp_dim:0|x", name: "lamp.dim", args: { level: 1 }, extra: { a: 1 } }],
+        calls: [
+          { id: "functions.lamp_dim:0|x", name: "lamp.dim", args: { level: 1 }, extra: { a: 1 } },
+        ],
       },
       { role: "tool", id: "functions.lamp_dim:0|x", name: "lamp.dim", text: "" },
     ];
     const { bodies } = await turn([say("Hi")], { before });
     const [, asked, result] = bodies[0].messages;
     const input = { level: 1 };
-    deepEqual(asked.content, [{ type: "tool_use", id: "functions_lamp_dim_0_x", name: "lamp_dim", input }]);
+    deepEqual(asked.content, [
+      { type: "tool_use", id: "functions_lamp_dim_0_x", name: "lamp_dim", input },
+    ]);
     deepEqual(result.content[0], { type: "tool_result", tool_use_id: "functions_lamp_dim_0_x" });
   });
 });
@@ -115,15 +154,29 @@ describe("Anthropic: thinking", { concurrency: 16 }, () => {
   ];
   for (const [model, effort, options, expected] of EFFORTS)
     test(`${effort} is for ${model} ${JSON.stringify(options)}: ${JSON.stringify(expected)}`, async () => {
-      const { bodies, error } = await turn([say("Hi")], set({ effort, ...options }), `anthropic/${model}`);
+      const { bodies, error } = await turn(
+        [say("Hi")],
+        set({ effort, ...options }),
+        `anthropic/${model}`,
+      );
       if (error) throw error;
       const { thinking, output_config, temperature, top_k } = bodies[0];
-      deepEqual(JSON.parse(JSON.stringify({ thinking, output_config, temperature, top_k })), expected);
+      deepEqual(
+        JSON.parse(JSON.stringify({ thinking, output_config, temperature, top_k })),
+        expected,
+      );
     });
 
   test("goes back exactly as it came, before the call that it led to", async () => {
     const called = use(3, "kiln_status", {});
-    const first = stream(start(), thought, redacted(1, "AbC="), text(2, "I look."), called, end("tool_use"));
+    const first = stream(
+      start(),
+      thought,
+      redacted(1, "AbC="),
+      text(2, "I look."),
+      called,
+      end("tool_use"),
+    );
     const { bodies, answer, error } = await turn([first, done], set({ effort: "medium" }));
     if (error) throw error;
     equal(answer!.thinking, "how bright?");
@@ -154,7 +207,11 @@ describe("Anthropic: thinking", { concurrency: 16 }, () => {
     const steps = [look(1), say("done"), look(2), say("done")];
     const script: Script = ({ body }) =>
       JSON.stringify(body).includes("sig-1")
-        ? refuse(400, "invalid_request_error", "messages.1.content.0: Invalid `signature` in `thinking` block")
+        ? refuse(
+            400,
+            "invalid_request_error",
+            "messages.1.content.0: Invalid `signature` in `thinking` block",
+          )
         : steps.shift()!;
     const { answer, retried, bodies } = await turn(script, set({ effort: "low" }, { turns: 2 }));
     deepEqual([answer?.text, retried, bodies.length], ["done", [], 5]);
@@ -175,11 +232,17 @@ const REFUSED: [string, string, Record<string, unknown>, (body: any) => unknown,
   ["that it does not think", "claude-opus-5-5", { effort: "none" }, (body) => body.thinking?.type === "disabled", '"thinking.type.disabled" is not supported for this model. Use "thinking.type.adaptive" and "output_config.effort" to control thinking behavior.', { thinking: undefined, output_config: { effort: "low" } }],
   ["how thinking is shown", "claude-opus-4-6", { effort: "low" }, (body) => body.thinking?.display, "thinking.adaptive.display: Extra inputs are not permitted", { thinking: { type: "adaptive" } }],
 ];
-describe("Anthropic: what a server refuses by name is sent otherwise from then on:", { concurrency: 16 }, () => {
+describe("Anthropic: what a server refuses by name is sent otherwise from then on:", {
+  concurrency: 16,
+}, () => {
   for (const [what, model, options, when, words, instead] of REFUSED)
     test(what, async () => {
       const script: Script = ({ body }) => (when(body) ? bad(words) : say("Hi"));
-      const { answer, error, retried, bodies } = await turn(script, set(options, { turns: 2 }), `anthropic/${model}`);
+      const { answer, error, retried, bodies } = await turn(
+        script,
+        set(options, { turns: 2 }),
+        `anthropic/${model}`,
+      );
       if (error) throw error;
       deepEqual([answer!.text, retried], ["Hi", []], "this is no retry: nobody waits");
       deepEqual(bodies.map((body) => Boolean(when(body))), [true, false, false]); // biome-ignore format: one
@@ -187,8 +250,10 @@ describe("Anthropic: what a server refuses by name is sent otherwise from then o
     });
 
   test("room for the answer, in that request alone", async () => {
-    const words = "input length and `max_tokens` exceed context limit: 190000 + 32000 > 200000, decrease input length";
-    const script: Script = ({ body }, at) => (at < 2 && body.max_tokens === 32_000 ? bad(words) : say("Hi"));
+    const words =
+      "input length and `max_tokens` exceed context limit: 190000 + 32000 > 200000, decrease input length";
+    const script: Script = ({ body }, at) =>
+      at < 2 && body.max_tokens === 32_000 ? bad(words) : say("Hi");
     const { bodies } = await turn(script, { turns: 2 });
     deepEqual(bodies.map((body) => body.max_tokens), [32_000, 10_000, 32_000]); // biome-ignore format: one
   });
@@ -213,7 +278,11 @@ describe("Anthropic: a schema", { concurrency: 16 }, () => {
   test("goes out as the format of the answer", async () => {
     const { bodies, answer } = await turn([say('{"name":"x"}')], set({ schema }));
     equal(answer!.text, '{"name":"x"}');
-    const item = { type: "object", properties: { a: { type: "integer" } }, additionalProperties: false };
+    const item = {
+      type: "object",
+      properties: { a: { type: "integer" } },
+      additionalProperties: false,
+    };
     const properties = { name: { type: "string" }, tags: { type: "array", items: item } };
     const strict = { type: "object", properties, required: ["name"], additionalProperties: false };
     deepEqual(bodies[0].output_config, { format: { type: "json_schema", schema: strict } });
@@ -221,12 +290,18 @@ describe("Anthropic: a schema", { concurrency: 16 }, () => {
 
   test("is a tool that must be called where the format is refused", async () => {
     const no = bad("output_config.format: not supported by this model");
-    const script: Script = ({ body }) => (body.output_config ? no : call(["structured_answer", { name: "x" }]));
-    const { bodies, answer, error } = await turn(script, { options: { options: { schema }, tools: false } });
+    const script: Script = ({ body }) =>
+      body.output_config ? no : call(["structured_answer", { name: "x" }]);
+    const { bodies, answer, error } = await turn(script, {
+      options: { options: { schema }, tools: false },
+    });
     if (error) throw error;
     deepEqual([answer!.text, answer!.finish, answer!.calls], ['{"name":"x"}', "stop", []]);
     const { tools, tool_choice } = bodies[1];
-    deepEqual([tool_choice, tools.at(-1).input_schema], [{ type: "tool", name: "structured_answer" }, schema]);
+    deepEqual(
+      [tool_choice, tools.at(-1).input_schema],
+      [{ type: "tool", name: "structured_answer" }, schema],
+    );
   });
 });
 
@@ -255,28 +330,50 @@ describe("Anthropic: the program", { concurrency: 2 }, () => {
   test("is reached by ANTHROPIC_BASE_URL, with a version or without, and chosen by its key alone", async () => {
     const fake = await fakeAnthropic([say("Hi")]);
     for (const url of [fake.url, `${fake.url}/`, `${fake.url}/v1`, `${fake.url}/v1/messages`])
-      equal((await zz(place(), ["--once", "hi"], { env: { ...KEY, ANTHROPIC_BASE_URL: url } })).stdout, "Hi\n");
+      equal(
+        (await zz(place(), ["--once", "hi"], { env: { ...KEY, ANTHROPIC_BASE_URL: url } })).stdout,
+        "Hi\n",
+      );
     await fake.close();
     equal(fake.requests.at(-1)!.body.model, "claude-sonnet-4-5");
   });
 
   test("goes on with a session, in which each thought is where it was, turn after turn", async () => {
-    const look = (n: number) => stream(start(), thinking(0, `${n}`, `sig ${n}`), use(1, "look", {}), end("tool_use"));
+    const look = (n: number) =>
+      stream(start(), thinking(0, `${n}`, `sig ${n}`), use(1, "look", {}), end("tool_use"));
     const fake = await fakeAnthropic((_, at) => (at % 2 ? say(`done ${at}`) : look(at)));
     const where = place();
     for (const more of [[], ["-c"], ["-c"]]) {
-      const args = [...NAMED, "--plugin", lamps, "--effort", "low", "--base-url", fake.url, ...more, "go"];
+      const args = [
+        ...NAMED,
+        "--plugin",
+        lamps,
+        "--effort",
+        "low",
+        "--base-url",
+        fake.url,
+        ...more,
+        "go",
+      ];
       equal((await zz(where, args, { env: KEY })).code, 0);
     }
     await fake.close();
     const { messages } = fake.requests.at(-1)!.body;
     for (const at of [0, 2, 4])
-      deepEqual(messages[at * 2 + 1].content[0], { type: "thinking", thinking: `${at}`, signature: `sig ${at}` });
+      deepEqual(messages[at * 2 + 1].content[0], {
+        type: "thinking",
+        thinking: `${at}`,
+        signature: `sig ${at}`,
+      });
   });
 
   test("lists models page by page", async () => {
     const fake = await fakeAnthropic([], [[{ id: "claude-opus-4-1" }, { id: "claude-next", max_input_tokens: 500_000 }], [{ id: "other" }]]); // biome-ignore format: one
-    const { stdout, code } = await zz(place(), ["--models", "-m", "anthropic/x", "--base-url", fake.url], { env: KEY });
+    const { stdout, code } = await zz(
+      place(),
+      ["--models", "-m", "anthropic/x", "--base-url", fake.url],
+      { env: KEY },
+    );
     await fake.close();
     equal(code, 0);
     deepEqual(stdout.trim().split(/\s*\n/).map((line) => line.replace(/ +/g, " ")), ["anthropic/claude-opus-4-1 200000 tokens", "anthropic/claude-next 500000 tokens", "anthropic/other"]); // biome-ignore format: one

@@ -1,4 +1,5 @@
-// Gemini's generateContent through the wire: what goes out, what goes back, and what is sent otherwise after a refusal. streams.test.ts has what comes.
+// Gemini's generateContent through the wire: what goes out, what goes back, and what is sent
+// otherwise after a refusal. streams.test.ts has what comes.
 import { deepEqual, equal, match } from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -10,15 +11,22 @@ import { place, zz } from "../../support/run.ts";
 import { type How, PIXEL, turnWith } from "../../support/wires.ts";
 
 const MODEL = "gemini/gemini-2.5-flash";
-const turn = async (script: Script, how: How = {}, model = MODEL) => turnWith(await fakeGemini(script), model, how);
+const turn = async (script: Script, how: How = {}, model = MODEL) =>
+  turnWith(await fakeGemini(script), model, how);
 /** With these options; effort and schema among them are the request's own. */
-const set = (options: Record<string, unknown>, more: How = {}): How => ({ ...more, options: { options } });
+const set = (options: Record<string, unknown>, more: How = {}): How => ({
+  ...more,
+  options: { options },
+});
 
 const done = say("done");
 const stop = end();
 const answered = say("Hi");
 const QUOTA = "You exceeded your current quota, please check your plan and billing details.";
-const info = (retryDelay: string) => ({ "@type": "type.googleapis.com/google.rpc.RetryInfo", retryDelay });
+const info = (retryDelay: string) => ({
+  "@type": "type.googleapis.com/google.rpc.RetryInfo",
+  retryDelay,
+});
 const violation = (quotaId: string) => ({ "@type": "type.googleapis.com/google.rpc.QuotaFailure", violations: [{ quotaId }] }); // biome-ignore format: one
 const MINUTE = violation("GenerateRequestsPerMinutePerProjectPerModel-FreeTier");
 const DAY = violation("GenerateRequestsPerDayPerProjectPerModel-FreeTier");
@@ -61,14 +69,27 @@ describe("Gemini: a request", { concurrency: 16 }, () => {
     const options = { temperature: 0.5, topP: 0.9, max_tokens: 100, stop: "END", safetySettings, tools: [{ googleSearch: {} }] }; // biome-ignore format: one
     const { bodies } = await turn([say("Hi")], set(options));
     const { thinkingConfig: _, ...generation } = bodies[0].generationConfig;
-    deepEqual(generation, { temperature: 0.5, topP: 0.9, maxOutputTokens: 100, stopSequences: ["END"] });
-    deepEqual([bodies[0].safetySettings, bodies[0].tools.at(-1)], [safetySettings, { googleSearch: {} }]);
+    deepEqual(generation, {
+      temperature: 0.5,
+      topP: 0.9,
+      maxOutputTokens: 100,
+      stopSequences: ["END"],
+    });
+    deepEqual(
+      [bodies[0].safetySettings, bodies[0].tools.at(-1)],
+      [safetySettings, { googleSearch: {} }],
+    );
   });
 
   test("has files with the person's words", async () => {
-    const images = ["image/png", "application/pdf", "audio/mpeg"].map((type) => ({ type, base64: "AA==" }));
+    const images = ["image/png", "application/pdf", "audio/mpeg"].map((type) => ({
+      type,
+      base64: "AA==",
+    }));
     const { bodies } = await turn([say("Hi")], { images });
-    const types = bodies[0].contents[0].parts.map((part: any) => part.inlineData?.mimeType ?? part.text);
+    const types = bodies[0].contents[0].parts.map(
+      (part: any) => part.inlineData?.mimeType ?? part.text,
+    );
     deepEqual(types, ["hi", "image/png", "application/pdf", "audio/mpeg"]);
   });
 
@@ -82,7 +103,11 @@ describe("Gemini: a request", { concurrency: 16 }, () => {
   });
 
   test("to a model of the third generation has images in the results", async () => {
-    const { bodies } = await turn([call(["look", {}, "s1"]), done], {}, "gemini/gemini-3-pro-preview");
+    const { bodies } = await turn(
+      [call(["look", {}, "s1"]), done],
+      {},
+      "gemini/gemini-3-pro-preview",
+    );
     const { functionResponse, ...rest } = bodies[1].contents.at(-1).parts[0];
     deepEqual([functionResponse.parts, rest], [[file], {}]);
   });
@@ -104,7 +129,11 @@ describe("Gemini: a request", { concurrency: 16 }, () => {
     const functionCall = { name: "lamp_dim", args: { level: 1 } };
     deepEqual(two!.bodies[0].contents[1].parts, [{ functionCall }]);
     const thoughtSignature = "skip_thought_signature_validator";
-    deepEqual(three!.bodies[0].contents[1].parts, [{ functionCall, thoughtSignature }], "as its makers say");
+    deepEqual(
+      three!.bodies[0].contents[1].parts,
+      [{ functionCall, thoughtSignature }],
+      "as its makers say",
+    );
   });
 });
 
@@ -124,7 +153,11 @@ describe("Gemini: thinking", { concurrency: 16 }, () => {
   ];
   for (const [model, effort, expected] of EFFORTS)
     test(`${effort ?? "nothing said"} is for ${model}: ${JSON.stringify(expected)}`, async () => {
-      const { bodies, error } = await turn([say("Hi")], set({ ...(effort && { effort }) }), `gemini/${model}`);
+      const { bodies, error } = await turn(
+        [say("Hi")],
+        set({ ...(effort && { effort }) }),
+        `gemini/${model}`,
+      );
       if (error) throw error;
       deepEqual(bodies[0].generationConfig?.thinkingConfig, expected);
     });
@@ -159,7 +192,12 @@ describe("Gemini: thinking", { concurrency: 16 }, () => {
   test("is signed on a text that became another one: it stays with it", async () => {
     const before: Message[] = [
       { role: "user", text: "dim it" },
-      { role: "assistant", text: "Hi", model: MODEL, extra: [{ thoughtSignature: "s", at: [0, 5] }] },
+      {
+        role: "assistant",
+        text: "Hi",
+        model: MODEL,
+        extra: [{ thoughtSignature: "s", at: [0, 5] }],
+      },
     ];
     const { bodies } = await turn([say("Hi")], { before });
     deepEqual(bodies[0].contents[1].parts, [{ text: "Hi", thoughtSignature: "s" }]);
@@ -178,12 +216,18 @@ const REFUSED: [string, string, Record<string, unknown>, string, string][] = [
   ["thinking", "gemini-2.5-flash", {}, '"thinkingConfig"', "Unable to submit request because thinking is not supported by this model."],
   ["an instruction", "gemma-3-27b-it", {}, '"systemInstruction"', "Developer instruction is not enabled for models/gemma-3-27b-it"],
 ];
-describe("Gemini: what a server refuses by name is sent otherwise from then on:", { concurrency: 16 }, () => {
+describe("Gemini: what a server refuses by name is sent otherwise from then on:", {
+  concurrency: 16,
+}, () => {
   for (const [what, model, options, sent, words] of REFUSED)
     test(what, async () => {
       const has = (body: any) => JSON.stringify(body).includes(sent);
       const script: Script = ({ body }) => (has(body) ? bad(words) : say("Hi"));
-      const { answer, error, retried, bodies } = await turn(script, set(options, { turns: 2 }), `gemini/${model}`);
+      const { answer, error, retried, bodies } = await turn(
+        script,
+        set(options, { turns: 2 }),
+        `gemini/${model}`,
+      );
       if (error) throw error;
       deepEqual([answer!.text, retried], ["Hi", []], "this is no retry: nobody waits");
       deepEqual(bodies.map(has), [true, false, false]);
@@ -196,14 +240,17 @@ describe("Gemini: what a server refuses by name is sent otherwise from then on:"
       type: "object",
       additionalProperties: false,
       required: ["at"],
-      $defs: { at: { type: "object", properties: { x: { type: ["integer", "null"], default: 1 } } } },
+      $defs: {
+        at: { type: "object", properties: { x: { type: ["integer", "null"], default: 1 } } },
+      },
       properties: { at: { $ref: "#/$defs/at" }, kind: { const: "a" }, more },
     };
     const file = join(place().cwd, "odd.ts");
     const tool = `{ name: "odd", description: "Odd.", run: () => "ok", params: ${JSON.stringify(odd)} }`;
     writeFileSync(file, `export default (zz) => zz.tool(${tool});`);
     const no = bad('Unknown name "parametersJsonSchema"');
-    const script: Script = ({ body }) => (/parametersJsonSchema/.test(JSON.stringify(body)) ? no : say("Hi"));
+    const script: Script = ({ body }) =>
+      /parametersJsonSchema/.test(JSON.stringify(body)) ? no : say("Hi");
     const { bodies, error } = await turn(script, { options: { plugins: [file], tools: ["odd"] } });
     if (error) throw error;
     deepEqual(bodies[1].tools[0].functionDeclarations[0].parameters, {
@@ -211,7 +258,12 @@ describe("Gemini: what a server refuses by name is sent otherwise from then on:"
       properties: {
         at: { type: "object", properties: { x: { type: "integer", nullable: true } } },
         kind: { type: "string", enum: ["a"] },
-        more: { anyOf: [{ type: "string" }, { type: "array", items: { type: "string", enum: ["1", "2"] } }] },
+        more: {
+          anyOf: [
+            { type: "string" },
+            { type: "array", items: { type: "string", enum: ["1", "2"] } },
+          ],
+        },
       },
       required: ["at"],
     });
@@ -219,7 +271,9 @@ describe("Gemini: what a server refuses by name is sent otherwise from then on:"
 
   test("calls without a signature, where the server asks for one", async () => {
     const script: Script = ({ body }) => {
-      const calls = body.contents.flatMap(({ parts }: any) => parts.filter((part: any) => part.functionCall));
+      const calls = body.contents.flatMap(({ parts }: any) =>
+        parts.filter((part: any) => part.functionCall),
+      );
       if (!calls.length) return call(["kiln_status", {}]);
       const no = bad("Function call is missing a thought_signature in functionCall parts.");
       return calls[0].thoughtSignature ? say("Hi") : no;
@@ -242,7 +296,10 @@ describe("Gemini: the program", { concurrency: 2 }, () => {
     const fake = await fakeGemini([say("Hi")]);
     const env = { GEMINI_API_KEY: undefined, GOOGLE_API_KEY: "AIza-other-12345678" };
     for (const url of ["", "/", "/v1beta", "/v1beta/", "/v1beta/openai"])
-      equal((await zz(place(), [...NAMED, "--base-url", `${fake.url}${url}`, "hi"], { env })).stdout, "Hi\n");
+      equal(
+        (await zz(place(), [...NAMED, "--base-url", `${fake.url}${url}`, "hi"], { env })).stdout,
+        "Hi\n",
+      );
     await fake.close();
     equal(fake.requests[0]!.headers["x-goog-api-key"], env.GOOGLE_API_KEY);
   });
@@ -253,7 +310,11 @@ describe("Gemini: the program", { concurrency: 2 }, () => {
       [{ name: "models/gemini-2.5-pro", inputTokenLimit: 1_048_576, ...methods }, { name: "models/embedding-001", supportedGenerationMethods: ["embedContent"] }],
       [{ name: "models/gemma-3-1b-it", inputTokenLimit: 32_768, ...methods }],
     ]); // biome-ignore format: one
-    const { stdout, code } = await zz(place(), ["--models", "-m", "gemini/x", "--base-url", fake.url], { env: KEY });
+    const { stdout, code } = await zz(
+      place(),
+      ["--models", "-m", "gemini/x", "--base-url", fake.url],
+      { env: KEY },
+    );
     await fake.close();
     equal(code, 0);
     deepEqual(stdout.trim().split(/\s*\n/).map((line) => line.replace(/ +/g, " ")), ["gemini/gemini-2.5-pro 1048576 tokens", "gemini/gemma-3-1b-it 32768 tokens"]); // biome-ignore format: one

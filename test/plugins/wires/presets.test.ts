@@ -1,10 +1,19 @@
-// Providers of the table, against a server that has its ways: what it refuses, how it calls and thinks, and how it counts.
+// Providers of the table, against a server that has its ways: what it refuses, how it calls and
+// thinks, and how it counts.
 import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { Options } from "../../../kernel/instance.ts";
 import { PRESETS } from "../../../plugins/wires/presets.ts";
 import type { Step } from "../../support/fake/http.ts";
-import { DONE, data, fakeOpenAI, problems, refuse, say, stream } from "../../support/fake/openai.ts";
+import {
+  DONE,
+  data,
+  fakeOpenAI,
+  problems,
+  refuse,
+  say,
+  stream,
+} from "../../support/fake/openai.ts";
 import { place, zz } from "../../support/run.ts";
 import { type Turn, turnWith } from "../../support/wires.ts";
 
@@ -44,10 +53,14 @@ const COUNT = { prompt_tokens: 61, completion_tokens: 9, total_tokens: 70 };
 /** The deltas as that server sends them, what it counted where it says it. */
 function answer({ counts, ends }: Ways, deltas: object[], reason: string): Step {
   const every = counts === "every" ? { usage: COUNT } : {};
-  const chunks = deltas.map((delta) => data({ choices: [{ index: 0, delta, finish_reason: null }], ...every }));
+  const chunks = deltas.map((delta) =>
+    data({ choices: [{ index: 0, delta, finish_reason: null }], ...every }),
+  );
   const finish_reason = reason === "stop" ? reason : (ends ?? reason);
   const last = { index: 0, delta: {}, finish_reason, ...(counts === "choice" && { usage: COUNT }) };
-  const more = { finish: { usage: COUNT }, x_groq: { x_groq: { id: "r", usage: COUNT } } }[counts as string] ?? every;
+  const more =
+    { finish: { usage: COUNT }, x_groq: { x_groq: { id: "r", usage: COUNT } } }[counts as string] ??
+    every;
   const extra = counts === "extra" ? [data({ choices: [], usage: COUNT })] : [];
   return stream(...chunks, data({ choices: [last], ...more }), ...extra, DONE);
 }
@@ -59,7 +72,8 @@ function callOf({ calls, id }: Ways): object[] {
   if (calls === "whole") return [one(first, { name, arguments: args })];
   if (calls === "no index") return [one({ id }, { name, arguments: args })];
   if (calls === "object") return [one(first, { name, arguments: { level: 8 } })];
-  if (calls === "name first") return [one(first, { name, arguments: "" }), one({ index: 0 }, { arguments: args })];
+  if (calls === "name first")
+    return [one(first, { name, arguments: "" }), one({ index: 0 }, { arguments: args })];
   return [
     one(first, { name, arguments: "" }),
     one({ index: 0, id: "" }, { name: "", arguments: args.slice(0, 5) }),
@@ -69,7 +83,11 @@ function callOf({ calls, id }: Ways): object[] {
 
 const OPTIONS = { max_tokens: 77, seed: 1, stop: ["x"], frequency_penalty: 0, presence_penalty: 0 };
 
-async function turn(name: string, script: (body: any, at: number) => Step, more: Options = {}): Promise<Turn> {
+async function turn(
+  name: string,
+  script: (body: any, at: number) => Step,
+  more: Options = {},
+): Promise<Turn> {
   const options = { options: OPTIONS, tools: ["lamp_dim"], ...more };
   return turnWith(await fakeOpenAI(({ body }, at) => script(body, at)), `${name}/m`, { options });
 }
@@ -77,7 +95,9 @@ async function turn(name: string, script: (body: any, at: number) => Step, more:
 /** What such a server says of a field that it does not know. */
 const refusal = ({ refuses = [] }: Ways, body: any): Step | undefined => {
   const field = refuses.find((one) => one in body);
-  return field === undefined ? undefined : refuse(422, { error: { message: `${field}: extra fields not permitted` } });
+  return field === undefined
+    ? undefined
+    : refuse(422, { error: { message: `${field}: extra fields not permitted` } });
 };
 
 describe("a turn with a call, at", { concurrency: 8 }, () => {
@@ -109,13 +129,17 @@ describe("a turn with a call, at", { concurrency: 8 }, () => {
       match(said.tool_calls[0].id, ways.back ?? new RegExp(`^${ways.id}$`));
       equal(said.tool_calls[0].function.arguments, '{"level":8}');
       const { role, tool_calls, content, ...more } = said;
-      deepEqual({ ...(ways.echo && "content" in ways.echo && { content }), ...more }, ways.echo ?? {});
+      deepEqual(
+        { ...(ways.echo && "content" in ways.echo && { content }), ...more },
+        ways.echo ?? {},
+      );
     });
 });
 
 async function asks(env: Record<string, string>, args: string[], settings: object = {}) {
   const fake = await fakeOpenAI([say("Hi")]);
-  const filled = (text: string) => text.replaceAll("FAKE", fake.url).replaceAll("ROOT", new URL(fake.url).origin);
+  const filled = (text: string) =>
+    text.replaceAll("FAKE", fake.url).replaceAll("ROOT", new URL(fake.url).origin);
   const where = place({}, JSON.parse(filled(JSON.stringify(settings))));
   const ran = await zz(where, args.map(filled), { env: { ZZ_LOAD_LIMIT: "10", ...env } });
   await fake.close();
@@ -127,18 +151,28 @@ describe("a provider by its name", { concurrency: 4 }, () => {
   test("is the one that is asked where only its key is set, and takes its usual model", async () => {
     const { fake } = await asks({ GROQ_API_KEY: "gsk_0123456789abcdef" }, ["--once", "hi"], groq);
     const { headers, body } = fake.requests[0]!;
-    deepEqual([headers.authorization, body.model], ["Bearer gsk_0123456789abcdef", "llama-3.3-70b-versatile"]);
+    deepEqual(
+      [headers.authorization, body.model],
+      ["Bearer gsk_0123456789abcdef", "llama-3.3-70b-versatile"],
+    );
   });
   test("says which key it wants, and that Azure has no address of its own", async () => {
     const { code, out } = await asks({}, ["--once", "-m", "groq/x", "hi"]);
     equal(code, 2);
     match(out, /Cannot ask 'groq': no key is set\. Set GROQ_API_KEY, or/);
-    const azure = await asks({ AZURE_OPENAI_API_KEY: "0123456789abcdef" }, ["--once", "-m", "azure/x", "hi"]);
+    const azure = await asks({ AZURE_OPENAI_API_KEY: "0123456789abcdef" }, [
+      "--once",
+      "-m",
+      "azure/x",
+      "hi",
+    ]);
     match(azure.out, /Cannot ask 'azure': no address is set\. Set AZURE_OPENAI_ENDPOINT/);
   });
   test("is listed where it has a key or an address, and others are not asked", async () => {
     const providers = { groq: { url: "FAKE" }, vllm: { url: "FAKE" } };
-    const { out } = await asks({ GROQ_API_KEY: "gsk_0123456789abcdef" }, ["--models"], { providers });
+    const { out } = await asks({ GROQ_API_KEY: "gsk_0123456789abcdef" }, ["--models"], {
+      providers,
+    });
     for (const name of ["groq", "vllm"]) match(out, new RegExp(`${name}/m\n`));
     ok(!/mistral|lmstudio|azure/.test(out), out);
     match(out, /openai: Cannot ask 'openai': no key is set/);
@@ -155,10 +189,14 @@ const ASKED: [name: string, effort: object, format: "json_schema" | "json_object
   ["deepseek", { thinking: { type: "enabled" } }, "json_object"],
   ["openrouter", { reasoning: { effort: "low" } }, "json_schema"],
 ];
-describe("how much to think and what the answer must fit, as it is told to", { concurrency: 8 }, () => {
+describe("how much to think and what the answer must fit, as it is told to", {
+  concurrency: 8,
+}, () => {
   for (const [name, effort, format, strict] of ASKED)
     test(name, async () => {
-      const { fake, error } = await turn(name, () => say("{}"), { options: { ...OPTIONS, effort: "low", schema } });
+      const { fake, error } = await turn(name, () => say("{}"), {
+        options: { ...OPTIONS, effort: "low", schema },
+      });
       if (error) throw error;
       const { body } = fake.requests[0]!;
       for (const [field, value] of Object.entries(effort)) deepEqual(body[field], value);
@@ -179,9 +217,14 @@ describe("Azure, by its address", { concurrency: 4 }, () => {
     test(`${url} ${Object.values(env)}`, async () => {
       const providers = { azure: { url: url.replace("FAKE", "ROOT") } };
       const key = { AZURE_OPENAI_API_KEY: "0123456789abcdef" };
-      const { fake, out } = await asks({ ...key, ...env }, ["--once", "-m", "azure/mine", "hi"], { providers });
+      const { fake, out } = await asks({ ...key, ...env }, ["--once", "-m", "azure/mine", "hi"], {
+        providers,
+      });
       match(out, /^Hi/);
       const { headers, path: to } = fake.requests[0]!;
-      deepEqual([to, headers["api-key"], headers.authorization], [path, "0123456789abcdef", undefined]);
+      deepEqual(
+        [to, headers["api-key"], headers.authorization],
+        [path, "0123456789abcdef", undefined],
+      );
     });
 });

@@ -1,4 +1,5 @@
-// What each wire makes of what a server sends, whatever that is: a whole reply, or a sentence that says what is wrong.
+// What each wire makes of what a server sends, whatever that is: a whole reply, or a sentence that
+// says what is wrong.
 import { deepEqual, equal, match } from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { ChatRequest, Fault, HttpAnswer, Provider, Reply } from "../../../kernel/contract.ts";
@@ -37,30 +38,56 @@ for (const plugin of [wires, ollama]) plugin(zz as never);
 
 type Wire = "chat" | "responses" | "anthropic" | "gemini" | "ollama";
 const endpoint = { url: "http://127.0.0.1:9/v1", key: "k" as never };
-const request = { task: "chat", model: "m", system: "s", messages: [{ role: "user", text: "hi" }], tools: [] };
+const request = {
+  task: "chat",
+  model: "m",
+  system: "s",
+  messages: [{ role: "user", text: "hi" }],
+  tools: [],
+};
 const nameOf = (wire: Wire): string => (wire === "chat" || wire === "responses" ? "openai" : wire);
 /** The reply that this wire reads from the step. */
 async function heard(wire: Wire, step: Step): Promise<Reply> {
   sent = step;
-  const asked = { ...request, endpoint, options: wire === "responses" ? { wire } : {} } as unknown as ChatRequest;
+  const asked = {
+    ...request,
+    endpoint,
+    options: wire === "responses" ? { wire } : {},
+  } as unknown as ChatRequest;
   const name = nameOf(wire);
-  return collectReply(providers.get(name)!.chat(asked, new AbortController().signal), undefined, name);
+  return collectReply(
+    providers.get(name)!.chat(asked, new AbortController().signal),
+    undefined,
+    name,
+  );
 }
 const failing = (wire: Wire, step: Step): Promise<Fault | undefined> => failure(heard(wire, step));
-const failure = (what: Promise<unknown>) => what.then(() => undefined).catch((error: Fault) => error);
+const failure = (what: Promise<unknown>) =>
+  what.then(() => undefined).catch((error: Fault) => error);
 
 type Calls = [name: string, args: unknown, id?: string][];
-type Told = Partial<Pick<Reply, "text" | "thinking" | "finish">> & { usage?: object; calls?: Calls };
+type Told = Partial<Pick<Reply, "text" | "thinking" | "finish">> & {
+  usage?: object;
+  calls?: Calls;
+};
 type Row = [sentence: string, step: Step, told: Told];
 /** Streams with much that may come, some of the rows, which are spoilt at the end. */
 const TOLD: Partial<Record<Wire, string[]>> = {};
 function tellsAll(wire: Wire, rows: Row[], usual: object): void {
-  const bodies = rows.map(([, { body = [] }]) => body.join("")).filter((text) => /^(event|data):/.test(text));
+  const bodies = rows
+    .map(([, { body = [] }]) => body.join(""))
+    .filter((text) => /^(event|data):/.test(text));
   TOLD[wire] = bodies.filter((_, i) => i % 4 === 1);
-  for (const [sentence, step, { calls = [], text = "", thinking = "", finish, usage = usual }] of rows)
+  for (const [
+    sentence,
+    step,
+    { calls = [], text = "", thinking = "", finish, usage = usual },
+  ] of rows)
     test(`understands ${sentence}`, async () => {
       const reply = await heard(wire, step);
-      const made = reply.calls.map(({ id, name, args }, i) => [name, args, id].slice(0, calls[i]?.length));
+      const made = reply.calls.map(({ id, name, args }, i) =>
+        [name, args, id].slice(0, calls[i]?.length),
+      );
       const said = [reply.text, reply.thinking, reply.finish, reply.usage, made];
       deepEqual(said, [text, thinking, finish ?? (calls.length ? "calls" : "stop"), usage, calls]);
     });
@@ -81,7 +108,8 @@ function failsAll(wire: Wire, rows: Failure[]): void {
 const MID = "The model's server failed in mid-stream: ";
 const ENDED = "The connection ended before the answer was complete. Try again.";
 const NOTHING = "The server answered with nothing. Try again.";
-const html = "<!doctype html>\n<html><head><title>Welcome</title></head>\n<body>Sign: in</body></html>\n";
+const html =
+  "<!doctype html>\n<html><head><title>Welcome</title></head>\n<body>Sign: in</body></html>\n";
 const OTHERS = {
   "Chat Completions": `data: {"choices":[{"delta":{"content":"Hi"}}]}\n\n`,
   "OpenAI's Responses": `event: response.created\ndata: {"type":"response.created","response":{}}\n\n`,
@@ -97,14 +125,25 @@ const SPOKEN: Record<string, [begun: string, end: string, call: string]> = {
   chat: [
     openai.delta({ content: "Hi" }),
     openai.delta({}, "stop") + openai.DONE,
-    openai.delta({ tool_calls: [{ index: 0, id: "c", function: { name: "look", arguments: "{}" } }] }),
+    openai.delta({
+      tool_calls: [{ index: 0, id: "c", function: { name: "look", arguments: "{}" } }],
+    }),
   ],
   responses: [item({ say: "Hi" }), responses.completed(), item({ call: "look", args: {} })],
-  anthropic: [START + anthropic.text(0, "Hi"), anthropic.end("end_turn"), START + anthropic.use(0, "look", {})],
-  gemini: [gemini.parts({ text: "Hi" }), gemini.end(), gemini.parts({ functionCall: { name: "look", args: {} } })],
+  anthropic: [
+    START + anthropic.text(0, "Hi"),
+    anthropic.end("end_turn"),
+    START + anthropic.use(0, "look", {}),
+  ],
+  gemini: [
+    gemini.parts({ text: "Hi" }),
+    gemini.end(),
+    gemini.parts({ functionCall: { name: "look", args: {} } }),
+  ],
 };
 const plain = (text: string): string => text.replaceAll("\r\n", "\n");
-const commented = (text: string): string => plain(text).replaceAll("\n\n", "\n\n: still there\n\n: a\n: b\n");
+const commented = (text: string): string =>
+  plain(text).replaceAll("\n\n", "\n\n: still there\n\n: a\n: b\n");
 // biome-ignore format: one case a row.
 const ODD: [what: string, body: (begun: string, end: string) => string[]][] = [
   ["lines that end in a line feed", (begun, end) => [plain(begun + end)]],
@@ -141,7 +180,9 @@ for (const [wire, spoken] of Object.entries(SPOKEN) as [Wire, [string, string, s
       test("whose connection stays open after its end is understood", async () => {
         equal((await heard(wire, { body: spoken.slice(0, 2), ending: "hang" })).text, "Hi");
       });
-    const rows = BROKEN.map(([what, bodyOf, ...rest]): Failure => [what, { body: bodyOf(...spoken) }, ...rest]);
+    const rows = BROKEN.map(
+      ([what, bodyOf, ...rest]): Failure => [what, { body: bodyOf(...spoken) }, ...rest],
+    );
     failsAll(wire, rows);
   });
 
@@ -156,19 +197,25 @@ for (const [wire, own] of [
           const says = `Cannot read the answer of '${wire}': the server speaks ${spoken}, not ${own}. Check --base-url, or name the provider that speaks so in --model.`;
           equal((await failing(wire, { body: [words] }))?.message, says);
           const whole = JSON.stringify({ choices: [{ message: { content: "Hi" } }] }, null, 2);
-          match((await failing(wire, { body: [whole] }))!.message, /the server speaks Chat Completions/);
+          match(
+            (await failing(wire, { body: [whole] }))!.message,
+            /the server speaks Chat Completions/,
+          );
         });
   });
 
 test("ollama: lines that are cut anywhere, in the middle of a character as well, are understood", async () => {
-  const lines = ["💡", " on"].map((content) => JSON.stringify({ message: { content }, done: false }));
+  const lines = ["💡", " on"].map((content) =>
+    JSON.stringify({ message: { content }, done: false }),
+  );
   const bytes = Buffer.from(`${lines.join("\n")}\n{"message":{"content":""},"done":true}`);
   const pieces = [...bytes].map((_, i) => bytes.subarray(i, i + 1)) as unknown as string[];
   equal((await heard("ollama", { body: pieces })).text, "💡 on");
 });
 
 describe("anthropic", () => {
-  const { block, COUNTS, call, end, event, json, redacted, say, start, stream, text, thinking } = anthropic;
+  const { block, COUNTS, call, end, event, json, redacted, say, start, stream, text, thinking } =
+    anthropic;
   const hi = text(0, "Hi");
   const stop = end("end_turn");
   const signed = { type: "thinking", thinking: "how bright?", signature: "sig-abc/+=" };
@@ -184,7 +231,11 @@ describe("anthropic", () => {
   });
   const delta = (index: number, delta: object) => event("content_block_delta", { index, delta });
   const search = block(1, { type: "server_tool_use", id: "srvtoolu_1", name: "web_search", input: {} }, { type: "input_json_delta", partial_json: '{"query":"lamps"}' }); // biome-ignore format: one block
-  const found = block(2, { type: "web_search_tool_result", tool_use_id: "srvtoolu_1", content: [] });
+  const found = block(2, {
+    type: "web_search_tool_result",
+    tool_use_id: "srvtoolu_1",
+    content: [],
+  });
   const failed = (type: string, message = type) => event("error", { error: { type, message } });
 
   // biome-ignore format: one case a row.
@@ -219,11 +270,19 @@ describe("gemini", () => {
   const hi = parts({ text: "Hi" });
   const stop = end();
   const chunk = (more: object, usageMetadata: object = COUNTS) => data({ ...more, usageMetadata });
-  const candidate = (parts: unknown, more: object = {}) => ({ content: { parts, role: "model" }, index: 0, ...more });
+  const candidate = (parts: unknown, more: object = {}) => ({
+    content: { parts, role: "model" },
+    index: 0,
+    ...more,
+  });
   const dim: Told["calls"] = [["lamp_dim", { level: 8 }]];
   const last = { finishReason: "STOP" };
-  const whole = (parts: unknown[]) => ({ candidates: [candidate(parts, last)], usageMetadata: COUNTS });
-  const failed = (code: number, status: string, message = status) => data({ error: { code, message, status } });
+  const whole = (parts: unknown[]) => ({
+    candidates: [candidate(parts, last)],
+    usageMetadata: COUNTS,
+  });
+  const failed = (code: number, status: string, message = status) =>
+    data({ error: { code, message, status } });
 
   // biome-ignore format: one case a row.
   const TOLD: Row[] = [
@@ -259,7 +318,8 @@ describe("responses", () => {
   const about = { id: "r", object: "response", status: "completed", usage: USAGE };
   const whole = (items: responses.Item[]) => ({ ...about, output: items.map(wholeItem) });
   /** The events of two items, one of each in turn. */
-  const mixed = (one: string[], two: string[]): string[] => one.flatMap((event, i) => [event, two[i] ?? ""]);
+  const mixed = (one: string[], two: string[]): string[] =>
+    one.flatMap((event, i) => [event, two[i] ?? ""]);
   const part = itemEvents(hi, 0).slice(0, 3);
   const failed = (code: string, message: string) =>
     event("response.failed", { response: { status: "failed", error: { code, message } } });
@@ -286,21 +346,41 @@ describe("responses", () => {
   failsAll("responses", FAILS);
 });
 
-const called = { index: 0, id: "c", function: { name: "look", arguments: "{}" }, extra_content: { b: 1 } };
+const called = {
+  index: 0,
+  id: "c",
+  function: { name: "look", arguments: "{}" },
+  extra_content: { b: 1 },
+};
 const STREAMS: Partial<Record<Wire, string[]>> = {
   ...TOLD,
   chat: [
     openai.delta({ role: "assistant", content: "Hi", reasoning_content: "hm", refusal: null }),
     openai.delta({ content: [{ type: "thinking", thinking: [{ text: "b" }] }] }),
-    openai.delta({ reasoning_details: [{ index: 0, type: "x", text: "t" }], extra_content: { a: 1 } }),
+    openai.delta({
+      reasoning_details: [{ index: 0, type: "x", text: "t" }],
+      extra_content: { a: 1 },
+    }),
     openai.delta({ tool_calls: [called] }),
     openai.delta({ function_call: { name: "look", arguments: "{}" } }, "stop"),
-    openai.data({ choices: [], usage: { prompt_tokens: 1, prompt_tokens_details: { cached_tokens: 1 } } }),
+    openai.data({
+      choices: [],
+      usage: { prompt_tokens: 1, prompt_tokens_details: { cached_tokens: 1 } },
+    }),
   ],
   ollama: [
     { message: { role: "assistant", content: "Hi", thinking: "hm" }, done: false },
-    { message: { tool_calls: [{ id: "c", function: { name: "look", arguments: { a: 1 } } }] }, done: false },
-    { message: { content: "" }, done: true, done_reason: "stop", prompt_eval_count: 1, eval_count: 2 },
+    {
+      message: { tool_calls: [{ id: "c", function: { name: "look", arguments: { a: 1 } } }] },
+      done: false,
+    },
+    {
+      message: { content: "" },
+      done: true,
+      done_reason: "stop",
+      prompt_eval_count: 1,
+      eval_count: 2,
+    },
   ].map((line) => `${JSON.stringify(line)}\n\n`),
 };
 
@@ -308,8 +388,18 @@ const STREAMS: Partial<Record<Wire, string[]>> = {
 const LISTS: [provider: string, list: unknown][] = [
   ["openai", { data: [{ id: "m", context_length: 9, pricing: { prompt: "1", completion: "1" } }] }],
   ["anthropic", { data: [{ id: "m", max_input_tokens: 9 }], has_more: true, last_id: "m" }],
-  ["gemini", { models: [{ name: "models/m", inputTokenLimit: 9, supportedGenerationMethods: ["x"] }] }],
-  ["ollama", { models: [{ name: "m", size: 9, size_vram: 9 }], capabilities: ["tools"], parameters: "num_ctx 9" }],
+  [
+    "gemini",
+    { models: [{ name: "models/m", inputTokenLimit: 9, supportedGenerationMethods: ["x"] }] },
+  ],
+  [
+    "ollama",
+    {
+      models: [{ name: "m", size: 9, size_vram: 9 }],
+      capabilities: ["tools"],
+      parameters: "num_ctx 9",
+    },
+  ],
 ];
 
 const WRONG = [null, 5, true, "x", [], {}, [null], [5], [[]], { a: null }];
@@ -324,11 +414,15 @@ function* spoilt(value: unknown): Generator<unknown> {
       yield made;
     }
 }
-/** The stream with a wrong value in an event, without an event, with one twice, and cut in the middle of one. */
+/**
+ * The stream with a wrong value in an event, without an event, with one twice, and cut in the
+ * middle of one.
+ */
 function* spoiltStreams(stream: string): Generator<string> {
   const events = stream.split(/(?<=\n\r?\n)/);
   for (const [at, event] of events.entries()) {
-    for (const given of ["", event + event, event.slice(0, event.length / 2)]) yield events.with(at, given).join("");
+    for (const given of ["", event + event, event.slice(0, event.length / 2)])
+      yield events.with(at, given).join("");
     const [, before = "", value = ""] = /^((?:event: .*\n)?(?:data: )?)(.*)/.exec(event)!;
     for (const wrong of spoilt(JSON.parse(value)))
       yield events.with(at, `${before}${JSON.stringify(wrong)}\n\n`).join("");
@@ -367,9 +461,18 @@ describe("Whatever stands where something else is expected is passed over, or sa
   test("calls that are none are left out, and those beside them run", async () => {
     const calls = [null, 5, { index: 0, id: "c", function: { name: "look", arguments: "{}" } }];
     const begun = openai.data({ choices: [null, { delta: { content: "Hi", tool_calls: calls } }] });
-    const { text, calls: made } = await heard("chat", { body: [begun, openai.delta({}, "tool_calls")] });
+    const { text, calls: made } = await heard("chat", {
+      body: [begun, openai.delta({}, "tool_calls")],
+    });
     deepEqual([text, made.map(({ name }) => name)], ["Hi", ["look"]]);
-    const told = { message: { tool_calls: [null, { function: null }, { function: { name: "look", arguments: {} } }] } };
-    equal((await heard("ollama", { body: [`${JSON.stringify(told)}\n{"done":true}\n`] })).calls.length, 1);
+    const told = {
+      message: {
+        tool_calls: [null, { function: null }, { function: { name: "look", arguments: {} } }],
+      },
+    };
+    equal(
+      (await heard("ollama", { body: [`${JSON.stringify(told)}\n{"done":true}\n`] })).calls.length,
+      1,
+    );
   });
 });

@@ -1,4 +1,5 @@
-// A zz of its own that appends lines to the files of a project, and at last sends those that it was told are written.
+// A zz of its own that appends lines to the files of a project, and at last sends those that it was
+// told are written.
 import { readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -1,5 +1,7 @@
-// A server in its own process that sends a long stream as fast as the client reads it, so that the client's CPU time is
-// that of reading only. Its parent tells it the beginning of the stream, the events that repeat, and the end.
+// A server in its own process that sends a long stream as fast as the client reads it, so that the
+// client's CPU time is
+// that of reading only. Its parent tells it the beginning of the stream, the events that repeat,
+// and the end.
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 
@@ -35,5 +37,7 @@ process.once("message", (flood: Flood) => {
 /** A block of whole events, about as many as are written at once. */
 function blockOf(events: string[]): Buffer {
   const one = Buffer.from(events.join(""));
-  return Buffer.concat(Array.from({ length: Math.max(1, Math.round(WRITE_BYTES / one.length)) }, () => one));
+  return Buffer.concat(
+    Array.from({ length: Math.max(1, Math.round(WRITE_BYTES / one.length)) }, () => one),
+  );
 }

@@ -1,6 +1,13 @@
-// A server on loopback that plays a script: each request takes the next step; once there is no more, the last step
-// repeats. A step is bytes, what it waits for, a hang or a cut; files such as openai.ts say what the bytes mean.
-import { createServer, type IncomingHttpHeaders, type RequestListener, type ServerResponse } from "node:http";
+// A server on loopback that plays a script: each request takes the next step; once there is no
+// more, the last step
+// repeats. A step is bytes, what it waits for, a hang or a cut; files such as openai.ts say what
+// the bytes mean.
+import {
+  createServer,
+  type IncomingHttpHeaders,
+  type RequestListener,
+  type ServerResponse,
+} from "node:http";
 import type { AddressInfo } from "node:net";
 import type { TestContext } from "node:test";
 import { setImmediate as nextRound } from "node:timers/promises";
@@ -41,9 +48,14 @@ export async function listen(t: TestContext, listener: RequestListener): Promise
 
 /** The step of a script for this request. */
 export const stepOf = (script: Script, seen: Seen, turn: number): Step | Promise<Step> =>
-  typeof script === "function" ? script(seen, turn) : (script[Math.min(turn, script.length - 1)] ?? {});
+  typeof script === "function"
+    ? script(seen, turn)
+    : (script[Math.min(turn, script.length - 1)] ?? {});
 
-export async function serve(script: Script, routes: Record<string, (request: Seen) => Step> = {}): Promise<Fake> {
+export async function serve(
+  script: Script,
+  routes: Record<string, (request: Seen) => Step> = {},
+): Promise<Fake> {
   const requests: Seen[] = [];
   let turn = 0;
   const server = createServer(async (incoming, response) => {
@@ -54,8 +66,16 @@ export async function serve(script: Script, routes: Record<string, (request: See
       return; // stopped in the middle of a long request
     }
     const { method = "", url = "", headers } = incoming;
-    const aborted = new Promise<void>((resolve) => response.on("close", () => response.writableFinished || resolve()));
-    const seen: Seen = { method, path: url, headers, body: text ? JSON.parse(text) : undefined, aborted };
+    const aborted = new Promise<void>((resolve) =>
+      response.on("close", () => response.writableFinished || resolve()),
+    );
+    const seen: Seen = {
+      method,
+      path: url,
+      headers,
+      body: text ? JSON.parse(text) : undefined,
+      aborted,
+    };
     const route = routes[`${method} ${url}`];
     if (route) return play(response, route(seen));
     requests.push(seen);
@@ -79,7 +99,8 @@ async function play(response: ServerResponse, step: Step): Promise<void> {
     if (piece instanceof Promise) await piece;
     else if (!response.destroyed) {
       await new Promise<void>((sent) => response.write(piece, () => sent()));
-      for (let rounds = 0; rounds < 2; rounds++) await nextRound(); // in which a client in this process reads the piece by itself
+      // in which a client in this process reads the piece by itself
+      for (let rounds = 0; rounds < 2; rounds++) await nextRound();
     }
   }
   sent?.();

@@ -1,4 +1,5 @@
-// zz as the conformance suite drives a client: node mcp-driver.ts URL. It starts the server, calls what the scenario wants called, and does what a
+// zz as the conformance suite drives a client: node mcp-driver.ts URL. It starts the server, calls
+// what the scenario wants called, and does what a
 // person would: logs in where a login is wanted, at most three times, and takes each form as it is.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -6,7 +7,11 @@ import { harness, type Setup } from "../../../sdk/testing.ts";
 import { ROOT } from "../run.ts";
 
 const { MCP_CONFORMANCE_SCENARIO: scenario = "", MCP_CONFORMANCE_CONTEXT = "{}" } = process.env;
-const { toolCalls, client_id: clientId, client_secret: clientSecret } = JSON.parse(MCP_CONFORMANCE_CONTEXT);
+const {
+  toolCalls,
+  client_id: clientId,
+  client_secret: clientSecret,
+} = JSON.parse(MCP_CONFORMANCE_CONTEXT);
 /** A client whose id is the address of its metadata is registered nowhere. */
 const DOCUMENT = "https://conformance-test.local/client-metadata.json";
 const id = clientId ?? (scenario === "auth/basic-cimd" ? DOCUMENT : undefined);
@@ -62,7 +67,8 @@ function argumentsFor(schema: any): object {
 let last = await call("", {});
 const known = JSON.parse(readFileSync(join(zz.home, "mcp-tools.json"), "utf8"));
 const tools = Object.values<any>(known)[0]?.tools ?? [];
-const calls = toolCalls ?? tools.map(({ name, schema }: any) => ({ name, arguments: argumentsFor(schema) }));
+const calls =
+  toolCalls ?? tools.map(({ name, schema }: any) => ({ name, arguments: argumentsFor(schema) }));
 for (const { name, arguments: args } of calls) last = await call(name, args);
 await zz.close();
 process.exit(/^(Cannot|Refused)|^MCP server 'it' (?!runs)/.test(last) ? 1 : 0);

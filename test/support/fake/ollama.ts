@@ -1,4 +1,5 @@
-// Ollama's own API as the server sends it, byte for byte: lines of JSON, and its refusals in its own words.
+// Ollama's own API as the server sends it, byte for byte: lines of JSON, and its refusals in its
+// own words.
 import { type Fake, type Script, type Seen, type Step, serve, stepOf } from "./http.ts";
 
 const LINES = { "content-type": "application/x-ndjson" };
@@ -9,19 +10,33 @@ const at = { model: "m:latest", created_at: "2026-06-01T12:00:00.000000001Z" };
 export const line = (message: Record<string, unknown>): string =>
   `${JSON.stringify({ ...at, message: { role: "assistant", content: "", ...message }, done: false })}\n`;
 
-/** The last line. The counts can be absent: a prompt that was cached is not counted by older servers. */
-export const done = (reason = "stop", counts: object = { prompt_eval_count: 61, eval_count: 9 }): string =>
+/**
+ * The last line. The counts can be absent: a prompt that was cached is not counted by older
+ * servers.
+ */
+export const done = (
+  reason = "stop",
+  counts: object = { prompt_eval_count: 61, eval_count: 9 },
+): string =>
   `${JSON.stringify({ ...at, message: { role: "assistant", content: "" }, done: true, done_reason: reason, ...counts })}\n`;
 
-/** A failure after the first line: status 200 was sent before, so it is one more line, and no `done` follows. */
+/**
+ * A failure after the first line: status 200 was sent before, so it is one more line, and no `done`
+ * follows.
+ */
 export const failure = (words: string): string => `${JSON.stringify({ error: words })}\n`;
 
 export const stream = (...body: (string | Promise<unknown>)[]): Step => ({ headers: LINES, body });
-const texts = (text: string): string[] => (text.match(/.{1,5}/gsu) ?? []).map((content) => line({ content }));
+const texts = (text: string): string[] =>
+  (text.match(/.{1,5}/gsu) ?? []).map((content) => line({ content }));
 
 /** An answer in a few pieces, after its thinking. */
 export const say = (text: string, thinking = "", reason = "stop"): Step =>
-  stream(...(thinking.match(/.{1,5}/gsu) ?? []).map((thinking) => line({ thinking })), ...texts(text), done(reason));
+  stream(
+    ...(thinking.match(/.{1,5}/gsu) ?? []).map((thinking) => line({ thinking })),
+    ...texts(text),
+    done(reason),
+  );
 
 /** Whole calls on one line, with arguments as an object; only newer servers send ids. */
 export const call = (...calls: [name: string, args: object, id?: string][]): Step =>
@@ -32,7 +47,10 @@ const wholeCall = ([name, args, id]: [name: string, args: object, id?: string], 
 });
 
 /** Only the start of an answer: then the connection is cut, or ends properly but without `done`. */
-export const broken = (text: string, ending: "cut" | "end"): Step => ({ ...stream(...texts(text)), ending });
+export const broken = (text: string, ending: "cut" | "end"): Step => ({
+  ...stream(...texts(text)),
+  ending,
+});
 
 const json = (body: unknown, ready?: Promise<unknown>, status = 200): Step => ({
   status,
@@ -42,19 +60,45 @@ const json = (body: unknown, ready?: Promise<unknown>, status = 200): Step => ({
 export const refuse = (status: number, error: string): Step => json({ error }, undefined, status);
 
 const GB = 1_000_000_000;
-/** The course of a pull: the manifest, a layer of which one half comes after the other, each once it may, then the final steps. */
-export const pulling = (gigabytes: number, first: Promise<unknown>, second: Promise<unknown>): Step => {
+/**
+ * The course of a pull: the manifest, a layer of which one half comes after the other, each once it
+ * may, then the final steps.
+ */
+export const pulling = (
+  gigabytes: number,
+  first: Promise<unknown>,
+  second: Promise<unknown>,
+): Step => {
   const layer = (digest: string, total: number, completed?: number) =>
     status(`pulling ${digest}`, { digest: `sha256:${digest}`, total, completed });
   const [big, total] = ["970aa74c0a90", gigabytes * GB];
-  const [begun, half, whole] = [layer(big, total), layer(big, total, total / 2), layer(big, total, total)];
-  const last = ["verifying sha256 digest", "writing manifest", "success"].map((words) => status(words));
-  return stream(MANIFEST, begun, first, half, second, whole, layer("c71d239df917", 11_357, 11_357), ...last);
+  const [begun, half, whole] = [
+    layer(big, total),
+    layer(big, total, total / 2),
+    layer(big, total, total),
+  ];
+  const last = ["verifying sha256 digest", "writing manifest", "success"].map((words) =>
+    status(words),
+  );
+  return stream(
+    MANIFEST,
+    begun,
+    first,
+    half,
+    second,
+    whole,
+    layer("c71d239df917", 11_357, 11_357),
+    ...last,
+  );
 };
-const status = (words: string, more: object = {}): string => `${JSON.stringify({ status: words, ...more })}\n`;
+const status = (words: string, more: object = {}): string =>
+  `${JSON.stringify({ status: words, ...more })}\n`;
 const MANIFEST = status("pulling manifest");
 /** The registry's error for an unknown model: status 200 was sent with the first line. */
-export const notInRegistry: Step = stream(MANIFEST, failure("pull model manifest: file does not exist"));
+export const notInRegistry: Step = stream(
+  MANIFEST,
+  failure("pull model manifest: file does not exist"),
+);
 
 export interface Installed {
   name: string;
@@ -64,13 +108,16 @@ export interface Installed {
   loaded?: { size?: number; size_vram?: number }; // in memory
 }
 export interface FakeOllama extends Fake {
-  /** Requests other than /api/chat, such as "POST /api/show m"; "closed /api/pull" if the client left during a pull. */
+  /**
+   * Requests other than /api/chat, such as "POST /api/show m"; "closed /api/pull" if the client
+   * left during a pull.
+   */
   asked: string[];
 }
 
 /**
- * `ready`: what /api/tags waits for. A chat that the real server would refuse takes no step of the script. A model
- * that was pulled is installed from then on.
+ * `ready`: what /api/tags waits for. A chat that the real server would refuse takes no step of the
+ * script. A model that was pulled is installed from then on.
  */
 export async function fakeOllama(
   script: Script,
@@ -80,15 +127,24 @@ export async function fakeOllama(
 ): Promise<FakeOllama> {
   const asked: string[] = [];
   let turn = 0;
-  const find = (name: string) => installed.find((one) => one.name === name || one.name === `${name}:latest`);
+  const find = (name: string) =>
+    installed.find((one) => one.name === name || one.name === `${name}:latest`);
   const route = (answer: (request: Seen) => Step) => (request: Seen) => {
-    asked.push([request.method, request.path, request.body?.model ?? request.body?.name].filter(Boolean).join(" "));
+    asked.push(
+      [request.method, request.path, request.body?.model ?? request.body?.name]
+        .filter(Boolean)
+        .join(" "),
+    );
     return answer(request);
   };
   const fake = await serve(
     (request) => {
       if (`${request.method} ${request.path}` !== "POST /api/chat")
-        return { status: 404, headers: { "content-type": "text/plain" }, body: ["404 page not found"] };
+        return {
+          status: 404,
+          headers: { "content-type": "text/plain" },
+          body: ["404 page not found"],
+        };
       const model = find(request.body.model);
       const refused = model ? refusal(request.body, model) : notFound(request.body.model);
       if (refused) return refused;
@@ -96,9 +152,13 @@ export async function fakeOllama(
     },
     {
       "GET /api/version": route(() => json({ version: "0.14.1" })),
-      "GET /api/tags": route(() => json({ models: installed.map(({ name }) => named(name, { size: 4 * GB })) }, ready)),
+      "GET /api/tags": route(() =>
+        json({ models: installed.map(({ name }) => named(name, { size: 4 * GB })) }, ready),
+      ),
       "GET /api/ps": route(() =>
-        json({ models: installed.flatMap(({ name, loaded }) => (loaded ? named(name, loaded) : [])) }),
+        json({
+          models: installed.flatMap(({ name, loaded }) => (loaded ? named(name, loaded) : [])),
+        }),
       ),
       "POST /api/pull": route(({ body, aborted }) => {
         void aborted.then(() => asked.push("closed /api/pull"));
@@ -117,7 +177,11 @@ export async function fakeOllama(
 const named = (name: string, more: object) => ({ name, model: name, ...more });
 const notFound = (name: string): Step => refuse(404, `model '${name}' not found`);
 
-function shown({ capabilities = ["completion", "tools"], trained = 131_072, parameters }: Installed) {
+function shown({
+  capabilities = ["completion", "tools"],
+  trained = 131_072,
+  parameters,
+}: Installed) {
   const length = trained !== null && { "lamp.context_length": trained };
   return {
     ...(parameters !== undefined && { parameters }),
@@ -128,7 +192,10 @@ function shown({ capabilities = ["completion", "tools"], trained = 131_072, para
 }
 
 /** The server's own error for a request that it would refuse. */
-function refusal(body: any, { name, capabilities = ["completion", "tools"] }: Installed): Step | undefined {
+function refusal(
+  body: any,
+  { name, capabilities = ["completion", "tools"] }: Installed,
+): Step | undefined {
   for (const message of body.messages) {
     for (const image of message.images ?? []) {
       const bad = /[^A-Za-z0-9+/=]/.exec(image);

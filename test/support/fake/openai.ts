@@ -42,7 +42,11 @@ export const call = (...calls: [name: string, args: unknown][]): Step =>
     DONE,
   );
 
-export const refuse = (status: number, body: unknown, headers: Record<string, string> = {}): Step => ({
+export const refuse = (
+  status: number,
+  body: unknown,
+  headers: Record<string, string> = {},
+): Step => ({
   status,
   headers: { "content-type": "application/json", ...headers },
   body: [typeof body === "string" ? body : JSON.stringify(body)],
@@ -50,7 +54,9 @@ export const refuse = (status: number, body: unknown, headers: Record<string, st
 
 /** The base URL ends in /v1. Requests to other paths than the two get 404. */
 export async function fakeOpenAI(script: Script, models: object[] = MODELS): Promise<Fake> {
-  const fake = await serve(script, { "GET /v1/models": () => refuse(200, { object: "list", data: models }) });
+  const fake = await serve(script, {
+    "GET /v1/models": () => refuse(200, { object: "list", data: models }),
+  });
   return { ...fake, url: `${fake.url}/v1` };
 }
 /** One that is closed when the file ends, and the flags with which zz asks it. */
@@ -65,7 +71,10 @@ const MODELS = [
 ];
 
 export type Strict = Fake & { refusals: string[]; most: () => number };
-/** As strict as a server can be: it counts tokens, and refuses what is too long or not a valid conversation. */
+/**
+ * As strict as a server can be: it counts tokens, and refuses what is too long or not a valid
+ * conversation.
+ */
 export async function strictOpenAI(window: number, script: Script, tells = true): Promise<Strict> {
   const refusals: string[] = [];
   let most = 0;
@@ -82,7 +91,9 @@ export async function strictOpenAI(window: number, script: Script, tells = true)
       );
     const step = await stepOf(script, request, turn);
     const body = (step.body ?? []).map((piece) =>
-      typeof piece === "string" ? piece.replace(/"prompt_tokens":\d+/, `"prompt_tokens":${tokens}`) : piece,
+      typeof piece === "string"
+        ? piece.replace(/"prompt_tokens":\d+/, `"prompt_tokens":${tokens}`)
+        : piece,
     );
     return { ...step, body };
   }, models);
@@ -90,13 +101,19 @@ export async function strictOpenAI(window: number, script: Script, tells = true)
 
   function refused(message: string, code: string): Step {
     refusals.push(message);
-    return refuse(400, { error: { message, type: "invalid_request_error", param: "messages", code } });
+    return refuse(400, {
+      error: { message, type: "invalid_request_error", param: "messages", code },
+    });
   }
 }
 
-/** Counts by a made-up tokenizer: pieces of words, digits in threes, signs, each letter of scripts without spaces. */
+/**
+ * Counts by a made-up tokenizer: pieces of words, digits in threes, signs, each letter of scripts
+ * without spaces.
+ */
 export function tokensOf({ messages, tools }: any): number {
-  const PIECES = /[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}]| ?[\p{L}]{1,6}|\p{N}{1,3}|[^\s\p{L}\p{N}]|\s+/gu;
+  const PIECES =
+    /[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}]| ?[\p{L}]{1,6}|\p{N}{1,3}|[^\s\p{L}\p{N}]|\s+/gu;
   const count = (text: string) => text.match(PIECES)?.length ?? 0;
   let all = tools ? count(JSON.stringify(tools)) : 0;
   for (const { content = "", tool_calls = "" } of messages)
@@ -113,11 +130,13 @@ export function problems(body: any): string[] {
     const where = `messages[${i}]`;
     if (message.role === "system" && i > 0) found.push(`${where}: system is not first`);
     if (message.role === "tool") {
-      if (open[0] !== message.tool_call_id) found.push(`${where}: no call ${message.tool_call_id} is open here`);
+      if (open[0] !== message.tool_call_id)
+        found.push(`${where}: no call ${message.tool_call_id} is open here`);
       open = open.slice(1);
       if (typeof message.content !== "string") found.push(`${where}: a result must be a string`);
     } else if (open.length) found.push(`${where}: ${open.length} calls have no result`);
-    if (message.role === before && message.role !== "tool") found.push(`${where}: two of '${before}' in a row`);
+    if (message.role === before && message.role !== "tool")
+      found.push(`${where}: two of '${before}' in a row`);
     if (message.role === "assistant") {
       if (before === "system" || before === "") found.push(`${where}: assistant before user`);
       if (!message.content && !message.tool_calls?.length) found.push(`${where}: empty`);
@@ -126,7 +145,8 @@ export function problems(body: any): string[] {
       for (const { function: called } of message.tool_calls ?? []) {
         if (!/^[\w-]{1,64}$/.test(called.name)) found.push(`${where}: name ${called.name}`);
         try {
-          if (typeof JSON.parse(called.arguments) !== "object") found.push(`${where}: arguments are no object`);
+          if (typeof JSON.parse(called.arguments) !== "object")
+            found.push(`${where}: arguments are no object`);
         } catch {
           found.push(`${where}: arguments are not JSON`);
         }

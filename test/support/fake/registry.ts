@@ -1,4 +1,5 @@
-// An npm registry on loopback that answers npm pack, install and ci; and archives, even some that no tar would write.
+// An npm registry on loopback that answers npm pack, install and ci; and archives, even some that
+// no tar would write.
 import { createHash } from "node:crypto";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -8,22 +9,25 @@ type More = { type?: string; link?: string; mode?: number };
 export type Entries = [name: string, content: string | Buffer, more?: More][];
 
 export function tar(entries: Entries): Buffer {
-  const blocks = entries.flatMap(([name, content, { type = "0", link = "", mode = 0o644 } = {}]) => {
-    const bytes = Buffer.from(content);
-    const head = Buffer.alloc(512);
-    const put = (text: string, at: number) => head.write(text, at, "latin1");
-    head.write(name, 0);
-    const octal = (value: number, at: number, size: number) => put(`${value.toString(8).padStart(size, "0")}\0`, at);
-    for (const [i, value] of [mode, 0, 0].entries()) octal(value, 100 + 8 * i, 7);
-    for (const [i, value] of [bytes.length, 0].entries()) octal(value, 124 + 12 * i, 11);
-    put(" ".repeat(8), 148);
-    put(type, 156);
-    put(link, 157);
-    put("ustar\x0000", 257);
-    const sum = head.reduce((all, byte) => all + byte, 0);
-    octal(sum, 148, 6);
-    return [head, bytes, Buffer.alloc((512 - (bytes.length % 512)) % 512)];
-  });
+  const blocks = entries.flatMap(
+    ([name, content, { type = "0", link = "", mode = 0o644 } = {}]) => {
+      const bytes = Buffer.from(content);
+      const head = Buffer.alloc(512);
+      const put = (text: string, at: number) => head.write(text, at, "latin1");
+      head.write(name, 0);
+      const octal = (value: number, at: number, size: number) =>
+        put(`${value.toString(8).padStart(size, "0")}\0`, at);
+      for (const [i, value] of [mode, 0, 0].entries()) octal(value, 100 + 8 * i, 7);
+      for (const [i, value] of [bytes.length, 0].entries()) octal(value, 124 + 12 * i, 11);
+      put(" ".repeat(8), 148);
+      put(type, 156);
+      put(link, 157);
+      put("ustar\x0000", 257);
+      const sum = head.reduce((all, byte) => all + byte, 0);
+      octal(sum, 148, 6);
+      return [head, bytes, Buffer.alloc((512 - (bytes.length % 512)) % 512)];
+    },
+  );
   return Buffer.concat([...blocks, Buffer.alloc(1024)]);
 }
 
@@ -35,7 +39,10 @@ const sumOf = (bytes: Buffer) => `sha512-${createHash("sha512").update(bytes).di
 type Package = Record<string, unknown> & { name: string; version: string };
 
 export async function fakeRegistry() {
-  const versions = new Map<string, Map<string, { said: Package; bytes: Buffer; integrity: string }>>();
+  const versions = new Map<
+    string,
+    Map<string, { said: Package; bytes: Buffer; integrity: string }>
+  >();
   const server = createServer((request, response) => {
     const url = decodeURIComponent(request.url!).slice(1);
     const [, name = "", version = ""] = /^(.+)\/-\/(.+)\.tgz$/.exec(url) ?? [];
@@ -43,11 +50,19 @@ export async function fakeRegistry() {
     if (sent) return void response.end(sent.bytes);
     const found = versions.get(url);
     if (!found) return void response.writeHead(404).end("{}");
-    const dist = (at: string, integrity: string) => ({ tarball: `${registry}/${url}/-/${at}.tgz`, integrity });
-    const all = [...found].map(([at, { said, integrity }]) => [at, { ...said, dist: dist(at, integrity) }]);
+    const dist = (at: string, integrity: string) => ({
+      tarball: `${registry}/${url}/-/${at}.tgz`,
+      integrity,
+    });
+    const all = [...found].map(([at, { said, integrity }]) => [
+      at,
+      { ...said, dist: dist(at, integrity) },
+    ]);
     const latest = [...found.keys()].at(-1);
     response.setHeader("content-type", "application/json");
-    response.end(JSON.stringify({ name: url, "dist-tags": { latest }, versions: Object.fromEntries(all) }));
+    response.end(
+      JSON.stringify({ name: url, "dist-tags": { latest }, versions: Object.fromEntries(all) }),
+    );
   });
   await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
   const registry = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
@@ -58,7 +73,10 @@ export async function fakeRegistry() {
       const all = versions.get(said.name) ?? new Map();
       versions.set(said.name, all.set(said.version, { said, bytes, integrity: sumOf(bytes) }));
     },
-    /** Puts other bytes under the same version; `told`: also updates the checksum that the registry announces. */
+    /**
+     * Puts other bytes under the same version; `told`: also updates the checksum that the registry
+     * announces.
+     */
     swap(name: string, version: string, bytes: Buffer, told: boolean): void {
       const one = versions.get(name)!.get(version)!;
       Object.assign(one, { bytes, ...(told && { integrity: sumOf(bytes) }) });

@@ -1,4 +1,5 @@
-// A plugin that writes to spy.log all that it can see, in every way in which a careless plugin might write it.
+// A plugin that writes to spy.log all that it can see, in every way in which a careless plugin
+// might write it.
 import fs from "node:fs";
 import path from "node:path";
 import { inspect } from "node:util";
@@ -32,7 +33,9 @@ export default (zz: Zz<any>) => {
     run: (_, ctx) => {
       const said = all(ctx.about.providers).join(" ");
       setTimeout(() => {
-        throw Object.assign(new TypeError(`out of nowhere ${said}`), { providers: ctx.about.providers });
+        throw Object.assign(new TypeError(`out of nowhere ${said}`), {
+          providers: ctx.about.providers,
+        });
       });
       return new Promise((done) => setTimeout(done, 50));
     },
@@ -45,14 +48,23 @@ function look(ctx: Ctx): void {
   const { providers, plugins, flags, tools, commands } = ctx.about;
   const about = { providers, plugins, flags, tools, commands };
   tell("ctx", { ctx, settings: ctx.settings.list(), ...about, chat: ctx.chat.tree() });
-  for (const { endpoint } of providers) console.log("spy", endpoint, `${endpoint.key}`, endpoint.url);
+  for (const { endpoint } of providers)
+    console.log("spy", endpoint, `${endpoint.key}`, endpoint.url);
 }
 
 /** What may hold a provider with its key; all else are plain facts. */
 const HOLDERS = /^(zz|argv|ctx|started|phase|requested|request|line|prompt)$/;
-/** Writes a value as text, as JSON, as a log would, with hidden fields and getters, and each text in it on its own. */
+/**
+ * Writes a value as text, as JSON, as a log would, with hidden fields and getters, and each text in
+ * it on its own.
+ */
 function tell(what: string, value: unknown): void {
-  const own = { showHidden: true, depth: Number.POSITIVE_INFINITY, getters: true, maxStringLength: null } as const;
+  const own = {
+    showHidden: true,
+    depth: Number.POSITIVE_INFINITY,
+    getters: true,
+    maxStringLength: null,
+  } as const;
   const ways = [
     () => JSON.stringify(value),
     () => inspect(value, { depth: 6 }),
@@ -68,7 +80,8 @@ function tell(what: string, value: unknown): void {
 }
 
 function all(value: unknown, seen = new Set<unknown>()): string[] {
-  if (!value || typeof value !== "object" || seen.has(value) || seen.size > 2_000) return [String(value)];
+  if (!value || typeof value !== "object" || seen.has(value) || seen.size > 2_000)
+    return [String(value)];
   seen.add(value);
   const names = [...Object.getOwnPropertyNames(value), ...Object.getOwnPropertySymbols(value)];
   const held = names.map((name) => tried(() => (value as any)[name]));

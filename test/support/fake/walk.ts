@@ -1,4 +1,5 @@
-// Runs every command and tool of zz in one process, with a plugin that writes down what it sees; prints for its parent.
+// Runs every command and tool of zz in one process, with a plugin that writes down what it sees;
+// prints for its parent.
 import fs from "node:fs";
 import path from "node:path";
 import { inspect } from "node:util";
@@ -10,7 +11,10 @@ import { harness } from "../script.ts";
 const [base = "", file = ""] = process.argv.slice(2);
 type Given = { home: Record<string, string>; settings: Settings };
 /** `reading`: for what reads the keys' own files and the environment. */
-const { walking, reading } = JSON.parse(fs.readFileSync(file, "utf8")) as Record<"walking" | "reading", Given>;
+const { walking, reading } = JSON.parse(fs.readFileSync(file, "utf8")) as Record<
+  "walking" | "reading",
+  Given
+>;
 process.env.SPY = base;
 const all = { read: true, write: true, run: true, net: true, env: true } as const;
 const open = (given: Given) =>
@@ -23,18 +27,28 @@ const open = (given: Given) =>
     answer: "nobody",
   });
 const h = await open(walking);
-const failed = (error: unknown) => console.log(String(error), inspect(error, { showHidden: true, depth: 9 }));
+const failed = (error: unknown) =>
+  console.log(String(error), inspect(error, { showHidden: true, depth: 9 }));
 
 for (const model of ["near/m", "openai/m"]) {
   await h.command(`/model ${model}`).catch(failed);
   await h.ask("hello").catch(failed);
 }
 
-const LEFT_OUT = /^(quit|exit|edit|install|update|uninstall|reindex|eval|crash|js)$/; // they end zz, ask people or registries, or take long
-const LAST = /^(keys drop|env unset|config unset|debug off|new|clear|trust|drop|plugins disable)|--reset/;
+// they end zz, ask people or registries, or take long
+const LEFT_OUT = /^(quit|exit|edit|install|update|uninstall|reindex|eval|crash|js)$/;
+const LAST =
+  /^(keys drop|env unset|config unset|debug off|new|clear|trust|drop|plugins disable)|--reset/;
 /** Arguments worth typing besides those that completion offers. */
 const MORE: Record<string, string[]> = {
-  config: ["providers", "providers.openai", "providers.openai.key", "providers.openai.url", "providers.mine", "schema"],
+  config: [
+    "providers",
+    "providers.openai",
+    "providers.openai.key",
+    "providers.openai.url",
+    "providers.mine",
+    "schema",
+  ],
   env: ["list", "set PLAIN on"],
   keys: ["", "openai", "drop openai", "drop nobody"],
   debug: ["on"],
@@ -48,7 +62,13 @@ for (const { name } of h.ctx.about.commands) {
   if (LEFT_OUT.test(name)) continue;
   const offered = await h.ctx.about.complete(name, "").catch(() => []);
   const some = offered.slice(0, 3).map((one) => one.name.trim());
-  for (const rest of new Set(["", "nonsense", "openai", ...some, ...(MORE[name as keyof typeof MORE] ?? [])]))
+  for (const rest of new Set([
+    "",
+    "nonsense",
+    "openai",
+    ...some,
+    ...(MORE[name as keyof typeof MORE] ?? []),
+  ]))
     lines.push(`${name} ${rest}`.trim());
 }
 for (const line of lines.sort((a, b) => Number(LAST.test(a)) - Number(LAST.test(b))))
@@ -71,7 +91,9 @@ const ARGS: Record<string, unknown> = {
 };
 for (const { name, schema } of h.ctx.about.tools) {
   const fields = Object.keys((schema as any).properties ?? {});
-  const args = Object.fromEntries(fields.flatMap((field) => (field in ARGS ? [[field, ARGS[field]]] : [])));
+  const args = Object.fromEntries(
+    fields.flatMap((field) => (field in ARGS ? [[field, ARGS[field]]] : [])),
+  );
   console.log(name, await h.call(name, args).catch(failed));
 }
 await h.ask("hello again").catch(failed);
@@ -81,7 +103,8 @@ await h.command("/spy").catch(failed);
 await tellAndKeep(h, "walked");
 fs.writeFileSync(path.join(base, "commands.json"), JSON.stringify(lines));
 
-for (const name of Object.keys(process.env)) if (process.env[name]?.startsWith("q~")) delete process.env[name]; // short keys
+for (const name of Object.keys(process.env))
+  if (process.env[name]?.startsWith("q~")) delete process.env[name]; // short keys
 const r = await open(reading);
 console.log(await r.call("run_command", { command: "env; cat ../home/*.json; set" }).catch(failed));
 for (const file of ["keys.json", "env.json", "zz.config.json"])

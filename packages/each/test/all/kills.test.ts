@@ -22,14 +22,24 @@ test("1,000 inputs with three failures in ten and ten kill -9: each has one answ
   for (let kills = 0; kills < KILLS; kills++) {
     let child: ChildProcess | undefined;
     const before = seen.size;
-    const how = { started: (one: ChildProcess) => void (child = one), ...(kills === 0 && { input: lines.join("\n") }) };
+    const how = {
+      started: (one: ChildProcess) => void (child = one),
+      ...(kills === 0 && { input: lines.join("\n") }),
+    };
     const args = kills === 0 ? ["--each-line", "Say."] : ["--each", "--resume"];
     const ended = zzProcess(where, [...model.args, "--no-tools", "--jobs", "8", ...args], how);
     await waitFor("answers", () => seen.size >= before + 60);
     child!.kill("SIGKILL");
     await ended;
   }
-  const last = await zzProcess(where, [...model.args, "--no-tools", "--jobs", "8", "--each", "--resume"]);
+  const last = await zzProcess(where, [
+    ...model.args,
+    "--no-tools",
+    "--jobs",
+    "8",
+    "--each",
+    "--resume",
+  ]);
   assert.equal(last.code, 0, last.stderr.slice(-2000));
   const rows = last.stdout
     .trimEnd()

@@ -1,4 +1,5 @@
-// --install, --update, --uninstall with real npm against a registry on loopback, with real git, and killed at every step.
+// --install, --update, --uninstall with real npm against a registry on loopback, with real git, and
+// killed at every step.
 import { deepEqual, equal, match, notEqual, ok } from "node:assert/strict";
 import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
@@ -70,8 +71,12 @@ describe("from npm", () => {
 
     const updated = await does(where, ["-A", "--update"]);
     match(updated.stdout, /^Installed 'rain' 1\.1\.0/);
-    match(updated.stderr, /changes +1\.0\.0 → 1\.1\.0; ~ README\.md, ~ index\.ts, ~ package\.json\n/);
-    equal(await says(where, "rain", { way: "dist" }), "drop 1.1.0 1.1.0"); // Node keeps a package that it imported
+    match(
+      updated.stderr,
+      /changes +1\.0\.0 → 1\.1\.0; ~ README\.md, ~ index\.ts, ~ package\.json\n/,
+    );
+    // Node keeps a package that it imported
+    equal(await says(where, "rain", { way: "dist" }), "drop 1.1.0 1.1.0");
     match((await does(where, ["--update"])).stdout, /'rain' 1\.1\.0 is up to date/);
     await does(where, ["--uninstall", "rain"]);
     deepEqual(Object.keys(all(where.home)), ["plugins.lock.json"]);
@@ -83,7 +88,10 @@ describe("from npm", () => {
     npm.publish({ name: "snow", version: "1.0.0", zz: "plugin.js" }, files);
     await does(where, ["-A", "--install", "snow"]);
     const lock = readFileSync(lockFile(where), "utf8");
-    const inside = { "package/package.json": manifest("snow"), "package/plugin.js": tool("snow", "evil") };
+    const inside = {
+      "package/package.json": manifest("snow"),
+      "package/plugin.js": tool("snow", "evil"),
+    };
     const evil = gzipSync(tar(Object.entries(inside)));
     npm.swap("snow", "1.0.0", evil, false);
     forget();
@@ -98,7 +106,10 @@ describe("from npm", () => {
     npm.publish({ name: "snow", version: "1.0.0", zz: "plugin.js" }, files);
     forget();
     await does(where, ["-A", "--install"]);
-    npm.publish({ name: "snow", version: "2.0.0", zz: "plugin.js" }, { "plugin.js": "throw new Error('broken')" });
+    npm.publish(
+      { name: "snow", version: "2.0.0", zz: "plugin.js" },
+      { "plugin.js": "throw new Error('broken')" },
+    );
     forget();
     await refuses(where, ["-A", "--update"], /Cannot update 'snow': it does not load:.*broken/);
     equal(await says(where, "snow"), "1");
@@ -109,7 +120,13 @@ describe("from npm", () => {
     ["no such package", ["none-such"], /'none-such@.*' (could not be found|is not in this)/],
     ["no such version", ["drop@9"], /has no such version \(npm: ETARGET\)/],
     ["no network", ["drop"], /npm cannot reach its registry\./, 1, "http://127.0.0.1:49"],
-    ["a registry that is denied", ["a", "--deny-net=r.example"], /"r\.example" is denied/, 4, "http://r.example/"],
+    [
+      "a registry that is denied",
+      ["a", "--deny-net=r.example"],
+      /"r\.example" is denied/,
+      4,
+      "http://r.example/",
+    ],
   ] as [string, string[], RegExp, number?, string?][])
     test(`refused: ${what}`, async () => {
       const where = place();
@@ -122,7 +139,10 @@ describe("from npm", () => {
 needs("git")("from git: an update, and the very commit from the lock file", async () => {
   const { cwd } = place({ "package.json": manifest("hail"), "plugin.js": tool("hail", "1") });
   const commit = (script: string) =>
-    shell(cwd, `${script}; git add -A; git -c user.name=n -c user.email=e@e commit -qm x; git rev-parse HEAD`).trim();
+    shell(
+      cwd,
+      `${script}; git add -A; git -c user.name=n -c user.email=e@e commit -qm x; git rev-parse HEAD`,
+    ).trim();
   const one = commit("git init -q -b main; git config uploadpack.allowAnySHA1InWant true");
   const where = place();
   await does(where, ["-A", "--install", `file://${cwd}`]);
@@ -137,10 +157,19 @@ needs("git")("from git: an update, and the very commit from the lock file", asyn
     const { stderr } = await refuses(place(), ["--install", `git+file://${cwd}${ref}`], NOBODY, 4);
     match(stderr, new RegExp(`from +git repository .*, commit ${commit}\n.*integrity `, "s"), ref);
   }
-  await refuses(where, ["-A", "--install", `file://${cwd}#none`], /has no branch, tag or commit 'none'/);
+  await refuses(
+    where,
+    ["-A", "--install", `file://${cwd}#none`],
+    /has no branch, tag or commit 'none'/,
+  );
   const { stderr } = await does(where, ["-A", "--update", "hail"]);
   const [from, to] = [one.slice(0, 10), two.slice(0, 10)];
-  match(stderr, new RegExp(`changes +1\\.0\\.0 \\(${from}\\) → 1\\.0\\.0 \\(${to}\\); \\+ more\\.ts, ~ plugin\\.js`));
+  match(
+    stderr,
+    new RegExp(
+      `changes +1\\.0\\.0 \\(${from}\\) → 1\\.0\\.0 \\(${to}\\); \\+ more\\.ts, ~ plugin\\.js`,
+    ),
+  );
   equal(await says(where, "hail"), "2");
   writeFileSync(lockFile(where), lock);
   await does(where, ["-A", "--install"]);
@@ -153,14 +182,30 @@ describe("from npm, what needs more than packages of a registry is refused befor
   const evil = place().cwd;
   before(() => {
     // npm prepares a package from git with a second npm, which obeys the repository's .npmrc.
-    const hail = manifest("hail", { scripts: { prepare: ":" }, devDependencies: { x: "git+file:///x" } });
-    put(evil, { "package.json": hail, "plugin.js": tool("hail", "1"), ".npmrc": `git=${evil}/git.sh` });
+    const hail = manifest("hail", {
+      scripts: { prepare: ":" },
+      devDependencies: { x: "git+file:///x" },
+    });
+    put(evil, {
+      "package.json": hail,
+      "plugin.js": tool("hail", "1"),
+      ".npmrc": `git=${evil}/git.sh`,
+    });
     put(evil, { "git.sh": `#!/bin/sh\ntouch ${evil}/ran\n` });
-    shell(evil, "chmod +x git.sh; git init -q -b main; git add -A; git -c user.name=n -c user.email=e@e commit -qm x");
-    put(evil, { "folder/package.json": manifest("x", { scripts: { prepare: `touch ${evil}/ran` } }) });
+    shell(
+      evil,
+      "chmod +x git.sh; git init -q -b main; git add -A; git -c user.name=n -c user.email=e@e commit -qm x",
+    );
+    put(evil, {
+      "folder/package.json": manifest("x", { scripts: { prepare: `touch ${evil}/ran` } }),
+    });
   });
   for (const [what, from, why] of [
-    ["git", `git+file://${evil}`, /it needs a package from git, where npm would obey what stands in the repository/],
+    [
+      "git",
+      `git+file://${evil}`,
+      /it needs a package from git, where npm would obey what stands in the repository/,
+    ],
     ["the author's disk", `file:${evil}/folder`, /it needs .*on the author's own disk/],
   ] as const)
     needs("git")(`from ${what}`, async () => {
@@ -171,10 +216,13 @@ describe("from npm, what needs more than packages of a registry is refused befor
       await refuses(where, ["-A", "--install", "needy"], why);
       deepEqual([all(where.home), existsSync(join(evil, "ran"))], [{}, false]);
     });
-  needs("git")("but a plugin itself may come from there, and none of its scripts runs", async () => {
-    await does(place(), ["-A", "--install", `git+file://${evil}`]);
-    equal(existsSync(join(evil, "ran")), false);
-  });
+  needs("git")(
+    "but a plugin itself may come from there, and none of its scripts runs",
+    async () => {
+      await does(place(), ["-A", "--install", `git+file://${evil}`]);
+      equal(existsSync(join(evil, "ran")), false);
+    },
+  );
 });
 
 for (const [what, files, content, why] of [
@@ -195,22 +243,41 @@ function bulk(): Buffer {
   return bytes;
 }
 
-needs("git")("no repository to log in to, none at all, no network, no git: a sentence each", async () => {
-  const server = createServer((_, response) => response.writeHead(401, { "www-authenticate": "Basic" }).end());
-  await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
-  after(() => void server.close().closeAllConnections());
-  const where = place();
-  const closed = `http://127.0.0.1:${(server.address() as AddressInfo).port}/x.git`;
-  await refuses(where, ["-A", "--install", closed], /it is private, or is not there: git was asked to log in/);
-  await refuses(where, ["-A", "--install", `file://${where.cwd}/none.git`], /git finds no repository there/);
-  await refuses(where, ["-A", "--install", "http://127.0.0.1:49/x.git"], /git cannot reach it/);
-  await refuses(where, ["-A", "--install", "git@127.0.0.1:x.git"], /Cannot install 'git@127\.0\.0\.1:x\.git': /);
-  const how = { env: { PATH: "/nowhere" } };
-  await refuses(where, ["-A", "--install", closed], /there is no git on the PATH/, 1, how);
-  deepEqual(all(where.home), {});
-});
+needs("git")(
+  "no repository to log in to, none at all, no network, no git: a sentence each",
+  async () => {
+    const server = createServer((_, response) =>
+      response.writeHead(401, { "www-authenticate": "Basic" }).end(),
+    );
+    await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
+    after(() => void server.close().closeAllConnections());
+    const where = place();
+    const closed = `http://127.0.0.1:${(server.address() as AddressInfo).port}/x.git`;
+    await refuses(
+      where,
+      ["-A", "--install", closed],
+      /it is private, or is not there: git was asked to log in/,
+    );
+    await refuses(
+      where,
+      ["-A", "--install", `file://${where.cwd}/none.git`],
+      /git finds no repository there/,
+    );
+    await refuses(where, ["-A", "--install", "http://127.0.0.1:49/x.git"], /git cannot reach it/);
+    await refuses(
+      where,
+      ["-A", "--install", "git@127.0.0.1:x.git"],
+      /Cannot install 'git@127\.0\.0\.1:x\.git': /,
+    );
+    const how = { env: { PATH: "/nowhere" } };
+    await refuses(where, ["-A", "--install", closed], /there is no git on the PATH/, 1, how);
+    deepEqual(all(where.home), {});
+  },
+);
 
-/** Loaded before zz: kills it before its nth change of what is in HOME/plugins or of the lock file. */
+/**
+ * Loaded before zz: kills it before its nth change of what is in HOME/plugins or of the lock file.
+ */
 const KILLER = `import fs from "node:fs";
 let left = Number(process.env.KILLED_AT);
 for (const name of ["renameSync", "rmSync", "writeFileSync", "mkdirSync", "copyFileSync", "chmodSync"]) {
@@ -241,7 +308,8 @@ test("killed before any of its changes, an update leaves the old or the new, and
     const env = { NODE_OPTIONS: killer, KILLED_AT: String(step) };
     const { code } = await zzProcess(where, ["-A", "--update"], { env });
     isKilled = code === null;
-    await refuses(where, ["--uninstall", "none"], /it was not installed by zz/, 2); // any run that installs clears up
+    // any run that installs clears up
+    await refuses(where, ["--uninstall", "none"], /it was not installed by zz/, 2);
     const { version } = lockOf(where).w;
     equal(await says(where, "w", { way: "dist" }), version);
     equal(readFileSync(join(where.home, "plugins/w/data/1"), "utf8"), version);

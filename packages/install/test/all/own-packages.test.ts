@@ -1,4 +1,5 @@
-// zz's own packages, treated as a stranger's plugins: checked, and installed into a home, where they replace zz's.
+// zz's own packages, treated as a stranger's plugins: checked, and installed into a home, where
+// they replace zz's.
 import { equal, match, ok } from "node:assert/strict";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -7,13 +8,17 @@ import { does, lockOf, withRegistry } from "../../../../test/support/install.ts"
 import { place, ROOT, zzProcess } from "../../../../test/support/run.ts";
 
 const NAMES = readdirSync(join(ROOT, "packages")).filter((name) => !name.startsWith("."));
-const manifestOf = (name: string) => JSON.parse(readFileSync(join(ROOT, "packages", name, "package.json"), "utf8"));
+const manifestOf = (name: string) =>
+  JSON.parse(readFileSync(join(ROOT, "packages", name, "package.json"), "utf8"));
 
 for (const name of NAMES)
   test(`--check-plugin packages/${name} finds nothing wrong, and loads it`, async () => {
     const { cwd, home } = place();
     const file = join(ROOT, "packages", name);
-    const { code, stdout, stderr } = await zzProcess({ home, cwd, sessions: () => [] }, ["--check-plugin", file]);
+    const { code, stdout, stderr } = await zzProcess({ home, cwd, sessions: () => [] }, [
+      "--check-plugin",
+      file,
+    ]);
     equal(stderr + stdout, `'${file}' has no type errors, and loads.\n`);
     equal(code, 0);
   });
@@ -42,7 +47,10 @@ describe("--install zz/NAME", () => {
         ok(existsSync(join(folder, "node_modules", needed)), needed);
       const { stdout } = await does(where, ["--plugins", "--json"]);
       const own = JSON.parse(stdout).filter((plugin: any) => plugin.name === name);
-      equal(own.map(({ from, disabled }: any) => `${from}${disabled ? " off" : ""}`).join(), "zz off,home");
+      equal(
+        own.map(({ from, disabled }: any) => `${from}${disabled ? " off" : ""}`).join(),
+        "zz off,home",
+      );
       equal(lockOf(where)[name].spec, `zz/${name}`);
       await does(where, ["--uninstall", name]);
       ok(!existsSync(folder));

@@ -1,4 +1,5 @@
-// The conformance suite of MCP, as client and as server, in both eras. test/support/conformance.yml lists what does not apply, and why: a
+// The conformance suite of MCP, as client and as server, in both eras. test/support/conformance.yml
+// lists what does not apply, and why: a
 // scenario of it that passes fails here as well.
 import { ok } from "node:assert/strict";
 import { spawn } from "node:child_process";
@@ -19,8 +20,15 @@ async function conforms(revision: string, args: string[]): Promise<void> {
   const where = place();
   const listed = ["--expected-failures", join(ROOT, "test/support/conformance.yml")];
   const all = [SUITE, ...args, "--requirements", revision, ...listed];
-  const child = spawn(process.execPath, all, { cwd: where.cwd, env: { ...process.env, NO_COLOR: "1" } });
-  const [said, errors, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, "close")]);
+  const child = spawn(process.execPath, all, {
+    cwd: where.cwd,
+    env: { ...process.env, NO_COLOR: "1" },
+  });
+  const [said, errors, [code]] = await Promise.all([
+    text(child.stdout),
+    text(child.stderr),
+    once(child, "close"),
+  ]);
   ok(code === 0, `${said.slice(said.indexOf("SUMMARY"))}\n${errors}`);
 }
 
@@ -28,14 +36,19 @@ async function conforms(revision: string, args: string[]): Promise<void> {
 async function served(t: TestContext): Promise<string> {
   const where = place();
   const args = [WAYS.dist[1], "--plugin", join(ROOT, "test/support/fake/mcp-tools.ts"), "--mcp=0"];
-  const child = spawn(WAYS.dist[0], args, { cwd: where.cwd, env: { ...environment(where, {}), ZZ_MCP_TOKEN: TOKEN } });
+  const child = spawn(WAYS.dist[0], args, {
+    cwd: where.cwd,
+    env: { ...environment(where, {}), ZZ_MCP_TOKEN: TOKEN },
+  });
   t.after(() => child.kill());
   const [line] = await once(createInterface(child.stderr), "line");
   const { port } = new URL(/http:\S+\/mcp/.exec(line)![0]);
   const url = await listen(t, (asked, answer) => {
     const { url: path, method, headers } = asked;
     const all = { port, path, method, headers: { ...headers, authorization: `Bearer ${TOKEN}` } };
-    const sent = request(all, (given) => given.pipe(answer.writeHead(given.statusCode!, given.headers)));
+    const sent = request(all, (given) =>
+      given.pipe(answer.writeHead(given.statusCode!, given.headers)),
+    );
     answer.on("close", () => sent.destroy());
     asked.pipe(sent.on("error", () => answer.destroy()));
   });
@@ -44,6 +57,8 @@ async function served(t: TestContext): Promise<string> {
 
 for (const revision of ["2025-11-25", "2026-07-28"])
   describe(`MCP ${revision}`, () => {
-    test("zz conforms as a client", () => conforms(revision, ["client", "--command", DRIVER, "--timeout", "60000"]));
-    test("zz conforms as a server", async (t) => conforms(revision, ["server", "--url", await served(t)]));
+    test("zz conforms as a client", () =>
+      conforms(revision, ["client", "--command", DRIVER, "--timeout", "60000"]));
+    test("zz conforms as a server", async (t) =>
+      conforms(revision, ["server", "--url", await served(t)]));
   });

@@ -1,10 +1,15 @@
-// Sessions in a real redis-server: through kills of either side, by two at once, by a server that is full, slow or wrong.
+// Sessions in a real redis-server: through kills of either side, by two at once, by a server that
+// is full, slow or wrong.
 import { deepEqual, equal, match, ok, throws } from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { after, describe } from "node:test";
-import { listSessions, openSession, readSession } from "../../../../kernel/conversation/session-files.ts";
+import {
+  listSessions,
+  openSession,
+  readSession,
+} from "../../../../kernel/conversation/session-files.ts";
 import { having } from "../../../../test/support/having.ts";
 import { has, needs } from "../../../../test/support/needs.ts";
 import { place, zz } from "../../../../test/support/run.ts";
@@ -14,15 +19,24 @@ import { LASTING, proxy, redisServer, type Server, storeOf, tell } from "../serv
 
 const test = needs("redis-server");
 const PLUGIN = new URL("../../index.ts", import.meta.url);
-const head = (id: string) => ({ zz: 1 as const, id, at: "2026-11-27T00:00:00Z", root: "/p", model: "a/b", title: id });
+const head = (id: string) => ({
+  zz: 1 as const,
+  id,
+  at: "2026-11-27T00:00:00Z",
+  root: "/p",
+  model: "a/b",
+  title: id,
+});
 const silent = () => {};
 const server: Server = has("redis-server") ? await redisServer(...LASTING) : (undefined as never);
 
 /** A child that says a line for each thing that it did. */
 function child(file: string, ...args: (string | number)[]) {
-  const process_ = spawn(process.execPath, [join(import.meta.dirname, "..", file), ...args.map(String)], {
-    stdio: ["ignore", "pipe", "inherit"],
-  });
+  const process_ = spawn(
+    process.execPath,
+    [join(import.meta.dirname, "..", file), ...args.map(String)],
+    { stdio: ["ignore", "pipe", "inherit"] },
+  );
   const said: string[] = [];
   let rest = "";
   process_.stdout.on("data", (data) => {
@@ -44,10 +58,14 @@ describe("through kills", () => {
       const until = kills < 20 ? 40 : 1_000;
       await waitFor("turns", () => writer.said.length >= until || writer.process.exitCode !== null);
       if (kills++ % 2 && kills <= 20) {
-        await server.kill(); // in the midst of whatever it does; the writer tries again until it is back
+        // in the midst of whatever it does; the writer tries again until it is back
+        await server.kill();
         await server.start();
         const seen = writer.said.length;
-        await waitFor("the writer to go on", () => writer.said.length > seen || writer.process.exitCode !== null);
+        await waitFor(
+          "the writer to go on",
+          () => writer.said.length > seen || writer.process.exitCode !== null,
+        );
       }
       if (kills <= 20) writer.process.kill("SIGKILL");
       await writer.ended;
@@ -64,15 +82,20 @@ describe("through kills", () => {
       Array.from({ length: 1_000 }, (_, i) => i + 1),
     );
     const { entries } = readSession(storeOf(server), session);
-    const said = entries.flatMap(({ message }) => (message?.role === "user" ? Number(message.text.slice(5)) : []));
+    const said = entries.flatMap(({ message }) =>
+      message?.role === "user" ? Number(message.text.slice(5)) : [],
+    );
     deepEqual([...new Set(said)], acknowledged);
     deepEqual(
       entries.map(({ id }) => id),
       entries.map((_, i) => i + 1),
       "each entry once, in order",
     );
-    const answers = entries.flatMap(({ message }) => (message?.role === "assistant" ? message.text : []));
-    for (const turn of acknowledged) ok(answers.includes(`answer ${turn}`), `the answer of turn ${turn}`);
+    const answers = entries.flatMap(({ message }) =>
+      message?.role === "assistant" ? message.text : [],
+    );
+    for (const turn of acknowledged)
+      ok(answers.includes(`answer ${turn}`), `the answer of turn ${turn}`);
   });
 });
 
@@ -85,7 +108,10 @@ describe("two at once", () => {
     for (const stop of [1, 2, 3]) {
       await waitFor("a stop", () => count("stops") === stop);
       const seen = other.said.length;
-      await waitFor("the other to take over, once the lock has expired", () => other.said.length > seen + 5);
+      await waitFor(
+        "the other to take over, once the lock has expired",
+        () => other.said.length > seen + 5,
+      );
       stopping.process.kill("SIGCONT");
       await waitFor("the refusal", () => count("refused") === stop);
     }
@@ -113,7 +139,10 @@ describe("two at once", () => {
   test("a lock is told by whom it is held; that of a dead process of this machine is no hindrance", async () => {
     const [one, other] = [storeOf(server), storeOf(server)];
     const session = openSession(one, head("held"), silent);
-    throws(() => openSession(other, "held", silent), /another zz \(process \d+ on [\w.-]+\) has it open/);
+    throws(
+      () => openSession(other, "held", silent),
+      /another zz \(process \d+ on [\w.-]+\) has it open/,
+    );
     throws(() => openSession(one, "held", silent), /another zz/);
     session.close();
     openSession(other, "held", silent).close();
@@ -147,13 +176,16 @@ describe("the list", () => {
     for (let i = 0; i < 20; i++) {
       const session = openSession(store, head(`s${i}`), silent);
       session.append("message", { message: { role: "user", text: "words" } });
-      session.append("message", { message: { role: "assistant", text: "x", model: "other/model", ms: 3 } });
+      session.append("message", {
+        message: { role: "assistant", text: "x", model: "other/model", ms: 3 },
+      });
       if (i === 3) session.append("failed", {});
       session.close();
     }
     store.rename("s4", "a new title");
     store.remove("s5");
-    const calls = async () => Number(/hgetall:calls=(\d+)/.exec(await server.whole("INFO commandstats"))?.[1] ?? 0);
+    const calls = async () =>
+      Number(/hgetall:calls=(\d+)/.exec(await server.whole("INFO commandstats"))?.[1] ?? 0);
     const earlier = await calls();
     const listed = listSessions(store);
     equal((await calls()) - earlier, 2);
@@ -170,7 +202,8 @@ describe("a server that is not as it should be", () => {
   const write = (store: ReturnType<typeof storeOf>, id: string) => {
     const session = openSession(store, head(id), silent);
     try {
-      for (let i = 0; i < 20; i++) session.append("state", { plugin: "x", value: "x".repeat(200_000) });
+      for (let i = 0; i < 20; i++)
+        session.append("state", { plugin: "x", value: "x".repeat(200_000) });
     } finally {
       session.close();
     }
@@ -179,7 +212,10 @@ describe("a server that is not as it should be", () => {
   test("full: says so, and what was acknowledged is there, whole", async () => {
     const full = await redisServer("--maxmemory", "3mb", "--maxmemory-policy", "noeviction");
     const store = storeOf(full);
-    throws(() => write(store, "big"), /its memory is full \(maxmemory\)\. Raise it, or delete old sessions\./);
+    throws(
+      () => write(store, "big"),
+      /its memory is full \(maxmemory\)\. Raise it, or delete old sessions\./,
+    );
     await full.tell("CONFIG SET maxmemory 100mb");
     const { entries } = readSession(store, "big");
     ok(entries.length > 3 && entries.every(({ value }) => String(value).length === 200_000));
@@ -193,14 +229,19 @@ describe("a server that is not as it should be", () => {
     const replica = await redisServer("--replicaof", "127.0.0.1", `${server.port}`);
     const store = storeOf(replica);
     await waitFor("the copy", () => store.ids().includes("copied"));
-    throws(() => openSession(store, "copied", silent), /it is a read-only replica\. Name the primary/);
+    throws(
+      () => openSession(store, "copied", silent),
+      /it is a read-only replica\. Name the primary/,
+    );
     equal(readSession(store, "copied").header.title, "copied");
   });
 
   test("too few replicas for `replicas`: a change is asked for before it is made, an answer is shown with a warning", async () => {
     const heard: string[] = [];
-    const session = openSession(storeOf(server, { replicas: 3, seconds: 1 }), head("alone"), (text) =>
-      heard.push(text),
+    const session = openSession(
+      storeOf(server, { replicas: 3, seconds: 1 }),
+      head("alone"),
+      (text) => heard.push(text),
     );
     await session.sync();
     await session.sync();
@@ -214,8 +255,15 @@ describe("a server that is not as it should be", () => {
     const store = storeOf(between, { seconds: 1 });
     const session = openSession(store, head("slow"), silent);
     await between.tell("mute");
-    throws(() => session.append("state", { plugin: "x", value: "lost answer" }), /it did not answer in 1 s/);
-    session.append("state", { plugin: "x", value: "lost answer", at: readSession(store, "slow").entries[0]!.at });
+    throws(
+      () => session.append("state", { plugin: "x", value: "lost answer" }),
+      /it did not answer in 1 s/,
+    );
+    session.append("state", {
+      plugin: "x",
+      value: "lost answer",
+      at: readSession(store, "slow").entries[0]!.at,
+    });
     equal(readSession(store, "slow").entries.length, 1);
     session.close();
   });
@@ -256,27 +304,43 @@ describe("a server that is not as it should be", () => {
     await waitFor("the cluster", async () => (await first.tell("SET {zz}:x 1")) === "+OK");
     const id = (await tell(first.port, "CLUSTER MYID", 1))!;
     await second.tell(`CLUSTER MEET 127.0.0.1 ${first.port}`);
-    await waitFor("a replica", async () => (await second.tell(`CLUSTER REPLICATE ${id}`)) === "+OK");
+    await waitFor(
+      "a replica",
+      async () => (await second.tell(`CLUSTER REPLICATE ${id}`)) === "+OK",
+    );
     await waitFor("the copy", async () => (await first.tell("WAIT 1 100")) === ":1");
-    await waitFor("its news", async () => (await first.whole("CLUSTER SLOTS")).includes(`${second.port}`));
+    await waitFor("its news", async () =>
+      (await first.whole("CLUSTER SLOTS")).includes(`${second.port}`),
+    );
     const store = storeOf(first, { cluster: true, replicas: 1 });
     const session = openSession(store, head("in a cluster"), silent);
     session.append("state", { plugin: "x", value: 1 });
     session.syncNow();
-    await waitFor("the fail-over", async () => (await second.tell("CLUSTER FAILOVER TAKEOVER")) === "+OK");
+    await waitFor(
+      "the fail-over",
+      async () => (await second.tell("CLUSTER FAILOVER TAKEOVER")) === "+OK",
+    );
     await first.kill();
     session.append("state", { plugin: "x", value: 2 });
     session.close();
     deepEqual(
-      readSession(storeOf(second, { cluster: true }), "in a cluster").entries.map(({ value }) => value),
+      readSession(storeOf(second, { cluster: true }), "in a cluster").entries.map(
+        ({ value }) => value,
+      ),
       [1, 2],
     );
   });
 
   test("that keeps nothing on disk, or throws away: said when a conversation begins", async () => {
     const rows: [string[], RegExp][] = [
-      [["--save", "", "--appendonly", "no"], /keeps nothing on disk: all sessions are lost when it restarts/],
-      [["--save", "3600 1", "--appendonly", "no"], /writes to its disk only now and then \(save 3600 1\)/],
+      [
+        ["--save", "", "--appendonly", "no"],
+        /keeps nothing on disk: all sessions are lost when it restarts/,
+      ],
+      [
+        ["--save", "3600 1", "--appendonly", "no"],
+        /writes to its disk only now and then \(save 3600 1\)/,
+      ],
       [
         [...LASTING, "--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru"],
         /throws data away when its memory is full/,
@@ -301,7 +365,10 @@ describe("a server that is not as it should be", () => {
     const id = zz.chat.id!;
     equal(await forgetful.tell(`RPOP {zz}:lines:${id}`).then((said) => said[0]), "$");
     await zz.ask("two");
-    match(zz.notes.join("\n"), /the server has \d+ lines of it, and had more: it lost some\. It goes on in memory/);
+    match(
+      zz.notes.join("\n"),
+      /the server has \d+ lines of it, and had more: it lost some\. It goes on in memory/,
+    );
     await zz.ask("three");
     match(zz.notes.join("\n"), new RegExp(`saved again, as '${id}'`));
     await zz.close();
@@ -314,12 +381,19 @@ describe("a server that is not as it should be", () => {
   test("that is gone for a while: the conversation goes on in memory, and is there when it is back", async () => {
     const gone = await redisServer(...LASTING);
     const script = Array.from({ length: 3 }, (_, i) => ({ text: `answer ${i}` }));
-    const zz = await harness({ plugins: [PLUGIN], settings: { store: gone.url, redis: { seconds: 1 } }, script });
+    const zz = await harness({
+      plugins: [PLUGIN],
+      settings: { store: gone.url, redis: { seconds: 1 } },
+      script,
+    });
     await zz.ask("one");
     const id = zz.chat.id!;
     await gone.kill();
     await zz.ask("two");
-    match(zz.notes.join("\n"), /it cannot be reached \(ECONNREFUSED\).* It goes on in memory, and is saved once/);
+    match(
+      zz.notes.join("\n"),
+      /it cannot be reached \(ECONNREFUSED\).* It goes on in memory, and is saved once/,
+    );
     await gone.start();
     await zz.ask("three");
     equal(zz.chat.id, id);
@@ -338,11 +412,20 @@ describe("--store-copy", () => {
     equal((await zz(files, ["-m", "offline", "--once", "hello"])).code, 0);
     const [[header]] = files.sessions() as [[{ id: string }]];
     const copied = await zz(files, ["--store-copy", "files", server.url]);
-    equal(copied.stdout, `${files.home}/sessions to ${server.url}: 1 copied, 0 continued, 0 there already.\n`);
+    equal(
+      copied.stdout,
+      `${files.home}/sessions to ${server.url}: 1 copied, 0 continued, 0 there already.\n`,
+    );
     const remote = place({}, { store: server.url, redis });
     equal((await zz(remote, ["-m", "offline", "--once", "--session", header.id, "more"])).code, 0);
-    match((await zz(files, ["--store-copy", server.url, "files"])).stdout, /0 copied, 1 continued, 0 there/);
-    match((await zz(files, ["--store-copy", server.url, "files"])).stdout, /0 copied, 0 continued, 1 there/);
+    match(
+      (await zz(files, ["--store-copy", server.url, "files"])).stdout,
+      /0 copied, 1 continued, 0 there/,
+    );
+    match(
+      (await zz(files, ["--store-copy", server.url, "files"])).stdout,
+      /0 copied, 0 continued, 1 there/,
+    );
     deepEqual(
       Buffer.from(storeOf(server, redis).read(header.id)),
       Buffer.from(
@@ -353,7 +436,14 @@ describe("--store-copy", () => {
       ),
     );
     for (const where of [files, remote])
-      await zz(where, ["-m", "offline", "--once", "--session", header.id, `apart in ${where.home}`]);
+      await zz(where, [
+        "-m",
+        "offline",
+        "--once",
+        "--session",
+        header.id,
+        `apart in ${where.home}`,
+      ]);
     const apart = await zz(files, ["--store-copy", "files", server.url]);
     equal(apart.code, 1);
     match(`${apart.stdout}${apart.stderr}`, /1 left out:\n.*it went on in another way/);

@@ -69,7 +69,9 @@ function wholeProgram({ root, names, texts }: Project): ts.LanguageService {
 
 type Drawn = At & { position: number };
 
-/** Of every name that something is declared under, or only of members, where the line has it once. */
+/**
+ * Of every name that something is declared under, or only of members, where the line has it once.
+ */
 function draw({ names, texts, factsOf }: Project, many: number, isOfMembers = false): Drawn[] {
   const all = names.flatMap((path) => {
     const lines = texts.get(path)!.split("\n");
@@ -91,11 +93,14 @@ async function answers({ call }: Harness, drawn: Drawn[]): Promise<string[][]> {
   for (const { name: symbol, path, line } of drawn) {
     const { data } = await call("find_references", { symbol, path, line });
     const groups = (data ?? []) as Group[];
-    found.push(distinct(groups.flatMap(({ places }) => places.map(({ path, start }) => `${path}:${start}`))));
+    found.push(
+      distinct(groups.flatMap(({ places }) => places.map(({ path, start }) => `${path}:${start}`))),
+    );
   }
   return found;
 }
-const without = (list: string[], others: string[]): string[] => list.filter((one) => !others.includes(one));
+const without = (list: string[], others: string[]): string[] =>
+  list.filter((one) => !others.includes(one));
 const distinct = (list: string[]): string[] => [...new Set(list)].sort();
 
 test(`find_references of ${DRAWN} things, and after an edit, are the whole program's own`, async (t) => {
@@ -110,7 +115,9 @@ test(`find_references of ${DRAWN} things, and after an edit, are the whole progr
   const wrong = Object.entries({ first, "after an edit": second }).flatMap(([when, found]) =>
     drawn.flatMap(({ path, line, name }, i) => {
       const [more, fewer] = [without(found[i]!, expected[i]!), without(expected[i]!, found[i]!)];
-      return more.length || fewer.length ? [{ when, at: `${path}:${line} ${name}`, more, fewer }] : [];
+      return more.length || fewer.length
+        ? [{ when, at: `${path}:${line} ${name}`, more, fewer }]
+        : [];
     }),
   );
   deepEqual(wrong, []);
@@ -120,8 +127,12 @@ function expectedOf(own: Project, drawn: Drawn[]): string[][] {
   const whole = wholeProgram(own);
   const expected = drawn.map(({ path, position }) => {
     const groups = whole.findReferences(join(own.root, path), position) ?? [];
-    const all = groups.flatMap(({ references }) => references.map((one) => `${one.fileName}:${one.textSpan.start}`));
-    return distinct(all.filter((one) => one.startsWith(own.root)).map((one) => one.slice(own.root.length + 1)));
+    const all = groups.flatMap(({ references }) =>
+      references.map((one) => `${one.fileName}:${one.textSpan.start}`),
+    );
+    return distinct(
+      all.filter((one) => one.startsWith(own.root)).map((one) => one.slice(own.root.length + 1)),
+    );
   });
   whole.dispose();
   return expected;

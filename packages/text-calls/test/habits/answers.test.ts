@@ -1,14 +1,21 @@
-// SEARCH/REPLACE blocks in an answer: an edit where the model means it, and nothing where it only talks of them.
+// SEARCH/REPLACE blocks in an answer: an edit where the model means it, and nothing where it only
+// talks of them.
 import { deepEqual, equal, match } from "node:assert/strict";
 import { after, describe, test } from "node:test";
 import { type Harness, harness } from "zz/test";
 import { withBlocks } from "../../habits/answers.ts";
 
-const FILES = { "src/a.ts": "export const one = 1;\nexport const two = 2;\n", "b.txt": "alpha\r\nbeta\r\n" };
-const block = (old: string, made: string) => `<<<<<<< SEARCH\n${old}\n=======\n${made}\n>>>>>>> REPLACE`;
+const FILES = {
+  "src/a.ts": "export const one = 1;\nexport const two = 2;\n",
+  "b.txt": "alpha\r\nbeta\r\n",
+};
+const block = (old: string, made: string) =>
+  `<<<<<<< SEARCH\n${old}\n=======\n${made}\n>>>>>>> REPLACE`;
 const ONE = block("export const one = 1;", "export const one = 11;");
 const TWO = block("export const two = 2;", "export const two = 22;");
-const [EDITED, BOTH] = [2, 22].map((two) => `export const one = 11;\nexport const two = ${two};\n`) as [string, string];
+const [EDITED, BOTH] = [2, 22].map(
+  (two) => `export const one = 11;\nexport const two = ${two};\n`,
+) as [string, string];
 
 let opened: Promise<Harness> | undefined;
 const house = () => (opened ??= harness({ own: true, files: FILES, answer: "yes" }));

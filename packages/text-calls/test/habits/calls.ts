@@ -1,15 +1,25 @@
-// Calls as models make them that were trained inside other programs, and the calls of zz's own tools that each becomes.
+// Calls as models make them that were trained inside other programs, and the calls of zz's own
+// tools that each becomes.
 
 /** What the project holds. */
 export const FILES: Record<string, string> = {
-  "a.ts": "export function one() {\n  return 1;\n}\n\nexport function two() {\n  return one() + 1;\n}\n",
+  "a.ts":
+    "export function one() {\n  return 1;\n}\n\nexport function two() {\n  return one() + 1;\n}\n",
   "my file.txt": "alpha\nbeta\ngamma\n",
-  "src/b.ts": 'import { one } from "../a.ts";\n\nexport const needle = one();\nexport const Needle = "x(y";\n',
+  "src/b.ts":
+    'import { one } from "../a.ts";\n\nexport const needle = one();\nexport const Needle = "x(y";\n',
   "n.ipynb": `${JSON.stringify(
     {
       cells: [
         { cell_type: "markdown", id: "m1", metadata: {}, source: ["# Title\n", "text"] },
-        { cell_type: "code", execution_count: null, id: "c1", metadata: {}, outputs: [], source: ["x = 1"] },
+        {
+          cell_type: "code",
+          execution_count: null,
+          id: "c1",
+          metadata: {},
+          outputs: [],
+          source: ["x = 1"],
+        },
       ],
       metadata: {},
       nbformat: 4,
@@ -21,12 +31,16 @@ export const FILES: Record<string, string> = {
   "src/deep/c.py": "def needle():\n    return 1\n",
 };
 
-/** One call or several: the tool with its arguments, or with why it cannot run; without either where only the tool matters. */
+/**
+ * One call or several: the tool with its arguments, or with why it cannot run; without either where
+ * only the tool matters.
+ */
 type Own = [tool: string, args?: object | string];
 export type Row = [program: string, tool: string, args: unknown, ...own: Own[]];
 
 const BLOCKS = "<<<<<<< SEARCH\n  return 1;\n=======\n  return 2;\n>>>>>>> REPLACE";
-const PATCH = "*** Begin Patch\n*** Update File: a.ts\n@@\n-  return 1;\n+  return 2;\n*** End Patch";
+const PATCH =
+  "*** Begin Patch\n*** Update File: a.ts\n@@\n-  return 1;\n+  return 2;\n*** End Patch";
 const LONG = 50_000;
 const swap = { old_string: "return 1;", new_string: "return 2;" };
 

@@ -1,4 +1,5 @@
-// Calls in the shapes of other programs: each becomes a call of zz's own, which is shown, judged and saved as such.
+// Calls in the shapes of other programs: each becomes a call of zz's own, which is shown, judged
+// and saved as such.
 import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
@@ -13,8 +14,14 @@ import { ROOT } from "../../../../test/support/run.ts";
 import { CALLS, FILES } from "./calls.ts";
 
 const TODOS: Asked[] = [
-  ["TodoWrite", { todos: [step("content", "one", "completed"), step("content", "two", "in_progress")] }],
-  ["update_plan", { explanation: "x", plan: [step("step", "one", "completed"), step("step", "two", "pending")] }],
+  [
+    "TodoWrite",
+    { todos: [step("content", "one", "completed"), step("content", "two", "in_progress")] },
+  ],
+  [
+    "update_plan",
+    { explanation: "x", plan: [step("step", "one", "completed"), step("step", "two", "pending")] },
+  ],
   ["update_todo_list", { todos: "[x] one\n[ ] two" }],
   ["SetTodoList", { todos: [step("title", "one", "Done"), step("title", "two", "Pending")] }],
 ];
@@ -29,7 +36,10 @@ describe("Calls as other programs' models make them", () => {
     const args = JSON.parse(JSON.stringify(given).replaceAll("ROOT", root));
     const own = await ownCalls([{ id: "1", name, args }], ctx.about.tools, ctx);
     const why = (broken: string, name: string) => broken.replace(`Cannot call '${name}': `, "");
-    return own.map(({ name, args, broken }) => [name, broken ? why(broken, name) : JSON.parse(JSON.stringify(args))]);
+    return own.map(({ name, args, broken }) => [
+      name,
+      broken ? why(broken, name) : JSON.parse(JSON.stringify(args)),
+    ]);
   }
 
   for (const [program, rows] of Map.groupBy(CALLS, ([program]) => program))
@@ -42,7 +52,11 @@ describe("Calls as other programs' models make them", () => {
         if (program === "hostile") continue;
         for (const [name, args] of made)
           if (typeof args !== "string")
-            equal((await checkValue(tools.find((one) => one.name === name)!.schema, args)).wrong, undefined, about);
+            equal(
+              (await checkValue(tools.find((one) => one.name === name)!.schema, args)).wrong,
+              undefined,
+              about,
+            );
       }
     });
 
@@ -67,14 +81,18 @@ describe("Calls as other programs' models make them", () => {
       if (cells instanceof RegExp) return match(args, cells);
       const edited = JSON.parse(FILES["n.ipynb"]!.replace(args.old_string, () => args.new_string));
       deepEqual(edited.cells.map(({ source }: any) => source.join("")), cells); // biome-ignore format: short
-      for (const { cell_type, outputs } of edited.cells) equal(Boolean(outputs), cell_type === "code");
+      for (const { cell_type, outputs } of edited.cells)
+        equal(Boolean(outputs), cell_type === "code");
     });
 });
 
 describe("A call from another program", () => {
   const project = (calls: Asked[], more: Setup = {}) =>
     harness({ own: true, files: FILES, script: [{ calls }, "done"], answer: "yes", ...more });
-  const EDIT: Asked = ["Edit", { file_path: "a.ts", old_string: "return 1;", new_string: "return 2;" }];
+  const EDIT: Asked = [
+    "Edit",
+    { file_path: "a.ts", old_string: "return 1;", new_string: "return 2;" },
+  ];
   const READ_A: Asked = ["Read", { file_path: "a.ts" }];
 
   test("is saved as zz's own, sent back so, and can be undone", async () => {
@@ -84,7 +102,10 @@ describe("A call from another program", () => {
     for (const messages of [it.chat.messages, it.requests.at(-1)!.messages]) {
       const calls = messages.flatMap((one) => (one.role === "assistant" ? (one.calls ?? []) : []));
       const [read, edit] = calls.map(({ name, args }) => [name, args]);
-      deepEqual([read, edit, calls.length], [["read_file", { path: "a.ts" }], ["edit_file", own], 2]);
+      deepEqual(
+        [read, edit, calls.length],
+        [["read_file", { path: "a.ts" }], ["edit_file", own], 2],
+      );
     }
     equal(it.read("a.ts"), FILES["a.ts"]!.replace("return 1", "return 2"));
     await it.command("/undo");
@@ -95,19 +116,25 @@ describe("A call from another program", () => {
     await using it = await project([]);
     await it.ask("go");
     const { tools, system } = it.requests[0]!;
-    const names = /MultiEdit|TodoWrite|str_replace_editor|apply_diff|run_terminal|search_file_content/;
+    const names =
+      /MultiEdit|TodoWrite|str_replace_editor|apply_diff|run_terminal|search_file_content/;
     ok(!names.test(JSON.stringify(tools) + system));
   });
 
   test("is judged as zz's own", async () => {
-    await using it = await project([["Bash", { command: "touch x", cwd: "src" }]], { deny: { run: ["touch"] } });
+    await using it = await project([["Bash", { command: "touch x", cwd: "src" }]], {
+      deny: { run: ["touch"] },
+    });
     const { results } = await it.ask("go");
     match(results[0]!.text, /denied|forbid/i);
     ok(!existsSync(join(it.root, "src", "x")));
   });
 
   test("that reads several files gives each a result of its own", async () => {
-    await using it = await project([["read_many_files", { paths: ["a.ts", "my file.txt"] }], READ_A]);
+    await using it = await project([
+      ["read_many_files", { paths: ["a.ts", "my file.txt"] }],
+      READ_A,
+    ]);
     await it.ask("go");
     const ids = it.chat.messages.flatMap((one) => (one.role === "tool" ? one.id : []));
     deepEqual([ids.length, new Set(ids).size], [3, 3]);
@@ -143,9 +170,13 @@ describe("A call from another program", () => {
   });
 
   test("finds a tool that can be called though this request does not describe it", async () => {
-    const fewer = (zz: Zz) => zz.wrap("request", (it, next) => next({ ...it, tools: it.tools.slice(0, 1) }), "first");
+    const fewer = (zz: Zz) =>
+      zz.wrap("request", (it, next) => next({ ...it, tools: it.tools.slice(0, 1) }), "first");
     const plugins = [{ name: "a-few", default: fewer }];
-    await using it = await project([["Grep", { pattern: "needle", output_mode: "files_with_matches" }]], { plugins });
+    await using it = await project(
+      [["Grep", { pattern: "needle", output_mode: "files_with_matches" }]],
+      { plugins },
+    );
     const { calls, results } = await it.ask("go");
     deepEqual([calls[0]!.name, results[0]!.text], ["grep", "src/b.ts\nsrc/deep/c.py"]);
   });

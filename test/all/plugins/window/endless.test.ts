@@ -1,4 +1,5 @@
-// A conversation that goes on for many turns in a small window, with a server that is as strict as the strictest.
+// A conversation that goes on for many turns in a small window, with a server that is as strict as
+// the strictest.
 import { deepEqual, equal, ok } from "node:assert/strict";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -15,7 +16,8 @@ const NOTES = "[Not from the person: of this conversation";
 
 const said = (turn: number): string =>
   `Message ${turn}: ${turn % 2 ? "灯は廊下にあります。".repeat(12) : "please look at the lamp in the hall, and say whether it is on."}`;
-const answer = (turn: number): string => `answer ${turn}. ${"It is as it was. ".repeat(turn % 7)}`.trim();
+const answer = (turn: number): string =>
+  `answer ${turn}. ${"It is as it was. ".repeat(turn % 7)}`.trim();
 
 /** The calls of a turn, by rounds. */
 function rounds(turn: number): [name: string, args: Record<string, unknown>][][] {
@@ -25,7 +27,8 @@ function rounds(turn: number): [name: string, args: Record<string, unknown>][][]
   if (turn % 50 === 7) return [[["read_file", { path: "huge.txt" }]]];
   const both: [string, Record<string, unknown>][] = [["read_file", { path }], ["list_dir", { path: "src" }]]; // biome-ignore format: short
   if (turn % 5 === 0) return [both, [["edit_file", edit]]];
-  if (turn % 7 === 0) return [[["write_file", { path: `made/new${turn % 40}.txt`, content: `turn ${turn}\n` }]]];
+  if (turn % 7 === 0)
+    return [[["write_file", { path: `made/new${turn % 40}.txt`, content: `turn ${turn}\n` }]]];
   return [[["read_file", { path }]], [["grep", { pattern: "lamp" }]]];
 }
 
@@ -33,7 +36,10 @@ test(`${TURNS} turns with tools in a window of ${WINDOW} tokens`, async (t) => {
   const where = place();
   for (const folder of ["src", "made"]) mkdirSync(join(where.cwd, folder));
   for (let i = 0; i < FILES; i++)
-    writeFileSync(join(where.cwd, `src/part${i}.txt`), `first line\n${`the lamp of part ${i} is on\n`.repeat(20 + i)}`);
+    writeFileSync(
+      join(where.cwd, `src/part${i}.txt`),
+      `first line\n${`the lamp of part ${i} is on\n`.repeat(20 + i)}`,
+    );
   writeFileSync(join(where.cwd, "huge.txt"), "a word and 42 more\n".repeat(20_000));
 
   let [turn, round, summaries, compacted] = [0, 0, 0, 0];

@@ -5,13 +5,18 @@
  * tools, a one-shot prints its answer, and the command line decides which of these happens.
  * Everything it builds on is in kernel/, room by room: docs/how-it-is-built.md draws them.
  *
- *    contract.ts     what a plugin sees: read it as the manual   program/   what the flags ask for, and who talks
- *    plugins/        found, loaded, reloaded; one call run        gate/      what a tool may touch, and who is asked
- *    conversation/   a conversation, kept; one reply, whole       system/    the machine: disk, locks, programs, git
- *    changes/        the only way to the disk, and back           settings/  read and merged from home and project
+ *    contract.ts     what a plugin sees: read it as the manual
+ *    program/        what the flags ask for, and who talks
+ *    plugins/        found, loaded, reloaded; one call run
+ *    conversation/   a conversation, kept; one reply, whole
+ *    changes/        the only way to the disk, and back
+ *    gate/           what a tool may touch, and who is asked
+ *    settings/       read and merged from home and project
+ *    system/         the machine: disk, locks, programs, git
  *
- * Next to it: sdk/ (zz in scripts and programs, the test kit, zz/text), plugins/ (everything that
- * zz can do), plugins/repl (the prompt). Deliberately not here: tools, providers, how things look.
+ * Next to it: sdk/ (zz in scripts and programs, the test kit, zz/text), plugins/ (what everyone
+ * needs; the prompt is plugins/repl) and packages/ (abilities of their own). Deliberately not here:
+ * tools, providers, how things look.
  * Nothing at module level but constants.
  */
 

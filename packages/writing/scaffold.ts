@@ -110,7 +110,7 @@ export default (zz: Zz) => {
   // Plain JSON. It is kept with the conversation, and while you edit this file.
   const state = zz.state({ greeted: [] as string[] });
 
-  // A tool is for the model: it reads the description, and then what run() returns, or why it threw.
+  // A tool is for the model: it reads the description, and then what run() returns or threw.
   zz.tool({
     name: "${word}",
     description: "Greet somebody by name.",

@@ -790,4 +790,5 @@ if (
   !IS_BUILT &&
   fs.realpathSync(process.argv[1]) === fileURLToPath(import.meta.url)
 )
-  void main(process.argv.slice(2)).then((code) => process.exit(code)); // not awaited: a script imports this very file
+  // not awaited: a script imports this very file
+  void main(process.argv.slice(2)).then((code) => process.exit(code));

@@ -1,9 +1,7 @@
 // `npm run build`: the program, the types that plugins see (which checks all types), and the one
-// file. A step is left out where
-// all that goes into it and all that came of it are as they were; `npm run build -- --all` leaves
-// none out,
-// and `npm run build -- --without=mcp,acp` builds zz without these packages (`--without`: without
-// any).
+// file. A step is left out where all that goes into it and all that came of it are as they were;
+// `npm run build -- --all` leaves none out, and `npm run build -- --without=mcp,acp` builds zz
+// without these packages (`--without`: without any).
 import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
 import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";

@@ -1,9 +1,7 @@
 // What a start calls is compiled with the file it is in, and so comes from Node's compile cache:
-// the cache holds no function that
-// is compiled at its first call, and a start calls some 800. Without it an answer takes 15 % more
-// processor time; V8's own
-// --no-lazy, which compiles all, takes more still. A real start is watched to find out which. V8
-// compiles a function at once where
+// the cache holds no function that is compiled at its first call, and a start calls some 800.
+// Without it an answer takes 15 % more processor time; V8's own --no-lazy, which compiles all,
+// takes more still. A real start is watched to find out which. V8 compiles a function at once where
 // a parenthesis stands before it, so those get one; declarations become variables, at the top of
 // the file.
 import { spawn } from "node:child_process";

@@ -1,7 +1,6 @@
 // Bundles zz into dist/: the kernel, its own plugins, and each heavy library a chunk of its own, so
-// that only what a run
-// needs is loaded, and all of it comes from the compile cache. zz.js is a stub: the cache must be
-// on before anything loads.
+// that only what a run needs is loaded, and all of it comes from the compile cache. zz.js is a
+// stub: the cache must be on before anything loads.
 import {
   chmodSync,
   copyFileSync,

@@ -16,7 +16,8 @@ const names = [
   ...filesIn("plugins/examples"),
   "package.json",
   "LICENSE",
-  ...filesIn("packages").filter((name) => !/^packages\/[^/]+\/(test|node_modules)\//.test(name)), // for --install zz/NAME
+  // for --install zz/NAME
+  ...filesIn("packages").filter((name) => !/^packages\/[^/]+\/(test|node_modules)\//.test(name)),
   ...["zod", "typebox"] // which plugins import
     .flatMap((name) => filesIn(`node_modules/${name}`))
     .filter((name) => /(?<!\/src\/.*)(\.(d\.)?m?[jt]s|\/package\.json)$/.test(name)),

@@ -1,7 +1,6 @@
 // The beginning of zz.mjs. It unpacks what follows it into the person's cache once, and starts from
-// there: loading 14 MB of text at
-// each start would take longer than zz. single-file.js writes ID before it: what tells one version
-// from another.
+// there: loading 14 MB of text at each start would take longer than zz. single-file.js writes ID
+// before it: what tells one version from another.
 const [major, minor] = process.versions.node.split(".").map(Number);
 if (major < 22 || (major === 22 && minor < 18)) {
   console.error(

@@ -9,11 +9,9 @@ import type {
 import type { Static, TSchema } from "typebox";
 
 export type Awaitable<T> = T | Promise<T>;
-/**
- * The default export of a plugin file. The file may also export `defaults: C`, its settings, and
+/** The default export of a plugin file. The file may also export `defaults: C`, its settings, and
  * `settings: { name, schema, project }`, where `project` names the settings that a project's file
- * may set too (true: all).
- */
+ * may set too (true: all). */
 export type Plugin<C = {}> = (zz: Zz<C>) => Awaitable<void>;
 /** The handle of one plugin. What it registers goes away when its file is unloaded. */
 export interface Zz<C = {}> {
@@ -174,11 +172,9 @@ export interface Git {
  */
 export type GitDoubt = { why?: string; settings?: string[]; reads: string[]; top?: string };
 
-/**
- * A question to a model outside of the conversation. The settings may name a model for its task
+/** A question to a model outside of the conversation. The settings may name a model for its task
  * (models.TASK). It may use these tools, through the same gate, for so many rounds (10 by default),
- * then it must answer. Tools that this run leaves out stay out.
- */
+ * then it must answer. Tools that this run leaves out stay out. */
 export type SideRequest = {
   task: string;
   messages: Message[];
@@ -439,11 +435,9 @@ export interface Line {
   press(key: Press): void; // as if it were pressed
 }
 
-/**
- * Layers are rendered each turn, so they must be cheap. The system prompt stays as first sent, so
+/** Layers are rendered each turn, so they must be cheap. The system prompt stays as first sent, so
  * that a provider's prefix cache keeps working: only "identity" and "rules" change it later.
- * Updates of the others go with the person's message; the first text stays.
- */
+ * Updates of the others go with the person's message; the first text stays. */
 export interface Layer {
   name: string;
   slot: Slot;
@@ -475,11 +469,9 @@ export interface Secret {
   toString(): string;
   toJSON(): string;
 }
-/**
- * A provider's URL and key, from the flags, else the settings' providers.NAME, else the
+/** A provider's URL and key, from the flags, else the settings' providers.NAME, else the
  * environment, else (for keys) from /keys. A password or key in the URL is a placeholder as well.
- * `own`: the person's other settings for it.
- */
+ * `own`: the person's other settings for it. */
 // for fetch(): `Bearer ${endpoint.key}`
 export type Endpoint = { url?: string; key?: Secret; own?: Record<string, unknown> };
 export type Model = {
@@ -920,11 +912,9 @@ export const EVENTS = words<keyof Events>(
     "decided changed configured reloaded called progressed typed asked resumed noted answered failed",
 );
 export const STEPS = words<keyof Steps>("line offer request fetch call gate preview render prompt");
-/**
- * Which phase may follow which; `error` and `aborted` may follow any. Thinking is shown only in
+/** Which phase may follow which; `error` and `aborted` may follow any. Thinking is shown only in
  * `thinking` and `planning_tools`, tools run only in `executing_tools`, and text is shown only in
- * `responding`.
- */
+ * `responding`. */
 export const PHASES = {
   idle: ["thinking"],
   thinking: ["planning_tools", "responding"],

@@ -1,9 +1,7 @@
 // !command runs the person's own shell command, without asking since they typed it; its output is
-// live, and can go to
-// the model. !!command has the whole terminal, and its output is not kept: for programs that fill
-// the screen, such as
-// editors and pagers. !+command runs as the model's commands do, so that what it changes is shown,
-// and /undo covers it.
+// live, and can go to the model. !!command has the whole terminal, and its output is not kept: for
+// programs that fill the screen, such as editors and pagers. !+command runs as the model's commands
+// do, so that what it changes is shown, and /undo covers it.
 import { stripVTControlCharacters } from "node:util";
 import type { Ctx, Zz } from "zz";
 import { keptVariables, shorten, usage, withoutValues } from "zz/text";

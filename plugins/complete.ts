@@ -1,6 +1,5 @@
 // Tab: completes commands and their values, @files, paths and #symbols, with fuzzy search, in a
-// menu below the line.
-// The menu of commands and @files opens by itself while one is typed.
+// menu below the line. The menu of commands and @files opens by itself while one is typed.
 import type { Choice, Ctx, Line, Zz } from "zz";
 import { width } from "zz/text";
 

@@ -1,6 +1,5 @@
 // /cost: the cost of a conversation, at the prices per million tokens in the settings or from a
-// provider. At the
-// person's limit ("budget", in dollars) zz asks before it goes on.
+// provider. At the person's limit ("budget", in dollars) zz asks before it goes on.
 import type { Ctx, Entry, Usage, Zz } from "zz";
 import { sumUsage } from "zz/text";
 

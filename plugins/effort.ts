@@ -1,6 +1,5 @@
 // How much the model thinks before it answers: --effort, /effort, and the setting. Each provider
-// has its own words for
-// it; where a model cannot think, it makes no difference.
+// has its own words for it; where a model cannot think, it makes no difference.
 import type { Ctx, Effort, Zz } from "zz";
 import { unknown, usage } from "zz/text";
 

@@ -1,6 +1,5 @@
 // Keys for the line: a line break, the person's editor, and Ctrl+Z, which undoes changes to files
-// when there is nothing
-// else to undo.
+// when there is nothing else to undo.
 import type { Ctx, Line, Zz } from "zz";
 import { visible } from "zz/text";
 

@@ -1,6 +1,5 @@
 // @path in a message attaches a file, @folder/ a listing, @picture.png an image, @paper.pdf a PDF.
-// Only what the person
-// typed counts.
+// Only what the person typed counts.
 import { closeSync, realpathSync, type Stats, statSync } from "node:fs";
 import { homedir } from "node:os";
 import { extname, resolve } from "node:path";

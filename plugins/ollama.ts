@@ -1,6 +1,6 @@
 // Ollama's own API, by its own client over zz's transport. `show` gives the window and the
-// capabilities; num_ctx is sent,
-// since without it Ollama uses a small default and silently drops the oldest messages.
+// capabilities; num_ctx is sent, since without it Ollama uses a small default and silently drops
+// the oldest messages.
 import type { Ollama, ChatRequest as OllamaChat } from "ollama/browser";
 import type { ChatRequest, Delta, Effort, Endpoint, HttpAnswer, Message, Model, Zz } from "zz";
 import { deltasOf, usage } from "zz/text";

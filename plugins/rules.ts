@@ -1,6 +1,5 @@
 // Rules: AGENTS.md, else CLAUDE.md, from the top of the repository down to the working folder, and
-// the texts they
-// reference.
+// the texts they reference.
 import fs from "node:fs";
 import path from "node:path";
 import type { Ctx, Zz } from "zz";

@@ -1,6 +1,5 @@
 // Models by task, if the settings name them: `models.code` answers prompt files whose front matter
-// says `task: code`,
-// and `models.title` gives a conversation its title after the first answer.
+// says `task: code`, and `models.title` gives a conversation its title after the first answer.
 import type { Ctx, Zz } from "zz";
 import { clip, oneLine, sentenceOf, wordsOf } from "zz/text";
 

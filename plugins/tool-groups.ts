@@ -1,8 +1,7 @@
 // Chooses the tools that are described to the model. All of them would fill a small window before
-// the person's first
-// word, so as many of the usual ones are described as fit, and the others are named in a line: the
-// model asks for them
-// when it needs them. Tools from plugins that are not zz's own are always described.
+// the person's first word, so as many of the usual ones are described as fit, and the others are
+// named in a line: the model asks for them when it needs them. Tools from plugins that are not zz's
+// own are always described.
 import type { ChatRequest, Ctx, Zz } from "zz";
 import { tokensOf } from "zz/text";
 

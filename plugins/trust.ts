@@ -1,6 +1,5 @@
 // What a project brings in .zz/ (plugins, prompts, settings that could run something) takes effect
-// once the person
-// trusts it.
+// once the person trusts it.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Ctx, Trust, Zz } from "zz";

@@ -6,11 +6,9 @@ import { CLOCK, sleepWith } from "../kernel/text/clock.ts";
 import { fault } from "../kernel/text/faults.ts";
 
 export interface StandingClock extends Clock {
-  /**
-   * Moves on by so many ms. What is due on the way happens in its order, each with all that follows
-   * from it at once. Files and servers take real time: wait for what they do before the clock moves
-   * on.
-   */
+  /** Moves on by so many ms. What is due on the way happens in its order, each with all that
+   * follows from it at once. Files and servers take real time: wait for what they do before the
+   * clock moves on. */
   pass(ms: number): Promise<void>;
   /**
    * Waits until something waits for that long, or for up to `most`. Returns for how long: `pass()`

@@ -1,6 +1,6 @@
 // What strangers sent or stored is decoded in a process of its own that has an end: limits on its
-// memory and its time, no network,
-// nothing to write, and nothing to read but its code. In the sandbox, where there is one.
+// memory and its time, no network, nothing to write, and nothing to read but its code. In the
+// sandbox, where there is one.
 import type { ChildProcess } from "node:child_process";
 import path from "node:path";
 import type { Writable } from "node:stream";

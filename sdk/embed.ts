@@ -21,11 +21,9 @@ import { processIo } from "../kernel/system/streams.ts";
 import { fault } from "../kernel/text/faults.ts";
 import { openScript, type Script, type Story } from "./script.ts";
 
-/**
- * What a program passes to embed() instead of flags. Plugins can be functions, and it can answer
+/** What a program passes to embed() instead of flags. Plugins can be functions, and it can answer
  * questions and observe events. Without `settings`, those of the home and the project are read;
- * `config` names another file than the home's.
- */
+ * `config` names another file than the home's. */
 export type Embedding = Omit<Options, "plugins"> & {
   plugins?: (string | Plugin<any>)[];
   ask?: Ask;

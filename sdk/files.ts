@@ -4,10 +4,8 @@ import { partIn, sweepParts } from "../kernel/system/temporary-files.ts";
 import { codeOf, errnoSentence } from "../kernel/text/faults.ts";
 import { tryTo } from "../kernel/text/words.ts";
 
-/**
- * Makes a folder and those around it. Returns what it made, the outermost first. (mkdirSync's own
- * `recursive` never ends in /proc, and reports a read-only disk as a missing folder.)
- */
+/** Makes a folder and those around it. Returns what it made, the outermost first. (mkdirSync's own
+ * `recursive` never ends in /proc, and reports a read-only disk as a missing folder.) */
 export function makeFolder(folder: string, mode = 0o777): string[] {
   const { existsSync, mkdirSync } = process.getBuiltinModule("node:fs");
   if (existsSync(folder)) return [];
@@ -21,11 +19,9 @@ export function makeFolder(folder: string, mode = 0o777): string[] {
   return [...above, folder];
 }
 
-/**
- * Writes to a new file beside it, then renames that into place: a full disk leaves what was there.
+/** Writes to a new file beside it, then renames that into place: a full disk leaves what was there.
  * Links and modes stay; `mode` is that of a new file. Devices are written to directly, and so are
- * files that cannot be replaced: in a folder without write access, or mounted.
- */
+ * files that cannot be replaced: in a folder without write access, or mounted. */
 export function writeWhole(file: string, text: string | Uint8Array, mode = 0o666): void {
   const fs = process.getBuiltinModule("node:fs");
   const { dirname, resolve } = process.getBuiltinModule("node:path");

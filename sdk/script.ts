@@ -29,11 +29,9 @@ import { fault, usage } from "../kernel/text/faults.ts";
 import { parametersOf, toJsonSchema } from "../kernel/text/json-schema.ts";
 import { readJson } from "./answer.ts";
 
-/**
- * What scripts and programs get: `import { zz } from "zz"`. With `zz --run` it has the settings and
- * permissions of the flags; a program of your own gets those of an empty command line, and nothing
- * can be asked.
- */
+/** What scripts and programs get: `import { zz } from "zz"`. With `zz --run` it has the settings
+ * and permissions of the flags; a program of your own gets those of an empty command line, and
+ * nothing can be asked. */
 export interface Script {
   readonly args: readonly string[]; // the words after the script
   stdin(): Promise<string>; // all of it; empty at a terminal

@@ -1,6 +1,5 @@
 // What zz's own plugins offer one another, by `zz.service()` and `ctx.service()`: types alone. A
-// plugin of yours adds its own:
-// declare module "zz" { interface Services { lamp: { on(): void } } }
+// plugin of yours adds its own: declare module "zz" { interface Services { lamp: { on(): void } } }
 import type { Ctx } from "../kernel/contract.ts";
 
 declare module "../kernel/contract.ts" {

@@ -1,6 +1,5 @@
 // The test kit, `import { harness } from "zz/test"`: a plugin with the real loader, gate, files and
-// turn loop, a scripted model, a
-// temporary project, and a person who answers as told.
+// turn loop, a scripted model, a temporary project, and a person who answers as told.
 import fs from "node:fs";
 import os from "node:os";
 import path from "node:path";

@@ -12,10 +12,8 @@ export { runsByItself } from "../kernel/gate/sensitive-paths.ts";
 export { acquireLock, updatePrivateFile } from "../kernel/system/locks.ts";
 export { removeTree, temporaryFolder } from "../kernel/system/temporary-files.ts";
 export { nearest, unknown } from "../kernel/text/did-you-mean.ts";
-/**
- * `import { plural, clip } from "zz/text"`: functions that zz itself uses, for plugins. They need
- * only Node, and string-width for terminals.
- */
+/** `import { plural, clip } from "zz/text"`: functions that zz itself uses, for plugins. They need
+ * only Node, and string-width for terminals. */
 export { codeOf, errnoSentence, fault, sentenceOf, usage } from "../kernel/text/faults.ts";
 export { joinHalves } from "../kernel/text/join-continuation.ts";
 export { wrongInSchema } from "../kernel/text/json-schema.ts";
@@ -124,10 +122,8 @@ export const thousands = (count: number): string =>
 /** The approximate number of tokens in a text. */
 export const tokensOf = (text: string): number => Math.ceil(text.length / CHARS_PER_TOKEN);
 
-/**
- * A note on files whose names are not UTF-8: in a list some bytes of such a name are replaced, so
- * that what it shows is not the name of a file.
- */
+/** A note on files whose names are not UTF-8: in a list some bytes of such a name are replaced, so
+ * that what it shows is not the name of a file. */
 export function notUtf8(root: string, names: readonly string[], became: string): string[] {
   const { lstatSync } = process.getBuiltinModule("node:fs");
   const lost = names.filter(

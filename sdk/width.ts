@@ -88,11 +88,9 @@ function partsOf(word: string): string[] {
 export const terminalColumns = ({ stderr }: Pick<PluginIo, "stderr"> = process): number =>
   stderr.columns || 80;
 
-/**
- * Erases from the cursor's row on, the cursor being at its beginning. As one order, tmux takes it
+/** Erases from the cursor's row on, the cursor being at its beginning. As one order, tmux takes it
  * for clearing the whole screen if that is the first row, and copies all of it into what scrolled
- * away.
- */
+ * away. */
 export const ERASE_BELOW = "\x1b7\x1b[K\x1b[B\r\x1b[J\x1b8";
 
 /**

@@ -261,7 +261,8 @@ function copy(from: Buffer, to: Buffer, look = lookAt(from)): void {
         tryTo(() => fs.copyFileSync(from, part, fs.constants.COPYFILE_FICLONE) ?? true) ===
         undefined
       )
-        fs.writeFileSync(part, fs.readFileSync(from), { mode: mode & 0o777 }); // it sets the mode, which some disks refuse
+        // it sets the mode, which some disks refuse
+        fs.writeFileSync(part, fs.readFileSync(from), { mode: mode & 0o777 });
       if (stat.uid !== process.getuid?.()) tryTo(() => fs.chownSync(part, stat.uid, stat.gid));
       tryTo(() => fs.chmodSync(part, mode & 0o7777));
       if (!(stat.mode & 0o400)) fs.chmodSync(from, stat.mode & 0o7777);

@@ -170,7 +170,8 @@ async function applyCopyEffects(
   for (const { path: name, bytes, mode = FILE | 0o644, brief: folder, moves: given } of states) {
     const file = absolutePath(hand.core.options, name);
     const isMade = () =>
-      [...into].some(([at, { after }]) => at !== file && isFolder(after) && isInside(at, file)); // it replaces a link
+      // it replaces a link
+      [...into].some(([at, { after }]) => at !== file && isFolder(after) && isInside(at, file));
     if (
       !isInside(hand.core.options.root, file) ||
       (pathOfLinkItself(hand, name) !== file && !isMade())

@@ -178,7 +178,8 @@ async function undoStepFor(
   const [first, last] = [own[0]!, own.at(-1)!];
   const then = last.modes[back ? 0 : 1];
   const isKept =
-    from && from.mode !== first.modes[back ? 1 : 0] && (from.mode & TYPE) === (then & TYPE); // somebody has set it since
+    // somebody has set it since
+    from && from.mode !== first.modes[back ? 1 : 0] && (from.mode & TYPE) === (then & TYPE);
   const isGone = (back ? last.was : last.is) === null;
   const to = isGone
     ? undefined

@@ -109,7 +109,8 @@ export function endpointOf(core: Core, provider: string): Endpoint {
     set?.kept;
   const own = Object.keys(more).length ? { own: sealed("", more) as Record<string, unknown> } : {};
   const same =
-    !url && more.like && core.providers.has(more.like) ? endpointOf(core, more.like) : {}; // its other name has the same
+    // its other name has the same
+    !url && more.like && core.providers.has(more.like) ? endpointOf(core, more.like) : {};
   return {
     ...same,
     ...(url && { url: sealUrl(url) }),

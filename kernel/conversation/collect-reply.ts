@@ -8,11 +8,9 @@ import { answerFault, isDeep, MAX_JSON_DEPTH } from "./server-errors.ts";
 
 // so far; and what came since the last call
 type See = (text: string, thinking: string, thought: string, size: number) => void;
-/**
- * Reads a provider's stream into one whole reply. Servers differ in all of it: indexes, ids, names
+/** Reads a provider's stream into one whole reply. Servers differ in all of it: indexes, ids, names
  * sent twice, pieces of arguments, finish reasons that contradict the content. Throws if it was cut
- * off or carried an error; what had arrived is in `partial`.
- */
+ * off or carried an error; what had arrived is in `partial`. */
 export async function collectReply(
   stream: AsyncIterable<Delta>,
   see?: See,

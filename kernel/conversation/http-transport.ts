@@ -1,6 +1,6 @@
 // Requests over node:http. Loading the built-in fetch takes 33 ms, half of a whole one-shot. This
-// file alone puts the values of secrets in
-// the place of their placeholders, in headers and addresses.
+// file alone puts the values of secrets in the place of their placeholders, in headers and
+// addresses.
 import type { IncomingMessage } from "node:http";
 import type { Readable } from "node:stream";
 import type { HttpAnswer, HttpRequest } from "../contract.ts";

@@ -62,10 +62,8 @@ export function addTemplates(core: Core, prompts: PromptFile[]): void {
 }
 export const TEMPLATES = "templates";
 
-/**
- * `$1` to `$9` are the words, `$@` is all of them, `$lang` is the value given as lang=german,
- * `${1:-else}` has a default. Unused words are appended. `$$lang` is left as it is.
- */
+/** `$1` to `$9` are the words, `$@` is all of them, `$lang` is the value given as lang=german,
+ * `${1:-else}` has a default. Unused words are appended. `$$lang` is left as it is. */
 export function fillTemplate(
   body: string,
   rest: string,

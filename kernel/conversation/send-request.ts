@@ -155,11 +155,9 @@ function ownExtras(message: Message, provider: string): Message {
   return { ...rest, ...(calls && { calls: calls.map(({ extra: _, ...call }) => call) }) };
 }
 
-/**
- * Makes the history acceptable to every provider: each call has one result right after it, in
+/** Makes the history acceptable to every provider: each call has one result right after it, in
  * order; results without a call go away; messages of one role in a row are merged; nothing is
- * empty. Runs before every request.
- */
+ * empty. Runs before every request. */
 export function repairHistory(history: readonly Message[]): Message[] {
   const fixed: Message[] = [];
   let open = new Map<string, number>(); // the index in `fixed` of each result of the last calls

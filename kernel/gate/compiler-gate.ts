@@ -58,7 +58,8 @@ export const compilerGate: MakeCompilerGate = (
     mayList,
     leadsOut(name, file) {
       const isPackages =
-        isInstalled(file) && isInstalled(followLinks(path.dirname(file)) + path.sep); // not through a link
+        // not through a link
+        isInstalled(file) && isInstalled(followLinks(path.dirname(file)) + path.sep);
       const why = isPackages ? undefined : whyNot(file, true);
       if (why) note(name, why);
     },

@@ -120,11 +120,9 @@ export function keptRules(home: string): Record<string, Rule[]> {
   );
 }
 
-/**
- * The verdict on a need. Deny wins, then ask, then allow, then what the tool says about its need;
+/** The verdict on a need. Deny wins, then ask, then allow, then what the tool says about its need;
  * else reading projects is allowed and everything else asked for. A project that is only to be read
- * is not written.
- */
+ * is not written. */
 export function verdictFor(
   { rules, options }: Pick<Core, "rules" | "options">,
   kind: Kind,

@@ -1,6 +1,6 @@
 // What a project brings that could run or steer zz: plugins, prompts and settings in its .zz/, and
-// the servers of its .mcp.json. It counts
-// only after the person has trusted exactly these bytes; trust.json in the home remembers them.
+// the servers of its .mcp.json. It counts only after the person has trusted exactly these bytes;
+// trust.json in the home remembers them.
 
 import fs from "node:fs";
 import path from "node:path";

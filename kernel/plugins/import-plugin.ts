@@ -39,11 +39,9 @@ type Trees = Map<string, Tree> & {
 type Tree = { plugin: string; within?: Within; compiled?: boolean; script?: boolean };
 const TREES = Symbol.for("zz.trees"); // hooks apply to the whole process, with all its instances
 
-/**
- * Resolves imports of plugins: zz's own zod and typebox wherever the file is, a package's own for
+/** Resolves imports of plugins: zz's own zod and typebox wherever the file is, a package's own for
  * packages. Files that a plugin imports from its own files are noted, and belong to the same
- * version of it.
- */
+ * version of it. */
 export function providePackages(): void {
   if (Object.hasOwn(globalThis, TREES)) return;
   const trees = newTrees();

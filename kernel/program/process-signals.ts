@@ -37,8 +37,9 @@ export async function runAsProcess(argv: string[], run: Run): Promise<number> {
   const json = argv.includes("--json") || argv.includes("--json-lines");
   const stop: EarlyStop = { why: "Stopped.", leave: leaveAtOnce };
   let running = true;
+  // a terminal that does not report its size
   for (const stream of [process.stdout, process.stderr])
-    if (stream.isTTY && !stream.columns) Object.assign(stream, { columns: 80, rows: 24 }); // a terminal that does not report its size
+    if (stream.isTTY && !stream.columns) Object.assign(stream, { columns: 80, rows: 24 });
   process.on("SIGINT", () => end(130));
   process.on("SIGTERM", () => end(143));
   process.on("SIGHUP", () => end(129)); // the window was closed

@@ -123,10 +123,8 @@ const { O_RDONLY, O_NOFOLLOW = 0, O_NONBLOCK = 0, R_OK, W_OK, X_OK } = fs.consta
 const O_NOFOLLOW_ANY = process.platform === "darwin" ? 0x20000000 : 0;
 export const SAFELY = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOFOLLOW_ANY; // a FIFO does not block
 
-/**
- * Opens a path that was resolved before. A link that was swapped in since then is not followed; a
- * file that another program saves at that moment is opened again.
- */
+/** Opens a path that was resolved before. A link that was swapped in since then is not followed; a
+ * file that another program saves at that moment is opened again. */
 export function openReal(file: string, tries = 10): number {
   const fd = fs.openSync(file, SAFELY);
   try {
@@ -185,10 +183,8 @@ function withFolderOpen<T>(file: string, act: (here: string) => T): T {
   }
 }
 
-/**
- * Writes a file's new state next to it and renames it into place: whole, or not at all. aside:
- * where it is already. check: runs right before the file is replaced or removed.
- */
+/** Writes a file's new state next to it and renames it into place: whole, or not at all. aside:
+ * where it is already. check: runs right before the file is replaced or removed. */
 function writeState(
   file: string,
   state: DiskState,
@@ -290,10 +286,8 @@ export const missingFolders = (folder: string): string[] =>
  */
 export type Unfinished = { folders: string[]; made: string[] };
 
-/**
- * Puts all files into their new states, or none; `tidy` takes away what else was made. `opens`:
- * even folders that keep their owner out. begin: hears what would be left.
- */
+/** Puts all files into their new states, or none; `tidy` takes away what else was made. `opens`:
+ * even folders that keep their owner out. begin: hears what would be left. */
 export function writeAllOrNone(
   steps: WriteStep[],
   tidy: () => void,

@@ -65,11 +65,9 @@ function environment(command?: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   return { ...Object.fromEntries(kept), ...own, GIT_CEILING_DIRECTORIES: ceiling() };
 }
 
-/**
- * Settings of a repository that start no program and reveal no other file; `*` is any. All others
+/** Settings of a repository that start no program and reveal no other file; `*` is any. All others
  * make zz ask, also those that later versions of git will bring. The person's own settings, in
- * their home, all count as harmless.
- */
+ * their home, all count as harmless. */
 const HARMLESS: Record<string, string | string[]> = harmless;
 /** Harmless only with such a value. */
 const BY_VALUE: [key: RegExp, value: RegExp][] = [

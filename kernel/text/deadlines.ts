@@ -39,10 +39,9 @@ export function deadline(clock: Clock, ms: number, late: () => Fault): Deadline 
   return { signal: end.signal, putOff: () => putOff(), lift: () => putOff(1), wait };
 }
 
-/**
- * The promise, or the signal's reason, whichever comes first: for code that ignores the signal.
- * With `grace`, the code gets a moment to end by itself, and is then left behind with that error.
- */
+/** The promise, or the signal's reason, whichever comes first: for code that ignores the signal.
+ * With `grace`, the code gets a moment to end by itself, and is then left behind with that
+ * error. */
 export function orAbort<T>(
   signal: AbortSignal,
   promise: Promise<T>,

@@ -57,7 +57,8 @@ export function toJsonSchema(params: Schema | undefined): Record<string, unknown
   return { type: "object", properties, ...(params && { required }) };
 }
 const SCHEMA_WORD =
-  /^((any|one|all)Of|items|prefixItems|enum|const|not|pattern|format|default|m(in|ax)\w*|\$\w+)$/; // typebox schemas too
+  // typebox schemas too
+  /^((any|one|all)Of|items|prefixItems|enum|const|not|pattern|format|default|m(in|ax)\w*|\$\w+)$/;
 const SHORTHAND = /^(string|number|integer|boolean)(\[\])?(\?)?(?: (.*))?$/s;
 
 /** The same for a tool, whose arguments must be an object or one of several. */

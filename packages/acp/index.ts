@@ -1,6 +1,6 @@
 // --acp: an editor drives zz by the Agent Client Protocol. One process talks to the editor and
-// starts another for each
-// conversation, which has its own folder, settings and plugins and does not wait for the others.
+// starts another for each conversation, which has its own folder, settings and plugins and does not
+// wait for the others.
 import type { Zz } from "zz";
 import { usage } from "zz/text";
 

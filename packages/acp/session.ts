@@ -1,6 +1,5 @@
 // One conversation with an editor: the editor's prompts become turns of zz; what zz does becomes
-// updates, questions and
-// diffs of the protocol.
+// updates, questions and diffs of the protocol.
 import { randomUUID } from "node:crypto";
 import fs from "node:fs";
 import type { AgentContext, AnyMessage, ContentBlock, StopReason } from "@agentclientprotocol/sdk";

@@ -1,6 +1,5 @@
 // Applies a change to a file's text. Every line that the change names must be found in exactly one
-// place, otherwise it
-// throws.
+// place, otherwise it throws.
 import { plural } from "zz/text";
 import type { FileChange, Hunk } from "./parse.ts";
 

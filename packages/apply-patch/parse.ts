@@ -1,8 +1,7 @@
 // What a patch asks of each file. Its format may be sloppy, but its lines are never guessed at.
-// Written by hand, since
-// diff 9 cannot do this: its parser relies on the counts in the headers, which models get wrong,
-// its applyPatch takes
-// the nearest of several places, and neither can say what did not match.
+// Written by hand, since diff 9 cannot do this: its parser relies on the counts in the headers,
+// which models get wrong, its applyPatch takes the nearest of several places, and neither can say
+// what did not match.
 
 export interface FileChange {
   action: "add" | "update" | "delete";

@@ -1,6 +1,5 @@
 // --record FILE keeps requests and what came back; --replay FILE answers from it, so that prompts,
-// plugins and scripts
-// can be tried without a model, and a bug report can be run.
+// plugins and scripts can be tried without a model, and a bug report can be run.
 import path from "node:path";
 import type { Zz } from "zz";
 import type { Player, Recorder } from "./tape.ts";

@@ -1,6 +1,5 @@
 // code: language servers, which know what a name means. Other plugins ask them by
-// ctx.service("languageServers"); the tools
-// are in packages/symbols.
+// ctx.service("languageServers"); the tools are in packages/symbols.
 import type { Ctx, Zz } from "zz";
 import type { Host } from "./host.ts";
 

@@ -1,6 +1,6 @@
 // Writes an entry as a line of JSON, or as text to read. In the text, entries begin at the left
-// margin and everything
-// that was said is indented, so that nothing from a model or a file can look like an entry.
+// margin and everything that was said is indented, so that nothing from a model or a file can look
+// like an entry.
 import { plural } from "zz/text";
 
 export type LogEntry = {

@@ -1,6 +1,5 @@
 // --debug[=FILE], ZZ_DEBUG and /debug: a complete log, without secrets, of what was sent to the
-// model and what came of
-// it. While it is off, nothing is observed.
+// model and what came of it. While it is off, nothing is observed.
 import path from "node:path";
 import type { Ctx, Zz } from "zz";
 import { usage } from "zz/text";

@@ -1,6 +1,5 @@
 // Removes what must not be in a log: known secrets, including short ones, and whatever looks like a
-// key. Images are
-// only named.
+// key. Images are only named.
 import type { Zz } from "zz";
 
 const REDACTED = "[redacted]";

@@ -1,8 +1,6 @@
 // What is written to the log, and when: everything that goes out with the first request of a turn,
-// what changed in
-// later ones, then what happens. A step is a request of the conversation with the calls it led to;
-// retries belong to
-// their step.
+// what changed in later ones, then what happens. A step is a request of the conversation with the
+// calls it led to; retries belong to their step.
 import type { ChatRequest, Ctx, Events, Message, Steps, Usage, Zz } from "zz";
 import { sumUsage } from "zz/text";
 import { describeCall, describeMessage, describePrompt, sizeOf, version } from "./describe.ts";

@@ -1,7 +1,6 @@
 // A run in one file of the home, each/RUN.jsonl: a header, the inputs, then what came of them, only
-// ever appended to.
-// Memory holds where each line is, not what it says, so that a hundred thousand inputs are a few
-// megabytes.
+// ever appended to. Memory holds where each line is, not what it says, so that a hundred thousand
+// inputs are a few megabytes.
 import { randomUUID } from "node:crypto";
 import fs from "node:fs";
 import path from "node:path";

@@ -1,6 +1,5 @@
 // How fast a provider may be asked, learnt from the headers of its answers, for all jobs together.
-// A refusal with
-// retry-after holds all of them back, and the request that met it is sent again.
+// A refusal with retry-after holds all of them back, and the request that met it is sent again.
 import type { Around, Clock, Fault, HttpAnswer, Steps } from "zz";
 import { CHARS_PER_TOKEN } from "zz/text";
 

@@ -1,8 +1,6 @@
 // /env, set_env, delete_env: variables for commands. The model knows only their names, and names
-// replace values in
-// everything it is sent. They are kept in env.json of the home, { "NAME": "value" }, which every
-// plugin that runs
-// commands reads.
+// replace values in everything it is sent. They are kept in env.json of the home, { "NAME": "value"
+// }, which every plugin that runs commands reads.
 import fs from "node:fs";
 import path from "node:path";
 import type { Choice, Ctx, Message, Needs, Result, Zz } from "zz";

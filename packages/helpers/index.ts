@@ -1,7 +1,6 @@
 // task: a helper, a model with its own tools and window, finds something out and returns a report.
-// Several can work
-// at once. A helper only reads unless the person allows it more; its calls pass the conversation's
-// own gate.
+// Several can work at once. A helper only reads unless the person allows it more; its calls pass
+// the conversation's own gate.
 import type { AsyncLocalStorage } from "node:async_hooks";
 import type { Ctx, Zz } from "zz";
 import { fault, oneLine, plural, unknown } from "zz/text";

@@ -1,6 +1,6 @@
 // Fetches the plugin that a spec names into a folder of its own, where it can be read before
-// anything of it is loaded. npm gets
-// packages of the registry and archives; commits are made archives, files and folders are copied.
+// anything of it is loaded. npm gets packages of the registry and archives; commits are made
+// archives, files and folders are copied.
 import fs from "node:fs";
 import path from "node:path";
 import type { Ctx } from "zz";

@@ -1,6 +1,6 @@
 // Gets a commit as an archive. npm's own way with git checks it out, with submodules, and runs a
-// second npm there that obeys the
-// repository's .npmrc; an archive runs no filter, no hook and no npm.
+// second npm there that obeys the repository's .npmrc; an archive runs no filter, no hook and no
+// npm.
 import path from "node:path";
 import type { Ctx } from "zz";
 import { fault } from "zz/text";

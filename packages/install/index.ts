@@ -1,6 +1,5 @@
 // --install, --update, --uninstall, and the commands of the same names: plugins from npm, git, a
-// folder or a file.
-// Nothing is loaded before the person agrees.
+// folder or a file. Nothing is loaded before the person agrees.
 import type { Choice, Command, Ctx, Result, Zz } from "zz";
 
 const WHAT = "an npm package, a folder, a file, a git URL, or zz/NAME";

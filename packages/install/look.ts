@@ -1,6 +1,5 @@
 // What a plugin seems to add and to access, judging by its text. Not a proof: nothing is run, and
-// code can hide what it
-// does.
+// code can hide what it does.
 import { plain } from "./files.ts";
 
 export type Look = { adds: string[]; reaches: string[] };

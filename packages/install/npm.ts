@@ -1,6 +1,5 @@
 // npm fetches a package and those that it needs. It runs in a folder of zz's with the person's own
-// .npmrc: a cloned project must
-// not decide where packages come from.
+// .npmrc: a cloned project must not decide where packages come from.
 import fs from "node:fs";
 import os from "node:os";
 import path from "node:path";

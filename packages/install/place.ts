@@ -1,6 +1,5 @@
 // Puts plugins in place: stages them next to the others, then renames them, so that a killed run
-// leaves either the old
-// or the new one. Also reads and writes the lock file.
+// leaves either the old or the new one. Also reads and writes the lock file.
 import fs from "node:fs";
 import path from "node:path";
 import {

@@ -1,7 +1,6 @@
 // MCP, both ways: the tools, resources and prompts of servers, and zz as a server (--mcp). A server
-// starts when it is
-// needed; until then zz uses what it learned in an earlier run, or only the name of a server that
-// never ran.
+// starts when it is needed; until then zz uses what it learned in an earlier run, or only the name
+// of a server that never ran.
 import fs from "node:fs";
 import path from "node:path";
 import type { ChatRequest, Ctx, Tool, Zz } from "zz";

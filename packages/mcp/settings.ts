@@ -1,6 +1,5 @@
 // Collects the MCP servers: those in the person's settings, those in .mcp.json of a project that
-// the person trusts, and
-// those that an editor names for its conversation.
+// the person trusts, and those that an editor names for its conversation.
 import path from "node:path";
 import type { Ctx, Zz } from "zz";
 import { fault, nearest, plural, textOf, tryTo } from "zz/text";

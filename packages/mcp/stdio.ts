@@ -74,7 +74,8 @@ export function stdio(start: () => ChildProcess): Stdio {
 
   async function send(message: JSONRPCMessage): Promise<void> {
     if (closed || !child?.stdin?.writable)
-      throw Object.assign(fault("The server has ended."), { code: "EPIPE" }); // before "close" has told of it
+      // before "close" has told of it
+      throw Object.assign(fault("The server has ended."), { code: "EPIPE" });
     if ("id" in message && "method" in message) pending.add(message.id);
     const isFull = !child.stdin.write(`${JSON.stringify(message)}\n`);
     if (isFull)

@@ -1,6 +1,5 @@
 // Pictures, PDFs and sound for the model: -a FILE|URL|-, /paste, and /detach, which takes them
-// back. A model that cannot
-// take them is not asked.
+// back. A model that cannot take them is not asked.
 import type { Ctx, Image, Zz } from "zz";
 import { plural } from "zz/text";
 

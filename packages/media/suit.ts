@@ -1,6 +1,5 @@
 // What a model does not take is not sent to it: refused where it goes with the message just asked,
-// and told in words
-// where it is of earlier ones.
+// and told in words where it is of earlier ones.
 import type { ChatRequest, Message, Model } from "zz";
 import { usage } from "zz/text";
 

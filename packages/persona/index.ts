@@ -1,7 +1,6 @@
 // Who zz is: IDENTITY.md, SOUL.md and RELATIONS.md, from the project's .zz/, else from the home;
-// and the tools with
-// which the model writes its own name and soul: the person sees all of it and is asked, and /undo
-// works as usual.
+// and the tools with which the model writes its own name and soul: the person sees all of it and is
+// asked, and /undo works as usual.
 import fs from "node:fs";
 import path from "node:path";
 import type { Ctx, Needs, Zz } from "zz";

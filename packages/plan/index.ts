@@ -1,7 +1,6 @@
 // /plan and --plan: the model may only look until the person approves its plan, whose steps it then
-// sees and ticks off.
-// Calls are refused by kind, not by the names of tools; no flag and no answer allows what plan mode
-// refuses.
+// sees and ticks off. Calls are refused by kind, not by the names of tools; no flag and no answer
+// allows what plan mode refuses.
 import type { Ctx, Result, Zz } from "zz";
 import { byName, fault, oneLine, plural, usage } from "zz/text";
 

@@ -1,6 +1,5 @@
 // Sessions in Redis or Valkey, by "store": "redis://HOST:6379/0" in the settings; --store-copy
-// copies them from one
-// place to another.
+// copies them from one place to another.
 import type { SessionStore, Zz } from "zz";
 import { usage } from "zz/text";
 import { openRedis } from "./store.ts";

@@ -1,9 +1,7 @@
 // What runs in the server, each script whole or not at all. KEYS: the lock, who wrote last (by
-// session, a number that
-// only grows), the lines, the index. A lock expires with its holder. Whether somebody else has
-// written since is told by
-// the number, so that a writer whose lock has lapsed goes on if nobody took it, and is refused for
-// good if somebody did.
+// session, a number that only grows), the lines, the index. A lock expires with its holder. Whether
+// somebody else has written since is told by the number, so that a writer whose lock has lapsed
+// goes on if nobody took it, and is refused for good if somebody did.
 
 /** ARGV: id, owner, ms, whether it is new, the lock of somebody who is known to be gone. */
 export const OPEN = `

@@ -1,6 +1,5 @@
 // The store as zz asks it: each question waits for the thread that talks with the server, so that
-// an entry is kept
-// before anything acts on it.
+// an entry is kept before anything acts on it.
 import fs from "node:fs";
 import type { SessionStore } from "zz";
 import { newOwner } from "./owner.ts";

@@ -183,8 +183,9 @@ function listedAfter(listed: Writing["listed"], line: string): Writing["listed"]
 }
 
 setInterval(() => {
+  // the next entry says what is wrong
   for (const [id, { token }] of opened)
-    run(RENEW, id, token, options.owner, lockMs).catch(() => {}); // the next entry says what is wrong
+    run(RENEW, id, token, options.owner, lockMs).catch(() => {});
 }, lockMs / 3);
 
 async function answer({ question, given }: Asked): Promise<Answered> {

@@ -1,6 +1,5 @@
 // refactor: changes of TypeScript and JavaScript that reach other files, made by ts-morph in a
-// process of its own and
-// shown as one diff.
+// process of its own and shown as one diff.
 import type { Zz } from "zz";
 
 const LIMIT_MS = 200_000; // that of the process, and of those that are asked afterwards

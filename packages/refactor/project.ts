@@ -1,6 +1,5 @@
 // The project as ts-morph reads it: through the gate, and with what a refactoring would change laid
-// over the disk.
-// Nothing is written here: the changes are handed to zz, which shows them.
+// over the disk. Nothing is written here: the changes are handed to zz, which shows them.
 import fs from "node:fs";
 import path from "node:path";
 import { InMemoryFileSystemHost, Node, Project, type SourceFile, ts } from "ts-morph";

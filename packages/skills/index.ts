@@ -1,6 +1,5 @@
 // Skills: folders with a SKILL.md. Their descriptions are always in the prompt; the text of a skill
-// is there when a
-// message calls for it.
+// is there when a message calls for it.
 import path from "node:path";
 import type { Ctx, Need, Result, Zz } from "zz";
 import { isInside } from "zz/text";

@@ -1,6 +1,5 @@
 // install_skill and uninstall_skill. A skill tells the model what to do from then on, so the person
-// is always asked,
-// and shown the whole text.
+// is always asked, and shown the whole text.
 import fs from "node:fs";
 import path from "node:path";
 import type { Ctx, Zz } from "zz";

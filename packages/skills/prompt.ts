@@ -1,6 +1,5 @@
 // The skills in the prompt: the descriptions of all, and the texts of those that are in force or
-// that a message calls
-// for.
+// that a message calls for.
 import type { Ctx, Zz } from "zz";
 import { CHARS_PER_TOKEN } from "zz/text";
 import { findSkills, type Skill, type SkillCache } from "./find.ts";

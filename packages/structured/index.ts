@@ -1,6 +1,5 @@
 // Answers for programs: --schema asks for JSON that fits, -x and --xl print a block of code, -t
-// fills in a template,
-// and --save keeps one.
+// fills in a template, and --save keeps one.
 import type { Command, Ctx, Zz } from "zz";
 import { codeBlocks, unknown, usage } from "zz/text";
 import type { JsonSchema } from "./schema.ts";

@@ -1,6 +1,5 @@
 // Reads what --schema is given: a file with a JSON Schema, the schema itself, or its short form.
-// Refuses what is not a
-// schema, or what no answer can fit, before the model is asked.
+// Refuses what is not a schema, or what no answer can fit, before the model is asked.
 import fs from "node:fs";
 import path from "node:path";
 import { codeOf, errnoSentence, oneLine, tryTo, unknown, usage, wrongInSchema } from "zz/text";

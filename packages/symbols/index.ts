@@ -1,7 +1,6 @@
 // What the code defines and who uses it: the index of symbols, the map made of it, and the tools
-// that answer from it.
-// This file has the names and parameters of the tools; their answers are in answers.ts, which is
-// loaded on first use.
+// that answer from it. This file has the names and parameters of the tools; their answers are in
+// answers.ts, which is loaded on first use.
 import type { Ctx, Tool, Zz } from "zz";
 import type { ToldMap } from "./answers/state.ts";
 import type { Answers } from "./answers.ts";

@@ -1,6 +1,6 @@
 // Other processes. Files for the index are read in separate processes: the conversation goes on
-// meanwhile,
-// every core is used, and the memory is freed with them (a thread keeps 100 MB after 10,000 files).
+// meanwhile, every core is used, and the memory is freed with them (a thread keeps 100 MB after
+// 10,000 files).
 import type { ChildProcess } from "node:child_process";
 import fs from "node:fs";
 import os from "node:os";

@@ -180,8 +180,9 @@ async function lookAtAll(
   const listing = ctx.files.list();
   listing.catch(() => {}); // awaited below
   const changed: string[] = [];
+  // path.join() would take as long again
   for (const one of data.files)
-    if (isChanged(`${all.root}/${one[0]}`, one[1])) changed.push(one[0]); // path.join() would take as long again
+    if (isChanged(`${all.root}/${one[0]}`, one[1])) changed.push(one[0]);
   if (fitsLocally(all.root, changed)) await readHere(look, changed); // while the files are listed
   const listed = await listing;
   const found = listed.filter((name) => !CONTROL.test(name));
@@ -387,7 +388,8 @@ function indexOf(data: Data, names: readonly string[], counts: Counts, keep: Ind
     resolved,
     keep,
     having: (...texts) =>
-      memo(texts.join("\n"), () => having(texts.map((text) => Buffer.from(text)))), // Node 24 dies searching a buffer for a string with half a character
+      // Node 24 dies searching a buffer for a string with half a character
+      memo(texts.join("\n"), () => having(texts.map((text) => Buffer.from(text)))),
     passed: (name) =>
       memo(`\n${name}`, () =>
         files.has(name) ? passedOf(read(name)) : { imports: [], exports: [] },

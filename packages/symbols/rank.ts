@@ -1,6 +1,6 @@
 // The repository map: the files and signatures most relevant to a request, within a budget of
-// tokens. No disk access of its
-// own: the facts of the files that are shown are asked for when they are.
+// tokens. No disk access of its own: the facts of the files that are shown are asked for when they
+// are.
 import type { MapRequest, Other, RepoMap, Source } from "./rank/contract.ts";
 import { orderOf } from "./rank/order.ts";
 import { pack } from "./rank/pack.ts";

@@ -1,7 +1,6 @@
 // Where imports lead, as TypeScript resolves them. Nearby files are found among the names of the
-// project's files alone;
-// resolve/typescript.ts asks TypeScript for the rest, and its answers are kept until something
-// changes.
+// project's files alone; resolve/typescript.ts asks TypeScript for the rest, and its answers are
+// kept until something changes.
 import crypto from "node:crypto";
 import fs from "node:fs";
 import { isBuiltin } from "node:module";

@@ -1,6 +1,5 @@
 // A file's facts as one line of JSON, searchable without parsing. Behind it, after a zero byte,
-// stands what words occur in
-// the file.
+// stands what words occur in the file.
 import type { Facts } from "./scan/facts.ts";
 import { type Bag, readBag } from "./scan/words.ts";
 

@@ -1,7 +1,6 @@
 // One file's facts, by TypeScript's parser alone: no program, no types. Loaded on first use; in
-// dist/ it is bundled
-// with only the parser, which loads in a sixth of the time of the whole compiler (see
-// build/typescript.js).
+// dist/ it is bundled with only the parser, which loads in a sixth of the time of the whole
+// compiler (see build/typescript.js).
 import type { ts } from "ts-morph";
 import { bothSides, conflictIn } from "./scan/conflict.ts";
 import { scanJson, scanYaml } from "./scan/data-files.ts";

@@ -1,8 +1,7 @@
 // Where the index of a project is kept: one file in the home, through lowdb. It consists of pieces:
-// the rows of all
-// files with a head that lists them, then the same for each update. It is rewritten when the
-// updates have grown to half
-// of it. Rows stay on the disk until they are needed, so that a large project costs no memory.
+// the rows of all files with a head that lists them, then the same for each update. It is rewritten
+// when the updates have grown to half of it. Rows stay on the disk until they are needed, so that a
+// large project costs no memory.
 import crypto from "node:crypto";
 import fs from "node:fs";
 import os from "node:os";

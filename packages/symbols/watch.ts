@@ -1,6 +1,6 @@
 // Watches the folders of the project, so that saved changes are indexed before the next question,
-// and a question need not
-// look at every file: where every folder is watched, what was not told of has not changed.
+// and a question need not look at every file: where every folder is watched, what was not told of
+// has not changed.
 import fs from "node:fs";
 import path from "node:path";
 import { setImmediate } from "node:timers/promises";

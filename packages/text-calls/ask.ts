@@ -1,6 +1,5 @@
 // Builds a request for a model whose API has no tools: the system prompt offers them, and the calls
-// and results of the
-// conversation so far are written as the model would have written and read them.
+// and results of the conversation so far are written as the model would have written and read them.
 import type { Call, ChatRequest, Message } from "zz";
 import { type Format, formatFor, wordsFor } from "./formats.ts";
 

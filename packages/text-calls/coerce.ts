@@ -1,6 +1,5 @@
 // Turns what a text contained into a call of an offered tool: cleans the name, converts values to
-// the types of the
-// tool's schema if nothing is lost by it, and checks the result.
+// the types of the tool's schema if nothing is lost by it, and checks the result.
 import { tryTo } from "zz/text";
 import { put, type Work, wholeJson } from "./json.ts";
 import type { Tool } from "./types.ts";
@@ -89,7 +88,8 @@ export function coerce(
       inner.value !== undefined &&
       Object.keys(inner).every((key) => /^(type|value)$/.test(key))
     )
-      return coerce(schema, inner.value, false, work, root, depth + 1); // the schema echoed around the value
+      // the schema echoed around the value
+      return coerce(schema, inner.value, false, work, root, depth + 1);
     return value;
   }
   if (Array.isArray(value)) {

@@ -1,6 +1,6 @@
 // The formats in which zz asks for calls in words: for which models, how a call and a result are
-// written, and what the
-// prompt says. marks.ts reads them, as well as families of models that have no format here.
+// written, and what the prompt says. marks.ts reads them, as well as families of models that have
+// no format here.
 import type { Tool } from "./types.ts";
 
 export type Written = { id: string; name: string; args: Record<string, unknown> };

@@ -1,8 +1,6 @@
 // Calls in texts. A model whose API has no tools is asked for calls in words; calls that a reply
-// contains as text are
-// read; and calls of other programs' tools become calls of zz's own before they are shown, judged
-// or saved (habits/).
-// All of it loads on first use.
+// contains as text are read; and calls of other programs' tools become calls of zz's own before
+// they are shown, judged or saved (habits/). All of it loads on first use.
 import type { Call, ChatRequest, Ctx, Reply, Zz } from "zz";
 
 type Format = "auto" | "native" | "text";

@@ -1,6 +1,5 @@
 // Reads JSON as models write it, and Python's literals: strictly if it is valid JSON, else with the
-// usual syntax errors. It never
-// invents a value.
+// usual syntax errors. It never invents a value.
 
 /** How many characters may still be examined, so that every text takes linear time. */
 export type Work = { left: number };

@@ -162,11 +162,9 @@ function isPartial(text: string, at: number, tags: Tags): boolean {
   return at < text.length && text.length - at < 250 && pattern.test(text.slice(at));
 }
 
-/**
- * A value ends at the first closing tag that is followed by another parameter or the end; without
+/** A value ends at the first closing tag that is followed by another parameter or the end; without
  * such a tag, at the next parameter or the end of the call. If there is none of these, the text
- * ended inside of the value.
- */
+ * ended inside of the value. */
 function valueEnd(
   source: Source,
   from: number,

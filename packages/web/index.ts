@@ -1,6 +1,5 @@
 // web_fetch reads pages as Markdown, and web_search finds them. Only public addresses are reached
-// unless the person
-// names another one. What the tools need is loaded on first use.
+// unless the person names another one. What the tools need is loaded on first use.
 import type { Ctx, Need, Tool, Zz } from "zz";
 import { fault, isNamed, isPlainlyLocal, visible, whyNotPublic } from "zz/text";
 import type { Pages } from "./fetch.ts";

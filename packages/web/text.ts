@@ -1,6 +1,5 @@
 // Finds out the kind and encoding of an answer, and its text. Pages and PDFs are read in a process
-// with limits on memory
-// and time, since some are made to use up both.
+// with limits on memory and time, since some are made to use up both.
 import type { Ctx } from "zz";
 import { decode, fault, tryTo } from "zz/text";
 

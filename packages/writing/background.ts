@@ -1,6 +1,5 @@
 // At the prompt, type-checks in another process every plugin of the person's that was loaded. Notes
-// errors once for
-// each version of a file.
+// errors once for each version of a file.
 
 import fs from "node:fs";
 import type { Ctx, Zz } from "zz";
@@ -35,7 +34,8 @@ export function watchTypes(zz: Zz, checker: () => Promise<Checker>): void {
   function look(names?: string[]): void {
     for (const { name, file, from, failure } of promptCtx?.about.plugins ?? [])
       if (from !== "zz" && !failure && (!names || names.includes(name)))
-        last = last.then(() => checkOne(name, file)).catch(() => {}); // plugins work without the check too
+        // plugins work without the check too
+        last = last.then(() => checkOne(name, file)).catch(() => {});
   }
 
   async function checkOne(name: string, file: string): Promise<void> {

@@ -1,7 +1,6 @@
 // Checks a plugin's file without running it: for TypeScript's errors against zz's contract, and for
-// mistakes that types
-// do not show, such as imports that Node does not find. Slow to load, so it runs in a separate
-// process.
+// mistakes that types do not show, such as imports that Node does not find. Slow to load, so it
+// runs in a separate process.
 import path from "node:path";
 import type { CompilerGate, CompilerRules, MakeCompilerGate } from "zz";
 import { usage } from "zz/text";

@@ -1,7 +1,6 @@
 // --functions: turns each exported function of a TypeScript file, or of a text, into a tool for
-// this run. Its
-// parameters come from its types, its description from its JSDoc. It is the person's own code and
-// runs without asking.
+// this run. Its parameters come from its types, its description from its JSDoc. It is the person's
+// own code and runs without asking.
 import fs from "node:fs";
 import path from "node:path";
 import { pathToFileURL } from "node:url";

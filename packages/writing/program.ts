@@ -1,6 +1,5 @@
 // A TypeScript program for a plugin's files. `zz`, `zod` and `typebox` are zz's own, wherever the
-// files are, as when zz
-// loads them. Slow to load.
+// files are, as when zz loads them. Slow to load.
 
 import fs from "node:fs";
 import { isBuiltin } from "node:module";

@@ -1,6 +1,5 @@
 // A process that checks plugins one after the other. The conversation goes on meanwhile, and the
-// memory is freed when
-// the process ends.
+// memory is freed when the process ends.
 import module from "node:module";
 import type { CompilerRules } from "zz";
 import type { Checked } from "./check.ts";

@@ -1,6 +1,6 @@
 // write_plugin: the model extends zz. Its code is type-checked without running it, shown in full
-// for permission, tried
-// in another process, written to the home, and loaded: usable in the next round of the same turn.
+// for permission, tried in another process, written to the home, and loaded: usable in the next
+// round of the same turn.
 import fs from "node:fs";
 import path from "node:path";
 import type { Ctx, Needs, Result, Zz } from "zz";

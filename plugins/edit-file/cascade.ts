@@ -1,7 +1,6 @@
 // Applies edits to a text. Each old_string is searched for literally first, then less and less
-// strictly. It
-// replaces the characters of old_string or as many whole lines as that has, never what is between
-// two matched lines.
+// strictly. It replaces the characters of old_string or as many whole lines as that has, never what
+// is between two matched lines.
 import {
   FOLDED,
   type How,

@@ -46,7 +46,8 @@ export function shift(indents: IndentPairs): Indent | undefined {
     : undefined;
   const less = old.endsWith(fileIndent) ? old.slice(0, old.length - fileIndent.length) : undefined;
   if (added !== undefined && indents.every(([old, own]) => own === added + old))
-    return (indent) => (new Set(added + indent).size > 1 ? undefined : added + indent); // never mixes tabs and spaces
+    // never mixes tabs and spaces
+    return (indent) => (new Set(added + indent).size > 1 ? undefined : added + indent);
   if (less !== undefined && indents.every(([old, own]) => old === less + own))
     return (indent) => (indent.startsWith(less) ? indent.slice(less.length) : undefined);
   return undefined;

@@ -1,6 +1,5 @@
 // The text of a file as it is searched: with \n as its only line end, since models write no others,
-// and with the way
-// back to the text on the disk.
+// and with the way back to the text on the disk.
 
 export interface Edit {
   old_string: string;

@@ -1,6 +1,5 @@
 // A cost guard: once a conversation has taken so many tokens, it asks before each further share of
-// them. An example of
-// the step "request" and of what answers cost.
+// them. An example of the step "request" and of what answers cost.
 import type { Entry, Usage, Zz } from "zz";
 
 // tokens in a share; how much a token from the cache counts

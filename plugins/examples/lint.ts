@@ -1,6 +1,5 @@
 // Runs a linter of yours on the files that a tool has changed, and tells the model what it says. An
-// example of
-// chat.tell() and of a tool that is called by an event.
+// example of chat.tell() and of a tool that is called by an event.
 import type { Zz } from "zz";
 
 // such as "npx biome check"; which names

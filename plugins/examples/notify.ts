@@ -1,6 +1,5 @@
 // Tells a person who looked away that a long turn has ended, or that zz waits for an answer. An
-// example of observing
-// without changing.
+// example of observing without changing.
 import type { Programs, Zz } from "zz";
 
 export const defaults = {

@@ -1,6 +1,5 @@
 // todo and /todo: a list for the model, so that it forgets nothing of a long task. An example of
-// state that a session
-// keeps.
+// state that a session keeps.
 import type { Zz } from "zz";
 
 type Todo = { text: string; done: boolean };

@@ -1,6 +1,5 @@
 // get_weather: now and the next days, from open-meteo.com, which needs no key. An example of a tool
-// that uses the
-// network.
+// that uses the network.
 import type { Zz } from "zz";
 
 export const defaults = {

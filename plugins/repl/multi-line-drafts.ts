@@ -1,6 +1,5 @@
 // Messages of several lines: a line that ends with a backslash continues on the next, and so does
-// everything between
-// """ and """.
+// everything between """ and """.
 const QUOTES = '"""';
 
 export interface Draft {

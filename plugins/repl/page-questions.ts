@@ -31,9 +31,10 @@ const WORDS = /^[^\p{C}\s]/u; // the person types words instead of pressing a ke
 const ENTER = /^[\r\n]+$/;
 /**
  * Shows the question, then returns an offered key or Enter; words count as a no that says why, and
- * none of their letters counts as a key. A question that is longer than the screen shows its start
- * and its end, and page by page what is between. Until all of it was shown, only a no, Ctrl+C,
- * Escape or closing the question ends it. Without `keys`, it returns "on" without waiting.
+ * none of their letters counts as a key. A question that is longer
+ * than the screen shows its start and its end, and page by page what is between. Until all of it
+ * was shown, only a no, Ctrl+C, Escape or closing the question ends it. Without `keys`, it returns
+ * "on" without waiting.
  */
 export async function putQuestion(
   text: string,

@@ -1,8 +1,6 @@
 // Draws the line after the window was resized. readline would redraw it at each change, and move up
-// by the rows of the
-// old width while the terminal may already be two changes ahead. Here it is drawn once, when the
-// size has settled, from
-// the row in which it begins by then.
+// by the rows of the old width while the terminal may already be two changes ahead. Here it is
+// drawn once, when the size has settled, from the row in which it begins by then.
 import { rewrapsLines } from "zz/text";
 import type { Keyboard } from "./input-line.ts";
 import { RESIZED } from "./page-questions.ts";

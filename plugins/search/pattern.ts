@@ -1,8 +1,6 @@
 // What a glob pattern means. Not a library, since those turn patterns into regular expressions,
-// which can hang on a
-// long name (`*a*a*a*a*b`); here the work is at most stars times letters. Also, [slug] may be the
-// literal name of a
-// folder.
+// which can hang on a long name (`*a*a*a*a*b`); here the work is at most stars times letters. Also,
+// [slug] may be the literal name of a folder.
 import { fitsStars } from "zz/text";
 
 const MAX_PATTERN_CHARS = 1_000;

@@ -1,12 +1,9 @@
 // Asks ripgrep which files can contain a hit. It may name too many but must not miss any: only
-// lines.ts decides what a
-// hit is. While git lists the files, two ripgreps walk the project: one names the files that match,
-// one those that it
-// looks at. zz itself searches the other files (ripgrep knows .gitignore, but not ignored files
-// that git tracks). For
-// 10,000 files the two take 60 ms; a single one that reports on every file (--count --include-zero)
-// takes 100 ms, since
-// it asks the system about each part of each path that it prints.
+// lines.ts decides what a hit is. While git lists the files, two ripgreps walk the project: one
+// names the files that match, one those that it looks at. zz itself searches the other files
+// (ripgrep knows .gitignore, but not ignored files that git tracks). For 10,000 files the two take
+// 60 ms; a single one that reports on every file (--count --include-zero) takes 100 ms, since it
+// asks the system about each part of each path that it prints.
 import type { ChildProcess } from "node:child_process";
 import { closeSync, fstatSync, openSync, readSync, rmSync } from "node:fs";
 import { join, relative } from "node:path";

@@ -1,6 +1,5 @@
 // again: if a command failed for want of hosts, or on a copy of the project for want of .git,
-// offers to run it again with
-// them.
+// offers to run it again with them.
 import fs from "node:fs";
 import { join } from "node:path";
 import type { Ctx, Result } from "zz";

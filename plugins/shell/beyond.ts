@@ -1,6 +1,5 @@
 // beyond: commands with effects that a copy of the project cannot contain, so they are asked for
-// beforehand. All others
-// run on the copy, where nothing that they do reaches anything else.
+// beforehand. All others run on the copy, where nothing that they do reaches anything else.
 import path from "node:path";
 import { reachesFurther } from "./files-only.ts";
 import { changesRepository } from "./judge/git-writes.ts";

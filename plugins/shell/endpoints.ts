@@ -1,6 +1,5 @@
 // endpoints: sockets and FIFOs in the file system. Through them a command could reach programs
-// outside, even on a
-// read-only mount.
+// outside, even on a read-only mount.
 import fs from "node:fs";
 import os from "node:os";
 import path from "node:path";

@@ -157,8 +157,7 @@ async function runOnce(job: Job): Promise<Outcome> {
   };
 }
 
-// ── start and end
-// ──────────────────────────────────────────────────────────────────────────────────────
+// ── start and end ────────────────────────────────────────────────────────────────────────────────
 
 /** Starts a leader of its own group and session, without a terminal, with an empty stdin. */
 async function start(
@@ -243,8 +242,7 @@ function ended(
   return new Promise((resolve) => child.once("exit", (code, signal) => resolve({ code, signal })));
 }
 
-// ── output
-// ─────────────────────────────────────────────────────────────────────────────────────────────
+// ── output ───────────────────────────────────────────────────────────────────────────────────────
 
 /** Both ends of an output of any length. */
 interface Captured {
@@ -406,8 +404,7 @@ function live(
   };
 }
 
-// ── how it ended
-// ───────────────────────────────────────────────────────────────────────────────────────
+// ── how it ended ─────────────────────────────────────────────────────────────────────────────────
 
 function describeEnd(
   job: Job,

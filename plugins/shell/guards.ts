@@ -1,6 +1,5 @@
 // guards: files that other programs run later, outside of the sandbox. They are read-only in it, or
-// checked after the
-// command.
+// checked after the command.
 import fs from "node:fs";
 import path from "node:path";
 import { isInside } from "zz/text";

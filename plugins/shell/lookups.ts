@@ -1,9 +1,7 @@
 // lookups: records which hosts a command without a network looked up. Before DNS, the C library
-// asks a cache of names
-// at a socket. zz listens there and does not answer, so that the command continues as if there were
-// no cache. It misses
-// programs with a resolver of their own (Go's, those of musl), and all but the first look-up of
-// each process.
+// asks a cache of names at a socket. zz listens there and does not answer, so that the command
+// continues as if there were no cache. It misses programs with a resolver of their own (Go's, those
+// of musl), and all but the first look-up of each process.
 
 import fs from "node:fs";
 import net from "node:net";

@@ -1,7 +1,6 @@
 // pipes: real pipes for what a command prints. Node gives a child sockets, and Linux cannot open a
-// socket again, so
-// `tee /dev/stderr` would fail. Real pipes can only be had from mkfifo. Without mkfifo, sockets are
-// used.
+// socket again, so `tee /dev/stderr` would fail. Real pipes can only be had from mkfifo. Without
+// mkfifo, sockets are used.
 import fs from "node:fs";
 import net from "node:net";
 import path from "node:path";

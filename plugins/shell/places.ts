@@ -190,8 +190,7 @@ export function askGit(
   }
 }
 
-// ── repositories
-// ───────────────────────────────────────────────────────────────────────────────────────
+// ── repositories ─────────────────────────────────────────────────────────────────────────────────
 
 export interface Found {
   folders: string[]; // git folders: each has a configuration

@@ -128,8 +128,7 @@ function processesOf(leader: number): number[] {
   return [...found];
 }
 
-// ── a mark
-// ─────────────────────────────────────────────────────────────────────────────────────────────
+// ── a mark ───────────────────────────────────────────────────────────────────────────────────────
 
 export interface Mark {
   wrap(argv: string[]): { argv: string[]; env: Record<string, string> };
@@ -150,8 +149,7 @@ export function newMark(needed: boolean): Mark {
     wrap: (argv) => ({ argv: ["/bin/sh", "-c", script, "sh", ...argv], env: { ZZ_JOB: name } }),
     strays() {
       // A process that forks and ends during the search is missed, and so is its child: then search
-      // again. Some that
-      // have ended stay in the list, as zombies.
+      // again. Some that have ended stay in the list, as zombies.
       const zombies = new Set<string>();
       for (let retries = 5; ; retries--) {
         let gone = false;
@@ -179,8 +177,7 @@ const statOf = (pid: string): string[] =>
 const stateOf = (pid: string): string | undefined => statOf(pid)[0];
 const startOf = (pid: string): number => Number(statOf(pid)[19]);
 
-// ── resources
-// ──────────────────────────────────────────────────────────────────────────────────────────
+// ── resources ────────────────────────────────────────────────────────────────────────────────────
 
 /** Limits on resources, far above what builds need. */
 export interface Caps {

@@ -155,8 +155,7 @@ function pathsToWatch(found: Found, { all, hooks }: SelfRunningFiles): string[] 
   );
 }
 
-// ── snapshots
-// ──────────────────────────────────────────────────────────────────────────────────────────
+// ── snapshots ────────────────────────────────────────────────────────────────────────────────────
 
 const MAX_KEPT = 4 << 20; // bytes per file
 const MAX_ENTRIES = 2_000; // per folder
@@ -233,8 +232,7 @@ function remove(at: string): boolean {
   return true;
 }
 
-// ── repositories
-// ───────────────────────────────────────────────────────────────────────────────────────
+// ── repositories ─────────────────────────────────────────────────────────────────────────────────
 
 /** Whether a file or link named .git leads to one of the folders that were checked. */
 function pointsInto(point: string, folders: string[]): boolean {

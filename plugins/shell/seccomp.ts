@@ -1,7 +1,6 @@
 // seccomp: the system calls that a sandboxed command does not get: those that bypass the sandbox,
-// and kernel features
-// that few programs need and many escapes used. A program for the kernel's filter, assembled by
-// hand.
+// and kernel features that few programs need and many escapes used. A program for the kernel's
+// filter, assembled by hand.
 
 const [LOAD, EQUAL, AT_LEAST, ANY_BIT, RETURN] = [0x20, 0x15, 0x35, 0x45, 0x06]; // classic BPF
 const [NUMBER, ARCHITECTURE] = [0, 4]; // offsets in struct seccomp_data

@@ -1,6 +1,5 @@
 // shut: a sandbox in which a program reads what it is named and the system's libraries, writes
-// nothing and reaches nobody. It is for
-// programs that decode what strangers sent.
+// nothing and reaches nobody. It is for programs that decode what strangers sent.
 import os from "node:os";
 import type { Programs } from "zz";
 import { real } from "./paths.ts";

@@ -1,6 +1,6 @@
 // toolchains: what a command may see of the programs on PATH that lie in hidden folders. A sandbox
-// shows what is named here, never what
-// lies beside it: next to `~/work/bin` are the person's other projects.
+// shows what is named here, never what lies beside it: next to `~/work/bin` are the person's other
+// projects.
 import fs from "node:fs";
 import os from "node:os";
 import path from "node:path";

@@ -203,7 +203,8 @@ function make(programs: Programs, { unshare, mount }: Tools, root: string, base:
       const seen = `lowerdir=${at("upper")}:${lower},userxattr`;
       const names = folders.map((name) => `./${name}`);
       const isFew =
-        names.join("").length < MAX_ARGUMENTS && names.every((name) => /^[ -~]*$/.test(name)); // Node's are UTF-8
+        // Node's are UTF-8
+        names.join("").length < MAX_ARGUMENTS && names.every((name) => /^[ -~]*$/.test(name));
       const argv = [
         "/bin/sh",
         "-c",

@@ -1,6 +1,5 @@
 // Draws images between the rows of a terminal that supports it, as the environment or the
-// terminal's own answer says
-// (sixel.ts). An image's bytes are only ever written as base64.
+// terminal's own answer says (sixel.ts). An image's bytes are only ever written as base64.
 import type { Awaitable, Ctx, Zz } from "zz";
 import { type MediaFile, mediaIn, tryTo } from "zz/text";
 import { columnsOf, isPlain, type Screen } from "./screen.ts";
@@ -74,8 +73,9 @@ export async function drawImages(
   if (typeof how === "string") return "";
   const media = images.map(({ base64 }) => tryTo(() => mediaIn(Buffer.from(base64, "base64"))));
   const texts: string[] = [];
+  // one at a time: each may take much memory
   for (const one of media)
-    if (one && !how.unfit(one)) texts.push(await (async () => how.draw(one))().catch(() => "")); // one at a time: each may take much memory
+    if (one && !how.unfit(one)) texts.push(await (async () => how.draw(one))().catch(() => ""));
   return texts.filter(Boolean).join("\n");
 }
 

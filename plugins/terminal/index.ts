@@ -1,7 +1,6 @@
 // How things look on a terminal: a live line while something runs, calls as they are announced and
-// as they end, the
-// rendered answer, one line of figures after it, and the prompt. Everything but the answer goes to
-// stderr.
+// as they end, the rendered answer, one line of figures after it, and the prompt. Everything but
+// the answer goes to stderr.
 import type { Zz } from "zz";
 import { isPlainLine } from "./plain-line.ts";
 import { promptOf } from "./prompt-mark.ts";

@@ -1,10 +1,8 @@
 // The live rows show what runs, for how long, the end of its output, and what is typed meanwhile.
-// They are wiped before
-// anything else is shown, also in a window that was resized, of which zz may hear late. Where
-// terminals rewrap all rows,
-// the cursor waits at the beginning of the first one, and stays there. Others leave its row as it
-// is and count on it to
-// be the last one: it waits where that begins.
+// They are wiped before anything else is shown, also in a window that was resized, of which zz may
+// hear late. Where terminals rewrap all rows, the cursor waits at the beginning of the first one,
+// and stays there. Others leave its row as it is and count on it to be the last one: it waits where
+// that begins.
 
 import type { Zz } from "zz";
 import { ERASE_BELOW, rewrapsLines, terminalColumns, width } from "zz/text";

@@ -1,6 +1,5 @@
 // The prompt: the project, its git branch, how full the model's window is, how long zz has been
-// running, and whether
-// edits are made without a question.
+// running, and whether edits are made without a question.
 import fs from "node:fs";
 import path from "node:path";
 import type { Ctx } from "zz";

@@ -1,7 +1,6 @@
 // Markdown for reading in a terminal: marked parses, marked-terminal renders what it renders
-// correctly. What is rendered
-// here has its reason in a test ("what marked-terminal shows"). Heavy: import it when there is
-// something to render.
+// correctly. What is rendered here has its reason in a test ("what marked-terminal shows"). Heavy:
+// import it when there is something to render.
 import { decodeHTMLStrict } from "entities";
 import {
   Lexer,
@@ -52,8 +51,7 @@ export function renderMarkdown(markdown: string, look: Look): string {
   }
 }
 
-// ── Parsing
-// ────────────────────────────────────────────────────────────────────────────────────────────
+// ── Parsing ──────────────────────────────────────────────────────────────────────────────────────
 
 /** Gives renderers the rendered contents of a token. */
 type Parse = { inline(tokens: Token[]): string; blocks(tokens: Token[], loose: boolean): string };
@@ -127,8 +125,7 @@ function shallow(tokenizer: {
   }
 }
 
-// ── Rendering
-// ──────────────────────────────────────────────────────────────────────────────────────────
+// ── Rendering ────────────────────────────────────────────────────────────────────────────────────
 
 /** Blocks below one another, with an empty line between them unless they are in a tight list. */
 function blocks(tokens: Token[], parser: Parser, loose: boolean): string {
@@ -336,8 +333,7 @@ function indent(text: string, first: string, rest: string): string {
     .join("\n");
 }
 
-// ── Text
-// ───────────────────────────────────────────────────────────────────────────────────────────────
+// ── Text ─────────────────────────────────────────────────────────────────────────────────────────
 
 /**
  * The text without characters that control a terminal; numeric references can produce them, too.
@@ -398,8 +394,7 @@ function align(line: string, size: number, side: "left" | "right" | "center"): s
   return " ".repeat(before) + line + " ".repeat(free - before);
 }
 
-// ── Lines
-// ──────────────────────────────────────────────────────────────────────────────────────────────
+// ── Lines ────────────────────────────────────────────────────────────────────────────────────────
 
 const SEQUENCE = /\x1b\[([\d;]*)m|\x1b\]8;;[^\x1b]*\x1b\\/g;
 const LINK_END = "\x1b]8;;\x1b\\";

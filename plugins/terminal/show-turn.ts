@@ -1,6 +1,5 @@
 // Shows a turn to the person: thinking, calls as they are announced and as they end, and a line of
-// figures at its
-// end.
+// figures at its end.
 import type { Answer, Ctx, Events, Image, Zz } from "zz";
 import { plural, thousands, width, wrap } from "zz/text";
 import {

@@ -1,6 +1,6 @@
 // Images as sixels, for terminals with nothing better. The terminal is asked once, before the first
-// image, whether it
-// draws them. Meanwhile zz alone reads the keyboard; what was typed is put back into stdin.
+// image, whether it draws them. Meanwhile zz alone reads the keyboard; what was typed is put back
+// into stdin.
 import type { Ctx } from "zz";
 import type { MediaFile } from "zz/text";
 import { decode } from "zz/text";

@@ -1,6 +1,5 @@
 // The colours, by chalk: those of the sixteen that every terminal has and the person's palette
-// decides on, and the
-// person's own, such as "bold #ff8800". Loaded when something is drawn.
+// decides on, and the person's own, such as "bold #ff8800". Loaded when something is drawn.
 import {
   backgroundColorNames,
   Chalk,

@@ -1,9 +1,7 @@
 // Keeps what is sent within the model's window. When that is nearly full, it makes room before the
-// next
-// request: results that need not be seen again become one line each, then all turns but the last
-// two are replaced by
-// notes that the model writes, or leave the window without notes. The session's file keeps
-// everything.
+// next request: results that need not be seen again become one line each, then all turns but the
+// last two are replaced by notes that the model writes, or leave the window without notes. The
+// session's file keeps everything.
 import type { Zz } from "zz";
 import {
   fitToWindow,

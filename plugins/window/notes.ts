@@ -1,6 +1,6 @@
 // Replaces the earlier turns of a conversation with notes that the model writes. If the setting is
-// "truncate", no
-// notes are written: only a line that says so remains, and the files that were changed.
+// "truncate", no notes are written: only a line that says so remains, and the files that were
+// changed.
 import type { Ctx, Message } from "zz";
 import { sentenceOf } from "zz/text";
 import { charsOf } from "./cut.ts";

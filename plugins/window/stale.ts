@@ -1,6 +1,5 @@
 // Which results the model need not see again, decided without a model: files read again or changed
-// since, and old
-// results whose file was not mentioned since.
+// since, and old results whose file was not mentioned since.
 import path from "node:path";
 import type { Call, Message } from "zz";
 import { plural } from "zz/text";

@@ -1,8 +1,6 @@
 // Chat Completions, at OpenAI or any server that supports it. The stream is read here, since the
-// official package's
-// client discards error bodies other than `{"error": …}`, ends silently when a stream is cut off,
-// and stops at the
-// first line that is not JSON.
+// official package's client discards error bodies other than `{"error": …}`, ends silently when a
+// stream is cut off, and stops at the first line that is not JSON.
 import type { ChatRequest, Delta, HttpAnswer, Model, Price, Usage } from "zz";
 import { type EventPiece, eventPieces } from "zz/text";
 import { request, send } from "./client.ts";

@@ -1,7 +1,6 @@
 // Every request of Chat Completions and Responses, by OpenAI's own client: its paths, its headers,
-// Azure's dates. It is
-// given zz's transport, so it never holds a real key, and zz tries again; its answers are handed on
-// unread.
+// Azure's dates. It is given zz's transport, so it never holds a real key, and zz tries again; its
+// answers are handed on unread.
 import type { OpenAI } from "openai/client";
 import type { ChatRequest, Endpoint, HttpAnswer, Zz } from "zz";
 import { tryTo, usage } from "zz/text";

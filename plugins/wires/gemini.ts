@@ -1,6 +1,5 @@
 // Gemini's generateContent. A part's thought signature is sent back on the same part; calls have no
-// ids here, so
-// results are sent in the order of the calls.
+// ids here, so results are sent in the order of the calls.
 import type {
   Call,
   ChatRequest,

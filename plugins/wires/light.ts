@@ -1,7 +1,6 @@
 // Stand-ins for browser classes that the official clients use: loading Node's own takes longer than
-// a request. The
-// bundle puts them into the files of the clients (build/program.js), which use Headers and test
-// bodies for the rest.
+// a request. The bundle puts them into the files of the clients (build/program.js), which use
+// Headers and test bodies for the rest.
 
 /** Header fields by their lower-case names. */
 export class Headers {

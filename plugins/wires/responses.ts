@@ -1,7 +1,6 @@
 // OpenAI's Responses API, which its reasoning and codex models are made for. The server keeps
-// nothing (store: false),
-// so what a model thought comes encrypted, is kept with the answer, and is sent back with the next
-// request.
+// nothing (store: false), so what a model thought comes encrypted, is kept with the answer, and is
+// sent back with the next request.
 import type { ChatRequest, Delta, HttpAnswer, Image, Message, Usage } from "zz";
 import { type EventPiece, eventPieces } from "zz/text";
 import { chat, isClosed } from "./chat.ts";

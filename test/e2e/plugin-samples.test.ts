@@ -1,6 +1,5 @@
 // The samples of docs/plugins.md for files, commands, questions, layers, flags, keys, secrets and
-// dialogs, and the
-// program of docs/scripts.md with embed(): each is run as it is printed.
+// dialogs, and the program of docs/scripts.md with embed(): each is run as it is printed.
 import { deepEqual, equal, match, ok, rejects } from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { existsSync, writeFileSync } from "node:fs";

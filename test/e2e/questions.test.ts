@@ -1,6 +1,5 @@
 // Questions as a person answers them: the default and how it is shown, explained keys, capitals,
-// arrows, an edited
-// command, allowing its family, and a reason for the model.
+// arrows, an edited command, allowing its family, and a reason for the model.
 import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { existsSync, symlinkSync } from "node:fs";
 import { join } from "node:path";

@@ -1,6 +1,5 @@
 // Many files moved at once: into their places and back, within one disk and between two, whatever
-// their names, and from any moment that
-// it was killed at.
+// their names, and from any moment that it was killed at.
 import { deepEqual, ok, throws } from "node:assert/strict";
 import fs from "node:fs";
 import os from "node:os";

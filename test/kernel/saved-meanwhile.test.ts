@@ -1,6 +1,6 @@
 // Another program saves a file while zz puts its own change in place: what it saved is in the file,
-// whenever that happens and however it
-// saves, and zz says so. Two zz in one project lose none of what each was told is written.
+// whenever that happens and however it saves, and zz says so. Two zz in one project lose none of
+// what each was told is written.
 import { equal, match, ok } from "node:assert/strict";
 import { fork } from "node:child_process";
 import { once } from "node:events";
@@ -52,7 +52,8 @@ function putWhile(root: string, name: string, editor: string, count: number): st
   for (const call of CALLS)
     (fs as any)[call] = (...given: any[]) => {
       const isLastStep =
-        call === "renameSync" && String(given[1]).endsWith(`/${name}`) && editor !== "in place"; // no program can see between
+        // no program can see between
+        call === "renameSync" && String(given[1]).endsWith(`/${name}`) && editor !== "in place";
       if (!isSaved && !isLastStep && ++calls === count) {
         isSaved = true;
         for (const one of CALLS) (fs as any)[one] = real[one];

@@ -1,6 +1,5 @@
 // Every number that can be set: whatever stands there, zz says in a sentence what it must be, or
-// goes on. And what a
-// project's file may do with them: lower a limit, never raise or lift one.
+// goes on. And what a project's file may do with them: lower a limit, never raise or lift one.
 import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
 import fs from "node:fs";
 import { join } from "node:path";

@@ -1,6 +1,5 @@
 // While a question stands, another program saves the file that it is about. A yes is for exactly
-// what was shown: what was saved meanwhile
-// is not lost, and not taken along unseen.
+// what was shown: what was saved meanwhile is not lost, and not taken along unseen.
 import { equal, match, ok } from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import fs from "node:fs";

@@ -1,6 +1,6 @@
 // What a compiler is led to, it does not read: by imports, links and settings that lead out of the
-// project, or to what is
-// denied. Each way has a canary where it leads, which no answer, message or file may hold.
+// project, or to what is denied. Each way has a canary where it leads, which no answer, message or
+// file may hold.
 import { deepEqual, doesNotMatch, match } from "node:assert/strict";
 import { readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";

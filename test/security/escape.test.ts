@@ -61,8 +61,7 @@ async function boxed(
   }
 }
 
-// ── system calls
-// ───────────────────────────────────────────────────────────────────────────────────────
+// ── system calls ─────────────────────────────────────────────────────────────────────────────────
 
 const x64 = process.arch === "x64";
 const [EPERM, ENOSYS, EAFNOSUPPORT, EOPNOTSUPP] = [1, 38, 97, 95];
@@ -170,8 +169,7 @@ test("filter() knows no machine but those whose calls it was made for", () => {
   }
 });
 
-// ── sockets and FIFOs
-// ──────────────────────────────────────────────────────────────────────────────────
+// ── sockets and FIFOs ────────────────────────────────────────────────────────────────────────────
 
 const SOCKETS: [what: string, cwd: string, at: string, found: string, then?: string][] = [
   ["bound by a relative path outside", outside, "one", join(outside, "one")],
@@ -275,8 +273,7 @@ for (const folder of [outside, root])
     },
   );
 
-// ── what real work needs
-// ───────────────────────────────────────────────────────────────────────────────
+// ── what real work needs ─────────────────────────────────────────────────────────────────────────
 
 const OWN = `require("net").createServer((s) => s.end("own")).listen("s", () => require("net").connect("s").on("data", (d) => { console.log(d + ""); process.exit() }))`;
 for (const [what, command, says, ...programs] of [

@@ -1,7 +1,6 @@
 // Commands that can only harm files of the project: on a copy they are judged by what they did, and
-// undo brings it back. Where no copy can
-// hold the line, the person is asked each time. "Never" is for what leaves the copy, or names what
-// lies outside.
+// undo brings it back. Where no copy can hold the line, the person is asked each time. "Never" is
+// for what leaves the copy, or names what lies outside.
 import { deepEqual, equal, match } from "node:assert/strict";
 import { describe, type TestContext, test } from "node:test";
 import { harness, type Setup } from "../../sdk/testing.ts";

@@ -1,6 +1,5 @@
 // What would have hung zz, or filled its memory: each ends with a sentence, and Ctrl+C is heard
-// meanwhile. Nothing is timed: a hang
-// is what the runner ends.
+// meanwhile. Nothing is timed: a hang is what the runner ends.
 import { deepEqual, equal, match, ok, rejects } from "node:assert/strict";
 import { type ChildProcess, execFileSync } from "node:child_process";
 import { readdirSync, readFileSync, readlinkSync, writeFileSync } from "node:fs";

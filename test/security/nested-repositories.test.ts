@@ -1,6 +1,6 @@
 // A repository in the project keeps what it is told, like the project's own: nested, bare,
-// mirrored, under any name, as a worktree or a
-// submodule. No command that runs unasked shows what it ever held, or a password in its settings.
+// mirrored, under any name, as a worktree or a submodule. No command that runs unasked shows what
+// it ever held, or a password in its settings.
 import { deepEqual, equal } from "node:assert/strict";
 import { before, describe } from "node:test";
 import { needs } from "../support/needs.ts";

@@ -1,6 +1,6 @@
 // A denial holds for the file, not for one name of it: other names (hard links, links, ways through
-// /proc, dots), and a folder above that is
-// moved, lead past it neither in a call nor in the next one.
+// /proc, dots), and a folder above that is moved, lead past it neither in a call nor in the next
+// one.
 import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
 import fs from "node:fs";
 import { join } from "node:path";

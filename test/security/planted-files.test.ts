@@ -117,10 +117,8 @@ async function run(root: string, command: string, limits: Partial<Limits> = {}):
   }
 }
 
-/**
- * What people and their tools do all day, in each of the folders, until something planted runs. One
- * shell starts git: from this process, starting it costs more than what git does.
- */
+/** What people and their tools do all day, in each of the folders, until something planted runs.
+ * One shell starts git: from this process, starting it costs more than what git does. */
 function goOn(root: string): void {
   const folders = [
     ".",
@@ -239,8 +237,7 @@ test("another folder that may be written to is guarded as the project is", async
   equal(fs.existsSync(pwned), false);
 });
 
-// ── hard links
-// ─────────────────────────────────────────────────────────────────────────────────────────
+// ── hard links ───────────────────────────────────────────────────────────────────────────────────
 
 const LINKS: Record<string, (root: string, outside: string) => string> = {
   "a file at the top": (root, out) => {
@@ -286,8 +283,7 @@ test("a sandboxed command does not change a file that has another name outside",
     }
   }));
 
-// ── ordinary work
-// ──────────────────────────────────────────────────────────────────────────────────────
+// ── ordinary work ────────────────────────────────────────────────────────────────────────────────
 
 test("a sandboxed command can move a nested repository, and write to hooks, of which nothing comes", async () => {
   const root = project();

@@ -1,7 +1,6 @@
 // Between a look at a path and its use somebody swaps a link in: what is read is what was judged,
-// or nothing. Each read is made
-// again and again, and the swap comes before its first look at the disk, before its second, and so
-// on: there is nothing between.
+// or nothing. Each read is made again and again, and the swap comes before its first look at the
+// disk, before its second, and so on: there is nothing between.
 import { equal, ok } from "node:assert/strict";
 import child from "node:child_process";
 import fs from "node:fs";

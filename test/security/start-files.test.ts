@@ -1,6 +1,5 @@
 // What may run later, by itself: one list for commands on a copy, commands in the project, write
-// tools and --allow-write. Wherever such a file
-// lies, it is shown whole or refused.
+// tools and --allow-write. Wherever such a file lies, it is shown whole or refused.
 import { equal, match, ok } from "node:assert/strict";
 import fs from "node:fs";
 import { join } from "node:path";

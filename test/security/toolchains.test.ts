@@ -1,7 +1,6 @@
 // A copy shows the programs on PATH and what they need, never what lies beside them: places where
-// people keep programs, each with
-// something next to it that nobody else may read. The project lies in the home or elsewhere, and
-// HOME may name another.
+// people keep programs, each with something next to it that nobody else may read. The project lies
+// in the home or elsewhere, and HOME may name another.
 import { deepEqual, equal } from "node:assert/strict";
 import fs from "node:fs";
 import { dirname, join } from "node:path";

@@ -1,6 +1,5 @@
 // What runs without a question: in the sandbox with nothing to write and no network, and without
-// one plain commands
-// whose line no shell reads. And what is refused says which command it means.
+// one plain commands whose line no shell reads. And what is refused says which command it means.
 import { deepEqual, doesNotMatch, equal, match, ok, rejects } from "node:assert/strict";
 import fs from "node:fs";
 import { join } from "node:path";

@@ -1,6 +1,6 @@
 // `npm test` and `npm run test:all`: runs the test files, in a few processes at a time, and says
-// what they cost. Runs only the files given, if
-// any. ZZ_ORDER=SEED shuffles them, which must change nothing.
+// what they cost. Runs only the files given, if any. ZZ_ORDER=SEED shuffles them, which must change
+// nothing.
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir, userInfo } from "node:os";
 import { delimiter, dirname, join, relative } from "node:path";

@@ -1,7 +1,6 @@
 // Commands that coding models run in a repository of this kind (TypeScript, with a little Python,
-// Rust and Go), about
-// as often as they do; all made up for this table. test/all/plugins/shell/asks.test.ts counts how
-// many of them need an answer.
+// Rust and Go), about as often as they do; all made up for this table.
+// test/all/plugins/shell/asks.test.ts counts how many of them need an answer.
 import { chmodSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { INIT, put, shell } from "./repository.ts";

@@ -1,6 +1,5 @@
 // Real repositories with their history, and what was changed in them later, from ../shared/corpora
-// next to the
-// project's root. The checkout may be a worktree elsewhere.
+// next to the project's root. The checkout may be a worktree elsewhere.
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";

@@ -1,6 +1,5 @@
 // Lines that try to have an effect without approval, by bash's grammar, options, wrappers and git.
-// They are judged in
-// test/plugins/shell/judge.test.ts, and really run on a copy of a project in
+// They are judged in test/plugins/shell/judge.test.ts, and really run on a copy of a project in
 // test/all/security/smuggling.test.ts.
 // biome-ignore-all format: rows of tables, in few lines
 export type Row = [line: string, runs: string, verdict: "allow" | "ask" | "deny" | "gate", why?: RegExp];

@@ -1,6 +1,5 @@
 // The fuzzer: makes lines, judges them, really runs those that are allowed, and reports which did
-// more
-// than the judge had said.
+// more than the judge had said.
 import path from "node:path";
 import { type Judged, judgeLine } from "../../plugins/shell/judge/index.ts";
 import { programOf, SHELLS, WRAPPERS } from "../../plugins/shell/judge/programs.ts";

@@ -1,7 +1,6 @@
 // `npm run fuzz`: the tests that try things at random, again and again, each time from another
-// seed, until Ctrl+C. When one fails, its file
-// and seed are printed, which give the same failure again. A case that this finds becomes a row of
-// a table.
+// seed, until Ctrl+C. When one fails, its file and seed are printed, which give the same failure
+// again. A case that this finds becomes a row of a table.
 //
 //   npm run fuzz                      every file that tries things at random
 //   npm run fuzz -- FILE...           only these

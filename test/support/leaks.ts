@@ -1,7 +1,6 @@
 // A person's machine with secrets planted wherever tools keep them, and random command lines that
-// try to read them: for
-// test/all/security/leaks.test.ts. The lines are what a shell really runs: readers, places, detours
-// to a place and ways out of the line.
+// try to read them: for test/all/security/leaks.test.ts. The lines are what a shell really runs:
+// readers, places, detours to a place and ways out of the line.
 import { type ChildProcess, spawn } from "node:child_process";
 import fs from "node:fs";
 import net from "node:net";

@@ -1,6 +1,5 @@
 // For files whose tests start many programs: starting one copies the page tables of the process
-// that starts it, so that each
-// megabyte costs 0.1 ms of every start.
+// that starts it, so that each megabyte costs 0.1 ms of every start.
 import { setFlagsFromString } from "node:v8";
 
 /**

@@ -1,7 +1,6 @@
 // What zz does with texts that a model, a server, a file or a plugin chose: each entry is given
-// every text of this
-// file, in a process that the parent may kill. `node test/support/linear-time.ts SIZE ENTRY...`
-// prints which text it is at.
+// every text of this file, in a process that the parent may kill.
+// `node test/support/linear-time.ts SIZE ENTRY...` prints which text it is at.
 
 import { collectReply } from "../../kernel/conversation/collect-reply.ts";
 import { fillTemplate, frontMatter } from "../../kernel/conversation/prompt-files.ts";

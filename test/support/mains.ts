@@ -6,10 +6,8 @@ import { join } from "node:path";
 import { after } from "node:test";
 import { environment, type How, type Place, type Ran } from "./run.ts";
 
-/**
- * Runs the program as `zz()` does, in a process that is free. What it learned of keys stays there:
- * give each run keys of its own. `who`: as whom the processes run.
- */
+/** Runs the program as `zz()` does, in a process that is free. What it learned of keys stays there:
+ * give each run keys of its own. `who`: as whom the processes run. */
 export function mains(
   who: ForkOptions = {},
 ): (where: Place, args: string[], how?: Pick<How, "env">) => Promise<Ran> {

@@ -1,7 +1,6 @@
 // Makes mutants of the product: one small change each that a test should notice. A seed chooses
-// them, so that the list is the same
-// each time. Each is kept with what stands around it, and so is found again after other edits of
-// its file.
+// them, so that the list is the same each time. Each is kept with what stands around it, and so is
+// found again after other edits of its file.
 import { globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { ts } from "@ts-morph/common";

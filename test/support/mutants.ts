@@ -1,7 +1,6 @@
 // Do the tests notice when the product is broken? `node test/support/mutants.ts --run` breaks it in
-// one place after the other, as
-// test/support/mutants.json says, and runs the test files that cover the place, until one fails.
-// Nothing is broken in the checkout itself.
+// one place after the other, as test/support/mutants.json says, and runs the test files that cover
+// the place, until one fails. Nothing is broken in the checkout itself.
 //
 //   --list          makes the list again
 //   --run           runs the tests; without it the mutants are shown

@@ -1,6 +1,5 @@
 // Makes the pictures in README.md and the transcript in docs/prompt.md: a conversation at the real
-// prompt, in a
-// pseudo-terminal, with a scripted model. `npm run pictures` makes them again;
+// prompt, in a pseudo-terminal, with a scripted model. `npm run pictures` makes them again;
 // test/e2e/readme.test.ts compares.
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

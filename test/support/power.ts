@@ -1,7 +1,6 @@
 // A disk that loses power: what a program in this process does to a folder is recorded, and then
-// laid out as a disk might have it after
-// a cut at any moment. Names change in their order; what was not synced of a file's bytes may be
-// missing, and so may the last changes of names.
+// laid out as a disk might have it after a cut at any moment. Names change in their order; what was
+// not synced of a file's bytes may be missing, and so may the last changes of names.
 import fs from "node:fs";
 import { dirname, join } from "node:path";
 

@@ -1,6 +1,5 @@
 // Sends one HTTP request by the environment's proxy, as other programs do, and prints what comes
-// back.
-// node request.ts URL [body=TEXT] [host=NAME] [socket=PATH] [proxy=ENV] [tunnel] [retry]
+// back. node request.ts URL [body=TEXT] [host=NAME] [socket=PATH] [proxy=ENV] [tunnel] [retry]
 //   proxy=always: even to hosts in no_proxy; tunnel: by CONNECT; retry: until a server listens
 import http from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";

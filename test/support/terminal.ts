@@ -1,6 +1,5 @@
 // Opens a real pseudo-terminal, runs zz in it, and reads its screen. zz runs in the test's own
-// process where that is enough:
-// a process of its own costs half a second of work.
+// process where that is enough: a process of its own costs half a second of work.
 import { closeSync, constants, openSync, writeSync } from "node:fs";
 import { createRequire } from "node:module";
 import { after } from "node:test";
@@ -225,8 +224,9 @@ function here(where: Place, args: string[], env: NodeJS.ProcessEnv, how: Termina
     onData: marks.hear,
     resize(cols, rows) {
       resize(fd, cols, rows);
+      // as Node does at SIGWINCH
       for (const stream of [stdout, stderr])
-        (stream as WriteStream & { _refreshSize(): void })._refreshSize(); // as Node does at SIGWINCH
+        (stream as WriteStream & { _refreshSize(): void })._refreshSize();
     },
     async hangUp() {
       stop.code = 129;

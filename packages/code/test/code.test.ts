@@ -1,7 +1,6 @@
 // Language servers that hang, die, flood, send what cannot be read or used, or name files outside
-// of the project: the index
-// answers by name, and says so in one sentence. The server is a program of its own, found on the
-// PATH as gopls is.
+// of the project: the index answers by name, and says so in one sentence. The server is a program
+// of its own, found on the PATH as gopls is.
 import { deepEqual, doesNotMatch, equal, match, notEqual, ok } from "node:assert/strict";
 import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

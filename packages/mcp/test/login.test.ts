@@ -1,6 +1,6 @@
 // Logins to MCP servers: the browser, the callback, tokens that are kept privately and renewed; and
-// the hosts that a server names for
-// them, each of which passes the gate before anything is sent there.
+// the hosts that a server names for them, each of which passes the gate before anything is sent
+// there.
 import { deepEqual, doesNotMatch, equal, match, rejects } from "node:assert/strict";
 import { hash } from "node:crypto";
 import dns from "node:dns";

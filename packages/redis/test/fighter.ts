@@ -1,6 +1,6 @@
 // One of two who want the same session: opens it, adds a few entries, closes it, again and again.
-// Says each that was
-// acknowledged. At some rounds it stops itself in their midst, as a machine does that is shut.
+// Says each that was acknowledged. At some rounds it stops itself in their midst, as a machine does
+// that is shut.
 import { writeSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { openSession } from "../../../kernel/conversation/session-files.ts";

@@ -1,6 +1,6 @@
 // Stands before a server, in a process of its own, since a store waits for its answers. Its first
-// word is the server's port.
-// "old": the server says that it is version 3.2.1. "mute": its next answer is lost.
+// word is the server's port. "old": the server says that it is version 3.2.1. "mute": its next
+// answer is lost.
 import { type AddressInfo, connect, createServer } from "node:net";
 
 let mode = "";

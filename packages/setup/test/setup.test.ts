@@ -1,6 +1,5 @@
 // Whatever is configured for a provider goes where the person meant it: keys to the address that
-// they were given for, prompts to a server
-// whose settings are understood.
+// they were given for, prompts to a server whose settings are understood.
 import { deepEqual, equal, match } from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";

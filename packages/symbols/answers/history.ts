@@ -1,6 +1,6 @@
 // The history of the project for the map: what words the messages of past commits had, and which
-// files they changed. Git is
-// asked once and then for what is new; the result is kept beside the index, words as hashes.
+// files they changed. Git is asked once and then for what is new; the result is kept beside the
+// index, words as hashes.
 import fs from "node:fs";
 import path from "node:path";
 import type { Ctx } from "zz";

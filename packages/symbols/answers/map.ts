@@ -219,7 +219,8 @@ async function updateMap(state: State, ctx: Ctx): Promise<void> {
     message.role === "user" && !message.aside ? [message.text] : [],
   );
   const sent =
-    ctx.chat.messages.length > 1 && state.toldMap.text ? sentMap(state, index) : undefined; // the one that the model has
+    // the one that the model has
+    ctx.chat.messages.length > 1 && state.toldMap.text ? sentMap(state, index) : undefined;
   if (!sent) state.arrived.clear(); // another conversation
   const { came, went } = changesByOthers(sent, index, ctx);
   if (came.length <= MAX_NEW_FOCUS) for (const file of came) state.arrived.add(file);

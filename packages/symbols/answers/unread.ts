@@ -1,6 +1,5 @@
 // What the index lists and did not read: too large, minified, in another encoding, without a
-// grammar that works. An answer
-// that may lack something because of it says so.
+// grammar that works. An answer that may lack something because of it says so.
 import fs from "node:fs";
 import type { Ctx } from "zz";
 import { isComponent, languageOf } from "../languages/table.ts";

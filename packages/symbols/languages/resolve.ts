@@ -1,6 +1,6 @@
 // Where imports of other languages lead: to files of the project, by their names alone, as far as
-// their rules go without
-// the settings of a build. What is found nowhere is taken for a package of others.
+// their rules go without the settings of a build. What is found nowhere is taken for a package of
+// others.
 
 import { firstOf, folderOf, join, under, upwards } from "../resolve/paths.ts";
 import type { Import } from "../scan/facts.ts";

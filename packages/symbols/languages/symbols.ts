@@ -178,7 +178,8 @@ function headEnd(node: Node, text: string): number {
     (type.childForFieldName("body") ??
       type.namedChildren.find((one) => one && BODY.test(one.type)));
   if (!node.childCount)
-    return start + /^[^;\n]*/.exec(text.slice(start, start + 4 * MAX_TEXT_CHARS))![0].length; // a keyword
+    // a keyword
+    return start + /^[^;\n]*/.exec(text.slice(start, start + 4 * MAX_TEXT_CHARS))![0].length;
   const line = text.indexOf("\n", node.startIndex);
   const end = line < 0 ? node.endIndex : Math.min(line, node.endIndex);
   return Math.min(

@@ -1,6 +1,5 @@
 // Past commits as the ranks use them: the words of their messages, as hashes, and the files that
-// they changed. From these:
-// whose messages share a query's words, and which files change often.
+// they changed. From these: whose messages share a query's words, and which files change often.
 import { hashesIn } from "../scan/words.ts";
 import type { Survey } from "./survey.ts";
 

@@ -34,7 +34,8 @@ export function pack(survey: Survey, order: Order, request: MapRequest): RepoMap
   const symbols = shown.reduce((sum, doc) => sum + docs[doc]!.shown, 0);
   const tails = new Map<number, string>();
   const everything =
-    symbols + shown.length < tokens ? shown.flatMap((doc) => allOf(survey, doc)) : []; // a row costs more than one token
+    // a row costs more than one token
+    symbols + shown.length < tokens ? shown.flatMap((doc) => allOf(survey, doc)) : [];
   const whole = fit(everything, budget + UNITS_PER_TOKEN, 0);
   const isWhole = whole.length === everything.length && everything.length >= shown.length;
   const room = budget - cost(footer(shown.length, symbols));

@@ -1,9 +1,7 @@
 // How much each signal counts. Learnt once, in November 2026, by test/support/learn-weights.ts: a
-// conditional logit over 406
-// commits of three repositories (hono, zod and zz), by which the files that a commit changed are
-// chosen among all. Weights
-// that two of them give name in the third as many files as these do. Which files change together
-// had no weight, and is left out.
+// conditional logit over 406 commits of three repositories (hono, zod and zz), by which the files
+// that a commit changed are chosen among all. Weights that two of them give name in the third as
+// many files as these do. Which files change together had no weight, and is left out.
 import type { Reason } from "./contract.ts";
 import type { Place } from "./survey.ts";
 

@@ -1,7 +1,6 @@
 // Imports that only TypeScript can resolve: tsconfig.json, packages, their exports. In dist/ it is
-// bundled with
-// TypeScript's parser alone, so whatever comes after it, from the binder on, is missing (see
-// build/typescript.js).
+// bundled with TypeScript's parser alone, so whatever comes after it, from the binder on, is
+// missing (see build/typescript.js).
 import path from "node:path";
 import { ts } from "ts-morph";
 import type { Disk, How, Json } from "./contract.ts";

@@ -1,6 +1,6 @@
 // TypeScript's parser, value by value: in dist/ it is cut out of the compiler and loads in a sixth
-// of the time (see
-// build/typescript.js). The other files of this folder import only types of TypeScript.
+// of the time (see build/typescript.js). The other files of this folder import only types of
+// TypeScript.
 import { ts } from "ts-morph";
 
 // Copied from the library's exports once: those are getters, and each access is slow.

@@ -1,6 +1,5 @@
 // How often each name occurs in a file, as one text: " hail:2 puts:1 ". It is kept, searched and
-// counted as it is: an
-// object with as many keys takes ten times the memory and the time.
+// counted as it is: an object with as many keys takes ten times the memory and the time.
 
 export const NO_USES = "  ";
 

@@ -1,6 +1,6 @@
 // What words occur in a file, and how often: as hashes, so that the index holds no text.
-// Identifiers count as a whole and
-// by their words; "measuring", "measured" and "measures" are the same word.
+// Identifiers count as a whole and by their words; "measuring", "measured" and "measures" are the
+// same word.
 
 /** The words of one file: each hash once, with how often it occurs, about. */
 export interface Bag {

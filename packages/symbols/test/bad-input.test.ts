@@ -1,6 +1,6 @@
 // What an index meets that nobody wishes for: other encodings, very large files, syntax of
-// tomorrow, odd repositories,
-// readers that are killed, and indexes of other versions. Each with an answer.
+// tomorrow, odd repositories, readers that are killed, and indexes of other versions. Each with an
+// answer.
 import { deepEqual, equal, match, rejects } from "node:assert/strict";
 import fs from "node:fs";
 import { join } from "node:path";

@@ -1,6 +1,5 @@
 // The map through its tool, over real projects and repositories: what history says, why a file is
-// there, what counts for
-// nothing, and bad input.
+// there, what counts for nothing, and bad input.
 import { deepEqual, equal, match, ok } from "node:assert/strict";
 import fs from "node:fs";
 import { join } from "node:path";

@@ -1,6 +1,6 @@
 // Where a name is used, what else is called so, and what renaming it does, by the tools and a real
-// language server. In the
-// sources ⟦name⟧ stands where a use is to be found, ⟦!name⟧ where it is asked for.
+// language server. In the sources ⟦name⟧ stands where a use is to be found, ⟦!name⟧ where it is
+// asked for.
 import { deepEqual, equal, match } from "node:assert/strict";
 import { test } from "node:test";
 import type { Harness } from "../../../sdk/testing.ts";
@@ -181,8 +181,7 @@ for (const [source, kinds] of KINDS)
     equal(places.map(({ kind }) => kind).join(" "), kinds);
   });
 
-// ── Names that nothing in the project defines
-// ──────────────────────────────────────────────────────────────
+// ── Names that nothing in the project defines ────────────────────────────────────────────────────
 
 const TYPED = {
   "node_modules/paths/package.json": '{ "name": "paths", "types": "index.d.ts" }',
@@ -214,8 +213,7 @@ for (const [title, types] of Object.entries({
     deepEqual(others.flat().sort(), ["z.ts:18", "z.ts:37", "z.ts:46"]);
   });
 
-// ── Renaming
-// ───────────────────────────────────────────────────────────────────────────────────────────────
+// ── Renaming ─────────────────────────────────────────────────────────────────────────────────────
 
 const RENAMES = cases(String.raw`
 a function before which its uses stand, in another file and its own → bar
@@ -325,8 +323,7 @@ for (const { title, to, files, says } of REFUSED)
     deepEqual(now, before);
   });
 
-// ── Checking
-// ───────────────────────────────────────────────────────────────────────────────────────────────
+// ── Checking ─────────────────────────────────────────────────────────────────────────────────────
 
 async function lines(zz: Harness, paths: string[]): Promise<string[]> {
   const { data } = await zz.call("check_types", { paths });
@@ -363,8 +360,7 @@ test("check_types says that a project has an older TypeScript", async () => {
   match(text, /^No problems in 1 file\.\n\[Checked by TypeScript 7; the project has 5\.9\.3, /);
 });
 
-// ── Calls, and what is defined elsewhere
-// ───────────────────────────────────────────────────────────────────
+// ── Calls, and what is defined elsewhere ─────────────────────────────────────────────────────────
 
 const CALLS = {
   "a.ts": "export function foo() { return bar(); }\nexport function bar() { return 1; }\nfoo();\n",

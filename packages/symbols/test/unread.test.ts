@@ -1,6 +1,6 @@
 // Files that the index lists and did not read, and components that TypeScript does not: an answer
-// that may lack something
-// because of them says so, and a rename that would miss a use in them is refused.
+// that may lack something because of them says so, and a rename that would miss a use in them is
+// refused.
 // biome-ignore-all format: rows of tables, in few lines
 import { doesNotMatch, equal, match, ok } from "node:assert/strict";
 import { describe, test } from "node:test";

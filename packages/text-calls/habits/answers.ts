@@ -1,7 +1,6 @@
 // SEARCH/REPLACE blocks in an answer, as Aider taught models, become calls of edit_file. Examples
-// in a text about such
-// blocks look the same, so blocks count only if all of their files exist and contain what they
-// search for.
+// in a text about such blocks look the same, so blocks count only if all of their files exist and
+// contain what they search for.
 import fs from "node:fs";
 import type { Call, Ctx, Reply } from "zz";
 import { tryTo } from "zz/text";

@@ -1,8 +1,6 @@
 // The table of habits: other programs' names for zz's tools and parameters. No model sees it. Case,
-// "-" and "_" do not
-// count: file_path covers filePath and FilePath too. If a call needs more than other names, the
-// function of values.ts
-// for its tool converts it.
+// "-" and "_" do not count: file_path covers filePath and FilePath too. If a call needs more than
+// other names, the function of values.ts for its tool converts it.
 
 export interface Habit {
   to: string; // zz's own tool

@@ -75,7 +75,8 @@ function isSame(found: readonly Call[], native: readonly Call[]): boolean {
   const plain = (calls: readonly Call[]) =>
     JSON.stringify(shown(calls))
       .replace(NEW_ID, "id")
-      .replace(/"(true|false|-?\d+(?:\.\d+)?)"/g, "$1") // a parameter that zz does not have has no type in XML
+      // a parameter that zz does not have has no type in XML
+      .replace(/"(true|false|-?\d+(?:\.\d+)?)"/g, "$1")
       .replace(/,"ignore":"\[\]"/, "");
   return plain(found) === plain(native);
 }

@@ -1,6 +1,5 @@
 // Texts that talk about calls, as READMEs, pages on chat templates, issues and test files do. None
-// of them is a call, although
-// each names an offered tool with arguments that fit.
+// of them is a call, although each names an offered tool with arguments that fit.
 const FENCE = "```";
 const B = "｜";
 

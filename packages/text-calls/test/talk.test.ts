@@ -1,7 +1,6 @@
 // A call that a text only talks about does not run: in a comment, within what holds texts of
-// others, under a label, or in a sentence on what
-// somebody could write, says or must not write. A whole call before one that was cut off does not
-// run either, and the model is told.
+// others, under a label, or in a sentence on what somebody could write, says or must not write. A
+// whole call before one that was cut off does not run either, and the model is told.
 import { deepEqual } from "node:assert/strict";
 import { describe, test } from "node:test";
 import { findCalls } from "../find.ts";

@@ -1,6 +1,6 @@
 // One process checks the plugins of all instances: it starts with the first check, and ends with
-// the last instance, or
-// when it has nothing to do. Another program stands in for the compiler, and says who it is.
+// the last instance, or when it has nothing to do. Another program stands in for the compiler, and
+// says who it is.
 import { deepEqual, equal, rejects } from "node:assert/strict";
 import { type ChildProcess, fork as start } from "node:child_process";
 import { once } from "node:events";

@@ -125,8 +125,7 @@ function settingOf(
   return { name, value: word.cells.map(({ char }) => char).join("") };
 }
 
-// ── Redirections, and words as bash would read them
-// ──────────────────────────────────────────────────
+// ── Redirections, and words as bash would read them ──────────────────────────────────────────────
 
 export function redirectOf(node: Node): Redirect {
   const words = node.namedChildren.filter(

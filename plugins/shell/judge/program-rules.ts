@@ -1,6 +1,5 @@
 // What a program may do with its words, by the person's lists, the table of commands that only
-// read, and what is known
-// about it.
+// read, and what is known about it.
 import { realOf } from "../paths.ts";
 import { holdsCommand, isCommandName } from "./assignments.ts";
 import { denialInLines, denialInText, denialInWords, runnerEnd } from "./denials.ts";

@@ -109,8 +109,7 @@ function readsOfTest(name: string, words: Words): Read {
   };
 }
 
-// ── The table
-// ──────────────────────────────────────────────────────────────────────────────────────────
+// ── The table ────────────────────────────────────────────────────────────────────────────────────
 
 const TEXT: Reader = { operands: "text" };
 const HEAD = "-# -n: -c: -qvz --lines= --bytes= --quiet --silent --verbose --zero-terminated";

@@ -116,8 +116,7 @@ export interface Redirect {
 export const MAX_DEPTH = 50;
 const MAX_DIRS = 8;
 
-// ── Verdicts
-// ───────────────────────────────────────────────────────────────────────────────────────────
+// ── Verdicts ─────────────────────────────────────────────────────────────────────────────────────
 
 const BY_SEVERITY = ["allow", "open", "ask", "unknown", "deny"];
 
@@ -154,8 +153,7 @@ export function withFloor<S extends Pick<Scope, "floor">>(
   return floor ? { ...scope, floor } : scope;
 }
 
-// ── Commands
-// ───────────────────────────────────────────────────────────────────────────────────────────
+// ── Commands ─────────────────────────────────────────────────────────────────────────────────────
 
 type Found = Pick<Run, "simple" | "runs">;
 
@@ -256,8 +254,7 @@ export const shownOf = (args: Arg[]): string =>
     .filter(Boolean)
     .join(" ");
 
-// ── Folders
-// ────────────────────────────────────────────────────────────────────────────────────────────
+// ── Folders ──────────────────────────────────────────────────────────────────────────────────────
 
 export const NOWHERE: Dirs = { any: [], ok: [] };
 /** After a command that does not change the folder. */

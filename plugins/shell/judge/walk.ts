@@ -121,8 +121,7 @@ function isCovered(root: Node, source: string): boolean {
   return visit(root) && isBlank(source.length);
 }
 
-// ── Statements
-// ─────────────────────────────────────────────────────────────────────────────────────────
+// ── Statements ───────────────────────────────────────────────────────────────────────────────────
 
 /**
  * Redirections after a list count for its last command alone, those after a loop or a block for all
@@ -269,8 +268,7 @@ function redirected(run: Run, node: Node, scope: SourceScope): Dirs {
   return dirs;
 }
 
-// ── Commands, and the commands within them
-// ─────────────────────────────────────────────────────────────
+// ── Commands, and the commands within them ───────────────────────────────────────────────────────
 
 function walkCommand(run: Run, node: Node, scope: SourceScope): Dirs {
   const { tail, ...alone } = scope;

@@ -1,6 +1,5 @@
 // The words that bash makes of a line: quotes, escapes, braces, tildes and globs, but nothing that
-// only a running shell
-// knows.
+// only a running shell knows.
 import fs from "node:fs";
 import { entriesOf, tryTo } from "zz/text";
 import { inFolder } from "../paths.ts";

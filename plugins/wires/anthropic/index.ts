@@ -1,6 +1,5 @@
 // Anthropic's Messages. Thinking is sent back with its signature, the unchanging prefix is marked
-// for the cache, and
-// what a server refuses by name is sent differently from then on.
+// for the cache, and what a server refuses by name is sent differently from then on.
 import type { ChatRequest, Endpoint, HttpAnswer, Model, Usage, Zz } from "zz";
 import { baseOf, memory, type Preset, type Wire } from "../contract.ts";
 import { MAX_MODELS, needKey, toJson, valuesOf } from "../native.ts";

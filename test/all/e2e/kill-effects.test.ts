@@ -1,6 +1,5 @@
 // kill -9 while zz puts in place what a command changed on its copy: each file is either old or
-// new, undo takes the
-// rest back, and nothing is left behind.
+// new, undo takes the rest back, and nothing is left behind.
 import { deepEqual, equal } from "node:assert/strict";
 import fs from "node:fs";
 import os from "node:os";

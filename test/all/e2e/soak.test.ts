@@ -1,7 +1,6 @@
 // The prompt for a long time: random keys, pastes, sizes, questions, pickers, stops and
-// suspensions, with a model that does all that models do.
-// It answers until the end, writes nothing stray, and holds no more handles, listeners and
-// processes than after its first turns.
+// suspensions, with a model that does all that models do. It answers until the end, writes nothing
+// stray, and holds no more handles, listeners and processes than after its first turns.
 // `ZZ_RUNS=6000 npm run fuzz -- test/all/e2e/soak.test.ts` goes on for half an hour.
 import { deepEqual, doesNotMatch, ok } from "node:assert/strict";
 import { spawn } from "node:child_process";

@@ -1,6 +1,6 @@
 // A disk whose calls fail now and then, as those over a network do, under the home and under the
-// project: zz ends, says why in sentences,
-// leaves each file old or new, and undo takes back what was made once the disk works again.
+// project: zz ends, says why in sentences, leaves each file old or new, and undo takes back what
+// was made once the disk works again.
 import { deepEqual, doesNotMatch, ok } from "node:assert/strict";
 import fs from "node:fs";
 import { join } from "node:path";

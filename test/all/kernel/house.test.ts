@@ -9,7 +9,8 @@ import { ROOT } from "../../support/run.ts";
 const text = (file: string): string => readFileSync(join(ROOT, file), "utf8");
 const sources = (folder: string): string[] =>
   readdirSync(join(ROOT, folder), { recursive: true, encoding: "utf8" })
-    .filter((name) => /\.[jt]s$/.test(name) && !/^[^/]+\/test\//.test(name)) // a package has its tests beside it
+    // a package has its tests beside it
+    .filter((name) => /\.[jt]s$/.test(name) && !/^[^/]+\/test\//.test(name))
     .map((name) => `${folder}/${name}`);
 
 /** What the code may come to, in tokens: lines follow typesetting, and bytes follow names. */

@@ -1,7 +1,6 @@
 // zz as a server of MCP and of ACP, with a client that sends a thousand requests, fifty at a time,
-// cancels a third of them, repeats ids, and sends
-// what is none of the protocol: every request is answered once, nothing is held on to, and all ends
-// with the client.
+// cancels a third of them, repeats ids, and sends what is none of the protocol: every request is
+// answered once, nothing is held on to, and all ends with the client.
 import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";

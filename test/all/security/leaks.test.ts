@@ -1,7 +1,6 @@
 // Nothing that a person keeps secret leaves a command that nobody was asked about: random lines,
-// run by the real tool on a machine with
-// secrets in every place where tools keep them. What the gate asks about beforehand is answered no;
-// what it shows afterwards, yes.
+// run by the real tool on a machine with secrets in every place where tools keep them. What the
+// gate asks about beforehand is answered no; what it shows afterwards, yes.
 import { deepEqual, ok } from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import fs from "node:fs";

@@ -1,7 +1,6 @@
 // Nothing that zz does with a text takes for ever, whoever wrote the text: see
-// test/support/linear-time.ts for what it does and for the texts.
-// They run in processes of their own, each ended when it says nothing for so long that it hangs. No
-// other time is looked at.
+// test/support/linear-time.ts for what it does and for the texts. They run in processes of their
+// own, each ended when it says nothing for so long that it hangs. No other time is looked at.
 import { deepEqual } from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { join } from "node:path";

@@ -1,8 +1,7 @@
 // Whatever is smuggled into a command, nothing of it happens that was not shown and agreed to:
-// every line of the tables really runs, in a
-// script that no list knows, on a copy of the project, and each question gets a no. Afterwards: the
-// disk, the repository, the home,
-// other processes, and what listens on this machine.
+// every line of the tables really runs, in a script that no list knows, on a copy of the project,
+// and each question gets a no. Afterwards: the disk, the repository, the home, other processes, and
+// what listens on this machine.
 import { deepEqual, doesNotMatch, ok } from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";

@@ -1,6 +1,5 @@
 // Commands that no list knows: they run on a copy of the project, and what they changed there is
-// asked for. Compared by a walk of
-// the tree with what the same command makes of a plain copy.
+// asked for. Compared by a walk of the tree with what the same command makes of a plain copy.
 import {
   deepEqual,
   doesNotMatch,

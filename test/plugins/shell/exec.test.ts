@@ -380,8 +380,7 @@ boxTest(
   },
 );
 
-// ── where long outputs lie
-// ─────────────────────────────────────────────────────────────────────────────
+// ── where long outputs lie ───────────────────────────────────────────────────────────────────────
 
 const LONG = "seq 20000";
 test("runJob() keeps no output behind a link, and touches nothing of what it leads to", async () => {

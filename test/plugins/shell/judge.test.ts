@@ -1,6 +1,6 @@
 // What command lines run and whether they may: tables of lines, and lines made by bash's grammar,
-// of which those that are allowed
-// really run, in a jail that sees every program started and every file touched.
+// of which those that are allowed really run, in a jail that sees every program started and every
+// file touched.
 import { deepEqual, equal, ok } from "node:assert/strict";
 import { mkdtempSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

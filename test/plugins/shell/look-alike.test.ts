@@ -1,6 +1,5 @@
 // Lines that look like plain reading, and do more: none of them runs unasked, with or without a
-// sandbox to run it in. What they look like
-// does, so the table is not empty of meaning.
+// sandbox to run it in. What they look like does, so the table is not empty of meaning.
 import { deepEqual, equal } from "node:assert/strict";
 import { describe } from "node:test";
 import { needs } from "../../support/needs.ts";

@@ -130,8 +130,7 @@ async function runEach(commands: string[], limits: Partial<Limits> = {}, after =
   });
 }
 
-// ── finding one
-// ────────────────────────────────────────────────────────────────────────────────────────
+// ── finding one ──────────────────────────────────────────────────────────────────────────────────
 
 const STANDINS: [what: string, script: string | undefined][] = [
   ["there is none", undefined],
@@ -168,8 +167,7 @@ sandboxTest(
   },
 );
 
-// ── writing
-// ────────────────────────────────────────────────────────────────────────────────────────────
+// ── writing ──────────────────────────────────────────────────────────────────────────────────────
 
 const NO_WRITE =
   /Read-only file system|Permission denied|Operation not permitted|Invalid cross-device link|must be superuser|EROFS|EACCES|permission denied/;
@@ -267,8 +265,7 @@ sandboxTest("closing a sandbox leaves nothing behind", async (t) => {
   ]);
 });
 
-// ── reading
-// ────────────────────────────────────────────────────────────────────────────────────────────
+// ── reading ──────────────────────────────────────────────────────────────────────────────────────
 
 const READS: [what: string, command: string][] = [
   ["by its name", "cat .env"],
@@ -325,8 +322,7 @@ sandboxTest("what is to be shown is, though it is on the list or in a hidden fol
   match(outcome.stderr, /denied': Permission denied\n.*id: Permission denied/s);
 });
 
-// ── processes
-// ──────────────────────────────────────────────────────────────────────────────────────────
+// ── processes ────────────────────────────────────────────────────────────────────────────────────
 
 const PROCESSES: [what: string, command: string][] = [
   ["end a process outside", `kill -9 ${victim.pid}`],
@@ -351,8 +347,7 @@ sandboxTest("a sandboxed command has no capability and cannot gain one", async (
   match(outcome.stdout, /^CapPrm:\s0+\nCapEff:\s0+\nCapBnd:\s0+\nNoNewPrivs:\s1\n$/);
 });
 
-// ── the network
-// ────────────────────────────────────────────────────────────────────────────────────────
+// ── the network ──────────────────────────────────────────────────────────────────────────────────
 
 async function serve(): Promise<{ port: number; seen: string[]; close(): void }> {
   const seen: string[] = [];
@@ -544,8 +539,7 @@ const PUBLIC = "8.8.8.8 172.32.0.1 2606:4700::1 2001:4860:4860::8888 1.1.1.1".sp
 test("isPrivate() knows the addresses of this machine, its network and a cloud's metadata", () =>
   deepEqual([...PRIVATE, ...PUBLIC].filter(isPrivate), PRIVATE));
 
-// ── git
-// ────────────────────────────────────────────────────────────────────────────────────────────────
+// ── git ──────────────────────────────────────────────────────────────────────────────────────────
 
 const AS = "git -c user.name=t -c user.email=t@t";
 const ELSEWHERE =
@@ -668,8 +662,7 @@ sandboxTest("a .git file that a command could have made opens no folder outside"
   match((await run(`touch ${other}/.git/x`, { root: project })).text, /Read-only file system/);
 });
 
-// ── ordinary work
-// ──────────────────────────────────────────────────────────────────────────────────────
+// ── ordinary work ────────────────────────────────────────────────────────────────────────────────
 
 const BRANCH = "git switch -qc b && echo 1 >> .gitignore && git stash -q && git stash pop -q";
 const MERGE = `${AS} commit -qam two && git switch -q main && git merge -q b && git log --format=%s | head -1`;
@@ -710,8 +703,7 @@ sandboxTest(
   },
 );
 
-// ── nothing to write
-// ───────────────────────────────────────────────────────────────────────────────────
+// ── nothing to write ─────────────────────────────────────────────────────────────────────────────
 
 sandboxTest(
   "a command with nothing to write reads, has its own /tmp, no network, and sees no secret",

@@ -160,8 +160,7 @@ describe("what is shown", () => {
 });
 
 // Why zz renders these itself, and wraps lines. Where marked-terminal does better one day, ours
-// goes.
-// [what, Markdown, what of it is wrong in 20 columns]
+// goes. [what, Markdown, what of it is wrong in 20 columns]
 // biome-ignore format: one case a row.
 const THEIRS: [string, string, RegExp][] = [
   ["a quote is wider than the width", "> one two three four five six", /^.{21}/m],

@@ -1,7 +1,6 @@
 // A server in its own process that sends a long stream as fast as the client reads it, so that the
-// client's CPU time is
-// that of reading only. Its parent tells it the beginning of the stream, the events that repeat,
-// and the end.
+// client's CPU time is that of reading only. Its parent tells it the beginning of the stream, the
+// events that repeat, and the end.
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 

@@ -1,7 +1,6 @@
 // A server on loopback that plays a script: each request takes the next step; once there is no
-// more, the last step
-// repeats. A step is bytes, what it waits for, a hang or a cut; files such as openai.ts say what
-// the bytes mean.
+// more, the last step repeats. A step is bytes, what it waits for, a hang or a cut; files such as
+// openai.ts say what the bytes mean.
 import {
   createServer,
   type IncomingHttpHeaders,

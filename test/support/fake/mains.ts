@@ -1,6 +1,6 @@
 // Runs the program again and again in this one process, each time with the arguments, the
-// environment and the folder that the
-// parent sends: as a process of its own would, but for its start and its end.
+// environment and the folder that the parent sends: as a process of its own would, but for its
+// start and its end.
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import "../lean.ts";

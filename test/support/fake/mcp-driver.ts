@@ -1,6 +1,6 @@
 // zz as the conformance suite drives a client: node mcp-driver.ts URL. It starts the server, calls
-// what the scenario wants called, and does what a
-// person would: logs in where a login is wanted, at most three times, and takes each form as it is.
+// what the scenario wants called, and does what a person would: logs in where a login is wanted, at
+// most three times, and takes each form as it is.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { harness, type Setup } from "../../../sdk/testing.ts";

@@ -1,6 +1,5 @@
 // The conformance suite of MCP, as client and as server, in both eras. test/support/conformance.yml
-// lists what does not apply, and why: a
-// scenario of it that passes fails here as well.
+// lists what does not apply, and why: a scenario of it that passes fails here as well.
 import { ok } from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";

@@ -1,6 +1,5 @@
 // How often a person is asked: every command of the table, run by the real tool in a project where
-// it makes sense, while the
-// person who is asked says no.
+// it makes sense, while the person who is asked says no.
 import { equal, ok } from "node:assert/strict";
 import fs from "node:fs";
 import os from "node:os";

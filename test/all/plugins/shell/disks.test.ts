@@ -1,7 +1,6 @@
 // Projects on other disks: FUSE, disks without modes, hard links or capital letters of their own,
-// read-only, full, and gone.
-// Each has a command run on its copy of the project there, refused, kept and undone, or says why it
-// asks beforehand.
+// read-only, full, and gone. Each has a command run on its copy of the project there, refused, kept
+// and undone, or says why it asks beforehand.
 import { deepEqual, doesNotMatch, equal, match, ok, rejects } from "node:assert/strict";
 import { spawn, spawnSync } from "node:child_process";
 import fs from "node:fs";

@@ -1,7 +1,6 @@
 // Whatever a command does on its copy of the project: after yes the project is what the command
-// would have made of it, after no and
-// after undo it is what it was. Compared with the same command on a plain copy, by a walk of the
-// tree, names byte by byte.
+// would have made of it, after no and after undo it is what it was. Compared with the same command
+// on a plain copy, by a walk of the tree, names byte by byte.
 import { deepEqual } from "node:assert/strict";
 import { execFileSync, spawnSync } from "node:child_process";
 import fs from "node:fs";

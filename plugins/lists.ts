@@ -460,7 +460,8 @@ const EXIT_CODES =
   "Exit codes: 0 answered, 1 the provider or zz failed, 2 wrong usage, 3 stopped by a limit, 4 answered but something was refused, 130 and 143 interrupted.";
 
 function flagRow({ name, short, value, optional, description }: Flag): Row {
-  const shown = value && (optional ? `[=${value}]` : ` ${value}`);
+  const valueText = optional ? `[=${value}]` : ` ${value}`;
+  const shown = value ? valueText : "";
   return [`${short ? `-${short}, ` : "    "}--${name}${shown}`, description];
 }
 

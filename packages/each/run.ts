@@ -37,6 +37,7 @@ interface Running {
   asked: number;
   started: number;
   ended?: Error; // why nothing more is asked
+  files: Map<string, number>; // that --out has written, and for which input
 }
 
 export async function obey(
@@ -157,6 +158,7 @@ async function run(
     ...(described?.price && { price: described.price }),
     ...(described?.window && { window: described.window }),
     spent: { input: 0, output: 0 },
+    files: new Map(),
     worst,
     asked: 0,
     started: zz.io.clock.now(),
@@ -313,33 +315,37 @@ async function printAnswered(running: Running): Promise<void> {
   }
 }
 
-async function show({ zz, ledger, ctx }: Running, n: number, outcome: Outcome): Promise<void> {
+async function show(running: Running, n: number, outcome: Outcome): Promise<void> {
+  const { zz, ledger } = running;
   const { plan } = ledger;
   const { name, kind } = await ledger.input(n);
-  if (plan.out && "answer" in outcome)
-    writeAnswer(ctx, plan.out, { name, kind }, n, outcome.answer);
-  if (plan.out && "answer" in outcome) return;
+  if (plan.out && "answer" in outcome) {
+    writeAnswer(running, outFileFor(plan.out, { name, kind }, n), n, outcome.answer);
+    return;
+  }
   const input = kind === "row" ? JSON.parse(name) : name;
   const line = `${zz.veil(JSON.stringify({ input, ...outcome }))}\n`;
   if (!zz.io.stdout.write(line))
     await new Promise((drained) => zz.io.stdout.once("drain", drained));
 }
 
-function writeAnswer(
-  ctx: Ctx,
-  out: string,
-  { name, kind }: Input,
-  n: number,
-  answer: unknown,
-): void {
+function outFileFor(out: string, { name, kind }: Input, n: number): string {
   const words = kind === "file" ? path.basename(name, path.extname(name)) : name.slice(0, 40);
   const plain = words.replace(/[^\p{L}\p{N}._-]+/gu, "-").replace(/^[.-]+|-+$/g, "") || "input";
   const folders = kind === "file" ? path.normalize(name).replace(/\.\.[/\\]/g, "") : plain;
-  const file = out
+  return out
     .replaceAll("{name}", plain)
     .replaceAll("{path}", folders)
     .replaceAll("{n}", String(n + 1));
+}
+
+/** Two inputs may have the same name: the second gets its number. */
+function writeAnswer({ ctx, files }: Running, wanted: string, n: number, answer: unknown): void {
+  const isTaken = (files.get(path.resolve(ctx.io.cwd(), wanted)) ?? n) !== n;
+  const { dir, name, ext } = path.parse(wanted);
+  const file = isTaken ? path.join(dir, `${name}-${n + 1}${ext}`) : wanted;
   const whole = path.resolve(ctx.io.cwd(), file);
+  files.set(whole, n);
   if (ctx.permissions.judge("write", whole).verdict === "deny")
     throw fault(`Cannot write '${file}': it is denied.`, { exit: 4 });
   makeFolder(path.dirname(whole));

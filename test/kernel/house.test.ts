@@ -75,7 +75,7 @@ test("The page of the house is where README.md and CONTRIBUTING.md lead, and the
 function isInContract(name: string): boolean {
   const [type, field] = name.split(".");
   const [found] =
-    new RegExp(`^export (interface ${type}\\b.*?^}|(type|const) ${type}\\b.*?;$)`, "ms").exec(
+    new RegExp(`^export (interface ${type}\\b.*?^}|(type|const) ${type}\\b.*?;\n(?! ))`, "ms").exec(
       contract,
     ) ?? [];
   return Boolean(found && (!field || new RegExp(`\\b${field}[?(<:]`).test(found)));

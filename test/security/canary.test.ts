@@ -405,7 +405,11 @@ test("every flag shows no key", async (t) => {
     "--home",
     where.home,
   ];
-  const lines = some(names, 6)
+  const sorted = Object.values(
+    Object.groupBy(names, (name) => (isOwn.has(name) ? "zz" : "plugin")),
+  );
+  const lines = sorted
+    .flatMap((group) => some(group!, 6))
     .filter((name) => !LEFT_OUT.test(name))
     .map((name) => {
       const flag = VALUES[name] === undefined ? [`--${name}`] : [`--${name}`, VALUES[name]];

@@ -143,6 +143,21 @@ test("a run whose file was changed: a torn or spoilt answer is asked again, a ch
   appendFileSync(file, "");
 });
 
+test("two inputs of one name write two files", async () => {
+  const model = await askable(echo);
+  const where = place({ "x/a.txt": "1", "y/a.txt": "2" });
+  const { code, stderr } = await zz(where, [
+    ...model.args,
+    "--each",
+    "*/a.txt",
+    "--out",
+    "out/{name}.md",
+    "Say {input}.",
+  ]);
+  assert.equal(code, 0, stderr);
+  assert.deepEqual(readdirSync(path.join(where.cwd, "out")).sort(), ["a-2.md", "a.md"]);
+});
+
 test("answers go to files, one each; a schema gives values; --dry-run and a spent budget send nothing more", async () => {
   const model = await askable([say('{"n": 1}')]);
   const where = place({ "x/a.ts": "1", "y/b.ts": "2" });

@@ -73,7 +73,8 @@ export async function createRun(
   inputs: AsyncIterable<Input> | Iterable<Input>,
 ): Promise<RunLedger> {
   const at = new Date().toISOString();
-  const id = `${at.slice(0, 19).replace(/[-:]/g, "").replace("T", "-")}-${randomUUID().slice(0, 6)}`;
+  // To the millisecond: the newest is the last by its name.
+  const id = `${at.slice(0, 23).replace(/[-:.]/g, "").replace("T", "-")}-${randomUUID().slice(0, 6)}`;
   makeFolder(folderOf(home), 0o700);
   const part = `${fileOf(home, id)}.part`;
   const fd = fs.openSync(part, "wx", 0o600);

@@ -143,6 +143,14 @@ test("a run whose file was changed: a torn or spoilt answer is asked again, a ch
   appendFileSync(file, "");
 });
 
+test("of two runs in one second the last is the last", async () => {
+  const model = await askable(echo);
+  const where = place();
+  for (const input of ["one\n", "one\ntwo\n", "one\ntwo\nthree\n"])
+    await zz(where, [...model.args, "--each-line", "Say."], { input });
+  assert.match((await zz(where, ["--each", "--status"])).stdout, /3 of 3 answered/);
+});
+
 test("two inputs of one name write two files", async () => {
   const model = await askable(echo);
   const where = place({ "x/a.txt": "1", "y/a.txt": "2" });

@@ -8,7 +8,7 @@ export async function knowsOwnCode(folders: { home: string; root: string }): Pro
   await using own = await embed({ ...folders, model: "offline" });
   match(
     await own.ask("who calls collectReply?"),
-    /^kernel\/conversation\/send-request\.ts:\d+: const reply = await orAbort\(signal, collectReply\(provider\.chat/m,
+    /^kernel\/conversation\/send-request\.ts:\d+: collectReply\(provider\.chat/m,
   );
   const { text: used } = await own.call("find_references", { symbol: "runTurn" });
   match(used, /^zz\.ts:\d+: export async function runTurn\(.*\[definition\]$/m);

@@ -81,12 +81,13 @@ function leaks(text: string, canaries: Canaries): string[] {
 
 /** Where the keys come from; nobody looks for them there. */
 const SOURCES = ["keys.json", "env.json", "zz.config.json"];
-/** All that the run wrote, by file. */
+/** All that the run wrote, by file. A checkout's node_modules leads to the checkout itself. */
 function written(folder: string, canaries: Canaries): string[] {
-  return readdirSync(folder, { recursive: true, withFileTypes: true }).flatMap((entry) => {
-    const file = join(entry.parentPath, entry.name);
-    const isSource = SOURCES.includes(entry.name) && basename(dirname(file)) === "home";
-    if (!entry.isFile() || isSource || file.includes("node_modules")) return [];
+  return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
+    const file = join(folder, entry.name);
+    if (entry.isDirectory() && entry.name !== "node_modules") return written(file, canaries);
+    const isSource = SOURCES.includes(entry.name) && basename(folder) === "home";
+    if (!entry.isFile() || isSource) return [];
     return leaks(readFileSync(file, "latin1"), canaries).map((source) => `${source} in ${file}`);
   });
 }

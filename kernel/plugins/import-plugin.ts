@@ -187,7 +187,7 @@ function rejected(why: string): Promise<never> {
 export function whyUnfit(range: string, own = version()): string | undefined {
   const [, sign, wanted = ""] = /^(\^|>=|)(\d+(?:\.\d+){0,2})$/.exec(range) ?? [];
   if (!wanted)
-    return `its package.json says that it is for zz '${range}', which is no version. Write it as "^${own}" under engines.`;
+    return `its package.json says that it is for zz '${range}', and that names no version. Write it as "^${own}" under engines.`;
   const [least, have] = [wanted, own].map((text) => text.split(".").map(Number)) as [
     number[],
     number[],

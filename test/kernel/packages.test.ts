@@ -157,7 +157,7 @@ describe("a package of another version of zz", () => {
     [
       "latest",
       "0.1.0",
-      /^its package\.json says that it is for zz 'latest', which is no version\. Write it as "\^0\.1\.0" under engines\.$/,
+      /^its package\.json says that it is for zz 'latest', and that names no version\. Write it as "\^0\.1\.0" under engines\.$/,
     ],
   ] as [string, string, RegExp?][])
     test(`${range} with zz ${own}: ${why ? "refused" : "loads"}`, () => {

@@ -3,7 +3,7 @@
 import fs from "node:fs";
 import path from "node:path";
 import type { Ctx, Saved, Zz } from "zz";
-import { oneLine, writeWhole } from "zz/text";
+import { oneLine, usage, writeWhole } from "zz/text";
 
 export default (zz: Zz) => {
   zz.flag({
@@ -12,6 +12,18 @@ export default (zz: Zz) => {
     description: "with --export: as one HTML file that needs nothing else",
   });
   zz.service("page", { html });
+  zz.flag({
+    name: "serve",
+    value: "PORT",
+    optional: true,
+    group: "other programs",
+    description: "a page on this machine that converses, for any number of browsers",
+    run: async (port, ctx) => {
+      const { serve } = await import("./serve.ts");
+      await serve(zz, ctx, portIn(port));
+      return { text: "" };
+    },
+  });
   zz.command({
     name: "share",
     usage: "[FILE]",
@@ -41,6 +53,13 @@ export default (zz: Zz) => {
     });
   }
 };
+
+function portIn(value: string | boolean): number {
+  if (value === true) return 0;
+  const port = Number(value);
+  if (Number.isInteger(port) && port >= 0 && port < 65_536) return port;
+  throw usage(`Cannot serve on port '${value}': it is a number from 0 to 65535.`);
+}
 
 /** The conversation in force, saved or not. */
 function savedOf({ chat, root, sessions }: Ctx): Saved {

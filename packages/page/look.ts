@@ -59,6 +59,11 @@ ins.line{background:var(--add)}del.line{background:var(--cut)}
 .hljs-comment,.hljs-quote{color:var(--note)}
 .hljs-number,.hljs-literal,.hljs-attr,.hljs-attribute,.hljs-variable,.hljs-type{color:var(--value)}
 ::highlight(found){background:var(--mark)}
+.question{border:2px solid var(--link);border-radius:6px;padding:.6rem;margin:.6rem 0}
+.settled{border-color:var(--line)}
+#say{position:sticky;bottom:0;background:var(--back);padding:.5rem 0}
+#say textarea{width:100%}
+#talk .folded{margin:.3rem 0}
 @media(max-width:40rem){body{padding:0 .6rem 3rem}.line{grid-template-columns:2.4em 1em 1fr}}
 @media print{.tools,nav{display:none}article{content-visibility:visible}}
 `;

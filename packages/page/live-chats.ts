@@ -30,6 +30,13 @@ export type Attachment = { type: string; base64: string };
 /** Why a request cannot be done, and the status that says so over HTTP. */
 export const refusal = (status: number, sentence: string): Error => fault(sentence, { status });
 
+/** What the agent says of a fault stands beside the protocol's own word for it. */
+function reasonOf(error: unknown): string {
+  const { message, data } = error as Error & { data?: { details?: unknown } };
+  const { details } = Object(data) as { details?: unknown };
+  return typeof details === "string" ? details : message.replace(/^[A-Z][a-z ]+: /, "");
+}
+
 const MAX_EVENTS = 20_000; // of a conversation; the first ones go
 
 export class LiveChats {
@@ -99,7 +106,7 @@ export class LiveChats {
       return chat;
     } catch (error) {
       this.#chats.delete(id);
-      throw refusal(404, `Cannot open '${id}': ${(error as Error).message}`);
+      throw refusal(404, `Cannot open '${id}': ${reasonOf(error)}`);
     }
   }
 
@@ -115,9 +122,9 @@ export class LiveChats {
     this.#add(chat, { type: "user", text, html: markdownToHtml(text) });
     const prompt = [{ type: "text" as const, text }, ...images];
     this.#agent
-      .request(acp.methods.agent.session.prompt, { sessionId: chat.id, prompt })
+      .request<acp.PromptResponse>(acp.methods.agent.session.prompt, { sessionId: chat.id, prompt })
       .then(({ stopReason }) => this.#add(chat, { type: "end", text: stopReason }))
-      .catch((error: Error) => this.#add(chat, { type: "failed", text: error.message }))
+      .catch((error) => this.#add(chat, { type: "failed", text: reasonOf(error) }))
       .finally(() => {
         chat.busy = false;
       });
@@ -131,8 +138,8 @@ export class LiveChats {
     const set = acp.methods.agent.session.setConfigOption;
     const { configOptions } = await this.#agent
       .request(set, { sessionId: chat.id, configId: "model", value: model })
-      .catch((error: Error) => {
-        throw refusal(400, error.message);
+      .catch((error) => {
+        throw refusal(400, `Cannot use '${model}': ${reasonOf(error)}`);
       });
     this.#tellOptions(chat, configOptions);
   }

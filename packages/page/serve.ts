@@ -28,17 +28,17 @@ const KEEP_ALIVE_MS = 15_000; // so that a proxy between does not end a silent s
 
 /** Serves until it is stopped. `port` 0: any that is free. */
 export async function serve(zz: Zz, ctx: Ctx, port: number): Promise<void> {
-  const chats = await LiveChats.start(zz, ctx);
-  const token = randomBytes(24).toString("base64url");
-  const state: Server = { chats, ctx, zz, token, port };
-  const server = createServer((request, response) => void handle(state, { request, response }));
+  const server = createServer();
   await new Promise<void>((listening, failed) => {
-    server.once("error", (error: NodeJS.ErrnoException) =>
-      failed(usage(`Cannot serve on port ${port}: ${error.code}. Choose another, --serve=PORT.`)),
+    server.once("error", ({ message }) =>
+      failed(usage(`Cannot serve on port ${port}: ${message}. Choose another, --serve=PORT.`)),
     );
     server.listen(port, HOST, listening);
   });
-  state.port = (server.address() as AddressInfo).port;
+  const chats = await LiveChats.start(zz, ctx);
+  const token = randomBytes(24).toString("base64url");
+  const state: Server = { chats, ctx, zz, token, port: (server.address() as AddressInfo).port };
+  server.on("request", (request, response) => void handle(state, { request, response }));
   ctx.note(`zz is at http://${HOST}:${state.port}/#${token}\nCtrl+C ends it.`);
   const stopped = new Promise<void>((resolve) =>
     ctx.signal.addEventListener("abort", () => resolve()),
@@ -88,9 +88,9 @@ function assertToken({ token }: Server, { headers }: IncomingMessage): void {
 async function route(state: Server, exchange: Exchange, pathname: string): Promise<void> {
   const { request, response } = exchange;
   const { chats, ctx } = state;
-  const [, id = "", what = "", name = ""] =
-    /^\/chats(?:\/([\w-]+)(?:\/(\w+)(?:\/([\w-]+))?)?)?$/.exec(pathname) ?? [];
-  if (!pathname.startsWith("/chats")) throw refusal(404, `Cannot find '${pathname}'.`);
+  const match = /^\/chats(?:\/([\w-]+)(?:\/(\w+)(?:\/([\w-]+))?)?)?$/.exec(pathname);
+  if (!match) throw refusal(404, `Cannot find '${pathname}'.`);
+  const [, id = "", what = "", name = ""] = match;
   const doing = `${request.method} ${what || (id ? "chat" : "chats")}`;
   if (doing === "GET chats") return sendJson(response, 200, sessionsOf(ctx));
   if (doing === "POST chats") return sendJson(response, 201, { id: (await chats.begin()).id });
@@ -141,9 +141,9 @@ async function bodyOf(request: IncomingMessage): Promise<Record<string, unknown>
   let size = 0;
   for await (const piece of request) {
     size += piece.length;
-    if (size > MAX_BODY_BYTES) throw refusal(413, "Cannot take more than 32 MB at once.");
-    pieces.push(piece);
+    if (size <= MAX_BODY_BYTES) pieces.push(piece); // the rest is read, so that the refusal is, too
   }
+  if (size > MAX_BODY_BYTES) throw refusal(413, "Cannot take more than 32 MB at once.");
   if (!size) return {};
   if (!/^application\/json\b/.test(request.headers["content-type"] ?? ""))
     throw refusal(415, "Cannot read this: send JSON, as application/json.");

@@ -6,13 +6,14 @@ import { join } from "node:path";
 import { after, before, describe } from "node:test";
 import { pathToFileURL } from "node:url";
 import { type Browser, chromium, type Page } from "playwright-core";
+import { call, say } from "../../../../test/support/fake/openai.ts";
 import { needs } from "../../../../test/support/needs.ts";
 import { place, zz } from "../../../../test/support/run.ts";
 import { changed, HOSTILE, ID, said, saveSession } from "../saved-session.ts";
+import { serving } from "./serving.ts";
 
 declare const window: any;
 declare const document: any;
-declare const axe: any;
 
 const test = needs("chromium");
 let browser: Browser | undefined;
@@ -45,6 +46,15 @@ const shown = (page: Page): Promise<(string | null)[]> =>
   page.$$eval("main > article:not([hidden]) > p:not(.when, .branches)", (all) =>
     all.map(({ textContent }) => textContent),
   );
+
+/** As an extension of the browser would look for them: the policy of the page is not for it. */
+async function seriousFaults(page: Page): Promise<string[]> {
+  const source = createRequire(import.meta.url)("axe-core").source as string;
+  const { violations } = (await page.evaluate(`${source}; axe.run()`)) as any;
+  return violations
+    .filter(({ impact }: any) => /serious|critical/.test(impact))
+    .map(({ id, nodes }: any) => `${id}: ${nodes[0].html}`);
+}
 
 describe("In a browser, the page", () => {
   test("does nothing that hostile messages want, and asks nobody for anything", async () => {
@@ -139,16 +149,7 @@ describe("In a browser, the page", () => {
       ]);
       await page.emulateMedia({ colorScheme });
       await page.click("#fold");
-      // as an extension would: the policy of the page is not for it
-      const source = createRequire(import.meta.url)("axe-core").source as string;
-      const faults = await page.evaluate(`${source}; axe.run()`);
-      const serious = (faults as any).violations.filter(({ impact }: any) =>
-        /serious|critical/.test(impact),
-      );
-      deepEqual(
-        serious.map(({ id, nodes }: any) => `${id}: ${nodes[0].html}`),
-        [],
-      );
+      deepEqual(await seriousFaults(page), []);
     });
 
   test("of 5,000 messages is there at once: only what is seen is laid out", async () => {
@@ -166,5 +167,54 @@ describe("In a browser, the page", () => {
         ).length,
     );
     ok(laidOut < 200, `${laidOut} are laid out`);
+  });
+});
+
+describe("In a browser, --serve", () => {
+  const EDIT = { path: "a.ts", old_string: "let a = 1;", new_string: "let a = 2;" };
+
+  test("converses in two windows: a question answered in one is answered in both", async () => {
+    const served = await serving(
+      [call(["read_file", { path: "a.ts" }]), call(["edit_file", EDIT]), say("It is **2** now.")],
+      { "a.ts": "let a = 1;\n" },
+    );
+    const first = await browser!.newPage();
+    await first.goto(served.url);
+    await first.waitForFunction(() => document.querySelector("#models").options.length > 0);
+    equal(await first.evaluate(() => window.location.hash), "", "the token leaves the address");
+    await first.fill("#words", "make it 2");
+    await first.press("#words", "Enter");
+    await first.waitForSelector(".question button");
+    const chat = await first.evaluate(() => window.sessionStorage.getItem("chat"));
+    const second = await browser!.newPage();
+    await second.goto(served.url.replace("/#", "/?again#"));
+    await second.evaluate((id) => window.sessionStorage.setItem("chat", id), chat);
+    await second.reload();
+    await second.waitForSelector(".question ins");
+    await second.click(".question button:has-text('Allow')");
+    for (const page of [first, second]) {
+      await page.waitForSelector(".question.settled");
+      await page.waitForSelector("article.answer strong");
+      equal(await page.textContent(".settled .tools"), "Answered: Allow");
+    }
+  });
+
+  test("does nothing that hostile answers want, and has no fault that axe finds serious", async () => {
+    const served = await serving([say(HOSTILE.slice(0, -4).join("\n\n"))]);
+    const page = await browser!.newPage();
+    const requests: string[] = [];
+    page.on("request", (request) => void requests.push(request.url()));
+    await page.goto(served.url);
+    await page.waitForFunction(() => document.querySelector("#models").options.length > 0);
+    await page.fill("#words", "<script>window.hacked = 1</script>");
+    await page.press("#words", "Enter");
+    await page.waitForSelector("article.answer");
+    equal(await page.evaluate(() => window.hacked), undefined);
+    deepEqual(
+      requests.filter((url) => !url.startsWith(served.origin)),
+      [],
+    );
+    equal(await page.$$eval("main :is(script, style, iframe, img)", (all) => all.length), 0);
+    deepEqual(await seriousFaults(page), []);
   });
 });

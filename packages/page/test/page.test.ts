@@ -50,7 +50,7 @@ describe("The page", () => {
     match(page, /<a href="https:\/\/a.example\/b" rel="noreferrer noopener nofollow"/);
   });
 
-  test("holds what was said as text, whatever it is", async () => {
+  test("holds what was said as text", async () => {
     const page = main(await pageOf(HOSTILE.map((text) => said("assistant", text))));
     doesNotMatch(page, /<(script|style|svg|iframe|base|meta|form|object|embed|link|img)\b/i);
     doesNotMatch(page, /<[^>]*\s(?:on\w+|style|srcdoc)\s*=/i);
@@ -78,7 +78,7 @@ describe("The page", () => {
     match(page, /an attachment: image\/svg\+xml/);
   });
 
-  test("shows what changed in files, in their order", async () => {
+  test("shows what changed in files", async () => {
     const page = await pageOf([
       said("user", "go"),
       changed("/p/a.ts", "let a = 1;\nlet b = 2;\n", "let a = 1;\nlet b = 3;\n"),

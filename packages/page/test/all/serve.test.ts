@@ -155,7 +155,7 @@ describe("A conversation over HTTP", () => {
     );
   });
 
-  test("asks every reader; of ten answers at once one counts, and all see it", async () => {
+  test("asks every reader and counts one of ten answers", async () => {
     const served = await serving(
       [call(["read_file", { path: "a.ts" }]), call(["edit_file", EDIT]), say("done")],
       FILES,

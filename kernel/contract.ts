@@ -32,7 +32,7 @@ export interface Zz<C = {}> {
   on<K extends keyof Events>(
     event: K,
     see: (fact: Readonly<Events[K]>, ctx: Ctx) => Awaitable<void>,
-    how?: { limit?: number },
+    options?: { limit?: number },
   ): void;
   /**
    * Wraps a step and may change what goes in and out; a throw fails it, in gate it refuses. `limit`
@@ -41,7 +41,7 @@ export interface Zz<C = {}> {
   wrap<K extends keyof Steps>(
     step: K,
     around: Around<Steps[K]>,
-    how?: Order | { order?: Order; limit?: number },
+    options?: Order | { order?: Order; limit?: number },
   ): void;
   // for others to get by ctx.service(); one per name
   service<K extends keyof Services>(name: K, offer: Services[K]): void;
@@ -104,7 +104,7 @@ export interface Ctx extends Pick<Zz, "io" | "programs"> {
   readonly about: About;
   readonly plugins: Plugins;
   // like the next three, absent without a terminal
-  readonly ask?: Ask & ((question: string, how: { secret: true }) => Promise<string>);
+  readonly ask?: Ask & ((question: string, options: { secret: true }) => Promise<string>);
   // the choice's name; undefined: none
   pick?(question: string, choices: readonly (string | Choice)[]): Promise<string | undefined>;
   // in the person's editor; undefined: not saved
@@ -114,9 +114,9 @@ export interface Ctx extends Pick<Zz, "io" | "programs"> {
   call(tool: string, args: unknown, signal?: AbortSignal): Promise<Result>;
   // undefined: the plugin that offers it is off
   service<K extends keyof Services>(name: K): Services[K] | undefined;
-  command(name: string, rest?: string): Promise<void>; // as if the person had typed it
+  command(name: string, words?: string): Promise<void>; // as if the person had typed it
   // asks a model outside of the conversation; its cost is kept as an entry "spent"
-  request(what: SideRequest): Promise<Reply>;
+  request(question: SideRequest): Promise<Reply>;
   // a turn in a conversation of its own; exit: as a one-shot would end
   answer(question: Question): Promise<ApartAnswer>;
   note(text: string): void; // to the person, never to the model
@@ -137,10 +137,10 @@ export interface Programs {
   // its path; searched in this PATH instead of zz's own
   find(name: string, path?: string): string | undefined;
   // throws if there is none
-  start(name: string, args: readonly string[], how?: SpawnOptions & OwnPath): ChildProcess;
+  start(name: string, args: readonly string[], options?: SpawnOptions & OwnPath): ChildProcess;
   // waits for it: only for what ends quickly
-  run(name: string, args: readonly string[], how?: SpawnSyncOptions): SpawnSyncReturns<Buffer>;
-  fork(file: string | URL, how?: ForkOptions): ChildProcess; // Node, on a file of your own
+  run(name: string, args: readonly string[], options?: SpawnSyncOptions): SpawnSyncReturns<Buffer>;
+  fork(file: string | URL, options?: ForkOptions): ChildProcess; // Node, on a file of your own
 }
 /**
  * Programs get a PATH without the project's folders. ownPath keeps PATH, for a command that the
@@ -160,7 +160,7 @@ export interface Git {
    */
   check(
     folder: string,
-    how?: { stop?: AbortSignal; command?: NodeJS.ProcessEnv },
+    options?: { stop?: AbortSignal; command?: NodeJS.ProcessEnv },
   ): Promise<GitDoubt>;
   // undefined: it failed, or there is no git
   say(args: readonly string[], folder?: string): Promise<string | undefined>;
@@ -235,7 +235,7 @@ export interface About {
   // variable: of its key
   readonly providers: { name: string; variable?: string; endpoint: Endpoint; owner: string }[];
   // of all providers, or of the one in --model
-  models(all?: boolean): Promise<{ models: Model[]; failures: string[] }>;
+  models(isOfAll?: boolean): Promise<{ models: Model[]; failures: string[] }>;
   offered(): Promise<ChatRequest["tools"]>; // the tools that the model is told of
   // by layer; then updates sent earlier, then those to come
   prompt(): Promise<(Part & { sent: "system" | "earlier" | "next" })[]>;
@@ -351,7 +351,7 @@ export interface Command {
     fill(words: string, named?: Record<string, string>): string;
   }; // set for a prompt file
   complete?(typed: string, ctx: Ctx): Awaitable<(string | Choice)[]>;
-  run(rest: string, ctx: Ctx): Awaitable<void>;
+  run(words: string, ctx: Ctx): Awaitable<void>;
 }
 /** How zz and a person talk for longer than one turn. */
 export interface Dialog extends Readonly<{ name: string; unseen?: true }> {
@@ -366,7 +366,7 @@ export interface Person extends Pick<Ctx, "edit" | "terminal" | "pick"> {
   secret?(question: string): Promise<string>; // a line that is typed unseen; "": none
   note?(text: string): void; // works while a line is being typed
   tryAgain?(failed: Fault, ctx: Ctx): Promise<boolean>; // after a failed request
-  goOn?(why: string): Promise<boolean>; // at a limit
+  goOn?(reason: string): Promise<boolean>; // at a limit
 }
 export interface DialogHost {
   readonly text: string; // the first message, from the command line; "": none
@@ -403,7 +403,7 @@ export interface Io {
 export interface Clock {
   now(): number; // ms since some moment: only differences mean something
   // cancels; background: zz may end before
-  timer(ms: number, act: () => void, how?: { background?: boolean }): () => void;
+  timer(ms: number, act: () => void, options?: { background?: boolean }): () => void;
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
   limit(ms: number): AbortSignal; // aborts after that time; zz may end before
 }
@@ -571,9 +571,9 @@ export interface Chat extends Readonly<Filled> {
   use(model: string): Promise<void>; // changes the model
   send(text: string): void; // as the person's next message, after the current turn
   tell(text: string): void; // to the model, as an aside that stays in the conversation
-  attach(what: Image | string): void; // attached to the person's next message; text goes before it
+  attach(attachment: Image | string): void; // attached to the person's next message; text goes before it
   // the model sees less from now on; the session's file keeps everything
-  compact(what: Compaction): void;
+  compact(compaction: Compaction): void;
 }
 export interface Compaction {
   upTo?: number; // drops the messages before this index, which must start a turn
@@ -590,7 +590,7 @@ export interface Sessions {
   rename(id: string, title: string): void;
   remove(id: string): void;
   // "files", a home's folder or a URL; without one, where this zz keeps its sessions
-  store(place?: string): SessionStore;
+  store(placeName?: string): SessionStore;
 }
 
 /** A kind of place for sessions beside files, by the scheme of its URLs. */
@@ -670,8 +670,8 @@ export interface Files {
   made(before: FileState[]): Promise<void>;
   changes(): Changed[]; // of files in this conversation, oldest first
   diff(id: number): Promise<string>; // of one change, as a question shows it
-  undo(what?: string): Promise<Result>; // the last one; or a count, "turn", a path
-  redo(what?: string): Promise<Result>;
+  undo(selector?: string): Promise<Result>; // the last one; or a count, "turn", a path
+  redo(selector?: string): Promise<Result>;
 }
 export type FileState = {
   path: string;
@@ -721,13 +721,13 @@ export type Did = "created" | "edited" | "deleted";
  */
 export interface Permissions {
   readonly rules: readonly Rule[];
-  judge(kind: Kind, need: Need): { verdict: Verdict; why: string };
+  judge(needKind: Kind, need: Need): { verdict: Verdict; why: string };
   add(rule: Rule): void; // from "project": kept in the home, for this folder
   drop(rule: Rule): void;
   secret(path: string): boolean; // whether it may hold secrets, by its name
   credentials(): string[]; // absolute paths of the person's own
   // whether a denial of that name covers a name; links not followed
-  matches(kind: Kind, pattern: string): (name: string) => boolean;
+  matches(needKind: Kind, pattern: string): (name: string) => boolean;
   // why the root is not an ordinary project (a home, say), so that reading it is asked for
   readonly wide?: string;
   // the absolute path that a rule's name stands for; links not followed
@@ -899,7 +899,7 @@ export interface Settings {
       key_command?: string;
       key_command_seconds?: number;
       like?: string;
-      [more: string]: unknown;
+      [otherField: string]: unknown;
     }
   >;
   permissions?: { [K in Verdict | "only"]?: Rules };

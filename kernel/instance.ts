@@ -73,7 +73,7 @@ export interface Core extends Omit<contract.Person, "note"> {
   states: Map<string, { live: object; saved: string; initial: string }>;
   events: contract.Zz["events"];
   // asks a model outside of the conversation
-  side(place: TurnContext, asked: contract.SideRequest): Promise<contract.Reply>;
+  side(turn: TurnContext, asked: contract.SideRequest): Promise<contract.Reply>;
   // a turn in a conversation of its own
   apart(core: Core, question: contract.Question): Promise<contract.ApartAnswer>;
   ctx(): contract.Ctx; // of the conversation opened last
@@ -88,15 +88,15 @@ export interface Core extends Omit<contract.Person, "note"> {
   first: contract.Rule[]; // those of flags, settings and the folder, as last read
 }
 export type Owned<T> = { owner: string; value: T };
-export const registeredValues = <T>(all: Map<string, Owned<T>>): T[] =>
-  [...all.values()].map(({ value }) => value);
+export const registeredValues = <T>(registry: Map<string, Owned<T>>): T[] =>
+  [...registry.values()].map(({ value }) => value);
 export const IDENTIFIER = /^[A-Za-z][A-Za-z0-9_-]{0,63}$/;
-export function assertKnown(what: string, word: string, all: readonly string[]): void {
-  if (!all.includes(word)) throw fault(unknown(what, String(word), all));
+export function assertKnown(noun: string, word: string, names: readonly string[]): void {
+  if (!names.includes(word)) throw fault(unknown(noun, String(word), names));
 }
 export function commandNamed(core: Core, name: string): contract.Command {
   const command = core.commands.get(name)?.value;
-  const names = () => [...core.commands.keys()].map((known) => `/${known}`);
+  const names = () => [...core.commands.keys()].map((commandName) => `/${commandName}`);
   if (!command)
     throw usage(
       `Cannot run '/${name}': ${unknown("command", `/${name}`, names(), "/help lists them.")}`,
@@ -140,10 +140,10 @@ export interface ProjectExtras extends contract.Trust {
 }
 
 /** Whether a plugin's flag with that trait was given, on the command line or by its variable. */
-export const isFlagGiven = ({ flags, options, io }: Core, what: "alone" | "traces"): boolean =>
+export const isFlagGiven = ({ flags, options, io }: Core, trait: "alone" | "traces"): boolean =>
   registeredValues(flags).some(
     (flag) =>
-      flag[what] &&
+      flag[trait] &&
       (options.given?.includes(`--${flag.name}`) ||
         !/^(0|off|false|no)?$/i.test(io.env[flag.variable ?? ""] ?? "")),
   );
@@ -154,7 +154,7 @@ export const showsTraces = (core: Core): boolean =>
  * A setting of a trusted project that would send the person's words and files elsewhere: it is
  * asked for on its own.
  */
-export type Send = { setting: string; from: string; to: string };
+export type DataRedirect = { setting: string; from: string; to: string };
 
 /** A plugin's settings: their section, values, defaults and schema, and who set them. */
 export interface Config {
@@ -181,7 +181,7 @@ export interface Project {
   faults: string[];
   trusted: boolean; // then it may set everything except `sends`
   agreed: string[]; // where its settings may send data, each approved on its own
-  sends: Send[]; // those not approved
+  sends: DataRedirect[]; // those not approved
 }
 
 export interface Session extends contract.Saved {

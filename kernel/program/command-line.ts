@@ -3,17 +3,17 @@
 import type { Answer, Command } from "../contract.ts";
 import { openChat } from "../conversation/chat.ts";
 import { chooseModel, modelOfSession } from "../conversation/choose-model.ts";
-import { TEMPLATES } from "../conversation/prompt-files.ts";
+import { TEMPLATE_OWNER } from "../conversation/prompt-files.ts";
 import {
   findSession,
   hasSession,
   lastSession,
-  nameOf,
+  nameOfPlace,
   openSession,
   readSession,
-  UNSAVED,
+  UNSAVED_IN_FILES,
 } from "../conversation/session-files.ts";
-import { placeOf, reachStore } from "../conversation/session-store.ts";
+import { reachStore, sessionPlaceOf } from "../conversation/session-store.ts";
 import { emit, emitNote } from "../events.ts";
 import { whyNotProject } from "../gate/sensitive-paths.ts";
 import {
@@ -57,8 +57,8 @@ export const isUntrusted = ({ extras: brought, options: { sources } }: Core): bo
     Boolean(sources?.project?.left.length));
 
 /** The command that a plugin offers for choosing a model or for trust. */
-export const commandFor = ({ commands }: Core, what: "model" | "trust"): Command | undefined =>
-  registeredValues(commands).find(({ offer }) => offer === what);
+export const commandFor = ({ commands }: Core, offered: "model" | "trust"): Command | undefined =>
+  registeredValues(commands).find(({ offer }) => offer === offered);
 
 /** Asks about trust before the first turn. Without a terminal the answer is no. */
 export async function askAboutTrust(core: Core, chat: LiveChat): Promise<void> {
@@ -66,10 +66,10 @@ export async function askAboutTrust(core: Core, chat: LiveChat): Promise<void> {
   const command = commandFor(core, "trust");
   if (core.ask && command) return command.run("", createCtx(core, chat));
   const { files, changed } = core.extras!;
-  const what = changed
+  const finding = changed
     ? `${changed.join(", ")} changed since you trusted it`
     : `nobody has trusted ${files.join(", ")}`;
-  say(core.io, `Left out what this folder brings: ${what}. Look at it, then: zz --trust`);
+  say(core.io, `Left out what this folder brings: ${finding}. Look at it, then: zz --trust`);
 }
 
 /** Notes once that the folder is not a project. */
@@ -109,7 +109,7 @@ export function takeForkId(core: Core, cli: CommandLine): void {
   if (
     cli.values.get("fork")?.at(-1) !== true ||
     cli.values.has("session") ||
-    !hasSession(placeOf(core), word)
+    !hasSession(sessionPlaceOf(core), word)
   )
     return;
   cli.values.set("fork", [word]);
@@ -122,19 +122,20 @@ export async function openConversation(
   cli: CommandLine,
 ): Promise<LiveChat | undefined> {
   await reachStore(core);
-  const place = placeOf(core);
+  const sessionPlace = sessionPlaceOf(core);
   const { root } = core.options;
   const warn = (text: string) => emitNote(core, text);
   const named = lastValue(cli, "fork") ?? lastValue(cli, "session");
   const last = !named && (cli.values.has("continue") || cli.values.has("fork"));
   // --call saves sessions without a conversation.
-  const isTalk = (id: string) => tryTo(() => readSession(place, id).header.model) !== NO_MODEL_ID;
-  const latest = () => (last ? lastSession(place, root, warn, isTalk) : undefined);
-  const id = named ? findSession(place, named) : latest();
+  const isTalk = (id: string) =>
+    tryTo(() => readSession(sessionPlace, id).header.model) !== NO_MODEL_ID;
+  const latest = () => (last ? lastSession(sessionPlace, root, warn, isTalk) : undefined);
+  const id = named ? findSession(sessionPlace, named) : latest();
   if (last && !id) warn("There is no earlier session in this folder; this is a new one.");
   const session =
-    id && !cli.values.has("fork") && !cli.values.has("no-session") ? openOr(id) : undefined;
-  const from = session ?? (id ? readSession(place, id) : undefined);
+    id && !cli.values.has("fork") && !cli.values.has("no-session") ? openUnlessFull(id) : undefined;
+  const from = session ?? (id ? readSession(sessionPlace, id) : undefined);
   try {
     const model = await chooseModel(core, (from && modelOfSession(from)) || undefined);
     if (model === undefined) return undefined;
@@ -146,12 +147,14 @@ export async function openConversation(
   }
 
   /** Where nothing can be written, the conversation continues unsaved. */
-  function openOr(id: string): Session | undefined {
+  function openUnlessFull(id: string): Session | undefined {
     try {
-      return openSession(place, id, warn);
+      return openSession(sessionPlace, id, warn);
     } catch (error) {
       if (!/^(EROFS|ENOSPC|EDQUOT|EACCES|EPERM)$/.test(codeOf(error))) throw error;
-      warn(`${fileFault("save to", nameOf(place, id), error).message} ${UNSAVED}`);
+      warn(
+        `${fileFault("save to", nameOfPlace(sessionPlace, id), error).message} ${UNSAVED_IN_FILES}`,
+      );
       core.options.save = false;
       core.unsavable = true;
       return undefined;
@@ -182,9 +185,9 @@ export function exitCode(answer: Answer | undefined): number {
 
 /** Several lines are a message, as a paste would be, unless they are for a template. */
 export function commandIn(core: Core, line: string): { name: string; rest: string } {
-  const found = parseCommand(line);
-  return !line.includes("\n") || core.commands.get(found.name)?.value.group === TEMPLATES
-    ? found
+  const command = parseCommand(line);
+  return !line.includes("\n") || core.commands.get(command.name)?.value.group === TEMPLATE_OWNER
+    ? command
     : { name: "", rest: "" };
 }
 

@@ -34,18 +34,18 @@ export function narrateTurns(core: Core): void {
  */
 export function catchConsole(core: Core, isScript: boolean): void {
   if (!core.io.console) return;
-  const all = core.io.console as unknown as Record<string, any>;
-  const own = { ...all };
+  const consoleMethods = core.io.console as unknown as Record<string, any>;
+  const originals = { ...consoleMethods };
   const stdout: any = { write: tell };
   let caught: Record<string, any> | undefined; // created at the first output
   let owner: string | undefined;
-  for (const name of Object.keys(all))
-    if (typeof all[name] === "function" && name !== "Console")
-      all[name] = (...given: unknown[]) => {
+  for (const name of Object.keys(consoleMethods))
+    if (typeof consoleMethods[name] === "function" && name !== "Console")
+      consoleMethods[name] = (...parameters: unknown[]) => {
         owner = pluginInStack(String(new Error().stack));
-        if (isScript && !owner) return own[name](...given);
-        caught ??= new own.Console({ stdout, ignoreErrors: false }) as Record<string, any>;
-        return caught[name](...given);
+        if (isScript && !owner) return originals[name](...parameters);
+        caught ??= new originals.Console({ stdout, ignoreErrors: false }) as Record<string, any>;
+        return caught[name](...parameters);
       };
 
   function tell(text: string): boolean {

@@ -65,19 +65,19 @@ export async function optionsFromFlags(
   };
 
   function rules(verb: "allow" | "deny"): Rules {
-    const found: Rules = {};
-    for (const kind of KINDS) {
-      const given = cli.values.get(`${verb}-${kind}`);
-      if (given?.includes(true)) found[kind] = true;
-      else if (given)
-        found[kind] = given.flatMap((list) => String(list).split(",").filter(Boolean));
-      if (Array.isArray(found[kind]) && !found[kind].length)
+    const flagRules: Rules = {};
+    for (const needKind of KINDS) {
+      const flagValues = cli.values.get(`${verb}-${needKind}`);
+      if (flagValues?.includes(true)) flagRules[needKind] = true;
+      else if (flagValues)
+        flagRules[needKind] = flagValues.flatMap((list) => String(list).split(",").filter(Boolean));
+      if (Array.isArray(flagRules[needKind]) && !flagRules[needKind].length)
         throw usage(
-          `Flag --${verb}-${kind} has an empty list. Name something, or leave out the '='.`,
+          `Flag --${verb}-${needKind} has an empty list. Name something, or leave out the '='.`,
         );
-      else if (verb === "allow" && has("allow-all")) found[kind] = true;
+      else if (verb === "allow" && has("allow-all")) flagRules[needKind] = true;
     }
-    return found;
+    return flagRules;
   }
 }
 
@@ -94,10 +94,10 @@ function modelOfFlags(cli: CommandLine): string | undefined {
 /** Reads the command line again, with the flags that a plugin's flag stands for in front. */
 export async function parseAgainWith(
   core: Core,
-  more: string[],
+  addedFlags: string[],
   argv: string[],
 ): Promise<CommandLine> {
-  const cli = parseFlags([...more, ...argv], allFlags(core));
+  const cli = parseFlags([...addedFlags, ...argv], allFlags(core));
   const { model, system, options, tools } = await optionsFromFlags(cli, core.io);
   Object.assign(core.options, { model, system, options, tools });
   core.prompts.stamps = ""; // --system is a layer, so the prompts are loaded again
@@ -118,8 +118,8 @@ function parseWholeNumber(flag: string, text: string): number {
 
 /** Splits `key=value`; the value is JSON if it parses, else text. */
 function parseOption(text: string): [string, unknown] {
-  const at = text.indexOf("=");
-  if (at < 1)
+  const equalsIndex = text.indexOf("=");
+  if (equalsIndex < 1)
     throw usage(`Cannot use -o ${text}: it takes a name and a value, as in -o temperature 0.`);
-  return [text.slice(0, at), jsonOrText(text.slice(at + 1))];
+  return [text.slice(0, equalsIndex), jsonOrText(text.slice(equalsIndex + 1))];
 }

@@ -6,7 +6,7 @@ import { closeChat, openChat } from "../conversation/chat.ts";
 import { wantedModel } from "../conversation/choose-model.ts";
 import { type Core, NO_MODEL_ID, newId } from "../instance.ts";
 import { createCtx } from "../plugins/create-ctx.ts";
-import { normalizeArgs, requireTool, runCall, validate } from "../plugins/run-call.ts";
+import { normalizeArgs, requireTool, runCall, validateArgs } from "../plugins/run-call.ts";
 import { print, say } from "../system/streams.ts";
 import { fault, usage } from "../text/faults.ts";
 import { errorMessage, veiledJson } from "../text/secrets.ts";
@@ -28,11 +28,11 @@ export async function runFlag(core: Core, cli: CommandLine, flag: Flag): Promise
   const chat = openChat(core, model.includes("/") ? model : "");
   chat.past = lastValue(cli, "session") ?? true;
   // --undo 2 works like --undo=2
-  const apart = value === true && flag.optional && cli.words.shift();
+  const separateValue = value === true && flag.optional && cli.words.shift();
   const wants = flag.value ? "one value. Quote it" : "no value. Leave it out";
   if (cli.words.length && !flag.value?.includes(" "))
     throw usage(`Cannot use '${cli.words.join(" ")}': --${flag.name} takes ${wants}.`);
-  const result = await flag.run!(apart || value, createCtx(core, chat), cli);
+  const result = await flag.run!(separateValue || value, createCtx(core, chat), cli);
   closeChat(core, chat);
   return printResult(io, cli, result);
 }
@@ -46,7 +46,7 @@ export async function callTool(core: Core, cli: CommandLine, stop: EarlyStop): P
   await askAboutTrust(core, chat);
   const tool = requireTool(core, lastValue(cli, "call")!);
   const args = argumentsOf(cli.words.join(" ") || "{}");
-  await validate(tool, normalizeArgs(tool, args), "zz --tools --json shows its parameters.");
+  await validateArgs(tool, normalizeArgs(tool, args), "zz --tools --json shows its parameters.");
   const call: Call = { id: newId("call_"), name: tool.name, args };
   const { text, data, failed, refused } = await runCall(
     { core, chat, ctx: createCtx(core, chat) },

@@ -80,7 +80,7 @@ const BY_VALUE: [key: RegExp, value: RegExp][] = [
   [/^extensions\.refstorage$/, /^(files|reftable)$/], // newer ones may name a folder elsewhere
   [/^core\.fsmonitor$/, /^(false|no|off|0|)$/i],
 ];
-/** Switched off by name in zz's own questions: see QUIET, and packages/git for the filters. */
+/** Switched off by name in zz's own questions: see QUIET_SETTINGS, and packages/git for the filters. */
 const SWITCHED_OFF = new RegExp(
   `^(core\\.(fsmonitor|hookspath|pager)|log\\.showsignature|submodule\\.recurse|diff\\.submodule|status\\.submodulesummary
   |filter\\..*\\.(clean|smudge|process|required))$`.replace(/\s+/g, ""),
@@ -310,8 +310,8 @@ async function inspectSubmodules(
 }
 
 /**
- * False if git would find no repository, as zz asks it: without a `.git` there or above, QUIET
- * allows none. Spares starting git.
+ * False if git would find no repository, as zz asks it: without a `.git` there or above,
+ * QUIET_SETTINGS  * allows none. Spares starting git.
  */
 export const mayBeInRepository = (folder: string): boolean =>
   repositoryTop(followLinks(folder)) !== undefined;

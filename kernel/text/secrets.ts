@@ -19,7 +19,7 @@ export const errorMessage = (error: unknown): string =>
 export const KEY = "[key]";
 
 const PLACEHOLDER_START = "zzkey_";
-const PLACEHOLDERS = /zzkey_[0-9a-f]{32}/g; // as tokenFor() makes them
+const PLACEHOLDERS = /zzkey_[0-9a-f]{32}/g; // as placeholderFor() makes them
 // by placeholder: the value, and how it is written in a URL
 const valuesByPlaceholder = new Map<string, { value: string; inUrl: string }>();
 const placeholdersByValue = new Map<string, string>(); // by value

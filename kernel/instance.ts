@@ -71,9 +71,6 @@ export interface Core extends Omit<contract.Person, "note"> {
   }>[];
   services: Map<string, Owned<{ name: string; offer: object }>>;
   states: Map<string, { live: object; saved: string; initial: string }>;
-  events: contract.Zz["events"];
-  // asks a model outside of the conversation
-  side(turn: TurnContext, asked: contract.SideRequest): Promise<contract.Reply>;
   // a turn in a conversation of its own
   apart(core: Core, question: contract.Question): Promise<contract.ApartAnswer>;
   ctx(): contract.Ctx; // of the conversation opened last
@@ -87,6 +84,36 @@ export interface Core extends Omit<contract.Person, "note"> {
   rules: contract.Rule[];
   first: contract.Rule[]; // those of flags, settings and the folder, as last read
 }
+/** An instance in which nothing is registered yet. */
+export const emptyInstance = (
+  io: contract.Io,
+  options: Core["options"],
+  ways: Pick<Core, "apart" | "ctx">,
+): Core => ({
+  io,
+  options,
+  ...ways,
+  plugins: [],
+  prompts: { stamps: "", layers: [] },
+  tools: new Map(),
+  commands: new Map(),
+  providers: new Map(),
+  flags: new Map(),
+  models: new Map(),
+  schemas: new Map(),
+  keys: new Map(),
+  dialogs: [],
+  stores: new Map(),
+  layers: [],
+  configs: [],
+  observers: [],
+  wraps: [],
+  services: new Map(),
+  states: new Map(),
+  waited: 0,
+  rules: [],
+  first: [],
+});
 export type Owned<T> = { owner: string; value: T };
 export const registeredValues = <T>(registry: Map<string, Owned<T>>): T[] =>
   [...registry.values()].map(({ value }) => value);
@@ -128,6 +155,7 @@ export interface LiveChat extends Writable<contract.Chat> {
 }
 
 export const MAX_TRIES = 3;
+export const MAX_SAME_CALLS = 3; // rounds in a row in which a call gives the same result
 export const NO_MODEL_ID = "none/none"; // --call, without a model
 export const ZZ = "zz"; // the actor when neither a tool nor a command acts
 // a command is named as it is typed

@@ -11,7 +11,6 @@ import type {
   Saved,
   Sessions,
   Span,
-  UserMeta,
 } from "../contract.ts";
 import { emit, emitNote } from "../events.ts";
 import type { Core, LiveChat, Seen, Session, TurnContext } from "../instance.ts";
@@ -20,7 +19,7 @@ import { fileFault } from "../system/atomic-write.ts";
 import { codeOf, fault, usage } from "../text/faults.ts";
 import { plainJson } from "../text/json-schema.ts";
 import { errorMessage, veil } from "../text/secrets.ts";
-import { shorten, tryTo, wordsOf } from "../text/words.ts";
+import { tryTo, wordsOf } from "../text/words.ts";
 import {
   completeModelName,
   firstModel,
@@ -28,6 +27,7 @@ import {
   modelOfSession,
   providerNamed,
 } from "./choose-model.ts";
+import { compactMessages, withoutField } from "./messages.ts";
 import * as saved from "./session-files.ts";
 import { sessionPlaceOf, storeNamed, unsavedIn } from "./session-store.ts";
 
@@ -285,47 +285,6 @@ function attachLayerUpdates(chat: LiveChat, news: Record<string, string>): void 
   const i = chat.messages.findLastIndex(({ role }) => role === "user");
   const message = chat.messages[i];
   if (message?.role === "user") chat.messages[i] = { ...message, news };
-}
-
-/**
- * Removes messages from what the model sees. Layer updates that only stood there move to the
- * summary.
- */
-function compactMessages(chat: LiveChat, { upTo = 0, summary, texts = {} }: Compaction): void {
-  const messages = chat.messages.map((message, i) =>
-    texts[i] === undefined ? message : shortenMessage(message, texts[i]),
-  );
-  const news = Object.assign(
-    {},
-    ...messages.slice(0, upTo).map((message) => (message as UserMeta).news),
-  );
-  const replacements: Message[] = [
-    { role: "user", text: summary ?? "", aside: true, ...(Object.keys(news).length && { news }) },
-    { role: "assistant", text: "Understood. I go on from there." },
-  ];
-  chat.messages = [...(summary ? replacements : []), ...messages.slice(upTo)];
-  delete chat.prompt; // the request changes anyway, so the prompt is rebuilt too
-  delete chat.used;
-}
-
-function shortenMessage(message: Message, to: string | number): Message {
-  if (typeof to === "string") return { ...withoutField(message, "images"), text: to };
-  const text = shorten(message.text, to);
-  if (message.role !== "assistant" || !message.calls) return { ...message, text };
-  const short = ([name, value]: [string, unknown]) => [
-    name,
-    typeof value === "string" ? shorten(value, to) : value,
-  ];
-  const calls = message.calls.map((call) => ({
-    ...call,
-    args: Object.fromEntries(Object.entries(call.args).map(short)),
-  }));
-  return { ...message, text, calls };
-}
-
-function withoutField(message: Message, field: "news" | "images"): Message {
-  const { [field]: _, ...rest } = message as Message & UserMeta & { images?: unknown };
-  return rest as Message;
 }
 
 /** Saves the plugins' states that changed. */

@@ -28,6 +28,7 @@ import { byName, lazily } from "../text/words.ts";
 import { refreshPlugins } from "./load-plugins.ts";
 import { pluginIoOf } from "./plugin-handle.ts";
 import { describeCall, offeredTools, requireTool, runCall } from "./run-call.ts";
+import { sideRequest } from "./side-request.ts";
 
 export function createCtx(core: Core, chat: LiveChat, actor = ZZ): Ctx {
   const { edit, terminal, pick } = core;
@@ -50,7 +51,7 @@ export function createCtx(core: Core, chat: LiveChat, actor = ZZ): Ctx {
     programs: programs(root, core.io.env),
     sessions: sessions({ core, chat }),
     settings: preferences(core),
-    request: (sideQuestion: SideRequest) => core.side(turn, sideQuestion),
+    request: (sideQuestion: SideRequest) => sideRequest(turn, sideQuestion),
     answer: (question: Question) => core.apart(core, question),
     call: (name: string, args: unknown, signal?: AbortSignal) =>
       runCall(

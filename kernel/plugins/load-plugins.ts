@@ -27,7 +27,9 @@ import { loadLimit, setUpPlugin, unregisterPlugin } from "./plugin-handle.ts";
  * Imports all plugins at once, those that never loaded before one by one, and sets them up in
  * order.
  */
-export async function loadPlugins(core: Core): Promise<void> {
+export const loadPlugins = (core: Core): Promise<void> => forbidExitDuring(() => loadAll(core));
+
+async function loadAll(core: Core): Promise<void> {
   const bundled = await loadBundle(core);
   const allPlugins = findPlugins(core, bundled);
   const toLoad = core.options.given?.length ? await loadOwn(core, allPlugins, bundled) : allPlugins;

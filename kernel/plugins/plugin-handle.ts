@@ -12,6 +12,7 @@ import type {
 } from "../contract.ts";
 import { EVENTS, SLOTS, STEPS, words } from "../contract.ts";
 import { fetchForPlugin } from "../conversation/server-errors.ts";
+import { events } from "../conversation/server-sent-events.ts";
 import { HOOK_LIMIT_MS, runStep } from "../events.ts";
 import {
   assertKnown,
@@ -257,7 +258,7 @@ function createHandle(
     },
     io: pluginIoOf(core),
     programs: programs(core.options.root, core.io.env),
-    events: core.events,
+    events,
     fetch(url, init) {
       const send = ({ url, ...init }: HttpRequest & { url: string }) =>
         fetchForPlugin(core, url, init, !init.via && provides());

@@ -4,6 +4,7 @@ import { commitChanges, type PendingChanges } from "../changes/commit-changes.ts
 import { markLinesSeen } from "../changes/seen-files.ts";
 import { filesForCall } from "../changes/tool-files.ts";
 import {
+  type Answer,
   type Call,
   type ChatRequest,
   type Ctx,
@@ -46,6 +47,38 @@ export async function onlyReads({ core, ctx }: TurnContext, call: Call): Promise
   const asked = async () => tool.needs?.(normalizeArgs(tool, call.args), ctx) ?? {};
   const needs = await orAbort(ctx.signal, asked()).catch(() => undefined); // runCall() validates
   return needs !== undefined && Object.keys(needs).every((needKind) => needKind === "read");
+}
+
+const SIDE_BY_SIDE = 4;
+/** Takes the next call, with those after it that only read if it does too. */
+export async function nextBatch(turn: TurnContext, waiting: Call[]): Promise<Call[]> {
+  const batch = [waiting.shift()!];
+  if (!waiting.length || !(await onlyReads(turn, batch[0]!))) return batch;
+  while (waiting.length && batch.length < SIDE_BY_SIDE && (await onlyReads(turn, waiting[0]!)))
+    batch.push(waiting.shift()!);
+  return batch;
+}
+
+/** Marks the calls of tools that the model was not offered: the result will say so. */
+export function refuseUnoffered(core: Core, calls: readonly Call[]): void {
+  const names = offeredTools(core).map(({ name }) => name);
+  for (const call of calls) {
+    if (names.includes(findTool(core, call.name)?.name ?? "")) continue;
+    const reason = names.length
+      ? unknown("tool", call.name, names)
+      : "no tools are offered. Answer without.";
+    call.broken = `Cannot call '${call.name}': ${reason}`;
+  }
+}
+
+/** A call as an answer lists it. */
+export function recordOfCall(
+  core: Core,
+  { name, args }: Call,
+  { failed, refused }: Result,
+): Answer["calls"][number] {
+  const changes = findTool(core, name)?.changes;
+  return { name, args, ok: !failed, ...(refused && { refused }), ...(changes && { changes }) };
 }
 
 /** Runs a call: through its wrappers, validation and the gate. Whatever goes wrong is a result. */

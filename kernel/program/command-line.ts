@@ -2,7 +2,12 @@
 // the exit code.
 import type { Answer, Command } from "../contract.ts";
 import { openChat } from "../conversation/chat.ts";
-import { chooseModel, modelOfSession } from "../conversation/choose-model.ts";
+import {
+  chooseModel,
+  completeModelName,
+  modelOfSession,
+  providerNamed,
+} from "../conversation/choose-model.ts";
 import { TEMPLATE_OWNER } from "../conversation/prompt-files.ts";
 import {
   findSession,
@@ -28,9 +33,11 @@ import { allFlags } from "../settings/flag-table.ts";
 import { fileFault } from "../system/atomic-write.ts";
 import { say } from "../system/streams.ts";
 import { nearest, unknown } from "../text/did-you-mean.ts";
-import { codeOf, usage } from "../text/faults.ts";
+import { codeOf, fault, usage } from "../text/faults.ts";
 import { tryTo } from "../text/words.ts";
-import { allValues, type CommandLine, lastValue } from "./parse-flags.ts";
+import { parseAgainWith } from "./options-from-flags.ts";
+import { allValues, type CommandLine, lastValue, parseFlags } from "./parse-flags.ts";
+import type { FirstMessage } from "./read-input.ts";
 
 export function emitStarted(
   core: Core,
@@ -83,8 +90,47 @@ export function noteUnusualFolder(core: Core): void {
     );
 }
 
+/**
+ * Does nothing without a plugin that the command line names. Why it is not there was said before.
+ */
+export function checkNamedPlugins({ plugins }: Core): void {
+  const failed = plugins.flatMap(({ from, failure }) =>
+    from === "flag" && failure ? failure : [],
+  );
+  if (failed.length) throw fault(failed.join("\n"), { exit: 2, told: true });
+}
+
+/** A model whose provider is not there is refused before a prompt appears. */
+export async function checkNamedModel(core: Core): Promise<void> {
+  const { options, io } = core;
+  const named = options.model || io.env.ZZ_MODEL;
+  if (!named || options.baseUrl) return;
+  options.model = await completeModelName(core, named);
+  providerNamed(core, options.model);
+}
+
+/** The command line by all flags, those of plugins too, which are set. */
+export async function parseAllFlags(core: Core, argv: string[]): Promise<CommandLine> {
+  const parsed = parseFlags(argv, allFlags(core));
+  checkFlags(core, parsed);
+  const cli = await setPluginFlags(core, parsed, argv);
+  checkTools(core, cli);
+  return cli;
+}
+
+/** One may stand for other words: then all are read again. */
+async function setPluginFlags(core: Core, cli: CommandLine, argv: string[]): Promise<CommandLine> {
+  const words: string[] = [];
+  for (const flag of registeredValues(core.flags))
+    for (const value of cli.values.get(flag.name) ?? []) {
+      const { line } = Object((await flag.set?.(value, core.ctx())) ?? {}) as { line?: unknown };
+      if (Array.isArray(line)) words.push(...line.map(String));
+    }
+  return words.length ? parseAgainWith(core, words, argv) : cli;
+}
+
 /** Refuses unknown flags. */
-export function checkFlags(core: Core, cli: CommandLine): void {
+function checkFlags(core: Core, cli: CommandLine): void {
   const [name] = cli.unknown;
   const near =
     name &&
@@ -97,7 +143,7 @@ export function checkFlags(core: Core, cli: CommandLine): void {
 }
 
 /** Refuses unknown tools, once plugins' flags may have added some. */
-export function checkTools(core: Core, cli: CommandLine): void {
+function checkTools(core: Core, cli: CommandLine): void {
   for (const name of allValues(cli, "tool"))
     if (!core.tools.has(name))
       throw usage(`Cannot offer '${name}': ${unknown("tool", name, core.tools.keys())}`);
@@ -162,7 +208,12 @@ export async function openConversation(
   }
 }
 
-export type OutputFormat = "text" | "json" | "json-lines";
+/** Refuses to ask nothing. */
+export function checkPrompt({ words, attached }: FirstMessage): void {
+  if (!words && !attached.length)
+    throw usage(`Nothing to ask: the prompt is empty. ${WAYS_TO_ASK}`);
+}
+const WAYS_TO_ASK = 'Give words (zz "…"), pipe text in, or open a terminal without --once.';
 
 /** Whether the model tried to change files and never could, whatever it says. */
 export function madeNoChange({ calls }: Answer): boolean {
@@ -184,15 +235,15 @@ export function exitCode(answer: Answer | undefined): number {
 }
 
 /** Several lines are a message, as a paste would be, unless they are for a template. */
-export function commandIn(core: Core, line: string): { name: string; rest: string } {
+export function commandIn(core: Core, line: string): { name: string; words: string } {
   const command = parseCommand(line);
   return !line.includes("\n") || core.commands.get(command.name)?.value.group === TEMPLATE_OWNER
     ? command
-    : { name: "", rest: "" };
+    : { name: "", words: "" };
 }
 
 /** `/undo 2` is a command; `//x` and `/` are text. */
-export function parseCommand(line: string): { name: string; rest: string } {
+export function parseCommand(line: string): { name: string; words: string } {
   const match = /^\/([A-Za-z][\w-]*)(?:\s+(.*))?$/s.exec(line.trim());
-  return { name: match?.[1] ?? "", rest: match?.[2]?.trim() ?? "" };
+  return { name: match?.[1] ?? "", words: match?.[2]?.trim() ?? "" };
 }

@@ -3,6 +3,7 @@ import type { Answer } from "../contract.ts";
 import { observeEvent } from "../events.ts";
 import { type Core, MAX_TRIES } from "../instance.ts";
 import { pluginInStack } from "../plugins/import-plugin.ts";
+import { unknownSettings } from "../settings/change-settings.ts";
 import { say, wrapForTerminal } from "../system/streams.ts";
 import { plural } from "../text/words.ts";
 
@@ -26,6 +27,13 @@ export function narrateTurns(core: Core): void {
       `${reason.replace(/ Try again\.$/, "")} Trying again in ${(wait / 1000).toFixed(1)} s (${attempt} of ${MAX_TRIES - 1}).`,
     ),
   );
+}
+
+/** What is wrong with plugins and settings, once they are read. */
+export function sayFaults(core: Core): void {
+  const failures = core.plugins.flatMap(({ failure }) => failure ?? []);
+  const faults = core.options.quiet ? [] : unknownSettings(core);
+  for (const sentence of [...failures, ...faults]) say(core.io, sentence);
 }
 
 /**

@@ -21,6 +21,17 @@ export function resolveRoot({ root }: Options, io: Io): string {
   );
 }
 
+/** What holds before anything is read: the folder, and how the output looks. */
+export function obeyEarlyFlags({ values }: CommandLine, io: Io): void {
+  if (values.has("clean")) io.clean = true;
+  if (values.has("no-color")) io.env.NO_COLOR = "1";
+  const folder = values
+    .get("cwd")
+    ?.filter((value) => value !== true)
+    .at(-1);
+  if (folder !== undefined) io.enter(requireFolder(folder, "cwd", io.cwd()));
+}
+
 export async function optionsFromFlags(
   cli: CommandLine,
   io: Io,
@@ -105,7 +116,7 @@ export async function parseAgainWith(
   return cli;
 }
 
-export function requireFolder(name: string, flag: string, cwd: string): string {
+function requireFolder(name: string, flag: string, cwd: string): string {
   if (tryTo(() => fs.statSync(path.resolve(cwd, name)))?.isDirectory())
     return path.resolve(cwd, name);
   throw usage(`Cannot use --${flag} '${name}': no such folder, or none that you may enter.`);

@@ -20,6 +20,12 @@ export const SELF_URL = pathToFileURL(ZZ_FOLDER).href;
 export const IS_BUILT = path.basename(ZZ_FOLDER) === "dist";
 export const PACKAGE_FOLDER = IS_BUILT ? path.dirname(ZZ_FOLDER) : ZZ_FOLDER;
 
+/** Whether Node was started with this file: zz's source runs as a program only then. */
+export const isProgram = (url: string): boolean =>
+  !IS_BUILT &&
+  process.argv[1] !== undefined &&
+  fs.realpathSync(process.argv[1]) === fileURLToPath(url);
+
 /** What plugins import by these names, wherever they lie. */
 export const modulesForPlugins = (): Record<string, string> => ({
   zz: `${SELF_URL}/${IS_BUILT ? "kernel.js" : "zz.ts"}`,

@@ -311,7 +311,7 @@ async function inspectSubmodules(
 
 /**
  * False if git would find no repository, as zz asks it: without a `.git` there or above,
- * QUIET_SETTINGS  * allows none. Spares starting git.
+ * QUIET_SETTINGS allows none. Spares starting git.
  */
 export const mayBeInRepository = (folder: string): boolean =>
   repositoryTop(followLinks(folder)) !== undefined;

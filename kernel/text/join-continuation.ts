@@ -1,5 +1,7 @@
 // Joins an answer that the output limit cut with its continuation.
 
+import type { Reply } from "../contract.ts";
+
 /**
  * Joins two texts without what the second repeats of the first: a long stretch, or whole words.
  * `10` and `00` make 1000.
@@ -13,6 +15,17 @@ export function joinHalves(first: string, two: string): string {
   return first + two;
 }
 const MAX_OVERLAP_CHARS = 100_000;
+
+/** A reply that was cut off, with the one that continues it. */
+export function joinReplies(first: Reply, next: Reply): Reply {
+  const extra = [...(first.extra ?? []), ...(next.extra ?? [])];
+  return {
+    ...next,
+    text: joinHalves(first.text, next.text),
+    thinking: first.thinking || next.thinking,
+    ...(extra.length && { extra }),
+  };
+}
 
 /**
  * The lengths by which the end of one is the beginning of the other, longest first, down to two: by

@@ -286,6 +286,23 @@ export function learnHome(home: string): void {
   for (const [name, value] of read("env.json"))
     if (typeof value === "string") learnSecret(value, `[value of ${name}]`, MIN_VARIABLE_CHARS);
 }
+/** Learns all that is secret before anything is read, printed or asked. */
+export function learnSecrets(
+  env: NodeJS.ProcessEnv,
+  home: string,
+  {
+    settings,
+    options,
+    baseUrl,
+    key,
+  }: { [K in "settings" | "options" | "baseUrl" | "key"]?: unknown },
+): void {
+  learnEnvironment(env);
+  learnHome(home);
+  learnData([settings, options, baseUrl]);
+  if (typeof key === "string" && key) learnSecret(key);
+}
+
 // In addresses
 
 const QUERY_KEYS =

@@ -205,10 +205,10 @@ export async function runTurn(
   core: Core,
   chat: LiveChat,
   text: string,
-  { show, images }: TurnOptions = {},
+  options: TurnOptions = {},
 ): Promise<Answer> {
-  const message = takeAttachments(chat, text, images);
-  const turn = newTurn(core, chat, show);
+  const message = takeAttachments(chat, text, options.images);
+  const turn = newTurn(core, chat, options.show);
   try {
     enterPhase(core, chat, "thinking");
     chat.turn++;

@@ -5,9 +5,9 @@ import { join } from "node:path";
 import type { Ctx, Result } from "zz";
 import { unique } from "./judge/state.ts";
 
-type Call = { command: string; timeout_ms?: number; hosts?: string[] };
+type RerunCall = { command: string; timeout_ms?: number; hosts?: string[] };
 /** Where it ran, in words: as a place, and what there is not. */
-const WHERE = {
+const RAN_ON = {
   copy: {
     ran: "on a copy of the project",
     lacks: "a copy has none of that",
@@ -52,8 +52,8 @@ export function findMissingAccess(
   lookups: string[] = [],
 ): MissingAccess | undefined {
   const lines = output.split("\n").slice(-MAX_LINES);
-  const found = hostsIn(command, lines);
-  if (found.length) return { hosts: found };
+  const hosts = hostsIn(command, lines);
+  if (hosts.length) return { hosts: hosts };
   if (lookups.length && lines.some((line) => VAGUE.test(line) || UNREACHABLE.test(line)))
     return { hosts: lookups.slice(0, MAX_HOSTS) };
   const isHidden =
@@ -66,19 +66,24 @@ const [MAX_LINES, MAX_HOSTS] = [2_000, 5];
 function hostsIn(command: string, lines: string[]): string[] {
   const unreachable = lines.filter((line) => line.length < 2_000 && UNREACHABLE.test(line));
   if (!unreachable.length) return [];
-  const all = (patterns: RegExp[], texts: string[]) =>
+  const findHosts = (patterns: RegExp[], texts: string[]) =>
     texts.flatMap((text) =>
-      patterns.flatMap((one) => [...text.matchAll(one)].map(([, host]) => host!.toLowerCase())),
+      patterns.flatMap((pattern) =>
+        [...text.matchAll(pattern)].map(([, host]) => host!.toLowerCase()),
+      ),
     );
   const isHost = (host: string) =>
     /^[a-z0-9]([\w.-]*[a-z0-9])?(:\d+)?$/.test(host) && /\./.test(host);
-  const named = unique(all([...HOSTS, URLS], unreachable)).filter(isHost);
-  return (named.length ? named : unique(all([URLS], [command])).filter(isHost)).slice(0, MAX_HOSTS);
+  const named = unique(findHosts([...HOSTS, URLS], unreachable)).filter(isHost);
+  return (named.length ? named : unique(findHosts([URLS], [command])).filter(isHost)).slice(
+    0,
+    MAX_HOSTS,
+  );
 }
 
-const list = (hosts: string[]): string => hosts.map((host) => `'${host}'`).join(", ");
-export function lackWords(lack: MissingAccess): string {
-  if ("hosts" in lack) return `tried to reach ${list(lack.hosts)}`;
+const quotedList = (hosts: string[]): string => hosts.map((host) => `'${host}'`).join(", ");
+export function describeLack(lack: MissingAccess): string {
+  if ("hosts" in lack) return `tried to reach ${quotedList(lack.hosts)}`;
   return lack.owner
     ? "came upon a file of another owner, which it cannot change there"
     : "needed .git, which it can only read there";
@@ -88,10 +93,10 @@ export function lackWords(lack: MissingAccess): string {
  * For the model, after a command failed without mentioning the network, which may or may not be the
  * reason.
  */
-export function lookupWords(lookups: string[]): string {
+export function describeLookups(lookups: string[]): string {
   const hosts = lookups.slice(0, MAX_HOSTS);
   if (!hosts.length) return "";
-  return `It looked up ${list(hosts)}, and a copy has no network. If it failed for that, call it again with hosts: ${JSON.stringify(hosts)}.`;
+  return `It looked up ${quotedList(hosts)}, and a copy has no network. If it failed for that, call it again with hosts: ${JSON.stringify(hosts)}.`;
 }
 
 /**
@@ -100,27 +105,27 @@ export function lookupWords(lookups: string[]): string {
  */
 export async function offerRerun(
   lack: MissingAccess,
-  call: Call,
+  call: RerunCall,
   ctx: Ctx,
   offers: Offers,
-  where: keyof typeof WHERE,
+  where: keyof typeof RAN_ON,
 ): Promise<Result | string> {
-  const what = lackWords(lack);
+  const attempt = describeLack(lack);
   const hosts = "hosts" in lack ? unique([...(call.hosts ?? []), ...lack.hosts]) : [];
-  const more = "hosts" in lack ? { hosts } : { direct: true };
-  const how = "hosts" in lack ? `hosts: ${JSON.stringify(hosts)}` : "direct: true";
-  const { ran, lacks, again } = WHERE[where];
-  if (!ctx.ask) return `It ${what}, and ${lacks}. Call it again with ${how}.`;
+  const extraArgs = "hosts" in lack ? { hosts } : { direct: true };
+  const extraArgsText = "hosts" in lack ? `hosts: ${JSON.stringify(hosts)}` : "direct: true";
+  const { ran, lacks, again } = RAN_ON[where];
+  if (!ctx.ask) return `It ${attempt}, and ${lacks}. Call it again with ${extraArgsText}.`;
   const key = offerOf(call.command, hosts);
-  offers.set(key, `It ran ${ran}, where it ${what}. Run it again with that${again}?`);
+  offers.set(key, `It ran ${ran}, where it ${attempt}. Run it again with that${again}?`);
   try {
-    const result = await ctx.call("run_command", { ...call, ...more });
+    const result = await ctx.call("run_command", { ...call, ...extraArgs });
     if (result.refused)
-      return `It ${what}. The person was asked to let it run again with that. ${result.text}`;
+      return `It ${attempt}. The person was asked to let it run again with that. ${result.text}`;
     const first = `${ran[0]!.toUpperCase()}${ran.slice(1)}`;
     return {
       ...result,
-      text: `[${first} it ${what}; the person let it run again with that.]\n${result.text}`,
+      text: `[${first} it ${attempt}; the person let it run again with that.]\n${result.text}`,
     };
   } finally {
     offers.delete(key);

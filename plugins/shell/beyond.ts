@@ -61,14 +61,15 @@ const SERVER = /^(start|dev|serve|server|watch|preview)(:|$)/;
  */
 export function whyNotOnCopy(line: readonly Simple[]): string | undefined {
   const hasBackground = line.some(({ ends }) => ends === "background");
-  for (const one of line) {
-    if (one.ends === undefined && staysUp(one)) return `'${one.text}' runs until it is stopped`;
-    if (!reachesOut(one, hasBackground)) continue;
-    const isGit = /^git(-|$)/.test(path.basename(one.words[0] ?? ""));
-    const what = isGit
+  for (const simpleCommand of line) {
+    if (simpleCommand.ends === undefined && staysUp(simpleCommand))
+      return `'${simpleCommand.text}' runs until it is stopped`;
+    if (!reachesOut(simpleCommand, hasBackground)) continue;
+    const isGit = /^git(-|$)/.test(path.basename(simpleCommand.words[0] ?? ""));
+    const effect = isGit
       ? "changes the repository"
       : "reaches other machines, or services of this one";
-    return `'${one.text}' ${what}`;
+    return `'${simpleCommand.text}' ${effect}`;
   }
   return undefined;
 }
@@ -98,26 +99,26 @@ const onlyAsks = (name: string, [first]: readonly (string | undefined)[]): boole
  * it.
  */
 function reachesOut(
-  { words: [program, ...rest], verdict, git }: Simple,
+  { words: [program, ...args], verdict, git }: Simple,
   hasBackground: boolean,
 ): boolean {
-  if (program === undefined || rest.some((word) => /^--(version|help)$/.test(word ?? "")))
+  if (program === undefined || args.some((word) => /^--(version|help)$/.test(word ?? "")))
     return false;
   const name = path.basename(program);
-  if (onlyAsks(name, rest)) return false;
+  if (onlyAsks(name, args)) return false;
   if (/^git(-|$)/.test(name))
     return (
       verdict !== "allow" &&
-      (git === true || changesRepository(name === "git" ? rest : [name.slice(4), ...rest]))
+      (git === true || changesRepository(name === "git" ? args : [name.slice(4), ...args]))
     );
-  if (name === "rsync") return reachesFurther(name, rest);
+  if (name === "rsync") return reachesFurther(name, args);
   if (PROGRAMS.has(name))
-    return !(hasBackground && /^(curl|wget|nc|ncat)$/.test(name) && asksOnlyHere(rest));
-  const [first, second] = rest.filter((word) => word !== undefined && !word.startsWith("-"));
-  if (name === "yarn" && rest.length === 0) return true; // it installs
+    return !(hasBackground && /^(curl|wget|nc|ncat)$/.test(name) && asksOnlyHere(args));
+  const [first, second] = args.filter((word) => word !== undefined && !word.startsWith("-"));
+  if (name === "yarn" && args.length === 0) return true; // it installs
   if (reachesWith(name, first)) return true;
-  if (/^python[\d.]*$/.test(name) && rest[rest.indexOf("-m") + 1] === "pip")
-    return rest.some((word) => reachesWith("pip", word));
+  if (/^python[\d.]*$/.test(name) && args[args.indexOf("-m") + 1] === "pip")
+    return args.some((word) => reachesWith("pip", word));
   return name === "npx" && /^(npm|pnpm|yarn)$/.test(first ?? "") && reachesWith(first!, second);
 }
 
@@ -125,31 +126,31 @@ const HERE = /^(https?:\/\/)?(localhost|127\.\d+\.\d+\.\d+|\[::1\]|0\.0\.0\.0)(:
 const isAddress = (word: string): boolean =>
   /:\/\/|^[\w.[\]-]+(:\d+)?(\/|$)/.test(word) && /[.:/]|^localhost/.test(word);
 /** Whether all addresses among the arguments are on this machine. */
-function asksOnlyHere(rest: readonly (string | undefined)[]): boolean {
-  const plain = rest.filter((word) => !word?.startsWith("-"));
+function asksOnlyHere(args: readonly (string | undefined)[]): boolean {
+  const plain = args.filter((word) => !word?.startsWith("-"));
   return (
     plain.some((word) => HERE.test(word ?? "")) &&
     plain.every((word) => !isAddress(word ?? "://") || HERE.test(word!))
   );
 }
 
-function staysUp({ words: [program, ...rest] }: Simple): boolean {
+function staysUp({ words: [program, ...args] }: Simple): boolean {
   if (program === undefined) return false;
   const name = path.basename(program);
   if (SERVERS.has(name))
-    return !onlyAsks(name, rest) && !rest.some((word) => /^--(version|help)$/.test(word ?? ""));
-  const plain = rest.filter((word) => word !== undefined && !word.startsWith("-"));
+    return !onlyAsks(name, args) && !args.some((word) => /^--(version|help)$/.test(word ?? ""));
+  const plain = args.filter((word) => word !== undefined && !word.startsWith("-"));
   const [first, second] = plain;
   if (RUNNERS.test(name))
     return SERVER.test((/^(run|run-script|task)$/.test(first ?? "") ? second : first) ?? "");
   if (/^python[\d.]*$/.test(name))
-    return rest.includes("http.server") || plain.includes("runserver");
+    return args.includes("http.server") || plain.includes("runserver");
   if (/^(npx|pnpx|bunx)$/.test(name)) return staysUp({ words: plain } as unknown as Simple);
-  if (name === "tail") return rest.some((word) => /^(-\d*[fF]|--follow.*)$/.test(word ?? ""));
+  if (name === "tail") return args.some((word) => /^(-\d*[fF]|--follow.*)$/.test(word ?? ""));
   if (
     /^(tsc|jest|vitest|node|tsx|cargo|tailwindcss|esbuild|rollup|webpack)$/.test(name) &&
-    rest.some((word) => word?.startsWith("--watch"))
+    args.some((word) => word?.startsWith("--watch"))
   )
     return true;
-  return SERVING.has(name) && !rest.some((word) => ENDS_BY_ITSELF.test(word ?? ""));
+  return SERVING.has(name) && !args.some((word) => ENDS_BY_ITSELF.test(word ?? ""));
 }

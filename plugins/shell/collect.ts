@@ -2,8 +2,8 @@
 import type { ChildProcess } from "node:child_process";
 
 /** `code` is -1 if it did not end by itself; `err` may say why it did not start. */
-export type Collected = { code: number; out: string; err: string };
-interface How {
+export type Collected = { code: number; stdout: string; stderr: string };
+interface CollectOptions {
   encoding?: BufferEncoding;
   input?: string | Buffer;
   signal?: AbortSignal;
@@ -13,30 +13,30 @@ interface How {
 
 export function collect(
   child: ChildProcess,
-  { encoding = "utf8", input = "", signal, take }: How = {},
+  { encoding = "utf8", input = "", signal, take }: CollectOptions = {},
 ): Promise<Collected> {
   const { promise, resolve } = Promise.withResolvers<Collected>();
-  let [out, err, hasEnded] = ["", "", false];
-  const end = (code: number, why = err) => {
+  let [stdout, stderr, hasEnded] = ["", "", false];
+  const end = (code: number, message = stderr) => {
     hasEnded = true;
     signal?.removeEventListener("abort", stop);
     child.kill("SIGKILL");
-    resolve({ code, out, err: why });
+    resolve({ code, stdout, stderr: message });
   };
   const stop = () => end(-1);
   signal?.addEventListener("abort", stop, { once: true });
   child.stdin?.on("error", () => {}).end(input);
-  child.stderr?.setEncoding("utf8").on("data", (text) => (err += text));
+  child.stderr?.setEncoding("utf8").on("data", (text) => (stderr += text));
   child.stdout?.setEncoding(encoding).on("data", (text) => {
-    out += text;
+    stdout += text;
     if (!take || hasEnded) return;
-    const pieces = out.split("\0");
-    out = pieces.pop()!;
+    const pieces = stdout.split("\0");
+    stdout = pieces.pop()!;
     if (!pieces.every((piece) => !piece || take(piece))) end(0);
   });
   child.on("error", ({ message }) => end(-1, message));
   child.on("close", (code) => {
-    if (!hasEnded && out) take?.(out);
+    if (!hasEnded && stdout) take?.(stdout);
     end(code ?? -1);
   });
   return promise;

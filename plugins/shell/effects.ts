@@ -40,7 +40,7 @@ const isUtf8 = (name: string): boolean => Buffer.from(utf8(name)).equals(raw(nam
 const within = (folder: string, name: string): string => (folder ? `${folder}/${name}` : name);
 const parentsOf = (name: string): string[] =>
   [...name.matchAll(/\//g)].map(({ index }) => name.slice(0, index));
-const place = (folder: string, name: string): Buffer =>
+const bytePath = (folder: string, name: string): Buffer =>
   Buffer.concat([Buffer.from(`${folder}/`), raw(name)]);
 
 export async function readEffects(view: View, ctx: Ctx): Promise<Effects> {
@@ -52,38 +52,38 @@ export async function readEffects(view: View, ctx: Ctx): Promise<Effects> {
     dropped: [],
     modes: [],
   };
-  const changes = await changesOf(view, ctx.root, effects);
+  const changes = await compareWithProject(view, ctx.root, effects);
   const kept = withoutCaches(changes, effects);
-  const { shown, groups } = await grouped(ctx, kept);
-  if (shown.length > MAX_FILES || sizeOf(shown) > MAX_BYTES) {
-    const much = `${plural(shown.length, "file")}, ${sizeWords(sizeOf(shown))}`;
-    effects.leftOut.push(`it changed ${much}: more than can be kept and undone`);
+  const { shown, groups } = await groupChanges(ctx, kept);
+  if (shown.length > MAX_FILES || totalBytes(shown) > MAX_BYTES) {
+    const amount = `${plural(shown.length, "file")}, ${formatSize(totalBytes(shown))}`;
+    effects.leftOut.push(`it changed ${amount}: more than can be kept and undone`);
     return effects;
   }
-  const all = [...shown, ...[...groups.values()].flatMap(({ changes }) => changes)];
-  const raced = all.filter(
+  const allChanges = [...shown, ...[...groups.values()].flatMap(({ changes }) => changes)];
+  const raced = allChanges.filter(
     ({ before }) => before && !before.isDirectory() && before.ctimeMs > view.began,
   );
   effects.raced = raced.map(({ name }) => utf8(name));
   effects.modes = shown.flatMap(({ name, before, after }) =>
-    before && after && typeOf(before) === typeOf(after) && before.mode !== after.mode
-      ? { name: utf8(name), mode: modeOf(after) & 0o7777 }
+    before && after && fileType(before) === fileType(after) && before.mode !== after.mode
+      ? { name: utf8(name), mode: undoableMode(after) & 0o7777 }
       : [],
   );
   // names that are not UTF-8 may look like others
-  const taken = new Set(shown.map(({ name }) => utf8(name)));
-  const moved = [...groups].map(([group, { why, changes }]) => {
-    const what = `${visible(group)}: ${sum(changes)}`;
-    const isRaw = why === NOT_UTF8 || (why === LARGE && changes.length > 1);
+  const shownNames = new Set(shown.map(({ name }) => utf8(name)));
+  const moved = [...groups].map(([group, { why: reason, changes }]) => {
+    const summary = `${visible(group)}: ${sumUp(changes)}`;
+    const isRaw = reason === NOT_UTF8 || (reason === LARGE && changes.length > 1);
     effects.about.push(
-      `${why}, not shown: ${what}${isRaw ? shownRaw(view, ctx.root, changes) : ""}`,
+      `${reason}, not shown: ${summary}${isRaw ? shownRaw(view, ctx.root, changes) : ""}`,
     );
-    return moveOf(view, ctx.root, group, changes, taken);
+    return moveOf(view, ctx.root, group, changes, shownNames);
   });
   const isGoing = ({ moves = [] }: FileState) => moves.every(([, from]) => from === undefined);
   effects.states.push(...moved.filter(isGoing));
-  for (const one of ordered(shown)) {
-    effects.states.push({ path: path.join(ctx.root, utf8(one.name)), ...stateOf(view, one) });
+  for (const change of orderChanges(shown)) {
+    effects.states.push({ path: path.join(ctx.root, utf8(change.name)), ...stateOf(view, change) });
   }
   effects.states.push(...moved.filter((state) => !isGoing(state)));
   return effects;
@@ -95,13 +95,15 @@ function withoutCaches(changes: Change[], effects: Effects): Change[] {
   if (!caches.size) return changes;
   effects.dropped = [...new Set([...caches].map(({ name }) => utf8(CACHE.exec(name)![2]!)))];
   const around = new Set([...caches].flatMap(({ name }) => parentsOf(name)));
-  const rest = changes.filter((one) => !caches.has(one));
+  const otherChanges = changes.filter((change) => !caches.has(change));
   const needed = new Set(
-    rest
+    otherChanges
       .filter(({ name, isUsual }) => !isUsual || !around.has(name))
       .flatMap(({ name }) => parentsOf(name)),
   );
-  return rest.filter(({ name, isUsual }) => !isUsual || !around.has(name) || needed.has(name));
+  return otherChanges.filter(
+    ({ name, isUsual }) => !isUsual || !around.has(name) || needed.has(name),
+  );
 }
 
 type Group = { why: string; changes: Change[] };
@@ -112,45 +114,54 @@ const [NOT_UTF8, LARGE] = ["its name is not UTF-8", "too large to be read"];
  * Splits the changes into those shown in full, and groups shown in one line: an ignored folder, or
  * a single name.
  */
-async function grouped(
+async function groupChanges(
   ctx: Ctx,
   changes: Change[],
 ): Promise<{ shown: Change[]; groups: Map<string, Group> }> {
-  const ignored = await ignoredOf(ctx, changes);
+  const ignored = await findIgnored(ctx, changes);
   const isLarge = ({ before, after }: Change) =>
     [before, after].some((stat) => stat?.isFile() && stat.size > MAX_SHOWN_BYTES);
   // what comes into it goes with it
-  const becomesFolder = (one: Change) => one.after?.isDirectory() && isLarge(one);
+  const becomesFolder = (change: Change) => change.after?.isDirectory() && isLarge(change);
   const replaced = new Set(changes.filter(becomesFolder).map(({ name }) => name));
-  const groupOf = (one: Change): [group: string, why: string] | undefined => {
-    const unread = ignored(one);
+  const groupOf = (change: Change): [group: string, why: string] | undefined => {
+    const unread = ignored(change);
     // what may run later is shown whole, wherever it lies
-    if (unread && !mayRunLater(one)) return unread;
-    if (!isUtf8(one.name))
-      return [utf8(parentsOf(one.name).find((at) => !isUtf8(at)) ?? one.name), NOT_UTF8];
-    const large = [...parentsOf(one.name), one.name].find((at) => replaced.has(at));
-    return large !== undefined || isLarge(one) ? [utf8(large ?? one.name), LARGE] : undefined;
+    if (unread && !mayRunLater(change)) return unread;
+    if (!isUtf8(change.name))
+      return [
+        utf8(parentsOf(change.name).find((folder) => !isUtf8(folder)) ?? change.name),
+        NOT_UTF8,
+      ];
+    const large = [...parentsOf(change.name), change.name].find((absolutePath) =>
+      replaced.has(absolutePath),
+    );
+    return large !== undefined || isLarge(change) ? [utf8(large ?? change.name), LARGE] : undefined;
   };
   const mayRunLater = ({ name, after }: Change) =>
     after !== undefined &&
     !after.isDirectory() &&
     !inModules(name) &&
     runsByItself(path.join(ctx.root, utf8(name)));
-  const known = new Map(changes.map((one) => [one, groupOf(one)]));
+  const groupByChange = new Map(changes.map((change) => [change, groupOf(change)]));
   const needed = new Set<string>(); // folders above what is shown, made or removed with it
   const around = new Set<string>(); // folders above what is shown in one line
-  for (const [{ name }, group] of known)
-    for (const at of parentsOf(name)) (group ? around : needed).add(at);
+  for (const [{ name }, group] of groupByChange)
+    for (const parent of parentsOf(name)) (group ? around : needed).add(parent);
   const groups = new Map<string, Group>();
   const shown: Change[] = [];
-  for (const [one, found] of known) {
-    const isFolder = (one.after ?? one.before)!.isDirectory();
-    if (found && !(isFolder && needed.has(one.name))) {
-      const group = groups.get(found[0]) ?? { why: found[1], changes: [] };
-      group.changes.push(one);
-      groups.set(found[0], group);
-    } else if (!one.isUsual || (around.has(one.name) && isFolder) || !needed.has(one.name))
-      shown.push(one);
+  for (const [changed, chosenGroup] of groupByChange) {
+    const isFolder = (changed.after ?? changed.before)!.isDirectory();
+    if (chosenGroup && !(isFolder && needed.has(changed.name))) {
+      const group = groups.get(chosenGroup[0]) ?? { why: chosenGroup[1], changes: [] };
+      group.changes.push(changed);
+      groups.set(chosenGroup[0], group);
+    } else if (
+      !changed.isUsual ||
+      (around.has(changed.name) && isFolder) ||
+      !needed.has(changed.name)
+    )
+      shown.push(changed);
   }
   return { shown, groups };
 }
@@ -160,69 +171,74 @@ function moveOf(
   root: string,
   group: string,
   changes: Change[],
-  taken: Set<string>,
+  usedNames: Set<string>,
 ): FileState {
-  const moves = ordered(changes).map(({ name, after }): NonNullable<FileState["moves"]>[number] => {
-    if (!after) return [name];
-    const from = place(upper, name).toString("latin1");
-    return after.isDirectory() ? [name, from, modeOf(after) & 0o7777] : [name, from];
-  });
+  const moves = orderChanges(changes).map(
+    ({ name, after }): NonNullable<FileState["moves"]>[number] => {
+      if (!after) return [name];
+      const from = bytePath(upper, name).toString("latin1");
+      return after.isDirectory() ? [name, from, undoableMode(after) & 0o7777] : [name, from];
+    },
+  );
   const isOne = changes.length === 1 && utf8(changes[0]!.name) === group;
-  let at = isOne ? group : path.join(group, "…");
-  while (taken.has(at)) at += "…";
-  taken.add(at);
+  let absolutePath = isOne ? group : path.join(group, "…");
+  while (usedNames.has(absolutePath)) absolutePath += "…";
+  usedNames.add(absolutePath);
   return {
-    path: path.join(root, at),
+    path: path.join(root, absolutePath),
     brief: group,
-    bytes: Buffer.from(`${sum(changes)}\n`),
+    bytes: Buffer.from(`${sumUp(changes)}\n`),
     moves,
   };
 }
 
-const typeOf = (stat: fs.Stats): number => stat.mode & TYPE;
+const fileType = (stat: fs.Stats): number => stat.mode & TYPE;
 
 /**
  * A folder may keep its setgid bit, which hands on its group; a file must not run as another user
  * or group.
  */
-const modeOf = (stat: fs.Stats): number => {
+const undoableMode = (stat: fs.Stats): number => {
   if (stat.isSymbolicLink()) return (stat.mode & 0o777) | LINK;
   return stat.isDirectory() ? (stat.mode & 0o3777) | FOLDER : (stat.mode & 0o1777) | FILE;
 };
 
 /** Removals first, starting with the innermost; then additions, starting with the outermost. */
-function ordered(changes: Change[]): Change[] {
+function orderChanges(changes: Change[]): Change[] {
   const isGone = ({ after, before }: Change) =>
     !after || (before?.isDirectory() && !after.isDirectory());
   const depth = ({ name }: Change) => name.split("/").length;
   const gone = changes.filter(isGone).sort((a, b) => depth(b) - depth(a));
-  return [...gone, ...changes.filter((one) => !isGone(one)).sort((a, b) => depth(a) - depth(b))];
+  return [
+    ...gone,
+    ...changes.filter((change) => !isGone(change)).sort((a, b) => depth(a) - depth(b)),
+  ];
 }
 
 function stateOf({ upper }: View, { name, after }: Change): Pick<FileState, "bytes" | "mode"> {
   if (!after) return {};
-  const at = place(upper, name);
-  const mode = modeOf(after);
-  if (after.isSymbolicLink()) return { bytes: fs.readlinkSync(at, "buffer"), mode };
+  const file = bytePath(upper, name);
+  const mode = undoableMode(after);
+  if (after.isSymbolicLink()) return { bytes: fs.readlinkSync(file, "buffer"), mode };
   if (after.isDirectory()) return { bytes: Buffer.alloc(0), mode };
-  return { bytes: readLocked(at, after.mode), mode };
+  return { bytes: readUnlocked(file, after.mode), mode };
 }
 
 /** Reads a file even if the command took away its owner's right to read it. */
-function readLocked(at: Buffer, mode: number): Buffer {
-  if (mode & 0o400) return fs.readFileSync(at);
-  fs.chmodSync(at, mode | 0o400);
+function readUnlocked(file: Buffer, mode: number): Buffer {
+  if (mode & 0o400) return fs.readFileSync(file);
+  fs.chmodSync(file, mode | 0o400);
   try {
-    return fs.readFileSync(at);
+    return fs.readFileSync(file);
   } finally {
-    fs.chmodSync(at, mode & 0o7777);
+    fs.chmodSync(file, mode & 0o7777);
   }
 }
 
 const isWhiteout = (stat: fs.Stats): boolean => stat.isCharacterDevice() && stat.rdev === 0;
-function lookAt(at: Buffer): fs.Stats | undefined {
+function lstatOrNone(file: Buffer): fs.Stats | undefined {
   try {
-    return fs.lstatSync(at, { throwIfNoEntry: false });
+    return fs.lstatSync(file, { throwIfNoEntry: false });
   } catch (error) {
     if (["ENOTDIR", "ELOOP"].includes((error as NodeJS.ErrnoException).code!)) return undefined;
     throw error;
@@ -239,25 +255,29 @@ function isSame(
   const bits = TYPE | 0o7777;
   if (!before || (before.mode & bits) !== (after.mode & bits) || before.size !== after.size)
     return false;
-  const [one, two] = [place(root, name), place(upper, name)];
+  const [original, two] = [bytePath(root, name), bytePath(upper, name)];
   if (after.isSymbolicLink())
-    return fs.readlinkSync(one, "buffer").equals(fs.readlinkSync(two, "buffer"));
+    return fs.readlinkSync(original, "buffer").equals(fs.readlinkSync(two, "buffer"));
   if (after.size > MAX_SHOWN_BYTES) return before.mtimeMs === after.mtimeMs;
-  return fs.readFileSync(one).equals(readLocked(two, after.mode));
+  return fs.readFileSync(original).equals(readUnlocked(two, after.mode));
 }
 
 /** The names in a folder of the view, also in one that keeps its owner out. */
-function namesOpened(at: Buffer): string[] {
-  const { mode } = fs.lstatSync(at);
-  if ((mode & 0o700) !== 0o700) fs.chmodSync(at, (mode & 0o7777) | 0o700);
-  return namesIn(at);
+function openAndList(folder: Buffer): string[] {
+  const { mode } = fs.lstatSync(folder);
+  if ((mode & 0o700) !== 0o700) fs.chmodSync(folder, (mode & 0o7777) | 0o700);
+  return namesIn(folder);
 }
 
 const OF_REPOSITORY = ["HEAD", "objects", "refs"];
 const namesIn = (folder: Buffer): string[] => fs.readdirSync(folder, { encoding: "latin1" });
 
 /** Compares every entry of the upper folder with the project. */
-async function changesOf(view: View, root: string, { leftOut }: Effects): Promise<Change[]> {
+async function compareWithProject(
+  view: View,
+  root: string,
+  { leftOut }: Effects,
+): Promise<Change[]> {
   const changes: Change[] = [];
   // folders that existed before: the command may have removed and remade them
   const oldFolders: string[] = [];
@@ -265,19 +285,19 @@ async function changesOf(view: View, root: string, { leftOut }: Effects): Promis
   if ((top.before.mode & 0o7777) !== (top.after.mode & 0o7777))
     leftOut.push("the mode of the project's own folder was left as it is");
   walk("", true);
-  const seen = new Set(changes.map(({ name }) => name));
+  const changedNames = new Set(changes.map(({ name }) => name));
   const remaining = oldFolders.length ? await view.list(oldFolders) : new Set<string>();
   if (!remaining)
     throw new Error(
       "Cannot tell what the command changed: its view could not be read again. Nothing was kept.",
     );
   for (const folder of oldFolders)
-    for (const name of namesIn(place(root, folder)).map((inner) => within(folder, inner)))
-      if (!remaining.has(name) && !seen.has(name)) remove(name);
+    for (const name of namesIn(bytePath(root, folder)).map((inner) => within(folder, inner)))
+      if (!remaining.has(name) && !changedNames.has(name)) remove(name);
   return changes;
 
   function walk(folder: string, isThere: boolean): void {
-    for (const name of namesOpened(place(view.upper, folder)))
+    for (const name of openAndList(bytePath(view.upper, folder)))
       if (name === ".git")
         leftOut.push(
           `'${utf8(within(folder, name))}' was left out: .git is git's own. Run it with direct: true`,
@@ -286,10 +306,10 @@ async function changesOf(view: View, root: string, { leftOut }: Effects): Promis
   }
 
   function visit(name: string, isThere: boolean): void {
-    const after = fs.lstatSync(place(view.upper, name));
-    const before = isThere ? lookAt(place(root, name)) : undefined;
+    const after = fs.lstatSync(bytePath(view.upper, name));
+    const before = isThere ? lstatOrNone(bytePath(root, name)) : undefined;
     const isKept = after.isFile() || after.isDirectory() || after.isSymbolicLink();
-    const leave = (why: string) => leftOut.push(`'${utf8(name)}' was left out: ${why}`);
+    const leave = (reason: string) => leftOut.push(`'${utf8(name)}' was left out: ${reason}`);
     if (isWhiteout(after)) return void remove(name);
     if (!isKept) return void leave("it is a device, a FIFO or a socket");
     if (after.isFile() && after.mode & 0o6000)
@@ -318,10 +338,10 @@ async function changesOf(view: View, root: string, { leftOut }: Effects): Promis
    * project, it has all that one needs.
    */
   function isRepository(name: string, wasFolder: boolean): boolean {
-    const made = namesOpened(place(view.upper, name));
-    const there = wasFolder ? (tryTo(() => namesIn(place(root, name))) ?? []) : [];
-    const isNew = OF_REPOSITORY.some((one) => made.includes(one) && !there.includes(one));
-    return isNew && OF_REPOSITORY.every((one) => made.includes(one) || there.includes(one));
+    const inView = openAndList(bytePath(view.upper, name));
+    const there = wasFolder ? (tryTo(() => namesIn(bytePath(root, name))) ?? []) : [];
+    const isNew = OF_REPOSITORY.some((name) => inView.includes(name) && !there.includes(name));
+    return isNew && OF_REPOSITORY.every((name) => inView.includes(name) || there.includes(name));
   }
 
   /**
@@ -329,7 +349,7 @@ async function changesOf(view: View, root: string, { leftOut }: Effects): Promis
    * in.
    */
   function remove(name: string): boolean {
-    const before = lookAt(place(root, name));
+    const before = lstatOrNone(bytePath(root, name));
     if (!before) return true;
     if (!isPlain(before) || /(^|\/)\.git$/.test(name)) {
       leftOut.push(`'${utf8(name)}' was left as it is: its removal could not be undone`);
@@ -341,7 +361,7 @@ async function changesOf(view: View, root: string, { leftOut }: Effects): Promis
   }
 
   function removeIn(folder: string): boolean {
-    return namesIn(place(root, folder))
+    return namesIn(bytePath(root, folder))
       .map((name) => remove(within(folder, name)))
       .every(Boolean);
   }
@@ -353,15 +373,18 @@ const isPlain = (stat: fs.Stats): boolean =>
  * The topmost folder of a path that git ignores, or of packages that git does not track, and why it
  * is not shown.
  */
-async function ignoredOf(
+async function findIgnored(
   ctx: Ctx,
   changes: Change[],
-): Promise<(one: Change) => [group: string, why: string] | undefined> {
+): Promise<(change: Change) => [group: string, why: string] | undefined> {
   const tops = new Map<string, string | undefined>([["", repositoryTop(ctx.root) && ""]]);
   const topOf = (folder: string): string | undefined => {
     if (tops.has(folder)) return tops.get(folder);
-    const own = lookAt(place(ctx.root, within(folder, ".git")));
-    tops.set(folder, own ? folder : topOf(folder.slice(0, Math.max(0, folder.lastIndexOf("/")))));
+    const gitFolder = lstatOrNone(bytePath(ctx.root, within(folder, ".git")));
+    tops.set(
+      folder,
+      gitFolder ? folder : topOf(folder.slice(0, Math.max(0, folder.lastIndexOf("/")))),
+    );
     return tops.get(folder);
   };
   // by repository: git looks neither through links nor into others
@@ -369,16 +392,17 @@ async function ignoredOf(
   const links = new Set(
     changes.flatMap(({ name, before }) => (before && !before.isDirectory() ? name : [])),
   );
-  for (const one of changes) {
-    const { name } = one;
+  for (const changed of changes) {
+    const { name } = changed;
     const folders = parentsOf(name);
     const top = topOf(folders.at(-1) ?? "");
-    if (top === undefined || folders.some((at) => links.has(at))) continue;
+    if (top === undefined || folders.some((folder) => links.has(folder))) continue;
     const names = asked.get(top) ?? new Set();
     asked.set(top, names);
-    for (const at of folders) if (at.length > top.length) names.add(`${at}/`);
-    names.add(keyOf(one));
-    if (isReplaced(one)) names.add(name);
+    for (const absolutePath of folders)
+      if (absolutePath.length > top.length) names.add(`${absolutePath}/`);
+    names.add(keyOf(changed));
+    if (isReplaced(changed)) names.add(name);
   }
   const [ignored, tracked] = [new Set<string>(), new Set<string>()];
   for (const [top, names] of [...asked].slice(0, MAX_REPOSITORIES)) {
@@ -389,15 +413,16 @@ async function ignoredOf(
     for (const name of listOf(top, ["ls-files", "-z", "--", ":(glob)**/node_modules/**"]))
       tracked.add(name);
   }
-  return (one) => {
-    const key = keyOf(one);
+  return (change) => {
+    const key = keyOf(change);
     // what goes is shown
-    if (isReplaced(one) && !ignored.has(one.name) && !inModules(one.name)) return undefined;
+    if (isReplaced(change) && !ignored.has(change.name) && !inModules(change.name))
+      return undefined;
     const folder = ignored.has(key)
-      ? parentsOf(key).find((at) => ignored.has(`${at}/`))
+      ? parentsOf(key).find((folder) => ignored.has(`${folder}/`))
       : undefined;
     if (folder !== undefined) return [utf8(folder), IGNORED];
-    const modules = tracked.has(one.name) ? undefined : inModules(key);
+    const modules = tracked.has(change.name) ? undefined : inModules(key);
     return modules === undefined
       ? undefined
       : [utf8(modules), ignored.has(key) ? IGNORED : MODULES];
@@ -429,17 +454,17 @@ const MAX_REPOSITORIES = 50;
 const inModules = (name: string): string | undefined =>
   /^(.*?\/)?node_modules(?=\/)/s.exec(name)?.[0];
 
-const sizeOf = (changes: Change[]): number =>
+const totalBytes = (changes: Change[]): number =>
   changes.reduce(
     (sum, { after, before }) =>
       sum + (after?.isFile() ? after.size : 0) + (before?.isFile() ? before.size : 0),
     0,
   );
-const sizeWords = (bytes: number): string =>
+const formatSize = (bytes: number): string =>
   bytes < 1_000_000 ? `${Math.ceil(bytes / 1_000)} kB` : `${Math.round(bytes / 1_000_000)} MB`;
 
 /** Sums changes up, as in "214 files, 31 MB". */
-function sum(changes: Change[]): string {
+function sumUp(changes: Change[]): string {
   const files = changes.filter(({ before, after }) => !(after ?? before)!.isDirectory());
   const bytes = changes.reduce((sum, { before, after }) => {
     const stat = after ?? before;
@@ -448,7 +473,7 @@ function sum(changes: Change[]): string {
   const gone = files.filter(({ after }) => !after).length;
   if (!files.length)
     return `${plural(changes.length, "folder")}${changes.every(({ after }) => !after) ? " removed" : ""}`;
-  const sized = `${plural(files.length, "file")}, ${sizeWords(bytes)}`;
+  const sized = `${plural(files.length, "file")}, ${formatSize(bytes)}`;
   if (gone === 0) return sized;
   return gone === files.length ? `${sized} removed` : `${sized}, ${gone} of them removed`;
 }
@@ -457,24 +482,24 @@ function sum(changes: Change[]): string {
 function shownRaw({ upper }: View, root: string, changes: Change[]): string {
   return changes
     .flatMap(({ name, before, after }) => [
-      ...linesOf(before, place(root, name), "-"),
-      ...linesOf(after, place(upper, name), "+"),
+      ...linesOf(before, bytePath(root, name), "-"),
+      ...linesOf(after, bytePath(upper, name), "+"),
     ])
     .join("");
 }
-function linesOf(stat: fs.Stats | undefined, at: Buffer, sign: string): string[] {
+function linesOf(stat: fs.Stats | undefined, file: Buffer, sign: string): string[] {
   if (!stat || stat.isDirectory()) return [];
   return [
-    `\n${sign}${sign}${sign} ${visible(`${at.subarray(at.lastIndexOf("/") + 1)}`)}`,
-    ...contentOf(stat, at)
+    `\n${sign}${sign}${sign} ${visible(`${file.subarray(file.lastIndexOf("/") + 1)}`)}`,
+    ...contentOf(stat, file)
       .split("\n")
       .map((line) => `\n${sign}${line}`),
   ];
 }
 
-function contentOf(stat: fs.Stats, at: Buffer): string {
-  if (stat.isSymbolicLink()) return `link to ${visible(`${fs.readlinkSync(at)}`)}`;
-  return stat.size < MAX_RAW_BYTES ? `${readLocked(at, stat.mode)}` : sizeWords(stat.size);
+function contentOf(stat: fs.Stats, file: Buffer): string {
+  if (stat.isSymbolicLink()) return `link to ${visible(`${fs.readlinkSync(file)}`)}`;
+  return stat.size < MAX_RAW_BYTES ? `${readUnlocked(file, stat.mode)}` : formatSize(stat.size);
 }
 
 const MAX_RAW_BYTES = 100_000;

@@ -14,30 +14,30 @@ const MAX_FILES = 1_500;
 const OWN = /^\/proc\/(?:thread-)?self\//;
 
 export interface Endpoints {
-  at: string[]; // to be covered
+  paths: string[]; // to be covered
   unknown: boolean; // a program listens at a path that cannot be determined
 }
 
 /** Finds the endpoints of the whole machine, as far as they are visible, and all in the project. */
 export function findEndpoints(roots: string[], inProject: string[]): Endpoints {
-  const { whole, relative } = sockets();
-  const processes = relative.length ? folders() : [];
+  const { absolute, relative } = boundSockets();
+  const processes = relative.length ? workingFolders() : [];
   const guesses = relative.map((name) =>
     [...new Set([...roots, os.homedir(), "/", "/run", "/var/spool/postfix", ...processes])]
       .map((folder) => path.join(folder, name))
       .filter(isSocket),
   );
-  const home = direntsOf(os.homedir()).filter((entry) => entry.isFIFO() || entry.isSocket());
-  const mine = home.map((entry) => path.join(os.homedir(), entry.name));
+  const home = direntsOf(os.homedir()).filter((dirent) => dirent.isFIFO() || dirent.isSocket());
+  const mine = home.map((dirent) => path.join(os.homedir(), dirent.name));
   return {
-    at: real([
-      ...whole.filter((name) => !OWN.test(name)),
+    paths: real([
+      ...absolute.filter((name) => !OWN.test(name)),
       ...guesses.flat(),
       ...inProject,
       ...mine,
-      ...fifos(),
+      ...openFifos(),
     ]),
-    unknown: guesses.some((found) => !found.length) || whole.some((name) => OWN.test(name)),
+    unknown: guesses.some((sockets) => !sockets.length) || absolute.some((name) => OWN.test(name)),
   };
 }
 
@@ -45,52 +45,52 @@ export function findEndpoints(roots: string[], inProject: string[]): Endpoints {
  * Sockets on which something listens or receives datagrams. One that was bound by a relative path
  * is listed with it.
  */
-function sockets(): { whole: string[]; relative: string[] } {
+function boundSockets(): { absolute: string[]; relative: string[] } {
   let text: string;
   try {
     text = fs.readFileSync("/proc/net/unix", "utf8");
   } catch {
-    return { whole: [], relative: [] };
+    return { absolute: [], relative: [] };
   }
   const names = text.split("\n").flatMap((row) => {
     const [, flags, type, name] = /^\S+ \S+ \S+ (\S+) (\S+) \S+ +\d+ (.+)$/.exec(row) ?? [];
     return name && !name.startsWith("@") && (flags === "00010000" || type === "0002") ? [name] : [];
   });
   return {
-    whole: names.filter((name) => name.startsWith("/")).flatMap(named),
+    absolute: names.filter((name) => name.startsWith("/")).flatMap(realNames),
     relative: [...new Set(names.filter((name) => !name.startsWith("/")))],
   };
 }
 
 /** A socket may be named by a folder that its process has open, as those of another zz are. */
-const named = (name: string): string[] =>
+const realNames = (name: string): string[] =>
   name.startsWith("/proc/self/")
     ? [`${process.pid}`, ...processes()].map((pid) => name.replace("self", pid)).filter(isSocket)
     : [name];
 
 /** The working folders of this machine's processes, as far as they are visible. */
-function folders(): string[] {
-  return processes().flatMap((pid) => linked(`/proc/${pid}/cwd`));
+function workingFolders(): string[] {
+  return processes().flatMap((pid) => linkTarget(`/proc/${pid}/cwd`));
 }
 
 /** The FIFOs that a process has open, by their paths. */
-function fifos(): string[] {
-  let left = MAX_FILES;
+function openFifos(): string[] {
+  let remainingFiles = MAX_FILES;
   return processes().flatMap((pid) => {
-    if (left <= 0) return [];
+    if (remainingFiles <= 0) return [];
     const open = entriesOf(`/proc/${pid}/fd`).slice(0, MAX_FILES_PER_PROCESS);
-    left -= open.length;
+    remainingFiles -= open.length;
     return open
-      .flatMap((fd) => linked(`/proc/${pid}/fd/${fd}`))
-      .filter((at) => at.startsWith("/") && isFifo(at));
+      .flatMap((fd) => linkTarget(`/proc/${pid}/fd/${fd}`))
+      .filter((file) => file.startsWith("/") && isFifo(file));
   });
 }
 
 const processes = (): string[] =>
   entriesOf("/proc").filter((name) => /^\d+$/.test(name) && name !== `${process.pid}`);
 
-const linked = (at: string): string[] => tryTo(() => [fs.readlinkSync(at)]) ?? [];
-const stat = (at: string): fs.Stats | undefined => tryTo(() => fs.lstatSync(at));
-const isSocket = (at: string): boolean => !!stat(at)?.isSocket();
-const isFifo = (at: string): boolean =>
-  !isInside("/dev", at) && !isInside("/proc", at) && !!stat(at)?.isFIFO();
+const linkTarget = (file: string): string[] => tryTo(() => [fs.readlinkSync(file)]) ?? [];
+const lstatIfThere = (file: string): fs.Stats | undefined => tryTo(() => fs.lstatSync(file));
+const isSocket = (file: string): boolean => !!lstatIfThere(file)?.isSocket();
+const isFifo = (file: string): boolean =>
+  !isInside("/dev", file) && !isInside("/proc", file) && !!lstatIfThere(file)?.isFIFO();

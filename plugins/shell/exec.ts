@@ -7,14 +7,14 @@ import os from "node:os";
 import type { Readable } from "node:stream";
 import type { Clock, Programs } from "zz";
 import { plural } from "zz/text";
-import { type Keeper, MAX_FILE_BYTES, MAX_SHOWN_CHARS, openOutputStore } from "./outputs.ts";
-import { pipes } from "./pipes.ts";
+import { MAX_FILE_BYTES, MAX_SHOWN_CHARS, type OutputStore, openOutputStore } from "./outputs.ts";
+import { openPipes } from "./pipes.ts";
 import {
-  type Caps,
   endAllProcesses,
   GRACE_MS,
-  type Mark,
-  newMark,
+  markProcesses,
+  type ProcessMark,
+  type ResourceCaps,
   sendSignal,
   watchLimits,
 } from "./processes.ts";
@@ -22,7 +22,7 @@ import type { Sandbox } from "./sandbox.ts";
 
 export { MAX_FILE_BYTES, MAX_SHOWN_CHARS } from "./outputs.ts";
 
-export interface Job {
+export interface CommandJob {
   programs: Programs;
   clock: Clock;
   command: string;
@@ -37,7 +37,7 @@ export interface Job {
   onTail?(lines: string): void;
   veil?(output: string): string; // hides what nobody may read, before what is too long is cut
   keepIn: string; // folder for full outputs: 0700, the files 0600
-  caps?: Partial<Caps>; // limits that replace the usual ones
+  caps?: Partial<ResourceCaps>; // limits that replace the usual ones
 }
 export interface Outcome {
   exit: number | null;
@@ -64,9 +64,9 @@ type Stop = "timeout" | "abort" | "flood" | { exceeded: string };
  * Runs a command. It tries again if a path that the sandbox was to cover disappears before the
  * start: nothing has run.
  */
-export async function runJob(job: Job): Promise<Outcome> {
+export async function runJob(job: CommandJob): Promise<Outcome> {
   for (let retries = 3; ; retries--) {
-    const outcome = await runOnce(job);
+    const outcome = await runJobOnce(job);
     const isNotStarted =
       job.sandbox && outcome.exit === 1 && !outcome.stdout && NOT_STARTED.test(outcome.stderr);
     if (!isNotStarted || !retries) return outcome;
@@ -75,7 +75,7 @@ export async function runJob(job: Job): Promise<Outcome> {
 const NOT_STARTED =
   /^bwrap: Can't [^\n]*(No such file or directory|Read-only file system|Not a directory|Permission denied)\n?$/;
 
-async function runOnce(job: Job): Promise<Outcome> {
+async function runJobOnce(job: CommandJob): Promise<Outcome> {
   const { clock } = job;
   const startedAt = clock.now();
   const elapsed = () => clock.now() - startedAt;
@@ -91,10 +91,10 @@ async function runOnce(job: Job): Promise<Outcome> {
     };
 
   const file = openOutputStore(job.keepIn);
-  const [all, out, err] = [capture(), capture(), capture()];
-  const tail = live(clock, all, job.onTail);
-  const mark = newMark(!job.sandbox);
-  const { child, stdout, stderr } = await start(job, mark);
+  const [everyOutput, standardOutput, standardError] = [newCapture(), newCapture(), newCapture()];
+  const tail = watchTail(clock, everyOutput, job.onTail);
+  const mark = markProcesses(!job.sandbox);
+  const { child, stdout, stderr } = await startProcess(job, mark);
   const pid = child.pid!;
   let stopReason: Stop | undefined;
   let cancelKill = () => {};
@@ -110,8 +110,8 @@ async function runOnce(job: Job): Promise<Outcome> {
     stop({ exceeded }),
   );
   const closed = Promise.all([
-    drain(stdout, [all, out], file, tail.onOutput, () => stop("flood")),
-    drain(stderr, [all, err], file, tail.onOutput, () => stop("flood")),
+    readStream(stdout, [everyOutput, standardOutput], file, tail.onOutput, () => stop("flood")),
+    readStream(stderr, [everyOutput, standardError], file, tail.onOutput, () => stop("flood")),
   ]);
 
   const abort = () => stop("abort");
@@ -119,24 +119,24 @@ async function runOnce(job: Job): Promise<Outcome> {
   if (job.signal.aborted) abort(); // aborted while it started
   const timed = job.timeoutMs > 0 && Number.isFinite(job.timeoutMs);
   const cancelLimit = timed ? clock.timer(job.timeoutMs, () => stop("timeout")) : () => {};
-  const { code, signal } = await ended(child);
+  const { code, signal } = await waitForExit(child);
   unwatch();
   cancelLimit();
   job.signal.removeEventListener("abort", abort);
 
-  const left = await endAllProcesses(job.programs, pid, closed, mark);
+  const leftoverNote = await endAllProcesses(job.programs, pid, closed, mark);
   cancelKill();
   tail.stop();
   for (const stream of [stdout, stderr]) stream.destroy();
   const kept = file.close();
 
   const notes = [
-    ...(left ? [left] : []),
+    ...(leftoverNote ? [leftoverNote] : []),
     ...(job.sandbox?.settle?.() ?? []),
     ...(kept.failure ? [kept.failure] : []),
-    ...advice(job.command, code, all),
+    ...explainOutput(job.command, code, everyOutput),
   ];
-  const shown = show(all, kept.path, job);
+  const shown = shorten(everyOutput, kept.path, job);
   if (shown.whole) kept.drop();
   const text = [
     shown.text.replace(/\n+$/, ""),
@@ -148,11 +148,11 @@ async function runOnce(job: Job): Promise<Outcome> {
     ...(signal && { signal }),
     ...(stopReason === "timeout" && { timedOut: true }),
     ...(stopReason === "abort" && { aborted: true }),
-    stdout: show(out, kept.path, job).text,
-    stderr: show(err, kept.path, job).text,
+    stdout: shorten(standardOutput, kept.path, job).text,
+    stderr: shorten(standardError, kept.path, job).text,
     text: text.filter(Boolean).join("\n"),
     ...(kept.path && !shown.whole && { file: kept.path }),
-    bytes: all.bytes,
+    bytes: everyOutput.bytes,
     ms: elapsed(),
   };
 }
@@ -160,20 +160,20 @@ async function runOnce(job: Job): Promise<Outcome> {
 // ── start and end ────────────────────────────────────────────────────────────────────────────────
 
 /** Starts a leader of its own group and session, without a terminal, with an empty stdin. */
-async function start(
-  job: Job,
-  mark: Mark,
+async function startProcess(
+  job: CommandJob,
+  mark: ProcessMark,
 ): Promise<{ child: ChildProcess; stdout: Readable; stderr: Readable }> {
   if (!fs.statSync(job.cwd, { throwIfNoEntry: false })?.isDirectory())
     throw new Error(`Cannot run a command in '${job.cwd}': no such folder. Choose another one.`);
-  const { argv, env } = (job.sandbox ?? mark).wrap(shell(job));
-  const [out, err] = pipes(job.programs);
+  const { argv, env } = (job.sandbox ?? mark).wrap(shellArgv(job));
+  const [stdoutPipe, stderrPipe] = openPipes(job.programs);
   const inherited = inheritedFiles();
   const nothing = inherited.length ? fs.openSync(os.devNull, "r") : -1;
   const stdio: ("ignore" | "pipe" | number)[] = [
     "ignore",
-    out?.write ?? "pipe",
-    err?.write ?? "pipe",
+    stdoutPipe?.write ?? "pipe",
+    stderrPipe?.write ?? "pipe",
   ];
   for (const fd of inherited) stdio[fd] = nothing;
   try {
@@ -181,24 +181,28 @@ async function start(
       cwd: job.cwd,
       env: { ...job.env, ...env },
       ownPath: true, // the line was judged with this PATH
-      stdio: Array.from(stdio, (one) => one ?? "ignore"),
+      stdio: Array.from(stdio, (target) => target ?? "ignore"),
       detached: process.platform !== "win32", // on Windows it would open a window
       windowsHide: true,
       windowsVerbatimArguments: process.platform === "win32",
     });
     await new Promise((resolve, reject) => child.once("spawn", resolve).once("error", reject));
-    return { child, stdout: out?.read() ?? child.stdout!, stderr: err?.read() ?? child.stderr! };
+    return {
+      child,
+      stdout: stdoutPipe?.read() ?? child.stdout!,
+      stderr: stderrPipe?.read() ?? child.stderr!,
+    };
   } catch (error) {
-    for (const pipe of [out, err]) pipe?.read().destroy();
+    for (const pipe of [stdoutPipe, stderrPipe]) pipe?.read().destroy();
     job.sandbox?.settle?.();
-    throw cannot(error as NodeJS.ErrnoException, argv[0]!);
+    throw startError(error as NodeJS.ErrnoException, argv[0]!);
   } finally {
-    for (const fd of [out?.write, err?.write, nothing])
+    for (const fd of [stdoutPipe?.write, stderrPipe?.write, nothing])
       if (fd !== undefined && fd >= 0) fs.closeSync(fd);
   }
 }
 
-function shell(job: Job): string[] {
+function shellArgv(job: CommandJob): string[] {
   if (job.argv) return job.argv;
   if (process.platform === "win32")
     return [process.env.ComSpec ?? "cmd.exe", "/d", "/s", "/c", `"${job.command}"`];
@@ -227,7 +231,7 @@ function inheritedFiles(): number[] {
   });
 }
 
-function cannot(error: { code?: string; message?: string }, program: string): Error {
+function startError(error: { code?: string; message?: string }, program: string): Error {
   const sentences: Record<string, string> = {
     ENOENT: `Cannot run '${program}': it is not installed, or not in PATH. Install it, or choose another shell.`,
     E2BIG: "Cannot run the command: it is too long. Write it to a file and run that.",
@@ -236,7 +240,7 @@ function cannot(error: { code?: string; message?: string }, program: string): Er
   return new Error(sentences[error.code ?? ""] ?? error.message, { cause: error });
 }
 
-function ended(
+function waitForExit(
   child: ChildProcess,
 ): Promise<{ code: number | null; signal: NodeJS.Signals | null }> {
   return new Promise((resolve) => child.once("exit", (code, signal) => resolve({ code, signal })));
@@ -253,11 +257,11 @@ interface Captured {
   bytes: number;
   broken: number; // characters that were not valid UTF-8
 }
-function capture(): Captured {
+function newCapture(): Captured {
   return { front: "", back: "", cut: false, lines: 0, bytes: 0, broken: 0 };
 }
 
-function record(capture: Captured, text: string): void {
+function recordText(capture: Captured, text: string): void {
   const room = MAX_HELD_CHARS - capture.front.length;
   if (room > 0) capture.front += text.slice(0, room);
   if (room < text.length) capture.back += room > 0 ? text.slice(room) : text;
@@ -266,21 +270,21 @@ function record(capture: Captured, text: string): void {
   capture.cut = true;
 }
 
-function drain(
+function readStream(
   stream: Readable,
   captured: Captured[],
-  file: Keeper,
+  file: OutputStore,
   onOutput: () => void,
   onTooMuch: () => void,
 ): Promise<void> {
   const decoder = new TextDecoder(); // holds back incomplete characters
   const add = (text: string, bytes: Uint8Array) => {
     const [lines, broken] = [
-      count(bytes, 10),
+      countByte(bytes, 10),
       text.includes("\ufffd") ? text.split("\ufffd").length - 1 : 0,
     ];
     for (const capture of captured) {
-      record(capture, text);
+      recordText(capture, text);
       capture.bytes += bytes.length;
       capture.lines += lines;
       capture.broken += broken;
@@ -299,23 +303,23 @@ function drain(
   });
 }
 
-function count(bytes: Uint8Array, what: number): number {
-  let found = 0;
-  for (let i = 0; i < bytes.length; i++) if (bytes[i] === what) found++;
-  return found;
+function countByte(bytes: Uint8Array, byte: number): number {
+  let total = 0;
+  for (let i = 0; i < bytes.length; i++) if (bytes[i] === byte) total++;
+  return total;
 }
 
-function show(
+function shorten(
   capture: Captured,
   file: string | undefined,
-  { veil }: Job,
+  { veil }: CommandJob,
 ): { text: string; whole: boolean } {
   const readable = (text: string) => veil?.(outputForModel(text)) ?? outputForModel(text);
-  const whole = capture.cut ? undefined : readable(capture.front + capture.back);
+  const wholeText = capture.cut ? undefined : readable(capture.front + capture.back);
   const room = MAX_SHOWN_CHARS - NOTES_CHARS;
-  if (whole !== undefined && whole.length <= room) return { text: whole, whole: true };
-  const head = untilLine(whole ?? readable(capture.front), Math.floor(room * HEAD_SHARE));
-  const end = fromLine(whole ?? readable(capture.back), Math.floor(room * (1 - HEAD_SHARE)));
+  if (wholeText !== undefined && wholeText.length <= room) return { text: wholeText, whole: true };
+  const head = keepHead(wholeText ?? readable(capture.front), Math.floor(room * HEAD_SHARE));
+  const end = keepTail(wholeText ?? readable(capture.back), Math.floor(room * (1 - HEAD_SHARE)));
   const lines = Math.max(0, capture.lines - breaks(head) - breaks(end));
   const bytes = Math.max(0, capture.bytes - Buffer.byteLength(head) - Buffer.byteLength(end));
   const where = file ? `; all of it is in ${file}` : "";
@@ -327,15 +331,15 @@ function show(
 
 const breaks = (text: string) => text.split("\n").length - 1;
 
-function untilLine(text: string, most: number): string {
-  const at = text.lastIndexOf("\n", most);
-  return (at > most / 2 ? text.slice(0, at) : text.slice(0, most)).toWellFormed();
+function keepHead(text: string, maxChars: number): string {
+  const lineEnd = text.lastIndexOf("\n", maxChars);
+  return (lineEnd > maxChars / 2 ? text.slice(0, lineEnd) : text.slice(0, maxChars)).toWellFormed();
 }
 
-function fromLine(text: string, most: number): string {
-  const rest = text.slice(-most);
-  const at = rest.indexOf("\n");
-  return (at >= 0 && at < most / 2 ? rest.slice(at + 1) : rest).toWellFormed();
+function keepTail(text: string, maxChars: number): string {
+  const tail = text.slice(-maxChars);
+  const lineEnd = tail.indexOf("\n");
+  return (lineEnd >= 0 && lineEnd < maxChars / 2 ? tail.slice(lineEnd + 1) : tail).toWellFormed();
 }
 
 const CODES =
@@ -375,9 +379,9 @@ function lastState(line: string): string {
 }
 
 /** Reports the last non-empty lines, now and then. */
-function live(
+function watchTail(
   clock: Clock,
-  all: Captured,
+  captured: Captured,
   show?: (lines: string) => void,
 ): { onOutput(): void; stop(): void } {
   let cancel: (() => void) | undefined; // while a report is due
@@ -385,7 +389,7 @@ function live(
   const report = () => {
     cancel = undefined;
     lastShown = clock.now();
-    const end = (all.back || all.front).slice(-4_000);
+    const end = (captured.back || captured.front).slice(-4_000);
     const lines = outputForModel(end)
       .split("\n")
       .flatMap((line) => (line.trim() ? [line.trimEnd().slice(-500)] : []));
@@ -407,7 +411,7 @@ function live(
 // ── how it ended ─────────────────────────────────────────────────────────────────────────────────
 
 function describeEnd(
-  job: Job,
+  job: CommandJob,
   stopReason: Stop | undefined,
   code: number | null,
   signal: string | null,
@@ -441,14 +445,14 @@ const ASKS =
 const READS = /(?:^|[;&|({\s])(?:read|select|passwd|sudo|su|ssh)\b/;
 
 /** Explains what a model would otherwise have to guess. */
-function advice(command: string, code: number | null, all: Captured): string[] {
+function explainOutput(command: string, code: number | null, captured: Captured): string[] {
   const sentences: string[] = [];
-  const words = all.front.slice(-2_000) + all.back.slice(-2_000);
+  const words = captured.front.slice(-2_000) + captured.back.slice(-2_000);
   if (code !== 0 && (ASKS.test(words) || (!words.trim() && READS.test(command))))
     sentences.push(
       "nobody can type into a command: its input is empty and it has no terminal. Give the answer by an option such as -y, or pipe it: echo yes | …",
     );
-  if (all.broken)
+  if (captured.broken)
     sentences.push(
       "not all of this is UTF-8: what could not be read stands as \ufffd. Look at it with xxd or file, or convert it with iconv",
     );

@@ -5,9 +5,9 @@ import path from "node:path";
 import { isInside } from "zz/text";
 import type { Guard } from "./limits.ts";
 import { isFolder, real } from "./paths.ts";
-import { type Found, IN_GIT, type SelfRunningFiles, stores } from "./places.ts";
+import { IN_GIT, type ProjectScan, type SelfRunningFiles, stores } from "./places.ts";
 
-interface Repository {
+interface RepositoryPaths {
   write: string[]; // writable, though it may be outside of the project
   guard: string[]; // read-only inside that
   folders: string[]; // where a new file could be run
@@ -17,35 +17,35 @@ interface Repository {
  * Git's configuration and hooks, and .zz, contain commands that other programs run later, outside.
  * They must not change. `.git` is mounted on itself: a mount point cannot be moved away.
  */
-export function repository(root: string): Repository {
+export function repositoryPaths(root: string): RepositoryPaths {
   const git = path.join(root, ".git");
   const zz = path.join(root, ".zz");
-  const entry = fs.lstatSync(git, { throwIfNoEntry: false });
-  if (entry?.isDirectory())
+  const gitStat = fs.lstatSync(git, { throwIfNoEntry: false });
+  if (gitStat?.isDirectory())
     return {
       write: [git],
       guard: [zz, ...guardedFiles(git), ...guardedIfThere(git)],
       folders: [git],
     };
-  if (!entry?.isFile()) return { write: [], guard: [zz], folders: [] };
+  if (!gitStat?.isFile()) return { write: [], guard: [zz], folders: [] };
   const linked = linkedRepository(git);
   return { ...linked, guard: [zz, git, ...linked.guard] };
 }
 
 /** The repository of a worktree or submodule: a commit must write to it. */
-function linkedRepository(file: string): Repository {
+function linkedRepository(file: string): RepositoryPaths {
   const root = path.dirname(file);
-  const text = (...at: string[]) => read(path.join(...at))?.trim();
+  const text = (...parts: string[]) => readIfThere(path.join(...parts))?.trim();
   const [folder] = real([path.resolve(root, text(file)!.replace(/^gitdir:\s*/, ""))]);
   // Only if it points back: a command could have made the file, and named any folder in it.
   const back = folder && text(folder, "gitdir");
   if (back && real([path.resolve(folder, back)])[0] === file) {
     const [common] = real([path.resolve(folder, text(folder, "commondir") ?? "")]);
-    const own = [
-      ...guardedFiles(folder).filter((at) => fs.existsSync(at)),
+    const worktreeFiles = [
+      ...guardedFiles(folder).filter((absolutePath) => fs.existsSync(absolutePath)),
       ...guardedIfThere(folder),
     ];
-    const guard = [...guardedFiles(common!), ...guardedIfThere(common!), ...own];
+    const guard = [...guardedFiles(common!), ...guardedIfThere(common!), ...worktreeFiles];
     return { write: [common!, path.dirname(folder), folder], guard, folders: [common!, folder] };
   }
   const tree = folder && /^\s*worktree\s*=\s*(.+)$/m.exec(text(folder, "config") ?? "")?.[1];
@@ -63,15 +63,15 @@ function linkedRepository(file: string): Repository {
  * must not see them.
  */
 export function mayHoldPasswords(root: string): boolean {
-  const { folders } = repository(root);
-  const texts = folders.flatMap((at) =>
-    ["config", "config.worktree"].map((name) => read(path.join(at, name)) ?? ""),
+  const { folders } = repositoryPaths(root);
+  const texts = folders.flatMap((folder) =>
+    ["config", "config.worktree"].map((name) => readIfThere(path.join(folder, name)) ?? ""),
   );
   const isPlain = texts.every(
     (text) =>
       !/:\/\/[^\s/]*@|header|passw|token|secret|helper|credential|insteadof|include/i.test(text),
   );
-  return !isPlain || folders.some((at) => isFolder(path.join(at, "modules")));
+  return !isPlain || folders.some((folder) => isFolder(path.join(folder, "modules")));
 }
 
 /** These must not be created either. */
@@ -83,11 +83,11 @@ function guardedFiles(git: string): string[] {
 export const GUARDED_IF_THERE = ["config.worktree", "commondir", "gitdir"];
 
 function guardedIfThere(git: string): string[] {
-  return GUARDED_IF_THERE.map((name) => path.join(git, name)).filter((at) => fs.existsSync(at));
+  return GUARDED_IF_THERE.map((name) => path.join(git, name)).filter((file) => fs.existsSync(file));
 }
 
-function read(at: string): string | undefined {
-  return fs.existsSync(at) ? fs.readFileSync(at, "utf8") : undefined;
+function readIfThere(file: string): string | undefined {
+  return fs.existsSync(file) ? fs.readFileSync(file, "utf8") : undefined;
 }
 
 /**
@@ -96,24 +96,26 @@ function read(at: string): string | undefined {
  */
 export function findGuardedFiles(
   roots: string[],
-  found: Found,
-  { all, hooks }: SelfRunningFiles,
+  scan: ProjectScan,
+  { paths, hooks }: SelfRunningFiles,
 ): Omit<Guard, "copies" | "endpoints"> {
   // of the project itself, more is known
-  const own = roots.slice(1).map((at) => path.join(at, ".git"));
-  const inner = found.folders
-    .filter((at) => at.includes("/.git/modules/") || own.includes(at))
+  const outerRepositories = roots.slice(1).map((root) => path.join(root, ".git"));
+  const inner = scan.folders
+    .filter((folder) => folder.includes("/.git/modules/") || outerRepositories.includes(folder))
     .slice(0, MAX_MOUNTED);
-  const git = inner.flatMap((at) => IN_GIT.map((name) => path.join(at, name)));
-  const existing = [...all.filter((at) => at !== hooks), ...git].filter((at) => {
-    const stat = fs.lstatSync(at, { throwIfNoEntry: false });
-    return stat && !stat.isSymbolicLink();
-  });
-  const packages = roots.flatMap(stores);
-  const caches = packages.flatMap((at) =>
-    [".cache", ".vite", ".vite-temp"].map((name) => path.join(at, name)),
+  const git = inner.flatMap((folder) => IN_GIT.map((name) => path.join(folder, name)));
+  const existing = [...paths.filter((absolutePath) => absolutePath !== hooks), ...git].filter(
+    (absolutePath) => {
+      const stat = fs.lstatSync(absolutePath, { throwIfNoEntry: false });
+      return stat && !stat.isSymbolicLink();
+    },
   );
-  const { at: shared, notes } = sharedPlaces(roots, found);
+  const packages = roots.flatMap(stores);
+  const caches = packages.flatMap((folder) =>
+    [".cache", ".vite", ".vite-temp"].map((name) => path.join(folder, name)),
+  );
+  const { paths: shared, notes } = sharedPlaces(roots, scan);
   return {
     readonly: [...new Set([...existing, ...packages, ...shared])],
     writable: caches.filter(isFolder),
@@ -126,14 +128,20 @@ const MAX_MOUNTED = 50; // per kind: each costs a little time in every command
  * Files with a name outside of the project are read-only; if there are many, so is what holds them
  * at the top.
  */
-function sharedPlaces(roots: string[], { hardLinked }: Found): { at: string[]; notes: string[] } {
-  if (hardLinked.length <= MAX_MOUNTED) return { at: hardLinked, notes: [] };
-  const top = (at: string) => {
-    const root = roots.find((one) => isInside(one, at)) ?? roots[0]!;
-    return path.join(root, path.relative(root, at).split("/")[0]!);
+function sharedPlaces(
+  roots: string[],
+  { hardLinked }: ProjectScan,
+): { paths: string[]; notes: string[] } {
+  if (hardLinked.length <= MAX_MOUNTED) return { paths: hardLinked, notes: [] };
+  const top = (file: string) => {
+    const root = roots.find((candidate) => isInside(candidate, file)) ?? roots[0]!;
+    return path.join(root, path.relative(root, file).split("/")[0]!);
   };
   const tops = [...new Set(hardLinked.map(top))];
-  const names = tops.slice(0, 3).map((one) => `'${path.basename(one)}'`);
-  const why = `${hardLinked.length} files in ${names.join(", ")} are hard links with other names outside of the project`;
-  return { at: tops, notes: [`${why}: these are read-only here. Work in a copy of the project`] };
+  const names = tops.slice(0, 3).map((top) => `'${path.basename(top)}'`);
+  const problem = `${hardLinked.length} files in ${names.join(", ")} are hard links with other names outside of the project`;
+  return {
+    paths: tops,
+    notes: [`${problem}: these are read-only here. Work in a copy of the project`],
+  };
 }

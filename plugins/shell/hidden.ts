@@ -30,7 +30,7 @@ const isPattern = (name: string): boolean => /[*?]/.test(name);
 export async function findUnreadableFiles(ctx: Ctx, onView = false): Promise<UnreadableFiles> {
   const { root, permissions } = ctx;
   const { home } = ctx.about;
-  const own = [
+  const homeFiles = [
     "zz.config.json",
     "permissions.json",
     "trust.json",
@@ -42,9 +42,9 @@ export async function findUnreadableFiles(ctx: Ctx, onView = false): Promise<Unr
     "sessions",
     "outputs",
   ];
-  const [unread, unwritten] = [denied(ctx, "read"), denied(ctx, "write", onView)];
-  const found = await look(ctx, [...unread.patterns, ...unwritten.patterns]);
-  const all = permissions.rules.some(
+  const [unread, unwritten] = [deniedPaths(ctx, "read"), deniedPaths(ctx, "write", onView)];
+  const onDisk = await searchDisk(ctx, [...unread.patterns, ...unwritten.patterns]);
+  const deniesAllWrites = permissions.rules.some(
     ({ verdict, kind, name, but }) =>
       (verdict === "deny" || (verdict === "ask" && !onView)) &&
       kind === "write" &&
@@ -53,29 +53,29 @@ export async function findUnreadableFiles(ctx: Ctx, onView = false): Promise<Unr
   );
   const pin = [
     ...unread.places,
-    ...found.matching.flatMap(({ file, rule }) => (rule.kind === "read" ? [file] : [])),
+    ...onDisk.matching.flatMap(({ file, rule }) => (rule.kind === "read" ? [file] : [])),
   ];
   const closed = {
     hide: [
-      ...own.map((name) => join(home, name)),
+      ...homeFiles.map((name) => join(home, name)),
       ...permissions.credentials(),
       ...otherNames(permissions.credentials(), [root], MAX_CREDENTIALS),
       ...pin,
-      ...found.secret,
-      ...(onView ? found.repositories : []), // of the project's own, more is known
+      ...onDisk.secret,
+      ...(onView ? onDisk.repositories : []), // of the project's own, more is known
     ],
     pin,
     keep: [
-      ...(all ? [root, `${root}/.git`] : unwritten.places),
-      ...found.matching.flatMap(({ file, rule }) => (rule.kind === "write" ? [file] : [])),
+      ...(deniesAllWrites ? [root, `${root}/.git`] : unwritten.places),
+      ...onDisk.matching.flatMap(({ file, rule }) => (rule.kind === "write" ? [file] : [])),
       ...(home.startsWith(`${root}/`) ? [home] : []),
     ],
-    absent: unwritten.places.filter((at) => statOf(at) === undefined),
+    absent: unwritten.places.filter((absolutePath) => statOf(absolutePath) === undefined),
   };
-  const many = closed.pin.length + found.secret.length + found.matching.length;
-  if (many > MAX_PLACES)
+  const fileCount = closed.pin.length + onDisk.secret.length + onDisk.matching.length;
+  if (fileCount > MAX_PLACES)
     throw new Error(
-      `Cannot run it: ${many} files here may not be read or written, more than a sandbox can hide. ` +
+      `Cannot run it: ${fileCount} files here may not be read or written, more than a sandbox can hide. ` +
         "Name their folders in the rules, or work in a part of the project.",
     );
   return closed;
@@ -86,14 +86,14 @@ export async function unwantedFiles(
   ctx: Ctx,
   { keep, absent }: Pick<UnreadableFiles, "keep" | "absent">,
 ): Promise<string[]> {
-  const made = absent.filter((at) => statOf(at) !== undefined);
-  const { patterns } = denied(ctx, "write");
-  if (!patterns.length) return made;
-  const { matching } = await look(ctx, patterns);
-  return [...made, ...matching.flatMap(({ file }) => (keep.includes(file) ? [] : [file]))];
+  const newFiles = absent.filter((absolutePath) => statOf(absolutePath) !== undefined);
+  const { patterns } = deniedPaths(ctx, "write");
+  if (!patterns.length) return newFiles;
+  const { matching } = await searchDisk(ctx, patterns);
+  return [...newFiles, ...matching.flatMap(({ file }) => (keep.includes(file) ? [] : [file]))];
 }
 
-interface Denied {
+interface DeniedPaths {
   places: string[];
   patterns: { rule: Rule; base: string }[];
 }
@@ -102,67 +102,72 @@ interface Denied {
  * The paths that denials name, and the patterns with their base folders. A pattern for everything
  * in a folder counts as the folder.
  */
-function denied({ permissions, root }: Ctx, kind: "read" | "write", onView = false): Denied {
-  const result: Denied = { places: [], patterns: [] };
+function deniedPaths(
+  { permissions, root }: Ctx,
+  needKind: "read" | "write",
+  onView = false,
+): DeniedPaths {
+  const result: DeniedPaths = { places: [], patterns: [] };
   for (const rule of permissions.rules) {
-    const { verdict, kind: one, name } = rule;
-    if (verdict === "allow" || (verdict === "ask" && onView) || one !== kind || !name) continue;
-    const place = permissions.place(name);
-    result.places.push(place); // a file may have that literal name
+    const { verdict, kind: ruleKind, name } = rule;
+    if (verdict === "allow" || (verdict === "ask" && onView) || ruleKind !== needKind || !name)
+      continue;
+    const absolutePath = permissions.place(name);
+    result.places.push(absolutePath); // a file may have that literal name
     if (!isPattern(name)) continue;
-    const begin = place.slice(0, place.search(/[*?]/));
+    const begin = absolutePath.slice(0, absolutePath.search(/[*?]/));
     const base = begin.slice(0, begin.lastIndexOf("/")) || "/";
-    if (/^\/(\*+\/?)+$/.test(place.slice(base.length)) && base !== root && base !== "/")
+    if (/^\/(\*+\/?)+$/.test(absolutePath.slice(base.length)) && base !== root && base !== "/")
       result.places.push(base);
     else result.patterns.push({ rule, base });
   }
   return result;
 }
 
-interface Found {
+interface FilesOnDisk {
   secret: string[];
   repositories: string[]; // git folders in the project besides its own, found by what they hold
   matching: { file: string; rule: Rule }[];
 }
 
-async function look(ctx: Ctx, patterns: Denied["patterns"]): Promise<Found> {
+async function searchDisk(ctx: Ctx, patterns: DeniedPaths["patterns"]): Promise<FilesOnDisk> {
   const { root, permissions } = ctx;
-  const found: Found = { secret: [], repositories: [], matching: [] };
+  const filesOnDisk: FilesOnDisk = { secret: [], repositories: [], matching: [] };
   const rules = patterns.map(({ rule }) => ({
     rule,
     fits: permissions.matches(rule.kind, rule.name!),
   }));
-  let [left, pauseAt] = [
+  let [remainingEntries, pauseAt] = [
     permissions.wide === undefined ? Number.POSITIVE_INFINITY : MAX_ENTRIES,
     performance.now() + SLICE_MS,
   ];
   await walk(root, true);
   const isOutside = (base: string) => base !== root && !base.startsWith(`${root}/`);
   for (const base of new Set(patterns.map(({ base }) => base).filter(isOutside))) {
-    left = Math.min(left, MAX_ENTRIES);
+    remainingEntries = Math.min(remainingEntries, MAX_ENTRIES);
     await walk(base, false);
   }
-  if (left <= 0 && rules.length)
+  if (remainingEntries <= 0 && rules.length)
     throw new Error(
       "Cannot run it: there are too many files to look for those that the rules deny. Name their folders.",
     );
-  return found;
+  return filesOnDisk;
 
   async function walk(top: string, isProject: boolean): Promise<void> {
     const folders = [top];
-    while (folders.length && left > 0) {
-      const at = folders.pop()!;
+    while (folders.length && remainingEntries > 0) {
+      const folder = folders.pop()!;
       if (performance.now() > pauseAt) pauseAt = (await setImmediate(SLICE_MS)) + performance.now();
       const {
         names = [],
         secret,
         inner,
         isGit,
-      } = entriesAt(at, permissions.secret, rules.length > 0);
-      if (isGit && isProject && at !== root) found.repositories.push(at);
-      left -= names.length + inner.length + 1;
+      } = examineFolder(folder, permissions.secret, rules.length > 0);
+      if (isGit && isProject && folder !== root) filesOnDisk.repositories.push(folder);
+      remainingEntries -= names.length + inner.length + 1;
       if (isProject)
-        found.secret.push(
+        filesOnDisk.secret.push(
           ...secret.filter(
             (file) => !isGits(file) && permissions.judge("read", file).verdict !== "allow",
           ),
@@ -170,16 +175,16 @@ async function look(ctx: Ctx, patterns: Denied["patterns"]): Promise<Found> {
       const skip = new Set<string>();
       for (const { rule, fits } of rules)
         for (const name of [...names, ...inner]) {
-          const file = within(at, name);
+          const file = within(folder, name);
           if (!fits(file)) continue;
-          found.matching.push({ file, rule });
+          filesOnDisk.matching.push({ file, rule });
           if (rule.kind === "read") skip.add(file);
         }
       // The contents of `.git` are git's own; a hidden folder needs no search.
       for (const name of inner) {
-        const file = within(at, name);
-        if (name === ".git" && isProject && at !== root) found.repositories.push(file);
-        if (name === ".git") found.secret.push(...(isProject ? [`${file}/credentials`] : []));
+        const file = within(folder, name);
+        if (name === ".git" && isProject && folder !== root) filesOnDisk.repositories.push(file);
+        if (name === ".git") filesOnDisk.secret.push(...(isProject ? [`${file}/credentials`] : []));
         else if (!skip.has(file)) folders.push(file);
       }
     }
@@ -192,9 +197,9 @@ async function look(ctx: Ctx, patterns: Denied["patterns"]): Promise<Found> {
  */
 const isGits = (file: string): boolean => /\.git\/(.*\/)?config(\.worktree)?$/i.test(file);
 
-interface Seen {
+interface FolderRecord {
   mtime: number;
-  at: number; // when it was examined
+  examinedAt: number; // when it was examined
   names?: string[]; // all but folders, if requested
   inner: string[]; // folders
   secret: string[];
@@ -204,24 +209,24 @@ interface Seen {
  * Results by folder, so that unchanged ones are not read again: a tenth of the time if there are
  * many.
  */
-const seen = new Map<string, Seen>();
+const examinedFolders = new Map<string, FolderRecord>();
 const MAX_SEEN_FOLDERS = 100_000;
 const CLOCK_SLACK_MS = 2_000; // ms within which a disk's clock may not tell two changes apart
 
 const within = (folder: string, name: string): string => `${folder === "/" ? "" : folder}/${name}`;
 
-export function entriesAt(
+export function examineFolder(
   folder: string,
   isSecret: (path: string) => boolean,
   named: boolean,
-): Seen {
+): FolderRecord {
   const mtime = statOf(folder)?.mtimeMs ?? 0;
-  const before = seen.get(folder);
-  if (!named && before && before.mtime === mtime && before.at - mtime > CLOCK_SLACK_MS)
+  const before = examinedFolders.get(folder);
+  if (!named && before && before.mtime === mtime && before.examinedAt - mtime > CLOCK_SLACK_MS)
     return before;
-  const result: Seen = {
+  const result: FolderRecord = {
     mtime,
-    at: Date.now(),
+    examinedAt: Date.now(),
     inner: [],
     secret: [],
     isGit: false,
@@ -230,12 +235,12 @@ export function entriesAt(
   // Elsewhere a file's name alone says it, which is quicker to look at.
   const isPlace = /\/\.|\.git$/.test(folder) || isSecret(`${folder}/x`);
   const entries = direntsOf(folder);
-  const all = new Set(entries.map(({ name }) => name));
-  result.isGit = GIT_ENTRIES.every((name) => all.has(name));
-  for (const entry of entries) {
-    const { name } = entry;
+  const entryNames = new Set(entries.map(({ name }) => name));
+  result.isGit = GIT_ENTRIES.every((name) => entryNames.has(name));
+  for (const dirent of entries) {
+    const { name } = dirent;
     const file = within(folder, name);
-    if (entry.isDirectory()) {
+    if (dirent.isDirectory()) {
       if (name.startsWith(".") && name !== ".git" && isSecret(`${file}/x`))
         result.secret.push(file);
       else result.inner.push(name);
@@ -244,8 +249,8 @@ export function entriesAt(
       if (isSecret(name) || (isPlace && isSecret(file))) result.secret.push(file);
     }
   }
-  if (seen.size > MAX_SEEN_FOLDERS) seen.clear();
-  if (!named) seen.set(folder, result);
+  if (examinedFolders.size > MAX_SEEN_FOLDERS) examinedFolders.clear();
+  if (!named) examinedFolders.set(folder, result);
   return result;
 }
 

@@ -10,7 +10,7 @@ import type { View } from "./view.ts";
 const ON_COPY =
   "It ran on a copy of the project: no network, .git read-only, nothing else writable, its own processes alone. What needs more: hosts, or direct: true.";
 
-type Kept = Pick<Result, "text" | "failed" | "refused"> & { unkept?: string };
+type KeepOutcome = Pick<Result, "text" | "failed" | "refused"> & { unkept?: string };
 /**
  * The lines under the command's output, whether keeping its changes failed, and why nothing was
  * kept.
@@ -19,12 +19,12 @@ export async function keepChanges(
   view: View,
   ctx: Ctx,
   { line, failed, isStopped }: { line: string; failed: boolean; isStopped: boolean },
-): Promise<Kept> {
+): Promise<KeepOutcome> {
   const lines = failed ? [ON_COPY] : [];
-  const done = (more: Partial<Kept> = {}): Kept => ({
+  const done = (extra: Partial<KeepOutcome> = {}): KeepOutcome => ({
     text: lines.map((line) => `\n[${visible(line)}]`).join(""),
     failed,
-    ...more,
+    ...extra,
   });
   if (isStopped) {
     lines.push("It was stopped, so nothing that it changed was kept.");
@@ -33,23 +33,23 @@ export async function keepChanges(
   try {
     return await askAndKeep();
   } catch (error) {
-    return nothing(
+    return keepNothing(
       `Nothing that it changed was kept: ${errnoSentence(error) || (error as Error).message}`,
     );
   }
 
-  function nothing(unkept: string): Kept {
+  function keepNothing(unkept: string): KeepOutcome {
     lines.push(unkept);
     return done({ failed: true, unkept: visible(unkept) });
   }
 
   function namesOf(states: FileState[]): string {
-    return listed(states.map((state) => nameOf(state, ctx.root)));
+    return listNames(states.map((state) => nameOf(state, ctx.root)));
   }
 
-  async function askAndKeep(): Promise<Kept> {
+  async function askAndKeep(): Promise<KeepOutcome> {
     const { states, about, raced, leftOut, dropped, modes } = await readEffects(view, ctx);
-    lines.push(...leftOut.slice(0, MAX_LINES).map((one) => `${one}.`));
+    lines.push(...leftOut.slice(0, MAX_LINES).map((leftOutLine) => `${leftOutLine}.`));
     if (leftOut.length > MAX_LINES)
       lines.push(`And ${leftOut.length - MAX_LINES} more were left out.`);
     if (dropped.length)
@@ -59,7 +59,7 @@ export async function keepChanges(
     if (!states.length)
       return done(leftOut[0] === undefined ? {} : { unkept: visible(leftOut[0]) });
     if (isReadOnly(ctx.root)) {
-      return nothing(
+      return keepNothing(
         `changed: ${namesOf(states)} (not kept: the project lies on a read-only file system)`,
       );
     }
@@ -69,13 +69,13 @@ export async function keepChanges(
       (name) => ctx.permissions.judge("write", path.join(ctx.root, name)).verdict === "ask",
     );
     if (raced.length && !(ctx.ask && isAsked)) {
-      return nothing(
-        `${listed(others)} changed in the project while it ran, so nothing of it was kept. Run it again.`,
+      return keepNothing(
+        `${listNames(others)} changed in the project while it ran, so nothing of it was kept. Run it again.`,
       );
     }
     if (raced.length)
       about.unshift(
-        `Mind ${visible(listed(others))}: changed in the project while it ran. Yes puts this in place of that:`,
+        `Mind ${visible(listNames(others))}: changed in the project while it ran. Yes puts this in place of that:`,
       );
     const {
       refusal,
@@ -90,23 +90,24 @@ export async function keepChanges(
         ...leftOut.map(visible),
       ].join("\n"),
     );
-    const isKept = ({ path: at }: FileState) =>
-      refusal === undefined && !left.includes(path.relative(ctx.root, at));
-    const [kept, rest] = [states.filter(isKept), states.filter((state) => !isKept(state))];
-    const why = ctx.ask ? "the person said no" : "not kept";
+    const isKept = ({ path: absolutePath }: FileState) =>
+      refusal === undefined && !left.includes(path.relative(ctx.root, absolutePath));
+    const [kept, unchanged] = [states.filter(isKept), states.filter((state) => !isKept(state))];
+    const reason = ctx.ask ? "the person said no" : "not kept";
     if (kept.length) lines.push(`changed: ${namesOf(kept)} (kept)`);
-    const isOne = rest.length === 1 && (!rest[0]!.moves || /^1 /.test(countOf(rest[0]!)));
+    const isOne =
+      unchanged.length === 1 && (!unchanged[0]!.moves || /^1 /.test(countOf(unchanged[0]!)));
     const asBefore = isOne ? "it is as it was" : "they are as they were";
-    if (rest.length) lines.push(`changed: ${namesOf(rest)} (${why}: ${asBefore})`);
+    if (unchanged.length) lines.push(`changed: ${namesOf(unchanged)} (${reason}: ${asBefore})`);
     const unset = kept.length
       ? modes.filter(({ name, mode }) => isUnset(path.join(ctx.root, name), mode))
       : [];
     if (unset.length)
       lines.push(
-        `The disk did not take the new mode of ${listed(unset.map(({ name }) => `'${name}'`))}.`,
+        `The disk did not take the new mode of ${listNames(unset.map(({ name }) => `'${name}'`))}.`,
       );
-    const more = refusal ?? said;
-    const text = done().text + (more ? `\n${more}` : "");
+    const closingLine = refusal ?? said;
+    const text = done().text + (closingLine ? `\n${closingLine}` : "");
     return refusal === undefined ? { ...done(), text } : { text, failed: true, refused: true };
   }
 }
@@ -123,7 +124,7 @@ const isUnset = (file: string, mode: number): boolean =>
   (tryTo(() => fs.lstatSync(file).mode & 0o7777) ?? mode) !== mode;
 
 const [MAX_LINES, MAX_NAMES] = [10, 20];
-const listed = (names: string[]): string =>
+const listNames = (names: string[]): string =>
   names.slice(0, MAX_NAMES).join(", ") +
   (names.length > MAX_NAMES ? ` and ${names.length - MAX_NAMES} more` : "");
 /** The name of a change; a group of many is named by its folder, with their number. */

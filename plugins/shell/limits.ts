@@ -20,7 +20,7 @@ export interface Limits {
   service?: boolean;
   tmp?: string; // the folder mounted as /tmp; absent: a temporary one
   // used with readonly: the project is writable on this view
-  view?: Pick<View, "merged" | "upper" | "own" | "wrap">;
+  view?: Pick<View, "merged" | "upper" | "workFolder" | "wrap">;
 }
 
 /**

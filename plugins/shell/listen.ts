@@ -18,8 +18,8 @@ export async function listenIn(
 ): Promise<Listening> {
   const near = path.join(folder, name);
   const isShort = Buffer.byteLength(near) <= MAX_SOCKET_BYTES;
-  const apart = isShort ? undefined : tryTo(() => temporaryFolder("sockets", "/tmp"));
-  const socket = apart ? path.join(apart, name) : near;
+  const shortFolder = isShort ? undefined : tryTo(() => temporaryFolder("sockets", "/tmp"));
+  const socket = shortFolder ? path.join(shortFolder, name) : near;
   await new Promise<void>((resolve, reject) =>
     server.once("error", reject).listen(socket, resolve),
   );
@@ -27,7 +27,7 @@ export async function listenIn(
     socket,
     close() {
       server.close();
-      if (apart) removeTree(apart);
+      if (shortFolder) removeTree(shortFolder);
     },
   };
 }

@@ -5,12 +5,12 @@ import type { Ctx } from "zz";
 import { isInside, removeTree, temporaryFolder } from "zz/text";
 import { findUnreadableFiles } from "./hidden.ts";
 import { isFolder, real } from "./paths.ts";
-import { callsFile, limited, locate, type Sandbox } from "./sandbox.ts";
+import { callsFile, findOutside, type Sandbox, withLimits } from "./sandbox.ts";
 
 /** What a program on macOS needs of the system to start at all. */
 const MAC_SYSTEM = ["/usr/lib", "/System", "/Library/Apple", "/dev", "/private/var/db/dyld"];
 
-export async function openLook(
+export async function openReadingSandbox(
   ctx: Ctx,
   reads: string[],
 ): Promise<Pick<Sandbox, "wrap" | "close">> {
@@ -20,26 +20,33 @@ export async function openLook(
       ? [permissions.place(name ?? "/")]
       : [],
   );
-  const seen = outermost(real([root, ...reads, ...allowed]));
+  const visible = outermost(real([root, ...reads, ...allowed]));
   const closed = (await findUnreadableFiles(ctx)).hide;
-  const hidden = outermost(real([...closed, path.join(root, ".git")])).filter((at) =>
-    seen.some((folder) => isInside(folder, at) && folder !== at),
+  const hidden = outermost(real([...closed, path.join(root, ".git")])).filter((file) =>
+    visible.some((folder) => isInside(folder, file) && folder !== file),
   );
-  if (process.platform === "darwin") return onMac(seen, hidden);
-  const program = locate(programs, "bwrap", [])!; // it was tried before
-  const own = temporaryFolder("sandbox");
-  const calls = callsFile(own, false);
+  if (process.platform === "darwin") return onMac(visible, hidden);
+  const program = findOutside(programs, "bwrap", [])!; // it was tried before
+  const workFolder = temporaryFolder("sandbox");
+  const calls = callsFile(workFolder, false);
   return {
     wrap: (argv) => ({
-      argv: [...limited(program, calls), ...mounts(seen, hidden), "--chdir", root, "--", ...argv],
+      argv: [
+        ...withLimits(program, calls),
+        ...mountArgs(visible, hidden),
+        "--chdir",
+        root,
+        "--",
+        ...argv,
+      ],
       env: {},
     }),
-    close: () => removeTree(own),
+    close: () => removeTree(workFolder),
   };
 }
 
-function mounts(seen: string[], hidden: string[]): string[] {
-  const empty = seen.includes("/") ? [] : ["--tmpfs", "/"];
+function mountArgs(visible: string[], hidden: string[]): string[] {
+  const empty = visible.includes("/") ? [] : ["--tmpfs", "/"];
   return [
     "--unshare-all",
     "--die-with-parent",
@@ -47,25 +54,26 @@ function mounts(seen: string[], hidden: string[]): string[] {
     "--cap-drop",
     "ALL",
     ...empty,
-    ...seen.flatMap((at) => ["--ro-bind", at, at]),
+    ...visible.flatMap((file) => ["--ro-bind", file, file]),
     "--dev",
     "/dev",
     "--proc",
     "/proc",
-    ...hidden.flatMap((at) =>
-      isFolder(at) ? ["--perms", "0000", "--tmpfs", at] : ["--ro-bind", "/dev/null", at],
+    ...hidden.flatMap((file) =>
+      isFolder(file) ? ["--perms", "0000", "--tmpfs", file] : ["--ro-bind", "/dev/null", file],
     ),
-    ...hidden.filter(isFolder).flatMap((at) => ["--remount-ro", at]),
+    ...hidden.filter(isFolder).flatMap((file) => ["--remount-ro", file]),
     ...(empty.length ? ["--remount-ro", "/"] : []),
   ];
 }
 
 /** Written with care, since no test here can run it. Later rules win. */
-function onMac(seen: string[], hidden: string[]): Pick<Sandbox, "wrap" | "close"> {
-  const paths = (list: string[]) => list.map((at) => `(subpath ${JSON.stringify(at)})`).join(" ");
+function onMac(visible: string[], hidden: string[]): Pick<Sandbox, "wrap" | "close"> {
+  const paths = (list: string[]) =>
+    list.map((file) => `(subpath ${JSON.stringify(file)})`).join(" ");
   const rules = [
     '(version 1) (allow default) (deny file-write*) (deny network*) (deny file-read-data (subpath "/"))',
-    `(allow file-read-data (literal "/") ${paths([...seen, ...MAC_SYSTEM])})`,
+    `(allow file-read-data (literal "/") ${paths([...visible, ...MAC_SYSTEM])})`,
     hidden.length ? `(deny file-read* ${paths(hidden)})` : "",
   ];
   return {
@@ -75,7 +83,9 @@ function onMac(seen: string[], hidden: string[]): Pick<Sandbox, "wrap" | "close"
 }
 
 /** Without those that lie in another of them. */
-function outermost(all: string[]): string[] {
-  const distinct = [...new Set(all)].sort((a, b) => a.length - b.length);
-  return distinct.filter((at, i) => !distinct.slice(0, i).some((folder) => isInside(folder, at)));
+function outermost(paths: string[]): string[] {
+  const distinct = [...new Set(paths)].sort((a, b) => a.length - b.length);
+  return distinct.filter(
+    (file, i) => !distinct.slice(0, i).some((folder) => isInside(folder, file)),
+  );
 }

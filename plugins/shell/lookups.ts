@@ -21,7 +21,7 @@ export const hasPlace = (): boolean => fs.existsSync("/var/run") && isFolder("/v
 const [VERSION, HEADER_BYTES, MAX_NAME_BYTES, MAX_NAMES, WAIT_MS] = [2, 12, 256, 20, 1_000];
 const ASKS_FOR_HOST = [4, 5, 14]; // GETHOSTBYNAME, GETHOSTBYNAMEv6, GETAI
 
-export async function recordLookups(own: string): Promise<Lookups> {
+export async function recordLookups(folder: string): Promise<Lookups> {
   const names = new Set<string>();
   const sockets = new Set<net.Socket>();
   const server = net.createServer((socket) => {
@@ -38,7 +38,7 @@ export async function recordLookups(own: string): Promise<Lookups> {
       socket.destroy();
     });
   });
-  const listening = await listenIn(own, "names", server);
+  const listening = await listenIn(folder, "names", server);
   server.unref();
   return {
     socket: listening.socket,

@@ -18,10 +18,11 @@ export function needsOf(
   { simple, reads, writes }: Judged,
   hosts: string[],
 ): Needs {
-  const run = simple.map(({ text, verdict, why }): Need => {
+  const run = simple.map(({ text, verdict, why: reason }): Need => {
     if (verdict === "open") return text || command.trim() || ":";
-    if (verdict === "unknown") return { name: command.trim(), verdict: "ask", why, exact: true };
-    return { name: verdict === "ask" ? command.trim() : text || ":", verdict, why };
+    if (verdict === "unknown")
+      return { name: command.trim(), verdict: "ask", why: reason, exact: true };
+    return { name: verdict === "ask" ? command.trim() : text || ":", verdict, why: reason };
   });
   return {
     run,
@@ -39,9 +40,9 @@ export function needsOnCopy(
   { simple, reads }: Judged,
   { permissions }: Ctx,
 ): Needs & { unresolved?: boolean } {
-  const why = "it runs on a copy of the project, and what it changed is asked for";
+  const reason = "it runs on a copy of the project, and what it changed is asked for";
   const run = simple.map(
-    ({ text }): Need => ({ name: text || ":", verdict: "allow", why, exact: true }),
+    ({ text }): Need => ({ name: text || ":", verdict: "allow", why: reason, exact: true }),
   );
   const read = reads.map((name): Need => {
     const { verdict } = permissions.judge("read", name);
@@ -83,12 +84,12 @@ export async function judgeForCopy(
   const { root, permissions, programs } = ctx;
   if (permissions.wide !== undefined || permissions.rules.some(deniesReadingIn(ctx)))
     return undefined;
-  const verdictOn = (kind: Kind, need: Need) => permissions.judge(kind, need).verdict;
+  const verdictOn = (needKind: Kind, need: Need) => permissions.judge(needKind, need).verdict;
   const needs = Object.entries(needsOf(command, first, [])) as [Kind, Need[]][];
   // a sandbox cannot
   const isLimited = permissions.rules.some(({ kind, but }) => kind === "write" && but);
-  const isAllowed = needs.every(([kind, list]) =>
-    list.every((need) => verdictOn(kind, need) === "allow"),
+  const isAllowed = needs.every(([needKind, list]) =>
+    list.every((need) => verdictOn(needKind, need) === "allow"),
   );
   const onWrites = verdictOn("write", join(root, "any"));
   // Else the rules let it run on the project itself.
@@ -115,38 +116,49 @@ export async function judgeForCopy(
     permissions.rules.some(({ verdict, kind }) => verdict === "deny" && kind === "run")
   )
     return undefined;
-  const [{ whyNotOnCopy }, { outsideOf, whyNoView }] = await Promise.all([
+  const [{ whyNotOnCopy }, { outsidePaths: outsideOf, whyNoView }] = await Promise.all([
     import("./beyond.ts"),
     import("./view.ts"),
   ]);
-  if (whyNotOnCopy(judged.simple) || judged.simple.some((one) => asksOtherRepository(one, root)))
+  if (
+    whyNotOnCopy(judged.simple) ||
+    judged.simple.some((simpleCommand) => asksOtherRepository(simpleCommand, root))
+  )
     return undefined;
-  const named = judged.simple.flatMap(namesOf).filter((at) => !isInside(root, at));
+  const named = judged.simple
+    .flatMap(namedPaths)
+    .filter((absolutePath) => !isInside(root, absolutePath));
   const isLooking = judged.reads.length + named.length > 0;
   const hidden = isLooking ? outsideOf(root) : [];
   const ownTmp = isLooking ? await tmp() : "";
   // Commands on a copy do not see the machine's own /tmp.
-  const isInOwnTmp = (at: string) =>
-    fs.existsSync(join(ownTmp, at.slice(OWN_TMP.length))) || !fs.existsSync(at);
-  const isShown = (at: string) =>
-    !isInside(root, at) &&
-    !permissions.secret(at) &&
-    !hidden.some((one) => isInside(one, at)) &&
-    (!isInside(OWN_TMP, at) || (at !== OWN_TMP && isInOwnTmp(at)));
+  const isInOwnTmp = (absolutePath: string) =>
+    fs.existsSync(join(ownTmp, absolutePath.slice(OWN_TMP.length))) || !fs.existsSync(absolutePath);
+  const isShown = (absolutePath: string) =>
+    !isInside(root, absolutePath) &&
+    !permissions.secret(absolutePath) &&
+    !hidden.some((folder) => isInside(folder, absolutePath)) &&
+    (!isInside(OWN_TMP, absolutePath) || (absolutePath !== OWN_TMP && isInOwnTmp(absolutePath)));
   const mayRead = (name: string) => {
     const verdict = verdictOn("read", name);
-    const place = permissions.place(name);
+    const absolutePath = permissions.place(name);
     return (
       verdict === "allow" ||
-      (verdict === "ask" && isShown(place) && isShown(realOf(place) ?? place))
+      (verdict === "ask" && isShown(absolutePath) && isShown(realOf(absolutePath) ?? absolutePath))
     );
   };
   if (!judged.reads.every(mayRead)) return undefined;
-  if (!named.every((at) => at === OWN_TMP || (isShown(at) && isShown(realOf(at) ?? at))))
+  if (
+    !named.every(
+      (absolutePath) =>
+        absolutePath === OWN_TMP ||
+        (isShown(absolutePath) && isShown(realOf(absolutePath) ?? absolutePath)),
+    )
+  )
     return undefined;
   const mayWrite = (name: string) =>
     verdictOn("write", name) !== "deny" &&
-    [root, OWN_TMP].some((at) => isInside(at, permissions.place(name)));
+    [root, OWN_TMP].some((absolutePath) => isInside(absolutePath, permissions.place(name)));
   if (!judged.writes.every(mayWrite)) return undefined;
   return (await whyNoView(programs, root, ctx.about.home)) === undefined ? judged : undefined;
 }
@@ -161,22 +173,22 @@ export async function askedInstead(
   { root, permissions }: Ctx,
 ): Promise<Judged> {
   const denied = first.simple.filter(({ verdict }) => verdict === "deny");
-  const isInProject = (one: Simple) =>
-    one.words.every((word) => word !== undefined) &&
-    !!one.dirs?.length &&
-    namesOf(one).every((at) => isInside(root, at));
+  const isInProject = (simpleCommand: Simple) =>
+    simpleCommand.words.every((word) => word !== undefined) &&
+    !!simpleCommand.dirs?.length &&
+    namedPaths(simpleCommand).every((absolutePath) => isInside(root, absolutePath));
   if (permissions.wide !== undefined || !denied.length || !denied.every(isInProject)) return first;
   const lifted = await judge(ONLY_FILES);
   if (lifted.verdict === "deny") return first;
   const instead = "would run on the project itself, since no copy can hold the line";
-  const why = new Map(
-    denied.map((one) => [one.text, one.why.replace(/is on the deny list$/, instead)]),
+  const reasons = new Map(
+    denied.map((command) => [command.text, command.why.replace(/is on the deny list$/, instead)]),
   );
-  const simple = lifted.simple.map((one): Simple => {
-    const because = why.get(one.text);
-    return because === undefined ? one : { ...one, verdict: "unknown", why: because };
+  const simple = lifted.simple.map((command): Simple => {
+    const because = reasons.get(command.text);
+    return because === undefined ? command : { ...command, verdict: "unknown", why: because };
   });
-  return simple.some(({ text }) => why.has(text))
+  return simple.some(({ text }) => reasons.has(text))
     ? { ...lifted, simple, verdict: "ask", why: first.why }
     : first;
 }
@@ -199,28 +211,31 @@ export function askedForDenied(judged: Judged, { root, permissions }: Ctx): Judg
       : [],
   );
   if (!rules.length) return judged;
-  const simple = judged.simple.map((one): Simple => {
-    if (one.verdict === "allow" || one.verdict === "deny") return one;
-    const named = wordsAsPaths(one).map((at) =>
-      join(realOf(dirname(at)) ?? dirname(at), basename(at)),
+  const simple = judged.simple.map((command): Simple => {
+    if (command.verdict === "allow" || command.verdict === "deny") return command;
+    const named = wordsAsPaths(command).map((absolutePath) =>
+      join(realOf(dirname(absolutePath)) ?? dirname(absolutePath), basename(absolutePath)),
     );
-    const isDenied = (kind: Rule["kind"], at: string) =>
-      permissions.judge(kind, at).verdict === "deny"; // by another name
+    const isDenied = (needKind: Rule["kind"], absolutePath: string) =>
+      permissions.judge(needKind, absolutePath).verdict === "deny"; // by another name
     const denied = rules.find(({ kind, fits, place }) =>
-      named.some((at) => fits(at) || isInside(at, place) || isDenied(kind, at)),
+      named.some(
+        (absolutePath) =>
+          fits(absolutePath) || isInside(absolutePath, place) || isDenied(kind, absolutePath),
+      ),
     );
     return denied
       ? {
-          ...one,
+          ...command,
           verdict: "unknown",
           why: `it names what ${denied.said} covers, and there is no sandbox`,
         }
-      : one;
+      : command;
   });
   return { ...judged, simple };
 
-  function wordsAsPaths({ words: [, ...rest], dirs = [root] }: Simple): string[] {
-    const names = rest.flatMap((word = "") =>
+  function wordsAsPaths({ words: [, ...args], dirs = [root] }: Simple): string[] {
+    const names = args.flatMap((word = "") =>
       word && !word.startsWith("-") ? [word, word.replace(/^[^=/]*=/, "")] : [],
     );
     return names.flatMap((name) =>
@@ -234,18 +249,21 @@ export function askedForDenied(judged: Judged, { root, permissions }: Ctx): Judg
  * one around it instead.
  */
 function asksOtherRepository(
-  { words: [program, ...rest], dirs = [] }: Simple,
+  { words: [program, ...args], dirs = [] }: Simple,
   root: string,
 ): boolean {
   if (program === undefined || basename(program) !== "git") return false;
-  const own = repositoryTop(root);
-  const [options] = gitParts(rest, (word) => word);
+  const projectTop = repositoryTop(root);
+  const [options] = gitParts(args, (word) => word);
   if (options.some((word) => /^--(git-dir|work-tree|bare)/.test(word ?? ""))) return true;
   const folders = options.flatMap((word, i) => (word === "-C" ? [options[i + 1] ?? ""] : []));
-  const at = [...dirs, ...dirs.flatMap((dir) => folders.map((folder) => inFolder(dir, folder)))];
-  return at
+  const startFolders = [
+    ...dirs,
+    ...dirs.flatMap((dir) => folders.map((folder) => inFolder(dir, folder))),
+  ];
+  return startFolders
     .map((folder) => realOf(folder) ?? folder)
-    .some((folder) => isInside(root, folder) && repositoryTop(folder) !== own);
+    .some((folder) => isInside(root, folder) && repositoryTop(folder) !== projectTop);
 }
 
 /**
@@ -253,21 +271,24 @@ function asksOtherRepository(
  * would find nothing, and succeed. Where zz's tables know that it only reads, a word may be a
  * pattern, and what it reads is judged anyway.
  */
-function namesOf({ verdict, words: [, ...rest], dirs = [] }: Simple): string[] {
+function namedPaths({ verdict, words: [, ...args], dirs = [] }: Simple): string[] {
   if (verdict === "allow") return [];
-  const names = new Set(rest.flatMap((word = "") => [word, word.replace(/^[^=/]*=/, "")]));
+  const names = new Set(args.flatMap((word = "") => [word, word.replace(/^[^=/]*=/, "")]));
   return [...names]
     .flatMap((name) => (isAbsolute(name) ? [name] : dirs.map((dir) => inFolder(dir, name))))
-    .map(thereOf);
+    .map(existingPart);
 }
 
 /**
  * A path, or the nearest folder above it that is there. A link at its end is not followed: it can
  * be removed itself.
  */
-function thereOf(at: string): string {
-  if (fs.existsSync(at)) return join(realOf(dirname(at)) ?? dirname(at), basename(at));
-  return dirname(at) === at ? at : (realOf(dirname(at)) ?? thereOf(dirname(at)));
+function existingPart(absolutePath: string): string {
+  if (fs.existsSync(absolutePath))
+    return join(realOf(dirname(absolutePath)) ?? dirname(absolutePath), basename(absolutePath));
+  return dirname(absolutePath) === absolutePath
+    ? absolutePath
+    : (realOf(dirname(absolutePath)) ?? existingPart(dirname(absolutePath)));
 }
 
 /** Commands on a copy have a private folder there. */

@@ -20,11 +20,11 @@ function makePrivate(folder: string): void {
   if (process.platform === "win32") return;
   if (stat.uid !== process.getuid!()) throw new Error("it belongs to somebody else. Remove it");
   if (stat.mode & 0o077) fs.chmodSync(folder, 0o700);
-  clean(folder);
+  removeOldOutputs(folder);
 }
 
 /** Removes files made here more than a day ago. */
-function clean(folder: string): void {
+function removeOldOutputs(folder: string): void {
   for (const name of fs.readdirSync(folder)) {
     const file = path.join(folder, name);
     const stat = NAME.test(name) ? fs.lstatSync(file, { throwIfNoEntry: false }) : undefined;
@@ -32,12 +32,12 @@ function clean(folder: string): void {
   }
 }
 
-export interface Keeper {
+export interface OutputStore {
   add(bytes: Buffer): void;
   close(): { path?: string; failure?: string; drop(): void };
 }
 /** Writes the output to a file as soon as it is longer than what the model is shown. */
-export function openOutputStore(folder: string): Keeper {
+export function openOutputStore(folder: string): OutputStore {
   let held: Buffer[] = [];
   let size = 0;
   let fd: number | undefined;
@@ -48,22 +48,22 @@ export function openOutputStore(folder: string): Keeper {
     fd = undefined;
   };
   const drop = () => void (name && fs.rmSync(name, { force: true }));
-  const put = (bytes: Buffer) => {
+  const writeBytes = (bytes: Buffer) => {
     if (failure) return;
     try {
       if (fd === undefined) {
         makePrivate(folder);
-        const at = path.join(
+        const file = path.join(
           folder,
           `output-${new Date().toISOString().replace(/\D/g, "").slice(0, 14)}-${randomUUID().slice(0, 8)}.txt`,
         );
-        fd = fs.openSync(at, "wx", 0o600);
-        name = at;
+        fd = fs.openSync(file, "wx", 0o600);
+        name = file;
       }
-      for (let at = 0; at < bytes.length; ) at += fs.writeSync(fd, bytes, at);
+      for (let offset = 0; offset < bytes.length; ) offset += fs.writeSync(fd, bytes, offset);
     } catch (error) {
-      const why = errnoSentence(error).split(". ")[0] || (error as Error).message;
-      failure = `the whole output could not be kept in '${folder}': ${why}`;
+      const reason = errnoSentence(error).split(". ")[0] || (error as Error).message;
+      failure = `the whole output could not be kept in '${folder}': ${reason}`;
       shut();
       drop(); // a part is of no use, and others need the room
       name = undefined;
@@ -75,9 +75,9 @@ export function openOutputStore(folder: string): Keeper {
       size += bytes.length;
       if (failure || room <= 0) return;
       if (size <= MAX_SHOWN_CHARS) return void held.push(bytes);
-      for (const one of held) put(one);
+      for (const heldBytes of held) writeBytes(heldBytes);
       held = [];
-      put(bytes.subarray(0, room));
+      writeBytes(bytes.subarray(0, room));
     },
     close() {
       shut();

@@ -5,13 +5,13 @@ import { tryTo } from "zz/text";
 
 /** Real paths, with links followed; missing ones are left out. */
 export function real(paths: string[]): string[] {
-  return [...new Set(paths.flatMap((at) => realOf(at) ?? []))];
+  return [...new Set(paths.flatMap((absolutePath) => realOf(absolutePath) ?? []))];
 }
 
 export const realOf = (file: string): string | undefined => tryTo(() => fs.realpathSync(file));
 
-export function isFolder(at: string): boolean {
-  return !!fs.lstatSync(at, { throwIfNoEntry: false })?.isDirectory();
+export function isFolder(absolutePath: string): boolean {
+  return !!fs.lstatSync(absolutePath, { throwIfNoEntry: false })?.isDirectory();
 }
 
 /** Whether a name leads to a folder, relative to one of these; links are followed. */
@@ -36,8 +36,8 @@ export const direntsOf = (folder: string): fs.Dirent[] =>
  * Whether a missing file could be made: not on a read-only disk, nor in a folder that is another
  * person's to open. Who owns a folder could open it.
  */
-export function canAppear(at: string): boolean {
-  const folder = path.dirname(at);
+export function canAppear(absolutePath: string): boolean {
+  const folder = path.dirname(absolutePath);
   try {
     fs.accessSync(folder, fs.constants.W_OK);
     return true;
@@ -49,4 +49,5 @@ export function canAppear(at: string): boolean {
 }
 
 /** The content of a file; nothing if nobody who runs as the person can read it, or write it. */
-export const bytesOf = (at: string): Buffer => tryTo(() => fs.readFileSync(at)) ?? Buffer.alloc(0);
+export const bytesOf = (absolutePath: string): Buffer =>
+  tryTo(() => fs.readFileSync(absolutePath)) ?? Buffer.alloc(0);

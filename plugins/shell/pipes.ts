@@ -16,15 +16,15 @@ export interface Pipe {
 const { O_NONBLOCK, O_RDONLY, O_RDWR, O_WRONLY } = fs.constants;
 const MADE_AT_ONCE = 16; // starting mkfifo costs much more than what it does
 /** FIFOs that have no name any more, open both ways: each is used once. */
-export const unused: number[] = [];
+export const unusedFifos: number[] = [];
 
 /** One for each output; none where they cannot be had. */
-export function pipes(programs: Programs): Pipe[] {
+export function openPipes(programs: Programs): Pipe[] {
   if (process.platform !== "linux") return [];
   const opened: number[] = [];
   try {
-    if (unused.length < 2) unused.push(...fifos(programs));
-    return unused.splice(-2).map((fifo) => {
+    if (unusedFifos.length < 2) unusedFifos.push(...makeFifos(programs));
+    return unusedFifos.splice(-2).map((fifo) => {
       opened.push(fifo);
       const fd = fs.openSync(`/proc/self/fd/${fifo}`, O_RDONLY | O_NONBLOCK);
       opened.push(fd);
@@ -39,7 +39,7 @@ export function pipes(programs: Programs): Pipe[] {
   }
 }
 
-function fifos(programs: Programs): number[] {
+function makeFifos(programs: Programs): number[] {
   const folder = temporaryFolder("pipes");
   try {
     const names = Array.from({ length: MADE_AT_ONCE }, (_, i) => path.join(folder, `${i}`));

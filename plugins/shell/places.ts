@@ -38,7 +38,7 @@ const HOOKS = split(`
 export const IN_GIT = ["config", "config.worktree", "commondir", "gitdir", "hooks"];
 
 export interface SelfRunningFiles {
-  all: string[]; // whether they exist or not
+  paths: string[]; // whether they exist or not
   hooks?: string; // a hooks folder among the project's own files, which package installers write to
 }
 
@@ -46,47 +46,54 @@ export interface SelfRunningFiles {
 export function findSelfRunningFiles(root: string, git: GitProgram | undefined): SelfRunningFiles {
   const home = os.homedir();
   const startFiles = isInside(root, home) ? HOME.map((name) => path.join(home, name)) : [];
-  const fromGit = git ? gitPlaces(root, git) : { all: [] };
+  const fromGit = git ? filesNamedByGit(root, git) : { paths: [] };
   const named = [
     ...START_FILES.map((name) => path.join(root, name)),
     ...startFiles,
-    ...fromGit.all,
+    ...fromGit.paths,
   ];
-  return { ...fromGit, all: [...new Set(named.flatMap((at) => linkAndTarget(root, at)))] };
+  return {
+    ...fromGit,
+    paths: [...new Set(named.flatMap((absolutePath) => linkAndTarget(root, absolutePath)))],
+  };
 }
 
 /**
  * For a path in the project: the first link on the way to it, and the link's target; otherwise the
  * path itself.
  */
-function linkAndTarget(root: string, at: string): string[] {
-  let here = root;
-  for (const part of path.relative(root, path.dirname(at)).split(path.sep).filter(Boolean)) {
-    here = path.join(here, part);
-    if (!fs.lstatSync(here, { throwIfNoEntry: false })?.isSymbolicLink()) continue;
+function linkAndTarget(root: string, absolutePath: string): string[] {
+  let current = root;
+  for (const part of path
+    .relative(root, path.dirname(absolutePath))
+    .split(path.sep)
+    .filter(Boolean)) {
+    current = path.join(current, part);
+    if (!fs.lstatSync(current, { throwIfNoEntry: false })?.isSymbolicLink()) continue;
     let real: string;
     try {
-      real = fs.realpathSync(here);
+      real = fs.realpathSync(current);
     } catch {
-      return [here];
+      return [current];
     }
-    const there = path.join(real, path.relative(here, at));
-    return [here, ...(isInside(root, there) ? linkAndTarget(root, there) : [])];
+    const there = path.join(real, path.relative(current, absolutePath));
+    return [current, ...(isInside(root, there) ? linkAndTarget(root, there) : [])];
   }
-  return [at];
+  return [absolutePath];
 }
 
 /**
  * The project's files that git's configuration is read from, or names: hooks, filters, commands of
  * aliases.
  */
-export function gitPlaces(root: string, git: GitProgram): SelfRunningFiles {
+export function filesNamedByGit(root: string, git: GitProgram): SelfRunningFiles {
   const top = repositoryTop(root);
-  if (!top) return { all: [] };
-  const found = new Set<string>();
+  if (!top) return { paths: [] };
+  const files = new Set<string>();
   let hooks: string | undefined;
-  const add = (at: string): void => {
-    if (isInside(root, at) && at !== root && !isInside(path.join(root, ".git"), at)) found.add(at);
+  const add = (file: string): void => {
+    if (isInside(root, file) && file !== root && !isInside(path.join(root, ".git"), file))
+      files.add(file);
   };
   for (const { origin, key, value } of configuration(root, git)) {
     add(origin);
@@ -96,8 +103,12 @@ export function gitPlaces(root: string, git: GitProgram): SelfRunningFiles {
     else if (key === "core.hookspath") hooks = value && resolve(value, top);
     else if (!/^(remote|branch|submodule|user)\./.test(key))
       for (const word of value.split(/[\s'"!;&|()=]+/).filter(Boolean)) {
-        const at = resolve(word, top);
-        if (isInside(root, at) && fs.statSync(at, { throwIfNoEntry: false })?.isFile()) add(at);
+        const absolutePath = resolve(word, top);
+        if (
+          isInside(root, absolutePath) &&
+          fs.statSync(absolutePath, { throwIfNoEntry: false })?.isFile()
+        )
+          add(absolutePath);
       }
   }
   if (
@@ -105,11 +116,12 @@ export function gitPlaces(root: string, git: GitProgram): SelfRunningFiles {
     !(isInside(root, hooks) || isInside(hooks, root)) ||
     isInside(path.join(root, ".git"), hooks)
   )
-    return { all: [...found] };
+    return { paths: [...files] };
   // it runs the hooks above
   const folder = path.basename(hooks) === "_" ? path.dirname(hooks) : hooks;
-  if (folder !== root && isInside(root, folder)) return { all: [...found, folder], hooks: folder };
-  return { all: [...found, ...HOOKS.map((name) => path.join(hooks, name))] };
+  if (folder !== root && isInside(root, folder))
+    return { paths: [...files, folder], hooks: folder };
+  return { paths: [...files, ...HOOKS.map((name) => path.join(hooks, name))] };
 }
 
 export interface Setting {
@@ -124,10 +136,10 @@ export interface Setting {
  */
 const configurations = new Map<string, { stamp: string; settings: Setting[] }>();
 function configuration(root: string, git: GitProgram): Setting[] {
-  const known = configurations.get(root);
+  const remembered = configurations.get(root);
   const origins = (settings: Setting[]) => [...new Set(settings.map(({ origin }) => origin))];
-  if (known && known.stamp === stampOfSettings(root, origins(known.settings)))
-    return known.settings;
+  if (remembered && remembered.stamp === stampOfSettings(root, origins(remembered.settings)))
+    return remembered.settings;
   const output =
     askGit(git, ["-C", root, "config", "--list", "-z", "--show-origin", "--includes"])?.split(
       "\0",
@@ -154,14 +166,16 @@ function stampOfSettings(root: string, origins: string[]): string {
     "/etc/gitconfig",
     top,
   ];
-  const own = ["config", "config.worktree", "HEAD"].map((name) => path.join(top, name));
-  const files = [...usual, ...own, ...origins].map(stampOf);
+  const repositoryFiles = ["config", "config.worktree", "HEAD"].map((name) => path.join(top, name));
+  const files = [...usual, ...repositoryFiles, ...origins].map(stampOf);
   return [process.env.GIT_CONFIG_GLOBAL, process.env.GIT_CONFIG_SYSTEM, ...files].join();
 }
 
 export function parseGitSetting(text: string): { key: string; value: string } {
-  const at = text.indexOf("\n");
-  return at < 0 ? { key: text, value: "" } : { key: text.slice(0, at), value: text.slice(at + 1) };
+  const lineEnd = text.indexOf("\n");
+  return lineEnd < 0
+    ? { key: text, value: "" }
+    : { key: text.slice(0, lineEnd), value: text.slice(lineEnd + 1) };
 }
 
 /** Which git to ask, and how to start it. */
@@ -192,7 +206,7 @@ export function askGit(
 
 // ── repositories ─────────────────────────────────────────────────────────────────────────────────
 
-export interface Found {
+export interface ProjectScan {
   folders: string[]; // git folders: each has a configuration
   gitPointers: string[]; // files and links named .git that lead to a git folder
   startFiles: string[]; // what programs obey or run by themselves, outside of git folders
@@ -208,8 +222,8 @@ const MAX_FILES = 20_000; // checked for hard links
  * Searches a project, nearest folders first, without installed packages, in which a person does not
  * work.
  */
-export function findRepositories(root: string, links = true): Found {
-  const found: Found = {
+export function findRepositories(root: string, links = true): ProjectScan {
+  const scan: ProjectScan = {
     folders: [],
     gitPointers: [],
     startFiles: [],
@@ -219,52 +233,53 @@ export function findRepositories(root: string, links = true): Found {
   };
   const queue = [root];
   let files = 0;
-  const named = new Map<string, { at: string[]; links: number }>();
+  const named = new Map<string, { names: string[]; links: number }>();
   for (let i = 0; i < queue.length && i < MAX_FOLDERS; i++) {
     const inside = direntsOf(queue[i]!);
-    const has = (name: string) => inside.some((entry) => entry.name === name);
+    const has = (name: string) => inside.some((dirent) => dirent.name === name);
     if (i && has("HEAD") && has("objects") && has("refs")) {
-      found.folders.push(...gitFolders(queue[i]!)); // a bare repository
+      scan.folders.push(...gitFolders(queue[i]!)); // a bare repository
       continue;
     }
-    for (const entry of inside) {
-      const at = path.join(queue[i]!, entry.name);
-      if (entry.name === ".git") {
-        if (entry.isDirectory()) found.folders.push(...gitFolders(at));
-        else found.gitPointers.push(at);
-      } else if (entry.isDirectory()) {
-        if (entry.name !== "node_modules") queue.push(at);
-      } else if (queue[i] !== root && runsByItself(at)) found.startFiles.push(at);
-      else if (entry.isSocket() || entry.isFIFO()) found.endpoints.push(at);
-      else if (links && entry.isFile() && files++ < MAX_FILES) count(at);
+    for (const child of inside) {
+      const absolutePath = path.join(queue[i]!, child.name);
+      if (child.name === ".git") {
+        if (child.isDirectory()) scan.folders.push(...gitFolders(absolutePath));
+        else scan.gitPointers.push(absolutePath);
+      } else if (child.isDirectory()) {
+        if (child.name !== "node_modules") queue.push(absolutePath);
+      } else if (queue[i] !== root && runsByItself(absolutePath))
+        scan.startFiles.push(absolutePath);
+      else if (child.isSocket() || child.isFIFO()) scan.endpoints.push(absolutePath);
+      else if (links && child.isFile() && files++ < MAX_FILES) countLink(absolutePath);
     }
   }
-  found.isIncomplete = queue.length > MAX_FOLDERS;
-  found.hardLinked = [...named.values()].flatMap((one) =>
-    one.at.length < one.links ? one.at : [],
+  scan.isIncomplete = queue.length > MAX_FOLDERS;
+  scan.hardLinked = [...named.values()].flatMap((linkedFile) =>
+    linkedFile.names.length < linkedFile.links ? linkedFile.names : [],
   );
-  return found;
+  return scan;
 
-  function count(at: string): void {
-    const stat = fs.lstatSync(at, { throwIfNoEntry: false });
+  function countLink(file: string): void {
+    const stat = fs.lstatSync(file, { throwIfNoEntry: false });
     if (!stat || stat.nlink < 2) return;
     const key = `${stat.dev} ${stat.ino}`;
-    const one = named.get(key) ?? { at: [], links: stat.nlink };
-    one.at.push(at);
-    named.set(key, one);
+    const linkedFile = named.get(key) ?? { names: [], links: stat.nlink };
+    linkedFile.names.push(file);
+    named.set(key, linkedFile);
   }
 }
 
 /** A repository's own folder, and those of its worktrees and submodules. */
 export function gitFolders(git: string): string[] {
   const subfolders = (name: string) =>
-    direntsOf(path.join(git, name)).flatMap((entry) =>
-      entry.isDirectory() ? [path.join(git, name, entry.name)] : [],
+    direntsOf(path.join(git, name)).flatMap((dirent) =>
+      dirent.isDirectory() ? [path.join(git, name, dirent.name)] : [],
     );
   return [
     git,
     ...subfolders("worktrees"),
-    ...subfolders("modules").flatMap((at) => moduleFolders(at)),
+    ...subfolders("modules").flatMap((folder) => moduleFolders(folder)),
   ];
 }
 
@@ -272,8 +287,8 @@ export function gitFolders(git: string): string[] {
 function moduleFolders(folder: string): string[] {
   if (["HEAD", "config", "objects"].some((name) => fs.existsSync(path.join(folder, name))))
     return gitFolders(folder);
-  return direntsOf(folder).flatMap((entry) =>
-    entry.isDirectory() ? moduleFolders(path.join(folder, entry.name)) : [],
+  return direntsOf(folder).flatMap((dirent) =>
+    dirent.isDirectory() ? moduleFolders(path.join(folder, dirent.name)) : [],
   );
 }
 
@@ -283,23 +298,25 @@ function moduleFolders(folder: string): string[] {
  */
 export function stores(root: string): string[] {
   const modules = path.join(root, "node_modules");
-  const linked = (at: string): boolean =>
-    (fs.statSync(at, { throwIfNoEntry: false })?.nlink ?? 1) > 1;
+  const linked = (file: string): boolean =>
+    (fs.statSync(file, { throwIfNoEntry: false })?.nlink ?? 1) > 1;
   const sample = (folder: string, file: string) =>
     direntsOf(folder)
-      .filter((entry) => entry.isDirectory() && !entry.name.startsWith("."))
+      .filter((dirent) => dirent.isDirectory() && !dirent.name.startsWith("."))
       .slice(0, 20)
-      .some((entry) => linked(path.join(folder, entry.name, file)));
+      .some((dirent) => linked(path.join(folder, dirent.name, file)));
   const isStored = (folder: string): boolean => {
-    const scope = direntsOf(folder).find((entry) => entry.name.startsWith("@"));
+    const scope = direntsOf(folder).find((dirent) => dirent.name.startsWith("@"));
     return (
       sample(folder, "package.json") ||
       (!!scope && sample(path.join(folder, scope.name), "package.json"))
     );
   };
   const pnpm = path.join(modules, ".pnpm");
-  const one = direntsOf(pnpm).find((entry) => entry.isDirectory() && entry.name.includes("@"));
-  const inPnpm = one && path.join(pnpm, one.name, "node_modules");
+  const packageDirent = direntsOf(pnpm).find(
+    (dirent) => dirent.isDirectory() && dirent.name.includes("@"),
+  );
+  const inPnpm = packageDirent && path.join(pnpm, packageDirent.name, "node_modules");
   return [...node(), ...python()];
 
   function node(): string[] {
@@ -310,9 +327,11 @@ export function stores(root: string): string[] {
   function python(): string[] {
     return [".venv", "venv"].flatMap((name) => {
       const lib = path.join(root, name, "lib");
-      const sites = direntsOf(lib).map((entry) => path.join(lib, entry.name, "site-packages"));
+      const sites = direntsOf(lib).map((dirent) => path.join(lib, dirent.name, "site-packages"));
       return sites.filter(
-        (at) => isFolder(at) && (sample(at, "__init__.py") || sample(at, "METADATA")),
+        (absolutePath) =>
+          isFolder(absolutePath) &&
+          (sample(absolutePath, "__init__.py") || sample(absolutePath, "METADATA")),
       );
     });
   }

@@ -22,7 +22,7 @@ type Glob = { glob: RegExp };
  * One command of a line. `tail`: its redirections, and what joins it to the next, as any shell
  * reads them.
  */
-export interface Part {
+export interface PlainPart {
   words: (string | Glob)[];
   inputs: string[]; // files that it reads as its input
   tail: string;
@@ -39,17 +39,17 @@ const GAP = /(?:\s|\\\n)*/y;
 const NOT_ASCII = /[^\x20-\x7e\n]/;
 
 /** What is there, after which it goes on. */
-class Reader {
-  at = 0;
+class LineReader {
+  offset = 0;
   readonly line: string;
   constructor(line: string) {
     this.line = line;
   }
-  take(kind: RegExp): RegExpExecArray | undefined {
-    kind.lastIndex = this.at;
-    const found = kind.exec(this.line) ?? undefined;
-    this.at += found?.[0].length ?? 0;
-    return found;
+  take(pattern: RegExp): RegExpExecArray | undefined {
+    pattern.lastIndex = this.offset;
+    const match = pattern.exec(this.line) ?? undefined;
+    this.offset += match?.[0].length ?? 0;
+    return match;
   }
 }
 
@@ -57,31 +57,31 @@ class Reader {
  * The commands of a line without assignments, expansions, blocks and redirections to files, joined
  * by | && || ; and line ends.
  */
-export function plainParts(line: string): Part[] | undefined {
-  const reader = new Reader(line.trim());
+export function plainParts(line: string): PlainPart[] | undefined {
+  const reader = new LineReader(line.trim());
   if (NOT_ASCII.test(reader.line)) return undefined;
-  const parts: Part[] = [];
+  const parts: PlainPart[] = [];
   for (;;) {
-    const part = partOf(reader);
+    const part = readPart(reader);
     const [first] = part?.words ?? [];
     if (!part || typeof first !== "string" || first.includes("=")) return undefined;
     parts.push(part);
     const joint = reader.take(JOINT)?.[0];
-    if (joint === undefined) return reader.at === reader.line.length ? parts : undefined;
+    if (joint === undefined) return reader.offset === reader.line.length ? parts : undefined;
     reader.take(GAP);
-    if (reader.at === reader.line.length) return joint === ";" ? parts : undefined;
+    if (reader.offset === reader.line.length) return joint === ";" ? parts : undefined;
     part.tail += joint === "\n" || joint === ";" ? "; " : ` ${joint} `;
   }
 }
 
-function partOf(reader: Reader): Part | undefined {
-  const part: Part = { words: [], inputs: [], tail: "" };
+function readPart(reader: LineReader): PlainPart | undefined {
+  const part: PlainPart = { words: [], inputs: [], tail: "" };
   for (;;) {
     reader.take(BLANKS);
     const nowhere = reader.take(NOWHERE);
     const isInput = !nowhere && reader.take(INPUT) !== undefined;
-    const word = nowhere ? undefined : wordOf(reader);
-    if (nowhere) part.tail += redirectOf(nowhere);
+    const word = nowhere ? undefined : readWord(reader);
+    if (nowhere) part.tail += redirection(nowhere);
     else if (isInput) {
       if (typeof word !== "string") return undefined;
       part.inputs.push(word);
@@ -89,20 +89,20 @@ function partOf(reader: Reader): Part | undefined {
     } else if (word !== undefined) part.words.push(word);
     else return part;
     if (
-      !/^(?:[\s;|&]|$)/.test(reader.line.slice(reader.at, reader.at + 1)) &&
-      !reader.line.startsWith("\\\n", reader.at)
+      !/^(?:[\s;|&]|$)/.test(reader.line.slice(reader.offset, reader.offset + 1)) &&
+      !reader.line.startsWith("\\\n", reader.offset)
     )
       return undefined;
   }
 }
 
-const redirectOf = ([, to, both, err]: RegExpExecArray): string => {
-  if (both || err) return ` ${both ?? err}`;
+const redirection = ([, to, duplicate, err]: RegExpExecArray): string => {
+  if (duplicate || err) return ` ${duplicate ?? err}`;
   if (to === "&>") return " >/dev/null 2>&1";
   return ` ${to}/dev/null`;
 };
 
-function wordOf(reader: Reader): string | Glob | undefined {
+function readWord(reader: LineReader): string | Glob | undefined {
   const bracket = reader.take(BRACKET)?.[0];
   if (bracket !== undefined) return bracket;
   let [word, pattern, isGlob]: [string | undefined, string, boolean] = [undefined, "", false];
@@ -120,23 +120,23 @@ function wordOf(reader: Reader): string | Glob | undefined {
 }
 
 /** The words as the judge read them, if both readings agree. */
-function agreed(
-  { words, inputs }: Part,
+function agreedWords(
+  { words, inputs }: PlainPart,
   { verdict, words: judged, reads }: Simple,
 ): string[] | undefined {
   if (!inputs.every((name) => reads.some((read) => path.basename(read) === path.basename(name))))
     return undefined;
-  let at = 0;
+  let index = 0;
   for (const word of words) {
     if (typeof word === "string") {
-      if (judged[at++] !== word) return undefined;
+      if (judged[index++] !== word) return undefined;
       continue;
     }
-    const from = at;
-    while (at < judged.length && word.glob.test(judged[at] ?? "")) at++;
-    if (at === from) return undefined;
+    const from = index;
+    while (index < judged.length && word.glob.test(judged[index] ?? "")) index++;
+    if (index === from) return undefined;
   }
-  return verdict === "allow" && at === judged.length ? (judged as string[]) : undefined;
+  return verdict === "allow" && index === judged.length ? (judged as string[]) : undefined;
 }
 
 const quoted = (word: string): string => `'${word.replaceAll("'", "'\\''")}'`;
@@ -155,15 +155,15 @@ export function plainCommand(
   if (verdict !== "allow" || writes.length || !parts || parts.length !== simple.length)
     return undefined;
   const commands = parts.map((part, i) => {
-    const [name, ...rest] = agreed(part, simple[i]!) ?? [];
-    if (name === "cd") return [name, ...rest];
-    const program = name && programOf(name, find);
-    return program && [program, ...rest];
+    const [name, ...remainingWords] = agreedWords(part, simple[i]!) ?? [];
+    if (name === "cd") return [name, ...remainingWords];
+    const program = name && findSystemProgram(name, find);
+    return program && [program, ...remainingWords];
   });
   if (!commands.every((command) => Array.isArray(command))) return undefined;
   const [only, ...others] = commands;
   if (!others.length && !parts[0]!.tail && only![0] !== "cd") return only;
-  const shell = programOf("sh", find);
+  const shell = findSystemProgram("sh", find);
   const script = commands
     .map((command, i) => command.map(quoted).join(" ") + parts[i]!.tail)
     .join("");
@@ -171,7 +171,10 @@ export function plainCommand(
 }
 
 /** A program of the system. */
-function programOf(name: string, find: (name: string) => string | undefined): string | undefined {
+function findSystemProgram(
+  name: string,
+  find: (name: string) => string | undefined,
+): string | undefined {
   const named = name.startsWith("/") ? path.posix.normalize(name) : name;
   if (
     OF_SHELLS.test(path.posix.basename(named)) ||

@@ -19,26 +19,26 @@ export async function endAllProcesses(
   programs: Programs,
   pid: number,
   closed: Promise<unknown>,
-  mark: Mark,
+  mark: ProcessMark,
 ): Promise<string | undefined> {
   let open = true;
   void closed.then(() => (open = false));
-  const gone = async (ms: number) => {
+  const isGoneWithin = async (ms: number) => {
     const until = performance.now() + ms;
     do {
       await Promise.race([closed, pause(10)]);
-      if (!open && !living(pid)) return true;
+      if (!open && !hasLivingProcess(pid)) return true;
       if (!open) await pause(10);
     } while (performance.now() < until);
     return false;
   };
-  const ended = !(await gone(LINGER_MS));
+  const ended = !(await isGoneWithin(LINGER_MS));
   if (ended) {
     sendSignal(programs, pid, "SIGTERM");
-    if (!(await gone(GRACE_MS))) sendSignal(programs, pid, "SIGKILL");
+    if (!(await isGoneWithin(GRACE_MS))) sendSignal(programs, pid, "SIGKILL");
   }
   const strays = await endStrays(mark);
-  if ((ended || strays) && !(await gone(LINGER_MS / 2)) && open)
+  if ((ended || strays) && !(await isGoneWithin(LINGER_MS / 2)) && open)
     return "a process that left the command's group still holds its output, and may be running";
   return ended || strays
     ? "processes that it left running were ended. Start, use and stop a server within one command"
@@ -49,7 +49,7 @@ export async function endAllProcesses(
  * Ends processes that left the command's group and session and have no parent any more: they are
  * found by the mark.
  */
-async function endStrays(mark: Mark): Promise<boolean> {
+async function endStrays(mark: ProcessMark): Promise<boolean> {
   const first = mark.strays();
   if (!first.length) return false;
   for (const signal of ["SIGTERM", "SIGKILL"] as const) {
@@ -86,7 +86,7 @@ function kill(target: number, signal: NodeJS.Signals): void {
   } catch {} // it has ended
 }
 
-function living(pid: number): boolean {
+function hasLivingProcess(pid: number): boolean {
   if (process.platform === "win32") return false;
   try {
     process.kill(-pid, 0);
@@ -118,19 +118,21 @@ function processesOf(leader: number): number[] {
       return []; // ended meanwhile
     }
   });
-  const found = new Set(
-    table.filter((one) => [one.pid, one.group, one.session].includes(leader)).map((one) => one.pid),
+  const familyPids = new Set(
+    table
+      .filter((candidate) => [candidate.pid, candidate.group, candidate.session].includes(leader))
+      .map((member) => member.pid),
   );
-  for (let before = -1; before !== found.size; ) {
-    before = found.size;
-    for (const one of table) if (found.has(one.parent)) found.add(one.pid);
+  for (let before = -1; before !== familyPids.size; ) {
+    before = familyPids.size;
+    for (const process of table) if (familyPids.has(process.parent)) familyPids.add(process.pid);
   }
-  return [...found];
+  return [...familyPids];
 }
 
 // ── a mark ───────────────────────────────────────────────────────────────────────────────────────
 
-export interface Mark {
+export interface ProcessMark {
   wrap(argv: string[]): { argv: string[]; env: Record<string, string> };
   strays(): number[]; // processes with the mark
 }
@@ -140,7 +142,7 @@ export interface Mark {
  * processes that clear their variables. A sandbox needs no mark: when its first process ends, all
  * of them do.
  */
-export function newMark(needed: boolean): Mark {
+export function markProcesses(needed: boolean): ProcessMark {
   if (!needed || process.platform !== "linux")
     return { wrap: (argv) => ({ argv, env: {} }), strays: () => [] };
   const [name, score, startedAfter] = [randomUUID(), randomInt(700, 1_000), startOf("self")];
@@ -152,11 +154,11 @@ export function newMark(needed: boolean): Mark {
       // again. Some that have ended stay in the list, as zombies.
       const zombies = new Set<string>();
       for (let retries = 5; ; retries--) {
-        let gone = false;
-        const found = fs.readdirSync("/proc").filter((pid) => {
+        let hasVanished = false;
+        const markedPids = fs.readdirSync("/proc").filter((pid) => {
           if (!/^\d+$/.test(pid) || Number(pid) === process.pid) return false;
           const state = stateOf(pid);
-          if (!state || (state === "Z" && !zombies.has(pid))) gone = true;
+          if (!state || (state === "Z" && !zombies.has(pid))) hasVanished = true;
           if (state === "Z") zombies.add(pid);
           if (!state || state === "Z") return false;
           const variables = textOf(`/proc/${pid}/environ`);
@@ -164,7 +166,7 @@ export function newMark(needed: boolean): Mark {
           const hasScore = textOf(`/proc/${pid}/oom_score_adj`).trim() === `${score}`;
           return hasScore && !variables.includes("ZZ_JOB=") && startOf(pid) >= startedAfter;
         });
-        if (found.length || !gone || !retries) return found.map(Number);
+        if (markedPids.length || !hasVanished || !retries) return markedPids.map(Number);
       }
     },
   };
@@ -180,7 +182,7 @@ const startOf = (pid: string): number => Number(statOf(pid)[19]);
 // ── resources ────────────────────────────────────────────────────────────────────────────────────
 
 /** Limits on resources, far above what builds need. */
-export interface Caps {
+export interface ResourceCaps {
   memory: number; // private memory in bytes, of all its processes together
   processes: number;
   // bytes in its /tmp, which it may share with others on a copy: with what they left there
@@ -190,7 +192,7 @@ export interface Caps {
 }
 const CHECK_INTERVAL_MS = 500; // ms
 
-function usualCaps(): Caps {
+function usualCaps(): ResourceCaps {
   const limit = process.constrainedMemory();
   const memory = limit > 0 && limit < os.totalmem() ? limit : os.totalmem();
   return {
@@ -205,23 +207,23 @@ function usualCaps(): Caps {
 /** Reports once when a command exceeds its caps, if it runs longer than a moment. */
 export function watchLimits(
   pid: number,
-  caps: Partial<Caps>,
+  caps: Partial<ResourceCaps>,
   { tmp, upper }: { tmp?: string | undefined; upper?: string | undefined },
   cwd: string,
-  onExceeded: (what: string) => void,
+  onExceeded: (excess: string) => void,
 ): () => void {
   if (process.platform !== "linux") return () => {};
   const limits = { ...usualCaps(), ...caps };
   const disks = [cwd, tmp, upper]
-    .filter((at) => at !== undefined)
-    .map((at) => ({ at, before: freeOn(at) }));
-  const inTmp = measured(tmp, () => namelessOf(processesOf(pid), tmp).onDisk);
-  const onView = measured(upper, () => namelessOf(processesOf(pid), tmp).elsewhere);
+    .filter((folder) => folder !== undefined)
+    .map((folder) => ({ folder, before: freeBytesOn(folder) }));
+  const inTmp = measureFolder(tmp, () => namelessOf(processesOf(pid), tmp).onDisk);
+  const onView = measureFolder(upper, () => namelessOf(processesOf(pid), tmp).elsewhere);
   const timer = setInterval(() => {
-    const what = exceededCap();
-    if (!what) return;
+    const excess = exceededCap();
+    if (!excess) return;
     clearInterval(timer);
-    onExceeded(what);
+    onExceeded(excess);
   }, CHECK_INTERVAL_MS);
   return () => clearInterval(timer);
 
@@ -229,24 +231,24 @@ export function watchLimits(
     const members = processesOf(pid);
     if (members.length > limits.processes)
       return `started more than ${limits.processes} processes. Let it start fewer at a time`;
-    const own = members.reduce((sum, one) => sum + memoryOf(one), 0);
+    const ownMemory = members.reduce((sum, member) => sum + memoryOf(member), 0);
     const used = os.totalmem() - os.freemem();
     if (
-      own > limits.memory ||
-      (used > limits.memory && own + namelessOf(members).memory > limits.memory)
+      ownMemory > limits.memory ||
+      (used > limits.memory && ownMemory + namelessOf(members).memory > limits.memory)
     )
-      return `took more than ${size(limits.memory)} of memory. Let it work in smaller parts`;
-    for (const { at, before } of disks) {
-      const written = before - freeOn(at);
-      if (freeOn(at) < limits.free && written > limits.free)
-        return `filled the disk of '${at}'. Let it write less`;
+      return `took more than ${formatSize(limits.memory)} of memory. Let it work in smaller parts`;
+    for (const { folder, before } of disks) {
+      const written = before - freeBytesOn(folder);
+      if (freeBytesOn(folder) < limits.free && written > limits.free)
+        return `filled the disk of '${folder}'. Let it write less`;
     }
     if (inTmp(limits.tmp) > Math.max(limits.tmp, inTmp.first)) {
       const others = inTmp.first > limits.tmp / 2 ? ", with what earlier commands left there" : "";
-      return `wrote more than ${size(limits.tmp)} to /tmp${others}. Let it write less, or into the project`;
+      return `wrote more than ${formatSize(limits.tmp)} to /tmp${others}. Let it write less, or into the project`;
     }
     if (onView(limits.upper) > limits.upper)
-      return `changed more than ${size(limits.upper)} of the project. Let it write less, or call it with direct: true`;
+      return `changed more than ${formatSize(limits.upper)} of the project. Let it write less, or call it with direct: true`;
     return undefined;
   }
 }
@@ -255,13 +257,17 @@ export function watchLimits(
  * Tells how large a folder is. It is measured again once the free space says that more may be
  * there, and now and then anyway, since others may free as much. more: what else counts.
  */
-function measured(at = "", more: () => number): { (most: number): number; first: number } {
-  let last = { size: at ? sizeOf(at) : 0, free: freeOn(at) };
+function measureFolder(
+  folder = "",
+  bytesBesides: () => number,
+): { (limit: number): number; first: number } {
+  let last = { size: folder ? folderSize(folder) : 0, free: freeBytesOn(folder) };
   let checks = CHECKS_BETWEEN;
-  const sizeNow = (most: number) => {
-    if (!at || (--checks > 0 && last.size + last.free - freeOn(at) <= most)) return last.size;
+  const sizeNow = (limit: number) => {
+    if (!folder || (--checks > 0 && last.size + last.free - freeBytesOn(folder) <= limit))
+      return last.size;
     const began = performance.now();
-    last = { size: sizeOf(at) + more(), free: freeOn(at) };
+    last = { size: folderSize(folder) + bytesBesides(), free: freeBytesOn(folder) };
     // a twentieth of the time
     checks = CHECKS_BETWEEN + Math.ceil((20 * (performance.now() - began)) / CHECK_INTERVAL_MS);
     return last.size;
@@ -280,15 +286,15 @@ function namelessOf(
 ): { onDisk: number; elsewhere: number; memory: number } {
   const disk = fs.statSync(folder, { throwIfNoEntry: false })?.dev;
   const held = { onDisk: 0, elsewhere: 0, memory: 0 };
-  const seen = new Set<string>();
-  for (const at of pids.flatMap((pid) =>
+  const countedFiles = new Set<string>();
+  for (const link of pids.flatMap((pid) =>
     direntsOf(`/proc/${pid}/fd`).map(({ name }) => `/proc/${pid}/fd/${name}`),
   )) {
-    const stat = tryTo(() => fs.statSync(at)); // it may be closed meanwhile
+    const stat = tryTo(() => fs.statSync(link)); // it may be closed meanwhile
     const file = `${stat?.dev}:${stat?.ino}`;
-    if (!stat?.isFile() || stat.nlink || seen.has(file)) continue;
-    seen.add(file);
-    const isMemory = tryTo(() => fs.readlinkSync(at))?.startsWith("/memfd:");
+    if (!stat?.isFile() || stat.nlink || countedFiles.has(file)) continue;
+    countedFiles.add(file);
+    const isMemory = tryTo(() => fs.readlinkSync(link))?.startsWith("/memfd:");
     const storage = stat.dev === disk ? "onDisk" : "elsewhere";
     held[isMemory ? "memory" : storage] += 512 * stat.blocks;
   }
@@ -297,22 +303,22 @@ function namelessOf(
 
 const memoryOf = (pid: number): number =>
   1024 * Number(/^RssAnon:\s+(\d+)/m.exec(textOf(`/proc/${pid}/status`))?.[1] ?? 0);
-const size = (bytes: number): string =>
+const formatSize = (bytes: number): string =>
   bytes < 2 ** 30 ? `${Math.round(bytes / 2 ** 20)} MB` : `${(bytes / 2 ** 30).toFixed(1)} GB`;
 
-function freeOn(at: string): number {
+function freeBytesOn(folder: string): number {
   try {
-    const { bavail, bsize } = fs.statfsSync(at);
+    const { bavail, bsize } = fs.statfsSync(folder);
     return bavail * bsize;
   } catch {
     return Number.POSITIVE_INFINITY;
   }
 }
 
-function sizeOf(folder: string): number {
-  return direntsOf(folder).reduce((sum, entry) => {
-    const at = path.join(folder, entry.name);
-    if (entry.isDirectory()) return sum + sizeOf(at);
-    return sum + 512 * (fs.lstatSync(at, { throwIfNoEntry: false })?.blocks ?? 0);
+function folderSize(folder: string): number {
+  return direntsOf(folder).reduce((sum, dirent) => {
+    const absolutePath = path.join(folder, dirent.name);
+    if (dirent.isDirectory()) return sum + folderSize(absolutePath);
+    return sum + 512 * (fs.lstatSync(absolutePath, { throwIfNoEntry: false })?.blocks ?? 0);
   }, 0);
 }

@@ -26,7 +26,7 @@ interface Address {
 /** Listens at a socket in a folder, or on a free port of 127.0.0.1. */
 export async function openProxy(
   allowed: string[],
-  at?: { folder: string; name: string },
+  socketPlace?: { folder: string; name: string },
 ): Promise<Gateway> {
   const proxy: Proxy = { rules: allowed.map(parseHost), refusals: new Set(), sockets: new Set() };
   const server = http.createServer((request, response) => passRequest(proxy, request, response));
@@ -34,7 +34,7 @@ export async function openProxy(
   server.on("connection", (socket) => track(proxy, socket));
   server.on("clientError", (_, socket) => socket.destroy());
   server.requestTimeout = 0; // an upload takes as long as it takes
-  const listening = at && (await listenIn(at.folder, at.name, server));
+  const listening = socketPlace && (await listenIn(socketPlace.folder, socketPlace.name, server));
   const listen = (go: () => void, stop: (error: Error) => void) =>
     server.once("error", stop).listen(0, "127.0.0.1", go);
   if (!listening) await new Promise<void>(listen);
@@ -74,26 +74,29 @@ async function passRequest(
     const url = URL.canParse(request.url ?? "") ? new URL(request.url!) : undefined;
     if (url?.protocol !== "http:")
       return deny(400, "This is zz's proxy for commands: ask it for http:// or CONNECT.");
-    const { refusal, options } = await check(proxy, parseHost(`${url.hostname}:${url.port || 80}`));
+    const { refusal, options } = await checkHost(
+      proxy,
+      parseHost(`${url.hostname}:${url.port || 80}`),
+    );
     if (refusal) return deny(403, refusal);
     const upstream = http.request({
       ...options,
       agent: false,
       method: request.method!,
       path: url.pathname + url.search,
-      headers: { ...without(request.headers), host: url.host },
+      headers: { ...withoutHopByHop(request.headers), host: url.host },
     });
     upstream.on("response", (answer) => {
-      response.writeHead(answer.statusCode!, without(answer.headers));
+      response.writeHead(answer.statusCode!, withoutHopByHop(answer.headers));
       answer.pipe(response);
     });
     upstream.on("error", (error) =>
-      response.headersSent ? response.destroy() : deny(502, cannot(url.host, error)),
+      response.headersSent ? response.destroy() : deny(502, connectError(url.host, error)),
     );
     response.on("close", () => upstream.destroy());
     return request.pipe(upstream);
   } catch (error) {
-    return deny(502, cannot(request.url ?? "", error as Error));
+    return deny(502, connectError(request.url ?? "", error as Error));
   }
 }
 
@@ -112,7 +115,7 @@ async function passConnection(
   try {
     const host = parseHost(request.url ?? "");
     if (!host.port) return deny("400 Bad Request", "CONNECT needs host:port.");
-    const { refusal, options } = await check(proxy, host);
+    const { refusal, options } = await checkHost(proxy, host);
     if (refusal) return deny("403 Forbidden", refusal);
     const upstream = net.connect(options);
     track(proxy, upstream);
@@ -124,11 +127,11 @@ async function passConnection(
       socket.pipe(upstream).pipe(socket);
     });
     upstream.on("error", (error) =>
-      connected ? socket.destroy() : deny("502 Bad Gateway", cannot(request.url!, error)),
+      connected ? socket.destroy() : deny("502 Bad Gateway", connectError(request.url!, error)),
     );
     return socket.on("close", () => upstream.destroy());
   } catch (error) {
-    return deny("502 Bad Gateway", cannot(request.url ?? "", error as Error));
+    return deny("502 Bad Gateway", connectError(request.url ?? "", error as Error));
   }
 }
 
@@ -139,10 +142,10 @@ function track({ sockets }: Proxy, socket: Duplex): void {
   socket.on("close", () => sockets.delete(socket));
 }
 
-async function check({ rules, refusals }: Proxy, host: Host) {
+async function checkHost({ rules, refusals }: Proxy, host: Host) {
   const { addresses, refusal } = await judgeHost(host, rules);
   if (refusal) refusals.add(refusal);
-  return { refusal, options: { ...addressOf(host), lookup: pinned(addresses) } };
+  return { refusal, options: { ...addressOf(host), lookup: lookupOf(addresses) } };
 }
 
 const PLAIN = { "content-type": "text/plain; charset=utf-8", connection: "close" };
@@ -155,13 +158,13 @@ const HOP_BY_HOP = [
   "trailer",
 ];
 
-function without(headers: http.IncomingHttpHeaders): http.OutgoingHttpHeaders {
+function withoutHopByHop(headers: http.IncomingHttpHeaders): http.OutgoingHttpHeaders {
   return Object.fromEntries(Object.entries(headers).filter(([name]) => !HOP_BY_HOP.includes(name)));
 }
 
-function cannot(host: string, error: Error): string {
-  const why = error.message || (error as NodeJS.ErrnoException).code;
-  return `zz's proxy cannot reach '${host}': ${why}. Check the address.`;
+function connectError(host: string, error: Error): string {
+  const reason = error.message || (error as NodeJS.ErrnoException).code;
+  return `zz's proxy cannot reach '${host}': ${reason}. Check the address.`;
 }
 
 /**
@@ -188,40 +191,46 @@ export async function judgeHost(
   rules: Host[],
   resolve: (name: string) => Promise<Address[]> = (name) => dns.lookup(name, { all: true }),
 ): Promise<{ addresses: Address[]; refusal?: string }> {
-  const known = (name: string) =>
+  const isRuledIn = (name: string) =>
     rules.some((rule) => matches(rule.name, name) && (!rule.port || rule.port === host.port));
-  const no = (why: string, add: string) => ({
+  const no = (reason: string, add: string) => ({
     addresses: [],
-    refusal: `zz does not let commands connect to '${host.name}:${host.port}': ${why}. The person can allow it with --allow-net=${add}`,
+    refusal: `zz does not let commands connect to '${host.name}:${host.port}': ${reason}. The person can allow it with --allow-net=${add}`,
   });
-  if (!known(host.name)) return no("it is not among the allowed hosts", host.name);
+  if (!isRuledIn(host.name)) return no("it is not among the allowed hosts", host.name);
   if (net.isIP(host.name))
     return { addresses: [{ address: host.name, family: net.isIP(host.name) }] };
-  const found = await resolve(host.name);
+  const resolved = await resolve(host.name);
   // A name may resolve to this machine or its neighbours, whose addresses are reachable only if the
   // rules name them.
   const mayConnect = ({ address }: Address) =>
-    known(address) || !isPrivate(address) || (host.name === "localhost" && isLoopback(address));
-  const addresses = found.filter(mayConnect);
+    isRuledIn(address) || !isPrivate(address) || (host.name === "localhost" && isLoopback(address));
+  const addresses = resolved.filter(mayConnect);
   if (addresses.length) return { addresses };
-  const one = found[0]?.address ?? "nowhere";
-  return no(`its address ${one} is of this machine or a private network`, `${host.name},${one}`);
+  const nearest = resolved[0]?.address ?? "nowhere";
+  return no(
+    `its address ${nearest} is of this machine or a private network`,
+    `${host.name},${nearest}`,
+  );
 }
 
 function matches(rule: string, name: string): boolean {
-  const [first = "", ...rest] = rule.split(/\*+/);
-  const last = rest.pop();
-  const fits = (piece: string, at: number) =>
-    at >= 0 &&
-    at + piece.length <= name.length &&
-    [...piece].every((one, i) => one === "?" || one === name[at + i]);
+  const [first = "", ...middle] = rule.split(/\*+/);
+  const last = middle.pop();
+  const fits = (piece: string, start: number) =>
+    start >= 0 &&
+    start + piece.length <= name.length &&
+    [...piece].every((sign, i) => sign === "?" || sign === name[start + i]);
   if (last === undefined) return name.length === first.length && fits(first, 0);
-  let at = fits(first, 0) ? first.length : -1;
-  for (const piece of rest) {
-    while (at >= 0 && !fits(piece, at)) at = at < name.length ? at + 1 : -1;
-    if (at >= 0) at += piece.length;
+  let position = fits(first, 0) ? first.length : -1;
+  for (const piece of middle) {
+    while (position >= 0 && !fits(piece, position))
+      position = position < name.length ? position + 1 : -1;
+    if (position >= 0) position += piece.length;
   }
-  return at >= 0 && name.length - last.length >= at && fits(last, name.length - last.length);
+  return (
+    position >= 0 && name.length - last.length >= position && fits(last, name.length - last.length)
+  );
 }
 
 const LOOPBACK = ["127.0.0.0/8", "::1/128"];
@@ -254,14 +263,14 @@ const PRIVATE = [
 ];
 
 function isLoopback(address: string): boolean {
-  return inside(address, LOOPBACK);
+  return isInRanges(address, LOOPBACK);
 }
 
 export function isPrivate(address: string): boolean {
-  return inside(address, [...LOOPBACK, ...PRIVATE]);
+  return isInRanges(address, [...LOOPBACK, ...PRIVATE]);
 }
 
-function inside(address: string, ranges: string[]): boolean {
+function isInRanges(address: string, ranges: string[]): boolean {
   const list = new net.BlockList();
   for (const range of ranges) {
     const [start, bits] = range.split("/");
@@ -274,7 +283,7 @@ function addressOf({ name, port }: Host): { host: string; port: number } {
   return { host: name, port: port ?? 80 };
 }
 
-function pinned(addresses: Address[]): LookupFunction {
+function lookupOf(addresses: Address[]): LookupFunction {
   return (_, options, done) => {
     if (options.all) done(null, addresses);
     else done(null, addresses[0]!.address, addresses[0]!.family);

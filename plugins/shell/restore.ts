@@ -2,32 +2,32 @@
 import fs from "node:fs";
 import path from "node:path";
 import { isInside } from "zz/text";
-import { findGuardedFiles, repository } from "./guards.ts";
+import { findGuardedFiles, repositoryPaths } from "./guards.ts";
 import type { Guard } from "./limits.ts";
 import { bytesOf, direntsOf, isFolder } from "./paths.ts";
 import {
   askGit,
-  type Found,
   findRepositories,
   findSelfRunningFiles,
   type GitProgram,
   gitFolders,
   IN_GIT,
+  type ProjectScan,
   parseGitSetting,
   type SelfRunningFiles,
 } from "./places.ts";
 
-interface Kept {
+interface SavedFile {
   mode: number;
   link?: string;
   bytes?: Buffer; // absent: too large to keep
   mark?: string; // kept instead of the bytes, to detect changes
 }
 /** A file, or a folder's files, by relative path; "" is the path itself. */
-type Snapshot = Map<string, Kept>;
+type Snapshot = Map<string, SavedFile>;
 
 interface Snapshots {
-  found: Found;
+  found: ProjectScan;
   watched: Map<string, Snapshot>;
   zz: boolean;
   guard: Guard;
@@ -39,7 +39,7 @@ interface Snapshots {
  */
 export function watchGuardedFiles(
   roots: string[],
-  own: string,
+  workFolder: string,
   git: GitProgram | undefined,
 ): { begin(): Guard; end(): string[] } {
   let running = 0;
@@ -48,46 +48,63 @@ export function watchGuardedFiles(
   return {
     begin() {
       if (running++) return before.guard;
-      const found = searchAll(roots);
+      const scan = scanProjects(roots);
       const named = roots.map((root) => findSelfRunningFiles(root, git));
-      const all = { all: named.flatMap((one) => one.all), hooks: named[0]!.hooks };
-      const watched = new Map(pathsToWatch(found, all).map((at) => [at, snapshot(at)]));
-      const { endpoints } = found;
+      const selfRunning = {
+        paths: named.flatMap((projectFiles) => projectFiles.paths),
+        hooks: named[0]!.hooks,
+      };
+      const watched = new Map(
+        pathsToWatch(scan, selfRunning).map((absolutePath) => [
+          absolutePath,
+          snapshot(absolutePath),
+        ]),
+      );
+      const { endpoints } = scan;
       const guard = {
-        ...findGuardedFiles(roots, found, all),
-        copies: copyHooks(all.hooks, own),
+        ...findGuardedFiles(roots, scan, selfRunning),
+        copies: copyHooks(selfRunning.hooks, workFolder),
         endpoints,
       };
-      if (all.hooks && !guard.copies.length && isThere(all.hooks)) guard.readonly.push(all.hooks);
-      if (!guard.copies.length && all.hooks) watched.set(all.hooks, snapshot(all.hooks));
-      before = { found, watched, zz: isThere(zz), guard };
+      if (selfRunning.hooks && !guard.copies.length && isThere(selfRunning.hooks))
+        guard.readonly.push(selfRunning.hooks);
+      if (!guard.copies.length && selfRunning.hooks)
+        watched.set(selfRunning.hooks, snapshot(selfRunning.hooks));
+      before = { found: scan, watched, zz: isThere(zz), guard };
       return guard;
     },
     end() {
       if (--running) return [];
       // the empty folder that the cover was mounted on
       if (!before.zz && isThere(zz)) fs.rmdirSync(zz);
-      const notes = [...before.watched].flatMap(([at, saved]) =>
-        withAccess(at, () => restore(at, saved, git)),
+      const notes = [...before.watched].flatMap(([absolutePath, saved]) =>
+        withAccess(absolutePath, () => restorePath(absolutePath, saved, git)),
       );
-      const [known, now] = [before.found, searchAll(roots, false)];
-      const fresh = now.folders.filter(
-        (at) => !known.folders.includes(at) && !isMoved(at, before.watched),
+      const [scanBefore, scanNow] = [before.found, scanProjects(roots, false)];
+      const fresh = scanNow.folders.filter(
+        (absolutePath) =>
+          !scanBefore.folders.includes(absolutePath) && !isMoved(absolutePath, before.watched),
       );
       notes.push(
-        ...fresh.flatMap((at) => withAccess(at, () => removeRunnable(at, roots).map(removalNote))),
+        ...fresh.flatMap((absolutePath) =>
+          withAccess(absolutePath, () => removeRunnable(absolutePath, roots).map(removalNote)),
+        ),
       );
-      const foldersNow = [...known.folders, ...now.folders];
-      for (const at of now.gitPointers.filter((one) => !known.gitPointers.includes(one)))
+      const foldersNow = [...scanBefore.folders, ...scanNow.folders];
+      for (const newPointer of scanNow.gitPointers.filter(
+        (pointer) => !scanBefore.gitPointers.includes(pointer),
+      ))
         notes.push(
-          ...withAccess(at, () =>
-            pointsInto(at, foldersNow) ? [] : [at].filter(remove).map(removalNote),
+          ...withAccess(newPointer, () =>
+            pointsInto(newPointer, foldersNow) ? [] : [newPointer].filter(remove).map(removalNote),
           ),
         );
-      for (const at of now.startFiles.filter((one) => !known.startFiles.includes(one)))
-        notes.push(...withAccess(at, () => [at].filter(remove).map(removalNote)));
+      for (const startFile of scanNow.startFiles.filter(
+        (file) => !scanBefore.startFiles.includes(file),
+      ))
+        notes.push(...withAccess(startFile, () => [startFile].filter(remove).map(removalNote)));
       const discarded = before.guard.copies.filter(
-        ({ at, from }) => !same(snapshot(at), snapshot(from)),
+        ({ at, from }) => !isSameSnapshot(snapshot(at), snapshot(from)),
       );
       for (const { from } of before.guard.copies) fs.rmSync(from, { recursive: true, force: true });
       return [
@@ -100,58 +117,59 @@ export function watchGuardedFiles(
   };
 }
 
-function searchAll(roots: string[], links = true): Found {
-  const all = roots.map((root) => findRepositories(root, links));
-  const outer = repository(roots[0]!).folders.flatMap(gitFolders);
+function scanProjects(roots: string[], links = true): ProjectScan {
+  const scans = roots.map((root) => findRepositories(root, links));
+  const outer = repositoryPaths(roots[0]!).folders.flatMap(gitFolders);
   return {
-    folders: [...new Set([...outer, ...all.flatMap((one) => one.folders)])],
-    gitPointers: all.flatMap((one) => one.gitPointers),
-    startFiles: all.flatMap((one) => one.startFiles),
-    hardLinked: all.flatMap((one) => one.hardLinked),
-    endpoints: all.flatMap((one) => one.endpoints),
-    isIncomplete: all.some((one) => one.isIncomplete),
+    folders: [...new Set([...outer, ...scans.flatMap((scan) => scan.folders)])],
+    gitPointers: scans.flatMap((scan) => scan.gitPointers),
+    startFiles: scans.flatMap((scan) => scan.startFiles),
+    hardLinked: scans.flatMap((scan) => scan.hardLinked),
+    endpoints: scans.flatMap((scan) => scan.endpoints),
+    isIncomplete: scans.some((scan) => scan.isIncomplete),
   };
 }
 
 /** Package installers write to a hooks folder, so a small one is mounted as a copy. */
-function copyHooks(hooks: string | undefined, own: string): { at: string; from: string }[] {
+function copyHooks(hooks: string | undefined, workFolder: string): { at: string; from: string }[] {
   if (!hooks || !isFolder(hooks) || fs.lstatSync(hooks).isSymbolicLink()) return [];
   const files = [...snapshot(hooks).values()];
   if (files.length > MAX_COPIED || files.some(({ bytes, link }) => !bytes && link === undefined))
     return [];
-  const from = fs.mkdtempSync(path.join(own, "hooks-"));
+  const from = fs.mkdtempSync(path.join(workFolder, "hooks-"));
   fs.cpSync(hooks, from, { recursive: true, verbatimSymlinks: true });
   return [{ at: hooks, from }];
 }
 const MAX_COPIED = 300; // files
 
-const isThere = (at: string): boolean => fs.lstatSync(at, { throwIfNoEntry: false }) !== undefined;
+const isThere = (absolutePath: string): boolean =>
+  fs.lstatSync(absolutePath, { throwIfNoEntry: false }) !== undefined;
 
 /** Tries again with access to the folder, which a command may have taken away. */
-function withAccess(at: string, act: () => string[]): string[] {
+function withAccess(absolutePath: string, act: () => string[]): string[] {
   try {
     return act();
   } catch {
     try {
-      fs.chmodSync(path.dirname(at), 0o700);
+      fs.chmodSync(path.dirname(absolutePath), 0o700);
       return act();
     } catch (error) {
       return [
-        `'${at}' may run commands outside of the sandbox, and cannot be put right: ${(error as Error).message}`,
+        `'${absolutePath}' may run commands outside of the sandbox, and cannot be put right: ${(error as Error).message}`,
       ];
     }
   }
 }
 
-const removalNote = (at: string): string =>
-  `'${at}' could run commands outside of the sandbox: what could was taken out of it`;
-const restoreNote = (at: string): string =>
-  `'${at}' could run commands outside of the sandbox: it was put back as it was`;
+const removalNote = (absolutePath: string): string =>
+  `'${absolutePath}' could run commands outside of the sandbox: what could was taken out of it`;
+const restoreNote = (absolutePath: string): string =>
+  `'${absolutePath}' could run commands outside of the sandbox: it was put back as it was`;
 
-function pathsToWatch(found: Found, { all, hooks }: SelfRunningFiles): string[] {
-  const git = found.folders.flatMap((folder) => IN_GIT.map((name) => path.join(folder, name)));
-  return [...new Set([...git, ...found.gitPointers, ...found.startFiles, ...all])].filter(
-    (at) => at !== hooks,
+function pathsToWatch(scan: ProjectScan, { paths, hooks }: SelfRunningFiles): string[] {
+  const git = scan.folders.flatMap((folder) => IN_GIT.map((name) => path.join(folder, name)));
+  return [...new Set([...git, ...scan.gitPointers, ...scan.startFiles, ...paths])].filter(
+    (absolutePath) => absolutePath !== hooks,
   );
 }
 
@@ -160,17 +178,17 @@ function pathsToWatch(found: Found, { all, hooks }: SelfRunningFiles): string[] 
 const MAX_KEPT = 4 << 20; // bytes per file
 const MAX_ENTRIES = 2_000; // per folder
 
-function snapshot(place: string, name = "", kept: Snapshot = new Map()): Snapshot {
-  const at = path.join(place, name);
-  const stat = fs.lstatSync(at, { throwIfNoEntry: false });
+function snapshot(top: string, name = "", kept: Snapshot = new Map()): Snapshot {
+  const absolutePath = path.join(top, name);
+  const stat = fs.lstatSync(absolutePath, { throwIfNoEntry: false });
   if (!stat || kept.size >= MAX_ENTRIES) return kept;
   if (stat.isDirectory())
-    for (const entry of direntsOf(at)) snapshot(place, path.join(name, entry.name), kept);
-  else if (stat.isSymbolicLink()) kept.set(name, { mode: 0, link: fs.readlinkSync(at) });
+    for (const dirent of direntsOf(absolutePath)) snapshot(top, path.join(name, dirent.name), kept);
+  else if (stat.isSymbolicLink()) kept.set(name, { mode: 0, link: fs.readlinkSync(absolutePath) });
   else if (stat.isFile() && stat.size <= MAX_KEPT) {
     // The cover of a missing file leaves an empty one.
-    if (stat.size || !/\/(config|hooks)$/.test(at))
-      kept.set(name, { mode: stat.mode & 0o7777, bytes: bytesOf(at) });
+    if (stat.size || !/\/(config|hooks)$/.test(absolutePath))
+      kept.set(name, { mode: stat.mode & 0o7777, bytes: bytesOf(absolutePath) });
   } else
     kept.set(name, {
       mode: stat.mode & 0o7777,
@@ -179,47 +197,55 @@ function snapshot(place: string, name = "", kept: Snapshot = new Map()): Snapsho
   return kept;
 }
 
-function same(one: Snapshot, other: Snapshot): boolean {
-  const isSame = (a: Kept, b: Kept | undefined) =>
+function isSameSnapshot(snapshotA: Snapshot, snapshotB: Snapshot): boolean {
+  const isSame = (a: SavedFile, b: SavedFile | undefined) =>
     b &&
     a.link === b.link &&
     a.mark === b.mark &&
     (a.bytes && b.bytes ? a.bytes.equals(b.bytes) : a.bytes === b.bytes);
   return (
-    one.size === other.size &&
-    [...one].every(([at, kept]) => isSame(kept, other.get(at)) && isSameMode(kept, other.get(at)!))
+    snapshotA.size === snapshotB.size &&
+    [...snapshotA].every(
+      ([absolutePath, kept]) =>
+        isSame(kept, snapshotB.get(absolutePath)) && isSameMode(kept, snapshotB.get(absolutePath)!),
+    )
   );
 }
 /** Whether both are executable, or neither is, which matters for a hook. */
-const isSameMode = (one: Kept, other: Kept): boolean => (one.mode & 0o111) === (other.mode & 0o111);
+const isSameMode = (fileA: SavedFile, fileB: SavedFile): boolean =>
+  (fileA.mode & 0o111) === (fileB.mode & 0o111);
 
 /**
  * Restores what changed. What was removed stays removed, unless something else was put in its
  * place.
  */
-function restore(at: string, saved: Snapshot, git: GitProgram | undefined): string[] {
-  if (!isOwn(at)) return []; // its folder is gone, or is a link, which is checked separately
-  const now = snapshot(at);
-  if (same(saved, now) || (!now.size && !isPointer(at))) return [];
-  if (path.basename(at) === "config" && git && onlyHarmless(at, saved.get("")?.bytes, git))
+function restorePath(absolutePath: string, saved: Snapshot, git: GitProgram | undefined): string[] {
+  if (!isReachedDirectly(absolutePath)) return []; // its folder is gone, or is a link, which is checked separately
+  const current = snapshot(absolutePath);
+  if (isSameSnapshot(saved, current) || (!current.size && !isPointer(absolutePath))) return [];
+  if (
+    path.basename(absolutePath) === "config" &&
+    git &&
+    onlyHarmless(absolutePath, saved.get("")?.bytes, git)
+  )
     return [];
-  remove(at);
+  remove(absolutePath);
   for (const [name, { mode, link, bytes }] of saved) {
-    const file = path.join(at, name);
+    const file = path.join(absolutePath, name);
     fs.mkdirSync(path.dirname(file), { recursive: true });
     if (link !== undefined) fs.symlinkSync(link, file);
     else if (bytes) fs.writeFileSync(file, bytes, { mode, flag: "wx" });
   }
-  return [saved.size ? restoreNote(at) : removalNote(at)];
+  return [saved.size ? restoreNote(absolutePath) : removalNote(absolutePath)];
 }
 
 /** Whether git would look elsewhere for a configuration if the file were missing. */
-const isPointer = (at: string): boolean =>
-  /\/(commondir|gitdir|\.git)$/.test(at) && fs.existsSync(path.dirname(at));
+const isPointer = (absolutePath: string): boolean =>
+  /\/(commondir|gitdir|\.git)$/.test(absolutePath) && fs.existsSync(path.dirname(absolutePath));
 
 /** Whether the path's folder is reached without a link, whose target may be anywhere. */
-function isOwn(at: string): boolean {
-  const folder = path.dirname(at);
+function isReachedDirectly(absolutePath: string): boolean {
+  const folder = path.dirname(absolutePath);
   try {
     return fs.realpathSync(folder) === folder;
   } catch {
@@ -227,8 +253,8 @@ function isOwn(at: string): boolean {
   }
 }
 
-function remove(at: string): boolean {
-  fs.rmSync(at, { recursive: true, force: true });
+function remove(absolutePath: string): boolean {
+  fs.rmSync(absolutePath, { recursive: true, force: true });
   return true;
 }
 
@@ -250,13 +276,16 @@ function pointsInto(point: string, folders: string[]): boolean {
 
 /** Whether this is a repository that was moved here unchanged. */
 function isMoved(folder: string, watched: Map<string, Snapshot>): boolean {
-  const now = new Map(IN_GIT.map((name) => [name, snapshot(path.join(folder, name))]));
+  const current = new Map(IN_GIT.map((name) => [name, snapshot(path.join(folder, name))]));
   const gone = [...watched.keys()].filter(
-    (at) => at.endsWith("/config") && !isThere(path.dirname(at)),
+    (absolutePath) => absolutePath.endsWith("/config") && !isThere(path.dirname(absolutePath)),
   );
-  return gone.some((at) =>
+  return gone.some((absolutePath) =>
     IN_GIT.every((name) =>
-      same(now.get(name)!, watched.get(path.join(path.dirname(at), name)) ?? new Map()),
+      isSameSnapshot(
+        current.get(name)!,
+        watched.get(path.join(path.dirname(absolutePath), name)) ?? new Map(),
+      ),
     ),
   );
 }
@@ -266,28 +295,33 @@ function isMoved(folder: string, watched: Map<string, Snapshot>): boolean {
  * removed.
  */
 function removeRunnable(git: string, roots: string[]): string[] {
-  const at = (name: string) => path.join(git, name);
+  const partOf = (name: string) => path.join(git, name);
   const isWorktree =
-    /\/worktrees\/[^/]+$/.test(git) && textOfPlainFile(at("commondir")).trim() === "../..";
+    /\/worktrees\/[^/]+$/.test(git) && textOfPlainFile(partOf("commondir")).trim() === "../..";
   const risky = ["config.worktree", ...(isWorktree ? [] : ["commondir", "gitdir"])];
-  const found = risky.map(at).filter(isThere);
-  const hooks = fs.lstatSync(at("hooks"), { throwIfNoEntry: false });
+  const removed = risky.map(partOf).filter(isThere);
+  const hooks = fs.lstatSync(partOf("hooks"), { throwIfNoEntry: false });
   if (
     hooks &&
-    !(hooks.isDirectory() && fs.readdirSync(at("hooks")).every((name) => name.endsWith(".sample")))
+    !(
+      hooks.isDirectory() &&
+      fs.readdirSync(partOf("hooks")).every((name) => name.endsWith(".sample"))
+    )
   )
-    found.push(at("hooks"));
-  const config = fs.lstatSync(at("config"), { throwIfNoEntry: false });
-  const text = textOfPlainFile(at("config"));
-  const kept = harmless(text, git, roots);
-  if (config && (!config.isFile() || kept !== text)) found.push(at("config"));
-  found.forEach(remove);
-  if (found.includes(at("config"))) fs.writeFileSync(at("config"), kept, { flag: "wx" });
-  return found;
+    removed.push(partOf("hooks"));
+  const config = fs.lstatSync(partOf("config"), { throwIfNoEntry: false });
+  const text = textOfPlainFile(partOf("config"));
+  const kept = keepHarmless(text, git, roots);
+  if (config && (!config.isFile() || kept !== text)) removed.push(partOf("config"));
+  removed.forEach(remove);
+  if (removed.includes(partOf("config"))) fs.writeFileSync(partOf("config"), kept, { flag: "wx" });
+  return removed;
 }
 
-function textOfPlainFile(at: string): string {
-  return fs.lstatSync(at, { throwIfNoEntry: false })?.isFile() ? fs.readFileSync(at, "utf8") : "";
+function textOfPlainFile(absolutePath: string): string {
+  return fs.lstatSync(absolutePath, { throwIfNoEntry: false })?.isFile()
+    ? fs.readFileSync(absolutePath, "utf8")
+    : "";
 }
 
 const HARMLESS: Record<string, RegExp> = {
@@ -309,7 +343,7 @@ function isHarmless(section: string | undefined, key: string, value: string): bo
 }
 
 /** Keeps only lines in git's own format that cannot run anything. */
-function harmless(config: string, git: string, roots: string[]): string {
+function keepHarmless(config: string, git: string, roots: string[]): string {
   let section: string | undefined;
   const lines = config.split("\n").filter((line) => {
     const head = /^\[(\w+)(?: "[^"\\\]]*")?\]$/.exec(line);
@@ -329,13 +363,19 @@ function harmless(config: string, git: string, roots: string[]): string {
 /**
  * Whether a changed configuration adds only settings that cannot run anything: a remote, a branch.
  */
-function onlyHarmless(at: string, saved: Buffer = Buffer.alloc(0), git: GitProgram): boolean {
-  if (!fs.lstatSync(at).isFile()) return false;
+function onlyHarmless(
+  absolutePath: string,
+  saved: Buffer = Buffer.alloc(0),
+  git: GitProgram,
+): boolean {
+  if (!fs.lstatSync(absolutePath).isFile()) return false;
   const list = (file: string, input?: Buffer) =>
     askGit(git, ["config", "--file", file, "--list", "-z"], input)?.split("\0");
-  const [before, now] = [list("-", saved), list(at)];
+  const [before, current] = [list("-", saved), list(absolutePath)];
   return (
-    !!before && !!now && now.every((text) => text === "" || before.includes(text) || isPlain(text))
+    !!before &&
+    !!current &&
+    current.every((text) => text === "" || before.includes(text) || isPlain(text))
   );
 }
 

@@ -29,10 +29,10 @@ export interface Sandbox {
 }
 
 /** The programs that made a sandbox here: what works once is not tried again for each command. */
-const worked = new Set<string>();
+const workingPrograms = new Set<string>();
 
 /** Of what commands on macOS may not do, what this one can be told. */
-let known: readonly string[] = OUTSIDE;
+let enforcedRules: readonly string[] = OUTSIDE;
 
 /**
  * Which sandbox works here. It is really tried, since a machine may have bubblewrap but forbid what
@@ -41,18 +41,18 @@ let known: readonly string[] = OUTSIDE;
 export async function findSandbox(programs: Programs): Promise<string | undefined> {
   if (process.platform === "darwin") {
     const works = (rule: string) =>
-      outputOf(programs, "/usr/bin/sandbox-exec", [
+      runAndRead(programs, "/usr/bin/sandbox-exec", [
         "-p",
         `(version 1)(allow default)${rule}`,
         "/usr/bin/true",
       ]);
     const [plain, ...each] = await Promise.all(["", ...OUTSIDE].map(works));
-    known = OUTSIDE.filter((_, i) => each[i]);
+    enforcedRules = OUTSIDE.filter((_, i) => each[i]);
     return plain && "sandbox-exec";
   }
-  const program = process.platform === "linux" && locate(programs, "bwrap", []);
+  const program = process.platform === "linux" && findOutside(programs, "bwrap", []);
   if (!program) return;
-  if (worked.has(program)) return "bubblewrap";
+  if (workingPrograms.has(program)) return "bubblewrap";
   const trial = [
     "--perms",
     "0000",
@@ -64,13 +64,17 @@ export async function findSandbox(programs: Programs): Promise<string | undefine
     "readlink",
     "/proc/self/ns/net",
   ];
-  const own = await outputOf(programs, program, [
+  const networkNamespace = await runAndRead(programs, program, [
     ...BASE,
     ...SYSTEM.flatMap((mount) => mount.args),
     ...trial,
   ]);
-  if (!own?.startsWith("net:") || own === fs.readlinkSync("/proc/self/ns/net")) return;
-  worked.add(program);
+  if (
+    !networkNamespace?.startsWith("net:") ||
+    networkNamespace === fs.readlinkSync("/proc/self/ns/net")
+  )
+    return;
+  workingPrograms.add(program);
   return "bubblewrap";
 }
 
@@ -78,27 +82,28 @@ export async function findSandbox(programs: Programs): Promise<string | undefine
  * By its full path, and never from a folder that a command can write to: that program would run
  * instead of the sandbox.
  */
-export function locate(programs: Programs, name: string, avoid: string[]): string | undefined {
-  const found = programs.find(name);
-  return found && !avoid.some((folder) => real([found]).some((at) => isInside(folder, at)))
-    ? found
+export function findOutside(programs: Programs, name: string, avoid: string[]): string | undefined {
+  const program = programs.find(name);
+  return program &&
+    !avoid.some((folder) => real([program]).some((realPath) => isInside(folder, realPath)))
+    ? program
     : undefined;
 }
 
-async function outputOf(
+async function runAndRead(
   programs: Programs,
   program: string,
   args: string[],
 ): Promise<string | undefined> {
-  const how = {
+  const startOptions = {
     timeout: 5_000,
     killSignal: "SIGKILL",
     stdio: ["ignore", "pipe", "ignore"],
   } as const;
-  const { code, out } = await collect(
-    programs.start(program, args, { ...how, stdio: [...how.stdio] }),
+  const { code, stdout } = await collect(
+    programs.start(program, args, { ...startOptions, stdio: [...startOptions.stdio] }),
   );
-  return code === 0 ? out.trim() || "yes" : undefined;
+  return code === 0 ? stdout.trim() || "yes" : undefined;
 }
 
 export async function openSandbox(limits: Limits): Promise<Sandbox> {
@@ -108,7 +113,7 @@ export async function openSandbox(limits: Limits): Promise<Sandbox> {
   const { programs } = limits;
   const program = mac
     ? "/usr/bin/sandbox-exec"
-    : locate(programs, "bwrap", limits.readonly ? [] : avoid);
+    : findOutside(programs, "bwrap", limits.readonly ? [] : avoid);
   if (!program && programs.find("bwrap"))
     throw new Error(
       `Cannot open a sandbox: bubblewrap lies in '${root}', where commands may write. Start zz in a project's folder (--cwd).`,
@@ -117,31 +122,33 @@ export async function openSandbox(limits: Limits): Promise<Sandbox> {
     throw new Error(
       "Cannot open a sandbox: bubblewrap is not in PATH. Install it, as by apt-get install bubblewrap.",
     );
-  const own = fs.realpathSync(temporaryFolder("sandbox", limits.view?.own ?? os.tmpdir()));
+  const workFolder = fs.realpathSync(
+    temporaryFolder("sandbox", limits.view?.workFolder ?? os.tmpdir()),
+  );
   const net = limits.readonly && !limits.service ? "none" : limits.net;
   const sized = !mac && (await knowsSize(programs, program));
   const inner: OpenLimits = {
     ...limits,
     root,
-    own,
+    own: workFolder,
     net,
     endpoints: [],
     sized,
-    tmp: limits.tmp ?? path.join(own, "tmp"),
+    tmp: limits.tmp ?? path.join(workFolder, "tmp"),
   };
   fs.mkdirSync(inner.tmp, { recursive: true, mode: 0o700 });
   if (Array.isArray(net) && net.length) {
     const { openProxy } = await import("./proxy.ts");
-    inner.proxy = await openProxy(net, mac ? undefined : { folder: own, name: SOCKET });
+    inner.proxy = await openProxy(net, mac ? undefined : { folder: workFolder, name: SOCKET });
   }
   if ((limits.view || limits.service) && net === "none" && hasPlace())
-    inner.lookups = await recordLookups(own);
-  const folders = [root, ...avoid.filter((at) => isFolder(at) && !isInside(root, at))];
-  const git = locate(programs, "git", avoid);
+    inner.lookups = await recordLookups(workFolder);
+  const folders = [root, ...avoid.filter((folder) => isFolder(folder) && !isInside(root, folder))];
+  const git = findOutside(programs, "git", avoid);
   const watch =
     limits.readonly || limits.service
       ? undefined
-      : watchGuardedFiles(folders, own, git ? { programs, program: git } : undefined);
+      : watchGuardedFiles(folders, workFolder, git ? { programs, program: git } : undefined);
   return {
     name: mac ? "sandbox-exec" : "bubblewrap",
     tmp: inner.tmp,
@@ -151,18 +158,18 @@ export async function openSandbox(limits: Limits): Promise<Sandbox> {
       if (watch) inner.guard = watch.begin();
       if (mac)
         return {
-          argv: [program, ...seatbeltProfile(inner, known), ...argv],
+          argv: [program, ...seatbeltProfile(inner, enforcedRules), ...argv],
           env: environment(inner),
         };
       // Sockets and FIFOs of the lower folder cannot be reached through an overlay.
       const inProject = limits.view
         ? []
         : (inner.guard?.endpoints ?? findRepositories(root, false).endpoints);
-      const found = findEndpoints(folders, inProject);
-      inner.endpoints = found.at;
-      const calls = callsFile(own, !found.unknown || inner.proxy !== undefined);
-      const whole = [...limited(program, calls), ...bubblewrapArgs(inner), ...argv];
-      return { argv: limits.view?.wrap(whole) ?? whole, env: environment(inner) };
+      const sockets = findEndpoints(folders, inProject);
+      inner.endpoints = sockets.paths;
+      const calls = callsFile(workFolder, !sockets.unknown || inner.proxy !== undefined);
+      const fullArgv = [...withLimits(program, calls), ...bubblewrapArgs(inner), ...argv];
+      return { argv: limits.view?.wrap(fullArgv) ?? fullArgv, env: environment(inner) };
     },
     settle: () => [
       ...(inner.proxy?.refused() ?? []),
@@ -172,28 +179,28 @@ export async function openSandbox(limits: Limits): Promise<Sandbox> {
     close() {
       inner.proxy?.close();
       inner.lookups?.close();
-      removeTree(own);
+      removeTree(workFolder);
     },
   };
 }
 
 /** `--size` came with bubblewrap 0.7. */
-const sizes = new Map<string, Promise<boolean>>();
+const sizeSupport = new Map<string, Promise<boolean>>();
 function knowsSize(programs: Programs, program: string): Promise<boolean> {
-  const known =
-    sizes.get(program) ??
-    outputOf(programs, program, ["--help"]).then((text) => !!text?.includes("--size"));
-  sizes.set(program, known);
-  return known;
+  const answer =
+    sizeSupport.get(program) ??
+    runAndRead(programs, program, ["--help"]).then((text) => !!text?.includes("--size"));
+  sizeSupport.set(program, answer);
+  return answer;
 }
 
 /**
  * If a program listens at a path that cannot be covered, a command gets no UNIX sockets; the proxy
  * needs one.
  */
-export function callsFile(own: string, unix: boolean): string | undefined {
+export function callsFile(folder: string, unix: boolean): string | undefined {
   const [file, calls] = [
-    path.join(own, unix ? "calls" : "calls-without-unix"),
+    path.join(folder, unix ? "calls" : "calls-without-unix"),
     seccompFilter({ unix }),
   ];
   if (calls && !fs.existsSync(file)) writeWhole(file, calls, 0o400);
@@ -205,7 +212,7 @@ export function callsFile(own: string, unix: boolean): string | undefined {
  * threads, more than builds need; when memory runs out, the kernel kills this first. Lower limits
  * that the person has set stay.
  */
-export function limited(program: string, calls: string | undefined): string[] {
+export function withLimits(program: string, calls: string | undefined): string[] {
   const limits =
     "ulimit -c 0; ulimit -f 20971520; ulimit -u 8192 || ulimit -p 8192; echo 1000 > /proc/self/oom_score_adj";
   const start = calls ? `exec 9<'${calls.replaceAll("'", "'\\''")}' "$@"` : 'exec "$@"';
@@ -220,13 +227,13 @@ export function limited(program: string, calls: string | undefined): string[] {
 }
 
 function environment({ net, proxy, tmp, view }: OpenLimits): Record<string, string> {
-  const at = process.platform === "linux" ? "/tmp" : tmp;
+  const tmpFolder = process.platform === "linux" ? "/tmp" : tmp;
   const env: Record<string, string> = {
-    TMPDIR: at,
-    TMP: at,
-    TEMP: at,
-    npm_config_cache: path.join(at, ".npm"), // the home is not writable
-    ...(view && { XDG_CACHE_HOME: path.join(at, ".cache") }), // and not visible
+    TMPDIR: tmpFolder,
+    TMP: tmpFolder,
+    TEMP: tmpFolder,
+    npm_config_cache: path.join(tmpFolder, ".npm"), // the home is not writable
+    ...(view && { XDG_CACHE_HOME: path.join(tmpFolder, ".cache") }), // and not visible
   };
   if (!proxy) return env;
   const url = `http://127.0.0.1:${proxy.port ?? PORT}`;

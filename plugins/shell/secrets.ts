@@ -57,8 +57,8 @@ const TOOLCHAINS = new Set(
   ASDF_DIR ASDF_DATA_DIR MISE_DATA_DIR MISE_CACHE_DIR SWIFTLY_HOME_DIR ZIG_GLOBAL_CACHE_DIR CCACHE_DIR CMAKE_PREFIX_PATH PKG_CONFIG_PATH
   HOMEBREW_PREFIX HOMEBREW_CELLAR HOMEBREW_REPOSITORY`.split(/\s+/),
 );
-const isPlaces = (value: string): boolean =>
-  value.split(":").every((place) => !place || place.startsWith("/"));
+const isPathList = (value: string): boolean =>
+  value.split(":").every((folder) => !folder || folder.startsWith("/"));
 
 /**
  * The environment of a command that nobody was asked about: what it needs, and what the person
@@ -69,11 +69,11 @@ export function neededEnv(
   allowed: (name: string) => boolean,
 ): NodeJS.ProcessEnv {
   const isNeeded = (name: string, value = "") =>
-    NEEDED.test(name) || (TOOLCHAINS.has(name) && isPlaces(value));
-  const some = Object.entries(env).filter(
+    NEEDED.test(name) || (TOOLCHAINS.has(name) && isPathList(value));
+  const neededVariables = Object.entries(env).filter(
     ([name, value]) => allowed(name) || isNeeded(name, value),
   );
-  return cleanEnv(Object.fromEntries(some), allowed);
+  return cleanEnv(Object.fromEntries(neededVariables), allowed);
 }
 
 /** Removes variables that would steer bash, and secrets except those allowed by name. */
@@ -81,16 +81,16 @@ export function cleanEnv(
   env: NodeJS.ProcessEnv,
   allowed: (name: string) => boolean,
 ): NodeJS.ProcessEnv {
-  const all = Object.entries(env).filter(([name]) => !STEERS_BASH.test(name));
-  const kept = (name: string, value = "") =>
+  const harmlessVariables = Object.entries(env).filter(([name]) => !STEERS_BASH.test(name));
+  const isKept = (name: string, value = "") =>
     allowed(name) || !(SECRET.test(name) || looksSecret(value));
   // The same text under another name is just as secret.
-  const dropped = all.flatMap(([name, value = ""]) =>
-    kept(name, value) || value.length < MIN_COPY_CHARS ? [] : [value],
+  const dropped = harmlessVariables.flatMap(([name, value = ""]) =>
+    isKept(name, value) || value.length < MIN_COPY_CHARS ? [] : [value],
   );
   const copies = (name: string, value = "") =>
     !allowed(name) && dropped.some((secret) => value.includes(secret));
   return Object.fromEntries(
-    all.filter(([name, value]) => kept(name, value) && !copies(name, value)),
+    harmlessVariables.filter(([name, value]) => isKept(name, value) && !copies(name, value)),
   );
 }

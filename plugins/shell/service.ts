@@ -3,15 +3,15 @@ import type { Ctx, Sandbox, SandboxedProgram } from "zz";
 import { isInside } from "zz/text";
 import type { Sandbox as OpenSandbox } from "./sandbox.ts";
 
-type Limits = { hosts: string[]; write: string[]; readonly: boolean };
+type ServiceLimits = { hosts: string[]; write: string[]; readonly: boolean };
 /** How the sandbox is found and opened, by this plugin's settings. */
-interface Opens {
+interface SandboxOpener {
   find(ctx: Pick<Ctx, "programs">): Promise<string | undefined>;
-  open(ctx: Ctx, limits: Limits): Promise<OpenSandbox>;
+  open(ctx: Ctx, limits: ServiceLimits): Promise<OpenSandbox>;
   openReader(ctx: Ctx, folders: string[]): Promise<Pick<OpenSandbox, "wrap" | "close" | "lookups">>;
 }
 
-export function sandboxService({ find, open, openReader }: Opens): Sandbox {
+export function sandboxService({ find, open, openReader }: SandboxOpener): Sandbox {
   return {
     name: find,
     async start(argv, { hosts = [], write = [] }, ctx) {
@@ -19,11 +19,11 @@ export function sandboxService({ find, open, openReader }: Opens): Sandbox {
       if (!name) return undefined;
       const folders = write.map(ctx.permissions.place);
       const readonly = !folders.some((folder) => isInside(folder, ctx.root));
-      return programIn(await open(ctx, { hosts, write: folders, readonly }), name, argv);
+      return wrapProgram(await open(ctx, { hosts, write: folders, readonly }), name, argv);
     },
     async startReader(argv, folders, ctx) {
       const name = await find(ctx);
-      return name ? programIn(await openReader(ctx, folders), name, argv) : undefined;
+      return name ? wrapProgram(await openReader(ctx, folders), name, argv) : undefined;
     },
     async startDecoder(argv, files, ctx) {
       const name = await find(ctx);
@@ -34,7 +34,7 @@ export function sandboxService({ find, open, openReader }: Opens): Sandbox {
   };
 }
 
-function programIn(
+function wrapProgram(
   sandbox: Pick<OpenSandbox, "wrap" | "close" | "lookups">,
   name: string,
   program: string[],

@@ -3,7 +3,7 @@
 import os from "node:os";
 import type { Programs } from "zz";
 import { real } from "./paths.ts";
-import { locate } from "./sandbox.ts";
+import { findOutside } from "./sandbox.ts";
 import { seccompFilter } from "./seccomp.ts";
 
 /** What holds the libraries of a system, and where they are listed. */
@@ -23,7 +23,7 @@ export function shutSandbox(
 ): Shut {
   if (name === "sandbox-exec")
     return { name, argv: ["/usr/bin/sandbox-exec", "-p", profile(only), ...argv] };
-  const mounts = LIBRARIES.split(" ").flatMap((at) => ["--ro-bind-try", at, at]);
+  const mounts = LIBRARIES.split(" ").flatMap((file) => ["--ro-bind-try", file, file]);
   const calls = seccompFilter({ unix: false });
   const args = [
     "--unshare-all",
@@ -38,7 +38,7 @@ export function shutSandbox(
     ...mounts,
     "--dev",
     "/dev",
-    ...only.flatMap((at) => ["--ro-bind", at, at]),
+    ...only.flatMap((file) => ["--ro-bind", file, file]),
     "--remount-ro",
     "/dev",
     "--remount-ro",
@@ -47,14 +47,15 @@ export function shutSandbox(
   ];
   return {
     name,
-    argv: [locate(programs, "bwrap", [])!, ...args, ...argv],
+    argv: [findOutside(programs, "bwrap", [])!, ...args, ...argv],
     ...(calls && { third: calls }),
   };
 }
 
 /** Written with care, since no test here can run it. Later rules win. */
 function profile(only: string[]): string {
-  const list = (paths: string[]) => paths.map((at) => `(subpath ${JSON.stringify(at)})`).join(" ");
+  const list = (paths: string[]) =>
+    paths.map((file) => `(subpath ${JSON.stringify(file)})`).join(" ");
   const people = real(["/Users", "/Volumes", "/tmp", "/private/var/folders", os.homedir()]);
   return [
     '(version 1) (allow default) (deny network*) (deny file-write*) (allow file-write* (literal "/dev/null"))',

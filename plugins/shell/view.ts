@@ -10,7 +10,7 @@ import { direntsOf, real } from "./paths.ts";
 export interface View {
   merged: string; // the project as the command sees it, inside a mount namespace of its own
   upper: string; // what the command changed
-  own: string; // the folder with all of that
+  workFolder: string; // the folder with all of that
   wrap(argv: string[]): string[];
   // what is left in them, as latin1; undefined: unknown
   list(folders: string[]): Promise<Set<string> | undefined>;
@@ -22,7 +22,7 @@ export interface View {
  * Why there can be no view of this project here; undefined if there can. It is really tried, once
  * for each project.
  */
-const tried = new Map<string, Promise<string | undefined>>();
+const triedRoots = new Map<string, Promise<string | undefined>>();
 export async function whyNoView(
   programs: Programs,
   root: string,
@@ -32,19 +32,23 @@ export async function whyNoView(
   if (mountsIn(root)) return "another file system is mounted inside the project";
   if (ignoresCase(root))
     return "the project lies on a disk that takes a capital and a small letter for the same";
-  const known = tried.get(root) ?? trial(programs, root, home);
-  tried.set(root, known);
-  return known;
+  const trialOfRoot = triedRoots.get(root) ?? tryView(programs, root, home);
+  triedRoots.set(root, trialOfRoot);
+  return trialOfRoot;
 }
 
-async function trial(programs: Programs, root: string, home?: string): Promise<string | undefined> {
+async function tryView(
+  programs: Programs,
+  root: string,
+  home?: string,
+): Promise<string | undefined> {
   const tools = toolsOf(programs);
   if (typeof tools === "string") return tools;
-  let why = "no folder for temporary files can hold one";
+  let failure = "no folder for temporary files can hold one";
   for (const base of bases(root, home)) {
     let view: View | undefined;
     try {
-      view = make(programs, tools, root, base);
+      view = mountView(programs, tools, root, base);
       const bwrap = [
         "--unshare-all",
         "--cap-drop",
@@ -66,7 +70,7 @@ async function trial(programs: Programs, root: string, home?: string): Promise<s
         "/proc",
         ...script,
       ]);
-      const { ok, err } = await outcome(programs, argv);
+      const { ok, stderr } = await runInView(programs, argv);
       if (
         ok &&
         fs.existsSync(path.join(view.upper, ".zz-trial")) &&
@@ -75,14 +79,14 @@ async function trial(programs: Programs, root: string, home?: string): Promise<s
         chosen.set(root, base);
         return undefined;
       }
-      why = err.trim().split("\n").at(-1) || why;
+      failure = stderr.trim().split("\n").at(-1) || failure;
     } catch (error) {
-      why = (error as Error).message;
+      failure = (error as Error).message;
     } finally {
       view?.close();
     }
   }
-  return `an overlay cannot be mounted: ${why}`;
+  return `an overlay cannot be mounted: ${failure}`;
 }
 const chosen = new Map<string, string>();
 
@@ -91,25 +95,26 @@ const chosen = new Map<string, string>();
  * others, or memory.
  */
 function bases(root: string, home?: string): string[] {
-  const diskOf = (at: string) => tryTo(() => fs.statSync(at).dev);
-  const isNear = (at: string) => diskOf(at) === diskOf(root);
-  const own = home && isNear(home) && !isInside(root, home) ? path.join(home, "copies") : undefined;
-  if (own) tryTo(() => fs.mkdirSync(own, { mode: 0o700 }));
+  const diskOf = (folder: string) => tryTo(() => fs.statSync(folder).dev);
+  const isNear = (folder: string) => diskOf(folder) === diskOf(root);
+  const homeFolder =
+    home && isNear(home) && !isInside(root, home) ? path.join(home, "copies") : undefined;
+  if (homeFolder) tryTo(() => fs.mkdirSync(homeFolder, { mode: 0o700 }));
   const temporary = real([os.tmpdir(), "/dev/shm", "/var/tmp"]);
-  const all = [
+  const candidates = [
     ...temporary.filter(isNear),
-    ...real(own ? [own] : []),
-    ...temporary.filter((at) => !isNear(at)),
+    ...real(homeFolder ? [homeFolder] : []),
+    ...temporary.filter((folder) => !isNear(folder)),
   ];
-  return all.filter((at) => isPlainName(at) && !isInside(root, at));
+  return candidates.filter((folder) => isPlainName(folder) && !isInside(root, folder));
 }
 
-interface Tools {
+interface OverlayTools {
   unshare: string;
   mount: string;
   bwrap: string;
 }
-function toolsOf(programs: Programs): Tools | string {
+function toolsOf(programs: Programs): OverlayTools | string {
   const [unshare, mount, bwrap] = ["unshare", "mount", "bwrap"].map((name) => programs.find(name));
   if (unshare && mount && bwrap) return { unshare, mount, bwrap };
   return "unshare, mount or bwrap is not installed";
@@ -121,7 +126,7 @@ export function openView(programs: Programs, root: string): View {
   if (typeof tools === "string" || !base)
     throw new Error("Cannot open a view of the project: it was not tried.");
   try {
-    return make(programs, tools, root, base);
+    return mountView(programs, tools, root, base);
   } catch (error) {
     throw new Error(
       `Cannot open a view of the project: ${errnoSentence(error) || (error as Error).message}`,
@@ -137,48 +142,53 @@ const MOUNT = `mount=$1 own=$2 root=$3 layers=$4; shift 4
 { [ "$root" = - ] || "$mount" --bind -- "$root" "$own/lower"; } && "$mount" -t overlay overlay -o "$layers" "$own/merged" &&
 exec "$@"
 exit 125`;
-const isPlainName = (at: string): boolean => /^[\w./-]+$/.test(at);
+const isPlainName = (absolutePath: string): boolean => /^[\w./-]+$/.test(absolutePath);
 
 /** What is there when zz ends, by whatever way: nothing is unloaded then. */
-const folders = new Set<string>();
+const openFolders = new Set<string>();
 function clearAll(): void {
-  for (const own of folders) tryTo(() => removeTree(own));
+  for (const folder of openFolders) tryTo(() => removeTree(folder));
 }
-function close(own: string): void {
-  removeTree(own);
-  folders.delete(own);
-  if (!folders.size) process.off("exit", clearAll);
+function removeView(folder: string): void {
+  removeTree(folder);
+  openFolders.delete(folder);
+  if (!openFolders.size) process.off("exit", clearAll);
 }
 
 /**
  * Makes a folder with these folders in it. Those that a killed zz left behind are removed first.
  */
-export function ownFolder(base: string, names: string[]): string {
-  const own = temporaryFolder("view", base);
-  if (!folders.size) process.once("exit", clearAll);
-  folders.add(own);
-  return orClear(own, () => {
-    for (const name of names) fs.mkdirSync(path.join(own, name));
-    return own;
+export function makeWorkFolder(base: string, names: string[]): string {
+  const workFolder = temporaryFolder("view", base);
+  if (!openFolders.size) process.once("exit", clearAll);
+  openFolders.add(workFolder);
+  return orClear(workFolder, () => {
+    for (const name of names) fs.mkdirSync(path.join(workFolder, name));
+    return workFolder;
   });
 }
 
 /** Leaves nothing behind where a disk is full, or does not let modes be set. */
-function orClear<T>(own: string, act: () => T): T {
+function orClear<T>(folder: string, act: () => T): T {
   try {
     return act();
   } catch (error) {
-    tryTo(() => removeTree(own));
+    tryTo(() => removeTree(folder));
     throw error;
   }
 }
 
-function make(programs: Programs, { unshare, mount }: Tools, root: string, base: string): View {
-  const own = ownFolder(base, ["lower", "upper", "work", "merged"]);
-  const at = (name: string) => path.join(own, name);
-  orClear(own, () => fs.chmodSync(at("upper"), fs.statSync(root).mode & 0o7777));
-  const [lower, mounted] = isPlainName(root) ? [root, "-"] : [at("lower"), root];
-  const layers = `lowerdir=${lower},upperdir=${at("upper")},workdir=${at("work")},userxattr`;
+function mountView(
+  programs: Programs,
+  { unshare, mount }: OverlayTools,
+  root: string,
+  base: string,
+): View {
+  const workFolder = makeWorkFolder(base, ["lower", "upper", "work", "merged"]);
+  const partOf = (name: string) => path.join(workFolder, name);
+  orClear(workFolder, () => fs.chmodSync(partOf("upper"), fs.statSync(root).mode & 0o7777));
+  const [lower, mounted] = isPlainName(root) ? [root, "-"] : [partOf("lower"), root];
+  const layers = `lowerdir=${lower},upperdir=${partOf("upper")},workdir=${partOf("work")},userxattr`;
   const inside = (options: string, argv: string[]) => [
     unshare,
     "-Urm",
@@ -188,19 +198,19 @@ function make(programs: Programs, { unshare, mount }: Tools, root: string, base:
     MOUNT,
     "sh",
     mount,
-    own,
+    workFolder,
     mounted,
     options,
     ...argv,
   ];
   return {
-    merged: at("merged"),
-    upper: at("upper"),
-    own,
-    began: fs.statSync(at("merged")).ctimeMs,
+    merged: partOf("merged"),
+    upper: partOf("upper"),
+    workFolder,
+    began: fs.statSync(partOf("merged")).ctimeMs,
     wrap: (argv) => inside(layers, argv),
     async list(folders) {
-      const seen = `lowerdir=${at("upper")}:${lower},userxattr`;
+      const listingOptions = `lowerdir=${partOf("upper")}:${lower},userxattr`;
       const names = folders.map((name) => `./${name}`);
       const isFew =
         // Node's are UTF-8
@@ -209,14 +219,14 @@ function make(programs: Programs, { unshare, mount }: Tools, root: string, base:
         "/bin/sh",
         "-c",
         isFew ? LIST : LIST_MANY,
-        at("merged"),
+        partOf("merged"),
         ...(isFew ? names : []),
       ];
       const input = isFew ? "" : Buffer.from(names.map((name) => `${name}\0`).join(""), "latin1");
-      const { ok, out } = await outcome(programs, inside(seen, argv), input);
-      return ok ? new Set(out.split("\0").map((name) => name.slice("./".length))) : undefined;
+      const { ok, stdout } = await runInView(programs, inside(listingOptions, argv), input);
+      return ok ? new Set(stdout.split("\0").map((name) => name.slice("./".length))) : undefined;
     },
-    close: () => close(own),
+    close: () => removeView(workFolder),
   };
 }
 
@@ -226,7 +236,7 @@ const LIST_MANY = `cd "$0" && exec xargs -0 sh -c 'exec find "$@" -mindepth 1 -m
 const MAX_ARGUMENTS = 50_000; // bytes: far below what a system takes
 
 const MAX_MS = 30_000;
-async function outcome(
+async function runInView(
   programs: Programs,
   [program, ...args]: string[],
   input: string | Buffer = "",
@@ -236,18 +246,18 @@ async function outcome(
     killSignal: "SIGKILL",
     stdio: "pipe",
   });
-  const { code, out, err } = await collect(child, { encoding: "latin1", input });
-  return { ok: code === 0, out, err };
+  const { code, stdout, stderr } = await collect(child, { encoding: "latin1", input });
+  return { ok: code === 0, stdout, stderr };
 }
 
 /** Whether something is mounted inside of the project, which an overlay would not show. */
 function mountsIn(root: string): boolean {
   const text = tryTo(() => fs.readFileSync("/proc/self/mountinfo", "utf8")) ?? "";
   return text.split("\n").some((line) => {
-    const at = line
+    const mountPoint = line
       .split(" ")[4]
       ?.replace(/\\(\d{3})/g, (_, octal) => String.fromCharCode(Number.parseInt(octal, 8)));
-    return at !== undefined && at !== root && isInside(root, at);
+    return mountPoint !== undefined && mountPoint !== root && isInside(root, mountPoint);
   });
 }
 
@@ -256,7 +266,7 @@ function ignoresCase(root: string): boolean {
   const swapped = (name: string) =>
     name === name.toLowerCase() ? name.toUpperCase() : name.toLowerCase();
   const names = direntsOf(root).map(({ name }) => name);
-  const name = names.find((one) => swapped(one) !== one);
+  const name = names.find((candidate) => swapped(candidate) !== candidate);
   if (name === undefined || names.includes(swapped(name))) return false;
   return fs.existsSync(path.join(root, swapped(name)));
 }
@@ -273,12 +283,12 @@ const PRIVATE = [
   "/etc/sudoers",
   "/etc/sudoers.d",
 ];
-export function outsideOf(root: string): string[] {
+export function outsidePaths(root: string): string[] {
   const tops = direntsOf("/").map(({ name }) => `/${name}`);
-  const home = real([os.homedir()]).filter((at) => at !== "/" && !isInside(at, root));
+  const home = real([os.homedir()]).filter((folder) => folder !== "/" && !isInside(folder, root));
   return [
-    ...tops.filter((at) => !SYSTEM.test(at) && at !== root),
+    ...tops.filter((folder) => !SYSTEM.test(folder) && folder !== root),
     ...home,
-    ...PRIVATE.filter((at) => fs.existsSync(at)),
+    ...PRIVATE.filter((file) => fs.existsSync(file)),
   ];
 }

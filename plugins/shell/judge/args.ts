@@ -28,15 +28,15 @@ import { judgeWrapped } from "./wrappers.ts";
 /**
  * Unwraps what runs another command or a script; anything else is judged by the rules for programs.
  */
-export function judgeArgs(run: Run, args: Arg[], at: Scope): Dirs {
-  if (at.depth > MAX_DEPTH) throw new Error("it is nested too deeply");
-  const [first, ...rest] = args;
-  if (!first) return stayIn(at);
+export function judgeArgs(run: Run, args: Arg[], outerScope: Scope): Dirs {
+  if (outerScope.depth > MAX_DEPTH) throw new Error("it is nested too deeply");
+  const [first, ...otherArgs] = args;
+  if (!first) return stayIn(outerScope);
   const doubt = args.find((arg) => arg.doubt !== undefined)?.doubt;
   const denied = deniedBy(run, args);
   const globbed = first.globbed && unknown("a glob says what runs");
   let scope = withFloor(
-    at,
+    outerScope,
     denied,
     globbed,
     doubt !== undefined && ask(doubt),
@@ -52,7 +52,7 @@ export function judgeArgs(run: Run, args: Arg[], at: Scope): Dirs {
   if (isFromProject)
     scope = withFloor(scope, ask(`'${name}' is a program that the project brings`));
   const inner = { ...scope, depth: scope.depth + 1 };
-  if (name === "command" && /^-[pvV]*[vV]/.test(rest[0]?.text ?? ""))
+  if (name === "command" && /^-[pvV]*[vV]/.test(otherArgs[0]?.text ?? ""))
     return judgeProgram(run, args, scope, name);
   if (name === "find") return judgeFind(run, args, inner);
   if (name === "eval") return judgeEval(run, args, inner);
@@ -72,13 +72,13 @@ function deniedBy({ lists }: Run, args: Arg[]): Ruling | undefined {
 
 /** Whether an unknown word could make it a denied command. */
 function mayHideDenied({ lists }: Run, args: Arg[]): Ruling | undefined {
-  const safe = ({ shown, given }: Arg) =>
-    given === "paths" || /^"[^$`"\\-][^"]*"$|^"\$\{?\w+\}?\/[^"]*"$/.test(shown);
+  const safe = ({ shown, filledBy }: Arg) =>
+    filledBy === "paths" || /^"[^$`"\\-][^"]*"$|^"\$\{?\w+\}?\/[^"]*"$/.test(shown);
   const words = args.map((arg) => (arg.text === undefined && safe(arg) ? "./…" : arg.text));
-  const at = words.indexOf(undefined, 1);
-  if (at < 0 || !mayBeDenied(words, lists)) return undefined;
+  const unknownIndex = words.indexOf(undefined, 1);
+  if (unknownIndex < 0 || !mayBeDenied(words, lists)) return undefined;
   return unknown(
-    `${args[at]!.why ?? "one of its words is not known"}, so this may be a command that is denied`,
+    `${args[unknownIndex]!.why ?? "one of its words is not known"}, so this may be a command that is denied`,
   );
 }
 

@@ -9,13 +9,13 @@ import {
   addWrites,
   ask,
   type Dirs,
-  knownIn,
   type Redirect,
   type Ruling,
   type Run,
   raise,
-  type Simple,
+  type SimpleCommand,
   type SourceScope,
+  shellIn,
   unknown,
   withFloor,
 } from "./state.ts";
@@ -25,14 +25,14 @@ const MAX_WORDS = 500; // as written
 const MAX_ARGS = 5_000; // after globs are expanded
 
 /** `inside`: the nodes that may contain further commands. */
-interface Outcome {
+interface JudgedCommand {
   dirs: Dirs;
   inside: Node[];
   subshell?: Node | undefined; // one that the grammar made part of the command
   scope: SourceScope; // the subshell's scope
 }
 
-export function judgeCommand(run: Run, node: Node, scope: SourceScope): Outcome {
+export function judgeCommand(run: Run, node: Node, scope: SourceScope): JudgedCommand {
   const { tail = [], ...alone } = scope;
   const redirects = [
     ...node.children.filter(({ type }) => type === "file_redirect").map(redirectOf),
@@ -52,7 +52,7 @@ export function judgeCommand(run: Run, node: Node, scope: SourceScope): Outcome 
     .sort((a, b) => a.startIndex - b.startIndex);
   let inner: SourceScope = alone;
   for (const setting of settings) {
-    const { name, value, doubt } = settingOf(setting, scope);
+    const { name, value, doubt } = readAssignment(setting, scope);
     inner = withFloor(inner, ruleOnSetting(name, value, run.lists, doubt));
   }
   if (string) inner = withFloor(inner, ask("it holds a here-string"));
@@ -83,12 +83,12 @@ export function judgeCommand(run: Run, node: Node, scope: SourceScope): Outcome 
  */
 export function judgeBracket(run: Run, node: Node, scope: SourceScope): Dirs | undefined {
   const args: Arg[] = [];
-  const known = knownIn(scope);
+  const shell = shellIn(scope);
   for (let start = node.startIndex; start < node.endIndex; start++) {
     if (/[ \t]/.test(scope.source[start]!)) continue;
-    const word = scanWord(scope.source, start, known);
+    const word = scanWord(scope.source, start, shell);
     if (!word || word.end > node.endIndex) return undefined;
-    args.push(...argsOf(scope.source, start, word.end, known));
+    args.push(...argsOf(scope.source, start, word.end, shell));
     start = word.end - 1;
   }
   return run.judgeArgs(run, args, scope);
@@ -103,25 +103,25 @@ export function judgeDeclaration(run: Run, node: Node, scope: SourceScope): void
 
 /** An assignment alone is harmless if no program reads the variable, since `$X` asks anyway. */
 export function judgeAssignment(run: Run, node: Node, scope: SourceScope): void {
-  const { name, value, doubt } = settingOf(node, scope);
-  const why = doubt ?? (isPlainName(name, run.env) ? undefined : `it sets ${name}`);
+  const { name, value, doubt } = readAssignment(node, scope);
+  const reason = doubt ?? (isPlainName(name, run.env) ? undefined : `it sets ${name}`);
   const denial = denialInAssignment(name, value, run.lists);
-  const ruling = why === undefined ? SETS_OWN : ask(why);
+  const ruling = reason === undefined ? SETS_OWN : ask(reason);
   addIdle(run, node.text, scope, denial ? unknown(denial) : ruling);
 }
 const SETS_OWN: Ruling = { verdict: "allow", why: "it sets a variable of its own" };
 
-function settingOf(
+function readAssignment(
   node: Node,
   scope: SourceScope,
 ): { name: string; value?: string; doubt?: string } {
   const [, name, value] = /^([A-Za-z_]\w*)=([\s\S]*)$/.exec(node.text) ?? [];
   if (name === undefined) return { name: node.text, doubt: "it sets part of a variable" };
-  const at = node.startIndex + name.length + 1;
+  const valueStart = node.startIndex + name.length + 1;
   if (!value) return { name, value: "" };
-  const word = scanWord(scope.source, at, knownIn(scope));
+  const word = scanWord(scope.source, valueStart, shellIn(scope));
   if (!word?.cells || word.end !== node.endIndex)
-    return { name, doubt: reasonOf(node) ?? `it sets ${name} to what is not known` };
+    return { name, doubt: reasonFromGrammar(node) ?? `it sets ${name} to what is not known` };
   return { name, value: word.cells.map(({ char }) => char).join("") };
 }
 
@@ -142,7 +142,7 @@ const CLOSES = /^[<>]&-$/;
 /** Adds the targets of redirections to commands. */
 export function addRedirects(
   run: Run,
-  all: Simple[],
+  commands: SimpleCommand[],
   redirects: Redirect[],
   scope: SourceScope,
 ): void {
@@ -154,16 +154,18 @@ export function addRedirects(
         scope.source.slice(Math.max(0, node.startIndex - 100), node.startIndex),
       )
     )
-      raise(all, ask("zz cannot read a redirection of it"));
+      raise(commands, ask("zz cannot read a redirection of it"));
     if (CLOSES.test(operator)) continue;
     const args = target ? argsAt(target, scope) : [];
     const name = args.length === 1 ? args[0]!.text : undefined;
     if (name === undefined || /^\/dev\/(tcp|udp)\//.test(name))
-      raise(all, ask(`'${node.text}' cannot be judged`));
+      raise(commands, ask(`'${node.text}' cannot be judged`));
     else if (/^[<>]&$/.test(operator) && /^(\d+-?|-)$/.test(name)) continue;
-    else if (operator === "<") for (const one of all) addReads(run, one, [name], scope);
-    else if (operator === "<&") raise(all, ask(`'${node.text}' cannot be judged`));
-    else if (name !== "/dev/null") for (const one of all) addWrites(run, one, [name], scope);
+    else if (operator === "<")
+      for (const command of commands) addReads(run, command, [name], scope);
+    else if (operator === "<&") raise(commands, ask(`'${node.text}' cannot be judged`));
+    else if (name !== "/dev/null")
+      for (const simpleCommand of commands) addWrites(run, simpleCommand, [name], scope);
   }
 }
 
@@ -183,13 +185,15 @@ export function addBareRedirect(
 }
 
 function argsAt(node: Node, scope: SourceScope): Arg[] {
-  const args = argsOf(scope.source, node.startIndex, node.endIndex, knownIn(scope));
-  const why = reasonOf(node);
-  return why ? args.map((arg) => (arg.text === undefined ? { ...arg, why } : arg)) : args;
+  const args = argsOf(scope.source, node.startIndex, node.endIndex, shellIn(scope));
+  const reason = reasonFromGrammar(node);
+  return reason
+    ? args.map((arg) => (arg.text === undefined ? { ...arg, why: reason } : arg))
+    : args;
 }
 
 /** Why a node's value is not known, if the grammar shows it. */
-const reasonOf = (node: Node): string | undefined =>
+const reasonFromGrammar = (node: Node): string | undefined =>
   REASONS.find(([type]) => type.test(node.toString()))?.[1];
 
 const REASONS: [RegExp, string][] = [

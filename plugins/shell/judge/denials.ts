@@ -17,32 +17,33 @@ const NONE: Denials = { deny: [], except: [] };
  * The words with the program's plain name first: `/BIN/RM` is rm, at least on a Mac's disk;
  * `git-reset` is git.
  */
-function plainWords([first, ...rest]: Words): Words {
+function plainWords([first, ...args]: Words): Words {
   const name = first && path.posix.basename(first).toLowerCase();
-  return name?.startsWith("git-") ? ["git", name.slice(4), ...rest] : [name, ...rest];
+  return name?.startsWith("git-") ? ["git", name.slice(4), ...args] : [name, ...args];
 }
 
 /**
  * The words of a list entry; ` *` at its end has no effect, since every entry allows further words.
  */
-const wordsOf = (entry: string): string[] => {
-  const words = entry.trim().split(/\s+/).filter(Boolean);
+const listedWords = (text: string): string[] => {
+  const words = text.trim().split(/\s+/).filter(Boolean);
   return words.length > 1 && words.at(-1) === "*" ? words.slice(0, -1) : words;
 };
-const same = (word: string | undefined, part: string): boolean =>
+const isSameWord = (word: string | undefined, part: string): boolean =>
   word === part || (word !== undefined && part.includes("*") && matchesStars(word, part));
 
 /** The name under which a command is denied. */
 export function denialOf(words: Words, { deny, except }: Denials = NONE): string | undefined {
   const normalized = plainWords(words);
-  const exempt = new Set(except.map((one) => one.trim().split(/\s+/).join(" ")));
+  const exempt = new Set(except.map((text) => text.trim().split(/\s+/).join(" ")));
   const builtIn = DENIED.find(([name, , test]) => !exempt.has(name) && test(normalized))?.[0];
   return (
     builtIn ??
-    deny.find((one) => {
-      const entry = wordsOf(one);
+    deny.find((text) => {
+      const listed = listedWords(text);
       return (
-        entry.length > 0 && (startsWith(normalized, entry, same) || startsWith(words, entry, same))
+        listed.length > 0 &&
+        (startsWith(normalized, listed, isSameWord) || startsWith(words, listed, isSameWord))
       );
     })
   );
@@ -50,15 +51,15 @@ export function denialOf(words: Words, { deny, except }: Denials = NONE): string
 
 /** A denied command among the words of an unknown command. */
 export function denialInWords(words: Words, denials: Denials = NONE): string | undefined {
-  const at = words.findIndex((_, i) => denialOf(words.slice(i), denials) !== undefined);
-  return at < 0 ? undefined : `it may run '${words[at]}'`;
+  const index = words.findIndex((_, i) => denialOf(words.slice(i), denials) !== undefined);
+  return index < 0 ? undefined : `it may run '${words[index]}'`;
 }
 
 /** A denied command in a text that a program may read as a command line. */
 export function denialInText(text: string, denials: Denials = NONE): string | undefined {
-  const found = (one: string) =>
-    denialInWords(one.split(/[\s;&|(){}$`'"<>[\]=!\\,]+/).filter(Boolean), denials);
-  return found(text) ?? (/^-\w/.test(text) ? found(text.slice(2)) : undefined); // -x'rm -rf d'
+  const findIn = (piece: string) =>
+    denialInWords(piece.split(/[\s;&|(){}$`'"<>[\]=!\\,]+/).filter(Boolean), denials);
+  return findIn(text) ?? (/^-\w/.test(text) ? findIn(text.slice(2)) : undefined); // -x'rm -rf d'
 }
 
 /** A denied command in the value of a variable, which bash or another program may run later. */
@@ -97,8 +98,8 @@ export function denialInLines(words: Words, denials: Denials = NONE): string | u
     if (!/\s/.test(word)) continue;
     for (const text of [word, word.replace(/^(-\w|-*[\w-]+=)/, "")])
       for (const line of text.split(/[;&|\n]+/)) {
-        const some = line.trim().split(/\s+/);
-        if (denialOf(some, denials) !== undefined) return `it may run '${some[0]}'`;
+        const lineWords = line.trim().split(/\s+/);
+        if (denialOf(lineWords, denials) !== undefined) return `it may run '${lineWords[0]}'`;
       }
   }
   return undefined;
@@ -120,25 +121,33 @@ const POSSIBLE_WORDS = [
   "-d",
 ]
   .concat(["publish", "npm publish", "+x", "recursive publish"])
-  .map((one) => one.split(" "));
+  .map((text) => text.split(" "));
 
 /** Whether a command is denied for some values of its unknown words. */
 export function mayBeDenied(words: Words, denials: Denials): boolean {
   const unknown = words.flatMap((word, i) => (i && word === undefined ? [i] : []));
-  const filled = unknown.flatMap((at) =>
-    POSSIBLE_WORDS.map((some) => [...words.slice(0, at), ...some, ...words.slice(at + 1)]),
+  const filled = unknown.flatMap((index) =>
+    POSSIBLE_WORDS.map((possibleWords) => [
+      ...words.slice(0, index),
+      ...possibleWords,
+      ...words.slice(index + 1),
+    ]),
   );
-  if (filled.some((one) => denialOf(one, { deny: [], except: denials.except }) !== undefined))
+  if (
+    filled.some(
+      (candidate) => denialOf(candidate, { deny: [], except: denials.except }) !== undefined,
+    )
+  )
     return true;
   const anything = (word: string | undefined, part: string) =>
-    word === undefined || same(word, part);
+    word === undefined || isSameWord(word, part);
   return (
     unknown.length > 0 &&
-    denials.deny.some((one) => {
-      const entry = wordsOf(one);
+    denials.deny.some((text) => {
+      const listed = listedWords(text);
       // An unknown word may be several words, so those before it decide.
-      const known = entry.slice(0, Math.max(1, unknown[0]!));
-      return entry.length > 0 && startsWith(plainWords(words), known, anything);
+      const knownPart = listed.slice(0, Math.max(1, unknown[0]!));
+      return listed.length > 0 && startsWith(plainWords(words), knownPart, anything);
     })
   );
 }
@@ -149,16 +158,16 @@ export function mayBeDenied(words: Words, denials: Denials): boolean {
  */
 export function runnerEnd(texts: Words, words: string[], name: string): number | undefined {
   if (words[0] !== name) return undefined;
-  let at = 0;
+  let index = 0;
   for (const word of words.slice(1)) {
-    const from = at + 1;
-    at = texts.indexOf(word, from);
-    const between = texts.slice(from, at);
+    const from = index + 1;
+    index = texts.indexOf(word, from);
+    const between = texts.slice(from, index);
     if (
-      at < 0 ||
-      between.some((one, i) => !/^-/.test(one ?? "") && !/^-/.test(between[i - 1] ?? ""))
+      index < 0 ||
+      between.some((word, i) => !/^-/.test(word ?? "") && !/^-/.test(between[i - 1] ?? ""))
     )
       return undefined;
   }
-  return at;
+  return index;
 }

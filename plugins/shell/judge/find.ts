@@ -10,47 +10,54 @@ import {
   type Run,
   raise,
   type Scope,
-  type Simple,
+  type SimpleCommand,
   stayIn,
   textsOf,
   withFloor,
 } from "./state.ts";
 import type { Arg } from "./words.ts";
-import { given } from "./wrappers.ts";
+import { fillIfMarked } from "./wrappers.ts";
 
 export function judgeFind(run: Run, args: Arg[], scope: Scope): Dirs {
   const words = textsOf(args);
-  const found = addCommand(run, args, scope, ONLY_READS);
+  const findCommand = addCommand(run, args, scope, ONLY_READS);
   const starts: string[] = [];
   for (let i = 1, looking = false; i < args.length; i++) {
     const word = words[i];
     looking ||= word !== undefined && /^-.|^[(!),]$/.test(word) && word !== "-P";
-    if (word === undefined) raise([found], ask(args[i]!.why ?? "one of its words is not known"));
+    if (word === undefined)
+      raise([findCommand], ask(args[i]!.why ?? "one of its words is not known"));
     else if (!looking) starts.push(...(word === "-P" ? [] : [word]));
-    else if (FIND_RUNS.test(word)) i = judgeExec(run, found, args, i, scope);
-    else if (FIND_ASKS.test(word)) raise([found], ask(`find ${word} does more than look`));
+    else if (FIND_RUNS.test(word)) i = judgeExec(run, findCommand, args, i, scope);
+    else if (FIND_ASKS.test(word)) raise([findCommand], ask(`find ${word} does more than look`));
     else if (!Object.hasOwn(FIND_TESTS, word))
-      raise([found], { verdict: "open", why: `zz does not know '${word}' of find` });
+      raise([findCommand], { verdict: "open", why: `zz does not know '${word}' of find` });
     else i += FIND_TESTS[word]!;
   }
-  if (!scope.dirs.length) raise([found], ask("it reads in a folder that cannot be known"));
-  addReads(run, found, starts, scope);
+  if (!scope.dirs.length) raise([findCommand], ask("it reads in a folder that cannot be known"));
+  addReads(run, findCommand, starts, scope);
   return stayIn(scope);
 }
 
 /** Judges the command after -exec; returns the index of its end. */
-function judgeExec(run: Run, found: Simple, args: Arg[], at: number, scope: Scope): number {
+function judgeExec(
+  run: Run,
+  findCommand: SimpleCommand,
+  args: Arg[],
+  start: number,
+  scope: Scope,
+): number {
   const end = args.findIndex(
-    ({ text }, i) => i > at && (text === ";" || (text === "+" && args[i - 1]?.text === "{}")),
+    ({ text }, i) => i > start && (text === ";" || (text === "+" && args[i - 1]?.text === "{}")),
   );
-  if (end < 0) raise([found], ask("its -exec has no end"));
+  if (end < 0) raise([findCommand], ask("its -exec has no end"));
   const inner = args
-    .slice(at + 1, end < 0 ? args.length : end)
-    .map((arg) => given(arg, ["{}"], "paths"));
-  const how = args[at]!.text!;
-  const asked = withFloor(scope, how.startsWith("-ok") && ask("find asks on the terminal"));
+    .slice(start + 1, end < 0 ? args.length : end)
+    .map((arg) => fillIfMarked(arg, ["{}"], "paths"));
+  const action = args[start]!.text!;
+  const asked = withFloor(scope, action.startsWith("-ok") && ask("find asks on the terminal"));
   if (inner.length)
-    run.judgeArgs(run, inner, { ...asked, dirs: how.endsWith("dir") ? [] : scope.dirs });
+    run.judgeArgs(run, inner, { ...asked, dirs: action.endsWith("dir") ? [] : scope.dirs });
   return end < 0 ? args.length : end;
 }
 

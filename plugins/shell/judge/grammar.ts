@@ -6,18 +6,18 @@ import type { Parser } from "web-tree-sitter";
 /** Next to the bundle when zz is built, in node_modules when it runs from source. */
 function readWasm(name: string): Uint8Array {
   const built = ["./", "../"].map((up) => new URL(`${up}${name}.wasm`, import.meta.url));
-  const found = built.find((file) => fs.existsSync(file));
+  const builtFile = built.find((file) => fs.existsSync(file));
   return fs.readFileSync(
-    found ?? module.createRequire(import.meta.url).resolve(`${name}/${name}.wasm`),
+    builtFile ?? module.createRequire(import.meta.url).resolve(`${name}/${name}.wasm`),
   );
 }
 
-function once<T>(make: () => Promise<T>): () => Promise<T> {
+function loadOnce<T>(make: () => Promise<T>): () => Promise<T> {
   let loaded: Promise<T> | undefined;
   return () => (loaded ??= make());
 }
 
-const loadGrammar = once(async () => {
+const loadGrammar = loadOnce(async () => {
   const { Language, Parser } = await import("web-tree-sitter");
   await Parser.init({ wasmBinary: readWasm("web-tree-sitter") });
   const bash = await Language.load(readWasm("tree-sitter-bash"));

@@ -10,16 +10,16 @@ import {
   type Ruling,
   type Run,
   raise,
-  type Simple,
+  type SimpleCommand,
   unique,
   worse,
 } from "./state.ts";
 import { judgeScript } from "./walk.ts";
 
-export type { Lists, Simple } from "./state.ts";
+export type { Lists, SimpleCommand as Simple } from "./state.ts";
 
 export interface Judged {
-  simple: Simple[];
+  simple: SimpleCommand[];
   runs: string[];
   reads: string[];
   writes: string[];
@@ -32,10 +32,14 @@ const MAX_GLOB_ENTRIES = 100_000;
 /** Never throws: what cannot be judged is asked about. */
 export async function judgeLine(line: string, cwd: string, lists: Lists): Promise<Judged> {
   const { env = process.env } = lists;
-  const found = { simple: [] as Simple[], runs: [] as string[], functions: new Set<string>() };
+  const commands = {
+    simple: [] as SimpleCommand[],
+    runs: [] as string[],
+    functions: new Set<string>(),
+  };
   try {
     const parser = await makeParser();
-    const run: Run = { cwd, env, lists, parser, ...found, judgeScript, judgeArgs };
+    const run: Run = { cwd, env, lists, parser, ...commands, judgeScript, judgeArgs };
     const home = env.HOME ?? os.homedir();
     try {
       judgeScript(run, line, { dirs: [cwd], home, depth: 0, budget: { left: MAX_GLOB_ENTRIES } });
@@ -43,22 +47,25 @@ export async function judgeLine(line: string, cwd: string, lists: Lists): Promis
       parser.delete();
     }
   } catch (error) {
-    const why = `zz cannot judge it: ${error instanceof Error ? error.message : error}`;
-    raise(found.simple, ask(why));
-    if (!found.simple.length) addIdle(found, line.trim(), {}, ask(why));
+    const reason = `zz cannot judge it: ${error instanceof Error ? error.message : error}`;
+    raise(commands.simple, ask(reason));
+    if (!commands.simple.length) addIdle(commands, line.trim(), {}, ask(reason));
   }
-  return summarize(found.simple, found.runs);
+  return summarize(commands.simple, commands.runs);
 }
 
-function summarize(simple: Simple[], runs: string[]): Judged {
-  const reads = unique(simple.flatMap((one) => one.reads));
-  const writes = unique(simple.flatMap((one) => one.writes));
-  const worst = simple.reduce<Ruling>((all, one) => worse(all, one), { verdict: "allow", why: "" });
-  const found = { simple, runs: unique(runs), reads, writes };
+function summarize(simple: SimpleCommand[], runs: string[]): Judged {
+  const reads = unique(simple.flatMap((command) => command.reads));
+  const writes = unique(simple.flatMap((command) => command.writes));
+  const worst = simple.reduce<Ruling>((worstSoFar, command) => worse(worstSoFar, command), {
+    verdict: "allow",
+    why: "",
+  });
+  const summary = { simple, runs: unique(runs), reads, writes };
   if (worst.verdict === "allow" && writes.length)
-    return { ...found, verdict: "ask", why: `it writes '${writes[0]}'` };
-  const why =
-    worst.verdict === "allow" ? unique(simple.map((one) => one.why)).join("; ") : worst.why;
+    return { ...summary, verdict: "ask", why: `it writes '${writes[0]}'` };
+  const reason =
+    worst.verdict === "allow" ? unique(simple.map((command) => command.why)).join("; ") : worst.why;
   const verdict = worst.verdict === "open" || worst.verdict === "unknown" ? "ask" : worst.verdict;
-  return { ...found, verdict, why };
+  return { ...summary, verdict, why: reason };
 }

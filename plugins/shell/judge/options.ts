@@ -2,7 +2,7 @@
 import type { Arg } from "./words.ts";
 
 export type Words = (string | undefined)[];
-export interface Parsed {
+export interface ParsedOptions {
   operands: Arg[];
   values: Map<string, string[]>; // the values of each option; an empty list for a switch
   files: string[]; // files that options name to be read
@@ -13,10 +13,10 @@ export interface Parsed {
 export const split = (text: string): string[] => text.split(/\s+/).filter(Boolean);
 
 /** `early`: the first operand ends the options, as in commands that run others. */
-export function parse(args: readonly Arg[], spec: string, early = false): Parsed {
+export function parseOptions(args: readonly Arg[], spec: string, early = false): ParsedOptions {
   const options = optionsOf(spec);
-  const parsed: Parsed = { operands: [], values: new Map(), files: [] };
-  const unknownOption = (why: string): Parsed => ({ ...parsed, unknownOption: why });
+  const parsed: ParsedOptions = { operands: [], values: new Map(), files: [] };
+  const unknownOption = (option: string): ParsedOptions => ({ ...parsed, unknownOption: option });
   for (let i = 0; i < args.length; i++) {
     const { text, shown } = args[i]!;
     if (text === undefined && early && !parsed.operands.length) return unknownOption(shown);
@@ -33,12 +33,12 @@ export function parse(args: readonly Arg[], spec: string, early = false): Parsed
     for (const [name, attached] of namesOf(text, options)) {
       const takes = options.get(name);
       if (!takes || (takes === "nothing" && attached !== undefined)) return unknownOption(name);
-      const given = parsed.values.get(name) ?? [];
-      parsed.values.set(name, given);
+      const valuesOfOption = parsed.values.get(name) ?? [];
+      parsed.values.set(name, valuesOfOption);
       const needs = takes === "value" || takes === "file";
       const value = needs ? (attached ?? args[++i]?.text) : attached;
       if (value === undefined && needs) return unknownOption(name);
-      if (value !== undefined) given.push(value);
+      if (value !== undefined) valuesOfOption.push(value);
       if (value !== undefined && takes === "file") parsed.files.push(value);
     }
   }
@@ -58,14 +58,14 @@ const VALUE_SIGNS: Record<string, OptionValue> = {
 };
 
 function optionsOf(spec: string): Map<string, OptionValue> {
-  const all = new Map<string, OptionValue>();
-  for (const one of split(spec)) {
-    const takes = VALUE_SIGNS[one.at(-1)!];
-    const name = takes ? one.slice(0, -1) : one;
-    if (takes || name.startsWith("--")) all.set(name, takes ?? "nothing");
-    else for (const letter of name.slice(1)) all.set(`-${letter}`, "nothing");
+  const optionTable = new Map<string, OptionValue>();
+  for (const option of split(spec)) {
+    const takes = VALUE_SIGNS[option.at(-1)!];
+    const name = takes ? option.slice(0, -1) : option;
+    if (takes || name.startsWith("--")) optionTable.set(name, takes ?? "nothing");
+    else for (const letter of name.slice(1)) optionTable.set(`-${letter}`, "nothing");
   }
-  return all;
+  return optionTable;
 }
 
 /** `-abn5` is a, b, and n with 5. */
@@ -74,14 +74,16 @@ function namesOf(
   options: Map<string, OptionValue>,
 ): [name: string, attached: string | undefined][] {
   if (text.startsWith("--")) {
-    const at = text.indexOf("=");
-    return [at < 0 ? [text, undefined] : [text.slice(0, at), text.slice(at + 1)]];
+    const equalsSign = text.indexOf("=");
+    return [
+      equalsSign < 0 ? [text, undefined] : [text.slice(0, equalsSign), text.slice(equalsSign + 1)],
+    ];
   }
   const names: [string, string | undefined][] = [];
   for (let i = 1; i < text.length; i++) {
     const takes = options.get(`-${text[i]}`);
-    const rest = text.slice(i + 1);
-    if (takes && takes !== "nothing") return [...names, [`-${text[i]}`, rest || undefined]];
+    const glued = text.slice(i + 1);
+    if (takes && takes !== "nothing") return [...names, [`-${text[i]}`, glued || undefined]];
     names.push([`-${text[i]}`, undefined]);
   }
   return names;
@@ -91,12 +93,12 @@ function namesOf(
  * Whether one of these options is given, abbreviated or combined; false positives are acceptable.
  */
 export function hasOption(words: Words, names: string): boolean {
-  const all = split(names);
+  const wantedOptions = split(names);
   const end = words.indexOf("--");
   return (end < 0 ? words : words.slice(0, end)).some((word) => {
     const name = word?.split("=")[0];
     if (!name || !/^-./.test(name)) return false;
-    if (name.startsWith("--")) return all.some((one) => one.startsWith(name));
-    return all.some((one) => one.length === 2 && name.includes(one[1]!, 1));
+    if (name.startsWith("--")) return wantedOptions.some((wanted) => wanted.startsWith(name));
+    return wantedOptions.some((wanted) => wanted.length === 2 && name.includes(wanted[1]!, 1));
   });
 }

@@ -110,7 +110,7 @@ export const PACKAGE_RUNNERS: { words: string[]; options: string; script?: strin
     "yarn dlx",
     "yarn exec",
     "bun x",
-  ].map((one) => ({ words: split(one), options: RUNNER_OPTIONS, script: "-c --call" })),
+  ].map((words) => ({ words: split(words), options: RUNNER_OPTIONS, script: "-c --call" })),
   ...[
     "uvx",
     "pipx run",
@@ -121,7 +121,7 @@ export const PACKAGE_RUNNERS: { words: string[]; options: string; script?: strin
     "npm-run",
     "dotenv --",
     "direnv exec .",
-  ].map((one) => ({ words: split(one), options: "" })),
+  ].map((words) => ({ words: split(words), options: "" })),
 ];
 
 /** Programs whose arguments do not matter. */
@@ -156,7 +156,7 @@ const ASK_TABLE: [names: string, why: string][] = [
   ],
 ];
 export const ASK_REASONS = new Map(
-  ASK_TABLE.flatMap(([names, why]) => split(names).map((name) => [name, why] as const)),
+  ASK_TABLE.flatMap(([names, reason]) => split(names).map((name) => [name, reason] as const)),
 );
 /** Options with which a program runs what it is given. */
 export const RUNNING_OPTIONS: Record<string, string> = {

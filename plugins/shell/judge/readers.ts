@@ -2,14 +2,14 @@
 import type { GitDoubt } from "zz";
 import { isFolderIn } from "../paths.ts";
 import { readsOfGit } from "./git-reads.ts";
-import { hasOption, type Parsed, parse, type Words } from "./options.ts";
+import { hasOption, type ParsedOptions, parseOptions, type Words } from "./options.ts";
 import { SHELLS, WRAPPERS } from "./programs.ts";
 import { isPrintingAwk, isPrintingSed } from "./scripts.ts";
 import { checkGrep, checkRg, isRecursive } from "./searches.ts";
-import { ask, type FileFacts, open, type Read, type Ruling } from "./state.ts";
+import { ask, type FileFacts, open, type ReadRuling, type Ruling } from "./state.ts";
 import { type Arg, ASSIGNMENT } from "./words.ts";
 
-interface Reader {
+interface ReaderRules {
   options?: string; // in the format of options.ts; absent: everything after the name is text
   asks?: string; // options that run, write or wait: no rule of the gate may allow it
   otherwise?: string; // why it asks with any other option
@@ -19,7 +19,7 @@ interface Reader {
   operands?: "text"; // its operands are texts, not files
   early?: true; // nothing after its first operand is an option
   pattern?: true; // the first operand is a pattern or a program, unless an option gave it
-  check?(parsed: Parsed, dirs: readonly string[], fileFacts: FileFacts): Ruling | undefined;
+  check?(parsed: ParsedOptions, dirs: readonly string[], fileFacts: FileFacts): Ruling | undefined;
 }
 
 /** Whether zz knows the program as one that may run unasked, or run such programs. */
@@ -40,7 +40,7 @@ export function readsOf(
   dirs: readonly string[],
   fileFacts: FileFacts = {},
   repository?: GitDoubt,
-): Read | undefined {
+): ReadRuling | undefined {
   const words = args.map(({ text }) => text);
   if (name === "test" || name === "[") return readsOfTest(name, words);
   if (TELLS_VERSION.test(name) && words.length === 1 && words[0] === "--version")
@@ -53,11 +53,11 @@ export function readsOf(
 
 function readBy(
   name: string,
-  reader: Reader,
+  reader: ReaderRules,
   args: readonly Arg[],
   dirs: readonly string[],
   fileFacts: FileFacts,
-): Read {
+): ReadRuling {
   const { options, operands, early, pattern, otherwise, check } = reader;
   const words = args.map(({ text }) => text);
   const has = (names = "") => hasOption(words, names);
@@ -66,16 +66,16 @@ function readBy(
       doubt: ask(`with such an option ${name} follows links, also out of the project`),
       reads: [],
     };
-  const parsed: Parsed =
+  const parsed: ParsedOptions =
     options === undefined
       ? { operands: [...args], values: new Map(), files: [] }
-      : parse(args, options, early);
+      : parseOptions(args, options, early);
   if (parsed.unknownOption) {
     const { unknownOption: option } = parsed;
     const searches = `with '${option}' ${name} reads files that the line does not name`;
-    const why =
+    const reason =
       otherwise ?? (has(reader.searches) ? searches : `'${option}' may do more than read`);
-    return { doubt: otherwise || has(reader.asks) ? ask(why) : open(why), reads: [] };
+    return { doubt: otherwise || has(reader.asks) ? ask(reason) : open(reason), reads: [] };
   }
   const isGiven = ["-e", "--regexp", "--expression"].some(
     (option) => parsed.values.get(option)?.length,
@@ -97,7 +97,7 @@ function readBy(
 }
 
 /** `test -v 'a[$(x)]'` runs x. */
-function readsOfTest(name: string, words: Words): Read {
+function readsOfTest(name: string, words: Words): ReadRuling {
   if (name === "[" && words.at(-1) !== "]") return { doubt: ask("its ] is missing"), reads: [] };
   if (words.some((word) => word === "-v" || word === "-R"))
     return { doubt: ask("test -v may run what it is given"), reads: [] };
@@ -111,9 +111,9 @@ function readsOfTest(name: string, words: Words): Read {
 
 // ── The table ────────────────────────────────────────────────────────────────────────────────────
 
-const TEXT: Reader = { operands: "text" };
+const TEXT: ReaderRules = { operands: "text" };
 const HEAD = "-# -n: -c: -qvz --lines= --bytes= --quiet --silent --verbose --zero-terminated";
-const GREP: Reader = {
+const GREP: ReaderRules = {
   options: `-# -nivclLowxEFGPqshHbaIUzZTr -A: -B: -C: -m: -e: --regexp= --extended-regexp --fixed-strings --basic-regexp
     --perl-regexp --ignore-case --no-ignore-case --word-regexp --line-regexp --no-messages --invert-match --max-count=
     --byte-offset --line-number --line-buffered --with-filename --no-filename --label= --only-matching --quiet --silent
@@ -125,7 +125,7 @@ const GREP: Reader = {
   pattern: true,
   check: checkGrep,
 };
-const AWK: Reader = {
+const AWK: ReaderRules = {
   options: "-F: -v:",
   early: true,
   pattern: true,
@@ -139,7 +139,7 @@ const AWK: Reader = {
 const SED =
   "sed can write and run; only scripts that print lines, or replace text in them, run without a question";
 
-const READERS: Record<string, Reader> = {
+const READERS: Record<string, ReaderRules> = {
   echo: TEXT,
   true: TEXT,
   false: TEXT,
@@ -269,9 +269,9 @@ const READERS: Record<string, Reader> = {
     early: true,
     pattern: true,
     check: ({ operands, values }) => {
-      const given = [...(values.get("-e") ?? []), ...(values.get("--expression") ?? [])];
+      const scripts = [...(values.get("-e") ?? []), ...(values.get("--expression") ?? [])];
       const texts = operands.map(({ text = "" }) => text);
-      const isPrinting = (given.length ? given : [texts[0] ?? "{"]).every(isPrintingSed);
+      const isPrinting = (scripts.length ? scripts : [texts[0] ?? "{"]).every(isPrintingSed);
       // Whether an option after an operand is one differs between programs, and so what the script
       // is.
       return isPrinting && !texts.some((text) => /^-./.test(text)) ? undefined : ask(SED);

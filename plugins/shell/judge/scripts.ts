@@ -12,8 +12,8 @@ const AWK_REACHES =
 const SHORT_PRINT = /(?<![a-z_])print[^"/;}\n#>|\\]*[;}]/gi;
 
 export function isPrintingAwk(program: string): boolean {
-  const rest = program.replaceAll("||", "").replace(SHORT_PRINT, " ");
-  const [, output = ""] = rest.split(/(?<![a-z_])print(.*)/is);
+  const unprinted = program.replaceAll("||", "").replace(SHORT_PRINT, " ");
+  const [, output = ""] = unprinted.split(/(?<![a-z_])print(.*)/is);
   return !AWK_REACHES.test(program) && !/[>|]/.test(output);
 }
 

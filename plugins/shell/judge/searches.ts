@@ -4,7 +4,7 @@ import path from "node:path";
 import { textOf } from "zz/text";
 import { direntsOf, inFolder, isFolderIn } from "../paths.ts";
 import { KEEPS, keepsSecrets } from "./git-history.ts";
-import type { Parsed } from "./options.ts";
+import type { ParsedOptions } from "./options.ts";
 import { ask, type FileFacts, type Ruling } from "./state.ts";
 
 /** What a search passes over. */
@@ -14,13 +14,13 @@ interface Search {
   skipsHidden?: true; // names with a dot at their beginning, unless they end so
 }
 
-export const isRecursive = ({ values }: Parsed): boolean =>
+export const isRecursive = ({ values }: ParsedOptions): boolean =>
   ["-r", "--recursive"].some((name) => values.has(name));
-const valuesOf = ({ values }: Parsed, names: string[]): string[] =>
+const valuesOf = ({ values }: ParsedOptions, names: string[]): string[] =>
   names.flatMap((name) => values.get(name) ?? []);
 
 export function checkGrep(
-  parsed: Parsed,
+  parsed: ParsedOptions,
   dirs: readonly string[],
   facts: FileFacts,
 ): Ruling | undefined {
@@ -42,7 +42,7 @@ const RG_GLOB = /^!|^(([\w-]+|\*\*)\/)*\*(\.\w+)$/;
 const TYPE_ENDS = [".ts", ".js", ".json", ".yaml", ".yml", ".toml", ".md", ".txt", ".py"];
 
 export function checkRg(
-  parsed: Parsed,
+  parsed: ParsedOptions,
   dirs: readonly string[],
   facts: FileFacts,
 ): Ruling | undefined {
@@ -63,7 +63,7 @@ export function checkRg(
 }
 
 function checkFolders(
-  { operands, values }: Parsed,
+  { operands, values }: ParsedOptions,
   dirs: readonly string[],
   facts: FileFacts,
   search: Search,
@@ -72,8 +72,8 @@ function checkFolders(
   const names = (isNamed ? operands : operands.slice(1)).map(({ text }) => text ?? ".");
   for (const dir of dirs)
     for (const name of names.length ? names : ["."]) {
-      const found = isFolderIn(name, [dir]) && findSecret(inFolder(dir, name), search, facts);
-      if (found) return ask(found);
+      const problem = isFolderIn(name, [dir]) && findSecret(inFolder(dir, name), search, facts);
+      if (problem) return ask(problem);
     }
   return undefined;
 }
@@ -97,17 +97,17 @@ function findSecret(
       ? (name === "node_modules" && skipsModules) || (name.startsWith(".") && !hasEnd(name))
       : ends.length > 0 && !hasEnd(name);
   const folders = [top];
-  for (let seen = 0; folders.length; ) {
+  for (let count = 0; folders.length; ) {
     const folder = folders.pop()!;
-    for (const entry of direntsOf(folder)) {
-      const [name, at] = [entry.name, `${folder}/${entry.name}`];
-      if (++seen > MAX_ENTRIES) return "there are too many files to tell what it would read";
+    for (const dirent of direntsOf(folder)) {
+      const [name, absolutePath] = [dirent.name, `${folder}/${dirent.name}`];
+      if (++count > MAX_ENTRIES) return "there are too many files to tell what it would read";
       if (skipsHidden && /^\.(rg)?ignore$/.test(name)) return `${name} may bring in hidden files`;
-      if (name === "objects" && mayBeObjects && keepsSecrets(at, facts)) return KEEPS;
-      if (entry.isDirectory()) {
+      if (name === "objects" && mayBeObjects && keepsSecrets(absolutePath, facts)) return KEEPS;
+      if (dirent.isDirectory()) {
         const isSkipped = skipsHidden ? name.startsWith(".") || isPassed(name) : skipped?.has(name);
-        if (!isSkipped && !/\/\.git\/objects$/.test(at)) folders.push(at);
-      } else if (entry.isFile() && !isPassed(name) && secret(at))
+        if (!isSkipped && !/\/\.git\/objects$/.test(absolutePath)) folders.push(absolutePath);
+      } else if (dirent.isFile() && !isPassed(name) && secret(absolutePath))
         return `it would read '${name}', which may hold a secret`;
     }
   }
@@ -116,9 +116,9 @@ function findSecret(
 
 /** rg obeys a .gitignore only in a repository. */
 function ignoresModules(folder: string): boolean {
-  for (let at = path.resolve(folder), ignored = false; ; at = path.dirname(at)) {
-    ignored ||= /^\/?(\*\*\/)?node_modules\/?\s*$/m.test(textOf(path.join(at, ".gitignore")));
-    if (fs.existsSync(path.join(at, ".git"))) return ignored;
-    if (at === path.dirname(at)) return false;
+  for (let current = path.resolve(folder), ignored = false; ; current = path.dirname(current)) {
+    ignored ||= /^\/?(\*\*\/)?node_modules\/?\s*$/m.test(textOf(path.join(current, ".gitignore")));
+    if (fs.existsSync(path.join(current, ".git"))) return ignored;
+    if (current === path.dirname(current)) return false;
   }
 }

@@ -46,18 +46,18 @@ export function judgeTrap(run: Run, args: Arg[], scope: Scope): Dirs {
 /** bash -c 'line', or a script's file, or stdin. */
 export function judgeShell(run: Run, name: string, args: Arg[], scope: Scope): Dirs {
   const words = textsOf(args);
-  let [i, letters, known] = [1, "", true];
+  let [i, letters, isFamiliar] = [1, "", true];
   for (; i < words.length && /^[-+]./.test(words[i] ?? ""); i++) {
     const word = words[i]!;
     if (word === "--") {
       i++;
       break;
     }
-    if (word.startsWith("--")) known &&= /^--(norc|noprofile|posix|login)$/.test(word);
+    if (word.startsWith("--")) isFamiliar &&= /^--(norc|noprofile|posix|login)$/.test(word);
     else {
-      known &&= /^-[celuxo]+$/.test(word);
+      isFamiliar &&= /^-[celuxo]+$/.test(word);
       letters += word.slice(1);
-      if (word.includes("o")) known &&= /^(pipefail|errexit|nounset)$/.test(words[++i] ?? "");
+      if (word.includes("o")) isFamiliar &&= /^(pipefail|errexit|nounset)$/.test(words[++i] ?? "");
     }
   }
   if (!letters.includes("c")) {
@@ -84,7 +84,7 @@ export function judgeShell(run: Run, name: string, args: Arg[], scope: Scope): D
   const inner = withFloor(
     scope,
     template !== undefined && unknown("what is put into it is not known"),
-    !known && ask(`zz does not know how ${name} is told to run it`),
+    !isFamiliar && ask(`zz does not know how ${name} is told to run it`),
     !readsAsBash && ask(`${name} may read it otherwise`),
   );
   run.judgeScript(run, line, inner);
@@ -96,12 +96,12 @@ export function judgeShell(run: Run, name: string, args: Arg[], scope: Scope): D
  * after it.
  */
 export function judgeCd(run: Run, args: Arg[], scope: Scope): Dirs {
-  const [, to, ...more] = args;
-  const unfollowed = (why: string): Dirs => {
-    addCommand(run, args, scope, ask(why));
+  const [, to, ...extraArgs] = args;
+  const unfollowed = (reason: string): Dirs => {
+    addCommand(run, args, scope, ask(reason));
     return NOWHERE;
   };
-  if (!to || more.length || !to.text || to.text.startsWith("-"))
+  if (!to || extraArgs.length || !to.text || to.text.startsWith("-"))
     return unfollowed("zz does not follow this cd");
   if (run.env.CDPATH) return unfollowed("CDPATH may lead cd elsewhere");
   if (scope.looped) return unfollowed("a cd in a loop leads further each time");

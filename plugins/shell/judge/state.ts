@@ -6,7 +6,7 @@ import type { GitDoubt, Programs } from "zz";
 import { realOf } from "../paths.ts";
 import { type GitSecrets, KEEPS, keepsSecrets } from "./git-history.ts";
 import { programOf } from "./programs.ts";
-import type { Arg, Known } from "./words.ts";
+import type { Arg, KnownShell } from "./words.ts";
 
 /**
  * The person's lists: argv prefixes such as "npm test". `except` lifts entries of the built-in deny
@@ -26,7 +26,7 @@ export interface Lists {
  * A command that would really run. "open": its words are known, and the gate's rules decide.
  * "unknown": it may be a denied command, so that no general rule allows it.
  */
-export interface Simple {
+export interface SimpleCommand {
   text: string;
   words: (string | undefined)[]; // undefined: not known before it runs; empty: no program runs
   verdict: "allow" | "open" | "ask" | "unknown" | "deny";
@@ -40,13 +40,13 @@ export interface Simple {
 type Ends = "background" | "timeout";
 /** The verdict on one command. */
 export type Ruling = {
-  verdict: Simple["verdict"];
+  verdict: SimpleCommand["verdict"];
   why: string;
   text?: string; // the denied command
   writes?: string[];
   git?: true; // the doubt is about what the repository would run, or show
 };
-export interface Read {
+export interface ReadRuling {
   doubt?: Ruling; // why it may not just run
   reads: string[];
   showsUnnamed?: boolean; // it shows the content of files that the command does not name
@@ -67,7 +67,7 @@ export interface Run {
   env: NodeJS.ProcessEnv;
   lists: Lists;
   parser: Parser;
-  simple: Simple[]; // the commands found so far
+  simple: SimpleCommand[]; // the commands found so far
   runs: string[]; // the names of their programs
   functions: Set<string>; // those that the line defines
   judgeScript(run: Run, source: string, scope: Scope): Dirs;
@@ -97,8 +97,8 @@ export interface Scope {
  * their globs match.
  */
 export function withNamesOf(scope: Scope, args: readonly Arg[]): Scope {
-  const found = args.flatMap(({ globbed, text }) => (globbed && text !== undefined ? [text] : []));
-  return found.length ? { ...scope, names: [...(scope.names ?? []), ...found] } : scope;
+  const names = args.flatMap(({ globbed, text }) => (globbed && text !== undefined ? [text] : []));
+  return names.length ? { ...scope, names: [...(scope.names ?? []), ...names] } : scope;
 }
 
 /** A scope within one source. */
@@ -121,24 +121,27 @@ const MAX_DIRS = 8;
 const BY_SEVERITY = ["allow", "open", "ask", "unknown", "deny"];
 
 /** Its words are known, and the gate's rules decide. */
-export const open = (why: string, writes?: string[]): Ruling => ({
+export const open = (reason: string, writes?: string[]): Ruling => ({
   verdict: "open",
-  why,
+  why: reason,
   ...(writes && { writes }),
 });
 /** It runs, writes or waits, so no rule for its words alone may allow it. */
-export const ask = (why: string): Ruling => ({ verdict: "ask", why });
-export const unknown = (why: string): Ruling => ({ verdict: "unknown", why });
+export const ask = (reason: string): Ruling => ({ verdict: "ask", why: reason });
+export const unknown = (reason: string): Ruling => ({ verdict: "unknown", why: reason });
 export const RUNS_NOTHING: Ruling = { verdict: "allow", why: "it runs nothing" };
 export const ONLY_READS: Ruling = { verdict: "allow", why: "only reads" };
 
 /** The more severe of two, the first if they are equal. */
-export const worse = (one: Ruling | undefined, other: Ruling): Ruling =>
-  one && BY_SEVERITY.indexOf(one.verdict) >= BY_SEVERITY.indexOf(other.verdict) ? one : other;
+export const worse = (first: Ruling | undefined, second: Ruling): Ruling =>
+  first && BY_SEVERITY.indexOf(first.verdict) >= BY_SEVERITY.indexOf(second.verdict)
+    ? first
+    : second;
 
 /** Raises all of these to at least that ruling. */
-export function raise(all: Simple[], floor: Ruling): void {
-  for (const one of all) if (worse(one, floor) === floor) Object.assign(one, floor);
+export function raise(commands: SimpleCommand[], floor: Ruling): void {
+  for (const command of commands)
+    if (worse(command, floor) === floor) Object.assign(command, floor);
 }
 
 /** The scope with these as the minimum for any command in it. */
@@ -147,7 +150,7 @@ export function withFloor<S extends Pick<Scope, "floor">>(
   ...floors: (Ruling | false | undefined)[]
 ): S {
   const floor = floors.reduce<Ruling | undefined>(
-    (all, one) => (one ? worse(all, one) : all),
+    (strictest, floor) => (floor ? worse(strictest, floor) : strictest),
     scope.floor,
   );
   return floor ? { ...scope, floor } : scope;
@@ -155,17 +158,17 @@ export function withFloor<S extends Pick<Scope, "floor">>(
 
 // ── Commands ─────────────────────────────────────────────────────────────────────────────────────
 
-type Found = Pick<Run, "simple" | "runs">;
+type FoundCommands = Pick<Run, "simple" | "runs">;
 
 export function addCommand(
-  run: Found,
+  run: FoundCommands,
   args: Arg[],
   scope: Pick<Scope, "floor" | "ends"> & Partial<Pick<Scope, "dirs">>,
   ruling: Ruling,
-): Simple {
+): SimpleCommand {
   const { floor, ends, dirs } = scope;
   const { verdict, why, text = shownOf(args) } = floor ? worse(ruling, floor) : ruling;
-  const added: Simple = {
+  const added: SimpleCommand = {
     text,
     words: textsOf(args),
     verdict,
@@ -184,35 +187,49 @@ export function addCommand(
 
 /** Adds something that runs no program, so that it can still be asked for or denied. */
 export function addIdle(
-  run: Found,
+  run: FoundCommands,
   text: string,
   scope: Pick<Scope, "floor">,
   ruling: Ruling,
-): Simple {
+): SimpleCommand {
   const added = addCommand(run, [], scope, ruling);
   added.text ||= text || ":";
   return added;
 }
 
-export function addReads(run: Run, one: Simple, names: string[], scope: Pick<Scope, "dirs">): void {
+export function addReads(
+  run: Run,
+  command: SimpleCommand,
+  names: string[],
+  scope: Pick<Scope, "dirs">,
+): void {
   const files = unique(names).filter((name) => name !== "-" && name !== "/dev/null");
   const paths = files.map((name) => pathsOf(run, name, scope));
-  if (paths.includes(undefined)) raise([one], ask("it reads in a folder that cannot be known"));
-  one.reads = unique([...one.reads, ...paths.flatMap((some) => some ?? [])]);
-  if (one.reads.some((at) => keepsSecrets(path.resolve(run.cwd, at), run.lists.fileFacts ?? {})))
-    raise([one], ask(KEEPS));
+  if (paths.includes(undefined)) raise([command], ask("it reads in a folder that cannot be known"));
+  command.reads = unique([...command.reads, ...paths.flatMap((paths) => paths ?? [])]);
+  if (
+    command.reads.some((absolutePath) =>
+      keepsSecrets(path.resolve(run.cwd, absolutePath), run.lists.fileFacts ?? {}),
+    )
+  )
+    raise([command], ask(KEEPS));
 }
 
 export function addWrites(
   run: Run,
-  one: Simple,
+  command: SimpleCommand,
   names: string[],
   scope: Pick<Scope, "dirs">,
 ): void {
   const paths = names.map((name) => pathsOf(run, name, scope));
-  if (paths.includes(undefined)) raise([one], ask("it writes in a folder that cannot be known"));
-  one.writes = unique([...one.writes, ...paths.flatMap((some, i) => some ?? [names[i]!])]);
-  if (one.verdict === "allow") raise([one], { verdict: "open", why: `it writes '${names[0]}'` });
+  if (paths.includes(undefined))
+    raise([command], ask("it writes in a folder that cannot be known"));
+  command.writes = unique([
+    ...command.writes,
+    ...paths.flatMap((filePaths, i) => filePaths ?? [names[i]!]),
+  ]);
+  if (command.verdict === "allow")
+    raise([command], { verdict: "open", why: `it writes '${names[0]}'` });
 }
 
 /** A path in a command, as the gate needs it: relative to where the line starts. */
@@ -221,10 +238,10 @@ function pathsOf(
   name: string,
   { dirs }: { dirs: readonly string[] },
 ): string[] | undefined {
-  if (path.isAbsolute(name)) return [physical("/", name)];
+  if (path.isAbsolute(name)) return [followParents("/", name)];
   if (!dirs.length) return undefined;
   return dirs.map((dir) => {
-    const real = physical(dir, name);
+    const real = followParents(dir, name);
     return dir === cwd || path.isAbsolute(real)
       ? real
       : path.join(path.relative(cwd, dir), name) || ".";
@@ -235,7 +252,7 @@ function pathsOf(
  * `link/..` is not where it started: a path with `..` after a link is followed here, any other
  * stays as written.
  */
-function physical(dir: string, name: string): string {
+function followParents(dir: string, name: string): string {
   let real = path.isAbsolute(name) ? "/" : (realOf(dir) ?? dir);
   let written = real;
   for (const part of name.split("/")) {
@@ -260,10 +277,10 @@ export const NOWHERE: Dirs = { any: [], ok: [] };
 /** After a command that does not change the folder. */
 export const stayIn = ({ dirs }: Pick<Scope, "dirs">): Dirs => ({ any: dirs, ok: dirs });
 
-export function joinDirs(...all: (readonly string[])[]): readonly string[] {
-  const dirs = unique(all.flat());
-  return dirs.length > MAX_DIRS || all.some((one) => !one.length) ? [] : dirs;
+export function joinDirs(...folderLists: (readonly string[])[]): readonly string[] {
+  const dirs = unique(folderLists.flat());
+  return dirs.length > MAX_DIRS || folderLists.some((list) => !list.length) ? [] : dirs;
 }
 
-export const knownIn = ({ dirs, home, budget }: Scope): Known => ({ home, dirs, budget });
-export const unique = <T>(all: readonly T[]): T[] => [...new Set(all)];
+export const shellIn = ({ dirs, home, budget }: Scope): KnownShell => ({ home, dirs, budget });
+export const unique = <T>(values: readonly T[]): T[] => [...new Set(values)];

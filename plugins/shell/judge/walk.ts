@@ -68,17 +68,18 @@ export function judgeScript(run: Run, source: string, outer: Scope): Dirs {
   /**
    * Makes all of its commands ask, by default for this reason even if they had one of their own.
    */
-  function askFor(why: string, replacesOthers = true): void {
-    const found = run.simple.slice(start);
-    raise(found, ask(why));
+  function askFor(reason: string, replacesOthers = true): void {
+    const commands = run.simple.slice(start);
+    raise(commands, ask(reason));
     if (replacesOthers)
-      for (const one of found) if (/^(ask|unknown)$/.test(one.verdict)) one.why = why;
-    if (!found.length) addIdle(run, source.trim(), outer, ask(why));
+      for (const command of commands)
+        if (/^(ask|unknown)$/.test(command.verdict)) command.why = reason;
+    if (!commands.length) addIdle(run, source.trim(), outer, ask(reason));
   }
 
-  function giveUp(why: string): void {
-    askFor(why);
-    raise(run.simple.slice(start), unknown(why));
+  function giveUp(reason: string): void {
+    askFor(reason);
+    raise(run.simple.slice(start), unknown(reason));
   }
 }
 const TOO_DEEP = "it is nested too deeply";
@@ -151,13 +152,13 @@ function walkStatement(run: Run, node: Node, scope: SourceScope): Dirs {
     case "program":
     case "compound_statement":
       if (node.children[0]?.type === "((")
-        return unfollowed(run, node, alone, "it holds arithmetic");
+        return askForUnfollowed(run, node, alone, "it holds arithmetic");
       return sequence(run, node.children, alone);
     case "subshell":
       sequence(run, node.children, alone);
       return stayIn(scope);
     case "list":
-      return list(run, node, inner);
+      return walkList(run, node, inner);
     case "pipeline": {
       const parts = node.namedChildren;
       for (const part of parts) walk(run, part, part === parts.at(-1) ? inner : alone);
@@ -168,7 +169,7 @@ function walkStatement(run: Run, node: Node, scope: SourceScope): Dirs {
       return { any, ok: any };
     }
     case "redirected_statement":
-      return redirected(run, node, inner);
+      return walkRedirected(run, node, inner);
     case "if_statement":
     case "elif_clause":
     case "else_clause":
@@ -177,31 +178,31 @@ function walkStatement(run: Run, node: Node, scope: SourceScope): Dirs {
     case "do_group":
       return branches(run, node, { ...alone, looped: true });
     case "for_statement":
-      return forLoop(run, node, { ...alone, looped: true });
+      return walkForLoop(run, node, { ...alone, looped: true });
     case "variable_assignment":
     case "variable_assignments":
-      return assignments(run, node, alone);
+      return walkAssignments(run, node, alone);
     case "test_command":
       if (node.children[0]?.type !== "[")
-        return unfollowed(run, node, alone, "[[ ]] may run what it is given");
+        return askForUnfollowed(run, node, alone, "[[ ]] may run what it is given");
       return (
         judgeBracket(run, node, alone) ??
-        unfollowed(run, node, alone, "zz does not follow this test")
+        askForUnfollowed(run, node, alone, "zz does not follow this test")
       );
     case "function_definition":
       run.functions.add(node.childForFieldName("name")?.text ?? "");
-      return unfollowed(run, node, alone, "it defines a function");
+      return askForUnfollowed(run, node, alone, "it defines a function");
     case "case_statement":
-      return unfollowed(run, node, alone, "zz does not follow case");
+      return askForUnfollowed(run, node, alone, "zz does not follow case");
     case "declaration_command":
     case "unset_command":
-      return declaration(run, node, alone);
+      return walkDeclaration(run, node, alone);
     case "ERROR":
-      return unfollowed(run, node, alone, CANNOT_PARSE);
+      return askForUnfollowed(run, node, alone, CANNOT_PARSE);
     case "comment":
       return stayIn(scope);
     default:
-      return unfollowed(run, node, alone, "it holds something that zz does not follow");
+      return askForUnfollowed(run, node, alone, "it holds something that zz does not follow");
   }
 }
 
@@ -221,13 +222,13 @@ function sequence(run: Run, children: Node[], scope: SourceScope): Dirs {
   return dirs;
 }
 
-function list(run: Run, node: Node, scope: SourceScope): Dirs {
+function walkList(run: Run, node: Node, scope: SourceScope): Dirs {
   const { tail, ...alone } = scope;
-  const [left, right] = node.namedChildren.filter(({ type }) => type !== "comment");
-  if (!left || !right) throw new Error("half a list");
-  const first = walk(run, left, alone);
+  const [leading, following] = node.namedChildren.filter(({ type }) => type !== "comment");
+  if (!leading || !following) throw new Error("half a list");
+  const first = walk(run, leading, alone);
   const and = node.children.some(({ type }) => type === "&&");
-  const second = walk(run, right, { ...scope, dirs: and ? first.ok : first.any });
+  const second = walk(run, following, { ...scope, dirs: and ? first.ok : first.any });
   return {
     any: joinDirs(first.any, second.any),
     ok: and ? second.ok : joinDirs(first.ok, second.ok),
@@ -242,29 +243,32 @@ function branches(run: Run, node: Node, scope: SourceScope): Dirs {
   return { any: dirs, ok: dirs };
 }
 
-function forLoop(run: Run, node: Node, scope: SourceScope): Dirs {
+function walkForLoop(run: Run, node: Node, scope: SourceScope): Dirs {
   const body = node.childForFieldName("body");
   const name = node.childForFieldName("variable")?.text ?? "";
   const values = node.namedChildren.filter((child) => child.type !== "do_group");
   const floor = !isPlainName(name, run.env) && ask(`it sets ${name}`);
-  for (const value of values) substitutions(run, value, scope);
+  for (const value of values) walkSubstitutions(run, value, scope);
   return body ? walk(run, body, withFloor(scope, floor)) : stayIn(scope);
 }
 
-function redirected(run: Run, node: Node, scope: SourceScope): Dirs {
+function walkRedirected(run: Run, node: Node, scope: SourceScope): Dirs {
   const body = node.childForFieldName("body");
-  const redirects = node.childrenForFieldName("redirect").filter((one) => one !== null);
+  const redirects = node.childrenForFieldName("redirect").filter((redirect) => redirect !== null);
   const files = redirects.filter(({ type }) => type === "file_redirect").map(redirectOf);
-  const other = redirects.find(({ type }) => type !== "file_redirect");
+  const document = redirects.find(({ type }) => type !== "file_redirect");
   const tail = [...files, ...(scope.tail ?? [])];
   const floor =
-    other &&
-    ask(other.type === "heredoc_redirect" ? "it holds a here-document" : "it holds a here-string");
+    document &&
+    ask(
+      document.type === "heredoc_redirect" ? "it holds a here-document" : "it holds a here-string",
+    );
   const { tail: _, ...alone } = withFloor(scope, floor);
   const dirs = body ? walk(run, body, { ...alone, tail }) : stayIn(scope);
   if (!body) addBareRedirect(run, node, tail, alone);
-  for (const one of redirects) if (one !== other) substitutions(run, one, alone);
-  if (other) searchInside(run, other, alone);
+  for (const searched of redirects)
+    if (searched !== document) walkSubstitutions(run, searched, alone);
+  if (document) searchInside(run, document, alone);
   return dirs;
 }
 
@@ -274,21 +278,21 @@ function walkCommand(run: Run, node: Node, scope: SourceScope): Dirs {
   const { tail, ...alone } = scope;
   const { dirs, inside, subshell, scope: inner } = judgeCommand(run, node, scope);
   if (subshell) walk(run, subshell, inner);
-  for (const one of inside) substitutions(run, one, alone);
+  for (const wordNode of inside) walkSubstitutions(run, wordNode, alone);
   return dirs;
 }
 
-function assignments(run: Run, node: Node, scope: SourceScope): Dirs {
-  for (const one of node.type === "variable_assignment" ? [node] : node.namedChildren) {
-    judgeAssignment(run, one, scope);
-    substitutions(run, one, scope);
+function walkAssignments(run: Run, node: Node, scope: SourceScope): Dirs {
+  for (const assignment of node.type === "variable_assignment" ? [node] : node.namedChildren) {
+    judgeAssignment(run, assignment, scope);
+    walkSubstitutions(run, assignment, scope);
   }
   return stayIn(scope);
 }
 
-function declaration(run: Run, node: Node, scope: SourceScope): Dirs {
+function walkDeclaration(run: Run, node: Node, scope: SourceScope): Dirs {
   judgeDeclaration(run, node, scope);
-  for (const child of node.namedChildren) substitutions(run, child, scope);
+  for (const child of node.namedChildren) walkSubstitutions(run, child, scope);
   return stayIn(scope);
 }
 
@@ -296,15 +300,15 @@ function declaration(run: Run, node: Node, scope: SourceScope): Dirs {
  * Searches a part that zz does not follow for commands. If it has none, the whole part is asked
  * for.
  */
-function unfollowed(run: Run, node: Node, scope: SourceScope, why: string): Dirs {
+function askForUnfollowed(run: Run, node: Node, scope: SourceScope, reason: string): Dirs {
   const start = run.simple.length;
   const denial = /^(\(\(|\[\[|for)/.test(node.text)
     ? denialInText(node.text.split(/\bdo\b/)[0]!, run.lists)
     : undefined;
-  const floor = denial ? unknown(denial) : ask(why);
+  const floor = denial ? unknown(denial) : ask(reason);
   searchInside(run, node, withFloor(scope, floor));
   if (run.simple.length === start)
-    addCommand(run, [{ text: undefined, shown: node.text.trim(), why }], scope, floor);
+    addCommand(run, [{ text: undefined, shown: node.text.trim(), why: reason }], scope, floor);
   return NOWHERE;
 }
 
@@ -313,14 +317,14 @@ function searchInside(run: Run, node: Node, scope: SourceScope): void {
     /_(statement|command|definition|assignments?)$|^(command|list|pipeline|subshell|do_group|case_item|ERROR)$/;
   for (const child of node.namedChildren)
     if (isCommand.test(child.type)) walk(run, child, scope);
-    else substitutions(run, child, scope);
+    else walkSubstitutions(run, child, scope);
 }
 
 /** The commands inside `$( )`, backticks, `<( )` and `>( )`, anywhere in a word. */
-function substitutions(run: Run, node: Node, scope: SourceScope): void {
+function walkSubstitutions(run: Run, node: Node, scope: SourceScope): void {
   if (scope.depth > MAX_DEPTH) throw new Error(TOO_DEEP);
   const { tail, ...alone } = { ...scope, depth: scope.depth + 1 };
   if (node.type === "command_substitution" || node.type === "process_substitution")
     sequence(run, node.children, alone);
-  else for (const child of node.namedChildren) substitutions(run, child, alone);
+  else for (const child of node.namedChildren) walkSubstitutions(run, child, alone);
 }

@@ -1,6 +1,6 @@
 // Commands that run others: env, sudo, timeout, xargs and the like.
 import { denialInWords, ruleOnSetting } from "./denials.ts";
-import { parse } from "./options.ts";
+import { parseOptions } from "./options.ts";
 import type { Wrapper } from "./programs.ts";
 import {
   addCommand,
@@ -27,7 +27,7 @@ export function judgeWrapped(
 ): Dirs {
   let inner = withFloor(scope, wrapper.askReason !== undefined && ask(wrapper.askReason));
   if (name === "timeout") inner = { ...inner, ends: "timeout" };
-  const parsed = parse(args.slice(1), wrapper.options, !wrapper.scriptAfterOperands);
+  const parsed = parseOptions(args.slice(1), wrapper.options, !wrapper.scriptAfterOperands);
   if (parsed.unknownOption) {
     const words = textsOf(args).slice(1);
     const reason =
@@ -41,37 +41,38 @@ export function judgeWrapped(
     );
     return stayIn(scope);
   }
-  if (wrapper.changesLookup?.split(" ").some((one) => parsed.values.has(one)))
+  if (wrapper.changesLookup?.split(" ").some((option) => parsed.values.has(option)))
     inner = withFloor(inner, ask(`${name} changes where programs are looked for`));
   const line = scriptOf(wrapper, parsed.operands, parsed.values);
   if (line !== undefined) {
     run.judgeScript(run, line, withFloor(inner, ask(`${name} hands it to a shell`)));
     return stayIn(scope);
   }
-  let rest = parsed.operands.slice(wrapper.skipOperands ?? 0);
-  while (wrapper.allowsAssignments && ASSIGNMENT.test(rest[0]?.text ?? "")) {
-    const [variable, value] = rest[0]!.text!.split(/=(.*)/s);
+  let innerArgs = parsed.operands.slice(wrapper.skipOperands ?? 0);
+  while (wrapper.allowsAssignments && ASSIGNMENT.test(innerArgs[0]?.text ?? "")) {
+    const [variable, value] = innerArgs[0]!.text!.split(/=(.*)/s);
     inner = withFloor(inner, ruleOnSetting(variable!, value, run.lists));
-    rest = rest.slice(1);
+    innerArgs = innerArgs.slice(1);
   }
-  if (name === "parallel" && (!rest.length || rest[0]!.text?.startsWith(":::"))) {
+  if (name === "parallel" && (!innerArgs.length || innerArgs[0]!.text?.startsWith(":::"))) {
     addCommand(run, args, inner, unknown("it runs what comes in"));
     return stayIn(scope);
   }
-  if (wrapper.addsArgs) rest = withUnknown(rest, parsed.values);
-  if (wrapper.joinsOperands && rest.length) {
-    const texts = textsOf(rest);
-    if (!texts.includes(undefined)) run.judgeScript(run, texts.join(" "), withNamesOf(inner, rest));
+  if (wrapper.addsArgs) innerArgs = withUnknownArgs(innerArgs, parsed.values);
+  if (wrapper.joinsOperands && innerArgs.length) {
+    const texts = textsOf(innerArgs);
+    if (!texts.includes(undefined))
+      run.judgeScript(run, texts.join(" "), withNamesOf(inner, innerArgs));
     else addCommand(run, args, inner, unknown("what it runs is not known"));
     return stayIn(scope);
   }
-  if (!rest.length || wrapper.scriptAfterOperands) {
+  if (!innerArgs.length || wrapper.scriptAfterOperands) {
     addCommand(run, args, inner, { verdict: "open", why: `${name} alone` });
     return stayIn(scope);
   }
   const start = run.simple.length;
-  const dirs = run.judgeArgs(run, rest, inner);
-  for (const one of run.simple.slice(start)) addReads(run, one, parsed.files, scope);
+  const dirs = run.judgeArgs(run, innerArgs, inner);
+  for (const command of run.simple.slice(start)) addReads(run, command, parsed.files, scope);
   return wrapper.inThisShell ? dirs : stayIn(scope);
 }
 
@@ -81,26 +82,30 @@ export function scriptOf(
   operands: Arg[],
   values: Map<string, string[]>,
 ): string | undefined {
-  const all = names.split(" ").filter(Boolean);
-  const given = all.flatMap((one) => values.get(one) ?? []);
-  if (given.length)
-    return [given.at(-1), ...(scriptAfterOperands ? [] : operands.map(({ shown }) => shown))].join(
+  const options = names.split(" ").filter(Boolean);
+  const lines = options.flatMap((option) => values.get(option) ?? []);
+  if (lines.length)
+    return [lines.at(-1), ...(scriptAfterOperands ? [] : operands.map(({ shown }) => shown))].join(
       " ",
     );
   // flock FILE -c 'line'
-  return all.includes(operands[1]?.text ?? "") ? operands[2]?.text : undefined;
+  return options.includes(operands[1]?.text ?? "") ? operands[2]?.text : undefined;
 }
 
 /** xargs adds words at the end, or in place of {} or the given placeholder. */
-function withUnknown(args: Arg[], values: Map<string, string[]>): Arg[] {
-  const marks = ["{}", ...["-I", "-i", "--replace"].flatMap((one) => values.get(one) ?? [])];
+function withUnknownArgs(args: Arg[], values: Map<string, string[]>): Arg[] {
+  const marks = ["{}", ...["-I", "-i", "--replace"].flatMap((option) => values.get(option) ?? [])];
   const program: Arg[] = args.length ? args : [{ text: "echo", shown: "echo" }];
-  return [...program.map((arg) => given(arg, marks)), { ...GIVEN, shown: "…" }];
+  return [...program.map((arg) => fillIfMarked(arg, marks)), { ...GIVEN, shown: "…" }];
 }
 
 const GIVEN = { text: undefined, why: "it gets words that are not known", given: "words" } as const;
 /** If an argument contains one of the marks, only xargs or find knows its text. */
-export const given = (arg: Arg, marks: string[], what: "words" | "paths" = "words"): Arg =>
+export const fillIfMarked = (
+  arg: Arg,
+  marks: string[],
+  filledBy: "words" | "paths" = "words",
+): Arg =>
   marks.some((mark) => arg.text?.includes(mark))
-    ? { ...GIVEN, given: what, shown: arg.shown, template: arg.text! }
+    ? { ...GIVEN, filledBy: filledBy, shown: arg.shown, template: arg.text! }
     : arg;

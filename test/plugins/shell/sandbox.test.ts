@@ -9,7 +9,7 @@ import { after, before, test } from "node:test";
 import { credentials } from "../../../kernel/gate/secret-files.ts";
 import { programs } from "../../../kernel/system/other-programs.ts";
 import { CLOCK } from "../../../kernel/text/clock.ts";
-import { type Job, type Outcome, runJob } from "../../../plugins/shell/exec.ts";
+import { type CommandJob, type Outcome, runJob } from "../../../plugins/shell/exec.ts";
 import { isPrivate, judgeHost, parseHost } from "../../../plugins/shell/proxy.ts";
 import {
   findSandbox,
@@ -98,7 +98,7 @@ async function box(limits: Partial<Limits> = {}): Promise<Sandbox> {
 }
 
 /** Without a sandbox. */
-function free(command: string, more: Partial<Job> = {}): Promise<Outcome> {
+function free(command: string, more: Partial<CommandJob> = {}): Promise<Outcome> {
   const { signal } = new AbortController();
   const how = {
     programs: programs(root),

@@ -60,9 +60,9 @@ export async function* valuesOf(
   }
   raw = raw.replaceAll(/^:.*$/gm, ""); // comments keep a connection alive
   if (isStream || !raw.trim()) return;
-  const whole = parse(raw) ?? parse(raw.trim().split("\n")[0]!);
-  if (whole === undefined) yield [{ event: "error", value: noStream(raw) }];
-  for (const value of [whole].flat()) {
+  const parsedArgs = parse(raw) ?? parse(raw.trim().split("\n")[0]!);
+  if (parsedArgs === undefined) yield [{ event: "error", value: noStream(raw) }];
+  for (const value of [parsedArgs].flat()) {
     refuseOther(value, protocol, provider);
     yield [{ value }];
   }

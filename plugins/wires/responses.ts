@@ -51,9 +51,9 @@ function bodyOf(
     ...others
   } = options;
   const limit = max_output_tokens ?? max_completion_tokens ?? max_tokens;
-  const how = reasoning_effort ?? effort;
+  const effortSetting = reasoning_effort ?? effort;
   const thinking = {
-    ...(!without.has("effort") && how !== undefined && { effort: how }),
+    ...(!without.has("effort") && effortSetting !== undefined && { effort: effortSetting }),
     ...(!without.has("summary") && { summary: "auto" }),
     ...(reasoning as object),
   };

@@ -99,7 +99,11 @@ function withUnknownArgs(args: Arg[], values: Map<string, string[]>): Arg[] {
   return [...program.map((arg) => fillIfMarked(arg, marks)), { ...GIVEN, shown: "…" }];
 }
 
-const GIVEN = { text: undefined, why: "it gets words that are not known", given: "words" } as const;
+const GIVEN = {
+  text: undefined,
+  why: "it gets words that are not known",
+  filledBy: "words",
+} as const;
 /** If an argument contains one of the marks, only xargs or find knows its text. */
 export const fillIfMarked = (
   arg: Arg,
@@ -107,5 +111,5 @@ export const fillIfMarked = (
   filledBy: "words" | "paths" = "words",
 ): Arg =>
   marks.some((mark) => arg.text?.includes(mark))
-    ? { ...GIVEN, filledBy: filledBy, shown: arg.shown, template: arg.text! }
+    ? { ...GIVEN, filledBy, shown: arg.shown, template: arg.text! }
     : arg;

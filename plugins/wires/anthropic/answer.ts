@@ -35,7 +35,7 @@ export function* readAll(reading: Reading, batch: Value[]): Generator<Delta> {
         yield* begin(reading, index, { type: MADE[delta.type] ?? "unknown" });
       yield grow(reading, index, delta);
     } else if (type === "message")
-      for (const one of wholeEvents(value)) yield* deltas(reading, one);
+      for (const wholeEvent of wholeEvents(value)) yield* deltas(reading, wholeEvent);
     else yield* deltas(reading, value);
   }
 }
@@ -72,13 +72,13 @@ function* deltas(reading: Reading, value: any): Generator<Delta> {
     if (reading.stop === "refusal" && explanation && !reading.text)
       yield { text: String(explanation) };
   } else if (type === "message_stop") {
-    for (const one of reading.open.keys()) yield* close(reading, one);
+    for (const openIndex of reading.open.keys()) yield* close(reading, openIndex);
     if (reading.stop || reading.blocks.length) reading.ended = true;
   } else yield { text: "" }; // a ping: nothing to show, but a sign of life
 }
 
-function* begin(reading: Reading, index: unknown, given: any): Generator<Delta> {
-  const block = { ...given };
+function* begin(reading: Reading, index: unknown, started: any): Generator<Delta> {
+  const block = { ...started };
   reading.open.set(index, block);
   reading.blocks.push(block);
   const { type, text, thinking, id, name, input } = block;

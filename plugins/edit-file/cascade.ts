@@ -40,12 +40,12 @@ export interface Place {
   edit: number; // from 1
   start: number;
   end: number;
-  method: How;
+  how: How;
 }
 /** A replacement of characters of the text. */
-type Change = Span & { text: string; method: How };
+type Change = Span & { text: string; how: How };
 /** Where an edit's text is now, kept up to date while later edits shift it. */
-type Spot = Span & { edit: number; method: How; gone: boolean; ended: boolean };
+type Spot = Span & { edit: number; how: How; gone: boolean; ended: boolean };
 const MIN_CHARS_TO_RECOGNISE = 8; // non-blank; shorter texts match by chance
 const MAX_OLD_STRING_CHARS = 1_000_000;
 
@@ -83,7 +83,7 @@ function changesOf(body: string, edit: Edit, first: string): Change[] {
   const { old_string: old, new_string: fresh, replace_all: isAll } = edit;
   if (old === fresh)
     throw new Error("nothing to change, since old_string and new_string are the same.");
-  if (old === "" && body === "") return [{ from: 0, to: 0, text: fresh, method: "exact" }];
+  if (old === "" && body === "") return [{ from: 0, to: 0, text: fresh, how: "exact" }];
   if (old.length > MAX_OLD_STRING_CHARS)
     throw new Error(
       `old_string has ${old.length} characters; at most ${MAX_OLD_STRING_CHARS} are looked for. Name less, or write_file.`,
@@ -133,7 +133,7 @@ function toChange(
 ) {
   const text = match.text();
   if (text === undefined) return undefined;
-  const literal = match.method === "exact" || match.method === "line ends";
+  const literal = match.how === "exact" || match.how === "line ends";
   const least = literal
     ? Math.max(MIN_CHARS_TO_RECOGNISE, countNonBlank(old) + 1)
     : countNonBlank(old);
@@ -142,14 +142,14 @@ function toChange(
       ? (findPresent(file, text, match) ?? findPresent(file, fresh, match))
       : undefined;
   if (there) return unchanged(file, there);
-  const method = text === rawText(file, match) ? "already" : match.method;
-  return { ...rawSpan(file, match), text, method } satisfies Change;
+  const method = text === rawText(file, match) ? "already" : match.how;
+  return { ...rawSpan(file, match), text, how: method } satisfies Change;
 }
 
 const unchanged = (file: File, span: Span): Change => ({
   ...rawSpan(file, span),
   text: rawText(file, span),
-  method: "already",
+  how: "already",
 });
 
 /**
@@ -186,14 +186,14 @@ function applyChanges(body: string, changes: Change[], spots: Spot[], edit: numb
   const parts: string[] = [];
   let position = 0;
   let growth = 0;
-  const fresh = changes.map(({ from, to, text, method }): Spot => {
+  const fresh = changes.map(({ from, to, text, how }): Spot => {
     parts.push(body.slice(position, from), text);
     const start = from + growth;
     const ended = to === body.length || body[to - 1] === "\n";
     const gone = text === "" && ended && (from === 0 || body[from - 1] === "\n");
     position = to;
     growth += text.length - (to - from);
-    return { edit, method, from: start, to: start + text.length, gone, ended };
+    return { edit, how, from: start, to: start + text.length, gone, ended };
   });
   for (const change of changes.toReversed()) for (const spot of spots) shiftSpot(spot, change);
   spots.push(...fresh);
@@ -212,9 +212,9 @@ function placesOf(body: string, spots: Spot[]): Place[] {
   const ends: number[] = [];
   for (let index = body.indexOf("\n"); index >= 0; index = body.indexOf("\n", index + 1))
     ends.push(index);
-  return spots.map(({ edit, from, to, method, gone, ended }) => {
+  return spots.map(({ edit, from, to, how, gone, ended }) => {
     const start = countBelow(ends, from) + 1;
     const end = countBelow(ends, ended && to > from ? to - 1 : to) + 1;
-    return { edit, start, end: gone && from === to ? start - 1 : end, method };
+    return { edit, start, end: gone && from === to ? start - 1 : end, how };
   });
 }

@@ -123,18 +123,18 @@ function resultText(
   { text, places }: { text: string; places: Place[] },
   words: Record<How, string>,
 ): string {
-  const applied = places.filter(({ method }) => method !== "already");
+  const applied = places.filter(({ how }) => how !== "already");
   if (!applied.length)
     return `Nothing to change: '${path}' has the new text already, at ${listPlaces(places)}.`;
   const editCount = new Set(places.map(({ edit }) => edit)).size;
   const lines = text.split(/\r?\n/);
   const loose = applied.filter(
-    ({ method, end, start }) => method !== "exact" && method !== "line ends" && end >= start,
+    ({ how, end, start }) => how !== "exact" && how !== "line ends" && end >= start,
   );
   return [
     `Edited ${visible(path)}${editCount > 1 ? `, ${editCount} edits` : ""}: ${listPlaces(places, true)}.`,
-    ...loose.flatMap(({ edit, start, end, method }) => [
-      `old_string${editCount > 1 ? ` of edit ${edit}` : ""} was matched ${words[method]}; ${span(start, end)} now read${start === end ? "s" : ""}:`,
+    ...loose.flatMap(({ edit, start, end, how }) => [
+      `old_string${editCount > 1 ? ` of edit ${edit}` : ""} was matched ${words[how]}; ${span(start, end)} now read${start === end ? "s" : ""}:`,
       ...lines
         .slice(start - 1, Math.min(end, start - 1 + MAX_LINES_SHOWN))
         .map((line, i) => `${start + i}\t${line}`),
@@ -149,8 +149,8 @@ function listPlaces(places: Place[], withHow = false): string {
   const shown = places
     .slice(0, MAX_PLACES_LISTED)
     .map(
-      ({ start, end, method }) =>
-        span(start, end) + (withHow ? ` (${method === "already" ? "already so" : method})` : ""),
+      ({ start, end, how }) =>
+        span(start, end) + (withHow ? ` (${how === "already" ? "already so" : how})` : ""),
     );
   if (places.length > MAX_PLACES_LISTED)
     shown.push(plural(places.length - MAX_PLACES_LISTED, "more place"));

@@ -39,7 +39,7 @@ export type How = keyof typeof HOW;
 /**
  * A range that matches. `text` works out what replaces it, or gives undefined if that is uncertain.
  */
-export type Match = Span & { method: How; text: () => string | undefined };
+export type Match = Span & { how: How; text: () => string | undefined };
 export const MAX_PLACES = 100; // further matches are not counted
 const MAX_LINES_COMPARED = 50_000_000; // for one edit; takes seconds
 
@@ -57,11 +57,11 @@ export function matchAsIs(
     const raw = rawText(file, span);
     return {
       ...span,
-      method: raw === old ? "exact" : "line ends",
+      how: raw === old ? "exact" : "line ends",
       text: () => withLineEndsOf(raw, old, fresh, file.end),
     };
   });
-  const exact = matches.filter(({ method }) => method === "exact");
+  const exact = matches.filter(({ how }) => how === "exact");
   return exact.length && (!isAll || old.includes("\r\n")) ? exact : matches;
 }
 
@@ -106,29 +106,29 @@ export function withoutBlankEdges({ old, fresh }: Lines): Lines[] {
 
 /** A way to compare lines. */
 interface Step {
-  method: How;
+  how: How;
   key(line: string): string;
   least: RegExp; // what old_string must contain for this way to apply
   fits?(indents: IndentPairs): boolean; // whether the indentations are compatible
   indents?: true; // new lines get the file's indentation
 }
 const WORDS = /([\p{L}\p{N}][^\p{L}\p{N}]*){4}/u; // lines such as "}" and "end" are everywhere
-export const TRAILING: Step = { method: "trailing space", key: trimEnd, least: /\S/ };
+export const TRAILING: Step = { how: "trailing space", key: trimEnd, least: /\S/ };
 export const SHIFTED: Step = {
-  method: "indentation",
+  how: "indentation",
   key: (line) => trimEnd(line).slice(indentOf(line).length),
   least: WORDS,
   fits: (indents) => Boolean(shift(indents) ?? (isOtherBlank(indents) && scale(indents))),
   indents: true,
 };
 export const SPACED: Step = {
-  method: "whitespace",
+  how: "whitespace",
   key: (line) => SHIFTED.key(line).replace(/[ \t]+/g, " "),
   least: WORDS,
   indents: true,
 };
 export const FOLDED: Step = {
-  method: "punctuation",
+  how: "punctuation",
   key: (line) => trimEnd(folded(line)),
   least: WORDS,
 };
@@ -155,13 +155,7 @@ export function matchByLines(file: File, lines: Lines, step: Step, areApart = fa
     if (starts.push(start) === MAX_PLACES && !areApart) break;
   }
   return starts.map((start) =>
-    wholeLines(
-      file,
-      start,
-      lines,
-      step.method,
-      step.indents && (() => indented(file, lines, start)),
-    ),
+    wholeLines(file, start, lines, step.how, step.indents && (() => indented(file, lines, start))),
   );
 }
 
@@ -187,11 +181,11 @@ function wholeLines(
   const from = file.starts[start]!;
   const to = file.starts[last]! + file.lines[last]!.length;
   if (!lines.fresh.length)
-    return { from, to: Math.min(to + 1, file.text.length), method, text: () => "" };
+    return { from, to: Math.min(to + 1, file.text.length), how: method, text: () => "" };
   return {
     from,
     to,
-    method,
+    how: method,
     text: () => mergeLines(piecesOf(rawText(file, { from, to })), lines, file.end, reindent()),
   };
 }

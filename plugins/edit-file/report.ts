@@ -9,11 +9,11 @@ const MAX_LINE_CHARS = 400;
 export function ambiguous(file: File, matches: Match[]): string {
   const lines = [...new Set(matches.map(({ from }) => countBelow(file.starts, from + 1)))];
   const listed = lines.slice(0, MAX_SHOWN).join(", ") + (lines.length > MAX_SHOWN ? " …" : "");
-  const { method } = matches[0]!;
+  const { how } = matches[0]!;
   const where = `${matches.length === MAX_PLACES ? "at least " : ""}${matches.length} places (${lines.length === 1 ? "line" : "lines"} ${listed})`;
-  if (method === "exact" || method === "line ends")
+  if (how === "exact" || how === "line ends")
     return `old_string matches ${where}. Give more of the lines around the one that is meant, or set replace_all.`;
-  return `old_string is not there as it stands, and ${HOW[method]} it matches ${where}. Copy the lines exactly, with more around them.`;
+  return `old_string is not there as it stands, and ${HOW[how]} it matches ${where}. Copy the lines exactly, with more around them.`;
 }
 
 export function notFound(file: File, { old_string }: Edit, wasThere: boolean): string {

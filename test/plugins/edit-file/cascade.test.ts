@@ -34,7 +34,7 @@ function rows(group: string, table: Row[]): void {
       else {
         const got = applyEdits(text, edits(pairs));
         const how = got.places.map(
-          ({ edit, start, end, method }) => `${edit}: ${start}-${end} ${method}`,
+          ({ edit, start, end, how }) => `${edit}: ${start}-${end} ${how}`,
         );
         deepEqual([JSON.stringify(got.text), how], [JSON.stringify(expected), places]);
       }
@@ -224,7 +224,7 @@ test("any edit leaves every line outside its place as it was, to the byte, and t
     const got = tryTo(() => applyEdits(whole, [{ old_string, new_string }]));
     if (!got) return;
     made++;
-    const [{ start, end, method }] = got.places as [(typeof got.places)[number]];
+    const [{ start, end, how }] = got.places as [(typeof got.places)[number]];
     const [before, after] = [whole, got.text].map((all) => lines(all.replace(/^\ufeff/, ""))) as [
       string[],
       string[],
@@ -233,7 +233,7 @@ test("any edit leaves every line outside its place as it was, to the byte, and t
     deepEqual(after.slice(0, head), before.slice(0, head));
     ok(breaks(taken(whole, got.text)) <= breaks(old_string), "line ends taken");
     // parts of lines, perhaps
-    if (method === "exact" || method === "line ends" || method === "already") return;
+    if (how === "exact" || how === "line ends" || how === "already") return;
     const tail = after.length - Math.max(end, head);
     deepEqual(after.slice(after.length - tail), before.slice(before.length - tail));
     ok(before.length - head - tail <= breaks(old_string.replace(/\n$/, "")) + 1, "lines taken");

@@ -1,5 +1,5 @@
 // Indentation: how old_string's differs from the file's, and how new lines get the file's.
-import { type File, indentOf, isBlank, type Lines } from "./text.ts";
+import { type File, indentOf, isBlank, type Lines } from "./file-text.ts";
 
 /**
  * Gives a new line the file's indentation; `like` is the line of old_string it replaces. Undefined

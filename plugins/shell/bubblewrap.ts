@@ -1,13 +1,13 @@
-// bubblewrap: the mounts of a sandbox on Linux.
+// The mounts of a sandbox on Linux.
 import fs from "node:fs";
 import { isIP } from "node:net";
 import path from "node:path";
 import { isInside, tryTo } from "zz/text";
-import { repositoryPaths } from "./guards.ts";
+import { repositoryPaths } from "./guarded-files.ts";
 import { otherNames } from "./hard-links.ts";
-import { type Guard, type OpenLimits, PORT, pathFolders } from "./limits.ts";
-import { CACHE } from "./lookups.ts";
-import { canAppear, isFolder, real } from "./paths.ts";
+import { CACHE } from "./host-lookups.ts";
+import { canAppear, isFolder, real } from "./resolve-paths.ts";
+import { type Guard, type OpenLimits, PORT, pathFolders } from "./sandbox-limits.ts";
 
 // No capabilities, even for root.
 export const BASE = [

@@ -1,8 +1,8 @@
-// files-only: lines of plain file tools. All that they do is in the project's files, so a copy
+// Lines of plain file tools. All that they do is in the project's files, so a copy
 // holds it, and undo brings it back.
 import path from "node:path";
-import type { Judged, Simple } from "./judge/index.ts";
-import { split } from "./judge/options.ts";
+import type { Judged, Simple } from "./judge/judge-line.ts";
+import { split } from "./judge/parse-options.ts";
 
 /** Programs that change files that they are told, and reach nothing else. */
 const TOOLS = new Set(

@@ -1,13 +1,13 @@
-// git-undo: what git commands in the project itself take from its files: work that no commit has is
+// What git commands in the project itself take from its files: work that no commit has is
 // recorded, so that undo brings it back.
 import { createHash } from "node:crypto";
 import fs from "node:fs";
 import path from "node:path";
 import type { Ctx } from "zz";
 import { gitParts } from "./judge/git-commands.ts";
-import type { Simple } from "./judge/index.ts";
-import { programOf, SHELLS } from "./judge/programs.ts";
-import { bytesOf } from "./paths.ts";
+import type { Simple } from "./judge/judge-line.ts";
+import { programOf, SHELLS } from "./judge/program-table.ts";
+import { bytesOf } from "./resolve-paths.ts";
 
 const [MAX_FILES, MAX_BYTES] = [5_000, 50 << 20];
 

@@ -1,9 +1,9 @@
-// hard-links: the other names of files that the rules close: a file can have several, and a denial
+// The other names of files that the rules close: a file can have several, and a denial
 // holds for the file.
 import fs from "node:fs";
 import path from "node:path";
 import { isInside } from "zz/text";
-import { direntsOf } from "./paths.ts";
+import { direntsOf } from "./resolve-paths.ts";
 
 const MAX_ENTRIES = 20_000;
 

@@ -7,11 +7,11 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import type { Ctx, GitDoubt, Kind, Need, Needs, Result, Verdict, Zz } from "zz";
 import { clip, keptVariables, plural, removeTree, visible, withoutValues } from "zz/text";
-import { familyOf } from "./family.ts";
-import type { Judged } from "./judge/index.ts";
-import { sandboxService } from "./service.ts";
-import { type Config, defaults, settings } from "./settings.ts";
-import type { View } from "./view.ts";
+import { familyOf } from "./command-family.ts";
+import type { View } from "./copy-on-write.ts";
+import type { Judged } from "./judge/judge-line.ts";
+import { sandboxService } from "./sandbox-service.ts";
+import { type Config, defaults, settings } from "./shell-settings.ts";
 
 export { defaults, settings };
 
@@ -65,7 +65,7 @@ export default (zz: Zz<typeof defaults>) => {
       find: (ctx) => sandboxName(zz.config, ctx),
       open: openServiceSandbox,
       openReader: async (ctx, folders) =>
-        (await import("./look.ts")).openReadingSandbox(ctx, folders),
+        (await import("./reading-sandbox.ts")).openReadingSandbox(ctx, folders),
     }),
   );
   zz.layer({
@@ -133,7 +133,7 @@ function privateTmp(zz: Zz<typeof defaults>): () => Promise<string> {
   });
   return async () => {
     if (base === undefined || !fs.existsSync(base))
-      base = (await import("./view.ts")).makeWorkFolder(os.tmpdir(), ["tmp"]);
+      base = (await import("./copy-on-write.ts")).makeWorkFolder(os.tmpdir(), ["tmp"]);
     return join(base, "tmp");
   };
 }
@@ -144,9 +144,9 @@ async function judgeCommand(
   { except }: Pick<Config, "except">,
 ): Promise<Judged> {
   const [{ judgeLine }, { secretsInGit }, { mayHoldPasswords }] = await Promise.all([
-    import("./judge/index.ts"),
+    import("./judge/judge-line.ts"),
     import("./judge/git-history.ts"),
-    import("./guards.ts"),
+    import("./guarded-files.ts"),
   ]);
   const { root, permissions } = ctx;
   const { rules } = permissions;
@@ -229,7 +229,7 @@ async function decideCall(
     sandboxName(config, ctx),
   ]);
   const { askedForDenied, askedInstead, judgeForCopy, needsOf, needsOnCopy } = await import(
-    "./needs.ts"
+    "./needs-of-command.ts"
   );
   const judge = (except: readonly string[]) =>
     judgeCommand(command, ctx, { except: [...config.except, ...except] });
@@ -251,7 +251,7 @@ async function decideCall(
   const chosen = judgement.simple.every(
     ({ text }) => ctx.permissions.judge("run", text).verdict === "allow",
   );
-  const { plainCommand } = await import("./plain.ts");
+  const { plainCommand } = await import("./plain-command.ts");
   const argv =
     unasked && !sandbox ? plainCommand(command, judgement, ctx.programs.find) : undefined;
   const simple = judgement.simple.map((simpleCommand) =>
@@ -276,7 +276,7 @@ async function explainQuestion(
   { permissions, programs, root, about }: Ctx,
 ): Promise<string> {
   if (effects !== "ask" || sandbox === "off" || permissions.wide !== undefined) return "";
-  const reason = await (await import("./view.ts")).whyNoView(programs, root, about.home);
+  const reason = await (await import("./copy-on-write.ts")).whyNoView(programs, root, about.home);
   return reason
     ? `\nAsked before it runs, since there is no copy of the project to run it on: ${clip(reason, 200)}.`
     : "";
@@ -299,7 +299,7 @@ async function explainVerdict(
   } = await decideCall({ command }, ctx, config, state);
   const { unresolved: _, ...named } = allNeeds;
   const needs = Object.entries(named) as [Kind, Need[]][];
-  const { whyNotOnCopy } = await import("./beyond.ts");
+  const { whyNotOnCopy } = await import("./not-on-a-copy.ts");
   const beyond = onView ? undefined : whyNotOnCopy(judgement.simple);
   const answers = needs.flatMap(([needKind, list]) =>
     list.map((need, i) => {
@@ -349,7 +349,7 @@ async function sandboxName(
   { sandbox }: Config,
   { programs }: Pick<Ctx, "programs">,
 ): Promise<string | undefined> {
-  return sandbox === "off" ? undefined : (await import("./sandbox.ts")).findSandbox(programs);
+  return sandbox === "off" ? undefined : (await import("./open-sandbox.ts")).findSandbox(programs);
 }
 
 function describeSandbox(sandbox: string | undefined, net: NetworkAccess, strict = false): string {
@@ -425,7 +425,7 @@ async function runCommand(
   if (!command.trim()) throw new Error("Cannot run '': there is no command. Give one.");
   const { ms, maxMs } = limits(config);
   if (timeout_ms !== undefined) checkTime(timeout_ms, maxMs);
-  const { runJob } = await import("./exec.ts");
+  const { runJob } = await import("./run-process.ts");
   const decided: Decision = decision ?? { sandbox: await sandboxName(config, ctx), strict: true };
   const { sandbox: name, strict, argv, onView } = decided;
   if (!name) checkWithoutSandbox(decision, config);
@@ -437,7 +437,7 @@ async function runCommand(
     ...(name && net === "none" && WITHOUT_RETRIES),
     ...variables,
   };
-  const view = onView && (await import("./view.ts")).openView(ctx.programs, ctx.root);
+  const view = onView && (await import("./copy-on-write.ts")).openView(ctx.programs, ctx.root);
   let sandbox: Awaited<ReturnType<typeof openSandboxForCall>> | undefined;
   try {
     const simple = strict ? [] : (decided.judgement?.simple ?? []);
@@ -469,7 +469,9 @@ async function runCommand(
     );
     if (file) ctx.permissions.add({ verdict: "allow", kind: "read", name: file, from: "answer" });
     const unwanted =
-      sandbox && !view ? await (await import("./hidden.ts")).unwantedFiles(ctx, sandbox) : [];
+      sandbox && !view
+        ? await (await import("./unreadable-files.ts")).unwantedFiles(ctx, sandbox)
+        : [];
     const failed = exit !== 0 || unwanted.length > 0;
     const unwantedNote = unwanted
       .map(
@@ -482,7 +484,7 @@ async function runCommand(
     const again = failed && sandbox && net !== "all" && !isStopped ? await runAgain(text) : "";
     if (typeof again !== "string") return again;
     if (view) {
-      const { keepChanges } = await import("./keep.ts");
+      const { keepChanges } = await import("./keep-changes.ts");
       const { unkept, ...kept } = await keepChanges(view, ctx, {
         line: shownAsTyped(command),
         failed,
@@ -504,7 +506,7 @@ async function runCommand(
       findMissingAccess,
       describeLookups: lookupWords,
       offerRerun,
-    } = await import("./again.ts");
+    } = await import("./offer-rerun.ts");
     const lookups = (sandbox?.lookups?.() ?? []).filter(
       (host) => ctx.permissions.judge("net", host).verdict !== "deny",
     );
@@ -526,7 +528,7 @@ async function environmentFor(
   allowed: Record<string, string>,
   { permissions }: Ctx,
 ) {
-  const { cleanEnv, neededEnv } = await import("./secrets.ts");
+  const { cleanEnv, neededEnv } = await import("./command-variables.ts");
   const mayHave = (name: string) =>
     Object.hasOwn(allowed, name) || permissions.judge("env", name).verdict === "allow";
   return (isUnasked ? neededEnv : cleanEnv)(withVariables(allowed), mayHave);
@@ -553,11 +555,11 @@ async function openSandboxForCall(
   view: View | undefined,
   state: ShellState,
 ) {
-  const { openSandbox } = await import("./sandbox.ts");
+  const { openSandbox } = await import("./open-sandbox.ts");
   const write = ctx.permissions.rules.flatMap(({ verdict, kind, name }) =>
     verdict === "allow" && kind === "write" && name ? [ctx.permissions.place(name)] : [],
   );
-  const { findUnreadableFiles } = await import("./hidden.ts");
+  const { findUnreadableFiles } = await import("./unreadable-files.ts");
   const closed = await findUnreadableFiles(ctx, view !== undefined);
   const visibility = view
     ? { ...(await hiddenOnCopy(ctx, view, closed.hide)), tmp: await state.tmp() }
@@ -596,8 +598,8 @@ async function openServiceSandbox(
   { hosts, write, readonly }: { hosts: string[]; write: string[]; readonly: boolean },
 ) {
   const [{ openSandbox }, { findUnreadableFiles }] = await Promise.all([
-    import("./sandbox.ts"),
-    import("./hidden.ts"),
+    import("./open-sandbox.ts"),
+    import("./unreadable-files.ts"),
   ]);
   const isDenied = ctx.permissions.rules.some(
     ({ verdict, kind }) => verdict === "deny" && kind === "net",
@@ -621,7 +623,7 @@ async function openServiceSandbox(
  */
 async function hiddenOnCopy(ctx: Ctx, view: View, hide: string[]) {
   const [{ outsidePaths: outsideOf }, { toolchains }, { secretsInGit }] = await Promise.all([
-    import("./view.ts"),
+    import("./copy-on-write.ts"),
     import("./toolchains.ts"),
     import("./judge/git-history.ts"),
   ]);
@@ -629,7 +631,7 @@ async function hiddenOnCopy(ctx: Ctx, view: View, hide: string[]) {
   const isDenied = ctx.permissions.rules.some(
     ({ verdict, kind }) => verdict !== "allow" && kind === "read",
   );
-  const { mayHoldPasswords, repositoryPaths: repository } = await import("./guards.ts");
+  const { mayHoldPasswords, repositoryPaths: repository } = await import("./guarded-files.ts");
   const git =
     index || history || isDenied || mayHoldPasswords(ctx.root)
       ? [join(ctx.root, ".git"), ...repository(ctx.root).write]

@@ -1,9 +1,9 @@
-// seatbelt: the profile of a sandbox on macOS.
+// The profile of a sandbox on macOS.
 import path from "node:path";
 import { isInside } from "zz/text";
-import { GUARDED_IF_THERE, repositoryPaths } from "./guards.ts";
-import { type OpenLimits, pathFolders } from "./limits.ts";
-import { real } from "./paths.ts";
+import { GUARDED_IF_THERE, repositoryPaths } from "./guarded-files.ts";
+import { real } from "./resolve-paths.ts";
+import { type OpenLimits, pathFolders } from "./sandbox-limits.ts";
 
 /**
  * What else a command could do outside of its files: other programs would act for it. Not every

@@ -1,4 +1,4 @@
-// seccomp: the system calls that a sandboxed command does not get: those that bypass the sandbox,
+// The system calls that a sandboxed command does not get: those that bypass the sandbox,
 // and kernel features that few programs need and many escapes used. A program for the kernel's
 // filter, assembled by hand.
 

@@ -1,13 +1,13 @@
-// toolchains: what a command may see of the programs on PATH that lie in hidden folders. A sandbox
+// What a command may see of the programs on PATH that lie in hidden folders. A sandbox
 // shows what is named here, never what lies beside it: next to `~/work/bin` are the person's other
 // projects.
 import fs from "node:fs";
 import os from "node:os";
 import path from "node:path";
 import { isInside, tryTo } from "zz/text";
-import { examineFolder } from "./hidden.ts";
-import { split } from "./judge/options.ts";
-import { direntsOf, isFolder, real, realOf } from "./paths.ts";
+import { split } from "./judge/parse-options.ts";
+import { direntsOf, isFolder, real, realOf } from "./resolve-paths.ts";
+import { examineFolder } from "./unreadable-files.ts";
 
 /** Lines such as `name: what it needs`. */
 const pairs = (text: string): [name: string, needs: string][] =>

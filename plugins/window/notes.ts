@@ -4,8 +4,8 @@
 import type { Ctx, Message } from "zz";
 import { sentenceOf } from "zz/text";
 import { charsOf } from "./cut.ts";
-import { type State, tokensOf, turnStarts, weightOf } from "./state.ts";
 import { filesChanged, headAndTail, notesIn, notesText, summaryRequest } from "./summary.ts";
+import { type State, tokensOf, turnStarts, weightOf } from "./window-state.ts";
 
 export async function tryToTakeNotes(state: State, upTo: number, ctx: Ctx): Promise<void> {
   const turn = `${ctx.chat.id} ${turnsIn(ctx)}`;

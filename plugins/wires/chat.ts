@@ -4,10 +4,10 @@
 import type { ChatRequest, Delta, HttpAnswer, Model, Price, Usage } from "zz";
 import { type EventPiece, eventPieces } from "zz/text";
 import { request, send } from "./client.ts";
-import { type Quirks, quirksOf, type Wire } from "./contract.ts";
 import { toMessages } from "./messages.ts";
 import { isDone, NoJson, noStream, objectsIn, parse, valuesIn, wordsOf } from "./sse.ts";
 import { knownModel, knownWindow } from "./windows.ts";
+import { type Quirks, quirksOf, type Wire } from "./wire-types.ts";
 
 const MAX_MODELS = 10_000;
 

@@ -13,9 +13,9 @@ import type {
   Zz,
 } from "zz";
 import { fault } from "zz/text";
-import { baseOf, memory, type Preset, type Wire } from "./contract.ts";
 import { MAX_MODELS, needKey, toJson, type Value, valuesOf } from "./native.ts";
 import { objectsIn } from "./sse.ts";
+import { baseOf, memory, type Preset, type Wire } from "./wire-types.ts";
 
 const WINDOWS: [names: RegExp, window: number][] = [
   [/^gemini-1\.5-pro/, 2_097_152],

@@ -2,8 +2,8 @@
 // of their protocol.
 import type { Endpoint, HttpAnswer } from "zz";
 import { eventPieces, fault, usage } from "zz/text";
-import { baseOf, type Preset } from "./contract.ts";
 import { NoJson, noStream, parse, valuesIn } from "./sse.ts";
+import { baseOf, type Preset } from "./wire-types.ts";
 
 export const MAX_MODELS = 10_000;
 

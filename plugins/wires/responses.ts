@@ -5,9 +5,9 @@ import type { ChatRequest, Delta, HttpAnswer, Image, Message, Usage } from "zz";
 import { type EventPiece, eventPieces } from "zz/text";
 import { chat, isClosed } from "./chat.ts";
 import { send } from "./client.ts";
-import type { Wire } from "./contract.ts";
 import { acceptedIds } from "./messages.ts";
 import { isObject, NoJson, noStream, objectsIn, parse, valuesIn, wordsOf } from "./sse.ts";
+import type { Wire } from "./wire-types.ts";
 
 export const responses: Wire = {
   ...chat,

@@ -1,6 +1,6 @@
 // zz's own list of commands that never run.
 import { gitParts } from "./git-commands.ts";
-import { hasOption, split, type Words } from "./options.ts";
+import { hasOption, split, type Words } from "./parse-options.ts";
 
 const isRm = ([name, ...args]: Words, forced: boolean): boolean =>
   name === "rm" && hasOption(args, "-r -R --recursive") && hasOption(args, "-f --force") === forced;

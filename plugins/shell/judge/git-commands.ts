@@ -1,5 +1,5 @@
 // git's commands: which of them only read, with which options, and which may change something.
-import { split } from "./options.ts";
+import { split } from "./parse-options.ts";
 
 const GIT_DIFF = `-pusaRwbWz -U: -M? -C? -B? -S: -G: --patch --no-patch --unified= --raw --patch-with-raw --minimal
   --patience --histogram --diff-algorithm= --stat? --numstat --shortstat --dirstat? --summary --patch-with-stat

@@ -4,8 +4,8 @@ import fs from "node:fs";
 import path from "node:path";
 import type { Ctx } from "zz";
 import { tryTo } from "zz/text";
-import { collect } from "../collect.ts";
-import type { FileFacts } from "./state.ts";
+import { collect } from "../collect-output.ts";
+import type { FileFacts } from "./judge-state.ts";
 
 /** What is known about the repository that the folder is in. */
 export interface GitSecrets {

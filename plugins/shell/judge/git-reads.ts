@@ -1,7 +1,8 @@
 // What git commands read, and which of them may show more than the files that they name.
 import type { GitDoubt } from "zz";
 import { repositoryTop } from "zz/text";
-import { inFolder, isFolderIn, realOf } from "../paths.ts";
+import { inFolder, isFolderIn, realOf } from "../resolve-paths.ts";
+import type { Arg } from "./bash-words.ts";
 import {
   GIT_ASKS,
   GIT_OWN,
@@ -13,9 +14,8 @@ import {
   isHeld,
   isObeyed,
 } from "./git-commands.ts";
-import { hasOption, type ParsedOptions, parseOptions, split } from "./options.ts";
-import { ask, type FileFacts, open, type ReadRuling, type Ruling } from "./state.ts";
-import type { Arg } from "./words.ts";
+import { ask, type FileFacts, open, type ReadRuling, type Ruling } from "./judge-state.ts";
+import { hasOption, type ParsedOptions, parseOptions, split } from "./parse-options.ts";
 
 export function readsOfGit(
   args: readonly Arg[],

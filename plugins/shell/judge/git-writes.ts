@@ -1,7 +1,7 @@
 // git's commands that change the repository or reach another machine: they fail on a copy, where
 // .git is read-only.
 import { gitParts } from "./git-commands.ts";
-import { hasOption, split, type Words } from "./options.ts";
+import { hasOption, split, type Words } from "./parse-options.ts";
 
 const CHANGES = new Set(
   split(`add am bisect checkout cherry-pick clone commit commit-graph commit-tree fast-import fetch filter-branch gc init

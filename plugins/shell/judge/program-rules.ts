@@ -1,21 +1,10 @@
 // What a program may do with its words, by the person's lists, the table of commands that only
 // read, and what is known about it.
-import { realOf } from "../paths.ts";
-import { holdsCommand, isCommandName } from "./assignments.ts";
-import { denialInLines, denialInText, denialInWords, runnerEnd } from "./denials.ts";
+import { realOf } from "../resolve-paths.ts";
+import type { Arg } from "./bash-words.ts";
 import { repositoryAt } from "./git-history.ts";
-import { hasOption, parseOptions, type Words } from "./options.ts";
-import {
-  ANY_ARGS,
-  ASK_REASONS,
-  INTERPRETER_SAFE,
-  INTERPRETERS,
-  PACKAGE_RUNNERS,
-  programOf,
-  RUNNING_OPTIONS,
-} from "./programs.ts";
-import { readsOf } from "./readers.ts";
-import type { ReadRuling } from "./state.ts";
+import { holdsCommand, isCommandName } from "./harmless-variables.ts";
+import type { ReadRuling } from "./judge-state.ts";
 import {
   addCommand,
   addReads,
@@ -32,9 +21,20 @@ import {
   textsOf,
   unknown,
   worse,
-} from "./state.ts";
-import type { Arg } from "./words.ts";
-import { scriptOf } from "./wrappers.ts";
+} from "./judge-state.ts";
+import { scriptOf } from "./judge-wrappers.ts";
+import { denialInLines, denialInText, denialInWords, runnerEnd } from "./match-denials.ts";
+import { hasOption, parseOptions, type Words } from "./parse-options.ts";
+import {
+  ANY_ARGS,
+  ASK_REASONS,
+  INTERPRETER_SAFE,
+  INTERPRETERS,
+  PACKAGE_RUNNERS,
+  programOf,
+  RUNNING_OPTIONS,
+} from "./program-table.ts";
+import { readsOf } from "./reading-commands.ts";
 
 /** Judges a command that needs no unwrapping. */
 export function judgeProgram(run: Run, args: Arg[], scope: Scope, name: string): Dirs {

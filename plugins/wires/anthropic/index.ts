@@ -1,10 +1,10 @@
 // Anthropic's Messages. Thinking is sent back with its signature, the unchanging prefix is marked
 // for the cache, and what a server refuses by name is sent differently from then on.
 import type { ChatRequest, Endpoint, HttpAnswer, Model, Usage, Zz } from "zz";
-import { baseOf, memory, type Preset, type Wire } from "../contract.ts";
 import { MAX_MODELS, needKey, toJson, valuesOf } from "../native.ts";
 import { objectsIn } from "../sse.ts";
-import { MAX_BLOCKS, type Reading, readAll, settle, usageOf } from "./answer.ts";
+import { baseOf, memory, type Preset, type Wire } from "../wire-types.ts";
+import { MAX_BLOCKS, type Reading, readAll, settle, usageOf } from "./read-events.ts";
 import {
   bodyOf,
   isThought,

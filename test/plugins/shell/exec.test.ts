@@ -8,17 +8,17 @@ import { join } from "node:path";
 import { after, test } from "node:test";
 import { programs } from "../../../kernel/system/other-programs.ts";
 import { CLOCK } from "../../../kernel/text/clock.ts";
-import type { CommandJob, Outcome } from "../../../plugins/shell/exec.ts";
+import type { CommandJob, Outcome } from "../../../plugins/shell/run-process.ts";
 import {
   MAX_FILE_BYTES,
   MAX_SHOWN_CHARS,
   outputForModel,
   runJob,
-} from "../../../plugins/shell/exec.ts";
-import { unusedFifos } from "../../../plugins/shell/pipes.ts";
-import type { ResourceCaps } from "../../../plugins/shell/processes.ts";
-import { findSandbox, openSandbox } from "../../../plugins/shell/sandbox.ts";
-import { cleanEnv } from "../../../plugins/shell/secrets.ts";
+} from "../../../plugins/shell/run-process.ts";
+import { unusedFifos } from "../../../plugins/shell/real-pipes.ts";
+import type { ResourceCaps } from "../../../plugins/shell/end-processes.ts";
+import { findSandbox, openSandbox } from "../../../plugins/shell/open-sandbox.ts";
+import { cleanEnv } from "../../../plugins/shell/command-variables.ts";
 import { type StandingClock, standingClock } from "../../../sdk/clock.ts";
 import { tryTo } from "../../../sdk/text.ts";
 import { needs } from "../../support/needs.ts";
@@ -500,10 +500,10 @@ needs("bwrap")("runJob() hands on no file that zz was given open", async () => {
   fs.writeFileSync(secret, "s3cret-fd", { mode: 0o600 });
   const from = (name: string) => JSON.stringify(join(import.meta.dirname, "../../..", name));
   const code = `
-    import { runJob } from ${from("plugins/shell/exec.ts")};
+    import { runJob } from ${from("plugins/shell/run-process.ts")};
     import { CLOCK as clock } from ${from("kernel/text/clock.ts")};
     import { programs as of } from ${from("kernel/system/other-programs.ts")};
-    import { openSandbox } from ${from("plugins/shell/sandbox.ts")};
+    import { openSandbox } from ${from("plugins/shell/open-sandbox.ts")};
     const [root, keepIn, boxed] = process.argv.slice(2);
     const programs = of(root);
     const sandbox = boxed ? await openSandbox({ programs, root, write: [], hide: [], net: "none" }) : undefined;

@@ -9,14 +9,14 @@ import { after, before, test } from "node:test";
 import { credentials } from "../../../kernel/gate/secret-files.ts";
 import { programs } from "../../../kernel/system/other-programs.ts";
 import { CLOCK } from "../../../kernel/text/clock.ts";
-import { type CommandJob, type Outcome, runJob } from "../../../plugins/shell/exec.ts";
-import { isPrivate, judgeHost, parseHost } from "../../../plugins/shell/proxy.ts";
+import { type CommandJob, type Outcome, runJob } from "../../../plugins/shell/run-process.ts";
+import { isPrivate, judgeHost, parseHost } from "../../../plugins/shell/host-proxy.ts";
 import {
   findSandbox,
   type Limits,
   openSandbox,
   type Sandbox,
-} from "../../../plugins/shell/sandbox.ts";
+} from "../../../plugins/shell/open-sandbox.ts";
 import { tryTo } from "../../../sdk/text.ts";
 import { needs, whyNot } from "../../support/needs.ts";
 import { withEnvironment } from "../../support/run.ts";

@@ -3,36 +3,12 @@ import fs from "node:fs";
 import { isIP } from "node:net";
 import path from "node:path";
 import { isInside, tryTo } from "zz/text";
+import { BASE, type Mount, SYSTEM } from "./find-sandbox.ts";
 import { repositoryPaths } from "./guarded-files.ts";
 import { otherNames } from "./hard-links.ts";
 import { CACHE } from "./host-lookups.ts";
 import { canAppear, isFolder, real } from "./resolve-paths.ts";
 import { type Guard, type OpenLimits, PORT, pathFolders } from "./sandbox-limits.ts";
-
-// No capabilities, even for root.
-export const BASE = [
-  "--unshare-all",
-  "--die-with-parent",
-  "--new-session",
-  "--cap-drop",
-  "ALL",
-  "--ro-bind",
-  "/",
-  "/",
-];
-
-interface Mount {
-  at: string;
-  args: string[];
-  isReadonly?: boolean; // made read-only once everything is mounted
-}
-
-/** root may write to /proc/sys without any capability, so it gets a read-only mount of its own. */
-export const SYSTEM: Mount[] = [
-  { at: "/dev", args: ["--dev", "/dev"], isReadonly: true },
-  { at: "/proc", args: ["--proc", "/proc"] },
-  { at: "/proc/sys", args: ["--ro-bind", "/proc/sys", "/proc/sys"] },
-];
 
 export function bubblewrapArgs(limits: OpenLimits): string[] {
   const mounts = planMounts(limits);

@@ -1,4 +1,8 @@
 // Which of the person's variables a command does not get, by name and by value.
+import type { Ctx } from "zz";
+import { keptVariables } from "zz/text";
+import type { Decision } from "./decide-call.ts";
+import type { NetworkAccess } from "./network-access.ts";
 
 /** Names that contain one of these hold a secret. */
 const SECRET =
@@ -93,4 +97,63 @@ export function cleanEnv(
   return Object.fromEntries(
     harmlessVariables.filter(([name, value]) => isKept(name, value) && !copies(name, value)),
   );
+}
+
+/** Variables that the person allowed by name; what a rule denies stays denied. */
+export function allowedVariables({ about: { home }, permissions }: Ctx): Record<string, string> {
+  const kept = Object.entries(keptVariables(home));
+  return Object.fromEntries(
+    kept.filter(([name]) => permissions.judge("env", name).verdict !== "deny"),
+  );
+}
+export const withVariables = (variables: Record<string, string>): NodeJS.ProcessEnv => ({
+  ...process.env,
+  ...variables,
+});
+/** A git that runs unasked must not run anything that a repository's configuration names. */
+const GIT = gitVariables({ "core.fsmonitor": "false" });
+/**
+ * Nor does it show more than its plain form, whatever the person's own configuration says: it stays
+ * in this repository.
+ */
+const GIT_UNASKED = gitVariables({
+  "core.fsmonitor": "false",
+  "submodule.recurse": "false",
+  "diff.submodule": "short",
+  "status.submoduleSummary": "false",
+  "grep.fallbackToNoIndex": "false",
+});
+function gitVariables(gitSettings: Record<string, string>): Record<string, string> {
+  const pairs = Object.entries(gitSettings);
+  const named = pairs.map(([key, value], i) => ({
+    [`GIT_CONFIG_KEY_${i}`]: key,
+    [`GIT_CONFIG_VALUE_${i}`]: value,
+  }));
+  return Object.assign({ GIT_OPTIONAL_LOCKS: "0", GIT_CONFIG_COUNT: `${pairs.length}` }, ...named);
+}
+/** Without a network, package managers need not try again and again, for up to minutes. */
+const WITHOUT_RETRIES = {
+  npm_config_fetch_retries: "0",
+  YARN_HTTP_RETRY: "0",
+  PIP_RETRIES: "0",
+  UV_HTTP_RETRIES: "0",
+  CARGO_NET_RETRY: "0",
+  BUNDLE_RETRY: "0",
+};
+/** The whole environment of a command. */
+export function environmentFor(
+  { sandbox, strict, argv }: Pick<Decision, "sandbox" | "strict" | "argv">,
+  net: NetworkAccess,
+  allowed: Record<string, string>,
+  { permissions, git }: Ctx,
+): NodeJS.ProcessEnv {
+  const isUnasked = strict || argv !== undefined;
+  const mayHave = (name: string) =>
+    Object.hasOwn(allowed, name) || permissions.judge("env", name).verdict === "allow";
+  const env = {
+    ...(isUnasked ? GIT_UNASKED : GIT),
+    ...(sandbox && net === "none" && WITHOUT_RETRIES),
+    ...(isUnasked ? neededEnv : cleanEnv)(withVariables(allowed), mayHave),
+  };
+  return strict ? git.env(env) : env;
 }

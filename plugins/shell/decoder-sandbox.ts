@@ -2,7 +2,7 @@
 // nothing and reaches nobody. It is for programs that decode what strangers sent.
 import os from "node:os";
 import type { Programs } from "zz";
-import { findOutside } from "./open-sandbox.ts";
+import { findOutside } from "./find-sandbox.ts";
 import { real } from "./resolve-paths.ts";
 import { seccompFilter } from "./seccomp.ts";
 

@@ -3,15 +3,13 @@
 import fs from "node:fs";
 import os from "node:os";
 import path from "node:path";
-import type { Programs } from "zz";
 import { isInside, removeTree, temporaryFolder, writeWhole } from "zz/text";
-import { BASE, bubblewrapArgs, SYSTEM } from "./bubblewrap.ts";
-import { collect } from "./collect-output.ts";
+import { bubblewrapArgs } from "./bubblewrap.ts";
+import { findOutside, knowsSize } from "./find-sandbox.ts";
 import { hasPlace, recordLookups } from "./host-lookups.ts";
 import { isFolder, real } from "./resolve-paths.ts";
 import { watchGuardedFiles } from "./restore-guarded.ts";
 import { type Limits, type OpenLimits, PORT, SOCKET } from "./sandbox-limits.ts";
-import { OUTSIDE, seatbeltProfile } from "./seatbelt.ts";
 import { seccompFilter } from "./seccomp.ts";
 import { findRepositories } from "./self-running-files.ts";
 import { findEndpoints } from "./sockets-and-fifos.ts";
@@ -28,100 +26,13 @@ export interface Sandbox {
   close(): void;
 }
 
-/** The programs that made a sandbox here: what works once is not tried again for each command. */
-const workingPrograms = new Set<string>();
-
-/** Of what commands on macOS may not do, what this one can be told. */
-let enforcedRules: readonly string[] = OUTSIDE;
-
-/**
- * Which sandbox works here. It is really tried, since a machine may have bubblewrap but forbid what
- * it does.
- */
-export async function findSandbox(programs: Programs): Promise<string | undefined> {
-  if (process.platform === "darwin") {
-    const works = (rule: string) =>
-      runAndRead(programs, "/usr/bin/sandbox-exec", [
-        "-p",
-        `(version 1)(allow default)${rule}`,
-        "/usr/bin/true",
-      ]);
-    const [plain, ...each] = await Promise.all(["", ...OUTSIDE].map(works));
-    enforcedRules = OUTSIDE.filter((_, i) => each[i]);
-    return plain && "sandbox-exec";
-  }
-  const program = process.platform === "linux" && findOutside(programs, "bwrap", []);
-  if (!program) return;
-  if (workingPrograms.has(program)) return "bubblewrap";
-  const trial = [
-    "--perms",
-    "0000",
-    "--tmpfs",
-    "/tmp",
-    "--remount-ro",
-    "/tmp",
-    "--",
-    "readlink",
-    "/proc/self/ns/net",
-  ];
-  const networkNamespace = await runAndRead(programs, program, [
-    ...BASE,
-    ...SYSTEM.flatMap((mount) => mount.args),
-    ...trial,
-  ]);
-  if (
-    !networkNamespace?.startsWith("net:") ||
-    networkNamespace === fs.readlinkSync("/proc/self/ns/net")
-  )
-    return;
-  workingPrograms.add(program);
-  return "bubblewrap";
-}
-
-/**
- * By its full path, and never from a folder that a command can write to: that program would run
- * instead of the sandbox.
- */
-export function findOutside(programs: Programs, name: string, avoid: string[]): string | undefined {
-  const program = programs.find(name);
-  return program &&
-    !avoid.some((folder) => real([program]).some((realPath) => isInside(folder, realPath)))
-    ? program
-    : undefined;
-}
-
-async function runAndRead(
-  programs: Programs,
-  program: string,
-  args: string[],
-): Promise<string | undefined> {
-  const startOptions = {
-    timeout: 5_000,
-    killSignal: "SIGKILL",
-    stdio: ["ignore", "pipe", "ignore"],
-  } as const;
-  const { code, stdout } = await collect(
-    programs.start(program, args, { ...startOptions, stdio: [...startOptions.stdio] }),
-  );
-  return code === 0 ? stdout.trim() || "yes" : undefined;
-}
-
 export async function openSandbox(limits: Limits): Promise<Sandbox> {
   const root = fs.realpathSync(limits.root);
   const mac = process.platform === "darwin";
   const avoid = real([root, ...limits.write]);
   const { programs } = limits;
-  const program = mac
-    ? "/usr/bin/sandbox-exec"
-    : findOutside(programs, "bwrap", limits.readonly ? [] : avoid);
-  if (!program && programs.find("bwrap"))
-    throw new Error(
-      `Cannot open a sandbox: bubblewrap lies in '${root}', where commands may write. Start zz in a project's folder (--cwd).`,
-    );
-  if (!program)
-    throw new Error(
-      "Cannot open a sandbox: bubblewrap is not in PATH. Install it, as by apt-get install bubblewrap.",
-    );
+  const program = mac ? "/usr/bin/sandbox-exec" : requireBubblewrap(limits, root, avoid);
+  const seatbelt = mac ? await import("./seatbelt.ts") : undefined;
   const workFolder = fs.realpathSync(
     temporaryFolder("sandbox", limits.view?.workFolder ?? os.tmpdir()),
   );
@@ -156,9 +67,9 @@ export async function openSandbox(limits: Limits): Promise<Sandbox> {
     lookups: () => inner.lookups?.names() ?? [],
     wrap(argv) {
       if (watch) inner.guard = watch.begin();
-      if (mac)
+      if (seatbelt)
         return {
-          argv: [program, ...seatbeltProfile(inner, enforcedRules), ...argv],
+          argv: [program, ...seatbelt.seatbeltProfile(inner), ...argv],
           env: environment(inner),
         };
       // Sockets and FIFOs of the lower folder cannot be reached through an overlay.
@@ -184,14 +95,16 @@ export async function openSandbox(limits: Limits): Promise<Sandbox> {
   };
 }
 
-/** `--size` came with bubblewrap 0.7. */
-const sizeSupport = new Map<string, Promise<boolean>>();
-function knowsSize(programs: Programs, program: string): Promise<boolean> {
-  const answer =
-    sizeSupport.get(program) ??
-    runAndRead(programs, program, ["--help"]).then((text) => !!text?.includes("--size"));
-  sizeSupport.set(program, answer);
-  return answer;
+function requireBubblewrap({ programs, readonly }: Limits, root: string, avoid: string[]): string {
+  const program = findOutside(programs, "bwrap", readonly ? [] : avoid);
+  if (program) return program;
+  if (programs.find("bwrap"))
+    throw new Error(
+      `Cannot open a sandbox: bubblewrap lies in '${root}', where commands may write. Start zz in a project's folder (--cwd).`,
+    );
+  throw new Error(
+    "Cannot open a sandbox: bubblewrap is not in PATH. Install it, as by apt-get install bubblewrap.",
+  );
 }
 
 /**

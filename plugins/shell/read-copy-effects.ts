@@ -2,8 +2,23 @@
 import fs from "node:fs";
 import path from "node:path";
 import type { Ctx } from "zz";
-import { plural, repositoryTop, runsByItself, tryTo, visible } from "zz/text";
+import { plural, runsByItself, visible } from "zz/text";
+import {
+  bytePath,
+  type Change,
+  compareWithProject,
+  FILE,
+  FOLDER,
+  isUtf8,
+  LINK,
+  MAX_SHOWN_BYTES,
+  parentsOf,
+  readUnlocked,
+  TYPE,
+  utf8,
+} from "./compare-copy.ts";
 import type { View } from "./copy-on-write.ts";
+import { findIgnored, inModules } from "./find-ignored.ts";
 
 export type FileState = Parameters<Ctx["files"]["apply"]>[0][number];
 
@@ -17,31 +32,12 @@ export interface Effects {
   modes: { name: string; mode: number }[]; // those that the command set
 }
 
-const MAX_SHOWN_BYTES = 50 << 20; // of a file whose content is shown, and kept in the session
 const MAX_BYTES = 200 << 20;
 const MAX_FILES = 20_000;
 
 /** Caches that tools write for themselves, and write again when they are gone. */
 const CACHE =
   /(^|\/)(node_modules\/\.(cache|vite|vite-temp)|\.pytest_cache|__pycache__|\.mypy_cache|\.ruff_cache|\.tox|\.nyc_output|\.parcel-cache|\.turbo|\.eslintcache|\.phpunit\.result\.cache|[^/]*\.tsbuildinfo)(\/|$)/;
-
-const [TYPE, FILE, LINK, FOLDER] = [0o170000, 0o100000, 0o120000, 0o040000];
-
-/** Names are bytes, as latin1, relative to the project: Linux allows any. */
-interface Change {
-  name: string;
-  before: fs.Stats | undefined;
-  after: fs.Stats | undefined;
-  isUsual?: boolean; // a new folder with the usual mode: it is made along with its contents
-}
-const raw = (name: string): Buffer => Buffer.from(name, "latin1");
-const utf8 = (name: string): string => raw(name).toString();
-const isUtf8 = (name: string): boolean => Buffer.from(utf8(name)).equals(raw(name));
-const within = (folder: string, name: string): string => (folder ? `${folder}/${name}` : name);
-const parentsOf = (name: string): string[] =>
-  [...name.matchAll(/\//g)].map(({ index }) => name.slice(0, index));
-const bytePath = (folder: string, name: string): Buffer =>
-  Buffer.concat([Buffer.from(`${folder}/`), raw(name)]);
 
 export async function readEffects(view: View, ctx: Ctx): Promise<Effects> {
   const effects: Effects = {
@@ -52,7 +48,7 @@ export async function readEffects(view: View, ctx: Ctx): Promise<Effects> {
     dropped: [],
     modes: [],
   };
-  const changes = await compareWithProject(view, ctx.root, effects);
+  const changes = await compareWithProject(view, ctx.root, effects.leftOut);
   const kept = withoutCaches(changes, effects);
   const { shown, groups } = await groupChanges(ctx, kept);
   if (shown.length > MAX_FILES || totalBytes(shown) > MAX_BYTES) {
@@ -107,7 +103,6 @@ function withoutCaches(changes: Change[], effects: Effects): Change[] {
 }
 
 type Group = { why: string; changes: Change[] };
-const [IGNORED, MODULES] = ["ignored by git", "in node_modules"];
 const [NOT_UTF8, LARGE] = ["its name is not UTF-8", "too large to be read"];
 
 /**
@@ -118,7 +113,7 @@ async function groupChanges(
   ctx: Ctx,
   changes: Change[],
 ): Promise<{ shown: Change[]; groups: Map<string, Group> }> {
-  const ignored = await findIgnored(ctx, changes);
+  const ignored = findIgnored(ctx, changes);
   const isLarge = ({ before, after }: Change) =>
     [before, after].some((stat) => stat?.isFile() && stat.size > MAX_SHOWN_BYTES);
   // what comes into it goes with it
@@ -223,236 +218,6 @@ function stateOf({ upper }: View, { name, after }: Change): Pick<FileState, "byt
   if (after.isDirectory()) return { bytes: Buffer.alloc(0), mode };
   return { bytes: readUnlocked(file, after.mode), mode };
 }
-
-/** Reads a file even if the command took away its owner's right to read it. */
-function readUnlocked(file: Buffer, mode: number): Buffer {
-  if (mode & 0o400) return fs.readFileSync(file);
-  fs.chmodSync(file, mode | 0o400);
-  try {
-    return fs.readFileSync(file);
-  } finally {
-    fs.chmodSync(file, mode & 0o7777);
-  }
-}
-
-const isWhiteout = (stat: fs.Stats): boolean => stat.isCharacterDevice() && stat.rdev === 0;
-function lstatOrNone(file: Buffer): fs.Stats | undefined {
-  try {
-    return fs.lstatSync(file, { throwIfNoEntry: false });
-  } catch (error) {
-    if (["ENOTDIR", "ELOOP"].includes((error as NodeJS.ErrnoException).code!)) return undefined;
-    throw error;
-  }
-}
-
-function isSame(
-  root: string,
-  upper: string,
-  name: string,
-  before: fs.Stats | undefined,
-  after: fs.Stats,
-): boolean {
-  const bits = TYPE | 0o7777;
-  if (!before || (before.mode & bits) !== (after.mode & bits) || before.size !== after.size)
-    return false;
-  const [original, two] = [bytePath(root, name), bytePath(upper, name)];
-  if (after.isSymbolicLink())
-    return fs.readlinkSync(original, "buffer").equals(fs.readlinkSync(two, "buffer"));
-  if (after.size > MAX_SHOWN_BYTES) return before.mtimeMs === after.mtimeMs;
-  return fs.readFileSync(original).equals(readUnlocked(two, after.mode));
-}
-
-/** The names in a folder of the view, also in one that keeps its owner out. */
-function openAndList(folder: Buffer): string[] {
-  const { mode } = fs.lstatSync(folder);
-  if ((mode & 0o700) !== 0o700) fs.chmodSync(folder, (mode & 0o7777) | 0o700);
-  return namesIn(folder);
-}
-
-const OF_REPOSITORY = ["HEAD", "objects", "refs"];
-const namesIn = (folder: Buffer): string[] => fs.readdirSync(folder, { encoding: "latin1" });
-
-/** Compares every entry of the upper folder with the project. */
-async function compareWithProject(
-  view: View,
-  root: string,
-  { leftOut }: Effects,
-): Promise<Change[]> {
-  const changes: Change[] = [];
-  // folders that existed before: the command may have removed and remade them
-  const oldFolders: string[] = [];
-  const top = { before: fs.statSync(root), after: fs.statSync(view.upper) };
-  if ((top.before.mode & 0o7777) !== (top.after.mode & 0o7777))
-    leftOut.push("the mode of the project's own folder was left as it is");
-  walk("", true);
-  const changedNames = new Set(changes.map(({ name }) => name));
-  const remaining = oldFolders.length ? await view.list(oldFolders) : new Set<string>();
-  if (!remaining)
-    throw new Error(
-      "Cannot tell what the command changed: its view could not be read again. Nothing was kept.",
-    );
-  for (const folder of oldFolders)
-    for (const name of namesIn(bytePath(root, folder)).map((inner) => within(folder, inner)))
-      if (!remaining.has(name) && !changedNames.has(name)) remove(name);
-  return changes;
-
-  function walk(folder: string, isThere: boolean): void {
-    for (const name of openAndList(bytePath(view.upper, folder)))
-      if (name === ".git")
-        leftOut.push(
-          `'${utf8(within(folder, name))}' was left out: .git is git's own. Run it with direct: true`,
-        );
-      else visit(within(folder, name), isThere);
-  }
-
-  function visit(name: string, isThere: boolean): void {
-    const after = fs.lstatSync(bytePath(view.upper, name));
-    const before = isThere ? lstatOrNone(bytePath(root, name)) : undefined;
-    const isKept = after.isFile() || after.isDirectory() || after.isSymbolicLink();
-    const leave = (reason: string) => leftOut.push(`'${utf8(name)}' was left out: ${reason}`);
-    if (isWhiteout(after)) return void remove(name);
-    if (!isKept) return void leave("it is a device, a FIFO or a socket");
-    if (after.isFile() && after.mode & 0o6000)
-      return void leave("it would run as another user or group");
-    if (!after.isDirectory()) {
-      if (before && !isPlain(before))
-        return void leave("what stands there could not be brought back");
-      if (before?.isDirectory() && !removeIn(name)) return;
-      if (isSame(root, view.upper, name, before, after)) return;
-      return void changes.push({ name, before, after });
-    }
-    if (before && !isPlain(before))
-      return void leave("what stands there could not be brought back");
-    const wasFolder = before?.isDirectory() === true;
-    if (wasFolder) oldFolders.push(name);
-    const isUsual = !before && (after.mode & 0o7777) === (0o777 & ~process.umask());
-    if (isRepository(name, wasFolder))
-      return void leave("git would obey it as a repository. Run it with direct: true");
-    if (!wasFolder || (before!.mode & 0o7777) !== (after.mode & 0o7777))
-      changes.push({ name, before, after, isUsual });
-    walk(name, wasFolder);
-  }
-
-  /**
-   * Whether the command made a folder that git takes for a repository: with what stands in the
-   * project, it has all that one needs.
-   */
-  function isRepository(name: string, wasFolder: boolean): boolean {
-    const inView = openAndList(bytePath(view.upper, name));
-    const there = wasFolder ? (tryTo(() => namesIn(bytePath(root, name))) ?? []) : [];
-    const isNew = OF_REPOSITORY.some((name) => inView.includes(name) && !there.includes(name));
-    return isNew && OF_REPOSITORY.every((name) => inView.includes(name) || there.includes(name));
-  }
-
-  /**
-   * Whether a file is removed. What undo could not restore stays, and so do the folders that it is
-   * in.
-   */
-  function remove(name: string): boolean {
-    const before = lstatOrNone(bytePath(root, name));
-    if (!before) return true;
-    if (!isPlain(before) || /(^|\/)\.git$/.test(name)) {
-      leftOut.push(`'${utf8(name)}' was left as it is: its removal could not be undone`);
-      return false;
-    }
-    if (before.isDirectory() && !removeIn(name)) return false;
-    changes.push({ name, before, after: undefined });
-    return true;
-  }
-
-  function removeIn(folder: string): boolean {
-    return namesIn(bytePath(root, folder))
-      .map((name) => remove(within(folder, name)))
-      .every(Boolean);
-  }
-}
-const isPlain = (stat: fs.Stats): boolean =>
-  stat.isDirectory() || stat.isFile() || stat.isSymbolicLink();
-
-/**
- * The topmost folder of a path that git ignores, or of packages that git does not track, and why it
- * is not shown.
- */
-async function findIgnored(
-  ctx: Ctx,
-  changes: Change[],
-): Promise<(change: Change) => [group: string, why: string] | undefined> {
-  const tops = new Map<string, string | undefined>([["", repositoryTop(ctx.root) && ""]]);
-  const topOf = (folder: string): string | undefined => {
-    if (tops.has(folder)) return tops.get(folder);
-    const gitFolder = lstatOrNone(bytePath(ctx.root, within(folder, ".git")));
-    tops.set(
-      folder,
-      gitFolder ? folder : topOf(folder.slice(0, Math.max(0, folder.lastIndexOf("/")))),
-    );
-    return tops.get(folder);
-  };
-  // by repository: git looks neither through links nor into others
-  const asked = new Map<string, Set<string>>();
-  const links = new Set(
-    changes.flatMap(({ name, before }) => (before && !before.isDirectory() ? name : [])),
-  );
-  for (const changed of changes) {
-    const { name } = changed;
-    const folders = parentsOf(name);
-    const top = topOf(folders.at(-1) ?? "");
-    if (top === undefined || folders.some((folder) => links.has(folder))) continue;
-    const names = asked.get(top) ?? new Set();
-    asked.set(top, names);
-    for (const absolutePath of folders)
-      if (absolutePath.length > top.length) names.add(`${absolutePath}/`);
-    names.add(keyOf(changed));
-    if (isReplaced(changed)) names.add(name);
-  }
-  const [ignored, tracked] = [new Set<string>(), new Set<string>()];
-  for (const [top, names] of [...asked].slice(0, MAX_REPOSITORIES)) {
-    const cut = top ? top.length + 1 : 0;
-    const input = raw(`${[...names].map((name) => name.slice(cut)).join("\0")}\0`);
-    for (const name of listOf(top, ["check-ignore", "-z", "--stdin"], input)) ignored.add(name);
-    if (![...names].some((name) => inModules(name) && !ignored.has(name))) continue;
-    for (const name of listOf(top, ["ls-files", "-z", "--", ":(glob)**/node_modules/**"]))
-      tracked.add(name);
-  }
-  return (change) => {
-    const key = keyOf(change);
-    // what goes is shown
-    if (isReplaced(change) && !ignored.has(change.name) && !inModules(change.name))
-      return undefined;
-    const folder = ignored.has(key)
-      ? parentsOf(key).find((folder) => ignored.has(`${folder}/`))
-      : undefined;
-    if (folder !== undefined) return [utf8(folder), IGNORED];
-    const modules = tracked.has(change.name) ? undefined : inModules(key);
-    return modules === undefined
-      ? undefined
-      : [utf8(modules), ignored.has(key) ? IGNORED : MODULES];
-  };
-
-  function listOf(top: string, args: string[], input?: Buffer): string[] {
-    const child = ctx.programs.run("git", [...ctx.git.quiet, ...args], {
-      cwd: path.join(ctx.root, utf8(top)),
-      env: ctx.git.env(),
-      ...(input && { input }),
-      timeout: 10_000,
-      maxBuffer: 1 << 26,
-      stdio: [input ? "pipe" : "ignore", "pipe", "ignore"],
-    });
-    const names = child.stdout?.toString("latin1").split("\0") ?? [];
-    return names.filter(Boolean).map((name) => within(top, name));
-  }
-}
-/**
- * The name as git expects it: only the slash tells git that a name which is not on the disk is a
- * folder's.
- */
-const keyOf = ({ name, before, after }: Change): string =>
-  (after ?? before)!.isDirectory() ? `${name}/` : name;
-/** Whether a folder takes the place of a file or a link. */
-const isReplaced = ({ before, after }: Change): boolean =>
-  before !== undefined && !before.isDirectory() && after?.isDirectory() === true;
-const MAX_REPOSITORIES = 50;
-const inModules = (name: string): string | undefined =>
-  /^(.*?\/)?node_modules(?=\/)/s.exec(name)?.[0];
 
 const totalBytes = (changes: Change[]): number =>
   changes.reduce(

@@ -3,7 +3,8 @@
 import path from "node:path";
 import type { Ctx } from "zz";
 import { isInside, removeTree, temporaryFolder } from "zz/text";
-import { callsFile, findOutside, type Sandbox, withLimits } from "./open-sandbox.ts";
+import { findOutside } from "./find-sandbox.ts";
+import { callsFile, type Sandbox, withLimits } from "./open-sandbox.ts";
 import { isFolder, real } from "./resolve-paths.ts";
 import { findUnreadableFiles } from "./unreadable-files.ts";
 

@@ -6,7 +6,6 @@ import fs from "node:fs";
 import os from "node:os";
 import type { Readable } from "node:stream";
 import type { Clock, Programs } from "zz";
-import { plural } from "zz/text";
 import {
   endAllProcesses,
   GRACE_MS,
@@ -16,16 +15,16 @@ import {
   sendSignal,
   watchLimits,
 } from "./end-processes.ts";
-import {
-  MAX_FILE_BYTES,
-  MAX_SHOWN_CHARS,
-  type OutputStore,
-  openOutputStore,
-} from "./keep-outputs.ts";
+import { MAX_FILE_BYTES, type OutputStore, openOutputStore } from "./keep-outputs.ts";
 import type { Sandbox } from "./open-sandbox.ts";
 import { openPipes } from "./real-pipes.ts";
-
-export { MAX_FILE_BYTES, MAX_SHOWN_CHARS } from "./keep-outputs.ts";
+import {
+  type Captured,
+  newCapture,
+  outputForModel,
+  readStream,
+  shorten,
+} from "./shorten-output.ts";
 
 export interface CommandJob {
   programs: Programs;
@@ -57,9 +56,6 @@ export interface Outcome {
   ms: number;
 }
 
-const NOTES_CHARS = 1_000; // of MAX_SHOWN_CHARS, reserved for our own notes
-const HEAD_SHARE = 0.4; // of what is shown of a long output; the rest goes to its end
-const MAX_HELD_CHARS = 200_000; // kept of each end; what is shown is made from them
 const LIVE_INTERVAL_MS = 100; // ms between two looks at what is printed
 const LIVE_LINES = 4;
 
@@ -135,30 +131,49 @@ async function runJobOnce(job: CommandJob): Promise<Outcome> {
   for (const stream of [stdout, stderr]) stream.destroy();
   const kept = file.close();
 
+  const ended = { stopReason, code, signal, ms: elapsed() };
+  return outcomeOf(job, [everyOutput, standardOutput, standardError], kept, ended, leftoverNote);
+}
+
+interface Ended {
+  stopReason: Stop | undefined;
+  code: number | null;
+  signal: NodeJS.Signals | null;
+  ms: number;
+}
+
+function outcomeOf(
+  job: CommandJob,
+  [everyOutput, standardOutput, standardError]: [Captured, Captured, Captured],
+  kept: ReturnType<OutputStore["close"]>,
+  ended: Ended,
+  leftoverNote: string | undefined,
+): Outcome {
+  const { stopReason, code, signal, ms } = ended;
   const notes = [
     ...(leftoverNote ? [leftoverNote] : []),
     ...(job.sandbox?.settle?.() ?? []),
     ...(kept.failure ? [kept.failure] : []),
     ...explainOutput(job.command, code, everyOutput),
   ];
-  const shown = shorten(everyOutput, kept.path, job);
+  const shown = shorten(everyOutput, kept.path, job.veil);
   if (shown.whole) kept.drop();
   const text = [
     shown.text.replace(/\n+$/, ""),
     ...notes.map((note) => `[${note}]`),
-    `[${describeEnd(job, stopReason, code, signal, elapsed())}]`,
+    `[${describeEnd(job, ended)}]`,
   ];
   return {
     exit: code,
     ...(signal && { signal }),
     ...(stopReason === "timeout" && { timedOut: true }),
     ...(stopReason === "abort" && { aborted: true }),
-    stdout: shorten(standardOutput, kept.path, job).text,
-    stderr: shorten(standardError, kept.path, job).text,
+    stdout: shorten(standardOutput, kept.path, job.veil).text,
+    stderr: shorten(standardError, kept.path, job.veil).text,
     text: text.filter(Boolean).join("\n"),
     ...(kept.path && !shown.whole && { file: kept.path }),
     bytes: everyOutput.bytes,
-    ms: elapsed(),
+    ms,
   };
 }
 
@@ -251,138 +266,6 @@ function waitForExit(
   return new Promise((resolve) => child.once("exit", (code, signal) => resolve({ code, signal })));
 }
 
-// ── output ───────────────────────────────────────────────────────────────────────────────────────
-
-/** Both ends of an output of any length. */
-interface Captured {
-  front: string;
-  back: string;
-  cut: boolean; // something between them was dropped
-  lines: number;
-  bytes: number;
-  broken: number; // characters that were not valid UTF-8
-}
-function newCapture(): Captured {
-  return { front: "", back: "", cut: false, lines: 0, bytes: 0, broken: 0 };
-}
-
-function recordText(capture: Captured, text: string): void {
-  const room = MAX_HELD_CHARS - capture.front.length;
-  if (room > 0) capture.front += text.slice(0, room);
-  if (room < text.length) capture.back += room > 0 ? text.slice(room) : text;
-  if (capture.back.length <= 2 * MAX_HELD_CHARS) return;
-  capture.back = capture.back.slice(-MAX_HELD_CHARS);
-  capture.cut = true;
-}
-
-function readStream(
-  stream: Readable,
-  captured: Captured[],
-  file: OutputStore,
-  onOutput: () => void,
-  onTooMuch: () => void,
-): Promise<void> {
-  const decoder = new TextDecoder(); // holds back incomplete characters
-  const add = (text: string, bytes: Uint8Array) => {
-    const [lines, broken] = [
-      countByte(bytes, 10),
-      text.includes("\ufffd") ? text.split("\ufffd").length - 1 : 0,
-    ];
-    for (const capture of captured) {
-      recordText(capture, text);
-      capture.bytes += bytes.length;
-      capture.lines += lines;
-      capture.broken += broken;
-    }
-  };
-  stream.on("data", (bytes: Buffer) => {
-    file.add(bytes);
-    add(decoder.decode(bytes, { stream: true }), bytes);
-    if (captured[0]!.bytes > MAX_FILE_BYTES) onTooMuch();
-    onOutput();
-  });
-  return new Promise((resolve) => {
-    stream.on("error", () => {}); // only its end matters
-    stream.on("end", () => add(decoder.decode(), new Uint8Array()));
-    stream.on("close", resolve);
-  });
-}
-
-function countByte(bytes: Uint8Array, byte: number): number {
-  let total = 0;
-  for (let i = 0; i < bytes.length; i++) if (bytes[i] === byte) total++;
-  return total;
-}
-
-function shorten(
-  capture: Captured,
-  file: string | undefined,
-  { veil }: CommandJob,
-): { text: string; whole: boolean } {
-  const readable = (text: string) => veil?.(outputForModel(text)) ?? outputForModel(text);
-  const wholeText = capture.cut ? undefined : readable(capture.front + capture.back);
-  const room = MAX_SHOWN_CHARS - NOTES_CHARS;
-  if (wholeText !== undefined && wholeText.length <= room) return { text: wholeText, whole: true };
-  const head = keepHead(wholeText ?? readable(capture.front), Math.floor(room * HEAD_SHARE));
-  const end = keepTail(wholeText ?? readable(capture.back), Math.floor(room * (1 - HEAD_SHARE)));
-  const lines = Math.max(0, capture.lines - breaks(head) - breaks(end));
-  const bytes = Math.max(0, capture.bytes - Buffer.byteLength(head) - Buffer.byteLength(end));
-  const where = file ? `; all of it is in ${file}` : "";
-  return {
-    text: `${head}\n[… ${plural(lines, "line")}, ${plural(bytes, "byte")} left out${where}]\n${end}`,
-    whole: false,
-  };
-}
-
-const breaks = (text: string) => text.split("\n").length - 1;
-
-function keepHead(text: string, maxChars: number): string {
-  const lineEnd = text.lastIndexOf("\n", maxChars);
-  return (lineEnd > maxChars / 2 ? text.slice(0, lineEnd) : text.slice(0, maxChars)).toWellFormed();
-}
-
-function keepTail(text: string, maxChars: number): string {
-  const tail = text.slice(-maxChars);
-  const lineEnd = tail.indexOf("\n");
-  return (lineEnd >= 0 && lineEnd < maxChars / 2 ? tail.slice(lineEnd + 1) : tail).toWellFormed();
-}
-
-const CODES =
-  /\x1b\[[0-?]*[ -/]*([@-~])?|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b[PX^_][^\x1b]*(?:\x1b\\)?|\x1b[ -/]*[0-~]/g;
-const CONTROLS = /[\0-\x07\x0b\x0c\x0e-\x1a\x1c-\x1f\x7f-\x9f]/g;
-
-/**
- * The text as a terminal would show it: without control codes, and only the last state of a line
- * that was overwritten.
- */
-export function outputForModel(raw: string): string {
-  const plain = raw.replace(CODES, (code, end) => (end === "K" ? code : "")).replace(CONTROLS, "");
-  if (!/[\r\b\x1b]/.test(plain)) return plain;
-  return plain
-    .split(/\r*\n/)
-    .map((line) => (/[\r\b\x1b]/.test(line) ? lastState(line) : line))
-    .join("\n");
-}
-
-function lastState(line: string): string {
-  // replaying it would take long
-  if (line.length > 20_000) line = line.replace(/\r+$/, "").replace(/^.*\r/s, "");
-  let [cells, column] = ["", 0];
-  for (const part of line.split(/(\r|\x08|\x1b\[[\d;]*K|\x1b)/)) {
-    if (part === "" || part === "\x1b") continue;
-    if (part === "\r") column = 0;
-    else if (part === "\b") column = Math.max(0, column - 1);
-    else if (part.startsWith("\x1b[1")) cells = " ".repeat(column) + cells.slice(column);
-    else if (part.startsWith("\x1b[2")) cells = "";
-    else if (part.startsWith("\x1b[")) cells = cells.slice(0, column);
-    else {
-      cells = cells.slice(0, column).padEnd(column) + part + cells.slice(column + part.length);
-      column += part.length;
-    }
-  }
-  return cells;
-}
-
 /** Reports the last non-empty lines, now and then. */
 function watchTail(
   clock: Clock,
@@ -415,13 +298,7 @@ function watchTail(
 
 // ── how it ended ─────────────────────────────────────────────────────────────────────────────────
 
-function describeEnd(
-  job: CommandJob,
-  stopReason: Stop | undefined,
-  code: number | null,
-  signal: string | null,
-  ms: number,
-): string {
+function describeEnd(job: CommandJob, { stopReason, code, signal, ms }: Ended): string {
   const elapsed = ms < 10_000 ? `${(ms / 1_000).toFixed(1)} s` : `${Math.round(ms / 1_000)} s`;
   if (stopReason === "abort") return "interrupted";
   if (stopReason === "timeout") {

@@ -47,6 +47,18 @@ export const OUTSIDE = [
     .join(" ")})`,
 ];
 
+/** Those of them that this macOS knows, once they were tried. */
+let enforcedRules: readonly string[] = OUTSIDE;
+
+/** Whether a profile works here at all, and which of these rules do. */
+export async function tryRules(
+  works: (rule: string) => Promise<string | undefined>,
+): Promise<boolean> {
+  const [plain, ...each] = await Promise.all(["", ...OUTSIDE].map(works));
+  enforcedRules = OUTSIDE.filter((_, i) => each[i]);
+  return plain !== undefined;
+}
+
 /** Shared by all programs: bubblewrap gives a command its own. */
 const SHARED = ["/private/tmp", "/private/var/tmp", "/private/var/folders"];
 
@@ -56,7 +68,7 @@ const SHARED = ["/private/tmp", "/private/var/tmp", "/private/var/folders"];
  */
 export function seatbeltProfile(
   limits: OpenLimits,
-  outside: readonly string[] = OUTSIDE,
+  outside: readonly string[] = enforcedRules,
 ): string[] {
   const {
     root,

@@ -50,3 +50,21 @@ export const settings = {
     additionalProperties: false,
   },
 };
+
+/** The default time limit of a command, and the highest that a call may set. */
+export function timeLimits({ seconds, maxSeconds }: Config): { ms: number; maxMs: number } {
+  const [ms, maxMs] = [seconds, maxSeconds].map((limit) =>
+    limit > 0 ? limit * 1_000 : Number.POSITIVE_INFINITY,
+  );
+  return { ms: ms!, maxMs: Math.max(ms!, maxMs!) };
+}
+/** The limits in words, for the model. */
+export function describeLimits(config: Config): string {
+  const { ms, maxMs } = timeLimits(config);
+  const upperBound = Number.isFinite(maxMs) ? `, at most ${maxMs}` : "";
+  return `${Number.isFinite(ms) ? ms : "no limit"} unless it says otherwise${upperBound}`;
+}
+export function checkTime(ms: number, maxMs: number): void {
+  const upperBound = Number.isFinite(maxMs) ? ` to ${maxMs}` : "";
+  if (ms < 1) throw new Error(`Cannot run it for ${ms} ms. Give a timeout_ms from 1${upperBound}.`);
+}

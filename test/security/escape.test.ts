@@ -8,10 +8,11 @@ import { basename, join } from "node:path";
 import { after, before, type TestContext, test } from "node:test";
 import { programs } from "../../kernel/system/other-programs.ts";
 import { CLOCK } from "../../kernel/text/clock.ts";
+import { findSandbox } from "../../plugins/shell/find-sandbox.ts";
+import type { Limits } from "../../plugins/shell/open-sandbox.ts";
+import { openSandbox } from "../../plugins/shell/open-sandbox.ts";
 import type { CommandJob, Outcome } from "../../plugins/shell/run-process.ts";
 import { runJob } from "../../plugins/shell/run-process.ts";
-import type { Limits } from "../../plugins/shell/open-sandbox.ts";
-import { findSandbox, openSandbox } from "../../plugins/shell/open-sandbox.ts";
 import { seccompFilter } from "../../plugins/shell/seccomp.ts";
 import { type Needed, needs, whyNot } from "../support/needs.ts";
 

@@ -8,17 +8,15 @@ import { join } from "node:path";
 import { after, test } from "node:test";
 import { programs } from "../../../kernel/system/other-programs.ts";
 import { CLOCK } from "../../../kernel/text/clock.ts";
-import type { CommandJob, Outcome } from "../../../plugins/shell/run-process.ts";
-import {
-  MAX_FILE_BYTES,
-  MAX_SHOWN_CHARS,
-  outputForModel,
-  runJob,
-} from "../../../plugins/shell/run-process.ts";
-import { unusedFifos } from "../../../plugins/shell/real-pipes.ts";
-import type { ResourceCaps } from "../../../plugins/shell/end-processes.ts";
-import { findSandbox, openSandbox } from "../../../plugins/shell/open-sandbox.ts";
 import { cleanEnv } from "../../../plugins/shell/command-variables.ts";
+import type { ResourceCaps } from "../../../plugins/shell/end-processes.ts";
+import { findSandbox } from "../../../plugins/shell/find-sandbox.ts";
+import { MAX_FILE_BYTES, MAX_SHOWN_CHARS } from "../../../plugins/shell/keep-outputs.ts";
+import { openSandbox } from "../../../plugins/shell/open-sandbox.ts";
+import { unusedFifos } from "../../../plugins/shell/real-pipes.ts";
+import type { CommandJob, Outcome } from "../../../plugins/shell/run-process.ts";
+import { runJob } from "../../../plugins/shell/run-process.ts";
+import { outputForModel } from "../../../plugins/shell/shorten-output.ts";
 import { type StandingClock, standingClock } from "../../../sdk/clock.ts";
 import { tryTo } from "../../../sdk/text.ts";
 import { needs } from "../../support/needs.ts";

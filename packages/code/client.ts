@@ -25,7 +25,7 @@ export class ServerOver extends Error {
 export interface Client {
   ask<T>(method: string, params: object, signal?: AbortSignal): Promise<T>;
   tell(method: string, params: object): void;
-  can(what: keyof ServerCapabilities): boolean;
+  can(capability: keyof ServerCapabilities): boolean;
   isOver(): boolean;
   close(): void;
 }
@@ -37,10 +37,10 @@ export interface ClientOptions {
   clock: Clock;
 }
 
-export async function openClient(child: ChildProcess, how: ClientOptions): Promise<Client> {
+export async function openClient(child: ChildProcess, options: ClientOptions): Promise<Client> {
   const over = Promise.withResolvers<never>();
   over.promise.catch(() => {}); // each question hears of it
-  let [why, errors, unasked] = ["", "", 0];
+  let [endReason, errors, unasked] = ["", "", 0];
   let capabilities: ServerCapabilities = {};
   const { stdin, stdout, stderr } = child;
   const reader = new StreamMessageReader(stdout!);
@@ -63,43 +63,47 @@ export async function openClient(child: ChildProcess, how: ClientOptions): Promi
       `${signal ? `it was ended by ${signal}` : `it ended with exit code ${code}`}${lastWordsIn(errors)}`,
     );
   });
-  for (const one of [reader, connection])
-    one.onError(() => end("it sent something that cannot be read"));
-  connection.onRequest((method: string, params: unknown) => answerTo(method, params, how));
+  for (const source of [reader, connection])
+    source.onError(() => end("it sent something that cannot be read"));
+  connection.onRequest((method: string, params: unknown) => answerTo(method, params, options));
   connection.onNotification(() => {});
   connection.listen();
   // zz may end meanwhile
-  for (const one of [child, stdin, stdout, stderr]) (one as { unref?(): void }).unref?.();
+  for (const handle of [child, stdin, stdout, stderr]) (handle as { unref?(): void }).unref?.();
   const client: Client = {
     ask,
     tell,
-    can: (what) => !!capabilities[what],
-    isOver: () => !!why,
+    can: (capability) => !!capabilities[capability],
+    isOver: () => !!endReason,
     close,
   };
   try {
-    const { capabilities: own } = await ask<InitializeResult>("initialize", introduction(how));
-    if (typeof own !== "object" || own === null) end("it sent something that cannot be read");
-    capabilities = own;
+    const { capabilities: serverCapabilities } = await ask<InitializeResult>(
+      "initialize",
+      introduction(options),
+    );
+    if (typeof serverCapabilities !== "object" || serverCapabilities === null)
+      end("it sent something that cannot be read");
+    capabilities = serverCapabilities;
     tell("initialized", {});
     return client;
   } catch (error) {
     end(String((error as Error).message));
-    throw error instanceof ServerOver ? error : new ServerOver(why);
+    throw error instanceof ServerOver ? error : new ServerOver(endReason);
   }
 
   /**
    * A refusal of the server is an error with its words; ServerOver means that there is no server.
    */
   async function ask<T>(method: string, params: object, signal?: AbortSignal): Promise<T> {
-    if (why) throw new ServerOver(why);
+    if (endReason) throw new ServerOver(endReason);
     signal?.throwIfAborted();
     const { promise: stopped, reject: stop } = Promise.withResolvers<never>();
     stopped.catch(() => {});
     const onAbort = () => stop(signal!.reason);
     signal?.addEventListener("abort", onAbort, { once: true });
-    const cancelTimer = how.clock.timer(how.seconds * 1_000, () =>
-      end(`it gave no answer in ${how.seconds} s`),
+    const cancelTimer = options.clock.timer(options.seconds * 1_000, () =>
+      end(`it gave no answer in ${options.seconds} s`),
     );
     try {
       const answer = await Promise.race([
@@ -110,7 +114,7 @@ export async function openClient(child: ChildProcess, how: ClientOptions): Promi
       unasked = 0;
       return answer;
     } catch (error) {
-      if (why && !signal?.aborted) throw new ServerOver(why);
+      if (endReason && !signal?.aborted) throw new ServerOver(endReason);
       throw error;
     } finally {
       cancelTimer();
@@ -118,18 +122,18 @@ export async function openClient(child: ChildProcess, how: ClientOptions): Promi
     }
   }
   function tell(method: string, params: object): void {
-    if (!why) connection.sendNotification(method, params).catch(() => {});
+    if (!endReason) connection.sendNotification(method, params).catch(() => {});
   }
   function end(reason: string): void {
-    if (why) return;
-    why = reason;
+    if (endReason) return;
+    endReason = reason;
     over.reject(new ServerOver(reason));
     tryTo(() => connection.dispose());
     signalGroup(child, "SIGKILL");
   }
   function close(): void {
-    if (why) return;
-    why = "it was stopped";
+    if (endReason) return;
+    endReason = "it was stopped";
     connection.sendNotification("exit").catch(() => {});
     tryTo(() => stdin!.end());
     tryTo(() => connection.dispose());

@@ -9,7 +9,7 @@ import type { Config } from "./index.ts";
 import { type OpenServer, openServer } from "./questions.ts";
 import { languageIdOf, ownTypescript, type ServerKind, serverFor, TYPESCRIPT } from "./servers.ts";
 
-interface Running {
+interface RunningServer {
   client: Client;
   server: OpenServer;
   key: string; // what it may see, and what it may have missed
@@ -22,7 +22,7 @@ export interface Host extends LanguageServers {
   close(): void;
 }
 export class RunningServers implements Host {
-  #running = new Map<string, Promise<Running>>();
+  #running = new Map<string, Promise<RunningServer>>();
   #failed = new Map<string, string>();
   #missed = 0;
   #line = Promise.resolve();
@@ -32,10 +32,10 @@ export class RunningServers implements Host {
   }
 
   async answer(question: LanguageQuestion, ctx: Ctx): Promise<string | undefined> {
-    const kind = serverFor(question.file);
-    if (!kind || (kind !== TYPESCRIPT && !this.#zz.config.others))
+    const serverKind = serverFor(question.file);
+    if (!serverKind || (serverKind !== TYPESCRIPT && !this.#zz.config.others))
       return "no language server is asked for it";
-    const turn = this.#line.then(() => this.#answerNow(kind, question, ctx)); // one after the other
+    const turn = this.#line.then(() => this.#answerNow(serverKind, question, ctx)); // one after the other
     this.#line = turn.then(
       () => {},
       () => {},
@@ -44,81 +44,88 @@ export class RunningServers implements Host {
   }
 
   async #answerNow(
-    kind: ServerKind,
+    serverKind: ServerKind,
     question: LanguageQuestion,
     ctx: Ctx,
   ): Promise<string | undefined> {
-    const known = this.#failed.get(kind.name);
-    if (known) return known;
+    const failure = this.#failed.get(serverKind.name);
+    if (failure) return failure;
     const stop = Promise.withResolvers<never>();
     stop.promise.catch(() => {});
     const onAbort = () => stop.reject(ctx.signal.reason);
     ctx.signal.addEventListener("abort", onAbort, { once: true });
     try {
-      return await this.#tryTwice(kind, question, ctx, stop.promise);
+      return await this.#tryTwice(serverKind, question, ctx, stop.promise);
     } finally {
       ctx.signal.removeEventListener("abort", onAbort);
     }
   }
 
-  async #tryTwice(kind: ServerKind, question: LanguageQuestion, ctx: Ctx, stopped: Promise<never>) {
-    let why = "";
+  async #tryTwice(
+    serverKind: ServerKind,
+    question: LanguageQuestion,
+    ctx: Ctx,
+    stopped: Promise<never>,
+  ) {
+    let reason = "";
     for (let attempt = 0; attempt < 2; attempt++) {
       ctx.signal.throwIfAborted();
       try {
-        const one = await this.#serverOf(kind, ctx);
-        if (typeof one === "string") return one;
-        await tellChanges(one, question);
-        await Promise.race([question.ask(one.server), stopped]);
+        const running = await this.#serverOf(serverKind, ctx);
+        if (typeof running === "string") return running;
+        await tellChanges(running, question);
+        await Promise.race([question.ask(running.server), stopped]);
         return undefined;
       } catch (error) {
-        if (ctx.signal.aborted) this.#drop(kind.name); // it may go by texts that nobody wrote
+        if (ctx.signal.aborted) this.#drop(serverKind.name); // it may go by texts that nobody wrote
         if (!(error instanceof ServerOver)) throw error;
-        why = error.message;
-        this.#drop(kind.name);
+        reason = error.message;
+        this.#drop(serverKind.name);
       }
     }
-    const sentence = `${kind.name} failed twice: ${why}`;
-    this.#failed.set(kind.name, sentence);
+    const sentence = `${serverKind.name} failed twice: ${reason}`;
+    this.#failed.set(serverKind.name, sentence);
     return sentence;
   }
 
   /** A sentence: why there is none. */
-  async #serverOf(kind: ServerKind, ctx: Ctx): Promise<Running | string> {
+  async #serverOf(serverKind: ServerKind, ctx: Ctx): Promise<RunningServer | string> {
     const key = JSON.stringify([ctx.permissions.rules, this.#missed, installedIn(ctx.root)]);
-    const before = await this.#running.get(kind.name)?.catch(() => undefined);
+    const before = await this.#running.get(serverKind.name)?.catch(() => undefined);
     if (before?.key === key && !before.client.isOver()) return before;
-    this.#drop(kind.name);
-    const program = programOf(kind, ctx);
+    this.#drop(serverKind.name);
+    const program = programOf(serverKind, ctx);
     if (typeof program === "string") return program;
     const sandbox = ctx.service("sandbox");
-    const box = await (kind === TYPESCRIPT
+    const box = await (serverKind === TYPESCRIPT
       ? sandbox?.startReader(program.argv, program.reads, ctx)
       : sandbox?.start(program.argv, {}, ctx));
-    if (!box && kind !== TYPESCRIPT)
-      return `${kind.name} runs only in a sandbox, and there is none here`;
-    const started = this.#start(kind, program, box, key, ctx);
-    this.#running.set(kind.name, started);
+    if (!box && serverKind !== TYPESCRIPT)
+      return `${serverKind.name} runs only in a sandbox, and there is none here`;
+    const started = this.#start(serverKind, program, box, key, ctx);
+    this.#running.set(serverKind.name, started);
     return started;
   }
 
   async #start(
-    kind: ServerKind,
+    serverKind: ServerKind,
     program: Program,
     box: SandboxedProgram | undefined,
     key: string,
     ctx: Ctx,
   ) {
     const [file, ...args] = box?.argv ?? program.bare;
-    const own = Object.fromEntries(VARIABLES.map((name) => [name, this.#zz.io.variable(name)]));
+    const variables = Object.fromEntries(
+      VARIABLES.map((name) => [name, this.#zz.io.variable(name)]),
+    );
     const child = ctx.programs.start(file!, args, {
       // without a sandbox it finds no program
-      env: { ...own, ...(box ? { ...box.env, ...CACHES } : { PATH: "" }), ...kind.env },
+      env: { ...variables, ...(box ? { ...box.env, ...CACHES } : { PATH: "" }), ...serverKind.env },
       stdio: ["pipe", "pipe", "pipe"],
       detached: process.platform !== "win32",
       windowsHide: true,
     });
-    const { options, settings } = kind;
+    const { options, settings } = serverKind;
     try {
       const client = await openClient(child, {
         root: pathToFileURL(ctx.root).href,
@@ -128,10 +135,10 @@ export class RunningServers implements Host {
         clock: ctx.io.clock,
       });
       const server = openServer(client, {
-        name: kind.name,
+        name: serverKind.name,
         root: ctx.root,
         isSafe: !!box,
-        languageIdOf: (file) => languageIdOf(kind, file),
+        languageIdOf: (file) => languageIdOf(serverKind, file),
       });
       const closeBoth = () => {
         client.close();
@@ -159,7 +166,7 @@ export class RunningServers implements Host {
 
   #drop(name: string): void {
     this.#running.get(name)?.then(
-      (one) => one.close(),
+      (running) => running.close(),
       () => {},
     );
     this.#running.delete(name);
@@ -187,18 +194,18 @@ interface Program {
 }
 function programOf({ name, program, args = [], install }: ServerKind, ctx: Ctx): Program | string {
   if (program) {
-    const found = ctx.programs.find(program);
-    if (!found) return `${name} is not installed (${install})`;
-    return { argv: [found, ...args], bare: [found, ...args], reads: [] };
+    const programPath = ctx.programs.find(program);
+    if (!programPath) return `${name} is not installed (${install})`;
+    return { argv: [programPath, ...args], bare: [programPath, ...args], reads: [] };
   }
-  const own = ownTypescript();
-  if (!own) return `${name} is not installed (${install})`;
-  const how = ["--lsp", "--stdio"];
+  const typescript = ownTypescript();
+  if (!typescript) return `${name} is not installed (${install})`;
+  const serverArgs = ["--lsp", "--stdio"];
   const above = modulesAbove(ctx.root);
   return {
-    argv: [own.program, ...how],
-    bare: [process.execPath, own.starter, ...how],
-    reads: [own.folder, ...above],
+    argv: [typescript.program, ...serverArgs],
+    bare: [process.execPath, typescript.starter, ...serverArgs],
+    reads: [typescript.folder, ...above],
   };
 }
 
@@ -220,15 +227,21 @@ const installedIn = (root: string): string =>
     .join();
 
 /** What changed on the disk since it was asked last. */
-async function tellChanges(one: Running, { stamps, textOf }: LanguageQuestion): Promise<void> {
-  const { client, server, stamps: before } = one;
+async function tellChanges(
+  running: RunningServer,
+  { stamps, textOf }: LanguageQuestion,
+): Promise<void> {
+  const { client, server, stamps: before } = running;
   if (!stamps.size || stamps === before) return;
   const changes: { uri: string; type: number }[] = [];
   for (const [file, stamp] of stamps) {
-    const known = before.get(file);
-    if (known === stamp || (!before.size && !server.shows(file))) continue;
+    const stampBefore = before.get(file);
+    if (stampBefore === stamp || (!before.size && !server.shows(file))) continue;
     if (before.size)
-      changes.push({ uri: server.uriOf(file), type: known === undefined ? CREATED : CHANGED });
+      changes.push({
+        uri: server.uriOf(file),
+        type: stampBefore === undefined ? CREATED : CHANGED,
+      });
     if (server.shows(file)) server.show(file, await textOf(file));
   }
   for (const file of before.keys()) {
@@ -237,6 +250,6 @@ async function tellChanges(one: Running, { stamps, textOf }: LanguageQuestion): 
     server.hide(file);
   }
   if (changes.length) client.tell("workspace/didChangeWatchedFiles", { changes });
-  one.stamps = stamps;
+  running.stamps = stamps;
 }
 const [CREATED, CHANGED, DELETED] = [1, 2, 3];

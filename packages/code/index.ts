@@ -39,8 +39,8 @@ export default (zz: Zz<Config>) => {
 
   /** A command may change files that nobody lists, such as packages. */
   zz.on("called", ({ call: { name } }, { about }) => {
-    const { kind } = about.tools.find((tool) => tool.name === name) ?? {};
-    if (kind === "run") void opened?.then((host) => host.forget());
+    const { kind: effect } = about.tools.find((tool) => tool.name === name) ?? {};
+    if (effect === "run") void opened?.then((host) => host.forget());
   });
   zz.on("started", ({ stays }, ctx) => {
     if (stays && zz.config.warm)

@@ -20,7 +20,7 @@ import { type Client, ServerOver } from "./client.ts";
 export interface OpenServer extends LanguageServer {
   uriOf(file: string): string;
 }
-interface About {
+interface ServerInfo {
   name: string;
   root: string;
   isSafe: boolean;
@@ -30,11 +30,11 @@ interface About {
 const MAX_PLACES = 200_000;
 const UNKNOWN_METHOD = -32601;
 
-export function openServer(client: Client, about: About): OpenServer {
+export function openServer(client: Client, about: ServerInfo): OpenServer {
   const { name, root, isSafe } = about;
   const shown = new Map<string, { version: number; text: string }>();
   const uriOf = (file: string) => pathToFileURL(path.join(root, file)).href;
-  const at = ({ path: file, line, character }: Point) => ({
+  const positionIn = ({ path: file, line, character }: Point) => ({
     textDocument: { uri: uriOf(file) },
     position: { line, character },
   });
@@ -45,15 +45,15 @@ export function openServer(client: Client, about: About): OpenServer {
       ({ uri, range }) => spotOf(root, uri, range, isAnywhere) ?? [],
     );
 
-  const calls = async (point: Point, way: Way) => {
+  const calls = async (point: Point, direction: CallDirection) => {
     if (!client.can("callHierarchyProvider"))
       throw new Error(`${name} does not know who calls whom.`);
-    const items = listOf<CallHierarchyItem>(await ask("prepareCallHierarchy", at(point)));
+    const items = listOf<CallHierarchyItem>(await ask("prepareCallHierarchy", positionIn(point)));
     try {
-      return await callsOf(root, client, items, way);
+      return await callsOf(root, client, items, direction);
     } catch (error) {
       if ((error as { code?: number }).code !== UNKNOWN_METHOD) throw error;
-      throw new Error(`${name} cannot tell ${way} calls.`);
+      throw new Error(`${name} cannot tell ${direction} calls.`);
     }
   };
 
@@ -62,23 +62,26 @@ export function openServer(client: Client, about: About): OpenServer {
     isSafe,
     uriOf,
     references: async (point) =>
-      spotsOf(await ask("references", { ...at(point), context: { includeDeclaration: true } })),
+      spotsOf(
+        await ask("references", { ...positionIn(point), context: { includeDeclaration: true } }),
+      ),
     definition: async (point) => {
-      const answer = await ask<Location | Location[] | null>("definition", at(point));
+      const answer = await ask<Location | Location[] | null>("definition", positionIn(point));
       return spotsOf([answer || []].flat(), true);
     },
-    rename: async (point, newName) => editsOf(root, await ask("rename", { ...at(point), newName })),
+    rename: async (point, newName) =>
+      editsOf(root, await ask("rename", { ...positionIn(point), newName })),
     async mayRename(point) {
       if (!client.can("renameProvider")) return `${name} cannot rename.`;
       try {
-        const answer = await ask("prepareRename", at(point));
+        const answer = await ask("prepareRename", positionIn(point));
         return answer ? undefined : "You cannot rename this element.";
       } catch (error) {
         if (error instanceof ServerOver) throw error;
         return (error as Error).message;
       }
     },
-    hover: async (point) => textOfHover(await ask<Hover | null>("hover", at(point))),
+    hover: async (point) => textOfHover(await ask<Hover | null>("hover", positionIn(point))),
     async problems(file) {
       if (!client.can("diagnosticProvider")) return [];
       const { items } =
@@ -95,8 +98,8 @@ export function openServer(client: Client, about: About): OpenServer {
     callees: (point) => calls(point, "outgoing"),
     async symbols(file) {
       const answer = await ask("documentSymbol", { textDocument: { uri: uriOf(file) } });
-      return listOf<DocumentSymbol | SymbolInformation>(answer).flatMap((one) =>
-        namesIn(root, file, one),
+      return listOf<DocumentSymbol | SymbolInformation>(answer).flatMap((symbol) =>
+        namesIn(root, file, symbol),
       );
     },
     show(file, text) {
@@ -133,7 +136,10 @@ function listOf<T>(answer: unknown): T[] {
 function spotOf(root: string, uri: string, range: Range, isAnywhere = false): Spot | undefined {
   const { start, end } = range ?? {};
   const numbers = [start?.line, start?.character, end?.line, end?.character];
-  if (typeof uri !== "string" || !numbers.every((one) => Number.isSafeInteger(one) && one! >= 0))
+  if (
+    typeof uri !== "string" ||
+    !numbers.every((number) => Number.isSafeInteger(number) && number! >= 0)
+  )
     throw new ServerOver("it sent an answer that cannot be used");
   if (!uri.startsWith("file:")) return undefined;
   let file: string;
@@ -175,44 +181,44 @@ function editsOf(root: string, answer: unknown): (Spot & { text: string })[] {
   );
 }
 
-type Way = "incoming" | "outgoing";
+type CallDirection = "incoming" | "outgoing";
 async function callsOf(
   root: string,
   client: Client,
   items: CallHierarchyItem[],
-  way: Way,
+  direction: CallDirection,
 ): Promise<Called[]> {
-  const found: Called[] = [];
+  const called: Called[] = [];
   for (const item of items) {
-    const answer = await client.ask(`callHierarchy/${way}Calls`, { item });
-    for (const one of listOf<Record<"from" | "to", CallHierarchyItem> & { fromRanges: Range[] }>(
-      answer,
-    )) {
-      const other = way === "incoming" ? one.from : one.to;
-      const spot = spotOf(root, other.uri, other.selectionRange);
-      const calling = way === "incoming" ? other.uri : item.uri;
-      const from = listOf<Range>(one.fromRanges).flatMap(
+    const answer = await client.ask(`callHierarchy/${direction}Calls`, { item });
+    for (const hierarchyCall of listOf<
+      Record<"from" | "to", CallHierarchyItem> & { fromRanges: Range[] }
+    >(answer)) {
+      const otherEnd = direction === "incoming" ? hierarchyCall.from : hierarchyCall.to;
+      const spot = spotOf(root, otherEnd.uri, otherEnd.selectionRange);
+      const calling = direction === "incoming" ? otherEnd.uri : item.uri;
+      const from = listOf<Range>(hierarchyCall.fromRanges).flatMap(
         (range) => spotOf(root, calling, range) ?? [],
       );
-      if (spot) found.push({ ...spot, name: String(other.name), from });
+      if (spot) called.push({ ...spot, name: String(otherEnd.name), from });
     }
   }
-  return found;
+  return called;
 }
 
 function namesIn(
   root: string,
   file: string,
-  one: DocumentSymbol | SymbolInformation,
+  symbol: DocumentSymbol | SymbolInformation,
 ): Awaited<ReturnType<LanguageServer["symbols"]>> {
-  if ("location" in one) {
-    const spot = spotOf(root, one.location.uri, one.location.range);
-    return spot ? [{ ...spot, name: one.name, begins: spot.line, ends: spot.endLine }] : [];
+  if ("location" in symbol) {
+    const spot = spotOf(root, symbol.location.uri, symbol.location.range);
+    return spot ? [{ ...spot, name: symbol.name, begins: spot.line, ends: spot.endLine }] : [];
   }
-  const spot = spotOf(root, pathToFileURL(path.join(root, file)).href, one.selectionRange);
-  const inner = listOf<DocumentSymbol>(one.children ?? []).flatMap((child) =>
+  const spot = spotOf(root, pathToFileURL(path.join(root, file)).href, symbol.selectionRange);
+  const inner = listOf<DocumentSymbol>(symbol.children ?? []).flatMap((child) =>
     namesIn(root, file, child),
   );
-  const [begins, ends] = [one.range?.start?.line ?? 0, one.range?.end?.line ?? 0];
-  return spot ? [{ ...spot, name: String(one.name), begins, ends }, ...inner] : inner;
+  const [begins, ends] = [symbol.range?.start?.line ?? 0, symbol.range?.end?.line ?? 0];
+  return spot ? [{ ...spot, name: String(symbol.name), begins, ends }, ...inner] : inner;
 }

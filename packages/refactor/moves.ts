@@ -3,14 +3,14 @@ import fs from "node:fs";
 import path from "node:path";
 import { type SourceFile, ts } from "ts-morph";
 import { isInside, tryTo } from "zz/text";
-import { type Edit, editsOf, type Opened, type Plan, sourceOf } from "./project.ts";
+import { type Edit, editsOf, type OpenProject, type Plan, sourceOf } from "./project.ts";
 
 /** Calls whose first argument is a module, as seen from the file. */
 const LEADS = /^(import|require(\.\w+)?|import\.meta\.resolve|(jest|vi)\.\w+)$/;
 const SCRIPT_END = /\.([cm]?)js(x?)$/;
 const ENDS = ["", ".ts", ".tsx", ".mts", ".cts", ".d.ts", ".js", ".jsx", ".mjs", ".cjs", ".json"];
 
-export function move(opened: Opened): Plan {
+export function move(opened: OpenProject): Plan {
   const { root, paths, to, service, disk, project } = opened;
   const [from, target] = [path.join(root, paths[0]!), path.join(root, to!)];
   const edits: Edit[] = [];
@@ -18,7 +18,7 @@ export function move(opened: Opened): Plan {
   for (const name of opened.names) {
     const source = sourceOf(opened, name);
     for (const edit of source ? literalsOf(source) : []) {
-      const text = newWay(edit, from, target);
+      const text = newSpecifier(edit, from, target);
       if (text === undefined) continue;
       isFollowed.add(`${edit.file} ${edit.start}`);
       if (text !== edit.text) edits.push({ ...edit, text });
@@ -30,7 +30,7 @@ export function move(opened: Opened): Plan {
       if (isInside(root, edit.file) && !edit.file.includes("/node_modules/")) edits.push(edit);
   for (const name of opened.names) checkPatterns(opened, name, from, target);
   disk.moved = { from, to: target };
-  return { edits, said: `Moved ${paths[0]} to ${to}` };
+  return { edits, summary: `Moved ${paths[0]} to ${to}` };
 }
 
 /**
@@ -38,19 +38,19 @@ export function move(opened: Opened): Plan {
  * misses styles, mocks and workers.
  */
 function literalsOf(source: SourceFile): Edit[] {
-  const [file, found] = [source.getFilePath() as string, [] as Edit[]];
+  const [file, literals] = [source.getFilePath() as string, [] as Edit[]];
   const visit = (node: ts.Node): void => {
     if (
       ts.isStringLiteralLike(node) &&
       /^\.\.?(\/|$)/.test(node.text) &&
       isLead(node, source.compilerNode)
     )
-      found.push({ file, start: node.getStart() + 1, end: node.getEnd() - 1, text: node.text });
+      literals.push({ file, start: node.getStart() + 1, end: node.getEnd() - 1, text: node.text });
     ts.forEachChild(node, visit);
   };
   // not by ts-morph's own nodes: those of 800 files take a minute and a gigabyte
   visit(source.compilerNode);
-  return found;
+  return literals;
 }
 
 function isLead(node: ts.Node, source: ts.SourceFile): boolean {
@@ -72,8 +72,8 @@ function isLead(node: ts.Node, source: ts.SourceFile): boolean {
 }
 
 /** What takes files by a pattern has to take the same ones then. */
-function checkPatterns(opened: Opened, name: string, from: string, target: string): void {
-  const { root, all } = opened;
+function checkPatterns(opened: OpenProject, name: string, from: string, target: string): void {
+  const { root, allFiles } = opened;
   const source = sourceOf(opened, name)?.compilerNode;
   if (!source || !PATTERNS.test(source.text)) return;
   const newPath = (file: string) =>
@@ -85,16 +85,17 @@ function checkPatterns(opened: Opened, name: string, from: string, target: strin
   const visit = (node: ts.Node): void => {
     const pattern = patternOf(node, source)?.replace(/^!/, "");
     const isElsewhere = pattern && !/^(\.\.?)?\//.test(pattern);
-    for (const one of pattern ? all.map((file) => path.join(root, file)) : []) {
-      const [before, now] = [
+    for (const otherFile of pattern ? allFiles.map((file) => path.join(root, file)) : []) {
+      const [before, after] = [
         isElsewhere ? pattern.replace(/^[^/]*/, "**") : pattern!,
-        newPath(one),
+        newPath(otherFile),
       ];
-      if (isElsewhere && now === one) continue;
+      if (isElsewhere && after === otherFile) continue;
       if (
         isElsewhere
-          ? !isTaken(`/${before}`, "", one)
-          : isTaken(before, source.fileName, one) === isTaken(before, newPath(source.fileName), now)
+          ? !isTaken(`/${before}`, "", otherFile)
+          : isTaken(before, source.fileName, otherFile) ===
+            isTaken(before, newPath(source.fileName), after)
       )
         continue;
       const { line } = source.getLineAndCharacterOfPosition(node.getStart());
@@ -119,9 +120,9 @@ function patternOf(node: ts.Node, source: ts.SourceFile): string | undefined {
         .replace(QUERY, "")
     );
   if (!ts.isStringLiteralLike(node)) return undefined;
-  const own = ts.isArrayLiteralExpression(node.parent) ? node.parent : node;
-  const { parent } = own;
-  if (!ts.isCallExpression(parent) || parent.arguments[0] !== own) return undefined;
+  const argument = ts.isArrayLiteralExpression(node.parent) ? node.parent : node;
+  const { parent } = argument;
+  if (!ts.isCallExpression(parent) || parent.arguments[0] !== argument) return undefined;
   const callee = parent.expression.getText(source);
   if (callee === "require.context") return `${node.text.replace(/\/$/, "")}/**`;
   return /^import\.meta\.glob(Eager)?$/.test(callee) ? node.text : undefined;
@@ -131,7 +132,7 @@ function patternOf(node: ts.Node, source: ts.SourceFile): string | undefined {
  * The path from where the file will be, written as it was: with or without its ending. Undefined:
  * it leads to no file.
  */
-function newWay(edit: Edit, from: string, target: string): string | undefined {
+function newSpecifier(edit: Edit, from: string, target: string): string | undefined {
   const newPath = (file: string) =>
     isInside(from, file) ? target + file.slice(from.length) : file;
   const [query = ""] = QUERY.exec(edit.text) ?? []; // for a bundler: ?raw, ?url
@@ -141,16 +142,19 @@ function newWay(edit: Edit, from: string, target: string): string | undefined {
   );
   const tails = [...ENDS, ...ENDS.map((end) => `/index${end}`)]; // what the text leaves out
   const asScript = meant.replace(SCRIPT_END, ".$1ts$2"); // imported as what it is built to
-  const found = [...tails.map((tail) => meant + tail), asScript].find((file) =>
+  const existingFile = [...tails.map((tail) => meant + tail), asScript].find((file) =>
     tryTo(() => fs.statSync(file))?.isFile(),
   );
-  if (!found) return undefined;
-  if (newPath(found) === found && newPath(edit.file) === edit.file) return edit.text;
-  const [tail, now] = [found.startsWith(meant) ? found.slice(meant.length) : "", newPath(found)];
-  const withoutEnd = now.replace(/\.[^./]+$/, "");
-  const bare = now.endsWith(tail) ? now.slice(0, now.length - tail.length) : withoutEnd;
-  const goal = found.startsWith(meant) ? bare : withoutEnd + path.extname(meant);
-  const way = path.relative(path.dirname(newPath(edit.file)), goal) || ".";
-  return (way.startsWith(".") ? way : `./${way}`) + query;
+  if (!existingFile) return undefined;
+  if (newPath(existingFile) === existingFile && newPath(edit.file) === edit.file) return edit.text;
+  const [tail, newFile] = [
+    existingFile.startsWith(meant) ? existingFile.slice(meant.length) : "",
+    newPath(existingFile),
+  ];
+  const withoutEnd = newFile.replace(/\.[^./]+$/, "");
+  const bare = newFile.endsWith(tail) ? newFile.slice(0, newFile.length - tail.length) : withoutEnd;
+  const goal = existingFile.startsWith(meant) ? bare : withoutEnd + path.extname(meant);
+  const specifier = path.relative(path.dirname(newPath(edit.file)), goal) || ".";
+  return (specifier.startsWith(".") ? specifier : `./${specifier}`) + query;
 }
 const QUERY = /[?#].*$/s;

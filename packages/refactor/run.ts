@@ -4,8 +4,8 @@ import fs from "node:fs";
 import path from "node:path";
 import type { Ctx, Needs, Result } from "zz";
 import { isInside, plural, tryTo, visible } from "zz/text";
-import type { Order } from "./project.ts";
-import type { Planned } from "./worker.ts";
+import type { RefactorRequest } from "./project.ts";
+import type { PlannedChanges } from "./worker.ts";
 
 const SCRIPT = /\.[cm]?[jt]sx?$/;
 const ACTIONS = [
@@ -24,7 +24,7 @@ const MAX_CROSS_CHECKED = 30; // moved files whose dependents are looked up
 const MAX_NOTES = 40;
 const LIMIT_MS = 100_000;
 
-type Args = Pick<Order, "to" | "name" | "parameters" | "value" | "code" | "line"> & {
+type Args = Pick<RefactorRequest, "to" | "name" | "parameters" | "value" | "code" | "line"> & {
   action: string;
   path: string;
 };
@@ -35,13 +35,13 @@ export const needsOf = (action: string, name: string, { permissions }: Ctx): Nee
 
 export async function run(args: Args, ctx: Ctx): Promise<Result> {
   try {
-    const order = await orderOf(args, ctx);
+    const order = await requestOf(args, ctx);
     ctx.progress("reading the code");
     const plan = await planOf(order, ctx);
     const missed = await missedOf(order, plan, ctx);
     if (missed.length)
       throw new Error(`it would miss ${missed.join(", ")}. Edit each place instead.`);
-    return await made(order, plan, ctx);
+    return await applyPlan(order, plan, ctx);
   } catch (error) {
     if (ctx.signal.aborted || !(error instanceof Error)) throw error;
     const text = `Cannot ${args.action.replace("_", " ")} '${args.path}': ${error.message}`;
@@ -49,48 +49,48 @@ export async function run(args: Args, ctx: Ctx): Promise<Result> {
   }
 }
 
-async function orderOf(
-  { action, path: given, ...more }: Args,
+async function requestOf(
+  { action, path: givenPath, ...otherArgs }: Args,
   { files, permissions, root }: Ctx,
-): Promise<Order> {
+): Promise<RefactorRequest> {
   if (!ACTIONS.includes(action))
     throw new Error(`'${action}' is not an action. Choose from ${ACTIONS.join(", ")}.`);
-  const real = files.path(given);
+  const real = files.path(givenPath);
   const name = path.relative(root, real);
   if (!name || name.startsWith(".."))
     throw new Error("it is not a part of the project. Name a file in it.");
   const stat = tryTo(() => fs.statSync(real));
   if (!stat) throw new Error("nothing is there. Check the path.");
-  if (real !== permissions.place(given))
+  if (real !== permissions.place(givenPath))
     throw new Error(`a link leads to it. Name '${name}' itself.`);
-  const all = (await files.list()).filter((one) => SCRIPT.test(one));
-  const within = all.filter((one) => isInside(name, one));
+  const scripts = (await files.list()).filter((file) => SCRIPT.test(file));
+  const within = scripts.filter((script) => isInside(name, script));
   const order = {
     action,
     root,
-    ...more,
+    ...otherArgs,
     paths: action === "move" || stat.isFile() ? [name] : within,
   };
-  if (action === "move") checkMove(name, real, more.to, files);
+  if (action === "move") checkMove(name, real, otherArgs.to, files);
   else if (!within.length)
     throw new Error("no TypeScript or JavaScript is there. Name such a file.");
   else if (stat.isDirectory() && !/imports$|unused$/.test(action))
     throw new Error("it is a folder. Name a file.");
-  const to = action === "move" ? path.relative(root, files.path(more.to!)) : undefined;
-  const meant = OF_ALL_FILES.has(action) ? all : order.paths;
-  const names = meant.filter((one) => permissions.judge("read", one).verdict === "allow");
+  const to = action === "move" ? path.relative(root, files.path(otherArgs.to!)) : undefined;
+  const meant = OF_ALL_FILES.has(action) ? scripts : order.paths;
+  const names = meant.filter((file) => permissions.judge("read", file).verdict === "allow");
   if (names.length > MAX_SCRIPTS)
     throw new Error(
       `the project has ${names.length} files of code, too many to read. Edit by hand.`,
     );
-  const unread = order.paths.find((one) => SCRIPT.test(one) && !names.includes(one));
+  const unread = order.paths.find((file) => SCRIPT.test(file) && !names.includes(file));
   if (unread) throw new Error(`'${unread}' is ignored, or may not be read.`);
   return {
     ...order,
     names,
-    all: action === "move" ? await files.list() : [],
+    allFiles: action === "move" ? await files.list() : [],
     to,
-    hidden: meant.filter((one) => !names.includes(one)),
+    hidden: meant.filter((file) => !names.includes(file)),
   };
 }
 
@@ -100,10 +100,10 @@ function checkMove(name: string, real: string, to: string | undefined, files: Ct
   if (target === real) throw new Error("that is where it is. Give another path.");
   if (isInside(real, target)) throw new Error(`'${to}' is inside it. Choose another path.`);
   if (fs.existsSync(target)) throw new Error(`'${to}' is already there. Choose another path.`);
-  const all = filesAt(real);
-  if (all.length > MAX_MOVED)
+  const movedFiles = filesAt(real);
+  if (movedFiles.length > MAX_MOVED)
     throw new Error(`it has more than ${MAX_MOVED} files. Use a command.`);
-  const odd = all.find((file) => !fs.lstatSync(file).isFile());
+  const odd = movedFiles.find((file) => !fs.lstatSync(file).isFile());
   if (odd)
     throw new Error(
       `'${name}' holds a link or no ordinary file (${path.relative(real, odd)}). Use a command.`,
@@ -113,14 +113,17 @@ function checkMove(name: string, real: string, to: string | undefined, files: Ct
 /** All that is in a folder, or the file. */
 function filesAt(real: string): string[] {
   if (!tryTo(() => fs.lstatSync(real))?.isDirectory()) return [real];
-  const all = tryTo(() => fs.readdirSync(real, { recursive: true, withFileTypes: true })) ?? [];
-  return all
-    .filter((entry) => !entry.isDirectory())
-    .map((entry) => path.join(entry.parentPath, entry.name));
+  const dirents = tryTo(() => fs.readdirSync(real, { recursive: true, withFileTypes: true })) ?? [];
+  return dirents
+    .filter((dirent) => !dirent.isDirectory())
+    .map((dirent) => path.join(dirent.parentPath, dirent.name));
 }
 
-async function planOf(order: Order, { programs, permissions, signal, io }: Ctx): Promise<Planned> {
-  const { promise, resolve, reject } = Promise.withResolvers<Planned>();
+async function planOf(
+  order: RefactorRequest,
+  { programs, permissions, signal, io }: Ctx,
+): Promise<PlannedChanges> {
+  const { promise, resolve, reject } = Promise.withResolvers<PlannedChanges>();
   const child = programs.fork(workerFile(), {
     execArgv: [],
     stdio: ["ignore", "ignore", "ignore", "ipc"],
@@ -130,7 +133,7 @@ async function planOf(order: Order, { programs, permissions, signal, io }: Ctx):
   );
   const stop = () => reject(signal.reason);
   signal.addEventListener("abort", stop);
-  child.on("message", (outcome: Planned | { failure: string }) =>
+  child.on("message", (outcome: PlannedChanges | { failure: string }) =>
     "failure" in outcome ? reject(new Error(outcome.failure)) : resolve(outcome),
   );
   child.on("error", reject);
@@ -153,9 +156,9 @@ async function planOf(order: Order, { programs, permissions, signal, io }: Ctx):
 /** In dist/ it is next to the kernel, in the source it is here. */
 function workerFile(): URL {
   const places = ["./worker.ts", "./refactor-worker.js", "../refactor-worker.js"].map(
-    (at) => new URL(at, import.meta.url),
+    (relativePath) => new URL(relativePath, import.meta.url),
   );
-  return places.find((place) => fs.existsSync(place))!;
+  return places.find((url) => fs.existsSync(url))!;
 }
 
 /**
@@ -163,8 +166,8 @@ function workerFile(): URL {
  * packages that are not built.
  */
 async function missedOf(
-  { action, paths, names, name, line }: Order,
-  plan: Planned,
+  { action, paths, names, name, line }: RefactorRequest,
+  plan: PlannedChanges,
   ctx: Ctx,
 ): Promise<string[]> {
   const [first = ""] = paths;
@@ -177,17 +180,19 @@ async function missedOf(
     const places = failed
       ? []
       : (data as { places: { path: string; line: number; kind: string }[] }[]).flatMap(
-          (one) => one.places,
+          (symbolUses) => symbolUses.places,
         );
     const used = places
-      .filter(({ kind }) => kind !== "definition" && kind !== "comment")
-      .map((one) => `${one.path}:${one.line}`);
-    return used.filter((place) => !plan.seen?.includes(place)).slice(0, 10);
+      .filter(({ kind: useKind }) => useKind !== "definition" && useKind !== "comment")
+      .map((use) => `${use.path}:${use.line}`);
+    return used.filter((location) => !plan.seen?.includes(location)).slice(0, 10);
   }
   if (action !== "move") return [];
   const changed = new Set(plan.changes.map((change) => change.path));
   const missed = new Set<string>();
-  for (const file of names.filter((one) => isInside(first, one)).slice(0, MAX_CROSS_CHECKED)) {
+  for (const file of names
+    .filter((script) => isInside(first, script))
+    .slice(0, MAX_CROSS_CHECKED)) {
     const { data, failed } = await ctx.call("get_dependents", { path: file });
     for (const user of failed ? [] : (data as string[]))
       if (!changed.has(user) && !isInside(first, user)) missed.add(user);
@@ -195,8 +200,12 @@ async function missedOf(
   return [...missed].slice(0, 10);
 }
 
-async function made({ root, paths, to, hidden }: Order, plan: Planned, { files }: Ctx) {
-  const { changes, said, unread, dropped = [] } = plan;
+async function applyPlan(
+  { root, paths, to, hidden }: RefactorRequest,
+  plan: PlannedChanges,
+  { files }: Ctx,
+) {
+  const { changes, summary, unread, dropped = [] } = plan;
   const [first = ""] = paths;
   for (const change of changes) {
     const { text, bytes } = await files.read(change.path);
@@ -216,20 +225,24 @@ async function made({ root, paths, to, hidden }: Order, plan: Planned, { files }
   };
   if (!changes.length && !moved.length) return { text: "Nothing to change.", data };
   const rows = data.files.slice(0, 40).map(visible);
-  const more = data.files.length - rows.length;
+  const remainingCount = data.files.length - rows.length;
   const list = rows.length
-    ? [`Changed: ${rows.join(", ")}${more > 0 ? ` and ${plural(more, "file")} more` : ""}.`]
+    ? [
+        `Changed: ${rows.join(", ")}${remainingCount > 0 ? ` and ${plural(remainingCount, "file")} more` : ""}.`,
+      ]
     : [];
-  const lost = dropped.slice(0, MAX_NOTES).map((one) => `no longer passed ${one}`);
+  const lost = dropped.slice(0, MAX_NOTES).map((droppedPart) => `no longer passed ${droppedPart}`);
   if (dropped.length > MAX_NOTES)
     lost.push(`and ${dropped.length - MAX_NOTES} more that are no longer passed`);
   const notes = [
     ...lost,
-    ...hidden.slice(0, 10).map((one) => `'${one}' may not be read: not looked at.`),
+    ...hidden.slice(0, 10).map((file) => `'${file}' may not be read: not looked at.`),
     ...unread,
   ];
   return {
-    text: [`${visible(said)}.`, ...list, ...notes.map((one) => `[${visible(one)}]`)].join("\n"),
+    text: [`${visible(summary)}.`, ...list, ...notes.map((note) => `[${visible(note)}]`)].join(
+      "\n",
+    ),
     data,
   };
 }

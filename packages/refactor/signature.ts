@@ -10,15 +10,22 @@ import {
   type SourceFile,
   SyntaxKind,
 } from "ts-morph";
-import { applied, type Edit, isPlain, type Opened, type Plan, sourceOf } from "./project.ts";
+import {
+  applyEdits,
+  type Edit,
+  isPlain,
+  type OpenProject,
+  type Plan,
+  sourceOf,
+} from "./project.ts";
 
 type Callable = Node & { getParameters(): ParameterDeclaration[] };
 type Call = CallExpression | NewExpression;
-type Found = { callable: Callable; named: Node; full: string; line: number };
+type NamedFunction = { callable: Callable; named: Node; full: string; line: number };
 /** `old`: its place until now; -1: it is new. */
 type Parameter = { name: string; text: string; old: number; isOptional: boolean };
 
-export function changeSignature(opened: Opened): Plan {
+export function changeSignature(opened: OpenProject): Plan {
   const { paths, name = "", value, root } = opened;
   const { callable, named } = functionNamed(sourceOf(opened, paths[0]!)!, name, opened.line);
   const old = callable.getParameters();
@@ -27,40 +34,43 @@ export function changeSignature(opened: Opened): Plan {
   if (value !== undefined && !isExpression(value))
     throw new Error(`'${value}' is not an expression.`);
   const isNew = Node.isConstructorDeclaration(callable);
-  const placeOf = (use: Node) =>
+  const locationOf = (use: Node) =>
     `${path.relative(root, use.getSourceFile().getFilePath())}:${use.getStartLineNumber()}`;
-  const uses = usesOf(named).map((use) => ({ use, call: callOf(use, isNew, placeOf(use)) }));
-  const calls = uses.flatMap(({ use, call }) => (call ? [{ call, place: placeOf(use) }] : []));
+  const uses = usesOf(named).map((use) => ({ use, call: callOf(use, isNew, locationOf(use)) }));
+  const calls = uses.flatMap(({ use, call }) =>
+    call ? [{ call, location: locationOf(use) }] : [],
+  );
   const edits: Edit[] = [];
   const dropped: string[] = [];
-  for (const { call, place } of calls)
-    dropped.push(...droppedAt(call.getArguments(), old, wanted, place));
-  for (const { call, place } of calls
+  for (const { call, location } of calls)
+    dropped.push(...droppedAt(call.getArguments(), old, wanted, location));
+  for (const { call, location } of calls
     .sort((a, b) => b.call.getEnd() - b.call.getStart() - (a.call.getEnd() - a.call.getStart()))
     .reverse())
     listEdit(edits, call, call.getArguments(), (textOf) =>
-      argumentsOf(call.getArguments(), old, wanted, value, place, textOf),
+      argumentsOf(call.getArguments(), old, wanted, value, location, textOf),
     );
   listEdit(edits, callable, old, (textOf) =>
-    wanted.map(({ text, old: at }) =>
-      at >= 0 ? textOf(old[at]!).replace(old[at]!.getText(), () => text) : text,
+    wanted.map(({ text, old: oldIndex }) =>
+      oldIndex >= 0 ? textOf(old[oldIndex]!).replace(old[oldIndex]!.getText(), () => text) : text,
     ),
   );
-  for (const [i, one] of old.entries())
+  for (const [i, parameter] of old.entries())
     if (!wanted.some((kept) => kept.old === i)) {
-      edits.push(...documentationOf(callable, one.getName()));
-      if (/\/[/*]/.test(one.getFullText())) dropped.push(`with its comment: ${short(one)}`);
+      edits.push(...documentationOf(callable, parameter.getName()));
+      if (/\/[/*]/.test(parameter.getFullText()))
+        dropped.push(`with its comment: ${short(parameter)}`);
     }
   return {
     edits,
     dropped,
-    seen: uses.map(({ use }) => placeOf(use)),
-    said: `Changed the parameters of '${name}', with ${calls.length} of its calls`,
+    seen: uses.map(({ use }) => locationOf(use)),
+    summary: `Changed the parameters of '${name}', with ${calls.length} of its calls`,
   };
 }
 
-function functionNamed(source: SourceFile, name: string, line: number | undefined): Found {
-  const all = source.getDescendants().flatMap((node): Found[] => {
+function functionNamed(source: SourceFile, name: string, line: number | undefined): NamedFunction {
+  const namedFunctions = source.getDescendants().flatMap((node): NamedFunction[] => {
     const isValue = Node.isArrowFunction(node) || Node.isFunctionExpression(node);
     if (
       !isValue &&
@@ -81,17 +91,19 @@ function functionNamed(source: SourceFile, name: string, line: number | undefine
     const full = `${ofClass ? `${ofClass.getName() ?? ""}.` : ""}${isMade ? "constructor" : named.getText()}`;
     return [{ callable: node, named, full, line: node.getStartLineNumber() }];
   });
-  const alike = all.filter(
-    (one) => (one.full === name || one.full.endsWith(`.${name}`)) && (!line || line === one.line),
+  const alike = namedFunctions.filter(
+    (namedFunction) =>
+      (namedFunction.full === name || namedFunction.full.endsWith(`.${name}`)) &&
+      (!line || line === namedFunction.line),
   );
   if (alike.length > 1)
     throw new Error(
-      `${alike.length} functions are: at lines ${alike.map((one) => one.line).join(", ")}. Choose one by line.`,
+      `${alike.length} functions are: at lines ${alike.map((namedFunction) => namedFunction.line).join(", ")}. Choose one by line.`,
     );
   if (!alike[0])
     throw new Error(
       `no function '${name}' is in it. There are: ${
-        all
+        namedFunctions
           .slice(0, 12)
           .map(({ full }) => full)
           .join(", ") || "none"
@@ -102,9 +114,9 @@ function functionNamed(source: SourceFile, name: string, line: number | undefine
 
 function parametersOf(texts: string[], old: ParameterDeclaration[]): Parameter[] {
   const plain = (text: string) => text.replace(/\s/g, "");
-  const all = texts.map((given): Parameter => {
-    const text = given.trim();
-    const kept = old.findIndex((one) => plain(one.getName()) === plain(text));
+  const parameters = texts.map((givenText): Parameter => {
+    const text = givenText.trim();
+    const kept = old.findIndex((oldParameter) => plain(oldParameter.getName()) === plain(text));
     if (kept >= 0)
       return {
         name: old[kept]!.getName(),
@@ -112,23 +124,25 @@ function parametersOf(texts: string[], old: ParameterDeclaration[]): Parameter[]
         old: kept,
         isOptional: old[kept]!.isOptional(),
       };
-    const [own, ...more] =
+    const [added, ...furtherParameters] =
       parses(`function f(${text}) {}`)?.getFunctions()[0]?.getParameters() ?? [];
-    if (!own || more.length)
+    if (!added || furtherParameters.length)
       throw new Error(`'${text}' is not a parameter. Give each as 'name' or 'name: type'.`);
-    const name = own.getName();
+    const name = added.getName();
     return {
       name,
       text,
-      old: old.findIndex((one) => one.getName() === name),
-      isOptional: own.isOptional(),
+      old: old.findIndex((oldParameter) => oldParameter.getName() === name),
+      isOptional: added.isOptional(),
     };
   });
-  const twice = all.find(({ name }, i) => all.findIndex((one) => one.name === name) !== i);
+  const twice = parameters.find(
+    ({ name }, i) => parameters.findIndex((parameter) => parameter.name === name) !== i,
+  );
   if (twice) throw new Error(`'${twice.name}' is there twice. Give each parameter once.`);
-  if (all.filter((one) => one.old < 0).length > 1)
+  if (parameters.filter((parameter) => parameter.old < 0).length > 1)
     throw new Error("two parameters are new. Add one at a time.");
-  return all;
+  return parameters;
 }
 
 function parses(text: string): SourceFile | undefined {
@@ -141,8 +155,8 @@ function parses(text: string): SourceFile | undefined {
 }
 
 function isExpression(text: string): boolean {
-  const [whole] = parses(`(${text});`)?.getStatements() ?? [];
-  const inner = Node.isExpressionStatement(whole) ? whole.getExpression() : undefined;
+  const [statement] = parses(`(${text});`)?.getStatements() ?? [];
+  const inner = Node.isExpressionStatement(statement) ? statement.getExpression() : undefined;
   return (
     Node.isParenthesizedExpression(inner) &&
     inner.getExpression().getFirstChild()?.getNextSibling()?.getKind() !== SyntaxKind.CommaToken
@@ -151,24 +165,25 @@ function isExpression(text: string): boolean {
 
 function checkBody(callable: Callable, old: ParameterDeclaration[], wanted: Parameter[]): void {
   const words = callable.getDescendants().filter(Node.isIdentifier);
-  for (const one of old.filter((_, i) => !wanted.some((kept) => kept.old === i))) {
-    const names = [one.getNameNode(), ...one.getNameNode().getDescendants()].filter(
+  for (const removed of old.filter((_, i) => !wanted.some((kept) => kept.old === i))) {
+    const names = [removed.getNameNode(), ...removed.getNameNode().getDescendants()].filter(
       Node.isIdentifier,
     );
     const isOutside = (use: Node) =>
-      use.getEnd() <= one.getStart() || use.getStart() >= one.getEnd();
+      use.getEnd() <= removed.getStart() || use.getStart() >= removed.getEnd();
     const use = names
       .flatMap((name) => name.findReferencesAsNodes())
       .find((use) => isOutside(use) && !isDocumentation(use));
     if (use)
       throw new Error(
-        `'${one.getName()}' is still used at line ${use.getStartLineNumber()}. Change that first.`,
+        `'${removed.getName()}' is still used at line ${use.getStartLineNumber()}. Change that first.`,
       );
   }
-  const taken = wanted.find(
+  const clashing = wanted.find(
     ({ name, old }) => old < 0 && words.some((word) => word.getText() === name),
   );
-  if (taken) throw new Error(`'${taken.name}' already means something in it. Choose another name.`);
+  if (clashing)
+    throw new Error(`'${clashing.name}' already means something in it. Choose another name.`);
   const bare = words.find((word) => word.getText() === "arguments");
   if (bare)
     throw new Error(
@@ -191,7 +206,7 @@ function usesOf(named: Node): Node[] {
  * The call that a use is; undefined: it passes the name on in an import or as a type. Throws for
  * any other use.
  */
-function callOf(use: Node, isNew: boolean, place: string): Call | undefined {
+function callOf(use: Node, isNew: boolean, location: string): Call | undefined {
   const near = use.getParentOrThrow();
   if (PASSES_ON.some((is) => is(near))) return undefined;
   if (
@@ -210,7 +225,7 @@ function callOf(use: Node, isNew: boolean, place: string): Call | undefined {
   const isCall = isNew ? Node.isNewExpression(parent) : Node.isCallExpression(parent);
   if (!isCall || (parent as Call).getExpression() !== node)
     throw new Error(
-      `at ${place} it is used in another way than by a call: '${parent.getText().split("\n")[0]!.slice(0, 80)}'. Edit that, or all of it, by hand.`,
+      `at ${location} it is used in another way than by a call: '${parent.getText().split("\n")[0]!.slice(0, 80)}'. Edit that, or all of it, by hand.`,
     );
   return parent as Call;
 }
@@ -233,47 +248,51 @@ function isStill(node: Node): boolean {
  * What the call no longer passes. What does something may neither be lost nor run in another order.
  */
 function droppedAt(
-  given: Node[],
+  passed: Node[],
   old: ParameterDeclaration[],
   wanted: Parameter[],
-  place: string,
+  location: string,
 ): string[] {
-  const kept = wanted.flatMap(({ old: at }) => {
-    if (at < 0) return [];
-    return old[at]!.isRestParameter() ? given.slice(at) : given.slice(at, at + 1);
+  const kept = wanted.flatMap(({ old: oldIndex }) => {
+    if (oldIndex < 0) return [];
+    return old[oldIndex]!.isRestParameter()
+      ? passed.slice(oldIndex)
+      : passed.slice(oldIndex, oldIndex + 1);
   });
-  const lost = given.filter((one) => !kept.includes(one));
-  const acting = lost.find((one) => !isStill(one));
+  const lost = passed.filter((argument) => !kept.includes(argument));
+  const acting = lost.find((argument) => !isStill(argument));
   if (acting)
     throw new Error(
-      `the call at ${place} would lose '${short(acting)}', which may do something. Edit it by hand.`,
+      `the call at ${location} would lose '${short(acting)}', which may do something. Edit it by hand.`,
     );
-  const inOrder = kept.filter((one) => !isStill(one));
-  const late = inOrder.find((one, i) => i > 0 && one.getStart() < inOrder[i - 1]!.getStart());
+  const inOrder = kept.filter((argument) => !isStill(argument));
+  const late = inOrder.find(
+    (argument, i) => i > 0 && argument.getStart() < inOrder[i - 1]!.getStart(),
+  );
   if (late)
     throw new Error(
-      `the call at ${place} would run '${short(late)}' in another order. Edit it by hand.`,
+      `the call at ${location} would run '${short(late)}' in another order. Edit it by hand.`,
     );
-  return lost.map((one) => `at ${place}: ${short(one)}`);
+  return lost.map((argument) => `at ${location}: ${short(argument)}`);
 }
 const short = (node: Node): string => node.getFullText().trim().replace(/\s+/g, " ").slice(0, 80);
 
 function argumentsOf(
-  given: Node[],
+  passed: Node[],
   old: ParameterDeclaration[],
   wanted: Parameter[],
   value: string | undefined,
-  place: string,
+  location: string,
   textOf: (node: Node) => string,
 ): string[] {
-  if (given.some(Node.isSpreadElement))
-    throw new Error(`the call at ${place} spreads what it passes. Edit it by hand.`);
-  if (given.length > old.length && !old.at(-1)?.isRestParameter())
-    throw new Error(`the call at ${place} passes more than it takes.`);
-  const texts = wanted.flatMap(({ name, old: at, isOptional }) => {
-    if (at >= 0)
-      return (old[at]!.isRestParameter() ? given.slice(at) : [given[at]]).map(
-        (one) => one && textOf(one),
+  if (passed.some(Node.isSpreadElement))
+    throw new Error(`the call at ${location} spreads what it passes. Edit it by hand.`);
+  if (passed.length > old.length && !old.at(-1)?.isRestParameter())
+    throw new Error(`the call at ${location} passes more than it takes.`);
+  const texts = wanted.flatMap(({ name, old: oldIndex, isOptional }) => {
+    if (oldIndex >= 0)
+      return (old[oldIndex]!.isRestParameter() ? passed.slice(oldIndex) : [passed[oldIndex]]).map(
+        (argument) => argument && textOf(argument),
       );
     if (value === undefined && !isOptional)
       throw new Error(`calls have to pass something for '${name}'. Give it as value.`);
@@ -289,22 +308,22 @@ function listEdit(
   edits: Edit[],
   holder: Node,
   old: Node[],
-  made: (textOf: (node: Node) => string) => string[],
+  makeTexts: (textOf: (node: Node) => string) => string[],
 ): void {
   const file = holder.getSourceFile().getFilePath() as string;
   const within = (start: number, end: number) =>
-    edits.filter((one) => one.file === file && start <= one.start && one.end <= end);
-  const texts = made((node) => {
+    edits.filter((edit) => edit.file === file && start <= edit.start && edit.end <= end);
+  const texts = makeTexts((node) => {
     const [start, end] = [node.getPos(), node.getEnd()];
-    const own = within(start, end).map((one) => ({
-      ...one,
-      start: one.start - start,
-      end: one.end - start,
+    const innerEdits = within(start, end).map((edit) => ({
+      ...edit,
+      start: edit.start - start,
+      end: edit.end - start,
     }));
-    return applied(node.getFullText(), own).trim();
+    return applyEdits(node.getFullText(), innerEdits).trim();
   });
-  const [open, close] = [SyntaxKind.OpenParenToken, SyntaxKind.CloseParenToken].map((kind) =>
-    holder.getLastChildByKind(kind),
+  const [open, close] = [SyntaxKind.OpenParenToken, SyntaxKind.CloseParenToken].map((tokenKind) =>
+    holder.getLastChildByKind(tokenKind),
   );
   const [first, last] = [old[0], old.at(-1)];
   const isBare = !open || !close; // x => x, new X
@@ -317,7 +336,7 @@ function listEdit(
   const before = texts.length && first && !isBare ? /^\s*/.exec(first.getFullText())![0] : "";
   const list = before + texts.join(/^,\s+$/.test(gap) ? gap : ", ");
   if (isBare && !first && !texts.length) return;
-  for (const one of within(start, end)) edits.splice(edits.indexOf(one), 1);
+  for (const innerEdit of within(start, end)) edits.splice(edits.indexOf(innerEdit), 1);
   edits.push({ file, start, end, text: isBare ? `(${list})` : list });
 }
 
@@ -332,19 +351,19 @@ const GOES_ALONG =
 function checkComments(holder: Node, old: Node[], texts: string[], close: Node | undefined): void {
   const source = holder.getSourceFile();
   const text = source.getFullText();
-  const gaps = old.map((one, i) =>
-    text.slice(old[i - 1]?.getEnd() ?? one.getPos(), one.getStart()).replace(/^\s*,/, ""),
+  const gaps = old.map((node, i) =>
+    text.slice(old[i - 1]?.getEnd() ?? node.getPos(), node.getStart()).replace(/^\s*,/, ""),
   );
   const last = close && old.length ? text.slice(old.at(-1)!.getEnd(), close.getStart()) : "";
   const isSame =
-    texts.length === old.length && old.every((one, i) => one.getFullText().trim() === texts[i]);
+    texts.length === old.length && old.every((node, i) => node.getFullText().trim() === texts[i]);
   const odd = [...gaps, last].find(
     (gap, i) => /\/[/*]/.test(gap) && (i === gaps.length || !GOES_ALONG.test(gap)),
   );
   if (odd === undefined || isSame) return;
-  const place = `${path.basename(source.getFilePath())}:${holder.getStartLineNumber()}`;
+  const location = `${path.basename(source.getFilePath())}:${holder.getStartLineNumber()}`;
   throw new Error(
-    `the comment '${odd.replace(/^[\s,]+|\s+$/g, "").slice(0, 80)}' at ${place} would be lost or belong to another. Edit it by hand.`,
+    `the comment '${odd.replace(/^[\s,]+|\s+$/g, "").slice(0, 80)}' at ${location} would be lost or belong to another. Edit it by hand.`,
   );
 }
 

@@ -1,11 +1,11 @@
 // Imports in order, missing ones added, and what nothing uses removed.
 import { type ImportDeclaration, Node, type SourceFile, type ts } from "ts-morph";
 import {
-  applied,
+  applyEdits,
   type Edit,
   editsOf,
   isPlain,
-  type Opened,
+  type OpenProject,
   type Plan,
   sourceOf,
   styleOf,
@@ -14,73 +14,80 @@ import {
 const MAX_REMOVALS = 500;
 const UNUSED = new Set([6133, 6192, 6196, 6198, 6199]); // what TypeScript calls what nothing uses
 
-export const organizeImports = (opened: Opened): Plan =>
-  each(opened, "Organized the imports of", organized);
-export const fixImports = (opened: Opened): Plan =>
-  each(opened, "Added the missing imports of", imported);
-export const removeUnused = (opened: Opened): Plan =>
-  each(opened, "Removed what nothing uses in", trimmed);
+export const organizeImports = (opened: OpenProject): Plan =>
+  planEach(opened, "Organized the imports of", organizeFile);
+export const fixImports = (opened: OpenProject): Plan =>
+  planEach(opened, "Added the missing imports of", importInFile);
+export const removeUnused = (opened: OpenProject): Plan =>
+  planEach(opened, "Removed what nothing uses in", trimFile);
 
-function each(
-  opened: Opened,
+function planEach(
+  opened: OpenProject,
   did: string,
-  act: (opened: Opened, source: SourceFile) => Edit[],
+  act: (opened: OpenProject, source: SourceFile) => Edit[],
 ): Plan {
   const { paths } = opened;
   const edits = paths.flatMap((name) => act(opened, sourceOf(opened, name)!));
-  return { edits, said: `${did} ${paths.length > 1 ? `${paths.length} files` : paths[0]}` };
+  return { edits, summary: `${did} ${paths.length > 1 ? `${paths.length} files` : paths[0]}` };
 }
 
 /** What does something by where it stands is left there, and other imports do not pass it. */
-function organized({ service }: Opened, source: SourceFile): Edit[] {
+function organizeFile({ service }: OpenProject, source: SourceFile): Edit[] {
   const [file, text] = [source.getFilePath() as string, source.getFullText()];
-  const kept = source.getImportDeclarations().filter((one) => staysAsItIs(one, source));
-  const gaps = kept.flatMap((one) => [
-    gapBefore(text, one.getPos()),
-    gapBefore(text, one.getEnd()),
+  const kept = source
+    .getImportDeclarations()
+    .filter((declaration) => staysAsItIs(declaration, source));
+  const gaps = kept.flatMap((declaration) => [
+    gapBefore(text, declaration.getPos()),
+    gapBefore(text, declaration.getEnd()),
   ]);
   const sorted = [...new Set(gaps)].sort((a, b) => a - b);
   // A blank line parts imports into groups, for TypeScript.
   source.replaceWithText(
-    applied(
+    applyEdits(
       text,
-      sorted.map((at) => ({ file, start: at, end: at, text: GAP })),
+      sorted.map((index) => ({ file, start: index, end: index, text: GAP })),
     ),
   );
   const edits = editsOf(
     service.organizeImports({ type: "file", fileName: file }, styleOf(source), {}),
   );
   source.replaceWithText(text);
-  const back = (at: number) =>
-    sorted.reduce((now, gap, i) => {
+  const back = (index: number) =>
+    sorted.reduce((shifted, gap, i) => {
       const begin = gap + i * GAP.length;
-      return at <= begin ? now : now - Math.min(at - begin, GAP.length);
-    }, at);
-  const fixed = source.getImportDeclarations().filter((one) => staysAsItIs(one, source));
+      return index <= begin ? shifted : shifted - Math.min(index - begin, GAP.length);
+    }, index);
+  const fixed = source
+    .getImportDeclarations()
+    .filter((declaration) => staysAsItIs(declaration, source));
   return edits
     .map((edit) => ({ ...edit, start: back(edit.start), end: back(edit.end) }))
     .filter(
-      ({ start, end }) => !fixed.some((one) => start < one.getEnd() && end > one.getPos() + 1),
+      ({ start, end }) =>
+        !fixed.some(
+          (declaration) => start < declaration.getEnd() && end > declaration.getPos() + 1,
+        ),
     );
 }
 const GAP = "\n\n";
 
 /** The end of the line before, where something follows in another line. */
-function gapBefore(text: string, at: number): number {
-  const [rest] = /^[^\n]*\n?/.exec(text.slice(at))!;
-  return /^\s*(\/\/.*\s*|\/\*[^\n]*\*\/\s*)?$/.test(rest) ? at + rest.length : at;
+function gapBefore(text: string, index: number): number {
+  const [restOfLine] = /^[^\n]*\n?/.exec(text.slice(index))!;
+  return /^\s*(\/\/.*\s*|\/\*[^\n]*\*\/\s*)?$/.test(restOfLine) ? index + restOfLine.length : index;
 }
 
-function staysAsItIs(one: ImportDeclaration, source: SourceFile): boolean {
-  if (!one.getImportClause()) return true;
-  if (isForJsx(one, source)) return true;
+function staysAsItIs(declaration: ImportDeclaration, source: SourceFile): boolean {
+  if (!declaration.getImportClause()) return true;
+  if (isForJsx(declaration, source)) return true;
   const text = source.getFullText();
-  const comments = text.slice(one.getPos(), one.getStart());
-  const code = one.getText().replaceAll(one.getModuleSpecifier().getText(), "");
-  const after = text.slice(one.getEnd(), gapBefore(text, one.getEnd()));
+  const comments = text.slice(declaration.getPos(), declaration.getStart());
+  const code = declaration.getText().replaceAll(declaration.getModuleSpecifier().getText(), "");
+  const after = text.slice(declaration.getEnd(), gapBefore(text, declaration.getEnd()));
   if (COMMENT.test(code + after)) return true;
   // others are about the file
-  if (source.getStatements()[0] === one) return DIRECTIVE.test(comments);
+  if (source.getStatements()[0] === declaration) return DIRECTIVE.test(comments);
   return COMMENT.test(comments.replace(/^.*\n/, ""));
 }
 const COMMENT = /\/\/|\/\*/;
@@ -88,7 +95,7 @@ const DIRECTIVE =
   /(\/\/|\/\*)\s*(@|eslint|biome|prettier|tslint|istanbul|c8|v8|oxlint|deno|webpack|#)/;
 
 /** JSX calls what the pragma or a setting names, and a bundler's own settings are not known. */
-function isForJsx(one: ImportDeclaration, source: SourceFile): boolean {
+function isForJsx(declaration: ImportDeclaration, source: SourceFile): boolean {
   if (!/x$/.test(source.getExtension()) && !source.getFilePath().endsWith(".js")) return false;
   const text = source.getFullText();
   const options = source.getProject().getCompilerOptions();
@@ -101,9 +108,13 @@ function isForJsx(one: ImportDeclaration, source: SourceFile): boolean {
     ...pragmas,
     ...factories.map((name) => name?.split(".")[0]),
   ]);
-  const bound = [one.getDefaultImport(), one.getNamespaceImport()].map((name) => name?.getText());
+  const bound = [declaration.getDefaultImport(), declaration.getNamespaceImport()].map((name) =>
+    name?.getText(),
+  );
   bound.push(
-    ...one.getNamedImports().map((name) => (name.getAliasNode() ?? name.getNameNode()).getText()),
+    ...declaration
+      .getNamedImports()
+      .map((name) => (name.getAliasNode() ?? name.getNameNode()).getText()),
   );
   const isJsx = (node: Node) =>
     Node.isJsxOpeningElement(node) ||
@@ -112,31 +123,31 @@ function isForJsx(one: ImportDeclaration, source: SourceFile): boolean {
   return bound.some((name) => names.has(name)) && source.getDescendants().some(isJsx);
 }
 
-function imported({ service }: Opened, source: SourceFile): Edit[] {
+function importInFile({ service }: OpenProject, source: SourceFile): Edit[] {
   const file = { type: "file", fileName: source.getFilePath() } as const;
   return editsOf(service.getCombinedCodeFix(file, "fixMissingImport", styleOf(source), {}).changes);
 }
 
 /** One after the other, since what used only each other is unused then too. */
-function trimmed({ service }: Opened, source: SourceFile): Edit[] {
+function trimFile({ service }: OpenProject, source: SourceFile): Edit[] {
   const [file, text] = [source.getFilePath(), source.getFullText()];
-  for (let left = MAX_REMOVALS; left > 0; left--) {
+  for (let remaining = MAX_REMOVALS; remaining > 0; remaining--) {
     const edits = firstRemoval(service, source);
     if (!edits) break;
-    source.replaceWithText(applied(source.getFullText(), edits));
+    source.replaceWithText(applyEdits(source.getFullText(), edits));
   }
-  const made = source.getFullText();
+  const newText = source.getFullText();
   source.replaceWithText(text);
-  return made === text ? [] : [{ file, start: 0, end: text.length, text: made }];
+  return newText === text ? [] : [{ file, start: 0, end: text.length, text: newText }];
 }
 
 function firstRemoval(service: ts.LanguageService, source: SourceFile): Edit[] | undefined {
   const file = source.getFilePath();
-  const found = [
+  const diagnostics = [
     ...service.getSemanticDiagnostics(file),
     ...service.getSuggestionDiagnostics(file),
   ];
-  for (const { code, start = 0, length = 0 } of found) {
+  for (const { code, start = 0, length = 0 } of diagnostics) {
     if (!UNUSED.has(code) || isNeeded(source, start, length)) continue;
     const fixes = service.getCodeFixesAtPosition(
       file,
@@ -164,8 +175,8 @@ function isNeeded(source: SourceFile, start: number, length: number): boolean {
   const around = [node, ...(node?.getAncestors() ?? [])];
   const taking = around.find(Node.isImportDeclaration);
   if (taking && isForJsx(taking, source)) return true;
-  const own = around.find((one) => OWNERS.some((is) => is(one)));
-  return !isRemovable(own);
+  const owner = around.find((ancestor) => OWNERS.some((is) => is(ancestor)));
+  return !isRemovable(owner);
 }
 const OWNERS = [
   Node.isParameterDeclaration,
@@ -185,14 +196,14 @@ const HARMLESS = [
   Node.isInterfaceDeclaration,
 ] as const;
 
-function isRemovable(own: Node | undefined): boolean {
-  if (Node.isVariableStatement(own)) return own.getDeclarations().every(isRemovable);
-  if (Node.isVariableDeclaration(own))
+function isRemovable(node: Node | undefined): boolean {
+  if (Node.isVariableStatement(node)) return node.getDeclarations().every(isRemovable);
+  if (Node.isVariableDeclaration(node))
     return (
-      Node.isIdentifier(own.getNameNode()) &&
-      own.getVariableStatement()?.getDeclarationKind() === "const" &&
-      isPlain(own.getInitializer())
+      Node.isIdentifier(node.getNameNode()) &&
+      node.getVariableStatement()?.getDeclarationKind() === "const" &&
+      isPlain(node.getInitializer())
     );
-  if (Node.isMethodDeclaration(own)) return own.getDecorators().length === 0;
-  return HARMLESS.some((is) => is(own));
+  if (Node.isMethodDeclaration(node)) return node.getDecorators().length === 0;
+  return HARMLESS.some((is) => is(node));
 }

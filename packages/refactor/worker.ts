@@ -3,19 +3,26 @@
 import type { CompilerRules, MakeCompilerGate } from "zz";
 import { extractConstant, extractFunction } from "./extract.ts";
 import { move } from "./moves.ts";
-import { type Change, changesOf, type Opened, type Order, open, type Plan } from "./project.ts";
+import {
+  type Change,
+  changesOf,
+  type OpenProject,
+  openProject,
+  type Plan,
+  type RefactorRequest,
+} from "./project.ts";
 import { changeSignature } from "./signature.ts";
 import { fixImports, organizeImports, removeUnused } from "./tidy.ts";
 
-export type Planned = {
+export type PlannedChanges = {
   changes: Change[];
-  said: string;
+  summary: string;
   seen?: string[];
   dropped?: string[];
   unread: string[];
 };
 
-const ACTIONS: Record<string, (opened: Opened) => Plan> = {
+const ACTIONS: Record<string, (opened: OpenProject) => Plan> = {
   move,
   organize_imports: organizeImports,
   fix_imports: fixImports,
@@ -25,17 +32,22 @@ const ACTIONS: Record<string, (opened: Opened) => Plan> = {
   extract_constant: extractConstant,
 };
 
-async function planned(order: Order, rules: CompilerRules): Promise<Planned> {
+async function makePlan(order: RefactorRequest, rules: CompilerRules): Promise<PlannedChanges> {
   const { compilerGate } = (await import(rules.module)) as { compilerGate: MakeCompilerGate };
   const gate = compilerGate(rules);
-  const opened = open(order, gate);
+  const opened = openProject(order, gate);
   const plan = ACTIONS[order.action]!(opened);
   return { ...plan, changes: changesOf(opened, plan), unread: gate.unread() };
 }
 
-process.on("message", async ({ order, rules }: { order: Order; rules: CompilerRules }) => {
-  const outcome = await planned(order, rules).catch((error: Error) => ({ failure: error.message }));
-  process.send!(outcome, () => process.exit());
-});
+process.on(
+  "message",
+  async ({ order, rules }: { order: RefactorRequest; rules: CompilerRules }) => {
+    const outcome = await makePlan(order, rules).catch((error: Error) => ({
+      failure: error.message,
+    }));
+    process.send!(outcome, () => process.exit());
+  },
+);
 process.on("disconnect", () => process.exit()); // nobody waits for it any more
 process.on("SIGINT", () => {}); // the parent decides when to stop

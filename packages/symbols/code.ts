@@ -1,7 +1,7 @@
 // Which files are code, and symbols.ignore: those of them that the index and the map leave out, by
 // patterns as in a .gitignore.
 import { LANGUAGES } from "./languages/table.ts";
-import { isMade } from "./scan/made.ts";
+import { isGenerated } from "./scan/made.ts";
 
 // in one name; with more a regular expression can run for ever
 const [MAX_STARS, MAX_PATTERN_CHARS] = [3, 500];
@@ -25,7 +25,7 @@ export async function codeAmong(
   note: (text: string) => void,
 ): Promise<{ code: string[]; texts: string[]; ignored: ReadonlySet<string> }> {
   const all = names.filter((name) => CODE.test(name));
-  const others = names.filter((name) => TEXT.test(name) && !CODE.test(name) && !isMade(name));
+  const others = names.filter((name) => TEXT.test(name) && !CODE.test(name) && !isGenerated(name));
   if (!patterns.length) return { code: all, texts: others, ignored: new Set() };
   const { default: ignore } = await import("ignore");
   const rules = ignore().add(patterns.filter((pattern) => isQuick(pattern, note)));

@@ -2,12 +2,15 @@
 import Fuse from "fuse.js";
 import type { Sym } from "./scan/facts.ts";
 
-export type Found = Sym & { path: string }; // with its owner: Class.method
+export type FoundSymbol = Sym & { path: string }; // with its owner: Class.method
 
 const MAX_RESULTS = 8;
 const MAX_FUZZY_NAMES = 5_000; // names given to fuse.js, which needs a second for 100,000
 
-export function bestFor(query: string, all: Found[]): { exact: Found[]; near: Found[] } {
+export function bestFor(
+  query: string,
+  all: FoundSymbol[],
+): { exact: FoundSymbol[]; near: FoundSymbol[] } {
   const exact = all.filter(({ name }) => name === query || name.endsWith(`.${query}`));
   if (exact.length) return { exact, near: [] };
   const words = split(query);
@@ -33,7 +36,7 @@ export function bestFor(query: string, all: Found[]): { exact: Found[]; near: Fo
 }
 
 /** The nearest names, whether misspelt or not. */
-export function fuzzy(query: string, all: Found[], most: number): Found[] {
+export function fuzzy(query: string, all: FoundSymbol[], most: number): FoundSymbol[] {
   const likely = all.length > MAX_FUZZY_NAMES ? nearest(query, all) : all;
   const fuse = new Fuse(likely, {
     keys: ["name"],
@@ -51,7 +54,7 @@ export function fuzzy(query: string, all: Found[], most: number): Found[] {
 }
 
 /** Those that share the most pairs of letters with the query. */
-function nearest(query: string, all: Found[]): Found[] {
+function nearest(query: string, all: FoundSymbol[]): FoundSymbol[] {
   const wanted = pairs(query.toLowerCase());
   const scores = all.map((found, at) => {
     const name = found.name.toLowerCase();
@@ -71,7 +74,7 @@ const pairs = (text: string): string[] => [
  * How much of the query a symbol covers: a word in its name counts twice as much as one in its
  * comment.
  */
-function overlap(words: string[], { name, doc = "" }: Found): number {
+function overlap(words: string[], { name, doc = "" }: FoundSymbol): number {
   const [own, said] = [split(name), split(doc)];
   const hits = words.map((word) => {
     if (own.some((one) => alike(one, word))) return 2;

@@ -37,7 +37,7 @@ export interface Index {
   readonly version: object; // the same object as long as nothing has changed
   readonly ms: number; // how long the update took
   readonly read: number; // how many files the update read
-  readonly left: number; // how many files are beyond the limit
+  readonly leftOut: number; // how many files are beyond the limit
   readonly scope: string; // the indexed folder; "": everything
   readonly beyond: number; // how many code files are outside of it
   readonly ignored: ReadonlySet<string>; // code files that the settings leave out
@@ -198,7 +198,7 @@ async function lookAtAll(
   const isReadable = (name: string) => (data.files.has(name) && !isDenied) || mayRead(ctx, name);
   const readable = inScope.filter(isReadable);
   const wanted = new Set(readable.slice(0, data.most));
-  const left = readable.length - dropLinks(look, wanted, readable, changed) - wanted.size;
+  const leftOut = readable.length - dropLinks(look, wanted, readable, changed) - wanted.size;
   for (const name of textsOf(look, texts).filter(isReadable).slice(0, data.most)) wanted.add(name);
   const missing = [...wanted]
     .filter((name) => !data.files.has(name))
@@ -222,7 +222,14 @@ async function lookAtAll(
   all.cached = data;
   if (stored.size > MANY_FILES || data.files.size > 5 * MANY_FILES) freeMemorySoon();
   const [ms, beyond] = [performance.now() - started, code.length - inScope.length];
-  const counts = { ms, read: fresh.size + stored.size, left, beyond, scope: data.scope, ignored };
+  const counts = {
+    ms,
+    read: fresh.size + stored.size,
+    leftOut,
+    beyond,
+    scope: data.scope,
+    ignored,
+  };
   const known = new Set(listed);
   const unlisted = new Set(
     maybeUnlisted.filter((name) => !known.has(name) && !name.endsWith(".gitignore")),
@@ -375,7 +382,7 @@ function rowOf({ files }: Pick<Data, "files">, name: string): Buffer {
 }
 
 const FOUND = new WeakMap<Data["files"], Map<string, unknown>>();
-type Counts = Pick<Index, "ms" | "read" | "left" | "beyond" | "scope" | "ignored">;
+type Counts = Pick<Index, "ms" | "read" | "leftOut" | "beyond" | "scope" | "ignored">;
 function indexOf(data: Data, names: readonly string[], counts: Counts, keep: Index["keep"]): Index {
   const { files, resolved } = data; // as they are now: later updates replace them
   let row = Buffer.alloc(0);

@@ -6,7 +6,7 @@ import fs from "node:fs";
 import { isBuiltin } from "node:module";
 import path from "node:path";
 import type { CompilerGate } from "zz";
-import { openOthers } from "./languages/resolve.ts";
+import { openImportFinder } from "./languages/resolve.ts";
 import { isComponent, languageOf } from "./languages/table.ts";
 import type { Asked, Disk, How, Kept, Resolver } from "./resolve/contract.ts";
 import { openDisk } from "./resolve/disk.ts";
@@ -72,7 +72,7 @@ export function openResolver(
     places: new Map(),
     hasNewAnswers: false,
   };
-  const others = openOthers(list, (name) => disk.read(`${disk.root}/${name}`));
+  const others = openImportFinder(list, (name) => disk.read(`${disk.root}/${name}`));
   const keep = () => ({
     names: hash,
     seen: Object.fromEntries(seen),

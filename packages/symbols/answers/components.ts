@@ -20,12 +20,12 @@ export async function usesInComponents(
   ctx: Ctx,
 ): Promise<string[]> {
   const facts = index.facts(path);
-  const sym = facts?.symbols.find((one) => one.line === line && one.name === name);
+  const sym = facts?.symbols.find((symbol) => symbol.line === line && symbol.name === name);
   const isMember = !sym || Boolean(sym.owner);
   if (sym?.local || (!isMember && !sym.exported && !facts!.global)) return [];
   const users = using(index, name).filter((file) => isComponent(file) && mayRead(ctx, file));
   if (!users.length) return [];
-  const { placesOf } = await import("../languages/places.ts");
+  const { namePositions: placesOf } = await import("../languages/places.ts");
   const { imports } = await importGraph(
     state,
     index,
@@ -35,29 +35,35 @@ export async function usesInComponents(
   const rows: string[] = [];
   for (const file of users) {
     const { text } = await readText(ctx, file);
-    const own = index.facts(file)!;
+    const fileFacts = index.facts(file)!;
     const places = placesOf(file, text, name);
     const isUse = ({ start, end }: { start: number; end: number }): boolean =>
       isMember ? isMemberUse(text, start, end) : isCall(text, start, end);
     const isMeant = isMember
       ? places.some(isUse)
-      : (isTaken(file, own, text) ?? (!isOwn(own) && places.some(isUse)));
+      : (isTaken(file, fileFacts, text) ?? (!isOwn(fileFacts) && places.some(isUse)));
     if (!isMeant) continue;
     const lines = text.split("\n");
     const uses = new Set(
-      places.filter((place) => !isMember || isUse(place)).map((place) => place.line),
+      places.filter((position) => !isMember || isUse(position)).map((position) => position.line),
     );
     rows.push(
-      ...[...uses].map((at) => `${file}:${at}: ${lines[at - 1]!.trim().slice(0, MAX_TEXT_CHARS)}`),
+      ...[...uses].map(
+        (useLine) => `${file}:${useLine}: ${lines[useLine - 1]!.trim().slice(0, MAX_TEXT_CHARS)}`,
+      ),
     );
   }
   return rows;
 
   /** Undefined: no import says. */
-  function isTaken(file: string, { imports: own }: Facts, text: string): boolean | undefined {
+  function isTaken(
+    file: string,
+    { imports: fileImports }: Facts,
+    text: string,
+  ): boolean | undefined {
     const edges = imports.get(file) ?? [];
-    const taking = own.flatMap((one, i) =>
-      one.names.some((taken) => takesName(taken, name, text)) ? [edges[i]] : [],
+    const taking = fileImports.flatMap((importFact, i) =>
+      importFact.names.some((specifier) => takesName(specifier, name, text)) ? [edges[i]] : [],
     );
     if (!taking.length) return undefined;
     return taking.some(
@@ -68,14 +74,17 @@ export async function usesInComponents(
   /** Whether that file has another thing of the name. */
   function isOther(to: string | undefined): boolean {
     if (!to || to === path) return false;
-    const { symbols = [], imports: taken = [] as Import[] } = index.facts(to) ?? {};
-    const isPassedOn = taken.some(({ names }) =>
-      names.some((one) => one.split(" as ").includes(name)),
+    const { symbols = [], imports: targetImports = [] as Import[] } = index.facts(to) ?? {};
+    const isPassedOn = targetImports.some(({ names }) =>
+      names.some((specifier) => specifier.split(" as ").includes(name)),
     );
-    return !isPassedOn && symbols.some((one) => one.name === name && !one.owner && one.exported);
+    return (
+      !isPassedOn &&
+      symbols.some((symbol) => symbol.name === name && !symbol.owner && symbol.exported)
+    );
   }
   function isOwn({ symbols }: Facts): boolean {
-    return symbols.some((one) => one.name === name);
+    return symbols.some((symbol) => symbol.name === name);
   }
 }
 

@@ -28,13 +28,13 @@ export async function historyOf(state: State, ctx: Ctx): Promise<History | undef
   if (state.unreadHead === head || !(await isHarmless(ctx))) return undefined;
   const isNewer =
     kept && (await git.say(["merge-base", "--is-ancestor", kept.head, head])) !== undefined;
-  const how = "-z --name-only --no-renames --no-merges --relative".split(" ");
+  const logOptions = "-z --name-only --no-renames --no-merges --relative".split(" ");
   const commits = [
     `--max-count=${MAX_COMMITS}`,
     `--format=${LOG_FORMAT}`,
     isNewer ? `${kept.head}..${head}` : head,
   ];
-  const log = await git.say(["log", ...how, ...commits, "--", "."]);
+  const log = await git.say(["log", ...logOptions, ...commits, "--", "."]);
   // such as a clone without its trees: asked again at the next commit
   if (log === undefined) return void (state.unreadHead = head);
   state.history = readLog(log, head, (name) => mayRead(ctx, name), isNewer ? kept : undefined);

@@ -3,7 +3,7 @@ import type { CompilerGate, Ctx, MakeCompilerGate, Result } from "zz";
 import { type Index, mayRead } from "../project.ts";
 import type { Graph, Resolver } from "../resolve.ts";
 import type { Facts } from "../scan/facts.ts";
-import { capped, MAX_NAMES_PER_FILE, MAX_ROWS, relative, whyUnread } from "./rows.ts";
+import { capRows, MAX_NAMES_PER_FILE, MAX_ROWS, relative, whyUnread } from "./rows.ts";
 import { freshIndex, type Resolved, type State } from "./state.ts";
 
 const ENTRY_REASONS = {
@@ -12,47 +12,47 @@ const ENTRY_REASONS = {
   alone: "nothing imports it",
 };
 
-export async function dependencies(
+export async function listDependencies(
   state: State,
   { path: name }: { path?: string },
   ctx: Ctx,
 ): Promise<Result> {
   const index = await freshIndex(state, ctx);
   const graph = await importGraph(state, index, ctx);
-  if (name === undefined) return overview(graph, index, ctx);
+  if (name === undefined) return projectOverview(graph, index, ctx);
   const file = relative(name, ctx);
-  const all = graph.imports.get(file);
-  if (!all) throw new Error(`Cannot list what '${name}' imports: ${whyUnread(index, name, ctx)}`);
+  const edges = graph.imports.get(file);
+  if (!edges) throw new Error(`Cannot list what '${name}' imports: ${whyUnread(index, name, ctx)}`);
   const { imports, unread } = index.facts(file)!; // in the same order
   if (unread)
     return {
       text: `What '${name}' imports is not known: it was not read (${unread}). grep searches it.`,
       data: [],
     };
-  const data = all.map((edge, i) => ({ ...edge, names: imports[i]?.names ?? [] }));
-  const rows = data.map(({ spec, line, to, also = [], kind, how, names }) => {
-    const taken = names.length ? ` {${names.join(", ")}}` : "";
-    return `${file}:${line}: ${spec} → ${kind === "internal" ? [to, ...also].join(", ") : kind}${how === "import" ? "" : ` (${how})`}${taken}`;
+  const data = edges.map((edge, i) => ({ ...edge, names: imports[i]?.names ?? [] }));
+  const rows = data.map(({ spec, line, to, also = [], kind: edgeKind, how: importForm, names }) => {
+    const takenNames = names.length ? ` {${names.join(", ")}}` : "";
+    return `${file}:${line}: ${spec} → ${edgeKind === "internal" ? [to, ...also].join(", ") : edgeKind}${importForm === "import" ? "" : ` (${importForm})`}${takenNames}`;
   });
-  return { text: capped(rows, 2 * MAX_ROWS, "imports") || `'${name}' imports nothing.`, data };
+  return { text: capRows(rows, 2 * MAX_ROWS, "imports") || `'${name}' imports nothing.`, data };
 }
 
 /** The whole project: where to start reading, what most files depend on, and circular imports. */
-async function overview(
+async function projectOverview(
   graph: Graph & { resolver: Resolver },
   index: Index,
   ctx: Ctx,
 ): Promise<Result> {
   const { cycles, entryPoints, hubs } = await import("../resolve.ts");
-  const seen = <T extends { path: string }>(all: T[]) =>
-    all.filter(({ path: file }) => mayRead(ctx, file));
-  const entries = seen(entryPoints(graph, graph.resolver)).filter(
+  const readableOf = <T extends { path: string }>(listed: T[]) =>
+    listed.filter(({ path: file }) => mayRead(ctx, file));
+  const entries = readableOf(entryPoints(graph, graph.resolver)).filter(
     ({ path: file }) => !index.facts(file)?.made,
   );
-  const data = { hubs: seen(hubs(graph)), entries, cycles: cycles(graph) };
+  const data = { hubs: readableOf(hubs(graph)), entries, cycles: cycles(graph) };
   const rounds = data.cycles.filter(({ files }) => files.every((file) => mayRead(ctx, file)));
   const section = (title: string, rows: string[]) =>
-    rows.length ? [`${title}:`, capped(rows, MAX_NAMES_PER_FILE, "")] : [];
+    rows.length ? [`${title}:`, capRows(rows, MAX_NAMES_PER_FILE, "")] : [];
   const rows = [
     ...section(
       "Imported by more than 5 files",
@@ -60,7 +60,9 @@ async function overview(
     ),
     ...section(
       "Entry points",
-      data.entries.map(({ path: file, why }) => `${file} (${ENTRY_REASONS[why]})`),
+      data.entries.map(
+        ({ path: file, why: entryReason }) => `${file} (${ENTRY_REASONS[entryReason]})`,
+      ),
     ),
     ...section(
       "Import cycles",
@@ -73,7 +75,7 @@ async function overview(
   };
 }
 
-export async function dependents(
+export async function listDependents(
   state: State,
   { path: name }: { path: string },
   ctx: Ctx,
@@ -83,14 +85,14 @@ export async function dependents(
   const file = relative(name, ctx);
   if (!imports.has(file))
     throw new Error(`Cannot list what imports '${name}': ${whyUnread(index, name, ctx)}`);
-  const users = (dependents.get(file) ?? []).filter((one) => mayRead(ctx, one));
-  const rows = users.map((one) => {
-    const at = imports.get(one)!.filter(({ to, also }) => to === file || also?.includes(file));
-    return `${one}:${at[0]!.line}: ${at.map(({ spec }) => spec).join(", ")}`;
+  const users = (dependents.get(file) ?? []).filter((user) => mayRead(ctx, user));
+  const rows = users.map((user) => {
+    const edges = imports.get(user)!.filter(({ to, also }) => to === file || also?.includes(file));
+    return `${user}:${edges[0]!.line}: ${edges.map(({ spec }) => spec).join(", ")}`;
   });
   const hub = rows.length > 5 ? [`${rows.length} files import it.`] : [];
   return {
-    text: [...hub, capped(rows, 2 * MAX_ROWS, "files")].join("\n") || `Nothing imports '${name}'.`,
+    text: [...hub, capRows(rows, 2 * MAX_ROWS, "files")].join("\n") || `Nothing imports '${name}'.`,
     data: users,
   };
 }
@@ -121,11 +123,11 @@ export async function importGraph(
 export async function leadsAsBefore(
   state: State,
   index: Index,
-  made: Resolved | undefined,
+  earlier: Resolved | undefined,
 ): Promise<boolean> {
-  if (made?.version !== index.version) return false;
+  if (earlier?.version !== index.version) return false;
   const { isUnchanged } = await import("../resolve.ts");
-  return isUnchanged(state.root, made.seen);
+  return isUnchanged(state.root, earlier.seen);
 }
 
 /** The graph is read through the gate. */

@@ -2,46 +2,46 @@
 import type { Ctx, Result } from "zz";
 import { plural } from "zz/text";
 import type { Facts } from "../scan/facts.ts";
-import { isMade } from "../scan/made.ts";
-import { capped, filesUnder, isMapped, MAX_ROWS, NO_CODE, nameOf, notLookedAt } from "./rows.ts";
+import { isGenerated } from "../scan/made.ts";
+import { capRows, filesUnder, isMapped, MAX_ROWS, NO_CODE, nameOf, notLookedAt } from "./rows.ts";
 import { freshIndex, type State } from "./state.ts";
 
-export async function todos(
+export async function listTodos(
   state: State,
   { path: under = "." }: { path?: string },
   ctx: Ctx,
 ): Promise<Result> {
   const index = await freshIndex(state, ctx);
   const files = filesUnder(index, under, ctx);
-  const found = files.flatMap((file) =>
+  const comments = files.flatMap((file) =>
     index.facts(file)!.todos.map((todo) => ({ path: file, ...todo })),
   );
-  const rows = found.map(({ path: file, line, text }) => `${file}:${line}: ${text}`);
+  const rows = comments.map(({ path: file, line, text }) => `${file}:${line}: ${text}`);
   const none = `No TODO, FIXME or HACK in the comments of ${plural(files.length, "file")}.`;
-  const text = [capped(rows, MAX_ROWS, "") || none, ...notLookedAt(index, under, files, ctx)].join(
+  const text = [capRows(rows, MAX_ROWS, "") || none, ...notLookedAt(index, under, files, ctx)].join(
     "\n",
   );
-  return { text, data: found };
+  return { text, data: comments };
 }
 
-export async function complexity(
+export async function measureComplexity(
   state: State,
   { path: under = "." }: { path?: string },
   ctx: Ctx,
 ): Promise<Result | string> {
   const index = await freshIndex(state, ctx);
-  const all = filesUnder(index, under, ctx);
-  const scripts = all.filter(isMapped); // data has no branches, but many lines
-  const own = scripts.filter((file) => !isMade(file) && !index.facts(file)!.made);
-  const made = own.length ? scripts.length - own.length : 0;
+  const codeFiles = filesUnder(index, under, ctx);
+  const scripts = codeFiles.filter(isMapped); // data has no branches, but many lines
+  const writtenFiles = scripts.filter((file) => !isGenerated(file) && !index.facts(file)!.made);
+  const generatedCount = writtenFiles.length ? scripts.length - writtenFiles.length : 0;
   const listed = scripts.length
     ? scripts
-    : all.filter((file) => all.length === 1 || !LOCK_FILE.test(file));
-  const files = own.length ? own : listed;
+    : codeFiles.filter((file) => codeFiles.length === 1 || !LOCK_FILE.test(file));
+  const files = writtenFiles.length ? writtenFiles : listed;
   const others = notLookedAt(index, under, files, ctx);
-  if (made)
+  if (generatedCount)
     others.push(
-      `[Left out: ${plural(made, "file")} of build output or generated code. Give a path to measure it.]`,
+      `[Left out: ${plural(generatedCount, "file")} of build output or generated code. Give a path to measure it.]`,
     );
   if (!files.length) return [NO_CODE, ...others].join("\n");
   const scores = files
@@ -52,12 +52,12 @@ export async function complexity(
       ({ path: file, score, loc, nesting, imports, branches }) =>
         `${file}: score ${score} (${branches} branches, nesting ${nesting}, ${imports} imports, ${loc} lines)`,
     );
-    return { text: [capped(rows, MAX_ROWS, "files"), ...others].join("\n"), data: scores };
+    return { text: [capRows(rows, MAX_ROWS, "files"), ...others].join("\n"), data: scores };
   }
-  const [one] = scores;
+  const [single] = scores;
   const functions = index
-    .facts(one!.path)!
-    .symbols.filter(({ kind }) => kind === "function" || kind === "method");
+    .facts(single!.path)!
+    .symbols.filter(({ kind: symbolKind }) => symbolKind === "function" || symbolKind === "method");
   functions.sort(
     (a, b) => (b.decisions ?? 0) - (a.decisions ?? 0) || b.end - b.line - (a.end - a.line),
   );
@@ -65,11 +65,11 @@ export async function complexity(
     (sym) =>
       `${sym.line}-${sym.end}: ${nameOf(sym)}: ${(sym.decisions ?? 0) + 1} paths, ${sym.end - sym.line + 1} lines`,
   );
-  const { path: file, score, loc, nesting, imports, branches } = one!;
+  const { path: file, score, loc, nesting, imports, branches } = single!;
   const head = `${file}: score ${score} = ${branches} branches + 2 × ${nesting} nesting + ${imports} imports + ${loc} lines / 20`;
   return {
-    text: [head, capped(rows, MAX_ROWS, "functions"), ...others].filter(Boolean).join("\n"),
-    data: { ...one, functions },
+    text: [head, capRows(rows, MAX_ROWS, "functions"), ...others].filter(Boolean).join("\n"),
+    data: { ...single, functions },
   };
 }
 

@@ -5,7 +5,7 @@ import type { Ctx } from "zz";
 import { plural } from "zz/text";
 import { CODE } from "../code.ts";
 import { LANGUAGES, languageOf } from "../languages/table.ts";
-import type { Found } from "../match.ts";
+import type { FoundSymbol } from "../match.ts";
 import { deniesReading, type Index, mayRead } from "../project.ts";
 import { SCRIPT } from "../resolve/paths.ts";
 import { defining } from "../rows.ts";
@@ -52,7 +52,7 @@ export function meantBy(
 export const lastName = (name: string): string => name.split(".").at(-1)!;
 export const nameOf = ({ owner, name }: Sym): string => (owner ? `${owner}.${name}` : name);
 
-export function foundIn(index: Index, files: readonly string[], ctx: Ctx): Found[] {
+export function foundIn(index: Index, files: readonly string[], ctx: Ctx): FoundSymbol[] {
   // when it was indexed; to judge each again takes a quarter of the time
   const isJudged = !deniesReading(ctx);
   return files.flatMap((file) => {
@@ -71,18 +71,18 @@ export function relative(name: string, { root, files }: Ctx): string {
 export function filesUnder(index: Index, under: string, ctx: Ctx): string[] {
   const folder = relative(under, ctx);
   const inside = index.files.filter((file) => isUnder(file, folder));
-  const found = inside.filter((file) => CODE.test(file) && mayRead(ctx, file));
-  const why = !found.length && folder && whyUnread(index, under, ctx);
-  if (why) throw new Error(`Cannot look at '${under}': ${why}`);
-  return found;
+  const codeFiles = inside.filter((file) => CODE.test(file) && mayRead(ctx, file));
+  const reason = !codeFiles.length && folder && whyUnread(index, under, ctx);
+  if (reason) throw new Error(`Cannot look at '${under}': ${reason}`);
+  return codeFiles;
 }
 
 const isUnder = (file: string, folder: string): boolean =>
   !folder || file === folder || file.startsWith(`${folder}/`);
 
 /** Whether an import of `taken` ("a", "a as b", "* as all", "*") brings the name into the file. */
-export function takesName(taken: string, name: string, text: string): boolean {
-  const [from = "", as = ""] = taken.split(" as ");
+export function takesName(specifier: string, name: string, text: string): boolean {
+  const [from = "", as = ""] = specifier.split(" as ");
   if (from !== "*") return from === name;
   const escaped = name.replace(/[$#]/g, "\\$&");
   const owner = as ? `\\b${as.replaceAll("$", "\\$")}\\s*\\??` : "\\)?\\s*\\??";
@@ -132,16 +132,17 @@ const OTHER_CODE =
   /\.(?:scala|dart|exs?|erl|hs|clj[cs]?|astro|zig|nim|jl|r|pl|pm|m|mm|fs|vb|groovy|ml|mli|s[ac]ss|less|fish|ps1|sol|d|pas|f90)$/i;
 
 /** The first rows, and how many more there are. */
-export function capped(rows: string[], most: number, what: string): string {
-  const more = rows.length - most;
+export function capRows(rows: string[], max: number, noun: string): string {
+  const remainingCount = rows.length - max;
   return [
-    ...rows.slice(0, most),
-    ...(more > 0 ? [`[${more} more ${what}`.trimEnd() + "]"] : []),
+    ...rows.slice(0, max),
+    ...(remainingCount > 0 ? [`[${remainingCount} more ${noun}`.trimEnd() + "]"] : []),
   ].join("\n");
 }
 
-export const placeIn = ({ path: file, line }: { path: string; line: number }): string =>
+export const pathAndLine = ({ path: file, line }: { path: string; line: number }): string =>
   `${file}:${line}`;
-export const nameWithPlace = (found: Found): string => `${found.name} (${placeIn(found)})`;
-export const row = ({ path: file, line, signature, doc }: Found): string =>
+export const nameAndLine = (symbol: FoundSymbol): string =>
+  `${symbol.name} (${pathAndLine(symbol)})`;
+export const row = ({ path: file, line, signature, doc }: FoundSymbol): string =>
   `${file}:${line}: ${signature}${doc ? `  // ${doc}` : ""}`;

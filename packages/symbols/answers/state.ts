@@ -39,7 +39,7 @@ export interface State {
   toldMap: ToldMap;
   // the same, with the files that there were then: the map may be made again before the next
   // message
-  told?: ShownMap;
+  deliveredMap?: ShownMap;
   arrived: Set<string>; // files that came during the conversation, and not by its edits
   noticeChange(ctx: Ctx): void; // of files that are watched
 }
@@ -91,18 +91,20 @@ export async function lean<T>(run: () => Promise<T>): Promise<T> {
   }
 }
 
-function partialIndex({ files, left, beyond, scope, ignored }: Index): string {
-  if (!left && !beyond && !ignored.size) return "";
-  const place = beyond ? ` in '${scope}'` : "";
-  const rest = ignored.size ? ` that symbols.ignore does not name` : "";
-  const what = left ? `the first ${files.length}${rest}` : `the ${files.length}${place}${rest}`;
-  return `[Of ${files.length + left + beyond + ignored.size} code files only ${what} are indexed, so this is about a part of the code. grep searches all of it.]`;
+function partialIndex({ files, leftOut, beyond, scope, ignored }: Index): string {
+  if (!leftOut && !beyond && !ignored.size) return "";
+  const inScope = beyond ? ` in '${scope}'` : "";
+  const notIgnored = ignored.size ? ` that symbols.ignore does not name` : "";
+  const indexedPart = leftOut
+    ? `the first ${files.length}${notIgnored}`
+    : `the ${files.length}${inScope}${notIgnored}`;
+  return `[Of ${files.length + leftOut + beyond + ignored.size} code files only ${indexedPart} are indexed, so this is about a part of the code. grep searches all of it.]`;
 }
 
 /** For work outside of a turn: it asks nothing, says nothing and is not cancelled with the turn. */
 export function unattended(ctx: Ctx): Ctx {
   const quiet = () => {};
-  const own = {
+  const overrides = {
     ask: undefined,
     note: quiet,
     progress: quiet,
@@ -110,6 +112,6 @@ export function unattended(ctx: Ctx): Ctx {
   };
   return Object.create(
     ctx,
-    Object.fromEntries(Object.entries(own).map(([key, value]) => [key, { value }])),
+    Object.fromEntries(Object.entries(overrides).map(([key, value]) => [key, { value }])),
   );
 }

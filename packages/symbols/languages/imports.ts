@@ -1,24 +1,30 @@
 // What the text of an import says: from where, and which names.
 import type { Import } from "../scan/facts.ts";
 
-type Taken = Pick<Import, "from" | "names"> & { how?: Import["how"] };
+type ImportClause = Pick<Import, "from" | "names"> & { how?: Import["how"] };
 
 export const importsIn = (language: string, text: string, line: number): Import[] =>
   (READERS[language]?.(text.trim()) ?? [])
     .filter(({ from }) => from)
-    .map(({ from, names, how = "import" }) => ({ from: from.slice(0, 200), line, how, names }));
+    .map(({ from, names, how: importForm = "import" }) => ({
+      from: from.slice(0, 200),
+      line,
+      how: importForm,
+      names,
+    }));
 
 const quoted = (text: string): string => /["'`]([^"'`]*)["'`]/.exec(text)?.[1] ?? "";
 const listOf = (text: string): string[] =>
   text
     .replace(/[(){}\\]/g, " ")
     .split(",")
-    .map((one) => one.replace(/#.*/g, "").trim().replace(/\s+/g, " "))
+    .map((name) => name.replace(/#.*/g, "").trim().replace(/\s+/g, " "))
     .filter(Boolean);
 /** The last part of a dotted name is what it brings in. */
-function lastOf(text: string, separator: string, as?: string): Taken {
-  const at = text.lastIndexOf(separator);
-  const [from, name] = at < 0 ? [text, ""] : [text.slice(0, at), text.slice(at + separator.length)];
+function lastOf(text: string, separator: string, as?: string): ImportClause {
+  const index = text.lastIndexOf(separator);
+  const [from, name] =
+    index < 0 ? [text, ""] : [text.slice(0, index), text.slice(index + separator.length)];
   const unnamed = name === "*" ? ["*"] : [];
   return {
     from: text,
@@ -27,70 +33,75 @@ function lastOf(text: string, separator: string, as?: string): Taken {
   };
 }
 
-function python(text: string): Taken[] {
+function python(text: string): ImportClause[] {
   const [, from, names = ""] = /^from\s+([\w.]+)\s+import\s+([\s\S]*)$/.exec(text) ?? [];
   if (from) return [{ from, names: listOf(names) }];
-  return listOf(text.replace(/^import\s+/, "")).map((one) => {
-    const [from = "", as] = one.split(" as ");
+  return listOf(text.replace(/^import\s+/, "")).map((clause) => {
+    const [from = "", as] = clause.split(" as ");
     return { from, names: as ? [`* as ${as}`] : [] };
   });
 }
 
 /** `use a::{b, c::{d as e, *}};` is one import of each path. */
-function rust(text: string): Taken[] {
+function rust(text: string): ImportClause[] {
   const [, module] = /^(?:pub(?:\([^)]*\))?\s+)?mod\s+(\w+)/.exec(text) ?? [];
   if (module) return [{ from: `self::${module}`, names: [] }];
-  const how = /^pub\b/.test(text) ? ("export" as const) : ("import" as const);
+  const importForm = /^pub\b/.test(text) ? ("export" as const) : ("import" as const);
   const tree = text.replace(/^(?:pub(?:\([^)]*\))?\s+)?use\s+/, "").replace(/;$/, "");
-  const all = new Map<string, string[]>();
+  const namesByPath = new Map<string, string[]>();
   expand("", tree.replace(/\s+/g, " "));
-  return [...all].map(([from, names]) => ({ from, names, how }));
+  return [...namesByPath].map(([from, names]) => ({ from, names, how: importForm }));
 
-  function expand(prefix: string, rest: string): void {
-    const brace = rest.indexOf("{");
+  function expand(prefix: string, remaining: string): void {
+    const brace = remaining.indexOf("{");
     if (brace >= 0)
-      for (const part of parts(rest.slice(brace + 1, rest.lastIndexOf("}"))))
-        expand(prefix + rest.slice(0, brace), part);
+      for (const part of parts(remaining.slice(brace + 1, remaining.lastIndexOf("}"))))
+        expand(prefix + remaining.slice(0, brace), part);
     else {
-      const path = (prefix + rest).replace(/ /g, (blank, at, all) =>
-        / as /.test(all.slice(at - 3, at + 4)) ? blank : "",
+      const path = (prefix + remaining).replace(/ /g, (blank, index, searched) =>
+        / as /.test(searched.slice(index - 3, index + 4)) ? blank : "",
       );
-      const [whole = "", as] = path.split(" as ");
-      const at = whole.lastIndexOf("::");
-      const [from, name] = at < 0 ? [whole, ""] : [whole.slice(0, at), whole.slice(at + 2)];
-      const known = all.get(from) ?? all.set(from, []).get(from)!;
-      if (name) known.push(as ? `${name} as ${as}` : name);
+      const [importPath = "", as] = path.split(" as ");
+      const separatorIndex = importPath.lastIndexOf("::");
+      const [from, name] =
+        separatorIndex < 0
+          ? [importPath, ""]
+          : [importPath.slice(0, separatorIndex), importPath.slice(separatorIndex + 2)];
+      const names = namesByPath.get(from) ?? namesByPath.set(from, []).get(from)!;
+      if (name) names.push(as ? `${name} as ${as}` : name);
     }
   }
 }
 /** At the commas that are in no inner braces. */
 function parts(text: string): string[] {
-  const found = [""];
+  const pieces = [""];
   let depth = 0;
   for (const letter of text) {
     if (letter === "{") depth++;
     else if (letter === "}") depth--;
-    if (letter === "," && !depth) found.push("");
-    else found[found.length - 1] += letter;
+    if (letter === "," && !depth) pieces.push("");
+    else pieces[pieces.length - 1] += letter;
   }
-  return found.map((one) => one.trim()).filter(Boolean);
+  return pieces.map((piece) => piece.trim()).filter(Boolean);
 }
 
-function php(text: string): Taken[] {
+function php(text: string): ImportClause[] {
   if (!/^use\b/.test(text)) return [{ from: quoted(text), names: [], how: "require" }];
   const list = text.replace(/^use\s+(?:function\s+|const\s+)?/, "").replace(/;$/, "");
   const [, prefix, inner] = /^([^{]*)\{([\s\S]*)\}$/.exec(list) ?? [];
   const names =
-    inner === undefined ? listed(list) : listed(inner).map((one) => `${prefix!.trim()}${one}`);
-  return names.map((one) => {
-    const [from = "", as] = one.split(/\s+as\s+/);
+    inner === undefined
+      ? listed(list)
+      : listed(inner).map((suffix) => `${prefix!.trim()}${suffix}`);
+  return names.map((clause) => {
+    const [from = "", as] = clause.split(/\s+as\s+/);
     return lastOf(from.replace(/^\\/, ""), "\\", as);
   });
 }
 const listed = (text: string): string[] =>
   text
     .split(",")
-    .map((one) => one.trim())
+    .map((name) => name.trim())
     .filter(Boolean);
 
 /** Of a shell: what it is relative to is often computed. */
@@ -102,7 +113,7 @@ const shell = (text: string): string =>
     .replace(/^\/?\.\//, "./")
     .split(/\s/)[0]!;
 
-const READERS: Record<string, (text: string) => Taken[]> = {
+const READERS: Record<string, (text: string) => ImportClause[]> = {
   Python: python,
   Rust: rust,
   PHP: php,
@@ -146,7 +157,7 @@ const READERS: Record<string, (text: string) => Taken[]> = {
 };
 
 /** `"x.h"` is looked for beside the file, `<x.h>` is not: the brackets stay. */
-const include = (text: string): Taken[] => {
-  const [, own, theirs] = /(?:"([^"]*)"|(<[^>]*>))/.exec(text) ?? [];
-  return [{ from: own ?? theirs ?? "", names: [] }];
+const include = (text: string): ImportClause[] => {
+  const [, quotedPath, theirs] = /(?:"([^"]*)"|(<[^>]*>))/.exec(text) ?? [];
+  return [{ from: quotedPath ?? theirs ?? "", names: [] }];
 };

@@ -18,12 +18,12 @@ export function maskOf(
   { comment, string, code }: Pick<Spans, "comment" | "string" | "code">,
 ): Uint8Array {
   const mask = new Uint8Array(length);
-  const all = [
+  const ranges = [
     ...comment.map(([start, end]) => [start, end, COMMENT] as const),
     ...string.map(([start, end]) => [start, end, STRING] as const),
     ...code.map(([start, end]) => [start, end, CODE] as const),
   ].sort((a, b) => a[0] - b[0] || b[1] - a[1]);
-  for (const [start, end, what] of all) mask.fill(what, start, end);
+  for (const [start, end, category] of ranges) mask.fill(category, start, end);
   return mask;
 }
 
@@ -36,17 +36,17 @@ export function usesIn(
   const uses = new Map<string, number>();
   for (const { 0: name, index } of text.matchAll(word)) {
     if (name.length > MAX_NAME_CHARS) continue;
-    const known = uses.get(name);
-    if (mask[index] === CODE) uses.set(name, (known ?? 0) + 1);
-    else if (mask[index] === STRING && known === undefined && isQuoted(text, index, name.length))
+    const earlier = uses.get(name);
+    if (mask[index] === CODE) uses.set(name, (earlier ?? 0) + 1);
+    else if (mask[index] === STRING && earlier === undefined && isQuoted(text, index, name.length))
       uses.set(name, 0);
   }
   return uses;
 }
 /** Letters of all the world's scripts take twice the time. */
 const wordsOf = (text: string): RegExp => (/[^\x00-\x7f]/.test(text) ? WORD : /[a-z_]\w*/gi);
-const isQuoted = (text: string, at: number, length: number): boolean =>
-  /["'`]/.test(text[at - 1] ?? "") && text[at - 1] === text[at + length];
+const isQuoted = (text: string, index: number, length: number): boolean =>
+  /["'`]/.test(text[index - 1] ?? "") && text[index - 1] === text[index + length];
 
 export function todosIn(text: string, starts: number[], mask: Uint8Array): Todo[] {
   const todos: Todo[] = [];
@@ -65,8 +65,8 @@ export function countLines(text: string, starts: number[], mask: Uint8Array): nu
   let lines = 0;
   for (const [i, start] of starts.entries()) {
     const end = starts[i + 1] ?? text.length;
-    for (let at = start; at < end; at++)
-      if (text.charCodeAt(at) > 32 && mask[at] !== COMMENT) {
+    for (let index = start; index < end; index++)
+      if (text.charCodeAt(index) > 32 && mask[index] !== COMMENT) {
         lines++;
         break;
       }

@@ -7,7 +7,7 @@ import { maskOf, type Span } from "./marks.ts";
 import { sqlSpans } from "./sql.ts";
 import { isComponent, languageOf } from "./table.ts";
 
-export interface NamePlace {
+export interface NamePosition {
   line: number;
   column: number; // both from 1
   start: number;
@@ -15,15 +15,15 @@ export interface NamePlace {
 }
 
 /** prepare() comes first. Without a grammar that works every place counts. */
-export function placesOf(path: string, text: string, name: string): NamePlace[] {
+export function namePositions(path: string, text: string, name: string): NamePosition[] {
   const isWord = /^[\p{L}\p{N}_$]+$/u.test(name);
   const escaped = name.replace(/[^\p{L}\p{N}_]/gu, "\\$&").replace(/\\-/g, "[-]");
   const wanted = new RegExp(
     isWord ? `(?<![\\p{L}\\p{N}_])${escaped}(?![\\p{L}\\p{N}_])` : escaped,
     "gu",
   );
-  const at = Array.from(text.matchAll(wanted), ({ index }) => index);
-  if (!at.length) return [];
+  const offsets = Array.from(text.matchAll(wanted), ({ index }) => index);
+  if (!offsets.length) return [];
   const mask = maskOf(text.length, spansOf(path, text));
   const starts = lineStarts(text);
   const isStyled = /\.(?:css|html?)$/i.test(path);
@@ -33,7 +33,7 @@ export function placesOf(path: string, text: string, name: string): NamePlace[] 
     isStyled &&
     (text[start - 1] === "-" ||
       /^-\p{L}/u.test(text.slice(start + name.length, start + name.length + 2)));
-  return at
+  return offsets
     .filter((start) => !mask[start] && !isPart(start))
     .map((start) => {
       const line = lineAt(starts, start);
@@ -48,10 +48,10 @@ function spansOf(path: string, text: string): Record<"comment" | "string" | "cod
   if (!language?.grammar) return language ? { ...spans, ...sqlSpans(text) } : spans;
   const grammar = grammarOf(language);
   if (typeof grammar === "string") return spans;
-  const how = { progressCallback: deadline() }; // what is not known by then counts as code
+  const parseOptions = { progressCallback: deadline() }; // what is not known by then counts as code
   grammar.parser.reset();
-  const tree = grammar.parser.parse(text, null, how);
-  for (const { name, node } of tree ? grammar.query.captures(tree.rootNode, how) : [])
+  const tree = grammar.parser.parse(text, null, parseOptions);
+  for (const { name, node } of tree ? grammar.query.captures(tree.rootNode, parseOptions) : [])
     if (name in spans) spans[name as keyof typeof spans].push([node.startIndex, node.endIndex]);
   tree?.delete();
   return spans;

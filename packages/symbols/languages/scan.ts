@@ -37,23 +37,23 @@ function ruling(language: Language, path: string, text: string): Language {
 }
 
 function scanByGrammar(
-  given: Language,
+  namedLanguage: Language,
   path: string,
   text: string,
   starts: number[],
   seconds: number,
 ): Facts {
-  const language = ruling(given, path, text);
+  const language = ruling(namedLanguage, path, text);
   const grammar = grammarOf(language);
   if (typeof grammar === "string") return { ...listed(grammar), retry: true };
   const isLate = deadline(seconds);
   let tree: Tree | null | undefined;
   try {
     tree = parse(grammar, text, isLate);
-    const mended = tree?.rootNode.hasError && language.mend?.(text);
-    if (mended && mended !== text) {
+    const repaired = tree?.rootNode.hasError && language.repair?.(text);
+    if (repaired && repaired !== text) {
       tree!.delete();
-      tree = parse(grammar, mended, isLate);
+      tree = parse(grammar, repaired, isLate);
     }
     const matches = tree ? grammar.query.matches(tree.rootNode, { progressCallback: isLate }) : [];
     if (!tree || isLate())
@@ -102,9 +102,12 @@ function importsAt({ name }: Language, node: Node): Import[] {
   for (let up = node.parent; up; up = up.parent)
     if (up.type === "mod_item") around.unshift(up.childForFieldName("name")?.text ?? "");
   if (!around.length) return imports;
-  return imports.map((one) => {
-    if (node.type !== "mod_item") return { ...one, inside: around.length };
-    return { ...one, from: ["self", ...around, one.from.slice("self::".length)].join("::") };
+  return imports.map((importFact) => {
+    if (node.type !== "mod_item") return { ...importFact, inside: around.length };
+    return {
+      ...importFact,
+      from: ["self", ...around, importFact.from.slice("self::".length)].join("::"),
+    };
   });
 }
 
@@ -122,14 +125,15 @@ function branchesOf(
   const operators = Array.from(text.matchAll(language.logic ?? /&&|\|\|/g), ({ index }) => index);
   const decisions = [
     ...[...spans.branch, ...spans.case].map(([start]) => start),
-    ...operators.filter((at) => !mask[at]),
+    ...operators.filter((offset) => !mask[offset]),
   ].sort((a, b) => a - b);
   const around: typeof functions = [];
   let next = 0;
-  for (const at of decisions) {
-    while (next < functions.length && functions[next]!.start <= at) around.push(functions[next++]!);
-    while (around.length && around.at(-1)!.end <= at) around.pop();
-    const inner = around.findLast(({ end }) => end > at)?.sym;
+  for (const offset of decisions) {
+    while (next < functions.length && functions[next]!.start <= offset)
+      around.push(functions[next++]!);
+    while (around.length && around.at(-1)!.end <= offset) around.pop();
+    const inner = around.findLast(({ end }) => end > offset)?.sym;
     if (inner) inner.decisions = (inner.decisions ?? 0) + 1;
   }
   const nests = [

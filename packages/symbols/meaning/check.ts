@@ -6,14 +6,14 @@ import { gateOf } from "../answers/imports.ts";
 import { comparePaths } from "../resolve/paths.ts";
 import { conflictMarks } from "../scan/conflict.ts";
 import type { Problem } from "./contract.ts";
-import { type Desk, NoAnswer, placeAt, placeOf, show, textAt } from "./desk.ts";
+import { codeUseAt, type Desk, NoAnswer, showFile, textAt, toCodeUse } from "./desk.ts";
 
 const ERROR = 1;
 const WARNING = 2;
 const MAX_SHOWN = 50; // files that only this shows the server, at a time
 const LEADS_NOWHERE = new Set([2307, 2306, 2792, 6053, 7016, 2732, 2834, 2835, 1192, 2503, 2875]);
 
-export async function check(
+export async function checkFiles(
   desk: Desk,
   files: string[],
 ): Promise<{ problems: Problem[]; unread: string[] }> {
@@ -28,7 +28,7 @@ export async function check(
   const fresh: string[] = [];
   for (const file of files) {
     if (!server.shows(file)) fresh.push(file);
-    await show(desk, file);
+    await showFile(desk, file);
     problems.push(...(await problemsOf(desk, file, gate)));
     if (fresh.length > MAX_SHOWN) server.hide(fresh.shift()!);
   }
@@ -45,7 +45,7 @@ async function problemsOf(desk: Desk, file: string, gate: CompilerGate): Promise
   const { text } = await textAt(desk, file);
   const marks = conflictMarks(text);
   if (marks.length) {
-    const places = await Promise.all(marks.map((start) => placeAt(desk, file, start, start)));
+    const places = await Promise.all(marks.map((start) => codeUseAt(desk, file, start, start)));
     const message = "Merge conflict marker encountered.";
     return places.map(({ line, column }) => ({
       path: file,
@@ -59,8 +59,8 @@ async function problemsOf(desk: Desk, file: string, gate: CompilerGate): Promise
   const problems: Problem[] = [];
   for (const { message, code, severity, ...spot } of await desk.server.problems(file)) {
     if (severity !== ERROR && severity !== WARNING) continue;
-    const { line, column } = await placeOf(desk, spot);
-    noteWay(desk, file, message, Number(code), gate);
+    const { line, column } = await toCodeUse(desk, spot);
+    noteImportTarget(desk, file, message, Number(code), gate);
     const category = severity === ERROR ? "error" : "warning";
     problems.push({ path: file, line, column, code: Number(code), message, category });
   }
@@ -68,7 +68,7 @@ async function problemsOf(desk: Desk, file: string, gate: CompilerGate): Promise
 }
 
 /** An import that the server could not follow may lead to where nothing may be read. */
-function noteWay(
+function noteImportTarget(
   { state }: Desk,
   file: string,
   message: string,

@@ -1,12 +1,12 @@
 // What the tools make of the answers of a language server (ctx.service("languageServers")).
 
 /** A declaration as in the index: it begins on this line, though its name may be on a later one. */
-export interface At {
+export interface SymbolSpot {
   path: string;
   line: number; // from 1
   name: string; // also "default", "constructor", "#private", "some-key"
 }
-export interface Place {
+export interface CodeUse {
   path: string;
   line: number; // from 1
   column: number; // from 1
@@ -18,7 +18,7 @@ export interface Place {
 /** The places of one thing. */
 export interface Group {
   symbol: string; // "function foo(): void"
-  places: Place[];
+  places: CodeUse[];
 }
 export interface Edit {
   path: string;

@@ -5,7 +5,7 @@ import type { State } from "../answers/state.ts";
 import { type Index, mayRead } from "../project.ts";
 import { SCRIPT } from "../resolve/paths.ts";
 import { using } from "../rows.ts";
-import { atDesk, type Desk, pointAt, show, textAt, titleOf, wordIn } from "./desk.ts";
+import { atDesk, type Desk, pointAt, showFile, textAt, titleOf, wordIn } from "./desk.ts";
 
 const MAX_FILES = 5; // whose first use is followed
 
@@ -31,14 +31,15 @@ export async function definitionElsewhere(
 
 async function definedFrom(desk: Desk, file: string, name: string): Promise<string[]> {
   const { text } = await textAt(desk, file);
-  const at = wordIn(text, name);
-  if (at === undefined) return [];
-  await show(desk, file);
-  const point = await pointAt(desk, file, at);
-  const found = (await desk.server.definition(point)).filter((one) => one.path !== file);
-  if (!found.length) return [];
+  const offset = wordIn(text, name);
+  if (offset === undefined) return [];
+  await showFile(desk, file);
+  const point = await pointAt(desk, file, offset);
+  const spots = (await desk.server.definition(point)).filter((spot) => spot.path !== file);
+  if (!spots.length) return [];
   const title = await titleOf(desk, point, name);
   const { root } = desk.state;
-  const shown = (one: string) => (one.startsWith(`${root}/`) ? path.relative(root, one) : one);
-  return found.map((one) => `${shown(one.path)}:${one.line + 1}: ${title}`);
+  const shown = (target: string) =>
+    target.startsWith(`${root}/`) ? path.relative(root, target) : target;
+  return spots.map((spot) => `${shown(spot.path)}:${spot.line + 1}: ${title}`);
 }

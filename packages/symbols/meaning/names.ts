@@ -31,5 +31,5 @@ const REFUSALS: [said: RegExp, why: string][] = [
   [/node_modules/, "it is defined in a package. Choose a name of the project's own."],
   [/cannot rename this/, "it is not a name that could be another. Rename what it stands for."],
 ];
-export const refusalOf = (said: string): string =>
-  REFUSALS.find(([pattern]) => pattern.test(said))?.[1] ?? said;
+export const refusalOf = (message: string): string =>
+  REFUSALS.find(([pattern]) => pattern.test(message))?.[1] ?? message;

@@ -1,6 +1,6 @@
 // What is counted once for a project, whatever the query: who uses whom, and which words are where.
 import type { Facts, Sym } from "../scan/facts.ts";
-import { isMade } from "../scan/made.ts";
+import { isGenerated } from "../scan/made.ts";
 import { eachUse } from "../scan/uses.ts";
 import { type Bag, hashesIn, wordsOfName } from "../scan/words.ts";
 import type { Other, Source } from "./contract.ts";
@@ -117,7 +117,7 @@ function docOf(path: string, source: Source | undefined): Doc {
 }
 
 function roleOf(path: string): Doc["place"] {
-  if (isMade(path)) return "made";
+  if (isGenerated(path)) return "made";
   if (TEST.test(path)) return "test";
   if (ASIDE.test(path)) return "aside";
   return isCode(path) ? "code" : "other";

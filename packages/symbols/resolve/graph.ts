@@ -1,6 +1,6 @@
 // Who imports whom.
 import type { Facts, Import } from "../scan/facts.ts";
-import { isMade } from "../scan/made.ts";
+import { isGenerated } from "../scan/made.ts";
 import type { Edge, Graph, Resolver } from "./contract.ts";
 import { folderOf, SCRIPT } from "./paths.ts";
 
@@ -78,7 +78,7 @@ export function entryPoints({ imports, dependents }: Graph, resolver: Resolver):
   return [...imports.keys()]
     .filter(
       (path) =>
-        (SCRIPT.test(path) || MAIN.test(path)) && !/\.d\.[cm]?ts$/.test(path) && !isMade(path),
+        (SCRIPT.test(path) || MAIN.test(path)) && !/\.d\.[cm]?ts$/.test(path) && !isGenerated(path),
     )
     .flatMap((path): EntryPoint[] => {
       if (!SCRIPT.test(path)) return [{ path, why: "name" }];

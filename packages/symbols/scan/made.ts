@@ -32,7 +32,7 @@ const OUTPUT_FILE = new RegExp(
 const HASHED_ASSET = /(?:^|\/)assets\/[^/]*-(?=[\w-]{0,7}[A-Z\d])[\w-]{8}\.(?:[cm]?js|css)$/;
 
 /** Told by its path. */
-export const isMade = (path: string): boolean =>
+export const isGenerated = (path: string): boolean =>
   OUTPUT_FOLDER.test(path) ||
   OUTPUT_FILE.test(path) ||
   HASHED_ASSET.test(path) ||

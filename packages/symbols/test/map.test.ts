@@ -12,7 +12,7 @@ import { type Place, zz } from "../../../test/support/run.ts";
 import { runs } from "../../../test/support/runs.ts";
 import { kernel } from "../../../test/support/script.ts";
 import type { RepoMap } from "../rank.ts";
-import { isMade, isMarkedGenerated } from "../scan/made.ts";
+import { isGenerated, isMarkedGenerated } from "../scan/made.ts";
 import { hashesIn, keyOf, wordsOfName } from "../scan/words.ts";
 
 const notes: string[] = [];
@@ -49,8 +49,8 @@ const WRITTEN =
   "src/generated.ts src/target/a.js build/build.ts packages/next/src/build/index.js src/distance.ts src/layout/a.ts " +
   "build/deploy.sh out/main.go api/pb.go";
 test("A path says whether a program made the file, or others wrote it", () => {
-  for (const path of MADE.split(" ")) ok(isMade(path), path);
-  for (const path of WRITTEN.split(" ")) ok(!isMade(path), path);
+  for (const path of MADE.split(" ")) ok(isGenerated(path), path);
+  for (const path of WRITTEN.split(" ")) ok(!isGenerated(path), path);
 });
 
 const MARKED: [text: string, isMarked: boolean][] = [

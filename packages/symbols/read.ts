@@ -9,7 +9,7 @@ import { textIn } from "./encoding.ts";
 import { scanLanguage } from "./languages/scan.ts";
 import { languageOf } from "./languages/table.ts";
 import { type Entry, pack, type Row } from "./rows.ts";
-import { empty, type Facts, listed } from "./scan/facts.ts";
+import { emptyFacts, type Facts, unreadFacts } from "./scan/facts.ts";
 import { isMarkedGenerated } from "./scan/made.ts";
 import { bagOf } from "./scan/words.ts";
 import { scan } from "./scan.ts";
@@ -45,7 +45,7 @@ export function readRow(root: string, name: string, known?: Entry): Row | undefi
     if (retry) return { ...entry, mtime: -1, hash: "", text };
     return {
       ...entry,
-      text: bytes ? text : pack(listed(`${(stat.size / 1e6).toFixed(1)} MB`), NO_TEXT),
+      text: bytes ? text : pack(unreadFacts(`${(stat.size / 1e6).toFixed(1)} MB`), NO_TEXT),
     };
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
@@ -57,7 +57,7 @@ export function readRow(root: string, name: string, known?: Entry): Row | undefi
       size: stat.size,
       hash: "",
     };
-    return { ...entry, text: pack(listed(code ?? String(error)), NO_TEXT) };
+    return { ...entry, text: pack(unreadFacts(code ?? String(error)), NO_TEXT) };
   } finally {
     if (fd !== undefined) fs.closeSync(fd);
   }
@@ -81,7 +81,7 @@ function isStillAt(fd: number, file: string): boolean {
  */
 function rowOf(name: string, bytes: Buffer): { text: Buffer; retry?: boolean | undefined } {
   const text = textIn(bytes);
-  if (text === undefined) return { text: pack(listed("binary"), NO_TEXT) };
+  if (text === undefined) return { text: pack(unreadFacts("binary"), NO_TEXT) };
   if (languageOf(name)) {
     const { retry, ...facts } = scanLanguage(name, text);
     return { text: pack(facts, facts.unread === "minified" ? NO_TEXT : bagOf(text)), retry };
@@ -91,7 +91,7 @@ function rowOf(name: string, bytes: Buffer): { text: Buffer; retry?: boolean | u
     const facts = scan(name, text);
     return { text: pack(facts, facts.unread ? NO_TEXT : bagOf(text)) }; // minified: nobody wrote it
   }
-  const facts: Facts = CODE.test(name) ? listed("not UTF-8") : empty();
+  const facts: Facts = CODE.test(name) ? unreadFacts("not UTF-8") : emptyFacts();
   if (isMarkedGenerated(text)) facts.made = true;
   return { text: pack(facts, bagOf(text)) };
 }

@@ -8,7 +8,7 @@ import path from "node:path";
 import type { CompilerGate } from "zz";
 import { openImportFinder } from "./languages/resolve.ts";
 import { isComponent, languageOf } from "./languages/table.ts";
-import type { Asked, Disk, How, Kept, Resolver } from "./resolve/contract.ts";
+import type { AskedImport, Disk, ImportForm, Kept, Resolver } from "./resolve/contract.ts";
 import { openDisk } from "./resolve/disk.ts";
 import {
   folderOf,
@@ -21,7 +21,7 @@ import {
 } from "./resolve/paths.ts";
 import type { Modules } from "./resolve/typescript.ts";
 
-export type { Edge, Graph, How, Kept, Resolver } from "./resolve/contract.ts";
+export type { Edge, Graph, ImportForm as How, Kept, Resolver } from "./resolve/contract.ts";
 export { isUnchanged } from "./resolve/disk.ts";
 export { cycles, entryPoints, graphOf, hubs } from "./resolve/graph.ts";
 export { folderOf } from "./resolve/paths.ts";
@@ -108,7 +108,7 @@ async function prepare(state: State, files: Parameters<Resolver["prepare"]>[0]):
   }
 }
 
-function resolve(state: State, file: string, { from, how }: Asked): string | undefined {
+function resolve(state: State, file: string, { from, how }: AskedImport): string | undefined {
   const place = placeOf(state, folderOf(file));
   const to = place.way === undefined ? UNSURE : findNearby(state, place, from);
   if (to !== UNSURE) return to;
@@ -123,12 +123,12 @@ function resolve(state: State, file: string, { from, how }: Asked): string | und
  * The conditions of `exports` depend on whether the import is a require() and on the kind of its
  * file.
  */
-function keyOf(file: string, spec: string, how: How): string {
+function keyOf(file: string, spec: string, how: ImportForm): string {
   const [, kind = ""] = /\.([cm])[jt]s$/.exec(file) ?? [];
   return `${KEY_LETTERS[how] ?? "i"}${kind}\n${folderOf(file)}\n${spec}`;
 }
 
-const KEY_LETTERS: Partial<Record<How, string>> = { require: "r", dynamic: "d" };
+const KEY_LETTERS: Partial<Record<ImportForm, string>> = { require: "r", dynamic: "d" };
 
 function placeOf(state: State, folder: string): Place {
   const known = state.places.get(folder);
@@ -150,7 +150,7 @@ async function wayOf(state: State, config: string): Promise<string> {
   const known = state.ways.get(config);
   if (known !== undefined) return known;
   state.hasNewAnswers = true;
-  const way = (await load(state)).wayOf(config);
+  const way = (await load(state)).configLetters(config);
   state.ways.set(config, way);
   return way;
 }

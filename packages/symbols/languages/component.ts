@@ -1,6 +1,6 @@
 // Vue, Svelte and HTML: their scripts are TypeScript's to read, in their place; a component has the
 // name of its file.
-import { empty, type Facts, MAX_TEXT_CHARS, type Sym } from "../scan/facts.ts";
+import { emptyFacts, type Facts, MAX_TEXT_CHARS, type Sym } from "../scan/facts.ts";
 import { lineAt, lineStarts } from "../scan/lines.ts";
 import { eachUse, packUses } from "../scan/uses.ts";
 import { scan } from "../scan.ts";
@@ -93,7 +93,7 @@ function partsOf(text: string): Parts {
 
 /** The rest of the file is blank for TypeScript, so that lines stay what they are. */
 function scriptFacts(path: string, text: string, { scripts }: Parts): Facts {
-  if (!scripts.some(({ span: [start, end] }) => text.slice(start, end).trim())) return empty();
+  if (!scripts.some(({ span: [start, end] }) => text.slice(start, end).trim())) return emptyFacts();
   let [scriptText, from] = ["", 0];
   for (const {
     span: [start, end],
@@ -107,7 +107,7 @@ function scriptFacts(path: string, text: string, { scripts }: Parts): Facts {
     `${path}.${isTyped ? "ts" : "js"}${isJsx ? "x" : ""}`,
     scriptText + text.slice(from).replace(/[^\n]/g, " "),
   );
-  if (facts.unread) return { ...empty(), unread: facts.unread };
+  if (facts.unread) return { ...emptyFacts(), unread: facts.unread };
   return facts;
 }
 

@@ -1,7 +1,7 @@
 // One file's facts in another language, by its grammar. Does not throw, whatever the text is;
 // prepare() comes first.
 import type { Node, QueryMatch, Tree } from "web-tree-sitter";
-import { empty, type Facts, type Import, listed } from "../scan/facts.ts";
+import { emptyFacts, type Facts, type Import, unreadFacts } from "../scan/facts.ts";
 import { lineStarts } from "../scan/lines.ts";
 import { isMarkedGenerated } from "../scan/made.ts";
 import { packUses } from "../scan/uses.ts";
@@ -23,7 +23,7 @@ export function scanLanguage(path: string, text: string, seconds = MAX_PARSE_S):
   const language = languageOf(path)!;
   const starts = lineStarts(text);
   if (text.length >= MINIFIED.chars && text.length / starts.length > MINIFIED.lines)
-    return listed("minified");
+    return unreadFacts("minified");
   const facts = language.grammar
     ? scanByGrammar(language, path, text, starts, seconds)
     : scanSql(text, starts);
@@ -45,7 +45,7 @@ function scanByGrammar(
 ): Facts {
   const language = ruling(namedLanguage, path, text);
   const grammar = grammarOf(language);
-  if (typeof grammar === "string") return { ...listed(grammar), retry: true };
+  if (typeof grammar === "string") return { ...unreadFacts(grammar), retry: true };
   const isLate = deadline(seconds);
   let tree: Tree | null | undefined;
   try {
@@ -57,11 +57,11 @@ function scanByGrammar(
     }
     const matches = tree ? grammar.query.matches(tree.rootNode, { progressCallback: isLate }) : [];
     if (!tree || isLate())
-      return listed(`its ${language.name} takes more than ${seconds} s to parse`);
+      return unreadFacts(`its ${language.name} takes more than ${seconds} s to parse`);
     return factsOf({ language, text, starts }, tree.rootNode, matches);
   } catch (error) {
     renew(grammar);
-    return listed(
+    return unreadFacts(
       `its ${language.name} cannot be parsed: ${String((error as Error)?.message ?? error).split("\n")[0]}`,
     );
   } finally {
@@ -76,7 +76,7 @@ function parse({ parser }: Grammar, text: string, isLate: () => boolean): Tree |
 
 function factsOf(file: Reading, root: Node, matches: QueryMatch[]): Facts {
   const { text, starts, language } = file;
-  const facts = empty();
+  const facts = emptyFacts();
   const spans: Spans = { comment: [], string: [], code: [], branch: [], case: [] };
   for (const { captures } of matches)
     for (const { name, node } of captures) {

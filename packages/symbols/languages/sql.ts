@@ -1,6 +1,6 @@
 // SQL, by hand: its dialects differ more than a grammar knows, and what is defined begins with
 // CREATE in all of them.
-import { empty, type Facts, MAX_TEXT_CHARS, type Sym } from "../scan/facts.ts";
+import { emptyFacts, type Facts, MAX_TEXT_CHARS, type Sym } from "../scan/facts.ts";
 import { lineAt } from "../scan/lines.ts";
 import { packUses } from "../scan/uses.ts";
 import { countLines, maskOf, type Span, todosIn, usesIn } from "./marks.ts";
@@ -72,7 +72,7 @@ export function sqlSpans(
 }
 
 export function scanSql(text: string, starts: number[]): Facts {
-  const facts = empty();
+  const facts = emptyFacts();
   const { comment, string, ends } = sqlSpans(text);
   const mask = maskOf(text.length, { comment, string, code: [] });
   const plain = Array.from(text, (letter, index) =>

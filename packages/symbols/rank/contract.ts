@@ -18,7 +18,7 @@ export interface Source {
   words?: Bag | undefined;
 }
 /** A file that is no code: a bare path, and what words are in it where that is known. */
-export type Other = string | { path: string; words?: Bag | undefined };
+export type OtherFile = string | { path: string; words?: Bag | undefined };
 
 export interface RepoMap {
   text: string;

@@ -27,7 +27,7 @@ export function readLog(
   log: string,
   head: string,
   mayKeep: (path: string) => boolean,
-  known?: History,
+  earlier?: History,
 ): History {
   const numbers = new Map<string, number>();
   const paths: string[] = [];
@@ -40,21 +40,23 @@ export function readLog(
   const commits = log
     .split("\x01")
     .slice(1)
-    .map((one): Commit => {
-      const [subject = "", ...names] = one.split("\0");
-      const all = names.map((name) => name.replace(/^\n/, "")).filter(Boolean);
+    .map((record): Commit => {
+      const [subject = "", ...names] = record.split("\0");
+      const changedPaths = names.map((name) => name.replace(/^\n/, "")).filter(Boolean);
       const files =
-        all.length > MAX_COMMIT_FILES ? [] : all.map(numberOf).filter((number) => number >= 0);
+        changedPaths.length > MAX_COMMIT_FILES
+          ? []
+          : changedPaths.map(numberOf).filter((number) => number >= 0);
       return {
         words: [...new Set(hashesIn(subject.slice(0, MAX_SUBJECT_CHARS)))],
         files,
-        size: all.length,
+        size: changedPaths.length,
       };
     });
-  for (const { words, files, size } of known?.commits ?? []) {
+  for (const { words, files, size } of earlier?.commits ?? []) {
     if (commits.length >= MAX_COMMITS) break;
     const moved = files
-      .map((file) => numberOf(known!.paths[file]!))
+      .map((file) => numberOf(earlier!.paths[file]!))
       .filter((number) => number >= 0);
     commits.push({ words, files: moved, size });
   }
@@ -75,7 +77,7 @@ export function historySignals(
   terms: number[],
   { commits, paths }: History,
 ): Past {
-  const places = placesOf(
+  const places = docIndexes(
     docs.map(({ path }) => path),
     paths,
   );
@@ -85,10 +87,10 @@ export function historySignals(
     ...new Set(files.map((file) => places[file]!).filter((doc) => doc >= 0)),
   ]);
   const likeness = likenessOf(terms, commits);
-  const most = likeness.reduce((a, b) => Math.max(a, b), 0) || 1;
+  const highest = likeness.reduce((a, b) => Math.max(a, b), 0) || 1;
   for (const [age, { size }] of commits.entries()) {
     const share = 1 / Math.sqrt(size || 1);
-    const alike = (likeness[age]! / most) ** 2;
+    const alike = (likeness[age]! / highest) ** 2;
     for (const doc of changed[age]!) {
       if (size <= MAX_CHURN_FILES) churn[doc]! += share / (1 + age / HALF.churn);
       if (alike) messages[doc]! += (alike * share) / (1 + age / HALF.messages);
@@ -112,7 +114,7 @@ function likenessOf(terms: number[], commits: History["commits"]): number[] {
 /**
  * Where each path is now: a file that was moved as a whole keeps its name and its folder's name.
  */
-function placesOf(docs: string[], paths: string[]): Int32Array {
+function docIndexes(docs: string[], paths: string[]): Int32Array {
   const byPath = new Map(docs.map((path, doc) => [path, doc]));
   const byEnd = new Map<string, number>();
   for (const [doc, path] of docs.entries())

@@ -8,10 +8,10 @@ import type { Import } from "../scan/facts.ts";
  */
 export interface Resolver {
   // before resolve()
-  prepare(files: Iterable<readonly [file: string, imports: readonly Asked[]]>): Promise<void>;
-  resolve(file: string, one: Asked): string | undefined;
+  prepare(files: Iterable<readonly [file: string, imports: readonly AskedImport[]]>): Promise<void>;
+  resolve(file: string, asked: AskedImport): string | undefined;
   // undefined: resolve() knows. See languages/resolve.ts
-  others(file: string, one: Pick<Import, "from" | "names" | "inside">): string[] | undefined;
+  others(file: string, asked: Pick<Import, "from" | "names" | "inside">): string[] | undefined;
   // mains: what package.json names as main, bin, exports …
   packages(): { folder: string; mains: string[] }[];
   kept(): Kept; // the same object as was given, unless there are new answers, or more was read
@@ -23,8 +23,8 @@ export interface Kept {
   ways: Record<string, string>; // what a tsconfig.json asks for, in letters: see resolve.ts
   found: Record<string, string | null>;
 }
-export type Asked = Pick<Import, "from" | "how">;
-export type How = Import["how"];
+export type AskedImport = Pick<Import, "from" | "how">;
+export type ImportForm = Import["how"];
 
 export interface Edge {
   to: string | undefined; // if it is internal
@@ -33,7 +33,7 @@ export interface Edge {
   spec: string;
   line: number;
   kind: "internal" | "external" | "builtin" | "missing";
-  how: How;
+  how: ImportForm;
 }
 export interface Graph {
   imports: Map<string, Edge[]>;
@@ -52,7 +52,7 @@ export interface Disk {
   packageIn(folder: string): Json | undefined; // its package.json
   sourceOf(
     file: string,
-    out?: readonly [from: string, to: string][],
+    outFolders?: readonly [from: string, to: string][],
     isNamed?: boolean,
   ): string | undefined;
 }

@@ -3,7 +3,7 @@
 import type { ts } from "ts-morph";
 import type { Import } from "./facts.ts";
 import { lineAt } from "./lines.ts";
-import { aliased, modifiersOf, nameOf, unwrapped } from "./nodes.ts";
+import { aliasText, modifiersOf, nameOf, unwrap } from "./nodes.ts";
 import {
   forEachChild,
   idText,
@@ -28,7 +28,7 @@ export function noteImport(node: ts.ImportDeclaration, file: Reading): void {
   if (importClause?.name) names.push(`default as ${idText(importClause.name)}`);
   const bindings = importClause?.namedBindings;
   if (bindings && isNamespaceImport(bindings)) names.push(`* as ${idText(bindings.name)}`);
-  else if (bindings) names.push(...bindings.elements.map(aliased));
+  else if (bindings) names.push(...bindings.elements.map(aliasText));
   pushImport(
     file,
     moduleSpecifier,
@@ -56,10 +56,15 @@ function leftmost(name: ts.EntityName | undefined): string | undefined {
   return name && idText(name);
 }
 export function noteCall(node: ts.CallExpression, file: Reading): void {
-  const how = importedBy(node);
-  if (how)
-    pushImport(file, node.arguments[0]!, how, file.taken?.call === node ? file.taken.names : ["*"]);
-  if (how === "require" && file.isScript) file.isCommonJs = true;
+  const importForm = importedBy(node);
+  if (importForm)
+    pushImport(
+      file,
+      node.arguments[0]!,
+      importForm,
+      file.taken?.call === node ? file.taken.names : ["*"],
+    );
+  if (importForm === "require" && file.isScript) file.isCommonJs = true;
   forEachChild(node, file.visit);
 }
 export function importedBy(node: ts.Node): Import["how"] | undefined {
@@ -74,28 +79,30 @@ export function importedBy(node: ts.Node): Import["how"] | undefined {
   return isRequire ? "require" : "dynamic";
 }
 /** `const { a, b: c } = await import("x")` takes only a and b. */
-export function takes(name: ts.BindingName, made: ts.Node, file: Reading): boolean {
+export function noteTaking(name: ts.BindingName, assigned: ts.Node, file: Reading): boolean {
   // require("x").a
-  const from = isPropertyAccessExpression(made) ? unwrapped(made.expression) : made;
-  const call = isAwaitExpression(from) ? unwrapped(from.expression) : from;
-  const how = importedBy(call);
-  if (how)
+  const from = isPropertyAccessExpression(assigned) ? unwrap(assigned.expression) : assigned;
+  const call = isAwaitExpression(from) ? unwrap(from.expression) : from;
+  const importForm = importedBy(call);
+  if (importForm)
     file.taken = {
       call,
       names:
-        from === made ? taken(name) : [renamed((made as ts.PropertyAccessExpression).name, name)],
+        from === assigned
+          ? takenNames(name)
+          : [importText((assigned as ts.PropertyAccessExpression).name, name)],
     };
-  return how === "require" && file.isScript;
+  return importForm === "require" && file.isScript;
 }
-function taken(name: ts.BindingName): string[] {
+function takenNames(name: ts.BindingName): string[] {
   if (isIdentifier(name)) return [`* as ${idText(name)}`];
   return name.elements.map((element) =>
     isBindingElement(element) && !element.dotDotDotToken
-      ? renamed(element.propertyName ?? element.name, element.name)
+      ? importText(element.propertyName ?? element.name, element.name)
       : "*",
   );
 }
-function renamed(from: ts.Node, to: ts.BindingName): string {
+function importText(from: ts.Node, to: ts.BindingName): string {
   const name = nameOf(from);
   if (!name || !isIdentifier(to) || idText(to) === name) return name || "*";
   return `${name} as ${idText(to)}`;
@@ -103,14 +110,14 @@ function renamed(from: ts.Node, to: ts.BindingName): string {
 export function pushImport(
   { facts, starts, text }: Reading,
   from: ts.Node,
-  how: Import["how"],
+  importForm: Import["how"],
   names: string[],
 ): void {
   if (!isStringLiteralLike(from)) return;
   facts.imports.push({
     from: from.text,
     line: lineAt(starts, skipTrivia(text, from.pos)),
-    how,
+    how: importForm,
     names,
   });
 }

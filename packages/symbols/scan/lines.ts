@@ -3,7 +3,7 @@ import type { Reading } from "./state.ts";
 
 export function lineStarts(text: string): number[] {
   const starts = [0];
-  for (let at = 0; (at = text.indexOf("\n", at) + 1); ) starts.push(at);
+  for (let index = 0; (index = text.indexOf("\n", index) + 1); ) starts.push(index);
   return starts;
 }
 export function lineAt(starts: number[], pos: number): number {
@@ -17,12 +17,12 @@ export function lineAt(starts: number[], pos: number): number {
   return low + 1;
 }
 /** The position of the first non-blank character. */
-export function textAfter(text: string, at: number, end = text.length): number {
-  for (; at < end; at++) {
-    const code = text.charCodeAt(at);
+export function textAfter(text: string, index: number, end = text.length): number {
+  for (; index < end; index++) {
+    const code = text.charCodeAt(index);
     if (code > 32 && code !== BOM) break;
   }
-  return at;
+  return index;
 }
 const BOM = 0xfeff;
 
@@ -35,16 +35,16 @@ export function countLines({
   let [lines, commentEnd, nextText] = [0, 0, 0];
   for (const [i, start] of starts.entries()) {
     const end = starts[i + 1] ?? text.length;
-    let at = textAfter(text, Math.max(start, commentEnd), end);
-    if (at >= end) continue;
+    let index = textAfter(text, Math.max(start, commentEnd), end);
+    if (index >= end) continue;
     while (nextText < texts.length && texts[nextText]!.end <= start) nextText++;
     const isText = nextText < texts.length && texts[nextText]!.pos < start;
-    while (!isText && text.startsWith("/*", at)) {
-      const close = text.indexOf("*/", at + 2);
+    while (!isText && text.startsWith("/*", index)) {
+      const close = text.indexOf("*/", index + 2);
       commentEnd = close < 0 ? text.length : close + 2;
-      at = textAfter(text, commentEnd, end);
+      index = textAfter(text, commentEnd, end);
     }
-    if (at < end && (isText || !text.startsWith("//", at))) lines++;
+    if (index < end && (isText || !text.startsWith("//", index))) lines++;
   }
   return lines;
 }

@@ -32,7 +32,7 @@ export interface Reading {
 }
 export const START = { owner: "", inFunction: false, depth: 0, decisions: 0 };
 
-export function count(node: ts.Identifier | ts.PrivateIdentifier, { uses }: Reading): void {
+export function countUse(node: ts.Identifier | ts.PrivateIdentifier, { uses }: Reading): void {
   const name = node.escapedText;
   if (name) uses.set(name, (uses.get(name) ?? 0) + 1);
 }
@@ -40,7 +40,7 @@ export function count(node: ts.Identifier | ts.PrivateIdentifier, { uses }: Read
  * A property may be named by a string: it["name"]. That is not a use, but the file must be
  * searched.
  */
-export function mention({ text }: ts.LiteralLikeNode, { uses }: Reading): void {
+export function noteMention({ text }: ts.LiteralLikeNode, { uses }: Reading): void {
   if (text.length >= 50 || !isIdentifierText(text, PARSE_OPTIONS.languageVersion)) return;
   const name = escapeLeadingUnderscores(text);
   if (!uses.has(name)) uses.set(name, 0);
@@ -48,16 +48,16 @@ export function mention({ text }: ts.LiteralLikeNode, { uses }: Reading): void {
 /** The same for names in JSDoc tags, such as {@link name}: TypeScript counts them as uses. */
 export function noteTags({ text, uses }: Reading): void {
   for (const [, type = "", name = ""] of text.matchAll(TAG))
-    for (const [one] of `${type} ${name}`.matchAll(NAME)) {
-      const known = escapeLeadingUnderscores(one);
-      if (one.length < 50 && !uses.has(known)) uses.set(known, 0);
+    for (const [word] of `${type} ${name}`.matchAll(NAME)) {
+      const escaped = escapeLeadingUnderscores(word);
+      if (word.length < 50 && !uses.has(escaped)) uses.set(escaped, 0);
     }
 }
 const TAG = /@(?!since|category|example|internal)\w+\s+(?:\{([^}\n]*)\}\s*)?([^\s}|]*)/g;
 const NAME = /[\p{L}_$][\p{L}\p{N}_$]*/gu;
 
 export function noteText(node: ts.Node, file: Reading): void {
-  if (node.kind === K.NoSubstitutionTemplateLiteral) mention(node as ts.LiteralLikeNode, file);
+  if (node.kind === K.NoSubstitutionTemplateLiteral) noteMention(node as ts.LiteralLikeNode, file);
   const pos = node.kind === K.JsxText ? node.pos : skipTrivia(file.text, node.pos);
   const lineEnd = file.text.indexOf("\n", pos);
   if (lineEnd >= 0 && lineEnd < node.end) file.texts.push({ pos, end: node.end });
@@ -66,15 +66,15 @@ export function noteText(node: ts.Node, file: Reading): void {
 /**
  * Visits its parts as belonging to it. `made`: what it is set to, if that has no name of its own.
  */
-export function inside(
+export function visitInside(
   file: Reading,
   name: string | undefined,
-  made: ts.Node | undefined,
+  assigned: ts.Node | undefined,
   read: () => void,
 ): void {
   const { owner, made: before } = file;
   if (name) file.owner = join(owner, name);
-  file.made = made;
+  file.made = assigned;
   read();
   file.owner = owner;
   file.made = before;
@@ -82,7 +82,7 @@ export function inside(
 const join = (owner: string, name: string): string => (owner ? `${owner}.${name}` : name);
 
 /** Counts a function's decisions apart from those of the function around it. */
-export function measured(file: Reading, sym: Sym | undefined, read: () => void): void {
+export function countDecisionsOf(file: Reading, sym: Sym | undefined, read: () => void): void {
   const before = file.decisions;
   if (sym) file.decisions = 0;
   read();
@@ -92,13 +92,13 @@ export function measured(file: Reading, sym: Sym | undefined, read: () => void):
   file.decisions = before;
 }
 
-export function body(node: ts.Node, file: Reading): void {
+export function visitBody(node: ts.Node, file: Reading): void {
   const before = file.inFunction;
   file.inFunction = true;
-  deeper(node, file);
+  visitDeeper(node, file);
   file.inFunction = before;
 }
-export function deeper(node: ts.Node, file: Reading): void {
+export function visitDeeper(node: ts.Node, file: Reading): void {
   descend(file, () => forEachChild(node, file.visit));
 }
 export function descend(file: Reading, read: () => void): void {

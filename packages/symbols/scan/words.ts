@@ -12,8 +12,8 @@ const HASH_BITS = 24;
 const ENTRY_BYTES = 4;
 /** Counts are kept as positions in this list. */
 const COUNTS = [1, 2, 3, 4, 5, 6, 8, 10, 13, 17, 22, 29, 40, 60, 100, 200];
-const CODES = Uint8Array.from({ length: 201 }, (_, many) =>
-  COUNTS.findLastIndex((count) => count <= Math.max(1, many)),
+const CODES = Uint8Array.from({ length: 201 }, (_, number) =>
+  COUNTS.findLastIndex((count) => count <= Math.max(1, number)),
 );
 const [MIN_CHARS, MAX_CHARS, MAX_WORDS] = [2, 40, 4_000]; // of a word; of a file
 
@@ -44,16 +44,17 @@ export const STOP_WORDS = new Set(
 );
 
 const [OFFSET, PRIME] = [0x811c9dc5, 0x01000193]; // FNV-1a
-const folded = (hash: number): number => (hash ^ (hash >>> HASH_BITS)) & ((1 << HASH_BITS) - 1);
+const foldHash = (hash: number): number => (hash ^ (hash >>> HASH_BITS)) & ((1 << HASH_BITS) - 1);
 function hashOf(text: string): number {
   let hash = OFFSET;
-  for (let at = 0; at < text.length; at++) hash = Math.imul(hash ^ text.charCodeAt(at), PRIME);
+  for (let index = 0; index < text.length; index++)
+    hash = Math.imul(hash ^ text.charCodeAt(index), PRIME);
   return hash;
 }
 /** Of a stem. */
-export const wordHash = (stem: string): number => folded(hashOf(stem));
+export const wordHash = (stem: string): number => foldHash(hashOf(stem));
 /** Of a whole identifier of several words: another hash than that of a word spelt alike. */
-export const nameHash = (name: string): number => folded(Math.imul(hashOf(name) ^ 0x5f, PRIME));
+export const nameHash = (name: string): number => foldHash(Math.imul(hashOf(name) ^ 0x5f, PRIME));
 
 /** Of a name as code writes it: as the bag has it where it is of several words. */
 export const keyOf = (name: string): number =>
@@ -61,9 +62,9 @@ export const keyOf = (name: string): number =>
 
 /** The hashes of the words in a text, without those that say little. */
 export function hashesIn(text: string): number[] {
-  const found: number[] = [];
-  for (const word of wordsIn(text)) if (isWord(word)) found.push(wordHash(stem(word)));
-  return found;
+  const hashes: number[] = [];
+  for (const word of wordsIn(text)) if (isWord(word)) hashes.push(wordHash(stem(word)));
+  return hashes;
 }
 export const isWord = (word: string): boolean =>
   (word.length >= MIN_CHARS || /\p{Lo}/u.test(word)) &&
@@ -71,56 +72,61 @@ export const isWord = (word: string): boolean =>
   !STOP_WORDS.has(word);
 
 /** What each identifier adds to a bag. */
-const known = new Map<string, readonly number[]>();
+const hashesByName = new Map<string, readonly number[]>();
 const MAX_KEPT = 100_000;
 
 export function bagOf(text: string): Buffer {
-  if (known.size > MAX_KEPT) known.clear();
+  if (hashesByName.size > MAX_KEPT) hashesByName.clear();
   const counts = new Map<number, number>();
   for (const name of text.match(IDENTIFIERS) ?? [])
-    for (const hash of known.get(name) ?? learn(name))
+    for (const hash of hashesByName.get(name) ?? learn(name))
       counts.set(hash, (counts.get(hash) ?? 0) + 1);
-  return packed(counts);
+  return packWords(counts);
 }
 const IDENTIFIERS = /[\w$\x80-\uffff]+/g;
 
 function learn(name: string): number[] {
-  const found = hashesIn(name);
-  if (name.length > 2 * MAX_CHARS) return found; // hardly met twice
-  if (/^[\w$]+$/.test(name) && wordsIn(name).length > 1) found.push(nameHash(name));
-  known.set(name, found);
-  return found;
+  const hashes = hashesIn(name);
+  if (name.length > 2 * MAX_CHARS) return hashes; // hardly met twice
+  if (/^[\w$]+$/.test(name) && wordsIn(name).length > 1) hashes.push(nameHash(name));
+  hashesByName.set(name, hashes);
+  return hashes;
 }
 
 /** The words of a name, each once, and the name as a whole: what the bag of its file has. */
-export const wordsOfName = (name: string): { own: number[]; key: number } => ({
-  own: [...new Set(hashesIn(name))],
+export const wordsOfName = (name: string): { words: number[]; key: number } => ({
+  words: [...new Set(hashesIn(name))],
   key: keyOf(name),
 });
 
 /** The most frequent ones, where there are too many. */
-function packed(counts: ReadonlyMap<number, number>): Buffer {
-  const all = [...counts];
-  const kept = all.length > MAX_WORDS ? all.sort(([, a], [, b]) => b - a).slice(0, MAX_WORDS) : all;
+function packWords(counts: ReadonlyMap<number, number>): Buffer {
+  const entries = [...counts];
+  const kept =
+    entries.length > MAX_WORDS
+      ? entries.sort(([, a], [, b]) => b - a).slice(0, MAX_WORDS)
+      : entries;
   const bytes = Buffer.allocUnsafe(kept.length * ENTRY_BYTES);
-  let at = 0;
+  let offset = 0;
   for (const [hash, count] of kept) {
     const code = CODES[Math.min(count, CODES.length - 1)]!;
-    bytes[at++] = 0x80 | (hash & 0x7f);
-    bytes[at++] = 0x80 | ((hash >>> 7) & 0x7f);
-    bytes[at++] = 0x80 | ((hash >>> 14) & 0x7f);
-    bytes[at++] = 0x80 | ((hash >>> 21) << 4) | code;
+    bytes[offset++] = 0x80 | (hash & 0x7f);
+    bytes[offset++] = 0x80 | ((hash >>> 7) & 0x7f);
+    bytes[offset++] = 0x80 | ((hash >>> 14) & 0x7f);
+    bytes[offset++] = 0x80 | ((hash >>> 21) << 4) | code;
   }
   return bytes;
 }
 
 export function readBag(bytes: Uint8Array): Bag {
-  const many = Math.floor(bytes.length / ENTRY_BYTES);
-  const bag = { hashes: new Uint32Array(many), counts: new Uint8Array(many) };
-  for (let i = 0, at = 0; i < many; i++) {
+  const wordCount = Math.floor(bytes.length / ENTRY_BYTES);
+  const bag = { hashes: new Uint32Array(wordCount), counts: new Uint8Array(wordCount) };
+  for (let i = 0, offset = 0; i < wordCount; i++) {
     const first =
-      (bytes[at++]! & 0x7f) | ((bytes[at++]! & 0x7f) << 7) | ((bytes[at++]! & 0x7f) << 14);
-    const last = bytes[at++]!;
+      (bytes[offset++]! & 0x7f) |
+      ((bytes[offset++]! & 0x7f) << 7) |
+      ((bytes[offset++]! & 0x7f) << 14);
+    const last = bytes[offset++]!;
     bag.hashes[i] = first | (((last >>> 4) & 7) << 21);
     bag.counts[i] = COUNTS[last & 15]!;
   }

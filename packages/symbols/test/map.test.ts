@@ -31,8 +31,8 @@ test("The words of a name are those of a text that is only that name", () => {
   fc.assert(
     fc.property(fc.array(fc.constantFrom(...parts), { minLength: 1, maxLength: 6 }), (some) => {
       const name = some.join("");
-      const [{ own, key }, hashes] = [wordsOfName(name), new Set(hashesIn(name))];
-      deepEqual([new Set(own), own.length, key], [hashes, hashes.size, keyOf(name)], name);
+      const [{ words, key }, hashes] = [wordsOfName(name), new Set(hashesIn(name))];
+      deepEqual([new Set(words), words.length, key], [hashes, hashes.size, keyOf(name)], name);
     }),
     { numRuns: runs(500, 5_000) },
   );

@@ -34,7 +34,7 @@ export function openAnswers(
   const project = openProject(
     root,
     home,
-    (count, ctx, current) => limit(config, count, ctx, current),
+    (count, ctx, current) => limitFiles(config, count, ctx, current),
     () => config.ignore,
     watch,
   );
@@ -116,7 +116,7 @@ async function answer(
   return { ...result, text: completed(result.text, result.data) };
 }
 
-async function limit(
+async function limitFiles(
   config: Config,
   count: number,
   { ask, note }: Ctx,

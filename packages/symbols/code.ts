@@ -24,14 +24,14 @@ export async function codeAmong(
   patterns: readonly string[],
   note: (text: string) => void,
 ): Promise<{ code: string[]; texts: string[]; ignored: ReadonlySet<string> }> {
-  const all = names.filter((name) => CODE.test(name));
+  const codeFiles = names.filter((name) => CODE.test(name));
   const others = names.filter((name) => TEXT.test(name) && !CODE.test(name) && !isGenerated(name));
-  if (!patterns.length) return { code: all, texts: others, ignored: new Set() };
+  if (!patterns.length) return { code: codeFiles, texts: others, ignored: new Set() };
   const { default: ignore } = await import("ignore");
   const rules = ignore().add(patterns.filter((pattern) => isQuick(pattern, note)));
-  const ignored = new Set(all.filter((name) => rules.ignores(name)));
+  const ignored = new Set(codeFiles.filter((name) => rules.ignores(name)));
   const texts = others.filter((name) => !rules.ignores(name));
-  return { code: all.filter((name) => !ignored.has(name)), texts, ignored };
+  return { code: codeFiles.filter((name) => !ignored.has(name)), texts, ignored };
 }
 
 function isQuick(pattern: string, note: (text: string) => void): boolean {

@@ -28,7 +28,7 @@ export async function readAll(
     1,
     Math.floor(Math.min(cores, files.length / FILES_PER_READER, MAX_READERS)),
   );
-  let [next, left] = [0, files.length];
+  let [next, remaining] = [0, files.length];
   const readers = Array.from({ length: count }, startReader);
   const stop = () => reject(signal.reason);
   signal.addEventListener("abort", stop);
@@ -55,8 +55,8 @@ export async function readAll(
     );
     reader.on("message", (rows: Rows) => {
       onRows(rows, page);
-      left -= rows.read;
-      if (!left) resolve();
+      remaining -= rows.read;
+      if (!remaining) resolve();
       else sendBatch(reader);
     });
     sendBatch(reader);
@@ -74,7 +74,7 @@ export async function readAll(
 /** In dist/ it is next to the kernel; in the source it is here. */
 function workerFile(name: string): URL {
   const places = [`./${name}.ts`, `./symbols-${name}.js`, `../symbols-${name}.js`].map(
-    (at) => new URL(at, import.meta.url),
+    (relativePath) => new URL(relativePath, import.meta.url),
   );
-  return places.find((place) => fs.existsSync(place))!;
+  return places.find((url) => fs.existsSync(url))!;
 }

@@ -14,11 +14,11 @@ import type { Facts } from "./scan/facts.ts";
 import type { Bag } from "./scan/words.ts";
 import {
   type Data,
-  inOrder,
   memoryPage,
   openStore,
   type Scope,
   type StoredRow,
+  sortFiles,
   storeFile,
 } from "./store.ts";
 import type { Watch } from "./watch.ts";
@@ -55,17 +55,17 @@ export interface Project {
   drop(): void;
 }
 /** Decides what to do with a project of very many files. */
-export type Limit = (count: number, ctx: Ctx, now: Scope) => Promise<Scope>;
+export type Limit = (count: number, ctx: Ctx, current: Scope) => Promise<Scope>;
 
 export function openProject(
   root: string,
   home: string,
   limit: Limit,
   patterns: () => readonly string[],
-  watch?: Pick<Watch, "take" | "generation">,
+  watch?: Pick<Watch, "takeTouched" | "generation">,
 ): Project {
   const file = storeFile(root, home);
-  const all: Known = { root, limit, patterns, list: [] };
+  const state: ProjectState = { root, limit, patterns, list: [] };
   let running: Promise<Index> | undefined;
   let waiting: Promise<Index> | undefined;
   return { fresh, drop };
@@ -85,7 +85,7 @@ export function openProject(
   }
 
   function drop(): void {
-    [all.cached, all.last] = [undefined, undefined];
+    [state.cached, state.last] = [undefined, undefined];
     fs.rmSync(file, { force: true });
   }
 
@@ -93,33 +93,35 @@ export function openProject(
     const started = performance.now();
     const db = openStore(root, home, ctx.note);
     const before = watch?.generation() ?? 0;
-    const touched = await watch?.take();
-    const told = all.last;
-    all.last = undefined; // until it has been looked at
-    if (all.cached) db.data = all.cached;
+    const touched = await watch?.takeTouched();
+    const lastLook = state.last;
+    state.last = undefined; // until it has been looked at
+    if (state.cached) db.data = state.cached;
     else db.read();
     const { data } = db;
     const look: Look = { ctx, root, data, fresh: new Map(), stored: new Map() };
     const isWatched =
-      before === told?.generation &&
+      before === lastLook?.generation &&
       before === watch?.generation() &&
-      told.rules === rulesOf(all, ctx);
+      lastLook.rules === rulesOf(state, ctx);
     const changed =
-      told && touched && isWatched ? await changesIn(all, touched, told, look) : undefined;
-    if (!told || !changed) {
-      const maybeUnlisted = [...(told?.unlisted ?? []), ...(touched ?? [])].filter((name) =>
+      lastLook && touched && isWatched
+        ? await changesIn(state, touched, lastLook, look)
+        : undefined;
+    if (!lastLook || !changed) {
+      const maybeUnlisted = [...(lastLook?.unlisted ?? []), ...(touched ?? [])].filter((name) =>
         isThere(path.join(root, name)),
       );
-      return await lookAtAll(all, look, db, started, before, maybeUnlisted.slice(-MAX_UNLISTED));
+      return await lookAtAll(state, look, db, started, before, maybeUnlisted.slice(-MAX_UNLISTED));
     }
     await readHere(look, changed);
     if (look.fresh.size) {
-      change(data, [...look.fresh.values()], look.stored, []);
+      applyChange(data, [...look.fresh.values()], look.stored, []);
       save(db, ctx);
     }
-    all.last = told;
-    return indexFor(db, ctx, told.list, {
-      ...told.counts,
+    state.last = lastLook;
+    return indexFor(db, ctx, lastLook.list, {
+      ...lastLook.counts,
       ms: performance.now() - started,
       read: look.fresh.size,
     });
@@ -127,8 +129,8 @@ export function openProject(
 }
 
 /** What may be read, and what is to be indexed. */
-function rulesOf(all: Known, { permissions }: Ctx): string {
-  return JSON.stringify([permissions.rules, all.patterns()]);
+function rulesOf(state: ProjectState, { permissions }: Ctx): string {
+  return JSON.stringify([permissions.rules, state.patterns()]);
 }
 
 /**
@@ -136,23 +138,25 @@ function rulesOf(all: Known, { permissions }: Ctx): string {
  * be looked at.
  */
 async function changesIn(
-  all: Known,
+  state: ProjectState,
   touched: ReadonlySet<string>,
-  told: Last,
+  lastLook: LastLook,
   { ctx, data }: Look,
 ): Promise<string[] | undefined> {
   // to be read again
-  const found = [...data.files.keys()].filter((name) => data.files.get(name)!.mtime === -1);
+  const changed = [...data.files.keys()].filter((name) => data.files.get(name)!.mtime === -1);
   for (const name of touched) {
-    const entry = data.files.get(name);
-    const stat = tryTo(() => fs.lstatSync(path.join(all.root, name)));
-    if (cameOrWent(name, Boolean(entry), stat, told)) return undefined;
-    if (entry && entry.mtime !== -1 && isChanged(path.join(all.root, name), entry))
-      found.push(name);
+    const stored = data.files.get(name);
+    const stat = tryTo(() => fs.lstatSync(path.join(state.root, name)));
+    if (cameOrWent(name, Boolean(stored), stat, lastLook)) return undefined;
+    if (stored && stored.mtime !== -1 && isChanged(path.join(state.root, name), stored))
+      changed.push(name);
   }
-  const now = await all.limit(told.code, ctx, data);
-  return now.scope === data.scope && now.most === data.most && fitsLocally(all.root, found)
-    ? found
+  const current = await state.limit(lastLook.code, ctx, data);
+  return current.scope === data.scope &&
+    current.most === data.most &&
+    fitsLocally(state.root, changed)
+    ? changed
     : undefined;
 }
 
@@ -160,7 +164,7 @@ function cameOrWent(
   name: string,
   isIndexed: boolean,
   stat: fs.Stats | undefined,
-  { unlisted, names }: Last,
+  { unlisted, names }: LastLook,
 ): boolean {
   if (isIndexed) return !stat?.isFile();
   if (stat) return stat.isDirectory() || !unlisted.has(name);
@@ -168,7 +172,7 @@ function cameOrWent(
 }
 
 async function lookAtAll(
-  all: Known,
+  state: ProjectState,
   look: Look,
   db: LowSync<Data>,
   started: number,
@@ -176,23 +180,23 @@ async function lookAtAll(
   maybeUnlisted: string[],
 ): Promise<Index> {
   const { ctx, data, fresh, stored } = look;
-  const rules = rulesOf(all, ctx);
+  const rules = rulesOf(state, ctx);
   const listing = ctx.files.list();
   listing.catch(() => {}); // awaited below
   const changed: string[] = [];
   // path.join() would take as long again
-  for (const one of data.files)
-    if (isChanged(`${all.root}/${one[0]}`, one[1])) changed.push(one[0]);
-  if (fitsLocally(all.root, changed)) await readHere(look, changed); // while the files are listed
+  for (const indexed of data.files)
+    if (isChanged(`${state.root}/${indexed[0]}`, indexed[1])) changed.push(indexed[0]);
+  if (fitsLocally(state.root, changed)) await readHere(look, changed); // while the files are listed
   const listed = await listing;
-  const found = listed.filter((name) => !CONTROL.test(name));
+  const showable = listed.filter((name) => !CONTROL.test(name));
   const names =
-    found.length === all.list.length && found.every((name, i) => name === all.list[i])
-      ? all.list
-      : found;
-  all.list = names;
-  const { code, texts, ignored } = await codeAmong(names, all.patterns(), ctx.note);
-  Object.assign(data, await all.limit(code.length, ctx, data));
+    showable.length === state.list.length && showable.every((name, i) => name === state.list[i])
+      ? state.list
+      : showable;
+  state.list = names;
+  const { code, texts, ignored } = await codeAmong(names, state.patterns(), ctx.note);
+  Object.assign(data, await state.limit(code.length, ctx, data));
   const inScope = data.scope ? code.filter((name) => name.startsWith(`${data.scope}/`)) : code;
   const isDenied = deniesReading(ctx);
   const isReadable = (name: string) => (data.files.has(name) && !isDenied) || mayRead(ctx, name);
@@ -205,12 +209,12 @@ async function lookAtAll(
     .concat(changed.filter((name) => wanted.has(name)));
   const unread = missing.filter((name) => !fresh.has(name));
   let failure: unknown;
-  if (fitsLocally(all.root, unread)) await readHere(look, unread);
+  if (fitsLocally(state.root, unread)) await readHere(look, unread);
   else await readInWorkers(look, unread).catch((error) => (failure = error));
   const stale = new Set(changed.filter((name) => !fresh.has(name) && !stored.has(name)));
   const gone = [...data.files.keys()].filter((name) => !wanted.has(name) || stale.has(name));
   if (fresh.size || stored.size || gone.length) {
-    change(
+    applyChange(
       data,
       [...fresh.values()].filter((row) => wanted.has(row.path)),
       stored,
@@ -219,7 +223,7 @@ async function lookAtAll(
     save(db, ctx);
   }
   if (failure) throw failure;
-  all.cached = data;
+  state.cached = data;
   if (stored.size > MANY_FILES || data.files.size > 5 * MANY_FILES) freeMemorySoon();
   const [ms, beyond] = [performance.now() - started, code.length - inScope.length];
   const counts = {
@@ -230,11 +234,19 @@ async function lookAtAll(
     scope: data.scope,
     ignored,
   };
-  const known = new Set(listed);
+  const listedNames = new Set(listed);
   const unlisted = new Set(
-    maybeUnlisted.filter((name) => !known.has(name) && !name.endsWith(".gitignore")),
+    maybeUnlisted.filter((name) => !listedNames.has(name) && !name.endsWith(".gitignore")),
   );
-  all.last = { generation, rules, names: known, list: names, counts, code: code.length, unlisted };
+  state.last = {
+    generation,
+    rules,
+    names: listedNames,
+    list: names,
+    counts,
+    code: code.length,
+    unlisted,
+  };
   return indexFor(db, ctx, names, counts);
 }
 
@@ -249,16 +261,16 @@ function indexFor(db: LowSync<Data>, ctx: Ctx, names: readonly string[], counts:
 }
 
 /** What is known of a project between two questions. */
-interface Known {
+interface ProjectState {
   root: string;
   limit: Limit;
   patterns: () => readonly string[];
   cached?: Data | undefined;
-  last?: Last | undefined;
+  last?: LastLook | undefined;
   list: readonly string[]; // of all files, the same object until one comes or goes
 }
 /** The last look at all files. */
-interface Last {
+interface LastLook {
   generation: number; // of the watch when it began
   rules: string;
   names: ReadonlySet<string>; // of all that were listed
@@ -310,22 +322,22 @@ interface Look {
   stored: Map<string, StoredRow>;
 }
 
-async function readHere({ ctx, root, data, fresh }: Look, some: string[]): Promise<void> {
-  if (!some.length) return;
+async function readHere({ ctx, root, data, fresh }: Look, names: string[]): Promise<void> {
+  if (!names.length) return;
   const [{ readRow }, { prepare }] = await Promise.all([
     import("./read.ts"),
     import("./languages/grammar.ts"),
   ]);
-  await prepare(some);
-  for (const name of some) {
+  await prepare(names);
+  for (const name of names) {
     const row = mayRead(ctx, name) && readRow(root, name, withoutPage(data.files.get(name)));
     if (row) fresh.set(name, row);
   }
 }
 
-async function readInWorkers({ ctx, root, data, stored }: Look, many: string[]): Promise<void> {
+async function readInWorkers({ ctx, root, data, stored }: Look, names: string[]): Promise<void> {
   const { readAll } = await import("./pool.ts");
-  const order = many
+  const order = names
     .filter((name) => mayRead(ctx, name))
     .map((name) => [name, withoutPage(data.files.get(name))] as const);
   let done = 0;
@@ -335,7 +347,7 @@ async function readInWorkers({ ctx, root, data, stored }: Look, many: string[]):
         name,
         row.length ? { ...row, page } : { ...data.files.get(name)!, ...withoutPage(row) },
       );
-    ctx.progress(bar((done += read), order.length));
+    ctx.progress(progressBar((done += read), order.length));
   });
 }
 
@@ -352,33 +364,38 @@ function freeMemorySoon(): void {
 }
 
 /** Without its page, since it goes to another process. */
-const withoutPage = (entry: Entry | undefined): Entry | undefined =>
-  entry && { mtime: entry.mtime, ctime: entry.ctime, size: entry.size, hash: entry.hash };
+const withoutPage = (saved: Entry | undefined): Entry | undefined =>
+  saved && { mtime: saved.mtime, ctime: saved.ctime, size: saved.size, hash: saved.hash };
 
 /** Stores what was read. A file with unchanged content keeps its row. */
-function change(data: Data, rows: Row[], stored: Map<string, StoredRow>, gone: string[]): void {
-  const whole = rows.map((row) =>
+function applyChange(
+  data: Data,
+  rows: Row[],
+  stored: Map<string, StoredRow>,
+  gone: string[],
+): void {
+  const wholeRows = rows.map((row) =>
     row.text.length ? row : { ...row, text: rowOf(data, row.path) },
   );
-  const page = memoryPage(Buffer.concat(whole.map(({ text }) => text)));
+  const page = memoryPage(Buffer.concat(wholeRows.map(({ text }) => text)));
   const files: Data["files"] = new Map([...data.files, ...stored]);
   for (const name of gone) files.delete(name);
-  let at = 0;
-  for (const { path: name, text, ...entry } of whole) {
-    files.set(name, { ...entry, page, at, length: text.length });
-    at += text.length;
+  let offset = 0;
+  for (const { path: name, text, ...rowEntry } of wholeRows) {
+    files.set(name, { ...rowEntry, page, offset, length: text.length });
+    offset += text.length;
   }
   const isNew =
     stored.size ||
     files.size !== data.files.size ||
     rows.some(({ path: name }) => !data.files.has(name));
-  data.files = isNew ? inOrder(files) : files;
-  data.change = stored.size ? undefined : { rows: whole, gone };
+  data.files = isNew ? sortFiles(files) : files;
+  data.change = stored.size ? undefined : { rows: wholeRows, gone };
 }
 
 function rowOf({ files }: Pick<Data, "files">, name: string): Buffer {
-  const { page, at, length } = files.get(name)!;
-  return page.read(at, length);
+  const { page, offset, length } = files.get(name)!;
+  return page.read(offset, length);
 }
 
 const FOUND = new WeakMap<Data["files"], Map<string, unknown>>();
@@ -413,19 +430,19 @@ function indexOf(data: Data, names: readonly string[], counts: Counts, keep: Ind
   }
   /** What was found out about these very files before. */
   function memo<T>(key: string, find: () => T): T {
-    const known = FOUND.get(files) ?? new Map<string, unknown>();
-    FOUND.set(files, known);
-    if (!known.has(key)) known.set(key, find());
-    return known.get(key) as T;
+    const remembered = FOUND.get(files) ?? new Map<string, unknown>();
+    FOUND.set(files, remembered);
+    if (!remembered.has(key)) remembered.set(key, find());
+    return remembered.get(key) as T;
   }
   /**
    * Until the next one is read: reading all rows of a project would leave their bytes behind
    * otherwise.
    */
   function read(name: string): Buffer {
-    const { page, at, length } = files.get(name)!;
+    const { page, offset, length } = files.get(name)!;
     if (row.length < length) row = Buffer.allocUnsafe(2 * length);
-    return page.read(at, length, row);
+    return page.read(offset, length, row);
   }
 }
 
@@ -445,23 +462,25 @@ function fitsLocally(root: string, names: string[]): boolean {
 
 /** Whether a rule may keep from reading what was read before. */
 export const deniesReading = ({ permissions }: Ctx): boolean =>
-  permissions.rules.some(({ kind, verdict }) => kind === "read" && verdict !== "allow");
+  permissions.rules.some(
+    ({ kind: ruleKind, verdict }) => ruleKind === "read" && verdict !== "allow",
+  );
 export const mayRead = ({ permissions }: Ctx, name: string): boolean =>
   permissions.judge("read", name).verdict === "allow";
 
 /** The same, for one answer: each file is judged once. */
 export function readability(ctx: Ctx): (file: string) => boolean {
-  const known = new Map<string, boolean>();
+  const judged = new Map<string, boolean>();
   return (file) => {
-    if (!known.has(file)) known.set(file, mayRead(ctx, file));
-    return known.get(file)!;
+    if (!judged.has(file)) judged.set(file, mayRead(ctx, file));
+    return judged.get(file)!;
   };
 }
 
-function bar(done: number, all: number): string {
-  const part = all ? done / all : 1;
+function progressBar(done: number, total: number): string {
+  const part = total ? done / total : 1;
   const drawn = `${"=".repeat(Math.round(part * 10))}>`.padEnd(11, "-");
-  return `Indexing [${drawn}] ${Math.floor(part * 100)}% (${done}/${all} files)`;
+  return `Indexing [${drawn}] ${Math.floor(part * 100)}% (${done}/${total} files)`;
 }
 
 /** An index that cannot be saved is still useful. */
@@ -469,7 +488,7 @@ function save(db: LowSync<Data>, ctx: Ctx): void {
   try {
     db.write();
   } catch (error) {
-    const why = errnoSentence(error) || `${(error as Error).message}.`;
-    ctx.note(`Cannot keep the index of this project: ${why} It is made again next time.`);
+    const reason = errnoSentence(error) || `${(error as Error).message}.`;
+    ctx.note(`Cannot keep the index of this project: ${reason} It is made again next time.`);
   }
 }

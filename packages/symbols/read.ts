@@ -24,8 +24,8 @@ const CLOCK_TICK_MS = 50;
  * Undefined if the file is missing or a link, since a link's target is indexed under its own name,
  * if it may be read. With `known`, a file with unchanged content keeps its row: the text is empty.
  */
-export function readRow(root: string, name: string, known?: Entry): Row | undefined {
-  const now = Date.now();
+export function readRow(root: string, name: string, earlier?: Entry): Row | undefined {
+  const startTime = Date.now();
   const file = path.join(root, name);
   let stat: fs.Stats | undefined;
   let fd: number | undefined;
@@ -38,26 +38,26 @@ export function readRow(root: string, name: string, known?: Entry): Row | undefi
     const large = stat.size > (CODE.test(name) ? MAX_FILE_BYTES : MAX_PROSE_BYTES);
     const bytes = large ? undefined : fs.readFileSync(fd);
     const hash = bytes ? crypto.hash("sha256", bytes).slice(0, 32) : `${stat.size}`;
-    const mtime = stat.mtimeMs > now - CLOCK_TICK_MS ? -1 : stat.mtimeMs;
-    const entry = { path: name, mtime, ctime: stat.ctimeMs, size: stat.size, hash };
-    if (known?.hash === hash && !large) return { ...entry, text: NO_TEXT };
+    const mtime = stat.mtimeMs > startTime - CLOCK_TICK_MS ? -1 : stat.mtimeMs;
+    const rowHead = { path: name, mtime, ctime: stat.ctimeMs, size: stat.size, hash };
+    if (earlier?.hash === hash && !large) return { ...rowHead, text: NO_TEXT };
     const { text, retry } = bytes ? rowOf(name, bytes) : { text: NO_TEXT };
-    if (retry) return { ...entry, mtime: -1, hash: "", text };
+    if (retry) return { ...rowHead, mtime: -1, hash: "", text };
     return {
-      ...entry,
+      ...rowHead,
       text: bytes ? text : pack(unreadFacts(`${(stat.size / 1e6).toFixed(1)} MB`), NO_TEXT),
     };
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === "ENOENT" || code === "ENOTDIR" || !stat) return undefined;
-    const entry = {
+    const rowHead = {
       path: name,
       mtime: stat.mtimeMs,
       ctime: stat.ctimeMs,
       size: stat.size,
       hash: "",
     };
-    return { ...entry, text: pack(unreadFacts(code ?? String(error)), NO_TEXT) };
+    return { ...rowHead, text: pack(unreadFacts(code ?? String(error)), NO_TEXT) };
   } finally {
     if (fd !== undefined) fs.closeSync(fd);
   }

@@ -5,7 +5,10 @@ import type { Entry, Row } from "./rows.ts";
 
 export type ReadRequest = { root: string; files: (readonly [string, Entry | undefined])[] };
 /** Where each row lies in the file that this process writes to; of length 0 if it is unchanged. */
-export type Rows = { files: (Omit<Row, "text"> & { at: number; length: number })[]; read: number };
+export type Rows = {
+  files: (Omit<Row, "text"> & { offset: number; length: number })[];
+  read: number;
+};
 
 const SCRATCH_FD = 4; // its file descriptor
 let written = 0;
@@ -18,14 +21,14 @@ module.flushCompileCache();
 process.on("message", async ({ root, files }: ReadRequest) => {
   await prepare(files.map(([name]) => name));
   const rows = files
-    .map(([name, known]) => readRow(root, name, known))
+    .map(([name, earlier]) => readRow(root, name, earlier))
     .filter((row) => row !== undefined);
-  const all = Buffer.concat(rows.map(({ text }) => text));
-  fs.writeSync(SCRATCH_FD, all, 0, all.length, written);
+  const bytes = Buffer.concat(rows.map(({ text }) => text));
+  fs.writeSync(SCRATCH_FD, bytes, 0, bytes.length, written);
   const stored = rows.map(({ text: { length }, ...row }) => ({
     ...row,
     length,
-    at: (written += length) - length,
+    offset: (written += length) - length,
   }));
   process.send!({ files: stored, read: files.length } satisfies Rows);
 });

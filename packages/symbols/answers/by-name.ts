@@ -6,7 +6,7 @@ import { readText } from "../encoding.ts";
 import type { FoundSymbol } from "../match.ts";
 import type { CodeUse } from "../meaning/contract.ts";
 import { type Index, mayRead } from "../project.ts";
-import { using } from "../rows.ts";
+import { filesUsing } from "../rows.ts";
 import { bothSides } from "../scan/conflict.ts";
 import type { Facts } from "../scan/facts.ts";
 import { lineAt, lineStarts } from "../scan/lines.ts";
@@ -48,7 +48,7 @@ export async function usesByName(
   for (const group of TOGETHER)
     if (group.some((language) => languages.has(language)))
       for (const related of group) languages.add(related);
-  const files = new Set([...definers, ...using(index, name)]);
+  const files = new Set([...definers, ...filesUsing(index, name)]);
   const covers = (file: string): boolean => {
     const language = languageOf(file);
     return !!language && (!languages.size || languages.has(language.name)) && mayRead(ctx, file);

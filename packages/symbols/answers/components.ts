@@ -4,7 +4,7 @@ import type { Ctx } from "zz";
 import { readText } from "../encoding.ts";
 import { isComponent } from "../languages/table.ts";
 import { type Index, mayRead } from "../project.ts";
-import { using } from "../rows.ts";
+import { filesUsing } from "../rows.ts";
 import type { Facts, Import } from "../scan/facts.ts";
 import { importGraph } from "./imports.ts";
 import { takesName } from "./rows.ts";
@@ -23,7 +23,7 @@ export async function usesInComponents(
   const sym = facts?.symbols.find((symbol) => symbol.line === line && symbol.name === name);
   const isMember = !sym || Boolean(sym.owner);
   if (sym?.local || (!isMember && !sym.exported && !facts!.global)) return [];
-  const users = using(index, name).filter((file) => isComponent(file) && mayRead(ctx, file));
+  const users = filesUsing(index, name).filter((file) => isComponent(file) && mayRead(ctx, file));
   if (!users.length) return [];
   const { namePositions: placesOf } = await import("../languages/places.ts");
   const { imports } = await importGraph(

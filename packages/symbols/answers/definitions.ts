@@ -6,7 +6,7 @@ import { bestFor, type FoundSymbol, fuzzy } from "../match.ts";
 import { definitionElsewhere } from "../meaning/definition.ts";
 import { typeOf } from "../meaning/desk.ts";
 import type { Index } from "../project.ts";
-import { generated } from "../rows.ts";
+import { filesMarkedGenerated } from "../rows.ts";
 import type { Facts, Sym } from "../scan/facts.ts";
 import { isGenerated } from "../scan/made.ts";
 import { type Alias, aliasesOf } from "./aliases.ts";
@@ -76,7 +76,7 @@ export async function findDefinition(
 
 /** Tells build output and the like, by its path or by what its first lines say. */
 function generatedTest(index: Index): (file: string) => boolean {
-  const marked = new Set(generated(index));
+  const marked = new Set(filesMarkedGenerated(index));
   return (file) => isGenerated(file) || marked.has(file);
 }
 /** Without those, unless there is nothing else. */

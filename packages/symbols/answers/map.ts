@@ -5,7 +5,7 @@ import { notUtf8, plural } from "zz/text";
 import { type Index, mayRead } from "../project.ts";
 import { countTokens } from "../rank/tokens.ts";
 import type { MapRequest, RepoMap, Source, Survey } from "../rank.ts";
-import { defining } from "../rows.ts";
+import { filesDefining } from "../rows.ts";
 import type { Facts, Sym } from "../scan/facts.ts";
 import { isGenerated } from "../scan/made.ts";
 import { historyOf } from "./history.ts";
@@ -64,7 +64,7 @@ function isKnown(index: Index, focus: string): boolean {
   const name = focus.trim().replace(/^\.\/|\/+$|\(\)$/g, "");
   if (!name || name === ".") return true;
   const isThere = index.names.some((file) => `/${file}/`.includes(`/${name}/`));
-  return isThere || defining(index, lastName(name)).length > 0;
+  return isThere || filesDefining(index, lastName(name)).length > 0;
 }
 
 const mapFor = (

@@ -13,7 +13,7 @@ import { foreignUses } from "../meaning/foreign.ts";
 import { groupedReferences as usesAtDesk } from "../meaning/references.ts";
 import { applyEdits, planRename } from "../meaning/rename.ts";
 import { type Index, mayRead, readability } from "../project.ts";
-import { using } from "../rows.ts";
+import { filesUsing } from "../rows.ts";
 import { type NamedUses, usesByName } from "./by-name.ts";
 import { usesInComponents } from "./components.ts";
 import { importGraph } from "./imports.ts";
@@ -299,7 +299,7 @@ export function definitionsOf(
     ({ path, signature }) => SCRIPT.test(path) && TAKEN.test(signature),
   );
   const users = isForeign
-    ? using(index, name).filter((user) => SCRIPT.test(user) && mayRead(ctx, user))
+    ? filesUsing(index, name).filter((user) => SCRIPT.test(user) && mayRead(ctx, user))
     : [];
   const places = named
     .filter(({ path }) => SCRIPT.test(path))
@@ -328,7 +328,7 @@ async function unresolvedUses(
   knownFiles: Set<string>,
   ctx: Ctx,
 ) {
-  const users = using(index, name)
+  const users = filesUsing(index, name)
     .filter((file) => !knownFiles.has(file) && SCRIPT.test(file) && mayRead(ctx, file))
     .map(
       (file) =>
@@ -575,7 +575,7 @@ function otherThings(index: Index, name: string, edits: Edit[], ctx: Ctx): strin
     ? [`[Not looked at, since they may not be read: ${listOf(unread)}]`]
     : [];
   const changed = new Set(edits.map(({ path }) => path));
-  const others = using(index, name).filter(
+  const others = filesUsing(index, name).filter(
     (file) => SCRIPT.test(file) && !changed.has(file) && mayRead(ctx, file),
   );
   if (!others.length) return notes;

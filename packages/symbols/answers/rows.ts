@@ -8,7 +8,7 @@ import { LANGUAGES, languageOf } from "../languages/table.ts";
 import type { FoundSymbol } from "../match.ts";
 import { deniesReading, type Index, mayRead } from "../project.ts";
 import { SCRIPT } from "../resolve/paths.ts";
-import { defining } from "../rows.ts";
+import { filesDefining } from "../rows.ts";
 import type { Sym } from "../scan/facts.ts";
 
 export const MAX_ROWS = 40; // rows per answer
@@ -41,10 +41,10 @@ export function meantBy(
 ): { wanted: string; files: readonly string[] } {
   const [exact = "", dotted = "", bare = ""] = spellings(symbol);
   for (const wanted of [exact, dotted]) {
-    const files = defining(index, lastName(wanted));
+    const files = filesDefining(index, lastName(wanted));
     if (files.length) return { wanted, files };
   }
-  const files = defining(index, lastName(bare)).filter(
+  const files = filesDefining(index, lastName(bare)).filter(
     (file) => bare === dotted || !SCRIPT.test(file),
   );
   return { wanted: files.length ? bare : dotted, files };

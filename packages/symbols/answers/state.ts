@@ -75,7 +75,7 @@ export async function freshIndex(state: State, ctx: Ctx): Promise<Index> {
   state.index = index;
   state.partial = partialIndex(index);
   const notice = state.isOngoing() ? () => state.noticeChange(unattended(ctx)) : () => {};
-  if (state.isOngoing() || state.asked++) state.watch.on(index.names, ctx.git, notice);
+  if (state.isOngoing() || state.asked++) state.watch.watchFolders(index.names, ctx.git, notice);
   return index;
 }
 

@@ -4,7 +4,7 @@ import type { Ctx } from "zz";
 import type { State } from "../answers/state.ts";
 import { type Index, mayRead } from "../project.ts";
 import { SCRIPT } from "../resolve/paths.ts";
-import { using } from "../rows.ts";
+import { filesUsing } from "../rows.ts";
 import { atDesk, type Desk, pointAt, showFile, textAt, titleOf, wordIn } from "./desk.ts";
 
 const MAX_FILES = 5; // whose first use is followed
@@ -16,7 +16,7 @@ export async function definitionElsewhere(
   name: string,
   ctx: Ctx,
 ): Promise<string[]> {
-  const users = using(index, name).filter((file) => SCRIPT.test(file) && mayRead(ctx, file));
+  const users = filesUsing(index, name).filter((file) => SCRIPT.test(file) && mayRead(ctx, file));
   if (!users.length) return [];
   const files = users.slice(0, MAX_FILES);
   const ask = async (desk: Desk) => {

@@ -6,7 +6,7 @@ import { importGraph } from "../answers/imports.ts";
 import { SCRIPT } from "../answers/rows.ts";
 import { mayRead } from "../project.ts";
 import type { Resolver } from "../resolve.ts";
-import { using } from "../rows.ts";
+import { filesUsing } from "../rows.ts";
 import type { Import } from "../scan/facts.ts";
 import type { CodeUse, SymbolSpot } from "./contract.ts";
 import { codeUseAt, type Desk, pointAt, showFile, textAt, toCodeUse, wordIn } from "./desk.ts";
@@ -80,7 +80,7 @@ export async function takingOf(
   function candidates(words: Set<string>): (readonly [string, { imports: Import[] }])[] {
     const named = new Set(
       [...words].flatMap((word) =>
-        word === "default" ? index.having('"default') : using(index, word),
+        word === "default" ? index.having('"default') : filesUsing(index, word),
       ),
     );
     const files = new Set([...named, ...index.having('"*"')]);

@@ -3,7 +3,7 @@
 import type { Point } from "zz";
 import { mayRead, readability } from "../project.ts";
 import { comparePaths, folderOf, SCRIPT } from "../resolve/paths.ts";
-import { using } from "../rows.ts";
+import { filesUsing } from "../rows.ts";
 import type { CodeUse, Group, SymbolSpot } from "./contract.ts";
 import { type Desk, locate, NoServer, showFile, titleOf, toCodeUse } from "./desk.ts";
 import { missedUses, type Taking, takingOf } from "./missed.ts";
@@ -54,7 +54,7 @@ export async function showOthers(
   const isAlike = (file: string) =>
     [SCRIPT, C].some((family) => family.test(from) && family.test(file)) ||
     endOf(file) === endOf(from);
-  const others = using(index, name).filter(
+  const others = filesUsing(index, name).filter(
     (file) =>
       file !== from &&
       !knownFiles.has(file) &&

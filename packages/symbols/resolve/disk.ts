@@ -52,7 +52,7 @@ export function openDisk(
     packageIn: (packageFolder) => packageIn(state, packageFolder),
     sourceOf: (file, outFolders, isNamed) => sourceOf(state, file, outFolders, isNamed),
   };
-  return { disk, seen: seenStamps, isFresh };
+  return { disk, seenStamps, isFresh };
 }
 
 /** Whether everything that was read still is as it was then. */

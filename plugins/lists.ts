@@ -342,8 +342,8 @@ const stateOf = ({ ms, failure, outdated, disabled }: Plugin, failed: string): s
 };
 
 function noteReloads(done: Reloaded[], note: Ctx["note"]): void {
-  for (const { name, did, ms, why } of done)
-    note(why ?? `Plugin '${name}' ${did}${did === "unloaded" ? "" : ` in ${ms} ms`}.`);
+  for (const { name, did, ms, why: reason } of done)
+    note(reason ?? `Plugin '${name}' ${did}${did === "unloaded" ? "" : ` in ${ms} ms`}.`);
 }
 
 /** The user's plugins and those that failed, with what each adds; zz's own only by name. */
@@ -380,7 +380,7 @@ const whyOf = ({ name, file, outdated = "", failure = outdated }: Plugin): strin
 
 /** What a plugin adds, such as `tool lamp; command /lamp, /lamps`. */
 const added = ({ adds }: Plugin): string =>
-  [...Map.groupBy(adds, ({ kind }) => kind)]
+  [...Map.groupBy(adds, ({ kind: additionKind }) => additionKind)]
     .map(
       ([additionKind, additions]) =>
         `${additionKind} ${[...new Set(additions.map(({ name }) => (additionKind === "command" ? `/${name}` : name)))].join(", ")}`,

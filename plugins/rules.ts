@@ -28,9 +28,9 @@ export default (zz: Zz) => {
     budget: BUDGET,
     text(ctx) {
       const top = topOf(ctx.root);
-      const same =
+      const isUnchanged =
         last?.top === top && [...last.stamps].every(([file, stamp]) => stampFor(file) === stamp);
-      if (!same) last = render(top, ctx);
+      if (!isUnchanged) last = render(top, ctx);
       return last!.text;
     },
   });
@@ -59,38 +59,39 @@ function render(top: string, { root, permissions, files }: Ctx): Rendered {
     block(name, text),
     ...named(file, name, text),
   ]);
-  const why = [...leftOut].map(([name, why]) => `${name.slice(0, 100)} (${why})`);
-  const more = why.length - MAX_LEFT_OUT;
-  if (more > 0) why.splice(MAX_LEFT_OUT, more, `${more} more`);
-  if (why.length) parts.push(`[Left out: ${why.join(", ")}]`);
+  const reasons = [...leftOut].map(([name, reason]) => `${name.slice(0, 100)} (${reason})`);
+  const moreCount = reasons.length - MAX_LEFT_OUT;
+  if (moreCount > 0) reasons.splice(MAX_LEFT_OUT, moreCount, `${moreCount} more`);
+  if (reasons.length) parts.push(`[Left out: ${reasons.join(", ")}]`);
   return { top, text: parts.length ? [PREFACE, ...parts].join("\n") : "", stamps };
 
   /** The rules of a folder: at most one file, the first that is not empty. */
   function ruleOf(folder: string, _: number, { length }: string[]) {
-    for (const one of NAMES) {
-      const candidate = path.join(folder, one);
-      const found = look(candidate);
+    for (const fileName of NAMES) {
+      const candidate = path.join(folder, fileName);
+      const looked = look(candidate);
       const name = shown(candidate);
       const text =
-        typeof found === "string"
-          ? found
-          : textIn(found, Math.floor(MAX_RULES_CHARS / length), files.open);
-      if (typeof found !== "string" && text !== undefined) {
-        if (text) return [{ file: found.file, name, text }];
-      } else if (found !== GONE) leftOut.set(name, text ?? BINARY);
+        typeof looked === "string"
+          ? looked
+          : textIn(looked, Math.floor(MAX_RULES_CHARS / length), files.open);
+      if (typeof looked !== "string" && text !== undefined) {
+        if (text) return [{ file: looked.file, name, text }];
+      } else if (looked !== GONE) leftOut.set(name, text ?? BINARY);
     }
     return [];
   }
 
   /** Includes the files that a text references, but not those that they reference in turn. */
   function named(from: string, name: string, text: string): string[] {
-    const references = [...text.replace(CODE, "").matchAll(REFERENCE)].flatMap(([, at, link]) =>
-      pathIn(at ?? link!),
+    const references = [...text.replace(CODE, "").matchAll(REFERENCE)].flatMap(
+      ([, mention, link]) => pathIn(mention ?? link!),
     );
     return [...new Set(references)].flatMap((reference) => {
-      const taken = include(reference, from);
-      if (typeof taken !== "string") return [block(`${taken.name}, named in ${name}`, taken.text)];
-      leftOut.set(reference, taken);
+      const inclusion = include(reference, from);
+      if (typeof inclusion !== "string")
+        return [block(`${inclusion.name}, named in ${name}`, inclusion.text)];
+      leftOut.set(reference, inclusion);
       return [];
     });
   }
@@ -98,19 +99,19 @@ function render(top: string, { root, permissions, files }: Ctx): Rendered {
   /** The text of a file that rules reference, or why it is left out. */
   function include(reference: string, from: string): { name: string; text: string } | string {
     if (path.isAbsolute(reference) || reference.startsWith("~")) return "an absolute path";
-    const found = look(path.resolve(path.dirname(from), reference));
-    if (typeof found === "string") return found;
-    if (found.file === from) return "itself";
-    if (used.has(found.file)) return "already here";
+    const looked = look(path.resolve(path.dirname(from), reference));
+    if (typeof looked === "string") return looked;
+    if (looked.file === from) return "itself";
+    if (used.has(looked.file)) return "already here";
     const maxChars = Math.min(NAMED_FILES.maxChars, included.room);
     if (included.count === NAMED_FILES.max || maxChars < NAMED_FILES.maxChars / 10)
       return "no room; read it when it is needed";
-    const text = textIn(found, maxChars, files.open);
+    const text = textIn(looked, maxChars, files.open);
     if (text === undefined) return BINARY;
-    used.add(found.file);
+    used.add(looked.file);
     included.count++;
     included.room -= text.length;
-    return { name: shown(found.file), text };
+    return { name: shown(looked.file), text };
   }
 
   /**
@@ -163,8 +164,8 @@ function textIn(
   const fd = open(file);
   try {
     if (size <= maxChars * 4) {
-      const whole = part(0, size);
-      if (whole === undefined || whole.trim().length <= maxChars) return whole?.trim();
+      const wholeText = part(0, size);
+      if (wholeText === undefined || wholeText.trim().length <= maxChars) return wholeText?.trim();
     }
     // at most 4 bytes a character
     const [first, last] = [Math.floor(maxChars * 0.7), Math.floor(maxChars * 0.2)];
@@ -181,8 +182,8 @@ function textIn(
       .trimEnd()
       .slice(-last)
       .replace(/^[\udc00-\udfff\ufffd]+/, "");
-    const left = size - Buffer.byteLength(before) - Buffer.byteLength(after);
-    return `${before}\n[… ${left} bytes left out …]\n${after}`;
+    const leftOutBytes = size - Buffer.byteLength(before) - Buffer.byteLength(after);
+    return `${before}\n[… ${leftOutBytes} bytes left out …]\n${after}`;
   } finally {
     fs.closeSync(fd);
   }

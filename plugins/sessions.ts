@@ -151,27 +151,27 @@ export function shortIds(headers: readonly Pick<Header, "id">[]): Map<string, st
 
 /** The sessions whose id, or whose id's tail, begins with what was given. */
 function sessionsLike<One extends Pick<Header, "id">>(
-  given: string,
+  prefix: string,
   headers: readonly One[],
 ): One[] {
   const tail = (id: string) => id.slice(id.lastIndexOf("-") + 1);
   const fits = headers.filter(
-    ({ id }) => id.startsWith(given) || (given.length > 3 && tail(id).startsWith(given)),
+    ({ id }) => id.startsWith(prefix) || (prefix.length > 3 && tail(id).startsWith(prefix)),
   );
-  const exact = fits.find(({ id }) => id === given);
+  const exact = fits.find(({ id }) => id === prefix);
   return exact ? [exact] : fits;
 }
 
-function idOf(given: string, headers: readonly Header[]): string | undefined {
-  const [header, ...others] = sessionsLike(given, headers);
+function idOf(prefix: string, headers: readonly Header[]): string | undefined {
+  const [header, ...others] = sessionsLike(prefix, headers);
   return others.length ? undefined : header?.id;
 }
 
-function sessionNamed(given: string, { sessions }: Ctx): Listed {
-  const [header, ...others] = sessionsLike(given, sessions.list());
+function sessionNamed(prefix: string, { sessions }: Ctx): Listed {
+  const [header, ...others] = sessionsLike(prefix, sessions.list());
   if (header && !others.length) return header;
-  const why = header ? `${others.length + 1} ids begin like that` : "no id begins like that";
-  throw new Error(`Cannot find the session '${given}': ${why}. /sessions all lists them.`);
+  const reason = header ? `${others.length + 1} ids begin like that` : "no id begins like that";
+  throw new Error(`Cannot find the session '${prefix}': ${reason}. /sessions all lists them.`);
 }
 
 // Lists
@@ -219,9 +219,9 @@ function lineOf(
 }
 
 /** Local time; in a narrow terminal without the year. */
-function timeOf(at: string, columns = 80): string {
-  const time = new Date(at);
-  if (Number.isNaN(time.getTime())) return at.slice(0, 16);
+function timeOf(timestamp: string, columns = 80): string {
+  const time = new Date(timestamp);
+  if (Number.isNaN(time.getTime())) return timestamp.slice(0, 16);
   const two = (part: number) => String(part).padStart(2, "0");
   const day = `${two(time.getMonth() + 1)}-${two(time.getDate())}`;
   const hour = `${two(time.getHours())}:${two(time.getMinutes())}`;
@@ -317,7 +317,7 @@ async function load(name: string, ctx: Ctx): Promise<void> {
   if (header.id === chat.id) return note("That is this conversation.");
   sessions.open(header.id);
   const userMessages = chat.messages.filter(
-    ({ role, ...more }) => role === "user" && !("aside" in more),
+    ({ role, ...fields }) => role === "user" && !("aside" in fields),
   );
   const last = chat.messages.findLast(({ role, text }) => role === "assistant" && text);
   const count = `${plural(userMessages.length, "message")} of yours`;
@@ -416,13 +416,16 @@ async function write(typed: string, ctx: Ctx): Promise<void> {
   const { sessions, chat, root, ask, note } = ctx;
   const allWords = typed.split(/\s+/).filter(Boolean);
   // a file of that name is ./json
-  const kind = allWords.map((word) => FORMATS[word.toLowerCase()]).find(Boolean);
+  const extension = allWords.map((word) => FORMATS[word.toLowerCase()]).find(Boolean);
   const words = allWords.filter((word) => !FORMATS[word.toLowerCase()]);
   const otherId = words.length ? idOf(words[0]!, sessions.list()) : undefined;
   const name = words.slice(otherId ? 1 : 0).join(" ");
   const saved = savedOf(otherId);
-  const file = path.resolve(root, expandHome(name) || `${nameOf(saved.header)}${kind ?? ".md"}`);
-  const format = kind ?? (/\.(jsonl?|md)$/i.exec(name)?.[0].toLowerCase() || ".md");
+  const file = path.resolve(
+    root,
+    expandHome(name) || `${nameOf(saved.header)}${extension ?? ".md"}`,
+  );
+  const format = extension ?? (/\.(jsonl?|md)$/i.exec(name)?.[0].toLowerCase() || ".md");
   const lines = format === ".jsonl";
   if (fs.statSync(path.dirname(file), { throwIfNoEntry: false })?.isDirectory() !== true)
     throw new Error(`Cannot write '${file}': its folder does not exist. Make it first.`);
@@ -472,10 +475,10 @@ const headerOf = ({ used, bytes, ...header }: Listed): Header => header;
 
 const expandHome = (name: string): string => name.replace(/^~(?=\/|$)/, process.env.HOME ?? "~");
 
-const nameOf = ({ at, title }: Header): string =>
+const nameOf = ({ at: createdAt, title }: Header): string =>
   [
     "zz",
-    at.slice(0, 10),
+    createdAt.slice(0, 10),
     title
       .toLowerCase()
       .replace(/[^\p{L}\p{N}]+/gu, "-")

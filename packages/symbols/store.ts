@@ -143,7 +143,7 @@ function writeWhole(file: string, root: string, data: Data): void {
     offset = 0;
     data.files = new Map(
       Array.from(data.files, ([name, row]) => {
-        const stored = { ...row, page, at: offset };
+        const stored = { ...row, page, offset };
         offset += row.length;
         return [name, stored];
       }),

@@ -1,7 +1,7 @@
 // Finds the calls in a text: first those after marks, anywhere in it; otherwise a whole text that
 // is nothing but calls.
 import type { Call } from "zz";
-import { argumentsFor, decoded, fits, toolFor } from "./coerce.ts";
+import { argumentsFor, decodeArgs, fits, toolFor } from "./coerce.ts";
 import { skipSpace } from "./json.ts";
 import { closerOf, isThinking, type Mark, marksIn } from "./marks.ts";
 import { readCall, readPythonic } from "./pythonic.ts";
@@ -13,7 +13,7 @@ import type { Piece, Raw, Source, Tool } from "./types.ts";
 import { BLOCK_END } from "./xml.ts";
 
 const MAX_CALLS = 128;
-export interface Found {
+export interface FoundCalls {
   text: string; // the text before the markup
   thinking?: string;
   calls: Call[];
@@ -22,12 +22,12 @@ export interface Found {
  * worded: zz asked for calls in words, so one that does not fit is reported to the model, not shown
  * to the person.
  */
-interface How {
+interface SearchOptions {
   worded: boolean;
   bare?: boolean; // false if the answer has to be JSON, which then is not a call
   last?: boolean; // nothing may follow the calls
   ended?: boolean; // the output limit cut the text off
-  own?: Translate | undefined;
+  translate?: Translate | undefined;
 }
 /** Translates a call of another program's tool into calls of zz's own tools. */
 type Translate = (call: Call) => Promise<Call[]>;
@@ -35,38 +35,44 @@ type Translate = (call: Call) => Promise<Call[]>;
 export async function findCalls(
   text: string,
   tools: readonly Tool[],
-  how: How,
-): Promise<Found | undefined> {
-  const source = openSource(text, tools, how.ended);
-  const found = await marked(source, how);
-  if (found || how.bare === false) return found;
-  return (await unmarked(source, how)) ?? (how.worded ? lastLines(source, how) : undefined);
+  options: SearchOptions,
+): Promise<FoundCalls | undefined> {
+  const source = openSource(text, tools, options.ended);
+  const fromMarks = await callsAfterMarks(source, options);
+  if (fromMarks || options.bare === false) return fromMarks;
+  return (
+    (await callsWithoutMarks(source, options)) ??
+    (options.worded ? callsOnLastLines(source, options) : undefined)
+  );
 }
 
 /** The state of one pass through a text, from mark to mark. */
 interface Scan {
   source: Source;
   worded: boolean;
-  own: Translate | undefined;
+  translate: Translate | undefined;
   marks: RegExp;
   kinds: Mark[]; // by the number of their group in `marks`
   quoted: ReturnType<typeof quotes>;
-  taken: Taken[];
+  takenCalls: CheckedCall[];
   start: number; // where the markup begins; -1 if none was found
   end: number; // the end of the last call
   bad: number; // where the first call begins that does not fit
   wrapper: { at: number; end: number }; // the last mark after which nothing could be read
   muted: number; // the end of such a mark if the text only talks about it
-  aside: { from: number; calls: Taken[] }; // calls in the middle of a sentence
+  aside: { from: number; calls: CheckedCall[] }; // calls in the middle of a sentence
   named: boolean; // the text before the calls has a label, as with ReAct and Functionary
 }
 
 /** Finds calls after marks, from left to right. */
-async function marked(source: Source, { worded, own }: How): Promise<Found | undefined> {
+async function callsAfterMarks(
+  source: Source,
+  { worded, translate }: SearchOptions,
+): Promise<FoundCalls | undefined> {
   const { text } = source;
-  const known = marksIn(text);
-  if (!known) return undefined;
-  const { pattern: marks, marks: kinds } = known;
+  const markSet = marksIn(text);
+  if (!markSet) return undefined;
+  const { pattern: marks, marks: kinds } = markSet;
   const wrapper = { at: -1, end: -1 };
   const none = {
     start: -1,
@@ -79,43 +85,45 @@ async function marked(source: Source, { worded, own }: How): Promise<Found | und
   const scan: Scan = {
     source,
     worded,
-    own,
+    translate,
     marks,
     kinds,
     quoted: quotes(text),
-    taken: [],
+    takenCalls: [],
     wrapper,
     ...none,
   };
-  for (let found = marks.exec(text); found && source.work.left > 0; found = marks.exec(text)) {
-    if (scan.start >= 0 && (source.next(INVENTED, scan.end)?.at ?? text.length) < found.index)
+  for (let match = marks.exec(text); match && source.work.left > 0; match = marks.exec(text)) {
+    if (scan.start >= 0 && (source.next(INVENTED, scan.end)?.at ?? text.length) < match.index)
       break;
-    if (!(await readMark(scan, found))) break;
+    if (!(await readMark(scan, match))) break;
   }
   if (scan.start < 0) return undefined;
   const { aside } = scan;
   const isNone = aside.calls.length > 0;
   const before = text.slice(0, isNone ? Math.min(aside.from, scan.start) : scan.start);
   const calls =
-    aside.from < scan.start ? [...aside.calls, ...scan.taken] : [...scan.taken, ...aside.calls];
+    aside.from < scan.start
+      ? [...aside.calls, ...scan.takenCalls]
+      : [...scan.takenCalls, ...aside.calls];
   if (endsInCall(scan))
     calls.push({ raw: { name: "", args: {}, cut: true }, verdict: "cut", name: "", args: {} });
-  const said = scan.named
+  const introduction = scan.named
     ? before.replace(/^\s{0,100}(?:Thought:|(?:>>>)?all\n)\s{0,20}/, "")
     : before;
-  return { text: tidy(said), calls: asCalls(calls, isNone ? MIXED : "") };
+  return { text: tidy(introduction), calls: asCalls(calls, isNone ? MIXED : "") };
 }
 const MIXED =
   "This reply has calls in the middle of its sentences, so none of its calls ran. Send those that you mean again, after the text and not within it.";
 
 /** Whether the text ends before so much as the name of its last call. */
 function endsInCall({ source: { text }, wrapper, end }: Scan): boolean {
-  const rest = text.slice(wrapper.end, wrapper.end + 300);
+  const ending = text.slice(wrapper.end, wrapper.end + 300);
   return (
     wrapper.at >= end &&
-    /^\s{0,20}(?:[{[]|<\w)/.test(rest) &&
-    !/<\/|\n\n/.test(rest) &&
-    rest.length < 300
+    /^\s{0,20}(?:[{[]|<\w)/.test(ending) &&
+    !/<\/|\n\n/.test(ending) &&
+    ending.length < 300
   );
 }
 
@@ -123,8 +131,12 @@ function endsInCall({ source: { text }, wrapper, end }: Scan): boolean {
  * Keeps a call that a sentence goes on around. If others count, nobody knows which the model means:
  * then none runs.
  */
-async function setAside({ source, own, aside }: Scan, piece: Piece, from: number): Promise<void> {
-  const calls = (await takeAll(source, piece.calls, own)).filter(
+async function setAside(
+  { source, translate, aside }: Scan,
+  piece: Piece,
+  from: number,
+): Promise<void> {
+  const calls = (await checkCalls(source, piece.calls, translate)).filter(
     ({ verdict }) => verdict === "fits",
   );
   if (calls.length && aside.from < 0) aside.from = from;
@@ -132,43 +144,43 @@ async function setAside({ source, own, aside }: Scan, piece: Piece, from: number
 }
 
 /** Reads what follows one mark. False ends the search. */
-async function readMark(scan: Scan, found: RegExpExecArray): Promise<boolean> {
+async function readMark(scan: Scan, match: RegExpExecArray): Promise<boolean> {
   const { source, marks, worded } = scan;
   const { text } = source;
-  const at = found.index;
-  const after = at + found[0].length;
-  if (isThinking(found[0])) {
+  const index = match.index;
+  const after = index + match[0].length;
+  if (isThinking(match[0])) {
     // calls inside of thinking do not count
-    marks.lastIndex = source.next(closerOf(found[0]), after)?.end ?? after;
+    marks.lastIndex = source.next(closerOf(match[0]), after)?.end ?? after;
     return true;
   }
-  const how = scan.quoted.how(at);
-  if (how === "code") return true;
-  const mark = scan.kinds[found.slice(1).findIndex((one) => one !== undefined)]!;
+  const quoting = scan.quoted.how(index);
+  if (quoting === "code") return true;
+  const mark = scan.kinds[match.slice(1).findIndex((group) => group !== undefined)]!;
   if (mark.worded && !worded) return true;
   const { wrapper, muted } = scan;
-  const opened = wrapper.at >= 0 && isNothing(text.slice(wrapper.end, at)) ? wrapper.at : at;
-  const piece = mark.read?.(source, at, after, found[0]);
+  const opened = wrapper.at >= 0 && isNothing(text.slice(wrapper.end, index)) ? wrapper.at : index;
+  const piece = mark.read?.(source, index, after, match[0]);
   const from = Math.min(piece?.start ?? opened, opened);
   scan.muted = -1;
   if (
-    (how === "quoted" && !isNext()) ||
-    (muted >= 0 && isNothing(text.slice(muted, at))) ||
+    (quoting === "quoted" && !isNext()) ||
+    (muted >= 0 && isNothing(text.slice(muted, index))) ||
     (piece && isSpoken())
   ) {
     const isWhole = piece && !piece.calls.at(-1)?.cut;
-    const isMixed = piece && how !== "quoted" && talkIn(text, from, piece.end) === "sentence";
+    const isMixed = piece && quoting !== "quoted" && talkIn(text, from, piece.end) === "sentence";
     if (isWhole) marks.lastIndex = Math.max(piece.end, after);
     // what follows directly is talk, too
     if (!isMixed || !isWhole) scan.muted = isWhole ? marks.lastIndex : after;
     if (isMixed) await setAside(scan, piece, from);
     return true;
   }
-  if (piece) return takePiece(scan, piece, from, after, found[0]);
+  if (piece) return takePiece(scan, piece, from, after, match[0]);
   scan.wrapper = { at: opened, end: after };
   const lost = mark.read && unreadable(source, after);
   if (!lost) return true;
-  if (worded || scan.start >= 0) await takePiece(scan, lost, from, after, found[0]);
+  if (worded || scan.start >= 0) await takePiece(scan, lost, from, after, match[0]);
   return false; // marks after this are part of the call
 
   function isSpoken(): boolean {
@@ -176,7 +188,7 @@ async function readMark(scan: Scan, found: RegExpExecArray): Promise<boolean> {
   }
   /** A call that follows another one directly counts, however it is indented. */
   function isNext(): boolean {
-    return scan.start >= 0 && isNothing(text.slice(scan.end, at));
+    return scan.start >= 0 && isNothing(text.slice(scan.end, index));
   }
 }
 
@@ -191,29 +203,29 @@ async function takePiece(
   after: number,
   marker: string,
 ): Promise<boolean> {
-  const { source, taken } = scan;
-  const all = await takeAll(source, piece.calls, scan.own);
+  const { source, takenCalls } = scan;
+  const calls = await checkCalls(source, piece.calls, scan.translate);
   const around = from + source.text.length - piece.end;
   const isAll =
     around < 200 &&
     !(source.text.slice(0, from) + source.text.slice(piece.end)).replace(CLOSERS, "").trim();
-  const isNamed = ({ name }: Taken) => IDENTIFIER.test(name) && !PLACEHOLDER.test(name);
+  const isNamed = ({ name }: CheckedCall) => IDENTIFIER.test(name) && !PLACEHOLDER.test(name);
   // The model is told of a call that does not fit, and of one to a tool that there is not. In a
   // text, that may be an example.
-  const counts = (one: Taken) => one.verdict !== "unknown" || (isAll && isNamed(one));
+  const counts = (call: CheckedCall) => call.verdict !== "unknown" || (isAll && isNamed(call));
   scan.marks.lastIndex = Math.max(piece.end, after);
-  if (scan.start < 0 && !all.some(counts)) {
-    if (!all.every(isNamed)) return true;
+  if (scan.start < 0 && !calls.some(counts)) {
+    if (!calls.every(isNamed)) return true;
     if (scan.bad < 0) scan.bad = from;
-    taken.push(...all);
+    takenCalls.push(...calls);
     return true;
   }
   if (scan.start < 0) scan.start = scan.bad < 0 ? from : scan.bad;
   if (marker === "Action:" || marker.startsWith(">>>")) scan.named = true;
-  taken.push(...all);
+  takenCalls.push(...calls);
   scan.end = Math.max(piece.end, after);
   scan.quoted.skip(scan.end);
-  return taken.length <= MAX_CALLS;
+  return takenCalls.length <= MAX_CALLS;
 }
 
 /** Whether a text may be between a wrapper and what it wraps. */
@@ -233,7 +245,7 @@ function unreadable({ text, tools }: Source, after: number): Piece | undefined {
   return { calls: [{ name, args: {}, wrong: "they are not valid JSON" }], end: text.length };
 }
 
-interface Taken {
+interface CheckedCall {
   raw: Raw;
   verdict: "fits" | "unfit" | "cut" | "unknown";
   name: string;
@@ -241,27 +253,33 @@ interface Taken {
   broken?: string | undefined; // why another program's call cannot be translated
 }
 
-const takeAll = async (
+const checkCalls = async (
   source: Source,
   calls: readonly Raw[],
-  own: Translate | undefined,
-): Promise<Taken[]> =>
-  (await Promise.all(calls.slice(0, MAX_CALLS + 1).map((raw) => take(source, raw, own)))).flat();
+  translate: Translate | undefined,
+): Promise<CheckedCall[]> =>
+  (
+    await Promise.all(calls.slice(0, MAX_CALLS + 1).map((raw) => checkCall(source, raw, translate)))
+  ).flat();
 
-async function take(source: Source, raw: Raw, own?: Translate): Promise<Taken | Taken[]> {
+async function checkCall(
+  source: Source,
+  raw: Raw,
+  translate?: Translate,
+): Promise<CheckedCall | CheckedCall[]> {
   const tool = toolFor(raw.name, source.tools);
   const { name } = tool ?? raw;
   if (!tool) return { raw, verdict: "unknown", name, args: raw.args };
   if (raw.cut || (raw.loose && source.ended)) return { raw, verdict: "cut", name, args: {} };
   const args = argumentsFor(tool, raw.args, raw.raw ?? false, source.work);
   const fit = !raw.wrong && !tool.foreign && (await fits(tool, args));
-  if (own && !raw.wrong) {
-    const sentArgs = !fit && raw.raw ? decoded(raw.args) : raw.args;
-    const meant = await translated(
+  if (translate && !raw.wrong) {
+    const sentArgs = !fit && raw.raw ? decodeArgs(raw.args) : raw.args;
+    const meant = await translateCall(
       source,
       raw,
       { name: tool.foreign ? name : raw.name, args: fit ? args : sentArgs },
-      own,
+      translate,
     );
     if (tool.foreign || meant.every(({ verdict }) => verdict === "fits")) return meant;
   }
@@ -271,22 +289,22 @@ async function take(source: Source, raw: Raw, own?: Translate): Promise<Taken | 
 /**
  * Translates a call into calls of zz's own tools, and only then converts and checks the arguments.
  */
-async function translated(
+async function translateCall(
   source: Source,
   raw: Raw,
   { name, args }: Pick<Call, "name" | "args">,
-  own: Translate,
-): Promise<Taken[]> {
-  const calls = await own({ id: raw.id ?? "", name, args });
-  const all = calls.map(async ({ name, args, broken }, i): Promise<Taken> => {
-    const tool = source.tools.find((one) => one.name === name && !one.foreign);
+  translate: Translate,
+): Promise<CheckedCall[]> {
+  const calls = await translate({ id: raw.id ?? "", name, args });
+  const translations = calls.map(async ({ name, args, broken }, i): Promise<CheckedCall> => {
+    const tool = source.tools.find((candidate) => candidate.name === name && !candidate.foreign);
     const part = i ? { ...raw, id: undefined } : raw;
     if (!tool) return { raw: part, verdict: "unknown", name, args };
     const typed = argumentsFor(tool, args, raw.raw ?? false, source.work);
     const verdict = !broken && (await fits(tool, typed)) ? "fits" : "unfit";
     return { raw: part, verdict, name, args: typed, broken };
   });
-  return Promise.all(all);
+  return Promise.all(translations);
 }
 
 const CUT_ALL =
@@ -294,23 +312,23 @@ const CUT_ALL =
 const CUT =
   "The call was cut off before its arguments were complete and did not run. Send it again, shorter or in parts.";
 
-function asCalls(taken: readonly Taken[], none = ""): Call[] {
+function asCalls(takenCalls: readonly CheckedCall[], none = ""): Call[] {
   const ids = new Set<string>();
-  const isCut = ({ verdict, raw }: Taken) => verdict === "cut" || raw.cut === true;
+  const isCut = ({ verdict, raw }: CheckedCall) => verdict === "cut" || raw.cut === true;
   // the text may have ended within the name
-  const named = taken.filter(({ raw, name }) => name || !raw.cut);
-  const cutAll = taken.some(isCut) ? CUT_ALL : "";
-  return named.slice(0, MAX_CALLS + 1).map(({ raw, verdict, name, args, broken: why }, i) => {
+  const named = takenCalls.filter(({ raw, name }) => name || !raw.cut);
+  const cutAll = takenCalls.some(isCut) ? CUT_ALL : "";
+  return named.slice(0, MAX_CALLS + 1).map(({ raw, verdict, name, args, broken: reason }, i) => {
     const id = raw.id && !ids.has(raw.id) ? raw.id : newId();
     ids.add(id);
-    const many =
+    const tooMany =
       i === MAX_CALLS &&
       `This reply had more than ${MAX_CALLS} calls. The rest did not run. Make those that are still needed next.`;
     const wrong =
       raw.wrong &&
       `The arguments are not usable: ${raw.wrong}. Send the call again with a valid JSON object.`;
     const isLate = isCut({ raw, verdict, name, args });
-    const broken = none || many || (isLate && CUT) || wrong || why || cutAll;
+    const broken = none || tooMany || (isLate && CUT) || wrong || reason || cutAll;
     return { id, name, args, ...(broken && { broken }) };
   });
 }
@@ -327,25 +345,34 @@ function tidy(text: string): string {
 
 // ── Without marks: the whole text is calls ──
 
-async function unmarked(source: Source, how: How): Promise<Found | undefined> {
+async function callsWithoutMarks(
+  source: Source,
+  options: SearchOptions,
+): Promise<FoundCalls | undefined> {
   const { text, tools } = source;
   const named = openSource(
     text,
     tools.filter((tool) => !tool.foreign),
-    how.ended,
+    options.ended,
   ); // without foreign names, which code may well call
   const start = skipSpace(text, 0);
   const fenced = insideOfFence(text.slice(start));
   if (fenced) {
-    const inner = await findCalls(fenced.body, tools, how);
+    const inner = await findCalls(fenced.body, tools, options);
     if (inner && !inner.text) return inner;
     if (!fenced.isCode) return undefined;
-    const code = openSource(fenced.body, named.tools, how.ended);
-    return all(code, readPythonic(code, 0, { list: false, many: true }));
+    const code = openSource(fenced.body, named.tools, options.ended);
+    return callsIfAllFit(code, readPythonic(code, 0, { list: false, many: true }));
   }
   const harmony = readBareHarmony(source);
   if (harmony)
-    return all(source, harmony, how, text.slice(0, harmony.start ?? 0), harmony.thinking);
+    return callsIfAllFit(
+      source,
+      harmony,
+      options,
+      text.slice(0, harmony.start ?? 0),
+      harmony.thinking,
+    );
   const char = text[start];
   if (char === "{" || char === "[") {
     const objects = readObjects(
@@ -354,18 +381,27 @@ async function unmarked(source: Source, how: How): Promise<Found | undefined> {
       false,
       /<\/(?:tool_call|function)>|<\|e(?:om|ot)_id\|>|<\|im_end\|>/y,
     );
-    if (objects) return isAlone(source, objects.end, how) ? all(source, objects, how) : undefined;
+    if (objects)
+      return isAlone(source, objects.end, options)
+        ? callsIfAllFit(source, objects, options)
+        : undefined;
     const python = char === "[" ? readPythonic(named, start, { list: true }) : undefined;
-    return python && isAlone(source, python.end, how) ? all(named, python) : undefined;
+    return python && isAlone(source, python.end, options)
+      ? callsIfAllFit(named, python)
+      : undefined;
   }
   const tag = matchAt(/<(?:tools?|response|json|JSON|xml)>\s{0,20}(?=[{[])/y, text, start);
   const tagged = tag ? readObjects(source, start + tag[0].length, true, BLOCK_END) : undefined;
-  if (tagged) return isAlone(source, tagged.end, how) ? all(source, tagged, how) : undefined;
+  if (tagged)
+    return isAlone(source, tagged.end, options)
+      ? callsIfAllFit(source, tagged, options)
+      : undefined;
   const objects = readUnmarked(named, start);
-  if (objects) return isAlone(source, objects.end, how) ? all(named, objects) : undefined;
+  if (objects)
+    return isAlone(source, objects.end, options) ? callsIfAllFit(named, objects) : undefined;
   if (!readCall(named, start)) return undefined;
   const python = readPythonic(named, start, { list: false, many: true });
-  return python && isAlone(source, python.end, how) ? all(named, python) : undefined;
+  return python && isAlone(source, python.end, options) ? callsIfAllFit(named, python) : undefined;
 }
 
 const MAX_BEGINNINGS = 8;
@@ -375,44 +411,50 @@ const BEGINNING = /^(?=\{\s{0,20}["']|\[\s{0,20}(?:\{|[A-Za-z_]\w{0,60}\()|funct
  * If zz asked for calls: words, then calls on their own lines without marks, which many servers
  * drop as tokens.
  */
-async function lastLines({ text, tools }: Source, how: How): Promise<Found | undefined> {
+async function callsOnLastLines(
+  { text, tools }: Source,
+  options: SearchOptions,
+): Promise<FoundCalls | undefined> {
   const quoted = quotes(text);
   const lines = new RegExp(BEGINNING);
   for (
-    let tried = 0, found = lines.exec(text);
-    found && tried < MAX_BEGINNINGS;
-    tried++, found = lines.exec(text)
+    let tried = 0, match = lines.exec(text);
+    match && tried < MAX_BEGINNINGS;
+    tried++, match = lines.exec(text)
   ) {
-    const at = found.index;
-    lines.lastIndex = at + 1;
+    const index = match.index;
+    lines.lastIndex = index + 1;
     // then the text talks about it
-    const isMarked = /<[|\w:]{1,40}>\s{0,5}$/.test(text.slice(Math.max(0, at - 50), at));
-    if (!at || isMarked || quoted.how(at) || isTalk(text, at, text.length)) continue;
-    const source = openSource(text.slice(at), tools, how.ended);
-    const calls = await unmarked(source, { ...how, last: true });
-    if (calls && !calls.text) return { ...calls, text: tidy(text.slice(0, at)) };
+    const isMarked = /<[|\w:]{1,40}>\s{0,5}$/.test(text.slice(Math.max(0, index - 50), index));
+    if (!index || isMarked || quoted.how(index) || isTalk(text, index, text.length)) continue;
+    const source = openSource(text.slice(index), tools, options.ended);
+    const calls = await callsWithoutMarks(source, { ...options, last: true });
+    if (calls && !calls.text) return { ...calls, text: tidy(text.slice(0, index)) };
   }
   return undefined;
 }
 
 /** The calls, if every one of them fits or was cut off. */
-async function all(
+async function callsIfAllFit(
   source: Source,
   piece: Piece | undefined,
-  { own }: Partial<How> = {},
+  { translate }: Partial<SearchOptions> = {},
   before = "",
   thinking = "",
-): Promise<Found | undefined> {
-  const taken = await takeAll(source, piece?.calls ?? [], own);
-  if (!taken.length || !taken.every(({ verdict }) => verdict === "fits" || verdict === "cut"))
+): Promise<FoundCalls | undefined> {
+  const takenCalls = await checkCalls(source, piece?.calls ?? [], translate);
+  if (
+    !takenCalls.length ||
+    !takenCalls.every(({ verdict }) => verdict === "fits" || verdict === "cut")
+  )
     return undefined;
-  return { text: tidy(before), calls: asCalls(taken), ...(thinking && { thinking }) };
+  return { text: tidy(before), calls: asCalls(takenCalls), ...(thinking && { thinking }) };
 }
 
 /** Whether nothing follows the calls on their line, and the text does not just talk about them. */
-function isAlone({ text }: Source, end: number, { last }: How): boolean {
-  const rest = text.slice(end, end + 400).replace(/<\|[a-z_]{1,30}\|>|<\/[a-z_]{1,30}>/g, "");
-  const line = last ? rest : rest.split("\n")[0]!;
+function isAlone({ text }: Source, end: number, { last }: SearchOptions): boolean {
+  const ending = text.slice(end, end + 400).replace(/<\|[a-z_]{1,30}\|>|<\/[a-z_]{1,30}>/g, "");
+  const line = last ? ending : ending.split("\n")[0]!;
   return !line.trim() && !isTalk(text, 0, end);
 }
 
@@ -420,10 +462,10 @@ function isAlone({ text }: Source, end: number, { last }: How): boolean {
 function insideOfFence(text: string): { body: string; isCode: boolean } | undefined {
   const head = /^```([\w-]{0,20})[ \t]{0,10}\r?\n/.exec(text.slice(0, 50));
   if (!head) return undefined;
-  const rest = text.slice(head[0].length).trimEnd();
-  const close = rest.indexOf("\n```");
+  const content = text.slice(head[0].length).trimEnd();
+  const close = content.indexOf("\n```");
   // followed by text or another fence
-  if (close >= 0 && close + 4 !== rest.length) return undefined;
-  const body = close < 0 ? rest : rest.slice(0, close);
+  if (close >= 0 && close + 4 !== content.length) return undefined;
+  const body = close < 0 ? content : content.slice(0, close);
   return { body, isCode: /^(tool_code|python|py)$/.test(head[1]!) };
 }

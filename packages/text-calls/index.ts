@@ -44,10 +44,10 @@ export default (zz: Zz<typeof defaults>) => {
   ): Promise<Reply> {
     const { format } = zz.config;
     const isPlain = !request.tools.length && !request.messages.some(({ role }) => role === "tool");
-    if (isPlain) return rescued(request, await next(request), false, ctx);
+    if (isPlain) return rescueReply(request, await next(request), false, ctx);
     if (format === "text" || (format === "auto" && (await lacksTools(request, ctx)))) return ask();
     try {
-      return await rescued(request, await next(request), false, ctx);
+      return await rescueReply(request, await next(request), false, ctx);
     } catch (error) {
       const { message = "", status = 0 } = error as Error & { status?: number };
       const refused = format === "auto" && status >= 400 && NO_TOOLS.test(message.slice(0, 2_000));
@@ -58,19 +58,20 @@ export default (zz: Zz<typeof defaults>) => {
 
     async function ask(): Promise<Reply> {
       const worded = await import("./ask.ts");
-      return rescued(request, await next(worded.inWords(request)), true, ctx);
+      return rescueReply(request, await next(worded.requestInWords(request)), true, ctx);
     }
   }
 
-  async function rescued(
+  async function rescueReply(
     request: ChatRequest,
     reply: Reply,
     worded: boolean,
     ctx: Ctx,
   ): Promise<Reply> {
-    const made = await read(request, reply, worded, ctx);
-    if (made !== reply) for (const call of made.calls) if (!call.broken) translated.add(call);
-    return made;
+    const readReply = await read(request, reply, worded, ctx);
+    if (readReply !== reply)
+      for (const call of readReply.calls) if (!call.broken) translated.add(call);
+    return readReply;
   }
 
   /** Turns calls of other programs' tools into zz's own. */
@@ -89,10 +90,10 @@ export default (zz: Zz<typeof defaults>) => {
     if (isBlock) reply = (await import("./habits/answers.ts")).withBlocks(reply, ctx);
     if (reply.calls.every((call) => translated.has(call))) return reply;
     const { ownCalls } = await import("./habits/calls.ts");
-    const all = reply.calls.map((call) =>
+    const translations = reply.calls.map((call) =>
       translated.has(call) ? [call] : ownCalls([call], tools, ctx),
     );
-    return { ...reply, calls: (await Promise.all(all)).flat() };
+    return { ...reply, calls: (await Promise.all(translations)).flat() };
   }
 
   async function lacksTools({ model }: ChatRequest, { about }: Ctx): Promise<boolean> {
@@ -113,13 +114,13 @@ async function read(request: ChatRequest, reply: Reply, worded: boolean, ctx: Ct
   ]);
   const { tools, options, schema } = request;
   const named = new Set(tools.map(({ name }) => name));
-  const all = [...tools, ...toolsOf(request, ctx).filter(({ name }) => !named.has(name))];
-  const own = (call: Call) => ownCalls([call], all, ctx);
+  const allTools = [...tools, ...toolsOf(request, ctx).filter(({ name }) => !named.has(name))];
+  const translate = (call: Call) => ownCalls([call], allTools, ctx);
   try {
     return await rescue(reply, {
-      tools: all,
-      foreign: foreignTools(all),
-      own,
+      tools: allTools,
+      foreign: foreignTools(allTools),
+      translate,
       options,
       schema,
       worded,

@@ -20,9 +20,10 @@ export default (zz: Zz) => {
       undo: "integer[]? numbers to open again",
     },
     run({ set, add = [], done = [], undo = [] }) {
-      const given = [...(set ?? []), ...add].map((text) => text.replace(/\s+/g, " ").trim());
-      const next = [...(set ? [] : kept.todos), ...given.map((text) => ({ text, done: false }))];
-      if (given.includes("")) throw new Error("Cannot add an empty step. Say what is to be done.");
+      const newTexts = [...(set ?? []), ...add].map((text) => text.replace(/\s+/g, " ").trim());
+      const next = [...(set ? [] : kept.todos), ...newTexts.map((text) => ({ text, done: false }))];
+      if (newTexts.includes(""))
+        throw new Error("Cannot add an empty step. Say what is to be done.");
       if (next.length > MAX_STEPS)
         throw new Error(
           `Cannot keep ${next.length} steps: ${MAX_STEPS} is the limit. Combine some.`,
@@ -55,15 +56,15 @@ export default (zz: Zz) => {
     },
     usage: "[add TEXT | done N | clear]",
     complete: () => ["add", "done", "clear"],
-    run(rest, { note }) {
-      const [, verb = "", given = ""] = /^(\w*)\s*(.*)$/s.exec(rest)!;
-      const todo = kept.todos[Number(given) - 1];
-      if (verb === "add" && given) kept.todos.push({ text: given, done: false });
+    run(argument, { note }) {
+      const [, verb = "", operand = ""] = /^(\w*)\s*(.*)$/s.exec(argument)!;
+      const todo = kept.todos[Number(operand) - 1];
+      if (verb === "add" && operand) kept.todos.push({ text: operand, done: false });
       else if (verb === "done" && todo) todo.done = true;
       else if (verb === "clear") kept.todos = [];
-      else if (rest)
+      else if (argument)
         throw new Error(
-          `Cannot do '/todo ${rest}': /todo add TEXT, /todo done NUMBER, /todo clear.`,
+          `Cannot do '/todo ${argument}': /todo add TEXT, /todo done NUMBER, /todo clear.`,
         );
       note(list(kept.todos) || "The list is empty.");
     },

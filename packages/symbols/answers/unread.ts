@@ -181,7 +181,7 @@ function filesWithWords(unreadFiles: Unread[], wanted: Wanted, ctx: Ctx): Unread
   return unreadFiles.flatMap((unreadFile) => {
     const hasWord = clock.now() < until ? look(unreadFile.path) : undefined;
     if (hasWord === undefined)
-      return [{ ...unreadFile, why: `${unreadFile.reason}, not searched` }];
+      return [{ ...unreadFile, reason: `${unreadFile.reason}, not searched` }];
     if (hasWord) return [unreadFile];
     return [];
   });

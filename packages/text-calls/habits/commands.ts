@@ -2,8 +2,8 @@
 // or a patch.
 import { basename, posix } from "node:path";
 import { tryTo } from "zz/text";
-import { type Args, bare, hasOwnName, withoutFolder } from "./names.ts";
-import type { Asked, Given } from "./values.ts";
+import { type Args, bareName, hasOwnName, withoutFolder } from "./names.ts";
+import type { AskedCall, GivenCall } from "./values.ts";
 
 const FOLDERS = [
   "workdir",
@@ -16,19 +16,25 @@ const FOLDERS = [
   "folder",
   "dir",
   "exec_dir",
-].map(bare);
-const SECONDS = ["timeout_seconds", "timeout_secs", "timeout_sec", "timeout_s"].map(bare);
+].map(bareName);
+const SECONDS = ["timeout_seconds", "timeout_secs", "timeout_sec", "timeout_s"].map(bareName);
 // tools whose timeout is in seconds
 const IN_SECONDS = ["executebash", "executecommand", "terminal"];
 const LEAST_MS = 1_000; // a smaller timeout counts as seconds
 
-export function commandCall({ args, name, tool, tools, ctx }: Given): Asked[] | string | undefined {
+export function commandCall({
+  args,
+  name,
+  tool,
+  tools,
+  ctx,
+}: GivenCall): AskedCall[] | string | undefined {
   if (args.command === undefined && args.restart === true)
     return "there is nothing to restart, since each command runs in a shell of its own. Send a command.";
   const wrong = hasOwnName(tool, "timeout") ? undefined : setTimeLimit(args, name);
   if (wrong) return wrong;
   const key = Object.keys(args).find(
-    (one) => FOLDERS.includes(bare(one)) && !hasOwnName(tool, one),
+    (candidate) => FOLDERS.includes(bareName(candidate)) && !hasOwnName(tool, candidate),
   );
   const folder = key === undefined ? "" : withoutFolder(args[key], ctx.root);
   if (typeof folder !== "string") return `${key} must be the name of a folder.`;
@@ -45,14 +51,15 @@ export function commandCall({ args, name, tool, tools, ctx }: Given): Asked[] | 
 
 function setTimeLimit(args: Args, name: string): string | undefined {
   const key = Object.keys(args).find(
-    (one) => bare(one) === "timeout" || SECONDS.includes(bare(one)),
+    (candidate) => bareName(candidate) === "timeout" || SECONDS.includes(bareName(candidate)),
   );
   if (!key || args.timeout_ms !== undefined) return undefined;
-  const given = Number(args[key]);
-  if (typeof args[key] === "object" || !Number.isFinite(given)) return `${key} must be a number.`;
-  const isSeconds = SECONDS.includes(bare(key)) || IN_SECONDS.includes(name) || given < LEAST_MS;
+  const limit = Number(args[key]);
+  if (typeof args[key] === "object" || !Number.isFinite(limit)) return `${key} must be a number.`;
+  const isSeconds =
+    SECONDS.includes(bareName(key)) || IN_SECONDS.includes(name) || limit < LEAST_MS;
   delete args[key];
-  args.timeout_ms = Math.round(given * (isSeconds ? 1_000 : 1));
+  args.timeout_ms = Math.round(limit * (isSeconds ? 1_000 : 1));
   return undefined;
 }
 
@@ -69,10 +76,10 @@ function wordsOf(command: unknown): string[] | undefined {
  * A command line for exactly these words. Of `bash -c LINE` and the like, it is the line itself.
  */
 function lineOf(words: string[]): string {
-  const [shell = "", how = "", script = ""] = words;
+  const [shell = "", flag = "", script = ""] = words;
   const isShell =
-    ["bash", "sh"].includes(basename(shell)) && /^-(c|lc|cl)$/.test(how) && words.length === 3;
-  return isShell ? script : words.map(quoted).join(" ");
+    ["bash", "sh"].includes(basename(shell)) && /^-(c|lc|cl)$/.test(flag) && words.length === 3;
+  return isShell ? script : words.map(quoteWord).join(" ");
 }
 
 const PLAIN = /^[\w@%+:,./-]+$/;
@@ -80,15 +87,15 @@ const KEYWORDS =
   "if then else elif fi do done case esac while until for in function select time coproc".split(
     " ",
   );
-function quoted(word: string, at: number): string {
-  if (PLAIN.test(word) && (at || !KEYWORDS.includes(word))) return word;
+function quoteWord(word: string, index: number): string {
+  if (PLAIN.test(word) && (index || !KEYWORDS.includes(word))) return word;
   return `'${word.replaceAll("'", `'\\''`)}'`;
 }
 
 /** The command with `cd` in front, so that the question and the judge see the folder. */
 function inFolder(folder: string, command: string): string {
   if (!folder.trim() || /^\.\/*$/.test(folder)) return command;
-  const enter = `cd ${quoted(folder.startsWith("-") ? `./${folder}` : folder, 1)}`;
+  const enter = `cd ${quoteWord(folder.startsWith("-") ? `./${folder}` : folder, 1)}`;
   return /[\n;&]|\|\|/.test(command) ? `${enter} && {\n${command}\n}` : `${enter} && ${command}`;
 }
 
@@ -102,16 +109,17 @@ function patchOf(
   folder: string,
 ): Args | string | undefined {
   if (words?.length === 2 && /^apply_?patch$/i.test(words[0]!))
-    return { patch: below(folder, words[1]!) };
+    return { patch: patchBelow(folder, words[1]!) };
   const { cd, patch } = HEREDOC.exec(command)?.groups ?? {};
-  if (patch !== undefined) return { patch: below(posix.join(folder || ".", cd ?? "."), patch) };
+  if (patch !== undefined)
+    return { patch: patchBelow(posix.join(folder || ".", cd ?? "."), patch) };
   return /^\s*(cd\s+\S+\s*&&\s*)?apply_?patch\b(?!\.)/i.test(command)
     ? "apply_patch is a tool of its own here, not a command. Call it with the patch."
     : undefined;
 }
 
 /** The patch with its paths put below a folder. */
-function below(folder: string, patch: string): string {
+function patchBelow(folder: string, patch: string): string {
   if (!folder || /^\.\/*$/.test(folder)) return patch;
   const inside = (_: string, head: string, path: string) =>
     head + (path.startsWith("/") ? path : posix.join(folder, path));

@@ -7,8 +7,8 @@ type Tools = ChatRequest["tools"];
 
 export const isArgs = (value: unknown): value is Args =>
   typeof value === "object" && value !== null && !Array.isArray(value);
-export const bare = (name: string): string => name.replace(/[-_.]/g, "").toLowerCase();
-export const bareWords = (names: string): string[] => names.split(" ").map(bare);
+export const bareName = (name: string): string => name.replace(/[-_.]/g, "").toLowerCase();
+export const bareNames = (names: string): string[] => names.split(" ").map(bareName);
 
 export function isOf(property: Args | undefined, value: unknown): boolean {
   const type = Array.isArray(value) ? "array" : typeof value;
@@ -24,44 +24,45 @@ export const hasOwnName = ({ schema }: Tools[number], name: string): boolean =>
 /**
  * Renames parameters to zz's names. Unknown ones stay, so that the result says what had no effect.
  */
-export function renamed(
-  given: Args,
+export function renameArgs(
+  args: Args,
   { params, idle = "" }: Pick<Habit, "params" | "idle">,
   tool?: Tools[number],
 ): Args {
   const properties = (tool?.schema.properties ?? {}) as Record<string, Args>;
-  const rest = new Map(
-    Object.entries(given).filter(
+  const remaining = new Map(
+    Object.entries(args).filter(
       ([key, value]) => key !== "__proto__" && value !== null && value !== undefined,
     ),
   );
-  const own: Args = {};
+  const ownArgs: Args = {};
   for (const name of new Set([...Object.keys(params), ...Object.keys(properties)]))
-    for (const other of [name, ...(Object.hasOwn(params, name) ? params[name]!.split(" ") : [])])
-      for (const [key, value] of rest) {
+    for (const alias of [name, ...(Object.hasOwn(params, name) ? params[name]!.split(" ") : [])])
+      for (const [key, value] of remaining) {
         if (
-          bare(key) !== bare(other) ||
+          bareName(key) !== bareName(alias) ||
           (key !== name && Object.hasOwn(properties, key) && isOf(properties[key], value))
         )
           continue;
-        if (!(name in own)) own[name] = value;
+        if (!(name in ownArgs)) ownArgs[name] = value;
         // a second value stays, and is reported
-        else if (JSON.stringify(own[name]) !== JSON.stringify(value)) continue;
-        rest.delete(key);
+        else if (JSON.stringify(ownArgs[name]) !== JSON.stringify(value)) continue;
+        remaining.delete(key);
       }
-  for (const [key, value] of rest) if (!isIdle(key, value, `${IDLE} ${idle}`)) own[key] = value;
-  return own;
+  for (const [key, value] of remaining)
+    if (!isIdle(key, value, `${IDLE} ${idle}`)) ownArgs[key] = value;
+  return ownArgs;
 }
 
 /** Whether a parameter that zz does not have makes no difference. */
 function isIdle(key: string, value: unknown, idle: string): boolean {
   if (typeof value === "object" && !Object.keys(value ?? {}).length) return true;
-  const said = Array.isArray(value) && value.length === 1 ? value[0] : value;
-  return idle.split(" ").some((one) => {
-    const [name = "", ...equals] = one.split("=");
+  const plainValue = Array.isArray(value) && value.length === 1 ? value[0] : value;
+  return idle.split(" ").some((idleWord) => {
+    const [name = "", ...equals] = idleWord.split("=");
     return (
-      bare(name) === bare(key) &&
-      (!equals.length || equals.join("=") === String(said).toLowerCase())
+      bareName(name) === bareName(key) &&
+      (!equals.length || equals.join("=") === String(plainValue).toLowerCase())
     );
   });
 }

@@ -5,12 +5,12 @@ import type { Ctx } from "zz";
 import { tryTo } from "zz/text";
 import { readLiteral, skipSpace } from "../json.ts";
 import type { Args } from "./names.ts";
-import type { Asked } from "./values.ts";
+import type { AskedCall } from "./values.ts";
 
 type Part = { key?: string; from: number; to: number };
 type Cell = { cell_type?: string; id?: string; [field: string]: unknown };
 
-export async function notebookEdit(args: Args, { files }: Ctx): Promise<Asked[] | string> {
+export async function notebookEdit(args: Args, { files }: Ctx): Promise<AskedCall[] | string> {
   const {
     path,
     new_string: source = "",
@@ -20,7 +20,7 @@ export async function notebookEdit(args: Args, { files }: Ctx): Promise<Asked[] 
     cell_idx,
     cell_type,
     edit_mode = "replace",
-    ...more
+    ...otherArgs
   } = args;
   if (typeof path !== "string") return "path must be the name of a notebook.";
   if (typeof source !== "string") return "new_source must be a text.";
@@ -33,46 +33,46 @@ export async function notebookEdit(args: Args, { files }: Ctx): Promise<Asked[] 
   if (!Array.isArray(tryTo(() => JSON.parse(text).cells)) || !list)
     return `'${path}' is not a notebook.`;
   const cells = members(text, valueAt(text, list));
-  const all: Cell[] = JSON.parse(text).cells;
+  const parsedCells: Cell[] = JSON.parse(text).cells;
   const isInsert = edit_mode === "insert";
   const number = cell_number ?? cell_idx;
   const unnumbered = isInsert ? -1 : Number.NaN;
   const numbered = number === undefined ? unnumbered : Number(number) - (isInsert ? 1 : 0);
-  const at = cell_id === undefined ? numbered : cellAt(all, cell_id);
-  if (!Number.isInteger(at) || at >= cells.length || at < (isInsert ? -1 : 0))
+  const index = cell_id === undefined ? numbered : cellAt(parsedCells, cell_id);
+  if (!Number.isInteger(index) || index >= cells.length || index < (isInsert ? -1 : 0))
     return `'${path}' has no cell '${cell_id ?? number ?? ""}'; it has ${cells.length}. Read it again.`;
   const indent = /\n([ \t]+)"/.exec(text)?.[1] ?? "";
   const write = (cell: Cell) =>
     JSON.stringify(cell, null, indent).replaceAll("\n", `\n${indent.repeat(2)}`);
   const glue = indent ? `,\n${indent.repeat(2)}` : ",";
-  const edited = (from: number, to: number, by: string): Asked[] | string => {
+  const edited = (from: number, to: number, by: string): AskedCall[] | string => {
     const old = text.slice(from, to);
     return text.indexOf(old) === text.lastIndexOf(old)
-      ? [["edit_file", { path, old_string: old, new_string: by, ...more }]]
+      ? [["edit_file", { path, old_string: old, new_string: by, ...otherArgs }]]
       : `'${path}' has several such cells. Use edit_lines.`;
   };
   if (isInsert) {
-    const kind = cell_type === "markdown" || cell_type === "raw" ? cell_type : "code";
+    const cellKind = cell_type === "markdown" || cell_type === "raw" ? cell_type : "code";
     const fresh = write(
       newCell(
-        kind,
+        cellKind,
         source,
-        all.some(({ id }) => id !== undefined),
+        parsedCells.some(({ id }) => id !== undefined),
       ),
     );
     if (!cells.length) return edited(list.from, list.to, `"cells": [${fresh}]`);
-    const near = cells[Math.max(0, at)]!;
+    const near = cells[Math.max(0, index)]!;
     const old = text.slice(near.from, near.to);
-    return edited(near.from, near.to, at < 0 ? fresh + glue + old : old + glue + fresh);
+    return edited(near.from, near.to, index < 0 ? fresh + glue + old : old + glue + fresh);
   }
-  const { from, to } = cells[at]!;
+  const { from, to } = cells[index]!;
   if (edit_mode === "delete") {
     if (cells.length === 1) return edited(list.from, list.to, '"cells": []');
-    return at + 1 < cells.length
-      ? edited(from, cells[at + 1]!.from, "")
-      : edited(cells[at - 1]!.to, to, "");
+    return index + 1 < cells.length
+      ? edited(from, cells[index + 1]!.from, "")
+      : edited(cells[index - 1]!.to, to, "");
   }
-  const cell = all[at]!;
+  const cell = parsedCells[index]!;
   if (cell_type === undefined || cell_type === cell.cell_type) {
     const part = members(text, from).find(({ key }) => key === "source");
     const value = JSON.stringify(linesOf(source), null, indent).replaceAll(
@@ -94,20 +94,20 @@ export async function notebookEdit(args: Args, { files }: Ctx): Promise<Asked[] 
 
 const RUN = { execution_count: null, outputs: [] };
 const linesOf = (source: string): string[] => source.match(/[^\n]*\n|[^\n]+$/g) ?? [];
-const newCell = (kind: string, source: string, hasIds: boolean): Cell => ({
-  cell_type: kind,
-  ...(kind === "code" && { execution_count: null }),
+const newCell = (cellKind: string, source: string, hasIds: boolean): Cell => ({
+  cell_type: cellKind,
+  ...(cellKind === "code" && { execution_count: null }),
   ...(hasIds && { id: randomUUID().slice(0, 8) }),
   metadata: {},
-  ...(kind === "code" && { outputs: [] }),
+  ...(cellKind === "code" && { outputs: [] }),
   source: linesOf(source),
 });
 
 /** The index of a cell, by its id or by a number such as cell-3. */
-function cellAt(all: Cell[], wanted: unknown): number {
-  const at = all.findIndex(({ id }) => id !== undefined && id === wanted);
+function cellAt(cells: Cell[], wanted: unknown): number {
+  const index = cells.findIndex(({ id }) => id !== undefined && id === wanted);
   const [, number] = /^cell-(\d+)$/.exec(String(wanted)) ?? [];
-  if (at >= 0) return at;
+  if (index >= 0) return index;
   if (number === undefined) return Number.NaN;
   return Number(number);
 }
@@ -119,20 +119,20 @@ function cellAt(all: Cell[], wanted: unknown): number {
 function members(text: string, open: number): Part[] {
   const parts: Part[] = [];
   for (
-    let at = skipSpace(text, open + 1);
-    text[at] !== "}" && text[at] !== "]" && at < text.length;
+    let index = skipSpace(text, open + 1);
+    text[index] !== "}" && text[index] !== "]" && index < text.length;
   ) {
-    const from = at;
+    const from = index;
     let key: string | undefined;
     if (text[open] === "{") {
-      const end = endOf(text, at);
-      key = JSON.parse(text.slice(at, end));
-      at = skipSpace(text, skipSpace(text, end) + 1); // past the colon
+      const end = endOf(text, index);
+      key = JSON.parse(text.slice(index, end));
+      index = skipSpace(text, skipSpace(text, end) + 1); // past the colon
     }
-    const to = endOf(text, at);
+    const to = endOf(text, index);
     parts.push({ from, to, ...(key !== undefined && { key }) });
-    at = skipSpace(text, to);
-    if (text[at] === ",") at = skipSpace(text, at + 1);
+    index = skipSpace(text, to);
+    if (text[index] === ",") index = skipSpace(text, index + 1);
   }
   return parts;
 }

@@ -50,11 +50,7 @@ type Head = Scope & {
 const emptyData = (): Data => ({ scope: "", most: 0, files: new Map(), base: 0, size: 0 });
 
 /** `warn` is called when the saved index cannot be used. */
-export function openStore(
-  root: string,
-  home: string,
-  warn: (textAt: string) => void,
-): LowSync<Data> {
+export function openStore(root: string, home: string, warn: (text: string) => void): LowSync<Data> {
   return new LowSync<Data>(adapter(storeFile(root, home), root, warn), emptyData());
 }
 
@@ -214,11 +210,12 @@ function parse(file: OpenFile, root: string): Data | null {
   const { fd } = file;
   const { size } = fs.fstatSync(fd);
   for (let from = 0; from < size; ) {
-    const [, rows, head, rowsCrc, headCrc] = HEAD.exec(text(fd, from, PREAMBLE))?.map(Number) ?? [];
+    const [, rows, head, rowsCrc, headCrc] =
+      HEAD.exec(textAt(fd, from, PREAMBLE))?.map(Number) ?? [];
     const rowsStart = from + PREAMBLE;
     const bytes = rows === undefined ? undefined : readAt(fd, rowsStart + rows, head!);
     if (!bytes || zlib.crc32(bytes) !== headCrc || crcOf(fd, rowsStart, rows!) !== rowsCrc) {
-      if (!from && OLDER.test(text(fd, 0, PREAMBLE))) return null;
+      if (!from && OLDER.test(textAt(fd, 0, PREAMBLE))) return null;
       if (!from) throw new Error("it is damaged, or another version's");
       data.base = 0; // the complete pieces are used, and the file is rewritten
       return data;
@@ -301,7 +298,7 @@ function readAt(
   const bytes = into.subarray(0, length);
   return fs.readSync(fd, bytes, 0, length, offset) === length ? bytes : undefined;
 }
-const text = (fd: number, offset: number, length: number): string =>
+const textAt = (fd: number, offset: number, length: number): string =>
   readAt(fd, offset, length)?.toString("latin1") ?? "";
 
 function crcOf(fd: number, from: number, length: number): number {

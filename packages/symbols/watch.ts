@@ -78,15 +78,15 @@ export function openWatch(root: string, debounce: () => number, clock: Clock): W
     cancel() {},
   };
   return {
-    watchFolders: (names, git, onChange) => on(w, names, git, onChange),
-    takeTouched: () => take(w),
+    watchFolders: (names, git, onChange) => startWatching(w, names, git, onChange),
+    takeTouched: () => takeNames(w),
     close: () => close(w),
     changes: () => w.seen,
     generation: () => w.generation,
   };
 }
 
-function on(w: Watching, names: readonly string[], git: Git, act: () => void): void {
+function startWatching(w: Watching, names: readonly string[], git: Git, act: () => void): void {
   w.onChange = act;
   if (names === w.known) return;
   w.known = names;
@@ -180,7 +180,7 @@ function scheduleUpdate(w: Watching): void {
   w.cancel = w.clock.timer(w.debounce(), w.onChange, { background: true });
 }
 
-async function take(w: Watching): Promise<ReadonlySet<string> | undefined> {
+async function takeNames(w: Watching): Promise<ReadonlySet<string> | undefined> {
   if (!w.isWhole) return reset(w);
   for (let i = 0; i < 2; i++) await setImmediate(); // what happened up to now is told of in between
   const { isWhole, isLost } = w;

@@ -72,14 +72,14 @@ const mapFor = (
 ): Promise<RepoMap> =>
   lean(async () => {
     const { mapFrom } = await import("../rank.ts");
-    const [takeSurvey, history] = await Promise.all([
+    const [survey, history] = await Promise.all([
       surveyFor(state, index, ctx),
       request.query ? historyOf(state, ctx) : undefined,
     ]);
     const mappedFiles = new Set(
-      takeSurvey.docs.flatMap(({ path: file, source }) => (source ? [file] : [])),
+      survey.docs.flatMap(({ path: file, source }) => (source ? [file] : [])),
     );
-    return mapFrom(takeSurvey, { seen: filesSeen(ctx, mappedFiles, arrived), history, ...request });
+    return mapFrom(survey, { seen: filesSeen(ctx, mappedFiles, arrived), history, ...request });
   });
 
 /** What is counted of the index, until a file of it changes, or what may be read. */
@@ -90,11 +90,11 @@ export async function surveyFor(state: State, index: Index, ctx: Ctx): Promise<S
   );
   const { survey: earlier } = state;
   if (earlier?.about === about && (await leadsAsBefore(state, index, earlier))) return earlier.made;
-  state.survey = { version: index.version, about, ...(await survey(state, index, ctx)) };
+  state.survey = { version: index.version, about, ...(await takeSurvey(state, index, ctx)) };
   return state.survey.made;
 }
 
-async function survey(
+async function takeSurvey(
   state: State,
   index: Index,
   ctx: Ctx,

@@ -179,10 +179,10 @@ function filesWithWords(unreadFiles: Unread[], wanted: Wanted, ctx: Ctx): Unread
   const until = clock.now() + MAX_LOOK_MS;
   let remainingBytes = MAX_LOOK_BYTES;
   return unreadFiles.flatMap((unreadFile) => {
-    const hasWord = clock.now() < until ? look(unreadFile.path) : undefined;
-    if (hasWord === undefined)
+    const isHit = clock.now() < until ? look(unreadFile.path) : undefined;
+    if (isHit === undefined)
       return [{ ...unreadFile, reason: `${unreadFile.reason}, not searched` }];
-    if (hasWord) return [unreadFile];
+    if (isHit) return [unreadFile];
     return [];
   });
 
@@ -191,7 +191,7 @@ function filesWithWords(unreadFiles: Unread[], wanted: Wanted, ctx: Ctx): Unread
     try {
       fd = ctx.files.open(ctx.files.path(name));
       remainingBytes -= fs.fstatSync(fd).size;
-      return remainingBytes < 0 ? undefined : has(fs.readFileSync(fd), wanted);
+      return remainingBytes < 0 ? undefined : hasWord(fs.readFileSync(fd), wanted);
     } catch {
       return undefined;
     } finally {
@@ -203,7 +203,7 @@ function filesWithWords(unreadFiles: Unread[], wanted: Wanted, ctx: Ctx): Unread
 const IMPORT = /\b(?:import|from|require)\s*\(?\s*["'`]|\bimport\s*\(/;
 
 /** In any encoding that a text may have: UTF-16 has zeros between plain letters. */
-function has(bytes: Buffer, { words, anywhere = false, isImporting = false }: Wanted): boolean {
+function hasWord(bytes: Buffer, { words, anywhere = false, isImporting = false }: Wanted): boolean {
   const plain = (content: Buffer) => content.toString("latin1").replaceAll("\0", "");
   const text = plain(bytes);
   const forms = words

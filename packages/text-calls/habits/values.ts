@@ -194,10 +194,10 @@ async function editCalls({ args, original, name, ctx }: GivenCall): Promise<Conv
   for (const [key, value] of Object.entries(args)) {
     if (String(value) !== "true" || !(DRY.test(bareName(key)) || PATTERN.test(bareName(key))))
       continue;
-    const onlyEdits = DRY.test(bareName(key))
+    const limitation = DRY.test(bareName(key))
       ? "it always makes the edit"
       : "it takes plain text, no patterns";
-    return `${onlyEdits}, so ${key} cannot be true. Nothing was changed. Send the call without it.`;
+    return `${limitation}, so ${key} cannot be true. Nothing was changed. Send the call without it.`;
   }
   if (args.code_edit !== undefined || args.code !== undefined) return sketchCall(args, ctx);
   if (args.diff !== undefined && args.old_string === undefined) return diffCall(args);
@@ -285,7 +285,7 @@ function listedEdits({ edits: _, ...args }: Args, edits: unknown[]): Converted {
           path: [...byPath.keys()][0] ?? args.path,
           edits,
           ...unknownFields,
-          ...only(byPath),
+          ...onlyEdits(byPath),
         },
       ],
     ];
@@ -293,7 +293,7 @@ function listedEdits({ edits: _, ...args }: Args, edits: unknown[]): Converted {
     ([path, edits]): AskedCall => ["edit_file", { ...args, path, edits, ...unknownFields }],
   );
 }
-const only = (byPath: Map<unknown, unknown[]>): Args =>
+const onlyEdits = (byPath: Map<unknown, unknown[]>): Args =>
   byPath.size ? { edits: [...byPath.values()][0] } : {};
 
 /**

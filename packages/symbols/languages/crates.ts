@@ -91,14 +91,14 @@ function startOf(project: Project, file: string, parts: string[], inside: number
     let origin = ownModule;
     for (let remainingLevels = inside; remaining[0] === "super"; remaining.shift())
       if (remainingLevels-- <= 0) origin = { folder: folderOf(origin.folder) };
-    return { at: origin, rest: remaining };
+    return { origin, remaining };
   }
   const lib = libOf(project, first!);
-  if (lib) return { at: { folder: folderOf(lib), file: lib }, rest: parts.slice(1) };
+  if (lib) return { origin: { folder: folderOf(lib), file: lib }, remaining: parts.slice(1) };
   const beside = [`${ownModule.folder}/${first}.rs`, `${ownModule.folder}/${first}/mod.rs`].map(
     (path) => path.replace(/^\//, ""),
   );
-  return firstOf(project, beside).length ? { at: ownModule, rest: parts } : undefined;
+  return firstOf(project, beside).length ? { origin: ownModule, remaining: parts } : undefined;
 }
 
 function libOf({ crates, byEnd, names }: Project, crate: string): string | undefined {

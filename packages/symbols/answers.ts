@@ -2,7 +2,7 @@
 // read.
 import type { Ctx, Result } from "zz";
 import { plural } from "zz/text";
-import { findCalls } from "./answers/calls.ts";
+import { lastName, nameIn } from "./answers/answer-rows.ts";
 import {
   findDefinition,
   findSymbols,
@@ -10,12 +10,12 @@ import {
   showFunction,
   showStructure,
 } from "./answers/definitions.ts";
-import { listDependencies, listDependents } from "./answers/imports.ts";
+import { findCalls } from "./answers/find-calls.ts";
+import { checkTypes, findReferences, renameSymbol } from "./answers/find-references.ts";
+import { listDependencies, listDependents } from "./answers/list-imports.ts";
 import { layer, noticeChange, scheduleMap, showMap } from "./answers/map.ts";
-import { checkTypes, findReferences, renameSymbol } from "./answers/meaning.ts";
-import { listTodos, measureComplexity } from "./answers/measures.ts";
-import { lastName, nameIn } from "./answers/rows.ts";
-import { freshIndex, lean, type State, type ToldMap } from "./answers/state.ts";
+import { listTodos, measureComplexity } from "./answers/measure-code.ts";
+import { freshIndex, lean, type State, type ToldMap } from "./answers/tool-state.ts";
 import { type AnswerTopic, missingSentence, qualifyText } from "./answers/unread.ts";
 import type { Config } from "./index.ts";
 import { openProject } from "./project.ts";

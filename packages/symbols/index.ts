@@ -2,7 +2,7 @@
 // that answer from it. This file has the names and parameters of the tools; their answers are in
 // answers.ts, which is loaded on first use.
 import type { Ctx, Tool, Zz } from "zz";
-import type { ToldMap } from "./answers/state.ts";
+import type { ToldMap } from "./answers/tool-state.ts";
 import type { Answers } from "./answers.ts";
 
 export interface Config {
@@ -258,7 +258,7 @@ export default (zz: Zz<Config>) => {
     text: async (ctx) => {
       if (zz.config.map === "never" || (zz.config.map !== "always" && !isOngoing && !toldMap.text))
         return undefined;
-      const { isProject } = await import("./layer.ts");
+      const { isProject } = await import("./is-project.ts");
       return isProject(ctx.root) ? (await ready(ctx)).layer(ctx) : undefined;
     },
   });

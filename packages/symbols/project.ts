@@ -6,12 +6,12 @@ import vm from "node:vm";
 import type { LowSync } from "lowdb";
 import type { Ctx } from "zz";
 import { errnoSentence, tryTo } from "zz/text";
-import { CODE, codeAmong } from "./code.ts";
+import { CODE, codeAmong } from "./code-files.ts";
 import { statOf } from "./resolve/disk.ts";
 import type { Kept } from "./resolve.ts";
 import { type Entry, type Passed, passedOf, type Row, unpack, wordsOf } from "./rows.ts";
 import type { Facts } from "./scan/facts.ts";
-import type { Bag } from "./scan/words.ts";
+import type { Bag } from "./scan/word-bag.ts";
 import {
   type Data,
   memoryPage,
@@ -325,7 +325,7 @@ interface Look {
 async function readHere({ ctx, root, data, fresh }: Look, names: string[]): Promise<void> {
   if (!names.length) return;
   const [{ readRow }, { prepare }] = await Promise.all([
-    import("./read.ts"),
+    import("./read-row.ts"),
     import("./languages/grammar.ts"),
   ]);
   await prepare(names);
@@ -336,7 +336,7 @@ async function readHere({ ctx, root, data, fresh }: Look, names: string[]): Prom
 }
 
 async function readInWorkers({ ctx, root, data, stored }: Look, names: string[]): Promise<void> {
-  const { readAll } = await import("./pool.ts");
+  const { readAll } = await import("./reader-pool.ts");
   const order = names
     .filter((name) => mayRead(ctx, name))
     .map((name) => [name, withoutPage(data.files.get(name))] as const);

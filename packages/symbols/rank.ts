@@ -1,12 +1,12 @@
 // The repository map: the files and signatures most relevant to a request, within a budget of
 // tokens. No disk access of its own: the facts of the files that are shown are asked for when they
 // are.
-import type { MapRequest, OtherFile, RepoMap, Source } from "./rank/contract.ts";
+import type { MapRequest, OtherFile, RepoMap, Source } from "./rank/map-request.ts";
 import { orderOf } from "./rank/order.ts";
 import { packMap } from "./rank/pack.ts";
 import { type Survey, surveyOf } from "./rank/survey.ts";
 
-export type { MapRequest, OtherFile as Other, RepoMap, Source } from "./rank/contract.ts";
+export type { MapRequest, OtherFile as Other, RepoMap, Source } from "./rank/map-request.ts";
 export { type Survey, surveyOf } from "./rank/survey.ts";
 export { countTokens } from "./rank/tokens.ts";
 

@@ -6,9 +6,8 @@ import fs from "node:fs";
 import { isBuiltin } from "node:module";
 import path from "node:path";
 import type { CompilerGate } from "zz";
-import { openImportFinder } from "./languages/resolve.ts";
+import { openImportFinder } from "./languages/find-imports.ts";
 import { isComponent, languageOf } from "./languages/table.ts";
-import type { AskedImport, Disk, ImportForm, Kept, Resolver } from "./resolve/contract.ts";
 import { openDisk } from "./resolve/disk.ts";
 import {
   folderOf,
@@ -19,12 +18,13 @@ import {
   under,
   upwards,
 } from "./resolve/paths.ts";
+import type { AskedImport, Disk, ImportForm, Kept, Resolver } from "./resolve/resolver-types.ts";
 import type { Modules } from "./resolve/typescript.ts";
 
-export type { Edge, Graph, ImportForm as How, Kept, Resolver } from "./resolve/contract.ts";
 export { isUnchanged } from "./resolve/disk.ts";
 export { cycles, entryPoints, graphOf, hubs } from "./resolve/graph.ts";
 export { folderOf } from "./resolve/paths.ts";
+export type { Edge, Graph, ImportForm as How, Kept, Resolver } from "./resolve/resolver-types.ts";
 
 /** A folder with the tsconfig.json that applies to it. */
 interface ConfigScope {

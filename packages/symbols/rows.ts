@@ -1,7 +1,7 @@
 // A file's facts as one line of JSON, searchable without parsing. Behind it, after a zero byte,
 // stands what words occur in the file.
 import type { Facts } from "./scan/facts.ts";
-import { type Bag, readBag } from "./scan/words.ts";
+import { type Bag, readBag } from "./scan/word-bag.ts";
 
 /** Tells whether a file is still the one that was read. */
 export interface Entry {

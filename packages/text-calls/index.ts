@@ -57,7 +57,7 @@ export default (zz: Zz<typeof defaults>) => {
     }
 
     async function ask(): Promise<Reply> {
-      const worded = await import("./ask.ts");
+      const worded = await import("./request-in-words.ts");
       return rescueReply(request, await next(worded.requestInWords(request)), true, ctx);
     }
   }

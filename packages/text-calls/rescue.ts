@@ -1,6 +1,6 @@
 // Takes the calls out of a reply's text, or out of its thinking if there is no text.
 import type { Call, Reply } from "zz";
-import { findCalls } from "./find.ts";
+import { findCalls } from "./find-calls.ts";
 import { takeThinking } from "./thinking.ts";
 import type { Tool } from "./types.ts";
 

@@ -1,11 +1,11 @@
 // What files export under another name: `export { it as name }`, `export * as name from "x"`.
 import type { Ctx } from "zz";
-import type { FoundSymbol } from "../match.ts";
+import type { FoundSymbol } from "../match-names.ts";
 import { type Index, mayRead } from "../project.ts";
 import type { Export } from "../scan/facts.ts";
-import { importGraph } from "./imports.ts";
-import { SCRIPT } from "./rows.ts";
-import type { State } from "./state.ts";
+import { SCRIPT } from "./answer-rows.ts";
+import { importGraph } from "./list-imports.ts";
+import type { State } from "./tool-state.ts";
 
 /** Something that has another name where it is declared. */
 export type Alias = FoundSymbol & { alias: string; exporter: string };

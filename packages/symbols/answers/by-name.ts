@@ -3,14 +3,14 @@ import type { ts } from "ts-morph";
 import type { Ctx } from "zz";
 import { plural } from "zz/text";
 import { readText } from "../encoding.ts";
-import type { FoundSymbol } from "../match.ts";
-import type { CodeUse } from "../meaning/contract.ts";
+import type { FoundSymbol } from "../match-names.ts";
+import type { CodeUse } from "../meaning/code-uses.ts";
 import { type Index, mayRead } from "../project.ts";
 import { filesUsing } from "../rows.ts";
 import { bothSides } from "../scan/conflict.ts";
 import type { Facts } from "../scan/facts.ts";
-import { lineAt, lineStarts } from "../scan/lines.ts";
-import { SCRIPT } from "./rows.ts";
+import { lineAt, lineStarts } from "../scan/line-numbers.ts";
+import { SCRIPT } from "./answer-rows.ts";
 
 const MAX_FILES = 300; // that are searched
 const MAX_TEXT_CHARS = 120;
@@ -58,7 +58,7 @@ export async function usesByName(
   const looked = fitting.sort().slice(0, MAX_FILES);
   const [{ prepare }, { namePositions: placesOf }] = await Promise.all([
     import("../languages/grammar.ts"),
-    import("../languages/places.ts"),
+    import("../languages/name-positions.ts"),
   ]);
   await prepare(looked);
   const places: CodeUse[] = [];

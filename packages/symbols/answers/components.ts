@@ -6,9 +6,9 @@ import { isComponent } from "../languages/table.ts";
 import { type Index, mayRead } from "../project.ts";
 import { filesUsing } from "../rows.ts";
 import type { Facts, Import } from "../scan/facts.ts";
-import { importGraph } from "./imports.ts";
-import { takesName } from "./rows.ts";
-import type { State } from "./state.ts";
+import { takesName } from "./answer-rows.ts";
+import { importGraph } from "./list-imports.ts";
+import type { State } from "./tool-state.ts";
 
 const MAX_TEXT_CHARS = 120;
 
@@ -25,7 +25,7 @@ export async function usesInComponents(
   if (sym?.local || (!isMember && !sym.exported && !facts!.global)) return [];
   const users = filesUsing(index, name).filter((file) => isComponent(file) && mayRead(ctx, file));
   if (!users.length) return [];
-  const { namePositions: placesOf } = await import("../languages/places.ts");
+  const { namePositions: placesOf } = await import("../languages/name-positions.ts");
   const { imports } = await importGraph(
     state,
     index,

@@ -2,13 +2,13 @@
 import type { Ctx, Result } from "zz";
 import { plural } from "zz/text";
 import { readText } from "../encoding.ts";
-import { bestFor, type FoundSymbol, fuzzy } from "../match.ts";
+import { bestFor, type FoundSymbol, fuzzy } from "../match-names.ts";
 import { definitionElsewhere } from "../meaning/definition.ts";
 import { typeOf } from "../meaning/desk.ts";
 import type { Index } from "../project.ts";
 import { filesMarkedGenerated } from "../rows.ts";
 import type { Facts, Sym } from "../scan/facts.ts";
-import { isGenerated } from "../scan/made.ts";
+import { isGenerated } from "../scan/generated-files.ts";
 import { type Alias, aliasesOf } from "./aliases.ts";
 import {
   capRows,
@@ -25,8 +25,8 @@ import {
   pathAndLine,
   relative,
   row,
-} from "./rows.ts";
-import { freshIndex, type State } from "./state.ts";
+} from "./answer-rows.ts";
+import { freshIndex, type State } from "./tool-state.ts";
 
 const MAX_PART_LINES = 400; // lines
 

@@ -7,11 +7,18 @@ import { countTokens } from "../rank/tokens.ts";
 import type { MapRequest, RepoMap, Source, Survey } from "../rank.ts";
 import { filesDefining } from "../rows.ts";
 import type { Facts, Sym } from "../scan/facts.ts";
-import { isGenerated } from "../scan/made.ts";
-import { historyOf } from "./history.ts";
-import { importGraph, leadsAsBefore } from "./imports.ts";
-import { isMapped, lastName } from "./rows.ts";
-import { freshIndex, lean, type Resolved, type ShownMap, type State, unattended } from "./state.ts";
+import { isGenerated } from "../scan/generated-files.ts";
+import { isMapped, lastName } from "./answer-rows.ts";
+import { importGraph, leadsAsBefore } from "./list-imports.ts";
+import { historyOf } from "./project-history.ts";
+import {
+  freshIndex,
+  lean,
+  type Resolved,
+  type ShownMap,
+  type State,
+  unattended,
+} from "./tool-state.ts";
 import { listUnread, unreadCode } from "./unread.ts";
 
 const MAP_TOKENS = 2_000;

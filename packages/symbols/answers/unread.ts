@@ -4,8 +4,8 @@ import fs from "node:fs";
 import type { Ctx } from "zz";
 import { isComponent, languageOf } from "../languages/table.ts";
 import { type Index, mayRead } from "../project.ts";
-import { isGenerated } from "../scan/made.ts";
-import { relative, SCRIPT } from "./rows.ts";
+import { isGenerated } from "../scan/generated-files.ts";
+import { relative, SCRIPT } from "./answer-rows.ts";
 
 const MAX_NAMED = 3; // files in a sentence
 const MAX_LOOK_BYTES = 64_000_000; // of all files that are searched for one answer

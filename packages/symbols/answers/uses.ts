@@ -1,6 +1,6 @@
 // The uses of several definitions, each asked for by itself: one that cannot be located does not
 // end the answer.
-import type { CodeUse, Group, SymbolSpot } from "../meaning/contract.ts";
+import type { CodeUse, Group, SymbolSpot } from "../meaning/code-uses.ts";
 import { NoAnswer } from "../meaning/desk.ts";
 
 export interface Uses {

@@ -1,10 +1,10 @@
 // Vue, Svelte and HTML: their scripts are TypeScript's to read, in their place; a component has the
 // name of its file.
 import { emptyFacts, type Facts, MAX_TEXT_CHARS, type Sym } from "../scan/facts.ts";
-import { lineAt, lineStarts } from "../scan/lines.ts";
+import { lineAt, lineStarts } from "../scan/line-numbers.ts";
 import { eachUse, packUses } from "../scan/uses.ts";
 import { scan } from "../scan.ts";
-import { countLines, maskOf, type Span, todosIn, usesIn } from "./marks.ts";
+import { countLines, maskOf, type Span, todosIn, usesIn } from "./comment-masks.ts";
 
 const PARTS =
   /<!--[\s\S]*?(?:-->|$)|<(script|style)\b((?:[^>"']|"[^"]*"|'[^']*')*)>([\s\S]*?)(?:<\/\1\s*>|$)|<[a-z][\w.:-]*(?:[^<>"']|"[^"]*"|'[^']*')*>/gi;

@@ -2,13 +2,13 @@
 // prepare() comes first.
 import type { Node, QueryMatch, Tree } from "web-tree-sitter";
 import { emptyFacts, type Facts, type Import, unreadFacts } from "../scan/facts.ts";
-import { lineStarts } from "../scan/lines.ts";
-import { isMarkedGenerated } from "../scan/made.ts";
+import { isMarkedGenerated } from "../scan/generated-files.ts";
+import { lineStarts } from "../scan/line-numbers.ts";
 import { packUses } from "../scan/uses.ts";
+import { countLines, maskOf, type Spans, todosIn, usesIn } from "./comment-masks.ts";
 import { scanComponent } from "./component.ts";
 import { deadline, type Grammar, grammarOf, MAX_PARSE_S, renew } from "./grammar.ts";
-import { importsIn } from "./imports.ts";
-import { countLines, maskOf, type Spans, todosIn, usesIn } from "./marks.ts";
+import { importsIn } from "./read-imports.ts";
 import { scanSql } from "./sql.ts";
 import { definitionsIn, type Reading, symbolsOf } from "./symbols.ts";
 import { isComponent, type Language, languageOf } from "./table.ts";

@@ -1,9 +1,9 @@
 // SQL, by hand: its dialects differ more than a grammar knows, and what is defined begins with
 // CREATE in all of them.
 import { emptyFacts, type Facts, MAX_TEXT_CHARS, type Sym } from "../scan/facts.ts";
-import { lineAt } from "../scan/lines.ts";
+import { lineAt } from "../scan/line-numbers.ts";
 import { packUses } from "../scan/uses.ts";
-import { countLines, maskOf, type Span, todosIn, usesIn } from "./marks.ts";
+import { countLines, maskOf, type Span, todosIn, usesIn } from "./comment-masks.ts";
 
 /** Comments, texts, quoted names, and what stands between dollar signs: the body of a function. */
 const QUOTED =

@@ -1,9 +1,9 @@
 // From what a query found to symbols: their names, owners, signatures and comments.
 import type { Node, QueryMatch } from "web-tree-sitter";
 import { MAX_TEXT_CHARS, SYMBOL_KINDS, type Sym } from "../scan/facts.ts";
-import { lineAt } from "../scan/lines.ts";
+import { lineAt } from "../scan/line-numbers.ts";
+import type { Span, Spans } from "./comment-masks.ts";
 import { declaredIn } from "./declarators.ts";
-import type { Span, Spans } from "./marks.ts";
 import type { Language } from "./table.ts";
 
 export interface Reading {

@@ -1,7 +1,7 @@
 // Where a name leads that nothing in the project defines: the server follows it from a use.
 import path from "node:path";
 import type { Ctx } from "zz";
-import type { State } from "../answers/state.ts";
+import type { State } from "../answers/tool-state.ts";
 import { type Index, mayRead } from "../project.ts";
 import { SCRIPT } from "../resolve/paths.ts";
 import { filesUsing } from "../rows.ts";

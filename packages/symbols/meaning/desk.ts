@@ -3,13 +3,13 @@
 import fs from "node:fs";
 import path from "node:path";
 import type { Ctx, LanguageServer, Point, Spot } from "zz";
-import type { State } from "../answers/state.ts";
+import type { State } from "../answers/tool-state.ts";
 import { readText } from "../encoding.ts";
 import type { Index } from "../project.ts";
 import { bothSides } from "../scan/conflict.ts";
 import type { Facts } from "../scan/facts.ts";
-import { lineStarts } from "../scan/lines.ts";
-import type { CodeUse, SymbolSpot } from "./contract.ts";
+import { lineStarts } from "../scan/line-numbers.ts";
+import type { CodeUse, SymbolSpot } from "./code-uses.ts";
 import { kindAt } from "./kinds.ts";
 
 const MAX_LINE_CHARS = 120; // of the text of a place

@@ -1,6 +1,6 @@
 // What a place in a text is: a language server says only where.
 import type { Facts } from "../scan/facts.ts";
-import type { CodeUse } from "./contract.ts";
+import type { CodeUse } from "./code-uses.ts";
 
 const MAX_STATEMENT_CHARS = 4_000;
 

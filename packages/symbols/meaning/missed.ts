@@ -2,13 +2,13 @@
 // taken from a package of the project whose build is not there. The index knows which file takes
 // the name from which; what it means within that file the server tells.
 import type { Point } from "zz";
-import { importGraph } from "../answers/imports.ts";
-import { SCRIPT } from "../answers/rows.ts";
+import { SCRIPT } from "../answers/answer-rows.ts";
+import { importGraph } from "../answers/list-imports.ts";
 import { mayRead } from "../project.ts";
 import type { Resolver } from "../resolve.ts";
 import { filesUsing } from "../rows.ts";
 import type { Import } from "../scan/facts.ts";
-import type { CodeUse, SymbolSpot } from "./contract.ts";
+import type { CodeUse, SymbolSpot } from "./code-uses.ts";
 import { codeUseAt, type Desk, pointAt, showFile, textAt, toCodeUse, wordIn } from "./desk.ts";
 
 const MAX_ROUNDS = 5; // of files that pass it on to files that pass it on

@@ -4,7 +4,7 @@ import type { Point } from "zz";
 import { mayRead, readability } from "../project.ts";
 import { comparePaths, folderOf, SCRIPT } from "../resolve/paths.ts";
 import { filesUsing } from "../rows.ts";
-import type { CodeUse, Group, SymbolSpot } from "./contract.ts";
+import type { CodeUse, Group, SymbolSpot } from "./code-uses.ts";
 import { type Desk, locate, NoServer, showFile, titleOf, toCodeUse } from "./desk.ts";
 import { missedUses, type Taking, takingOf } from "./missed.ts";
 

@@ -5,10 +5,10 @@ import { readFileSync } from "node:fs";
 import path from "node:path";
 import type { Point } from "zz";
 import { tryTo } from "zz/text";
-import { SCRIPT } from "../answers/rows.ts";
+import { SCRIPT } from "../answers/answer-rows.ts";
 import { isUtf16 } from "../encoding.ts";
 import { bothSides } from "../scan/conflict.ts";
-import type { CodeUse, Edit, SymbolSpot } from "./contract.ts";
+import type { CodeUse, Edit, SymbolSpot } from "./code-uses.ts";
 import {
   codeUseAt,
   type Desk,
@@ -21,8 +21,8 @@ import {
   textOf,
 } from "./desk.ts";
 import { boundAt, type Taking, usesOfWhole } from "./missed.ts";
-import { invalidName, refusalOf } from "./names.ts";
 import { usesAt } from "./references.ts";
+import { invalidName, refusalOf } from "./valid-names.ts";
 
 const PROBLEM_SEARCH_MS = 10_000; // that a rename may look for new problems
 const MAX_PASSING_ON = 50; // files of `export *` that are looked at for new problems

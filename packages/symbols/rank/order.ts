@@ -1,8 +1,8 @@
 // The order of the files. With a query, by the sum of what speaks for each (see weights.ts);
 // without one by PageRank over who uses whom, starting from what the conversation touched and what
 // is in focus.
-import { keyOf } from "../scan/words.ts";
-import type { MapRequest, Reason } from "./contract.ts";
+import { keyOf } from "../scan/word-bag.ts";
+import type { MapRequest, Reason } from "./map-request.ts";
 import { FOCUSED, pageRank } from "./network.ts";
 import { combinedScore, type Signals, signalsOf, termsOf } from "./signals.ts";
 import type { Doc, Survey } from "./survey.ts";

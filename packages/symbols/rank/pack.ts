@@ -2,8 +2,8 @@
 
 import { thousands } from "zz/text";
 import type { Facts, Sym } from "../scan/facts.ts";
-import { hashesIn } from "../scan/words.ts";
-import type { MapRequest, RepoMap } from "./contract.ts";
+import { hashesIn } from "../scan/word-bag.ts";
+import type { MapRequest, RepoMap } from "./map-request.ts";
 import type { Order } from "./order.ts";
 import { rarities, termsOf } from "./signals.ts";
 import { publicSymbols, type Survey } from "./survey.ts";

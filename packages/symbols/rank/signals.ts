@@ -1,7 +1,7 @@
 // What speaks for each file, for one query: numbers between 0 and 1, side by side.
 import { folderOf } from "../resolve/paths.ts";
-import { keyOf, STOP_WORDS, stem, wordHash, wordsIn } from "../scan/words.ts";
-import { type History, historySignals } from "./history.ts";
+import { keyOf, STOP_WORDS, stem, wordHash, wordsIn } from "../scan/word-bag.ts";
+import { type History, historySignals } from "./commit-signals.ts";
 import type { Doc, Survey } from "./survey.ts";
 import { SIGNALS, type Signal, WEIGHTS } from "./weights.ts";
 

@@ -1,9 +1,9 @@
 // What is counted once for a project, whatever the query: who uses whom, and which words are where.
 import type { Facts, Sym } from "../scan/facts.ts";
-import { isGenerated } from "../scan/made.ts";
+import { isGenerated } from "../scan/generated-files.ts";
 import { eachUse } from "../scan/uses.ts";
-import { type Bag, hashesIn, wordsOfName } from "../scan/words.ts";
-import type { OtherFile, Source } from "./contract.ts";
+import { type Bag, hashesIn, wordsOfName } from "../scan/word-bag.ts";
+import type { OtherFile, Source } from "./map-request.ts";
 import { type Network, networkOf } from "./network.ts";
 
 export interface Doc {

@@ -2,7 +2,7 @@
 // conditional logit over 406 commits of three repositories (hono, zod and zz), by which the files
 // that a commit changed are chosen among all. Weights that two of them give name in the third as
 // many files as these do. Which files change together had no weight, and is left out.
-import type { Reason } from "./contract.ts";
+import type { Reason } from "./map-request.ts";
 import type { FileRole } from "./survey.ts";
 
 /** Each signal is between 0 and 1, and 1 of the file for which it is the strongest. */

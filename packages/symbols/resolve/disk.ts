@@ -6,8 +6,8 @@ import path from "node:path";
 import type { CompilerGate } from "zz";
 import { tryTo } from "zz/text";
 import { markedText } from "../encoding.ts";
-import type { Disk, Json, Kept } from "./contract.ts";
 import { folderOf, IN_NODE_MODULES, join, SCRIPT, slashes, upwards } from "./paths.ts";
+import type { Disk, Json, Kept } from "./resolver-types.ts";
 
 const MAX_CONFIG_BYTES = 4_000_000; // of a package.json or tsconfig.json
 const CLOCK_TICK_MS = 50;

@@ -1,8 +1,8 @@
 // Who imports whom.
 import type { Facts, Import } from "../scan/facts.ts";
-import { isGenerated } from "../scan/made.ts";
-import type { Edge, Graph, Resolver } from "./contract.ts";
+import { isGenerated } from "../scan/generated-files.ts";
 import { folderOf, SCRIPT } from "./paths.ts";
+import type { Edge, Graph, Resolver } from "./resolver-types.ts";
 
 export async function graphOf(
   files: Iterable<readonly [string, Pick<Facts, "imports">]>,

@@ -3,9 +3,9 @@
 // missing (see build/typescript.js).
 import path from "node:path";
 import { ts } from "ts-morph";
-import type { Disk, ImportForm, Json } from "./contract.ts";
 import { parseJson, realOf } from "./disk.ts";
 import { folderOf, foldersOf, upwards } from "./paths.ts";
+import type { Disk, ImportForm, Json } from "./resolver-types.ts";
 
 export interface Modules {
   configLetters(config: string): string;

@@ -1,6 +1,6 @@
 // The top-level keys of JSON and YAML files.
 import { emptyFacts, type Facts, MAX_TEXT_CHARS, type Sym } from "./facts.ts";
-import { countLines, lineAt, lineStarts } from "./lines.ts";
+import { countLines, lineAt, lineStarts } from "./line-numbers.ts";
 import { noteError, parse } from "./parse.ts";
 import { isObjectLiteralExpression, isStringLiteral, parseJsonText } from "./parser.ts";
 import { startOf } from "./signature.ts";

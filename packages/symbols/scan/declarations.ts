@@ -2,8 +2,7 @@
 
 import type { ts } from "ts-morph";
 import type { Sym } from "./facts.ts";
-import { noteTaking } from "./imports.ts";
-import { lineAt } from "./lines.ts";
+import { lineAt } from "./line-numbers.ts";
 import { isFunction, modifiersOf, nameOf, unwrap } from "./nodes.ts";
 import {
   forEachChild,
@@ -26,8 +25,15 @@ import {
   ModifierFlags,
   NodeFlags,
 } from "./parser.ts";
+import { noteTaking } from "./scan-imports.ts";
+import {
+  countDecisionsOf,
+  exportOnce,
+  type Reading,
+  visitBody,
+  visitInside,
+} from "./scan-state.ts";
 import { docOf, headEnd, signatureOf, startOf } from "./signature.ts";
-import { countDecisionsOf, exportOnce, type Reading, visitBody, visitInside } from "./state.ts";
 
 /**
  * Where a declaration is, and what its signature is made of. One of several variables is a part of

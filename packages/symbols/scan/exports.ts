@@ -2,7 +2,6 @@
 // module.exports and prototypes.
 import type { ts } from "ts-morph";
 import { addSymbol, declare } from "./declarations.ts";
-import { importedBy, pushImport } from "./imports.ts";
 import {
   aliasText,
   assignedValue,
@@ -23,7 +22,8 @@ import {
   isStringLiteral,
   isVoidExpression,
 } from "./parser.ts";
-import { type Reading, visitInside } from "./state.ts";
+import { importedBy, pushImport } from "./scan-imports.ts";
+import { type Reading, visitInside } from "./scan-state.ts";
 
 /** In a namespace it says what the namespace exports, not the file. */
 export function noteExport(node: ts.ExportDeclaration, file: Reading): void {

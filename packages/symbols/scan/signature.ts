@@ -3,7 +3,7 @@
 import type { ts } from "ts-morph";
 import type { DeclarationSpan } from "./declarations.ts";
 import { MAX_TEXT_CHARS } from "./facts.ts";
-import { textAfter } from "./lines.ts";
+import { textAfter } from "./line-numbers.ts";
 import { dottedName, isFunction, unwrap } from "./nodes.ts";
 import {
   getLeadingCommentRanges,

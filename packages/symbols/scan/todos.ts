@@ -2,7 +2,7 @@
 
 import type { ts } from "ts-morph";
 import { MAX_TEXT_CHARS, type Todo } from "./facts.ts";
-import { lineAt } from "./lines.ts";
+import { lineAt } from "./line-numbers.ts";
 import { forEachChild, isIdentifier, isPrivateIdentifier, K, skipTrivia } from "./parser.ts";
 
 const MAX_TODOS = 500; // per file

@@ -16,7 +16,6 @@ import {
   visitTypeLiteral,
 } from "./declarations.ts";
 import { noteDefault, noteExport, visitAssignment } from "./exports.ts";
-import { noteCall, noteImport, noteImportEquals, noteImportType } from "./imports.ts";
 import { byKind, nameOf, ownName } from "./nodes.ts";
 import {
   forEachChild,
@@ -26,6 +25,7 @@ import {
   K,
   LAST_TOKEN,
 } from "./parser.ts";
+import { noteCall, noteImport, noteImportEquals, noteImportType } from "./scan-imports.ts";
 import {
   countUse,
   descend,
@@ -34,7 +34,7 @@ import {
   type Reading,
   visitBody,
   visitDeeper,
-} from "./state.ts";
+} from "./scan-state.ts";
 
 export function visit(node: ts.Node, file: Reading): void {
   const { kind: syntaxKind } = node;

@@ -12,8 +12,8 @@ import { type Place, zz } from "../../../test/support/run.ts";
 import { runs } from "../../../test/support/runs.ts";
 import { kernel } from "../../../test/support/script.ts";
 import type { RepoMap } from "../rank.ts";
-import { isGenerated, isMarkedGenerated } from "../scan/made.ts";
-import { hashesIn, keyOf, wordsOfName } from "../scan/words.ts";
+import { isGenerated, isMarkedGenerated } from "../scan/generated-files.ts";
+import { hashesIn, keyOf, wordsOfName } from "../scan/word-bag.ts";
 
 const notes: string[] = [];
 async function open({ cwd: root, home }: Place) {

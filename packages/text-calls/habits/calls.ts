@@ -1,7 +1,14 @@
 // Applies the table of habits to the calls of a reply.
 import type { Call, ChatRequest, Ctx } from "zz";
 import { fits } from "../coerce.ts";
-import { type Args, bareName, bareNames, isArgs, renameArgs, withoutFolder } from "./names.ts";
+import {
+  type Args,
+  bareName,
+  bareNames,
+  isArgs,
+  renameArgs,
+  withoutFolder,
+} from "./rename-arguments.ts";
 import { EDITORS, HABITS, type Habit } from "./table.ts";
 import { type AskedCall, type GivenCall, VALUES } from "./values.ts";
 

@@ -4,7 +4,7 @@ import { randomUUID } from "node:crypto";
 import type { Ctx } from "zz";
 import { tryTo } from "zz/text";
 import { readLiteral, skipSpace } from "../json.ts";
-import type { Args } from "./names.ts";
+import type { Args } from "./rename-arguments.ts";
 import type { AskedCall } from "./values.ts";
 
 type Part = { key?: string; from: number; to: number };

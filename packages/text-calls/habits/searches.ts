@@ -1,7 +1,7 @@
 // Searches in the forms of other programs, where patterns are regular expressions and file types
 // replace globs.
 import { tryTo } from "zz/text";
-import { type Args, bareName, hasOwnName } from "./names.ts";
+import { type Args, bareName, hasOwnName } from "./rename-arguments.ts";
 import type { GivenCall } from "./values.ts";
 
 const TYPES: Record<string, string> = {

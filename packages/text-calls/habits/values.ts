@@ -4,8 +4,8 @@ import { existsSync, statSync } from "node:fs";
 import type { ChatRequest, Ctx } from "zz";
 import { plural, tryTo } from "zz/text";
 import { editsOfBlocks } from "./blocks.ts";
-import { commandCall } from "./commands.ts";
-import { type Args, bareName, isArgs, renameArgs } from "./names.ts";
+import { commandCall } from "./command-calls.ts";
+import { type Args, bareName, isArgs, renameArgs } from "./rename-arguments.ts";
 import { grepCall } from "./searches.ts";
 import { EDIT } from "./table.ts";
 

@@ -1,6 +1,6 @@
 // Past commits as the ranks use them: the words of their messages, as hashes, and the files that
 // they changed. From these: whose messages share a query's words, and which files change often.
-import { hashesIn } from "../scan/words.ts";
+import { hashesIn } from "../scan/word-bag.ts";
 import type { Survey } from "./survey.ts";
 
 export interface Commit {

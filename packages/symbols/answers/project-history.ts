@@ -6,9 +6,9 @@ import path from "node:path";
 import type { Ctx } from "zz";
 import { makeFolder, tryTo, writeWhole } from "zz/text";
 import { mayRead } from "../project.ts";
-import { type History, LOG_FORMAT, MAX_COMMITS, readLog } from "../rank/history.ts";
+import { type History, LOG_FORMAT, MAX_COMMITS, readLog } from "../rank/commit-signals.ts";
 import { historyFile } from "../store.ts";
-import type { State } from "./state.ts";
+import type { State } from "./tool-state.ts";
 
 const FORMAT = 2;
 const PATIENCE_MS = 10_000; // ms, for the look at what the repository would make git do

@@ -4,10 +4,16 @@ import fs from "node:fs";
 import path from "node:path";
 import { pathToFileURL } from "node:url";
 import type { Ctx, LanguageQuestion, LanguageServers, SandboxedProgram, Zz } from "zz";
-import { type Client, openClient, ServerOver } from "./client.ts";
 import type { Config } from "./index.ts";
-import { type OpenServer, openServer } from "./questions.ts";
-import { languageIdOf, ownTypescript, type ServerKind, serverFor, TYPESCRIPT } from "./servers.ts";
+import {
+  languageIdOf,
+  ownTypescript,
+  type ServerKind,
+  serverFor,
+  TYPESCRIPT,
+} from "./known-servers.ts";
+import { type Client, openClient, ServerOver } from "./server-client.ts";
+import { type OpenServer, openServer } from "./server-questions.ts";
 
 interface RunningServer {
   client: Client;

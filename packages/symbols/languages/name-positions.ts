@@ -1,9 +1,9 @@
 // Where a name stands in the code of a file, by its grammar: not in its comments, and not in its
 // strings.
-import { lineAt, lineStarts } from "../scan/lines.ts";
+import { lineAt, lineStarts } from "../scan/line-numbers.ts";
+import { maskOf, type Span } from "./comment-masks.ts";
 import { componentSpans } from "./component.ts";
 import { deadline, grammarOf } from "./grammar.ts";
-import { maskOf, type Span } from "./marks.ts";
 import { sqlSpans } from "./sql.ts";
 import { isComponent, languageOf } from "./table.ts";
 

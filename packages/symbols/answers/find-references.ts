@@ -5,18 +5,15 @@ import path from "node:path";
 import type { Ctx, Result } from "zz";
 import { plural, tryTo } from "zz/text";
 import { readText } from "../encoding.ts";
-import { bestFor, type FoundSymbol } from "../match.ts";
-import { checkFiles } from "../meaning/check.ts";
-import type { CodeUse, Edit, Group, SymbolSpot } from "../meaning/contract.ts";
+import { bestFor, type FoundSymbol } from "../match-names.ts";
+import { checkFiles } from "../meaning/check-types.ts";
+import type { CodeUse, Edit, Group, SymbolSpot } from "../meaning/code-uses.ts";
 import { atDesk, type Desk, wake } from "../meaning/desk.ts";
 import { foreignUses } from "../meaning/foreign.ts";
 import { groupedReferences as usesAtDesk } from "../meaning/references.ts";
 import { applyEdits, planRename } from "../meaning/rename.ts";
 import { type Index, mayRead, readability } from "../project.ts";
 import { filesUsing } from "../rows.ts";
-import { type NamedUses, usesByName } from "./by-name.ts";
-import { usesInComponents } from "./components.ts";
-import { importGraph } from "./imports.ts";
 import {
   capRows,
   filesUnder,
@@ -30,8 +27,11 @@ import {
   SCRIPT,
   takesName,
   whyUnread,
-} from "./rows.ts";
-import { freshIndex, type State, type SymbolQuery } from "./state.ts";
+} from "./answer-rows.ts";
+import { type NamedUses, usesByName } from "./by-name.ts";
+import { usesInComponents } from "./components.ts";
+import { importGraph } from "./list-imports.ts";
+import { freshIndex, type State, type SymbolQuery } from "./tool-state.ts";
 import { listUnread, unreadUsers } from "./unread.ts";
 import { type Uses, usesOf } from "./uses.ts";
 

@@ -2,13 +2,13 @@
 import path from "node:path";
 import type { Called, Ctx, Result } from "zz";
 import { plural } from "zz/text";
-import type { SymbolSpot } from "../meaning/contract.ts";
+import type { SymbolSpot } from "../meaning/code-uses.ts";
 import { atDesk, type Desk, locate, pointAt, textAt, toCodeUse, wake } from "../meaning/desk.ts";
 import { isAt, showOthers } from "../meaning/references.ts";
 import { mayRead } from "../project.ts";
-import { definitionsOf, nearestTo, noteShown } from "./meaning.ts";
-import { capRows, MAX_ROWS, pathAndLine } from "./rows.ts";
-import { freshIndex, type State, type SymbolQuery } from "./state.ts";
+import { capRows, MAX_ROWS, pathAndLine } from "./answer-rows.ts";
+import { definitionsOf, nearestTo, noteShown } from "./find-references.ts";
+import { freshIndex, type State, type SymbolQuery } from "./tool-state.ts";
 
 export async function findCalls(
   state: State,

@@ -1,7 +1,7 @@
 // What in a text is a comment or a string, and what follows from that: lines of code, uses of
 // names, TODO comments.
 import { MAX_TEXT_CHARS, type Todo } from "../scan/facts.ts";
-import { lineAt } from "../scan/lines.ts";
+import { lineAt } from "../scan/line-numbers.ts";
 
 export type Span = [start: number, end: number];
 export type Spans = Record<"comment" | "string" | "code" | "branch" | "case", Span[]>;

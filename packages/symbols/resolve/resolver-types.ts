@@ -10,7 +10,7 @@ export interface Resolver {
   // before resolve()
   prepare(files: Iterable<readonly [file: string, imports: readonly AskedImport[]]>): Promise<void>;
   resolve(file: string, asked: AskedImport): string | undefined;
-  // undefined: resolve() knows. See languages/resolve.ts
+  // undefined: resolve() knows. See languages/find-imports.ts
   others(file: string, asked: Pick<Import, "from" | "names" | "inside">): string[] | undefined;
   // mains: what package.json names as main, bin, exports …
   packages(): { folder: string; mains: string[] }[];

@@ -1,8 +1,9 @@
 // A process that makes the plan of one refactoring: the conversation goes on meanwhile, and its
 // memory goes with it.
 import type { CompilerRules, MakeCompilerGate } from "zz";
-import { extractConstant, extractFunction } from "./extract.ts";
-import { move } from "./moves.ts";
+import { changeSignature } from "./change-signature.ts";
+import { extractConstant, extractFunction } from "./extract-code.ts";
+import { move } from "./move-files.ts";
 import {
   type Change,
   changesOf,
@@ -11,8 +12,7 @@ import {
   type Plan,
   type RefactorRequest,
 } from "./project.ts";
-import { changeSignature } from "./signature.ts";
-import { fixImports, organizeImports, removeUnused } from "./tidy.ts";
+import { fixImports, organizeImports, removeUnused } from "./tidy-imports.ts";
 
 export type PlannedChanges = {
   changes: Change[];

@@ -1,7 +1,7 @@
 // Which files are code, and symbols.ignore: those of them that the index and the map leave out, by
 // patterns as in a .gitignore.
 import { LANGUAGES } from "./languages/table.ts";
-import { isGenerated } from "./scan/made.ts";
+import { isGenerated } from "./scan/generated-files.ts";
 
 // in one name; with more a regular expression can run for ever
 const [MAX_STARS, MAX_PATTERN_CHARS] = [3, 500];

@@ -7,7 +7,7 @@ import os from "node:os";
 import type { Programs } from "zz";
 import type { Page } from "./rows.ts";
 import { scratchPage } from "./store.ts";
-import type { ReadRequest, Rows } from "./worker.ts";
+import type { ReadRequest, Rows } from "./symbols-worker.ts";
 
 const BATCH_FILES = 32; // files
 const FILES_PER_READER = 400; // files that justify another process
@@ -42,10 +42,10 @@ export async function readAll(
 
   function startReader(): ChildProcess {
     const { page, fd } = scratchPage();
-    const reader = programs.fork(workerFile("worker"), {
+    const reader = programs.fork(workerFile(), {
       execArgv: ["--max-semi-space-size=8"], // MB: there may be several of them
       serialization: "advanced",
-      stdio: ["ignore", "ignore", "inherit", "ipc", fd], // the last is what worker.ts writes to
+      stdio: ["ignore", "ignore", "inherit", "ipc", fd], // the last: where it writes
     });
     reader.on("error", reject);
     reader.on("exit", (code) =>
@@ -72,8 +72,8 @@ export async function readAll(
 }
 
 /** In dist/ it is next to the kernel; in the source it is here. */
-function workerFile(name: string): URL {
-  const places = [`./${name}.ts`, `./symbols-${name}.js`, `../symbols-${name}.js`].map(
+function workerFile(): URL {
+  const places = ["./symbols-worker.ts", "./symbols-worker.js", "../symbols-worker.js"].map(
     (relativePath) => new URL(relativePath, import.meta.url),
   );
   return places.find((url) => fs.existsSync(url))!;

@@ -5,7 +5,7 @@ import path from "node:path";
 import type { Ctx, Needs, Result } from "zz";
 import { isInside, plural, tryTo, visible } from "zz/text";
 import type { RefactorRequest } from "./project.ts";
-import type { PlannedChanges } from "./worker.ts";
+import type { PlannedChanges } from "./refactor-worker.ts";
 
 const SCRIPT = /\.[cm]?[jt]sx?$/;
 const ACTIONS = [
@@ -155,7 +155,7 @@ async function planOf(
 
 /** In dist/ it is next to the kernel, in the source it is here. */
 function workerFile(): URL {
-  const places = ["./worker.ts", "./refactor-worker.js", "../refactor-worker.js"].map(
+  const places = ["./refactor-worker.ts", "./refactor-worker.js", "../refactor-worker.js"].map(
     (relativePath) => new URL(relativePath, import.meta.url),
   );
   return places.find((url) => fs.existsSync(url))!;

@@ -14,7 +14,7 @@ const SCRATCH_FD = 4; // its file descriptor
 let written = 0;
 
 module.enableCompileCache();
-const { readRow } = await import("./read.ts");
+const { readRow } = await import("./read-row.ts");
 const { prepare } = await import("./languages/grammar.ts");
 module.flushCompileCache();
 

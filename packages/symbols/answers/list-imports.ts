@@ -3,8 +3,8 @@ import type { CompilerGate, Ctx, MakeCompilerGate, Result } from "zz";
 import { type Index, mayRead } from "../project.ts";
 import type { Graph, Resolver } from "../resolve.ts";
 import type { Facts } from "../scan/facts.ts";
-import { capRows, MAX_NAMES_PER_FILE, MAX_ROWS, relative, whyUnread } from "./rows.ts";
-import { freshIndex, type Resolved, type State } from "./state.ts";
+import { capRows, MAX_NAMES_PER_FILE, MAX_ROWS, relative, whyUnread } from "./answer-rows.ts";
+import { freshIndex, type Resolved, type State } from "./tool-state.ts";
 
 const ENTRY_REASONS = {
   package: "named by package.json",

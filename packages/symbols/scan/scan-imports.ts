@@ -2,7 +2,7 @@
 
 import type { ts } from "ts-morph";
 import type { Import } from "./facts.ts";
-import { lineAt } from "./lines.ts";
+import { lineAt } from "./line-numbers.ts";
 import { aliasText, modifiersOf, nameOf, unwrap } from "./nodes.ts";
 import {
   forEachChild,
@@ -20,7 +20,7 @@ import {
   ModifierFlags,
   skipTrivia,
 } from "./parser.ts";
-import { exportOnce, type Reading } from "./state.ts";
+import { exportOnce, type Reading } from "./scan-state.ts";
 
 export function noteImport(node: ts.ImportDeclaration, file: Reading): void {
   const { importClause, moduleSpecifier } = node;

@@ -1,7 +1,7 @@
 // What a map is asked for, what it is made from, and the result.
 import type { Facts } from "../scan/facts.ts";
-import type { Bag } from "../scan/words.ts";
-import type { History } from "./history.ts";
+import type { Bag } from "../scan/word-bag.ts";
+import type { History } from "./commit-signals.ts";
 
 export interface MapRequest {
   query?: string;

@@ -4,14 +4,14 @@ import { isUtf8 } from "node:buffer";
 import crypto from "node:crypto";
 import fs from "node:fs";
 import path from "node:path";
-import { CODE } from "./code.ts";
+import { CODE } from "./code-files.ts";
 import { textIn } from "./encoding.ts";
 import { scanLanguage } from "./languages/scan.ts";
 import { languageOf } from "./languages/table.ts";
 import { type Entry, pack, type Row } from "./rows.ts";
 import { emptyFacts, type Facts, unreadFacts } from "./scan/facts.ts";
-import { isMarkedGenerated } from "./scan/made.ts";
-import { bagOf } from "./scan/words.ts";
+import { isMarkedGenerated } from "./scan/generated-files.ts";
+import { bagOf } from "./scan/word-bag.ts";
 import { scan } from "./scan.ts";
 
 const MAX_FILE_BYTES = 1_000_000; // bytes; nobody wrote a larger file by hand

@@ -2,10 +2,10 @@
 import fs from "node:fs";
 import path from "node:path";
 import type { CompilerGate } from "zz";
-import { gateOf } from "../answers/imports.ts";
+import { gateOf } from "../answers/list-imports.ts";
 import { comparePaths } from "../resolve/paths.ts";
 import { conflictMarks } from "../scan/conflict.ts";
-import type { Problem } from "./contract.ts";
+import type { Problem } from "./code-uses.ts";
 import { codeUseAt, type Desk, NoAnswer, showFile, textAt, toCodeUse } from "./desk.ts";
 
 const ERROR = 1;

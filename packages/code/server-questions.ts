@@ -14,7 +14,7 @@ import type {
 } from "vscode-languageserver-protocol";
 import type { Called, LanguageServer, Point, Spot } from "zz";
 import { isInside } from "zz/text";
-import { type Client, ServerOver } from "./client.ts";
+import { type Client, ServerOver } from "./server-client.ts";
 
 /** Also which URI a file has, for what is told to it. */
 export interface OpenServer extends LanguageServer {

@@ -5,7 +5,7 @@ import type { Clock, Ctx } from "zz";
 import type { Config } from "../index.ts";
 import type { Text } from "../meaning/desk.ts";
 import type { Index, Project } from "../project.ts";
-import type { History } from "../rank/history.ts";
+import type { History } from "../rank/commit-signals.ts";
 import type { Survey } from "../rank.ts";
 import type { Kept } from "../resolve.ts";
 import type { Watch } from "../watch.ts";

@@ -1,5 +1,5 @@
 // Line numbers, and counting lines of code.
-import type { Reading } from "./state.ts";
+import type { Reading } from "./scan-state.ts";
 
 export function lineStarts(text: string): number[] {
   const starts = [0];

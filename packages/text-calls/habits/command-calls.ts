@@ -2,7 +2,7 @@
 // or a patch.
 import { basename, posix } from "node:path";
 import { tryTo } from "zz/text";
-import { type Args, bareName, hasOwnName, withoutFolder } from "./names.ts";
+import { type Args, bareName, hasOwnName, withoutFolder } from "./rename-arguments.ts";
 import type { AskedCall, GivenCall } from "./values.ts";
 
 const FOLDERS = [

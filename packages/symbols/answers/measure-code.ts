@@ -2,9 +2,17 @@
 import type { Ctx, Result } from "zz";
 import { plural } from "zz/text";
 import type { Facts } from "../scan/facts.ts";
-import { isGenerated } from "../scan/made.ts";
-import { capRows, filesUnder, isMapped, MAX_ROWS, NO_CODE, nameOf, notLookedAt } from "./rows.ts";
-import { freshIndex, type State } from "./state.ts";
+import { isGenerated } from "../scan/generated-files.ts";
+import {
+  capRows,
+  filesUnder,
+  isMapped,
+  MAX_ROWS,
+  NO_CODE,
+  nameOf,
+  notLookedAt,
+} from "./answer-rows.ts";
+import { freshIndex, type State } from "./tool-state.ts";
 
 export async function listTodos(
   state: State,

@@ -3,6 +3,7 @@
 import type { Ctx, Result } from "zz";
 import { plural } from "zz/text";
 import { lastName, nameIn } from "./answers/answer-rows.ts";
+import { checkTypes } from "./answers/check-types.ts";
 import {
   findDefinition,
   findSymbols,
@@ -11,10 +12,11 @@ import {
   showStructure,
 } from "./answers/definitions.ts";
 import { findCalls } from "./answers/find-calls.ts";
-import { checkTypes, findReferences, renameSymbol } from "./answers/find-references.ts";
+import { findReferences } from "./answers/find-references.ts";
 import { listDependencies, listDependents } from "./answers/list-imports.ts";
 import { layer, noticeChange, scheduleMap, showMap } from "./answers/map.ts";
 import { listTodos, measureComplexity } from "./answers/measure-code.ts";
+import { renameSymbol } from "./answers/rename-symbol.ts";
 import { freshIndex, lean, type State, type ToldMap } from "./answers/tool-state.ts";
 import { type AnswerTopic, missingSentence, qualifyText } from "./answers/unread.ts";
 import type { Config } from "./index.ts";

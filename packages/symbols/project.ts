@@ -6,12 +6,11 @@ import vm from "node:vm";
 import type { LowSync } from "lowdb";
 import type { Ctx } from "zz";
 import { errnoSentence, tryTo } from "zz/text";
-import { CODE, codeAmong } from "./code-files.ts";
+import { codeAmong } from "./code-files.ts";
+import { type Counts, type Index, indexOf, rowOf } from "./index-view.ts";
+import { deniesReading, mayRead } from "./may-read.ts";
 import { statOf } from "./resolve/disk.ts";
-import type { Kept } from "./resolve.ts";
-import { type Entry, type Passed, passedOf, type Row, unpack, wordsOf } from "./rows.ts";
-import type { Facts } from "./scan/facts.ts";
-import type { Bag } from "./scan/word-bag.ts";
+import type { Entry, Row } from "./rows.ts";
 import {
   type Data,
   memoryPage,
@@ -29,26 +28,6 @@ const MAX_LOCAL_FILES = 24; // files read in this process, since a worker takes 
 const MAX_LOCAL_BYTES = 400_000;
 const MAX_UNLISTED = 1_000; // names that are known not to be listed
 const MANY_FILES = 1_000; // files, from which on memory is given back
-
-/** The index at one moment. */
-export interface Index {
-  readonly names: readonly string[]; // every file of the project, including those not indexed
-  readonly files: readonly string[]; // the indexed ones of code, sorted
-  readonly version: object; // the same object as long as nothing has changed
-  readonly ms: number; // how long the update took
-  readonly read: number; // how many files the update read
-  readonly leftOut: number; // how many files are beyond the limit
-  readonly scope: string; // the indexed folder; "": everything
-  readonly beyond: number; // how many code files are outside of it
-  readonly ignored: ReadonlySet<string>; // code files that the settings leave out
-  readonly entries: ReadonlyMap<string, Entry>; // what tells whether a file has changed
-  facts(name: string): Facts | undefined;
-  words(name: string): Bag | undefined; // also of texts that are no code
-  passed(name: string): Passed; // what it imports and exports
-  having(...texts: string[]): readonly string[]; // the files whose rows have one of them, in order
-  resolved?: Kept | undefined;
-  keep(resolved: Kept): void;
-}
 
 export interface Project {
   fresh(ctx: Ctx): Promise<Index>;
@@ -393,59 +372,6 @@ function applyChange(
   data.change = stored.size ? undefined : { rows: wholeRows, gone };
 }
 
-function rowOf({ files }: Pick<Data, "files">, name: string): Buffer {
-  const { page, offset, length } = files.get(name)!;
-  return page.read(offset, length);
-}
-
-const FOUND = new WeakMap<Data["files"], Map<string, unknown>>();
-type Counts = Pick<Index, "ms" | "read" | "leftOut" | "beyond" | "scope" | "ignored">;
-function indexOf(data: Data, names: readonly string[], counts: Counts, keep: Index["keep"]): Index {
-  const { files, resolved } = data; // as they are now: later updates replace them
-  let row = Buffer.alloc(0);
-  return {
-    ...counts,
-    names,
-    files: [...files.keys()].filter((name) => CODE.test(name)),
-    version: files,
-    entries: files,
-    resolved,
-    keep,
-    having: (...texts) =>
-      // Node 24 dies searching a buffer for a string with half a character
-      memo(texts.join("\n"), () => having(texts.map((text) => Buffer.from(text)))),
-    passed: (name) =>
-      memo(`\n${name}`, () =>
-        files.has(name) ? passedOf(read(name)) : { imports: [], exports: [] },
-      ),
-    facts: (name) => (files.has(name) && CODE.test(name) ? unpack(read(name)) : undefined),
-    words: (name) => (files.has(name) ? wordsOf(read(name)) : undefined),
-  };
-
-  function having(texts: Buffer[]): string[] {
-    return [...files.keys()].filter((name) => {
-      const bytes = read(name);
-      return texts.some((text) => bytes.includes(text));
-    });
-  }
-  /** What was found out about these very files before. */
-  function memo<T>(key: string, find: () => T): T {
-    const remembered = FOUND.get(files) ?? new Map<string, unknown>();
-    FOUND.set(files, remembered);
-    if (!remembered.has(key)) remembered.set(key, find());
-    return remembered.get(key) as T;
-  }
-  /**
-   * Until the next one is read: reading all rows of a project would leave their bytes behind
-   * otherwise.
-   */
-  function read(name: string): Buffer {
-    const { page, offset, length } = files.get(name)!;
-    if (row.length < length) row = Buffer.allocUnsafe(2 * length);
-    return page.read(offset, length, row);
-  }
-}
-
 const isLink = (file: string): boolean => tryTo(() => fs.lstatSync(file).isSymbolicLink()) === true;
 const isThere = (file: string): boolean => tryTo(() => fs.lstatSync(file)) !== undefined;
 
@@ -458,23 +384,6 @@ function fitsLocally(root: string, names: string[]): boolean {
   if (names.length > MAX_LOCAL_FILES) return false;
   const sizes = names.map((name) => statOf(path.join(root, name))?.size ?? 0);
   return sizes.reduce((sum, size) => sum + size, 0) <= MAX_LOCAL_BYTES;
-}
-
-/** Whether a rule may keep from reading what was read before. */
-export const deniesReading = ({ permissions }: Ctx): boolean =>
-  permissions.rules.some(
-    ({ kind: ruleKind, verdict }) => ruleKind === "read" && verdict !== "allow",
-  );
-export const mayRead = ({ permissions }: Ctx, name: string): boolean =>
-  permissions.judge("read", name).verdict === "allow";
-
-/** The same, for one answer: each file is judged once. */
-export function readability(ctx: Ctx): (file: string) => boolean {
-  const judged = new Map<string, boolean>();
-  return (file) => {
-    if (!judged.has(file)) judged.set(file, mayRead(ctx, file));
-    return judged.get(file)!;
-  };
 }
 
 function progressBar(done: number, total: number): string {

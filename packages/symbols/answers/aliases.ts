@@ -1,7 +1,8 @@
 // What files export under another name: `export { it as name }`, `export * as name from "x"`.
 import type { Ctx } from "zz";
+import type { Index } from "../index-view.ts";
 import type { FoundSymbol } from "../match-names.ts";
-import { type Index, mayRead } from "../project.ts";
+import { mayRead } from "../may-read.ts";
 import type { Export } from "../scan/facts.ts";
 import { SCRIPT } from "./answer-rows.ts";
 import { importGraph } from "./list-imports.ts";

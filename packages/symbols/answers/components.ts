@@ -2,8 +2,9 @@
 // does not read these files.
 import type { Ctx } from "zz";
 import { readText } from "../encoding.ts";
+import type { Index } from "../index-view.ts";
 import { isComponent } from "../languages/table.ts";
-import { type Index, mayRead } from "../project.ts";
+import { mayRead } from "../may-read.ts";
 import { filesUsing } from "../rows.ts";
 import type { Facts, Import } from "../scan/facts.ts";
 import { takesName } from "./answer-rows.ts";

@@ -2,10 +2,10 @@
 import type { Ctx, Result } from "zz";
 import { plural } from "zz/text";
 import { readText } from "../encoding.ts";
+import type { Index } from "../index-view.ts";
 import { bestFor, type FoundSymbol, fuzzy } from "../match-names.ts";
 import { definitionElsewhere } from "../meaning/definition.ts";
 import { typeOf } from "../meaning/desk.ts";
-import type { Index } from "../project.ts";
 import { filesMarkedGenerated } from "../rows.ts";
 import type { Facts, Sym } from "../scan/facts.ts";
 import { isGenerated } from "../scan/generated-files.ts";

@@ -2,12 +2,13 @@
 import path from "node:path";
 import type { Called, Ctx, Result } from "zz";
 import { plural } from "zz/text";
+import { mayRead } from "../may-read.ts";
 import type { SymbolSpot } from "../meaning/code-uses.ts";
 import { atDesk, type Desk, locate, pointAt, textAt, toCodeUse, wake } from "../meaning/desk.ts";
 import { isAt, showOthers } from "../meaning/references.ts";
-import { mayRead } from "../project.ts";
 import { capRows, MAX_ROWS, pathAndLine } from "./answer-rows.ts";
-import { definitionsOf, nearestTo, noteShown } from "./find-references.ts";
+import { definitionsOf, nearestTo } from "./definitions-of.ts";
+import { noteShown } from "./find-references.ts";
 import { freshIndex, type State, type SymbolQuery } from "./tool-state.ts";
 
 export async function findCalls(

@@ -1,6 +1,7 @@
 // get_dependencies and get_dependents.
 import type { CompilerGate, Ctx, MakeCompilerGate, Result } from "zz";
-import { type Index, mayRead } from "../project.ts";
+import type { Index } from "../index-view.ts";
+import { mayRead } from "../may-read.ts";
 import type { Graph, Resolver } from "../resolve.ts";
 import type { Facts } from "../scan/facts.ts";
 import { capRows, MAX_NAMES_PER_FILE, MAX_ROWS, relative, whyUnread } from "./answer-rows.ts";

@@ -2,7 +2,8 @@
 import crypto from "node:crypto";
 import type { Ctx, Result } from "zz";
 import { notUtf8, plural } from "zz/text";
-import { type Index, mayRead } from "../project.ts";
+import type { Index } from "../index-view.ts";
+import { mayRead } from "../may-read.ts";
 import { countTokens } from "../rank/tokens.ts";
 import type { MapRequest, RepoMap, Source, Survey } from "../rank.ts";
 import { filesDefining } from "../rows.ts";

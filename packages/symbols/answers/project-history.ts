@@ -5,7 +5,7 @@ import fs from "node:fs";
 import path from "node:path";
 import type { Ctx } from "zz";
 import { makeFolder, tryTo, writeWhole } from "zz/text";
-import { mayRead } from "../project.ts";
+import { mayRead } from "../may-read.ts";
 import { type History, LOG_FORMAT, MAX_COMMITS, readLog } from "../rank/commit-signals.ts";
 import { historyFile } from "../store.ts";
 import type { State } from "./tool-state.ts";

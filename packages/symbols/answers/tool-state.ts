@@ -3,8 +3,9 @@
 import v8 from "node:v8";
 import type { Clock, Ctx } from "zz";
 import type { Config } from "../index.ts";
+import type { Index } from "../index-view.ts";
 import type { Text } from "../meaning/desk.ts";
-import type { Index, Project } from "../project.ts";
+import type { Project } from "../project.ts";
 import type { History } from "../rank/commit-signals.ts";
 import type { Survey } from "../rank.ts";
 import type { Kept } from "../resolve.ts";

@@ -2,8 +2,9 @@
 // grammar that works. An answer that may lack something because of it says so.
 import fs from "node:fs";
 import type { Ctx } from "zz";
+import type { Index } from "../index-view.ts";
 import { isComponent, languageOf } from "../languages/table.ts";
-import { type Index, mayRead } from "../project.ts";
+import { mayRead } from "../may-read.ts";
 import { isGenerated } from "../scan/generated-files.ts";
 import { relative, SCRIPT } from "./answer-rows.ts";
 

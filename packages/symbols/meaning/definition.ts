@@ -2,7 +2,8 @@
 import path from "node:path";
 import type { Ctx } from "zz";
 import type { State } from "../answers/tool-state.ts";
-import { type Index, mayRead } from "../project.ts";
+import type { Index } from "../index-view.ts";
+import { mayRead } from "../may-read.ts";
 import { SCRIPT } from "../resolve/paths.ts";
 import { filesUsing } from "../rows.ts";
 import { atDesk, type Desk, pointAt, showFile, textAt, titleOf, wordIn } from "./desk.ts";

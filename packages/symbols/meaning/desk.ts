@@ -5,7 +5,7 @@ import path from "node:path";
 import type { Ctx, LanguageServer, Point, Spot } from "zz";
 import type { State } from "../answers/tool-state.ts";
 import { readText } from "../encoding.ts";
-import type { Index } from "../project.ts";
+import type { Index } from "../index-view.ts";
 import { bothSides } from "../scan/conflict.ts";
 import type { Facts } from "../scan/facts.ts";
 import { lineStarts } from "../scan/line-numbers.ts";

@@ -1,6 +1,6 @@
 // All places of a name that the project takes from elsewhere, apart by what it means there.
 import { plural } from "zz/text";
-import { mayRead } from "../project.ts";
+import { mayRead } from "../may-read.ts";
 import type { CodeUse, Group } from "./code-uses.ts";
 import { type Desk, pointAt, showFile, textAt, titleOf, toCodeUse, wordIn } from "./desk.ts";
 import { boundAt, usesOfBound, usesOfWhole } from "./missed.ts";

@@ -4,7 +4,7 @@
 import type { Point } from "zz";
 import { SCRIPT } from "../answers/answer-rows.ts";
 import { importGraph } from "../answers/list-imports.ts";
-import { mayRead } from "../project.ts";
+import { mayRead } from "../may-read.ts";
 import type { Resolver } from "../resolve.ts";
 import { filesUsing } from "../rows.ts";
 import type { Import } from "../scan/facts.ts";

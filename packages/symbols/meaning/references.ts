@@ -1,7 +1,7 @@
 // All places of one thing: those that the server knows, once it was shown every file that may have
 // one, and those that only the index knows of, which knows who imports whom.
 import type { Point } from "zz";
-import { mayRead, readability } from "../project.ts";
+import { mayRead, readability } from "../may-read.ts";
 import { comparePaths, folderOf, SCRIPT } from "../resolve/paths.ts";
 import { filesUsing } from "../rows.ts";
 import type { CodeUse, Group, SymbolSpot } from "./code-uses.ts";

@@ -60,16 +60,7 @@ export default (zz: Zz<Prices>) => {
     const cost = sumOf(ctx.chat.tree().entries, prices);
     const shares = granted.get(ctx.chat.id) ?? 1;
     if (cost < shares * budget) return next(request);
-    const sum = `This conversation cost about $${cost.toFixed(2)}`;
-    const budgetText = `$${budget.toFixed(2)}`;
-    if (!ctx.ask)
-      throw new Error(
-        `${sum}, and ${budgetText} is its budget. Raise "budget" in the settings to go on.`,
-      );
-    if ((await ctx.ask(`${sum}. Go on for ${budgetText} more? [y/N] `, "yn")) !== "y")
-      throw new Error(
-        `${sum}, and you said that this is enough. Send the message again to go on after all.`,
-      );
+    await askToGoOn(cost, budget, ctx);
     granted.set(ctx.chat.id, Math.floor(cost / budget) + 1);
     return next(request);
   });
@@ -93,6 +84,20 @@ export default (zz: Zz<Prices>) => {
     return { ...fromProviders, ...zz.config };
   }
 };
+/** Throws unless the person says that the conversation may cost as much again. */
+async function askToGoOn(cost: number, budget: number, ctx: Ctx): Promise<void> {
+  const sum = `This conversation cost about $${cost.toFixed(2)}`;
+  const budgetText = `$${budget.toFixed(2)}`;
+  if (!ctx.ask)
+    throw new Error(
+      `${sum}, and ${budgetText} is its budget. Raise "budget" in the settings to go on.`,
+    );
+  if ((await ctx.ask(`${sum}. Go on for ${budgetText} more? [y/N] `, "yn")) !== "y")
+    throw new Error(
+      `${sum}, and you said that this is enough. Send the message again to go on after all.`,
+    );
+}
+
 const MAX_LIST_MS = 3_000; // for a provider to list its models
 
 /** What an answer used, or a side request such as a summary. */

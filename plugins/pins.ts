@@ -36,23 +36,7 @@ export default (zz: Zz) => {
     usage: "[FILE …]",
     group: "conversation",
     complete: async (typed, { files }) => choices(typed, await files.list()),
-    async run(argument, ctx) {
-      const names = namesIn(argument);
-      if (!names.length) return ctx.note(listed());
-      const added: string[] = [];
-      for (const name of names)
-        try {
-          const file = await pinnable(name, ctx);
-          if (pinned.files.includes(file)) ctx.note(`'${file}' is pinned already.`);
-          else {
-            pinned.files.push(file);
-            added.push(file);
-          }
-        } catch (error) {
-          ctx.note(sentenceOf(error));
-        }
-      if (added.length) ctx.note(`Pinned ${visible(added.join(", "))}.`);
-    },
+    run: (argument, ctx) => addPins(pinned, argument, ctx),
   });
 
   zz.command({
@@ -62,28 +46,52 @@ export default (zz: Zz) => {
     usage: "FILE … | all",
     group: "conversation",
     complete: (typed) => choices(typed, [...pinned.files, ...(typed.includes(" ") ? [] : ["all"])]),
-    run(argument, { root, note }) {
-      const names = namesIn(argument);
-      if (!names.length) return note(`Say which, or "all". ${listed()}`);
-      const dropsAll = argument.trim() === "all" && !pinned.files.includes("all");
-      const wanted = dropsAll
-        ? pinned.files
-        : names.map((name) => nameOf(path.resolve(root, name), root));
-      for (const name of wanted)
-        if (!pinned.files.includes(name)) note(`'${visible(name)}' is not pinned. ${listed()}`);
-      const dropped = pinned.files.filter((name) => wanted.includes(name));
-      pinned.files = pinned.files.filter((name) => !dropped.includes(name));
-      if (dropped.length || dropsAll)
-        note(dropped.length ? `Dropped ${dropped.join(", ")}.` : listed());
-    },
+    run: (argument, ctx) => dropPins(pinned, argument, ctx),
   });
-
-  function listed(): string {
-    return pinned.files.length
-      ? `Pinned: ${visible(pinned.files.join(", "))}.`
-      : "Nothing is pinned. /add FILE pins a file.";
-  }
 };
+
+interface Pinned {
+  files: string[];
+}
+
+async function addPins(pinned: Pinned, argument: string, ctx: Ctx): Promise<void> {
+  const names = namesIn(argument);
+  if (!names.length) return ctx.note(listed(pinned));
+  const added: string[] = [];
+  for (const name of names)
+    try {
+      const file = await pinnable(name, ctx);
+      if (pinned.files.includes(file)) ctx.note(`'${file}' is pinned already.`);
+      else {
+        pinned.files.push(file);
+        added.push(file);
+      }
+    } catch (error) {
+      ctx.note(sentenceOf(error));
+    }
+  if (added.length) ctx.note(`Pinned ${visible(added.join(", "))}.`);
+}
+
+function dropPins(pinned: Pinned, argument: string, { root, note }: Ctx): void {
+  const names = namesIn(argument);
+  if (!names.length) return void note(`Say which, or "all". ${listed(pinned)}`);
+  const dropsAll = argument.trim() === "all" && !pinned.files.includes("all");
+  const wanted = dropsAll
+    ? pinned.files
+    : names.map((name) => nameOf(path.resolve(root, name), root));
+  for (const name of wanted)
+    if (!pinned.files.includes(name)) note(`'${visible(name)}' is not pinned. ${listed(pinned)}`);
+  const dropped = pinned.files.filter((name) => wanted.includes(name));
+  pinned.files = pinned.files.filter((name) => !dropped.includes(name));
+  if (dropped.length || dropsAll)
+    note(dropped.length ? `Dropped ${dropped.join(", ")}.` : listed(pinned));
+}
+
+function listed(pinned: Pinned): string {
+  return pinned.files.length
+    ? `Pinned: ${visible(pinned.files.join(", "))}.`
+    : "Nothing is pinned. /add FILE pins a file.";
+}
 
 /**
  * The name to pin. The gate judges it as if the model read it; what needs an answer each time

@@ -2,7 +2,7 @@
 // once the person trusts it.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Ctx, Trust, Zz } from "zz";
+import type { Ctx, Result, Trust, Zz } from "zz";
 import { clean, clip, oneLine, sentenceOf, tryTo, usage } from "zz/text";
 
 export default (zz: Zz) => {
@@ -12,24 +12,7 @@ export default (zz: Zz) => {
     optional: true,
     group: "what tools may do",
     description: "trust what this folder brings in .zz/ and .mcp.json; =no takes it back",
-    async run(value, ctx) {
-      if (value !== true && value !== "no")
-        throw usage(`Cannot use --trust '${value}': give 'no', or nothing.`);
-      await ctx.plugins.trust(value === true);
-      const { plugins } = ctx;
-      const { files = [] } = plugins.brought ?? {};
-      const state =
-        value === true
-          ? `Trusted, as they are now: ${files.join(", ")}.`
-          : "This folder is not trusted.";
-      const { sends = [] } = plugins.brought ?? {};
-      return {
-        text: [
-          state,
-          ...sends.map((target) => `Not included: ${describe(target)}. ${HOW_TO_REDIRECT}`),
-        ].join("\n"),
-      };
-    },
+    run: setTrust,
   });
   zz.command({
     name: "trust",
@@ -67,6 +50,26 @@ export default (zz: Zz) => {
     },
   });
 };
+
+/** --trust, and --trust=no. */
+async function setTrust(value: unknown, ctx: Ctx): Promise<Result> {
+  if (value !== true && value !== "no")
+    throw usage(`Cannot use --trust '${value}': give 'no', or nothing.`);
+  await ctx.plugins.trust(value === true);
+  const { plugins } = ctx;
+  const { files = [] } = plugins.brought ?? {};
+  const state =
+    value === true
+      ? `Trusted, as they are now: ${files.join(", ")}.`
+      : "This folder is not trusted.";
+  const { sends = [] } = plugins.brought ?? {};
+  return {
+    text: [
+      state,
+      ...sends.map((target) => `Not included: ${describe(target)}. ${HOW_TO_REDIRECT}`),
+    ].join("\n"),
+  };
+}
 
 const HOW_TO_REDIRECT = "--base-url, --model and your own settings can say it too.";
 type Send = NonNullable<Trust["sends"]>[number];

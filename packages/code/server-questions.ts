@@ -31,8 +31,7 @@ const MAX_PLACES = 200_000;
 const UNKNOWN_METHOD = -32601;
 
 export function openServer(client: Client, about: ServerInfo): OpenServer {
-  const { name, root, isSafe } = about;
-  const shown = new Map<string, { version: number; text: string }>();
+  const { name, root, isSafe, languageIdOf } = about;
   const uriOf = (file: string) => pathToFileURL(path.join(root, file)).href;
   const positionIn = ({ path: file, line, character }: Point) => ({
     textDocument: { uri: uriOf(file) },
@@ -71,29 +70,10 @@ export function openServer(client: Client, about: ServerInfo): OpenServer {
     },
     rename: async (point, newName) =>
       editsOf(root, await ask("rename", { ...positionIn(point), newName })),
-    async mayRename(point) {
-      if (!client.can("renameProvider")) return `${name} cannot rename.`;
-      try {
-        const answer = await ask("prepareRename", positionIn(point));
-        return answer ? undefined : "You cannot rename this element.";
-      } catch (error) {
-        if (error instanceof ServerOver) throw error;
-        return (error as Error).message;
-      }
-    },
+    mayRename: (point) =>
+      whyNotRenamed(client, name, () => ask("prepareRename", positionIn(point))),
     hover: async (point) => textOfHover(await ask<Hover | null>("hover", positionIn(point))),
-    async problems(file) {
-      if (!client.can("diagnosticProvider")) return [];
-      const { items } =
-        (await ask<{ items?: unknown }>("diagnostic", { textDocument: { uri: uriOf(file) } })) ??
-        {};
-      return listOf<Diagnostic>(items ?? []).flatMap(
-        ({ range, message, code = 0, severity = 1 }) => {
-          const spot = spotOf(root, uriOf(file), range);
-          return spot ? [{ ...spot, message: String(message), code, severity }] : [];
-        },
-      );
-    },
+    problems: (file) => problemsIn(client, root, uriOf(file)),
     callers: (point) => calls(point, "incoming"),
     callees: (point) => calls(point, "outgoing"),
     async symbols(file) {
@@ -102,11 +82,54 @@ export function openServer(client: Client, about: ServerInfo): OpenServer {
         namesIn(root, file, symbol),
       );
     },
+    ...openTexts(client, uriOf, languageIdOf),
+  };
+}
+
+async function problemsIn(
+  client: Client,
+  root: string,
+  uri: string,
+): ReturnType<LanguageServer["problems"]> {
+  if (!client.can("diagnosticProvider")) return [];
+  const { items } =
+    (await client.ask<{ items?: unknown }>("textDocument/diagnostic", {
+      textDocument: { uri },
+    })) ?? {};
+  return listOf<Diagnostic>(items ?? []).flatMap(({ range, message, code = 0, severity = 1 }) => {
+    const spot = spotOf(root, uri, range);
+    return spot ? [{ ...spot, message: String(message), code, severity }] : [];
+  });
+}
+
+async function whyNotRenamed(
+  client: Client,
+  name: string,
+  prepare: () => Promise<unknown>,
+): Promise<string | undefined> {
+  if (!client.can("renameProvider")) return `${name} cannot rename.`;
+  try {
+    const answer = await prepare();
+    return answer ? undefined : "You cannot rename this element.";
+  } catch (error) {
+    if (error instanceof ServerOver) throw error;
+    return (error as Error).message;
+  }
+}
+
+/** The texts that the server was shown. */
+function openTexts(
+  client: Client,
+  uriOf: (file: string) => string,
+  languageIdOf: (file: string) => string,
+): Pick<LanguageServer, "show" | "hide" | "shows"> {
+  const shown = new Map<string, { version: number; text: string }>();
+  return {
     show(file, text) {
       const textDocument = { uri: uriOf(file), version: (shown.get(file)?.version ?? 0) + 1 };
       if (!shown.has(file))
         client.tell("textDocument/didOpen", {
-          textDocument: { ...textDocument, languageId: about.languageIdOf(file), text },
+          textDocument: { ...textDocument, languageId: languageIdOf(file), text },
         });
       else if (shown.get(file)!.text !== text)
         client.tell("textDocument/didChange", { textDocument, contentChanges: [{ text }] });

@@ -54,7 +54,8 @@ export function openProject(
    * have missed changes.
    */
   function fresh(ctx: Ctx): Promise<Index> {
-    if (!running) return (running = update(ctx).finally(() => (running = undefined)));
+    if (!running)
+      return (running = updateIndex(state, home, watch, ctx).finally(() => (running = undefined)));
     return (waiting ??= running
       .catch(() => {})
       .then(() => {
@@ -67,44 +68,48 @@ export function openProject(
     [state.cached, state.last] = [undefined, undefined];
     fs.rmSync(file, { force: true });
   }
+}
 
-  async function update(ctx: Ctx): Promise<Index> {
-    const started = performance.now();
-    const db = openStore(root, home, ctx.note);
-    const before = watch?.generation() ?? 0;
-    const touched = await watch?.takeTouched();
-    const lastLook = state.last;
-    state.last = undefined; // until it has been looked at
-    if (state.cached) db.data = state.cached;
-    else db.read();
-    const { data } = db;
-    const look: Look = { ctx, root, data, fresh: new Map(), stored: new Map() };
-    const isWatched =
-      before === lastLook?.generation &&
-      before === watch?.generation() &&
-      lastLook.rules === rulesOf(state, ctx);
-    const changed =
-      lastLook && touched && isWatched
-        ? await changesIn(state, touched, lastLook, look)
-        : undefined;
-    if (!lastLook || !changed) {
-      const maybeUnlisted = [...(lastLook?.unlisted ?? []), ...(touched ?? [])].filter((name) =>
-        isThere(path.join(root, name)),
-      );
-      return await lookAtAll(state, look, db, started, before, maybeUnlisted.slice(-MAX_UNLISTED));
-    }
-    await readHere(look, changed);
-    if (look.fresh.size) {
-      applyChange(data, [...look.fresh.values()], look.stored, []);
-      save(db, ctx);
-    }
-    state.last = lastLook;
-    return indexFor(db, ctx, lastLook.list, {
-      ...lastLook.counts,
-      ms: performance.now() - started,
-      read: look.fresh.size,
-    });
+async function updateIndex(
+  state: ProjectState,
+  home: string,
+  watch: Pick<Watch, "takeTouched" | "generation"> | undefined,
+  ctx: Ctx,
+): Promise<Index> {
+  const { root } = state;
+  const started = performance.now();
+  const db = openStore(root, home, ctx.note);
+  const before = watch?.generation() ?? 0;
+  const touched = await watch?.takeTouched();
+  const lastLook = state.last;
+  state.last = undefined; // until it has been looked at
+  if (state.cached) db.data = state.cached;
+  else db.read();
+  const { data } = db;
+  const look: Look = { ctx, root, data, fresh: new Map(), stored: new Map() };
+  const isWatched =
+    before === lastLook?.generation &&
+    before === watch?.generation() &&
+    lastLook.rules === rulesOf(state, ctx);
+  const changed =
+    lastLook && touched && isWatched ? await changesIn(state, touched, lastLook, look) : undefined;
+  if (!lastLook || !changed) {
+    const maybeUnlisted = [...(lastLook?.unlisted ?? []), ...(touched ?? [])].filter((name) =>
+      isThere(path.join(root, name)),
+    );
+    return await lookAtAll(state, look, db, started, before, maybeUnlisted.slice(-MAX_UNLISTED));
   }
+  await readHere(look, changed);
+  if (look.fresh.size) {
+    applyChange(data, [...look.fresh.values()], look.stored, []);
+    save(db, ctx);
+  }
+  state.last = lastLook;
+  return indexFor(db, ctx, lastLook.list, {
+    ...lastLook.counts,
+    ms: performance.now() - started,
+    read: look.fresh.size,
+  });
 }
 
 /** What may be read, and what is to be indexed. */
@@ -169,10 +174,7 @@ async function lookAtAll(
   if (fitsLocally(state.root, changed)) await readHere(look, changed); // while the files are listed
   const listed = await listing;
   const showable = listed.filter((name) => !CONTROL.test(name));
-  const names =
-    showable.length === state.list.length && showable.every((name, i) => name === state.list[i])
-      ? state.list
-      : showable;
+  const names = sameList(state.list, showable);
   state.list = names;
   const { code, texts, ignored } = await codeAmong(names, state.patterns(), ctx.note);
   Object.assign(data, await state.limit(code.length, ctx, data));
@@ -183,24 +185,8 @@ async function lookAtAll(
   const wanted = new Set(readable.slice(0, data.most));
   const leftOut = readable.length - dropLinks(look, wanted, readable, changed) - wanted.size;
   for (const name of textsOf(look, texts).filter(isReadable).slice(0, data.most)) wanted.add(name);
-  const missing = [...wanted]
-    .filter((name) => !data.files.has(name))
-    .concat(changed.filter((name) => wanted.has(name)));
-  const unread = missing.filter((name) => !fresh.has(name));
-  let failure: unknown;
-  if (fitsLocally(state.root, unread)) await readHere(look, unread);
-  else await readInWorkers(look, unread).catch((error) => (failure = error));
-  const stale = new Set(changed.filter((name) => !fresh.has(name) && !stored.has(name)));
-  const gone = [...data.files.keys()].filter((name) => !wanted.has(name) || stale.has(name));
-  if (fresh.size || stored.size || gone.length) {
-    applyChange(
-      data,
-      [...fresh.values()].filter((row) => wanted.has(row.path)),
-      stored,
-      gone,
-    );
-    save(db, ctx);
-  }
+  const failure = await readMissing(state, look, wanted, changed);
+  keepRead(db, look, wanted, changed);
   if (failure) throw failure;
   state.cached = data;
   if (stored.size > MANY_FILES || data.files.size > 5 * MANY_FILES) freeMemorySoon();
@@ -227,6 +213,46 @@ async function lookAtAll(
     unlisted,
   };
   return indexFor(db, ctx, names, counts);
+}
+
+/** The list as it was, if it has the same names. */
+const sameList = (before: readonly string[], names: string[]): readonly string[] =>
+  names.length === before.length && names.every((name, i) => name === before[i]) ? before : names;
+
+/** Returns why not all of it could be read. */
+async function readMissing(
+  state: ProjectState,
+  look: Look,
+  wanted: ReadonlySet<string>,
+  changed: string[],
+): Promise<unknown> {
+  const { data, fresh } = look;
+  const missing = [...wanted]
+    .filter((name) => !data.files.has(name))
+    .concat(changed.filter((name) => wanted.has(name)));
+  const unread = missing.filter((name) => !fresh.has(name));
+  if (!fitsLocally(state.root, unread)) return readInWorkers(look, unread).catch((error) => error);
+  await readHere(look, unread);
+  return undefined;
+}
+
+function keepRead(
+  db: LowSync<Data>,
+  { ctx, data, fresh, stored }: Look,
+  wanted: ReadonlySet<string>,
+  changed: string[],
+): void {
+  const stale = new Set(changed.filter((name) => !fresh.has(name) && !stored.has(name)));
+  const gone = [...data.files.keys()].filter((name) => !wanted.has(name) || stale.has(name));
+  if (fresh.size || stored.size || gone.length) {
+    applyChange(
+      data,
+      [...fresh.values()].filter((row) => wanted.has(row.path)),
+      stored,
+      gone,
+    );
+    save(db, ctx);
+  }
 }
 
 function indexFor(db: LowSync<Data>, ctx: Ctx, names: readonly string[], counts: Counts): Index {

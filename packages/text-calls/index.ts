@@ -35,7 +35,14 @@ export default (zz: Zz<typeof defaults>) => {
   zz.on("configured", () => inWords.clear()); // another server may answer now
   zz.wrap("request", offer, { limit: MAX_SHOW_MS });
   // outermost, to see calls that another plugin found in the text
-  zz.wrap("request", translate, "first");
+  zz.wrap(
+    "request",
+    async (request, next, ctx) => translateCalls(request, await next(request), ctx, translated),
+    "first",
+  );
+
+  const rescued = (request: ChatRequest, reply: Reply, worded: boolean, ctx: Ctx) =>
+    rescueReply(request, reply, worded, ctx, translated);
 
   async function offer(
     request: ChatRequest,
@@ -44,10 +51,10 @@ export default (zz: Zz<typeof defaults>) => {
   ): Promise<Reply> {
     const { format } = zz.config;
     const isPlain = !request.tools.length && !request.messages.some(({ role }) => role === "tool");
-    if (isPlain) return rescueReply(request, await next(request), false, ctx);
+    if (isPlain) return rescued(request, await next(request), false, ctx);
     if (format === "text" || (format === "auto" && (await lacksTools(request, ctx)))) return ask();
     try {
-      return await rescueReply(request, await next(request), false, ctx);
+      return await rescued(request, await next(request), false, ctx);
     } catch (error) {
       const { message = "", status = 0 } = error as Error & { status?: number };
       const refused = format === "auto" && status >= 400 && NO_TOOLS.test(message.slice(0, 2_000));
@@ -58,48 +65,51 @@ export default (zz: Zz<typeof defaults>) => {
 
     async function ask(): Promise<Reply> {
       const worded = await import("./request-in-words.ts");
-      return rescueReply(request, await next(worded.requestInWords(request)), true, ctx);
+      return rescued(request, await next(worded.requestInWords(request)), true, ctx);
     }
-  }
-
-  async function rescueReply(
-    request: ChatRequest,
-    reply: Reply,
-    worded: boolean,
-    ctx: Ctx,
-  ): Promise<Reply> {
-    const readReply = await read(request, reply, worded, ctx);
-    if (readReply !== reply)
-      for (const call of readReply.calls) if (!call.broken) translated.add(call);
-    return readReply;
-  }
-
-  /** Turns calls of other programs' tools into zz's own. */
-  async function translate(
-    request: ChatRequest,
-    next: (request: ChatRequest) => Promise<Reply>,
-    ctx: Ctx,
-  ) {
-    let reply = await next(request);
-    if (!request.tools.length) return reply;
-    const tools = toolsOf(request, ctx);
-    const isBlock =
-      !reply.calls.length &&
-      SEARCH.test(reply.text) &&
-      tools.some(({ name }) => name === "edit_file");
-    if (isBlock) reply = (await import("./habits/answers.ts")).withBlocks(reply, ctx);
-    if (reply.calls.every((call) => translated.has(call))) return reply;
-    const { ownCalls } = await import("./habits/calls.ts");
-    const translations = reply.calls.map((call) =>
-      translated.has(call) ? [call] : ownCalls([call], tools, ctx),
-    );
-    return { ...reply, calls: (await Promise.all(translations)).flat() };
   }
 
   async function lacksTools({ model }: ChatRequest, { about }: Ctx): Promise<boolean> {
     return inWords.has(model) || (await about.model(model, true))?.tools === false;
   }
 };
+
+/** What a reply holds as text becomes calls; those are `translated` already. */
+async function rescueReply(
+  request: ChatRequest,
+  reply: Reply,
+  worded: boolean,
+  ctx: Ctx,
+  translated: WeakSet<Call>,
+): Promise<Reply> {
+  const readReply = await read(request, reply, worded, ctx);
+  if (readReply !== reply)
+    for (const call of readReply.calls) if (!call.broken) translated.add(call);
+  return readReply;
+}
+
+/** Turns calls of other programs' tools into zz's own. */
+async function translateCalls(
+  request: ChatRequest,
+  answer: Reply,
+  ctx: Ctx,
+  translated: WeakSet<Call>,
+): Promise<Reply> {
+  let reply = answer;
+  if (!request.tools.length) return reply;
+  const tools = toolsOf(request, ctx);
+  const isBlock =
+    !reply.calls.length &&
+    SEARCH.test(reply.text) &&
+    tools.some(({ name }) => name === "edit_file");
+  if (isBlock) reply = (await import("./habits/answers.ts")).withBlocks(reply, ctx);
+  if (reply.calls.every((call) => translated.has(call))) return reply;
+  const { ownCalls } = await import("./habits/calls.ts");
+  const translations = reply.calls.map((call) =>
+    translated.has(call) ? [call] : ownCalls([call], tools, ctx),
+  );
+  return { ...reply, calls: (await Promise.all(translations)).flat() };
+}
 
 /** The tools that the model may call: in the conversation, also those that it was not offered. */
 const toolsOf = ({ tools, task }: ChatRequest, { about }: Ctx): ChatRequest["tools"] =>

@@ -19,22 +19,8 @@ export default (zz: Zz) => {
       done: "integer[]? numbers to tick off",
       undo: "integer[]? numbers to open again",
     },
-    run({ set, add = [], done = [], undo = [] }) {
-      const newTexts = [...(set ?? []), ...add].map((text) => text.replace(/\s+/g, " ").trim());
-      const next = [...(set ? [] : kept.todos), ...newTexts.map((text) => ({ text, done: false }))];
-      if (newTexts.includes(""))
-        throw new Error("Cannot add an empty step. Say what is to be done.");
-      if (next.length > MAX_STEPS)
-        throw new Error(
-          `Cannot keep ${next.length} steps: ${MAX_STEPS} is the limit. Combine some.`,
-        );
-      for (const number of [...done, ...undo])
-        if (!next[number - 1])
-          throw new Error(`There is no step ${number}. ${list(next) || "The list is empty."}`);
-      kept.todos = next.map((todo, i) => ({
-        ...todo,
-        done: (todo.done || done.includes(i + 1)) && !undo.includes(i + 1),
-      }));
+    run(changes) {
+      kept.todos = changed(kept.todos, changes);
       return { text: list(kept.todos) || "The list is empty.", data: kept.todos };
     },
     render: () => `${kept.todos.filter(({ done }) => done).length} of ${kept.todos.length} done`,
@@ -70,6 +56,23 @@ export default (zz: Zz) => {
     },
   });
 };
+
+type Changes = { set?: string[]; add?: string[]; done?: number[]; undo?: number[] };
+/** The list after what the model asked for. */
+function changed(todos: Todo[], { set, add = [], done = [], undo = [] }: Changes): Todo[] {
+  const newTexts = [...(set ?? []), ...add].map((text) => text.replace(/\s+/g, " ").trim());
+  const next = [...(set ? [] : todos), ...newTexts.map((text) => ({ text, done: false }))];
+  if (newTexts.includes("")) throw new Error("Cannot add an empty step. Say what is to be done.");
+  if (next.length > MAX_STEPS)
+    throw new Error(`Cannot keep ${next.length} steps: ${MAX_STEPS} is the limit. Combine some.`);
+  for (const number of [...done, ...undo])
+    if (!next[number - 1])
+      throw new Error(`There is no step ${number}. ${list(next) || "The list is empty."}`);
+  return next.map((todo, i) => ({
+    ...todo,
+    done: (todo.done || done.includes(i + 1)) && !undo.includes(i + 1),
+  }));
+}
 
 const list = (todos: Todo[]): string =>
   todos.map(({ text, done }, i) => `${i + 1}. [${done ? "x" : " "}] ${text}`).join("\n");

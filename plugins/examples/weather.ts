@@ -32,7 +32,7 @@ const DAYS = 7;
 
 export default (zz: Zz<typeof defaults>) => {
   const { config } = zz;
-  const cache = new Map<string, { fetchedAt: number; forecast: Forecast }>();
+  const { search, forecast } = openWeather(zz);
 
   zz.tool({
     name: "get_weather",
@@ -60,6 +60,13 @@ export default (zz: Zz<typeof defaults>) => {
       };
     },
   });
+};
+
+/** What open-meteo.com knows. */
+function openWeather(zz: Zz<typeof defaults>) {
+  const { config } = zz;
+  const cache = new Map<string, { fetchedAt: number; forecast: Forecast }>();
+  return { search, forecast };
 
   /** Only the name is searched for; what follows the comma tells places apart. */
   async function search(city: string, signal: AbortSignal): Promise<City[]> {
@@ -67,6 +74,7 @@ export default (zz: Zz<typeof defaults>) => {
     if (name.trim().length < 2)
       throw new Error(`Cannot look up '${city}': it is too short. Name a city.`);
     const { results = [] } = await get<{ results?: City[] }>(
+      zz,
       config.geocoding,
       { name: name.trim(), count: 20 },
       signal,
@@ -90,7 +98,7 @@ export default (zz: Zz<typeof defaults>) => {
       timezone: "auto",
     };
     const asked = { latitude, longitude, ...wanted, forecast_days: DAYS, ...imperial };
-    const forecast = await get<Forecast>(config.forecast, asked, signal);
+    const forecast = await get<Forecast>(zz, config.forecast, asked, signal);
     if (!forecast.current || !forecast.current_units || !forecast.daily?.time)
       throw new Error(
         `Cannot get the weather: ${new URL(config.forecast).host} sent no forecast. Try again later.`,
@@ -98,30 +106,31 @@ export default (zz: Zz<typeof defaults>) => {
     cache.set(key, { fetchedAt: Date.now(), forecast });
     return forecast;
   }
+}
 
-  async function get<T>(
-    base: string,
-    query: Record<string, unknown>,
-    stopped: AbortSignal,
-  ): Promise<T> {
-    const url = new URL(base);
-    for (const [name, value] of Object.entries(query)) url.searchParams.set(name, String(value));
-    const timeout = zz.io.clock.limit(Math.ceil(config.seconds * 1000));
-    try {
-      const answer = await zz.fetch(url.href, { signal: AbortSignal.any([stopped, timeout]) });
-      return Object((await answer.json()) ?? {});
-    } catch (error) {
-      if (stopped.aborted) throw error;
-      const { status, message } = error as Error & { status?: number };
-      const failure = error instanceof SyntaxError ? "it sent no JSON" : message;
-      const reason = status ? `it answered ${status}` : failure;
-      const cause = timeout.aborted
-        ? `nothing came within ${config.seconds} s`
-        : reason.replace(/\.$/, "");
-      throw new Error(`Cannot get the weather from ${url.host}: ${cause}. Try again later.`);
-    }
+async function get<T>(
+  zz: Zz<typeof defaults>,
+  base: string,
+  query: Record<string, unknown>,
+  stopped: AbortSignal,
+): Promise<T> {
+  const url = new URL(base);
+  for (const [name, value] of Object.entries(query)) url.searchParams.set(name, String(value));
+  const timeout = zz.io.clock.limit(Math.ceil(zz.config.seconds * 1000));
+  try {
+    const answer = await zz.fetch(url.href, { signal: AbortSignal.any([stopped, timeout]) });
+    return Object((await answer.json()) ?? {});
+  } catch (error) {
+    if (stopped.aborted) throw error;
+    const { status, message } = error as Error & { status?: number };
+    const failure = error instanceof SyntaxError ? "it sent no JSON" : message;
+    const reason = status ? `it answered ${status}` : failure;
+    const cause = timeout.aborted
+      ? `nothing came within ${zz.config.seconds} s`
+      : reason.replace(/\.$/, "");
+    throw new Error(`Cannot get the weather from ${url.host}: ${cause}. Try again later.`);
   }
-};
+}
 
 /** The place that the model means. If that is unclear, it throws, and the model has to say. */
 function choose(city: string, cities: City[]): City {

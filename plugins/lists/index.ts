@@ -50,6 +50,11 @@ export default (zz: Zz) => {
           : narrow(toolRows(about), availableColumns(io)),
       ),
   });
+  registerPlugins(zz);
+  registerHelp(zz);
+};
+
+function registerPlugins(zz: Zz): void {
   zz.command({
     name: "plugins",
     usage: "[NAME | enable NAME | disable NAME]",
@@ -83,6 +88,9 @@ export default (zz: Zz) => {
       noteReloads(done, note);
     },
   });
+}
+
+function registerHelp(zz: Zz): void {
   zz.command({
     name: "help",
     usage: "[COMMAND | KEY | GROUP | all]",
@@ -109,7 +117,7 @@ export default (zz: Zz) => {
     description: "print completions for bash, zsh or fish",
     run: (shell, { about }) => ({ text: completion(String(shell), about.flags) }),
   });
-};
+}
 
 const toolRows = ({ tools }: About): string =>
   table(tools.map(({ name, description }) => [name, description]));

@@ -57,7 +57,7 @@ export async function usesByName(
   const fitting = [...files].filter(covers);
   if (!fitting.length) return { places: [], note: "", missed: [], covers };
   const looked = fitting.sort().slice(0, MAX_FILES);
-  const [{ prepare }, { namePositions: placesOf }] = await Promise.all([
+  const [{ prepare }, { namePositions }] = await Promise.all([
     import("../languages/grammar.ts"),
     import("../languages/name-positions.ts"),
   ]);
@@ -73,7 +73,7 @@ export async function usesByName(
     else {
       const positions = SCRIPT.test(file)
         ? await positionsInScript(file, text, name)
-        : placesOf(file, text, name);
+        : namePositions(file, text, name);
       places.push(...usesAt(file, text, positions, index.facts(file)!, name));
     }
   }

@@ -26,7 +26,7 @@ export async function usesInComponents(
   if (sym?.local || (!isMember && !sym.exported && !facts!.global)) return [];
   const users = filesUsing(index, name).filter((file) => isComponent(file) && mayRead(ctx, file));
   if (!users.length) return [];
-  const { namePositions: placesOf } = await import("../languages/name-positions.ts");
+  const { namePositions } = await import("../languages/name-positions.ts");
   const { imports } = await importGraph(
     state,
     index,
@@ -37,22 +37,17 @@ export async function usesInComponents(
   for (const file of users) {
     const { text } = await readText(ctx, file);
     const fileFacts = index.facts(file)!;
-    const places = placesOf(file, text, name);
+    const places = namePositions(file, text, name);
     const isUse = ({ start, end }: { start: number; end: number }): boolean =>
       isMember ? isMemberUse(text, start, end) : isCall(text, start, end);
     const isMeant = isMember
       ? places.some(isUse)
-      : (isTaken(file, fileFacts, text) ?? (!isOwn(fileFacts) && places.some(isUse)));
+      : (isTaken(file, fileFacts, text) ?? (!declares(fileFacts, name) && places.some(isUse)));
     if (!isMeant) continue;
     const lines = text.split("\n");
-    const uses = new Set(
-      places.filter((position) => !isMember || isUse(position)).map((position) => position.line),
-    );
-    rows.push(
-      ...[...uses].map(
-        (useLine) => `${file}:${useLine}: ${lines[useLine - 1]!.trim().slice(0, MAX_TEXT_CHARS)}`,
-      ),
-    );
+    const used = places.filter((position) => !isMember || isUse(position));
+    for (const line of new Set(used.map((position) => position.line)))
+      rows.push(`${file}:${line}: ${lines[line - 1]!.trim().slice(0, MAX_TEXT_CHARS)}`);
   }
   return rows;
 
@@ -69,25 +64,27 @@ export async function usesInComponents(
     if (!taking.length) return undefined;
     return taking.some(
       (edge) =>
-        edge && (edge.kind === "missing" || (edge.kind === "internal" && !isOther(edge.to))),
+        edge &&
+        (edge.kind === "missing" ||
+          (edge.kind === "internal" && !hasOtherThing(index, edge.to, path, name))),
     );
-  }
-  /** Whether that file has another thing of the name. */
-  function isOther(to: string | undefined): boolean {
-    if (!to || to === path) return false;
-    const { symbols = [], imports: targetImports = [] as Import[] } = index.facts(to) ?? {};
-    const isPassedOn = targetImports.some(({ names }) =>
-      names.some((specifier) => specifier.split(" as ").includes(name)),
-    );
-    return (
-      !isPassedOn &&
-      symbols.some((symbol) => symbol.name === name && !symbol.owner && symbol.exported)
-    );
-  }
-  function isOwn({ symbols }: Facts): boolean {
-    return symbols.some((symbol) => symbol.name === name);
   }
 }
+
+/** Whether that file has another thing of the name. */
+function hasOtherThing(index: Index, to: string | undefined, path: string, name: string): boolean {
+  if (!to || to === path) return false;
+  const { symbols = [], imports = [] as Import[] } = index.facts(to) ?? {};
+  const isPassedOn = imports.some(({ names }) =>
+    names.some((specifier) => specifier.split(" as ").includes(name)),
+  );
+  return (
+    !isPassedOn &&
+    symbols.some((symbol) => symbol.name === name && !symbol.owner && symbol.exported)
+  );
+}
+const declares = ({ symbols }: Facts, name: string): boolean =>
+  symbols.some((symbol) => symbol.name === name);
 
 /** `.name`, or taken out of something: `{ name } =`. */
 const isMemberUse = (text: string, start: number, end: number): boolean =>

@@ -216,6 +216,33 @@ export const showFunction = (state: State, args: Named, ctx: Ctx) =>
 export const showClass = (state: State, args: Named, ctx: Ctx) =>
   showPart(state, "class", args, ctx);
 
+/** Its text, with line numbers, which counts as shown to the model. */
+async function partRows(
+  state: State,
+  index: Index,
+  { path: file, line, end }: FoundSymbol,
+  partKind: "function" | "class",
+  name: string,
+  ctx: Ctx,
+): Promise<string[]> {
+  const { text, hash } = await readText(ctx, file);
+  const last = Math.min(end, line + MAX_PART_LINES - 1);
+  const lines = text
+    .replace(/^\ufeff/, "")
+    .split(/\r?\n/)
+    .slice(line - 1, last);
+  ctx.files.shown(file, [[line, last]], hash);
+  const type =
+    partKind === "function" ? await typeOf(state, index, { path: file, line, name }, ctx) : "";
+  const rows = [
+    `${file}:${line}-${end}${type && `  ${type}`}`,
+    ...lines.map((lineText, i) => `${line + i}\t${lineText}`),
+  ];
+  if (end - line >= MAX_PART_LINES)
+    rows.push(`[${plural(end - line + 1 - MAX_PART_LINES, "more line")}; read_file shows them]`);
+  return rows;
+}
+
 async function showPart(
   state: State,
   partKind: "function" | "class",
@@ -262,25 +289,8 @@ async function showPart(
     );
   }
   const shown: string[] = [];
-  for (const { path: file, line, end } of fits.slice(0, 5)) {
-    const { text, hash } = await readText(ctx, file);
-    const last = Math.min(end, line + MAX_PART_LINES - 1);
-    const lines = text
-      .replace(/^\ufeff/, "")
-      .split(/\r?\n/)
-      .slice(line - 1, last);
-    ctx.files.shown(file, [[line, last]], hash);
-    const type =
-      partKind === "function"
-        ? await typeOf(state, index, { path: file, line, name: lastName(wanted) }, ctx)
-        : "";
-    shown.push(
-      `${file}:${line}-${end}${type && `  ${type}`}`,
-      ...lines.map((lineText, i) => `${line + i}\t${lineText}`),
-    );
-    if (end - line >= MAX_PART_LINES)
-      shown.push(`[${plural(end - line + 1 - MAX_PART_LINES, "more line")}; read_file shows them]`);
-  }
+  for (const part of fits.slice(0, 5))
+    shown.push(...(await partRows(state, index, part, partKind, lastName(wanted), ctx)));
   if (fits.length > 5)
     shown.push(
       `[${fits.length - 5} more of that name: ${fits.slice(5, 15).map(pathAndLine).join(", ")}]`,

@@ -39,23 +39,8 @@ export async function findCalls(
     target.path,
     ctx,
     async (desk) => {
-      const point = await locate(desk, target);
-      if (!callees) await showOthers(desk, target); // some servers know just what they were shown
-      const called = await desk.server[direction](point).catch((error: Error) => {
-        if (!callees || !/cannot tell/.test(error.message)) throw error;
-        return calledIn(desk, target);
-      });
       name = desk.server.name;
-      const readable = called.filter(
-        ({ path, from }) => mayRead(ctx, path) && from.every((spot) => mayRead(ctx, spot.path)),
-      );
-      return Promise.all(
-        readable.map(async ({ name, from, ...spot }) => ({
-          name,
-          at: await toCodeUse(desk, spot),
-          calls: await Promise.all(from.map((callSpot) => toCodeUse(desk, callSpot))),
-        })),
-      );
+      return callsAtDesk(desk, target, direction, ctx);
     },
     (reason) => {
       throw cannot(`${reason}. find_references shows the places.`);
@@ -78,6 +63,32 @@ export async function findCalls(
     text: functions.length ? `${head}\n${capRows(rows, 2 * MAX_ROWS, "rows")}` : none,
     data: functions,
   };
+}
+
+/** Who calls it, or what it calls, as far as that may be read. */
+async function callsAtDesk(
+  desk: Desk,
+  target: SymbolSpot,
+  direction: "callers" | "callees",
+  ctx: Ctx,
+) {
+  const point = await locate(desk, target);
+  // some servers know just what they were shown
+  if (direction === "callers") await showOthers(desk, target);
+  const called = await desk.server[direction](point).catch((error: Error) => {
+    if (direction === "callers" || !/cannot tell/.test(error.message)) throw error;
+    return calledIn(desk, target);
+  });
+  const readable = called.filter(
+    ({ path, from }) => mayRead(ctx, path) && from.every((spot) => mayRead(ctx, spot.path)),
+  );
+  return Promise.all(
+    readable.map(async ({ name, from, ...spot }) => ({
+      name,
+      at: await toCodeUse(desk, spot),
+      calls: await Promise.all(from.map((callSpot) => toCodeUse(desk, callSpot))),
+    })),
+  );
 }
 
 /** What a function calls, by what each name with parentheses means: older servers cannot tell. */

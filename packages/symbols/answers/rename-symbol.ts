@@ -2,11 +2,12 @@
 import type { Ctx, Result } from "zz";
 import { plural } from "zz/text";
 import type { Index } from "../index-view.ts";
+import type { FoundSymbol } from "../match-names.ts";
 import { mayRead } from "../may-read.ts";
 import type { CodeUse, Edit, SymbolSpot } from "../meaning/code-uses.ts";
-import { atDesk, wake } from "../meaning/desk.ts";
+import { atDesk, type Desk, wake } from "../meaning/desk.ts";
 import { groupedReferences as usesAtDesk } from "../meaning/references.ts";
-import { applyEdits, planRename } from "../meaning/rename.ts";
+import { applyEdits, planRename, type Renaming } from "../meaning/rename.ts";
 import { filesUsing } from "../rows.ts";
 import { capRows, MAX_ROWS, pathAndLine, SCRIPT } from "./answer-rows.ts";
 import { usesInComponents } from "./components.ts";
@@ -62,21 +63,74 @@ export async function renameSymbol(
     index,
     target.path,
     ctx,
-    async (desk) => {
-      const first =
-        definitions.length + moreCount > 1
-          ? await usesAtDesk(desk, target)
-          : [{ places: definitions }];
-      const covered = first.flatMap(({ places }) => places.map(pathAndLine));
-      const others = definitions.filter(({ path, line }) => !covered.includes(`${path}:${line}`));
-      if (others.length)
-        throw cannot(
-          `${others.length + moreCount + 1} things are: ${definitions.map(pathAndLine).join(", ")}. Choose one by path and line.`,
-        );
-      return planRename(desk, target, args.to);
-    },
+    (desk) => planForOne(desk, target, { definitions, moreCount, to: args.to }, cannot),
     noServer,
   );
+  await checkNothingMissed(
+    state,
+    index,
+    { wanted, target, byName, foreign, line: args.line },
+    { edits, knownUses },
+    cannot,
+    ctx,
+  );
+  await makeEdits(edits, ctx);
+  return renamedResult(index, wanted, args, edits, ctx);
+}
+/** Throws where the definitions are of several things. */
+async function planForOne(
+  desk: Desk,
+  target: SymbolSpot,
+  { definitions, moreCount, to }: { definitions: SymbolSpot[]; moreCount: number; to: string },
+  cannot: (reason: string) => Error,
+): Promise<Renaming> {
+  const first =
+    definitions.length + moreCount > 1 ? await usesAtDesk(desk, target) : [{ places: definitions }];
+  const covered = first.flatMap(({ places }) => places.map(pathAndLine));
+  const others = definitions.filter(({ path, line }) => !covered.includes(`${path}:${line}`));
+  if (others.length)
+    throw cannot(
+      `${others.length + moreCount + 1} things are: ${definitions.map(pathAndLine).join(", ")}. Choose one by path and line.`,
+    );
+  return planRename(desk, target, to);
+}
+
+function renamedResult(
+  index: Index,
+  wanted: string,
+  { symbol, to }: { symbol: string; to: string },
+  edits: Edit[],
+  ctx: Ctx,
+): Result {
+  const rows = [...Map.groupBy(edits, (edit) => edit.path)].map(
+    ([file, fileEdits]) => `${file}: ${fileEdits.length}`,
+  );
+  return {
+    text: [
+      `Renamed '${symbol}' to '${to}' in ${plural(edits.length, "place")}:`,
+      capRows(rows, MAX_ROWS, "files"),
+      ...otherThings(index, wanted, edits, ctx),
+    ].join("\n"),
+    data: edits,
+  };
+}
+
+interface RenameTarget {
+  wanted: string;
+  target: SymbolSpot;
+  byName: FoundSymbol[];
+  foreign: Uses | undefined;
+  line: number | undefined;
+}
+/** Throws where a use would be left with the old name. */
+async function checkNothingMissed(
+  state: State,
+  index: Index,
+  { wanted, target, byName, foreign, line }: RenameTarget,
+  { edits, knownUses }: Renaming,
+  cannot: (reason: string) => Error,
+  ctx: Ctx,
+): Promise<void> {
   const unnamed = await unnamedByServer(
     index,
     wanted,
@@ -100,25 +154,14 @@ export async function renameSymbol(
   const missed = foreign?.useGroups[0]?.places.find(
     (use) => isNamed(use, wanted, { path: target.path }) && !isEdited(use),
   );
-  if (missed && !args.line)
+  if (missed && !line)
     throw cannot(
       `2 things are: ${target.path}:${target.line}, ${missed.path}:${missed.line}. Choose one by path and line.`,
     );
   const missedReason = await missedUses(state, index, target, edits, ctx);
   if (missedReason) throw cannot(missedReason);
-  await makeEdits(edits, ctx);
-  const rows = [...Map.groupBy(edits, (edit) => edit.path)].map(
-    ([file, fileEdits]) => `${file}: ${fileEdits.length}`,
-  );
-  return {
-    text: [
-      `Renamed '${args.symbol}' to '${args.to}' in ${plural(edits.length, "place")}:`,
-      capRows(rows, MAX_ROWS, "files"),
-      ...otherThings(index, wanted, edits, ctx),
-    ].join("\n"),
-    data: edits,
-  };
 }
+
 async function makeEdits(edits: Edit[], ctx: Ctx): Promise<void> {
   for (const [file, fileEdits] of Map.groupBy(edits, (edit) => edit.path)) {
     const { text } = await ctx.files.read(file);

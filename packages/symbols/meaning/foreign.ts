@@ -15,7 +15,7 @@ export async function foreignUses(
   users: string[],
   first: string | undefined,
 ): Promise<{ groups: Group[]; unsearched: string }> {
-  const { index, server, ctx } = desk;
+  const { server, ctx } = desk;
   const files = users.toSorted((a, b) => Number(b === first) - Number(a === first));
   const looked = files.slice(0, MAX_FILES);
   const groups = new Map<string, Group>();
@@ -27,16 +27,7 @@ export async function foreignUses(
     if (performance.now() > until) break;
     done++;
     const { text } = await textAt(desk, file);
-    for (const { names, from, line } of index.passed(file).imports)
-      for (const specifier of names) {
-        const [imported = "", local = imported] = specifier.split(" as ");
-        const title = `"${from}".${name}`;
-        if (imported === "*") add(from, title, await usesOfWhole(desk, file, local, name));
-        if (imported !== name) continue;
-        const about = { path: file, name, local, line };
-        const bound = await boundAt(desk, about);
-        if (bound) add(from, title, await usesOfBound(desk, about, bound));
-      }
+    await addImported(desk, file, name, add);
     for (
       let offset = wordIn(text, name);
       offset !== undefined;
@@ -52,12 +43,7 @@ export async function foreignUses(
       // a part of a text
       if (!places.some((use) => use.path === file && use.start === offset)) continue;
       const importUse = places.find(({ kind: useKind }) => useKind === "import");
-      const from =
-        importUse &&
-        index
-          .passed(importUse.path)
-          .imports.find((importFact) => importFact.names.some((n) => n.split(" as ")[0] === name))
-          ?.from;
+      const from = importUse && moduleOf(desk, importUse, name);
       add(
         from ?? `${file}:${offset}`,
         from ? `"${from}".${name}` : await titleOf(desk, point, name),
@@ -83,5 +69,27 @@ export async function foreignUses(
     if (group.places.length) groups.set(key, group);
   }
 }
+type Add = (key: string, symbol: string, places: CodeUse[]) => void;
+/** The uses of what a file takes by that name. */
+async function addImported(desk: Desk, file: string, name: string, add: Add): Promise<void> {
+  for (const { names, from, line } of desk.index.passed(file).imports)
+    for (const specifier of names) {
+      const [imported = "", local = imported] = specifier.split(" as ");
+      const title = `"${from}".${name}`;
+      if (imported === "*") add(from, title, await usesOfWhole(desk, file, local, name));
+      if (imported !== name) continue;
+      const about = { path: file, name, local, line };
+      const bound = await boundAt(desk, about);
+      if (bound) add(from, title, await usesOfBound(desk, about, bound));
+    }
+}
+
+/** From where the file of such a use takes the name. */
+const moduleOf = ({ index }: Desk, { path }: CodeUse, name: string): string | undefined =>
+  index
+    .passed(path)
+    .imports.find(({ names }) => names.some((specifier) => specifier.split(" as ")[0] === name))
+    ?.from;
+
 const isTaken = ({ places }: Group): boolean =>
   places.some(({ kind: useKind }) => useKind === "import");

@@ -41,6 +41,17 @@ export async function missedUses(
 }
 const keyOf = ({ path, start }: CodeUse): string => `${path}:${start}`;
 
+/** What the search for the files that take something goes by, and what it has found so far. */
+interface TakingSearch {
+  desk: Desk;
+  target: SymbolSpot;
+  exported: Map<string, string>; // as "file\nname", and the root of each
+  isCommon: boolean; // CommonJS
+  covered: ReadonlySet<string>; // files whose import the server knows
+  reached: ReadonlySet<string>; // there the server knows what a whole module is
+  takings: Map<string, Taking>;
+}
+
 /** The files that take it by a way that the server does not follow. */
 export async function takingOf(
   desk: Desk,
@@ -57,14 +68,14 @@ export async function takingOf(
       .filter(({ kind: useKind }) => useKind === "import" || useKind === "export")
       .map(({ path }) => path),
   );
-  // there the server knows what a whole module is
   const reached = new Set(knownUses.map(({ path }) => path));
   const takings = new Map<string, Taking>();
+  const search: TakingSearch = { desk, target, exported, isCommon, covered, reached, takings };
   let resolver: Resolver | undefined;
   for (let round = 0, size = 0; exported.size > size && round < MAX_ROUNDS; round++) {
     size = exported.size;
     const words = new Set([...exported.keys()].map((key) => key.split("\n")[1]!));
-    const asked = candidates(words);
+    const asked = candidates(search, words);
     if (!asked.length) break;
     const graph = await importGraph(state, index, ctx, asked, resolver);
     const edges = graph.imports;
@@ -72,86 +83,93 @@ export async function takingOf(
     for (const [file, { imports }] of asked)
       for (const [i, importFact] of imports.entries()) {
         const { kind: edgeKind, to } = edges.get(file)?.[i] ?? {};
-        if (edgeKind === "internal" && to) take(file, importFact, to);
+        if (edgeKind === "internal" && to) take(search, file, importFact, to);
       }
   }
   return [...takings.values()];
+}
 
-  function candidates(words: Set<string>): (readonly [string, { imports: Import[] }])[] {
-    const named = new Set(
-      [...words].flatMap((word) =>
-        word === "default" ? index.having('"default') : filesUsing(index, word),
-      ),
-    );
-    const files = new Set([...named, ...index.having('"*"')]);
-    return [...files].flatMap((file) => {
-      if (!SCRIPT.test(file) || !mayRead(ctx, file)) return [];
-      const isPassing = index.passed(file).exports.some(({ from }) => from === undefined);
-      const imports = index.passed(file).imports.filter(({ names, how: importForm }) => {
-        // it may pass on all of a module
-        if (!named.has(file)) return importForm === "export" && names.includes(WHOLE);
-        if (isCommon && names.some((name) => name.startsWith("default as "))) return true;
-        const isNews = !covered.has(file) || isPassing || importForm === "export";
-        return isNews && names.some((name) => mayTake(name, words));
-      });
-      return imports.length ? [[file, { imports }] as const] : [];
+function candidates(
+  { desk, isCommon, covered }: TakingSearch,
+  words: Set<string>,
+): (readonly [string, { imports: Import[] }])[] {
+  const { index, ctx } = desk;
+  const named = new Set(
+    [...words].flatMap((word) =>
+      word === "default" ? index.having('"default') : filesUsing(index, word),
+    ),
+  );
+  const files = new Set([...named, ...index.having('"*"')]);
+  return [...files].flatMap((file) => {
+    if (!SCRIPT.test(file) || !mayRead(ctx, file)) return [];
+    const isPassing = index.passed(file).exports.some(({ from }) => from === undefined);
+    const imports = index.passed(file).imports.filter(({ names, how: importForm }) => {
+      // it may pass on all of a module
+      if (!named.has(file)) return importForm === "export" && names.includes(WHOLE);
+      if (isCommon && names.some((name) => name.startsWith("default as "))) return true;
+      const isNews = !covered.has(file) || isPassing || importForm === "export";
+      return isNews && names.some((name) => mayTake(name, words));
     });
-  }
+    return imports.length ? [[file, { imports }] as const] : [];
+  });
+}
 
-  function take(
-    file: string,
-    { names: specifiers, how: importForm, line }: Import,
-    to: string,
-  ): void {
-    const exportedHere = [...exported].filter(([key]) => key.startsWith(`${to}\n`));
-    for (const specifier of specifiers) {
-      const [from = "", as = from] = specifier.split(" as ");
-      const isDefault = from === "default" && isCommon && to === target.path;
-      const isWhole = from === WHOLE || isDefault;
-      const isFollowed = !isCommon && importForm !== "require" && importForm !== "dynamic";
-      for (const [key, root] of exportedHere) {
-        const name = key.slice(to.length + 1);
-        if (isWhole && importForm === "export") {
-          if (as === WHOLE) exported.set(`${file}\n${name}`, root);
-        } else if (isWhole && (from !== WHOLE || !reached.has(file)))
-          keep({
+function take(
+  search: TakingSearch,
+  file: string,
+  { names: specifiers, how: importForm, line }: Import,
+  to: string,
+): void {
+  const { desk, target, exported, isCommon, covered, reached } = search;
+  const exportedHere = [...exported].filter(([key]) => key.startsWith(`${to}\n`));
+  for (const specifier of specifiers) {
+    const [from = "", as = from] = specifier.split(" as ");
+    const isDefault = from === "default" && isCommon && to === target.path;
+    const isWhole = from === WHOLE || isDefault;
+    const isFollowed = !isCommon && importForm !== "require" && importForm !== "dynamic";
+    for (const [key, root] of exportedHere) {
+      const name = key.slice(to.length + 1);
+      if (isWhole && importForm === "export") {
+        if (as === WHOLE) exported.set(`${file}\n${name}`, root);
+      } else if (isWhole && (from !== WHOLE || !reached.has(file)))
+        keep(search, {
+          path: file,
+          name,
+          local: WHOLE,
+          owner: as,
+          line,
+          how: importForm,
+          isFollowed,
+          root,
+        });
+      else if (from === name) {
+        if (importForm === "export") addExport(exported, file, as);
+        for (const { name: exportName, local = exportName, from: further } of desk.index.passed(
+          file,
+        ).exports)
+          if (further === undefined && local === as) addExport(exported, file, exportName);
+        if (!covered.has(file))
+          keep(search, {
             path: file,
             name,
-            local: WHOLE,
-            owner: as,
+            local: as,
+            owner: "",
             line,
             how: importForm,
             isFollowed,
             root,
           });
-        else if (from === name) {
-          if (importForm === "export") addExport(file, as);
-          for (const { name: exportName, local = exportName, from: further } of index.passed(file)
-            .exports)
-            if (further === undefined && local === as) addExport(file, exportName);
-          if (!covered.has(file))
-            keep({
-              path: file,
-              name,
-              local: as,
-              owner: "",
-              line,
-              how: importForm,
-              isFollowed,
-              root,
-            });
-        }
       }
     }
   }
-  function addExport(file: string, name: string): void {
-    const key = `${file}\n${name}`;
-    if (!exported.has(key)) exported.set(key, key);
-  }
-  function keep(taking: Taking): void {
-    const { path, line, name, local } = taking;
-    takings.set(`${path}\n${line}\n${name}\n${local}`, taking);
-  }
+}
+function addExport(exported: Map<string, string>, file: string, name: string): void {
+  const key = `${file}\n${name}`;
+  if (!exported.has(key)) exported.set(key, key);
+}
+function keep({ takings }: TakingSearch, taking: Taking): void {
+  const { path, line, name, local } = taking;
+  takings.set(`${path}\n${line}\n${name}\n${local}`, taking);
 }
 const SCRIPT_FILE = /\.c?jsx?$/;
 const mayTake = (specifier: string, words: Set<string>): boolean =>

@@ -49,7 +49,7 @@ export function orderOf(survey: Survey, request: MapRequest): Order {
   );
   const { general } = survey;
   const signals = query.trim() ? signalsOf(survey, query, request.history) : undefined;
-  const score = signals ? withQuery(signals) : withoutQuery();
+  const score = signals ? withQuery(signals) : scoreWithoutQuery(survey, general, touched, focused);
   return { docs: shown.sort((a, b) => score[b]! - score[a]! || a - b), reasonsOf };
 
   function withQuery(signals: Signals): Float64Array {
@@ -70,22 +70,6 @@ export function orderOf(survey: Survey, request: MapRequest): Order {
     return score;
   }
 
-  function withoutQuery(): Float64Array {
-    const start = new Float64Array(docs.length);
-    addShare(
-      start,
-      new Float64Array(docs.map(({ path }) => touched.get(path) ?? 0)),
-      START_WEIGHTS.seen,
-    );
-    addShare(
-      start,
-      new Float64Array(docs.map((_, doc) => (focused.has(doc) ? 1 : 0))),
-      START_WEIGHTS.focus,
-    );
-    const near = pageRank(net, start, FOCUSED.damping);
-    return general.map((used, doc) => near[doc]! + GENERAL.weight * used);
-  }
-
   function reasonsOf(doc: number): Reason[] {
     const parts = new Map<Reason, number>();
     const add = (reason: Reason, value: number) =>
@@ -103,6 +87,27 @@ export function orderOf(survey: Survey, request: MapRequest): Order {
     if (touched.has(docs[doc]!.path)) reasons.push("seen");
     return reasons.length ? reasons : ["uses"];
   }
+}
+
+function scoreWithoutQuery(
+  { docs, net }: Survey,
+  general: Float64Array,
+  touched: ReadonlyMap<string, number>,
+  focused: ReadonlySet<number>,
+): Float64Array {
+  const start = new Float64Array(docs.length);
+  addShare(
+    start,
+    new Float64Array(docs.map(({ path }) => touched.get(path) ?? 0)),
+    START_WEIGHTS.seen,
+  );
+  addShare(
+    start,
+    new Float64Array(docs.map((_, doc) => (focused.has(doc) ? 1 : 0))),
+    START_WEIGHTS.focus,
+  );
+  const near = pageRank(net, start, FOCUSED.damping);
+  return general.map((used, doc) => near[doc]! + GENERAL.weight * used);
 }
 
 function addShare(start: Float64Array, amounts: Float64Array, share: number): void {

@@ -32,14 +32,16 @@ export function packMap(survey: Survey, order: Order, request: MapRequest): Repo
   const weights = rarities(survey, termsOf([query, ...focus].join(" ")));
   const budget = tokens * UNITS_PER_TOKEN;
   const symbols = shown.reduce((sum, doc) => sum + docs[doc]!.shown, 0);
-  const tails = new Map<number, string>();
+  const fitter = openFitter(survey, order, request);
   const allRows =
     // a row costs more than one token
     symbols + shown.length < tokens ? shown.flatMap((doc) => allRowsOf(survey, doc)) : [];
-  const rowsThatFit = fit(allRows, budget + UNITS_PER_TOKEN, 0);
+  const rowsThatFit = fitter.fit(allRows, budget + UNITS_PER_TOKEN, 0);
   const isWhole = rowsThatFit.length === allRows.length && allRows.length >= shown.length;
   const room = budget - cost(footer(shown.length, symbols));
-  const fitting = () => (query.trim() ? fitQuery(room) : fit(rowsOf(), room, MAX_MISSES));
+  const fill: Fill = { survey, shown, weights, tokens };
+  const fitting = () =>
+    query.trim() ? fitQuery(fitter, fill, room) : fitter.fit(valuedRows(fill), room, MAX_MISSES);
   const chosen = isWhole ? rowsThatFit : fitting();
   const first = ({ doc }: { doc: number }) => (query.trim() ? places.get(doc)! : doc);
   chosen.sort((a, b) => first(a) - first(b) || a.line - b.line || (a.text < b.text ? -1 : 1));
@@ -59,6 +61,23 @@ export function packMap(survey: Survey, order: Order, request: MapRequest): Repo
     tokens: countTokens(text),
     ...(request.why && { why: Object.fromEntries(reasonsByFile) }),
   };
+}
+
+/** What a map is filled from. */
+interface Fill {
+  survey: Survey;
+  shown: number[];
+  weights: Map<number, number>;
+  tokens: number;
+}
+interface Fitter {
+  lineOf(doc: number, sym?: Sym): string;
+  fit(rows: Row[], limit: number, misses: number, spent?: number): Fitting[];
+  forget(): void; // which files have a row
+}
+function openFitter({ docs }: Survey, order: Order, request: MapRequest): Fitter {
+  const tails = new Map<number, string>();
+  return { lineOf, fit, forget: () => tails.clear() };
 
   /** Why a file is there stands in one of its rows. */
   function lineOf(doc: number, sym?: Sym): string {
@@ -78,55 +97,52 @@ export function packMap(survey: Survey, order: Order, request: MapRequest): Repo
     }
     return fitting;
   }
-  /** The symbols of the best files, those that match before others; then as many paths as fit. */
-  function fitQuery(limit: number): Fitting[] {
-    const head = shown
-      .slice(0, SHOWN.files)
-      .flatMap((doc, index) => headOf(doc, index, ratedOf(survey, weights, doc)));
-    const rows = head.filter(({ row }) => !row).concat(head.filter(({ row }) => row));
-    const signed = fit(
-      rows,
-      Math.max(SHOWN.share * limit, Math.min(limit, cost(lineOf(shown[0] ?? 0)) * 4)),
-      4,
-    );
-    const signedDocs = new Set(signed.map(({ doc }) => doc));
-    const spent = signed.reduce((sum, { price }) => sum + price, 0);
-    const maxBare = 20 + tokens / 2;
-    const bare = shown
-      .slice(0, maxBare)
-      .filter((doc) => !signedDocs.has(doc))
-      .map((doc) => ({ doc, value: 0 }));
-    const fitted = [...signed, ...fit(bare, limit, MAX_MISSES, spent)];
-    if (fitted.reduce((sum, { price }) => sum + price, 0) > FILLED * limit) return fitted;
-    tails.clear(); // every file is named, and there is room for more of their symbols
-    return fit(rowsOf(), limit, MAX_MISSES);
-  }
+}
 
-  /**
-   * A file's value depends on its position, not on its score: the same budget shows equally many
-   * files for any query.
-   */
-  function rowsOf(): Row[] {
-    return shown
-      .slice(0, 20 + tokens / 8)
-      .flatMap((doc, position) => {
-        const rated = ratedOf(survey, weights, doc);
-        const best = 1 / (position + POSITION_OFFSET);
-        const { length } = docs[doc]!.path;
-        if (!rated.length) return [{ doc, value: best / Math.sqrt(length) }];
-        return rated.map(({ sym, value }, row): Row => {
-          const size = Math.min(MAX_ROW_CHARS, length + sym.signature.length);
-          return {
-            doc,
-            sym,
-            value: (best * value) / rated[0]!.value / Math.sqrt((row + 1) * size),
-          };
-        });
-      })
-      .sort(
-        (a, b) => b.value - a.value || a.doc - b.doc || (a.sym?.line ?? 0) - (b.sym?.line ?? 0),
-      );
-  }
+/** The symbols of the best files, those that match before others; then as many paths as fit. */
+function fitQuery({ fit, lineOf, forget }: Fitter, fill: Fill, limit: number): Fitting[] {
+  const { survey, shown, weights, tokens } = fill;
+  const head = shown
+    .slice(0, SHOWN.files)
+    .flatMap((doc, index) => headOf(doc, index, ratedOf(survey, weights, doc)));
+  const rows = head.filter(({ row }) => !row).concat(head.filter(({ row }) => row));
+  const signed = fit(
+    rows,
+    Math.max(SHOWN.share * limit, Math.min(limit, cost(lineOf(shown[0] ?? 0)) * 4)),
+    4,
+  );
+  const signedDocs = new Set(signed.map(({ doc }) => doc));
+  const spent = signed.reduce((sum, { price }) => sum + price, 0);
+  const maxBare = 20 + tokens / 2;
+  const bare = shown
+    .slice(0, maxBare)
+    .filter((doc) => !signedDocs.has(doc))
+    .map((doc) => ({ doc, value: 0 }));
+  const fitted = [...signed, ...fit(bare, limit, MAX_MISSES, spent)];
+  if (fitted.reduce((sum, { price }) => sum + price, 0) > FILLED * limit) return fitted;
+  forget(); // every file is named, and there is room for more of their symbols
+  return fit(valuedRows(fill), limit, MAX_MISSES);
+}
+
+/**
+ * A file's value depends on its position, not on its score: the same budget shows equally many
+ * files for any query.
+ */
+function valuedRows({ survey, shown, weights, tokens }: Fill): Row[] {
+  const { docs } = survey;
+  return shown
+    .slice(0, 20 + tokens / 8)
+    .flatMap((doc, position) => {
+      const rated = ratedOf(survey, weights, doc);
+      const best = 1 / (position + POSITION_OFFSET);
+      const { length } = docs[doc]!.path;
+      if (!rated.length) return [{ doc, value: best / Math.sqrt(length) }];
+      return rated.map(({ sym, value }, row): Row => {
+        const size = Math.min(MAX_ROW_CHARS, length + sym.signature.length);
+        return { doc, sym, value: (best * value) / rated[0]!.value / Math.sqrt((row + 1) * size) };
+      });
+    })
+    .sort((a, b) => b.value - a.value || a.doc - b.doc || (a.sym?.line ?? 0) - (b.sym?.line ?? 0));
 }
 
 function allRowsOf({ docs }: Survey, doc: number): Row[] {

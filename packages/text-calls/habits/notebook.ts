@@ -29,16 +29,14 @@ export async function notebookEdit(args: Args, { files }: Ctx): Promise<AskedCal
   const read = await files.read(path).catch((error: Error) => error);
   if (read instanceof Error) return read.message;
   const { text } = read;
-  const list = tryTo(() => members(text, skipSpace(text, 0)).find(({ key }) => key === "cells"));
-  if (!Array.isArray(tryTo(() => JSON.parse(text).cells)) || !list)
-    return `'${path}' is not a notebook.`;
+  const list = cellListIn(text);
+  if (!list) return `'${path}' is not a notebook.`;
   const cells = members(text, valueAt(text, list));
   const parsedCells: Cell[] = JSON.parse(text).cells;
   const isInsert = edit_mode === "insert";
   const number = cell_number ?? cell_idx;
-  const unnumbered = isInsert ? -1 : Number.NaN;
-  const numbered = number === undefined ? unnumbered : Number(number) - (isInsert ? 1 : 0);
-  const index = cell_id === undefined ? numbered : cellAt(parsedCells, cell_id);
+  const index =
+    cell_id === undefined ? cellNumbered(number, isInsert) : cellAt(parsedCells, cell_id);
   if (!Number.isInteger(index) || index >= cells.length || index < (isInsert ? -1 : 0))
     return `'${path}' has no cell '${cell_id ?? number ?? ""}'; it has ${cells.length}. Read it again.`;
   const indent = /\n([ \t]+)"/.exec(text)?.[1] ?? "";
@@ -52,18 +50,11 @@ export async function notebookEdit(args: Args, { files }: Ctx): Promise<AskedCal
       : `'${path}' has several such cells. Use edit_lines.`;
   };
   if (isInsert) {
-    const cellKind = cell_type === "markdown" || cell_type === "raw" ? cell_type : "code";
-    const fresh = write(
-      newCell(
-        cellKind,
-        source,
-        parsedCells.some(({ id }) => id !== undefined),
-      ),
+    return insertCell(
+      { text, list, cells, parsedCells, index, glue, source, cell_type },
+      edited,
+      write,
     );
-    if (!cells.length) return edited(list.from, list.to, `"cells": [${fresh}]`);
-    const near = cells[Math.max(0, index)]!;
-    const old = text.slice(near.from, near.to);
-    return edited(near.from, near.to, index < 0 ? fresh + glue + old : old + glue + fresh);
   }
   const { from, to } = cells[index]!;
   if (edit_mode === "delete") {
@@ -72,7 +63,59 @@ export async function notebookEdit(args: Args, { files }: Ctx): Promise<AskedCal
       ? edited(from, cells[index + 1]!.from, "")
       : edited(cells[index - 1]!.to, to, "");
   }
-  const cell = parsedCells[index]!;
+  return replaceCell(
+    parsedCells[index]!,
+    { text, from, to, indent, source, cell_type },
+    edited,
+    write,
+  );
+}
+
+/** Undefined: it is no notebook. */
+function cellListIn(text: string): Part | undefined {
+  if (!Array.isArray(tryTo(() => JSON.parse(text).cells))) return undefined;
+  return tryTo(() => members(text, skipSpace(text, 0)).find(({ key }) => key === "cells"));
+}
+
+interface CellPlace {
+  text: string;
+  list: Part;
+  cells: Part[];
+  parsedCells: Cell[];
+  index: number; // of the cell that it comes after
+  glue: string;
+  source: string;
+  cell_type: unknown;
+}
+function insertCell(
+  { text, list, cells, parsedCells, index, glue, source, cell_type }: CellPlace,
+  edited: (from: number, to: number, by: string) => AskedCall[] | string,
+  write: (cell: Cell) => string,
+): AskedCall[] | string {
+  const cellKind = cell_type === "markdown" || cell_type === "raw" ? cell_type : "code";
+  const hasIds = parsedCells.some(({ id }) => id !== undefined);
+  const fresh = write(newCell(cellKind, source, hasIds));
+  if (!cells.length) return edited(list.from, list.to, `"cells": [${fresh}]`);
+  const near = cells[Math.max(0, index)]!;
+  const old = text.slice(near.from, near.to);
+  return edited(near.from, near.to, index < 0 ? fresh + glue + old : old + glue + fresh);
+}
+
+interface CellEdit {
+  text: string;
+  from: number;
+  to: number;
+  indent: string;
+  source: string;
+  cell_type: unknown;
+}
+/** Only its source, where that is told from others by its text; else all of it. */
+function replaceCell(
+  cell: Cell,
+  { text, from, to, indent, source, cell_type }: CellEdit,
+  edited: (from: number, to: number, by: string) => AskedCall[] | string,
+  write: (cell: Cell) => string,
+): AskedCall[] | string {
   if (cell_type === undefined || cell_type === cell.cell_type) {
     const part = members(text, from).find(({ key }) => key === "source");
     const value = JSON.stringify(linesOf(source), null, indent).replaceAll(
@@ -84,11 +127,16 @@ export async function notebookEdit(args: Args, { files }: Ctx): Promise<AskedCal
       return edited(part.from, part.to, `"source": ${value}`);
   }
   const { outputs: _o, execution_count: _e, ...kept } = cell;
-  const kind = String(cell_type ?? cell.cell_type);
+  const cellKind = String(cell_type ?? cell.cell_type);
   return edited(
     from,
     to,
-    write({ ...kept, cell_type: kind, ...(kind === "code" && RUN), source: linesOf(source) }),
+    write({
+      ...kept,
+      cell_type: cellKind,
+      ...(cellKind === "code" && RUN),
+      source: linesOf(source),
+    }),
   );
 }
 
@@ -102,6 +150,11 @@ const newCell = (cellKind: string, source: string, hasIds: boolean): Cell => ({
   ...(cellKind === "code" && { outputs: [] }),
   source: linesOf(source),
 });
+
+function cellNumbered(number: unknown, isInsert: boolean): number {
+  if (number === undefined) return isInsert ? -1 : Number.NaN;
+  return Number(number) - (isInsert ? 1 : 0);
+}
 
 /** The index of a cell, by its id or by a number such as cell-3. */
 function cellAt(cells: Cell[], wanted: unknown): number {

@@ -41,7 +41,8 @@ export class RunningServers implements Host {
     const serverKind = serverFor(question.file);
     if (!serverKind || (serverKind !== TYPESCRIPT && !this.#zz.config.others))
       return "no language server is asked for it";
-    const turn = this.#line.then(() => this.#answerNow(serverKind, question, ctx)); // one after the other
+    // one after the other
+    const turn = this.#line.then(() => this.#answerNow(serverKind, question, ctx));
     this.#line = turn.then(
       () => {},
       () => {},

@@ -93,9 +93,8 @@ async function problemsIn(
 ): ReturnType<LanguageServer["problems"]> {
   if (!client.can("diagnosticProvider")) return [];
   const { items } =
-    (await client.ask<{ items?: unknown }>("textDocument/diagnostic", {
-      textDocument: { uri },
-    })) ?? {};
+    (await client.ask<{ items?: unknown }>("textDocument/diagnostic", { textDocument: { uri } })) ??
+    {};
   return listOf<Diagnostic>(items ?? []).flatMap(({ range, message, code = 0, severity = 1 }) => {
     const spot = spotOf(root, uri, range);
     return spot ? [{ ...spot, message: String(message), code, severity }] : [];

@@ -57,7 +57,8 @@ const HEAD =
 const END = /<\|(?:end|call|return|start|channel)\|>/g;
 
 /**
- * gpt-oss: analysis is thinking, segments with a recipient are left for find-calls.ts, all else is for
+ * gpt-oss: analysis is thinking, segments with a recipient are left for find-calls.ts, all else is
+ * for
  * the person.
  */
 function harmonySegments(text: string): Parts | undefined {

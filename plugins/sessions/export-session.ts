@@ -11,6 +11,7 @@ const FORMATS: Record<string, string | undefined> = {
   markdown: ".md",
   json: ".json",
   jsonl: ".jsonl",
+  html: ".html",
   "--md": ".md",
   "--json": ".json",
   "--jsonl": ".jsonl",
@@ -28,7 +29,7 @@ export async function write(typed: string, ctx: Ctx): Promise<void> {
     root,
     expandHome(name) || `${nameOf(saved.header)}${extension ?? ".md"}`,
   );
-  const format = extension ?? (/\.(jsonl?|md)$/i.exec(name)?.[0].toLowerCase() || ".md");
+  const format = extension ?? (/\.(jsonl?|md|html)$/i.exec(name)?.[0].toLowerCase() || ".md");
   const lines = format === ".jsonl";
   if (fs.statSync(path.dirname(file), { throwIfNoEntry: false })?.isDirectory() !== true)
     throw new Error(`Cannot write '${file}': its folder does not exist. Make it first.`);
@@ -39,7 +40,7 @@ export async function write(typed: string, ctx: Ctx): Promise<void> {
     if ((await ask(`${file} already exists. Overwrite it? [y/N] `, "yn")) !== "y")
       return note("Nothing was written.");
   }
-  const text = lines ? toLines(saved) : toText(saved, format);
+  const text = lines ? toLines(saved) : await toText(saved, format, ctx);
   writeWhole(file, text);
   note(
     `Wrote ${file} (${lines ? `${saved.entries.length + 1} lines` : `${text.length} characters`}).`,
@@ -66,10 +67,14 @@ export async function write(typed: string, ctx: Ctx): Promise<void> {
 }
 const toLines = ({ header, entries }: Saved): string =>
   [header, ...entries].map((line) => `${JSON.stringify(line)}\n`).join("");
-const toText = (saved: Saved, format: string): string =>
-  format === ".json"
-    ? `${JSON.stringify({ ...saved.header, entries: saved.entries }, null, 2)}\n`
-    : toMarkdown(saved);
+export async function toText(saved: Saved, format: string, ctx: Ctx): Promise<string> {
+  if (format === ".json")
+    return `${JSON.stringify({ ...saved.header, entries: saved.entries }, null, 2)}\n`;
+  if (format !== ".html") return toMarkdown(saved);
+  const page = ctx.service("page");
+  if (page) return page.html(saved, ctx);
+  throw new Error("Cannot make a page: the plugin page is off. /plugins enable page turns it on.");
+}
 /** The header without what a list adds about its file. */
 const headerOf = ({ used, bytes, ...header }: Listed): Header => header;
 const expandHome = (name: string): string => name.replace(/^~(?=\/|$)/, process.env.HOME ?? "~");

@@ -3,7 +3,7 @@
 import type { Ctx, Listed, Result, Zz } from "zz";
 import { clip, oneLine, pickRow, plural, terminalColumns, width } from "zz/text";
 import { idOf, sessionNamed, shortIds } from "./choose-session.ts";
-import { write } from "./export-session.ts";
+import { toText, write } from "./export-session.ts";
 import { search } from "./search-sessions.ts";
 import { lineOf, sizeOf, timeOf } from "./session-rows.ts";
 
@@ -16,8 +16,8 @@ const SUBCOMMANDS: Record<string, Subcommand> = {
   rename: { usage: "[ID] TITLE", about: "give a conversation another title", run: rename },
   delete: { usage: "ID", about: "delete a conversation for good", run: remove },
   export: {
-    usage: "[ID] [FILE | md | json | jsonl]",
-    about: "write a conversation to a file, as Markdown, JSON or JSON lines",
+    usage: "[ID] [FILE | md | json | jsonl | html]",
+    about: "write a conversation to a file, as Markdown, JSON, JSON lines or a page",
     run: write,
   },
 };
@@ -29,6 +29,16 @@ export default (zz: Zz) => {
     group: "the conversation",
     description: "list the sessions, the one used last first",
     run: (_, { sessions }) => table(sessions.list()),
+  });
+  zz.flag({
+    name: "export",
+    value: "ID",
+    group: "the conversation",
+    description: "print that session as Markdown",
+    run: async (id, ctx, line) => {
+      const saved = ctx.sessions.read(sessionNamed(String(id), ctx).id);
+      return { text: await toText(saved, line.values.has("page") ? ".html" : ".md", ctx) };
+    },
   });
   zz.command({
     name: "sessions",

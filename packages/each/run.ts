@@ -1,44 +1,19 @@
 // A run: made of the command line or gone on with, asked by several jobs at a time, its outcomes
 // printed in order.
-import path from "node:path";
-import type { Ctx, Fault, Image, Model, Result, Typed, Usage, Zz } from "zz";
-import {
-  CHARS_PER_TOKEN,
-  fault,
-  makeFolder,
-  plural,
-  sumUsage,
-  usage,
-  visible,
-  writeWhole,
-} from "zz/text";
+import type { Ctx, Fault, Image, Result, Typed, Zz } from "zz";
+import { CHARS_PER_TOKEN, fault, plural, sumUsage, usage, visible } from "zz/text";
 import { filesOf, linesOf, messageOf } from "./inputs.ts";
 import { createRun, findRun, openRun, readRun } from "./local-ledger.ts";
 import { paceOf } from "./pace.ts";
-import type { Answered, Failed, Input, Outcome, Plan, RunLedger, Taken } from "./run-ledger.ts";
+import { print, printAnswered, show } from "./print-outcomes.ts";
+import type { Answered, Failed, Input, Plan, RunLedger, Taken } from "./run-ledger.ts";
+import type { Running } from "./running.ts";
+import { estimate, isSpent, showProgress } from "./spending.ts";
 
 const JOBS = 4;
 const TRIES = 6;
 const MAX_JOBS = 256;
 const DAY_MS = 86_400_000;
-const ASSUMED_OUTPUT_TOKENS = 300; // for an estimate
-
-/** What the jobs of a run share. */
-interface Running {
-  zz: Zz;
-  ctx: Ctx;
-  ledger: RunLedger;
-  stop: AbortController;
-  limits: { jobs: number; dollars?: number; tokens?: number };
-  price?: Model["price"];
-  window?: number;
-  spent: Usage;
-  worst: number; // exit code
-  asked: number;
-  started: number;
-  ended?: Error; // why nothing more is asked
-  files: Map<string, number>; // that --out has written, and for which input
-}
 
 export async function obey(
   zz: Zz,
@@ -256,105 +231,6 @@ async function giveBack(
   await running.ledger.giveBack(n, failed);
 }
 
-function isSpent({ spent, limits, price, asked }: Running): boolean {
-  const { tokens, dollars } = limits;
-  const next = asked ? (spent.input + spent.output) / asked : 0; // what one more is likely to take
-  if (tokens !== undefined && spent.input + spent.output + next > tokens) return true;
-  const cost = dollarsOf(spent, price);
-  return dollars !== undefined && cost + (asked ? cost / asked : 0) > dollars;
-}
-
-const dollarsOf = ({ input, output, cached = 0 }: Usage, price?: Model["price"]): number => {
-  if (!price) return 0;
-  return (
-    ((input - cached) * price.input +
-      cached * (price.cached ?? price.input) +
-      output * price.output) /
-    1e6
-  );
-};
-
-function showProgress({ ctx, zz, ledger, started, asked, spent, price }: Running): void {
-  const { inputs, answered, failed } = ledger.counts;
-  const seconds = Math.max(0.001, (zz.io.clock.now() - started) / 1000);
-  const rate = asked / seconds;
-  const left = inputs - answered - failed;
-  const cost = price
-    ? `$${dollarsOf(spent, price).toFixed(2)}`
-    : `${spent.input + spent.output} tokens`;
-  const time = rate ? `${Math.ceil(left / rate)} s left` : "";
-  const bad = failed ? `${failed} failed` : "";
-  ctx.progress(
-    [`${answered}/${inputs}`, bad, `${rate.toFixed(1)}/s`, cost, time].filter(Boolean).join(" · "),
-  );
-}
-
-// What came of it
-
-/** Prints each outcome in order, once it is there. At the end those after a gap are printed too. */
-async function print(running: Running): Promise<void> {
-  const { ledger, stop } = running;
-  const { promise: over, resolve } = Promise.withResolvers<void>();
-  stop.signal.addEventListener("abort", () => resolve(), { once: true });
-  for (let n = 0; n < ledger.counts.inputs; ) {
-    const news = ledger.settled();
-    const isOver = stop.signal.aborted;
-    const outcome = await ledger.outcome(n);
-    if (outcome) await show(running, n, outcome);
-    if (outcome || isOver) n++;
-    else await Promise.race([news, over]);
-  }
-}
-
-/** For --unordered: what was answered before; the rest is printed as it comes. */
-async function printAnswered(running: Running): Promise<void> {
-  const { ledger } = running;
-  for (let n = 0; n < ledger.counts.inputs; n++) {
-    const outcome = await ledger.outcome(n);
-    if (outcome) await show(running, n, outcome);
-  }
-}
-
-async function show(running: Running, n: number, outcome: Outcome): Promise<void> {
-  const { zz, ledger } = running;
-  const { plan } = ledger;
-  const { name, kind } = await ledger.input(n);
-  if (plan.out && "answer" in outcome) {
-    writeAnswer(running, outFileFor(plan.out, { name, kind }, n), n, outcome.answer);
-    return;
-  }
-  const input = kind === "row" ? JSON.parse(name) : name;
-  const line = `${zz.veil(JSON.stringify({ input, ...outcome }))}\n`;
-  if (!zz.io.stdout.write(line))
-    await new Promise((drained) => zz.io.stdout.once("drain", drained));
-}
-
-function outFileFor(out: string, { name, kind }: Input, n: number): string {
-  const words = kind === "file" ? path.basename(name, path.extname(name)) : name.slice(0, 40);
-  const plain = words.replace(/[^\p{L}\p{N}._-]+/gu, "-").replace(/^[.-]+|-+$/g, "") || "input";
-  const folders = kind === "file" ? path.normalize(name).replace(/\.\.[/\\]/g, "") : plain;
-  return out
-    .replaceAll("{name}", plain)
-    .replaceAll("{path}", folders)
-    .replaceAll("{n}", String(n + 1));
-}
-
-/** Two inputs may have the same name: the second gets its number. */
-function writeAnswer({ ctx, files }: Running, wanted: string, n: number, answer: unknown): void {
-  const isTaken = (files.get(path.resolve(ctx.io.cwd(), wanted)) ?? n) !== n;
-  const { dir, name, ext } = path.parse(wanted);
-  const file = isTaken ? path.join(dir, `${name}-${n + 1}${ext}`) : wanted;
-  const whole = path.resolve(ctx.io.cwd(), file);
-  files.set(whole, n);
-  if (ctx.permissions.judge("write", whole).verdict === "deny")
-    throw fault(`Cannot write '${file}': it is denied.`, { exit: 4 });
-  makeFolder(path.dirname(whole));
-  writeWhole(
-    whole,
-    typeof answer === "string" ? `${answer.trimEnd()}\n` : `${JSON.stringify(answer, null, 2)}\n`,
-  );
-}
-
 function finish({ ledger, ended, worst, ctx }: Running): Result {
   const { inputs, answered } = ledger.counts;
   const again = `zz --each --resume ${ledger.id}`;
@@ -378,43 +254,4 @@ function status(home: string, given?: string): Result {
   const next = left ? ` Go on with: zz --each --resume ${ledger.id}` : "";
   const data = { run: ledger.id, inputs, answered, left, prompt: ledger.plan.prompt };
   return { text: `${ledger.id}: ${answered} of ${inputs} answered.${next}`, data };
-}
-
-/** What it would take, without a request. */
-async function estimate(
-  ctx: Ctx,
-  plan: Plan,
-  inputs: Iterable<Input> | AsyncIterable<Input>,
-): Promise<Result> {
-  const layers = await ctx.about.prompt();
-  const shared = Math.ceil(
-    layers.reduce((sum, { text }) => sum + text.length, 0) / CHARS_PER_TOKEN,
-  );
-  const tools =
-    plan.tools === false
-      ? 0
-      : Math.ceil(JSON.stringify(await ctx.about.offered()).length / CHARS_PER_TOKEN);
-  let [count, tokens] = [0, 0];
-  for await (const input of inputs) {
-    const message = await messageOf(plan.prompt, input, ctx).catch(() => undefined);
-    if (message) tokens += shared + tools + Math.ceil(message.text.length / CHARS_PER_TOKEN);
-    count++;
-  }
-  if (!count)
-    throw usage("Nothing to ask about: there is no input. Check the glob, or what is piped in.");
-  const described = plan.model
-    ? await ctx.about.model(plan.model, true).catch(() => undefined)
-    : undefined;
-  const cost = dollarsOf(
-    { input: tokens, output: count * ASSUMED_OUTPUT_TOKENS },
-    described?.price,
-  );
-  const price = described?.price
-    ? `, about $${cost.toFixed(2)}`
-    : "; what the model costs is not known";
-  const data = { inputs: count, tokens, ...(described?.price && { dollars: cost }) };
-  return {
-    text: `${plural(count, "request")} of about ${tokens} tokens together${price}. Nothing was sent.`,
-    data,
-  };
 }

@@ -1,7 +1,8 @@
 // What came of a run, on stdout or in files.
 import path from "node:path";
+import type { Ctx, Zz } from "zz";
 import { fault, makeFolder, writeWhole } from "zz/text";
-import type { Input, Outcome } from "./run-ledger.ts";
+import type { Answered, Input, Outcome } from "./run-ledger.ts";
 import type { Running } from "./running.ts";
 
 /** Prints each outcome in order, once it is there. At the end those after a gap are printed too. */
@@ -10,12 +11,18 @@ export async function print(running: Running): Promise<void> {
   const { promise: over, resolve } = Promise.withResolvers<void>();
   stop.signal.addEventListener("abort", () => resolve(), { once: true });
   for (let n = 0; n < ledger.counts.inputs; ) {
-    const news = ledger.settled();
     const isOver = stop.signal.aborted;
-    const outcome = await ledger.outcome(n);
+    let outcome = await ledger.outcome(n);
+    if (!outcome && !isOver) {
+      const news = ledger.settled();
+      outcome = await ledger.outcome(n); // it may have come meanwhile
+      if (!outcome) {
+        await Promise.race([news, over]);
+        continue;
+      }
+    }
     if (outcome) await show(running, n, outcome);
-    if (outcome || isOver) n++;
-    else await Promise.race([news, over]);
+    n++;
   }
 }
 
@@ -37,9 +44,7 @@ export async function show(running: Running, n: number, outcome: Outcome): Promi
     return;
   }
   const input = kind === "row" ? JSON.parse(name) : name;
-  const line = `${zz.veil(JSON.stringify({ input, ...outcome }))}\n`;
-  if (!zz.io.stdout.write(line))
-    await new Promise((drained) => zz.io.stdout.once("drain", drained));
+  await printLine(zz, JSON.stringify({ input, ...outcome }));
 }
 
 function outFileFor(out: string, { name, kind }: Input, n: number): string {
@@ -52,18 +57,38 @@ function outFileFor(out: string, { name, kind }: Input, n: number): string {
     .replaceAll("{n}", String(n + 1));
 }
 
+/** Whether the name of a file depends on the input. */
+export const hasPlace = (out = ""): boolean => /\{(name|path|n)\}/.test(out);
+
+/** Prints what all answers came to, or writes it to the file of --out. */
+export async function writeReduced(running: Running, { answer }: Answered): Promise<void> {
+  const { zz, ctx, ledger } = running;
+  const { out } = ledger.plan;
+  if (out && !hasPlace(out)) return writeFile(ctx, out, answer);
+  const indent = zz.io.stdout.isTTY ? 2 : 0;
+  const text = typeof answer === "string" ? answer.trimEnd() : JSON.stringify(answer, null, indent);
+  await printLine(zz, text);
+}
+
 /** Two inputs may have the same name: the second gets its number. */
 function writeAnswer({ ctx, files }: Running, wanted: string, n: number, answer: unknown): void {
   const isTaken = (files.get(path.resolve(ctx.io.cwd(), wanted)) ?? n) !== n;
   const { dir, name, ext } = path.parse(wanted);
   const file = isTaken ? path.join(dir, `${name}-${n + 1}${ext}`) : wanted;
-  const whole = path.resolve(ctx.io.cwd(), file);
-  files.set(whole, n);
-  if (ctx.permissions.judge("write", whole).verdict === "deny")
-    throw fault(`Cannot write '${file}': it is denied.`, { exit: 4 });
-  makeFolder(path.dirname(whole));
-  writeWhole(
-    whole,
-    typeof answer === "string" ? `${answer.trimEnd()}\n` : `${JSON.stringify(answer, null, 2)}\n`,
-  );
+  files.set(path.resolve(ctx.io.cwd(), file), n);
+  writeFile(ctx, file, answer);
+}
+
+function writeFile({ io, permissions }: Ctx, name: string, answer: unknown): void {
+  const file = path.resolve(io.cwd(), name);
+  if (permissions.judge("write", file).verdict === "deny")
+    throw fault(`Cannot write '${name}': it is denied.`, { exit: 4 });
+  makeFolder(path.dirname(file));
+  const text = typeof answer === "string" ? answer.trimEnd() : JSON.stringify(answer, null, 2);
+  writeWhole(file, `${text}\n`);
+}
+
+async function printLine(zz: Zz, text: string): Promise<void> {
+  if (!zz.io.stdout.write(`${zz.veil(text)}\n`))
+    await new Promise((drained) => zz.io.stdout.once("drain", drained));
 }

@@ -46,6 +46,7 @@ export interface Plan {
   tools?: string[] | false;
   unordered?: boolean;
   out?: string;
+  reduce?: string; // how all answers become one
 }
 
 export interface RunLedger {

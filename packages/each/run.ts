@@ -1,17 +1,18 @@
 // A run: made of the command line or gone on with, asked by several jobs at a time, its outcomes
 // printed in order.
 import type { Ctx, Fault, Image, Result, Typed, Zz } from "zz";
-import { CHARS_PER_TOKEN, fault, plural, sumUsage, usage, visible } from "zz/text";
+import { CHARS_PER_TOKEN, fault, plural, usage, visible } from "zz/text";
+import { askModel, type Mishap, pauseAfter, TRIES } from "./ask-model.ts";
 import { filesOf, linesOf, messageOf } from "./inputs.ts";
 import { createRun, findRun, openRun, readRun } from "./local-ledger.ts";
 import { paceOf } from "./pace.ts";
-import { print, printAnswered, show } from "./print-outcomes.ts";
-import type { Answered, Failed, Input, Plan, RunLedger, Taken } from "./run-ledger.ts";
+import { hasPlace, print, printAnswered, show } from "./print-outcomes.ts";
+import { reduce } from "./reduce.ts";
+import type { Answered, Input, Plan, RunLedger, Taken } from "./run-ledger.ts";
 import type { Running } from "./running.ts";
 import { estimate, isSpent, showProgress } from "./spending.ts";
 
 const JOBS = 4;
-const TRIES = 6;
 const MAX_JOBS = 256;
 const DAY_MS = 86_400_000;
 
@@ -55,7 +56,9 @@ export async function obey(
   }
   if (refused.length) ctx.note(refusal(refused));
   try {
-    return await run(zz, ctx, ledger, limits, refused.length ? 4 : 0);
+    const said = given("reduce");
+    const reduction = typeof said === "string" ? said : undefined;
+    return await run(zz, ctx, ledger, limits, { worst: refused.length ? 4 : 0, reduction });
   } finally {
     await ledger.close();
   }
@@ -90,6 +93,7 @@ function planOf(
     model: ctx.chat.model,
     ...text("schema"),
     ...text("out"),
+    ...text("reduce"),
     ...unordered,
     ...tools,
   };
@@ -114,7 +118,7 @@ async function run(
   ctx: Ctx,
   ledger: RunLedger,
   limits: Running["limits"],
-  worst: number,
+  { worst, reduction = ledger.plan.reduce }: { worst: number; reduction: string | undefined },
 ): Promise<Result> {
   const { plan, counts } = ledger;
   const described = plan.model
@@ -134,6 +138,7 @@ async function run(
     ...(described?.window && { window: described.window }),
     spent: { input: 0, output: 0 },
     files: new Map(),
+    isShown: reduction === undefined || hasPlace(plan.out),
     worst,
     asked: 0,
     started: zz.io.clock.now(),
@@ -142,13 +147,17 @@ async function run(
   ctx.note(
     `${plural(counts.inputs - counts.answered, "input")} to ask. If it stops: zz --each --resume ${ledger.id}`,
   );
-  if (plan.unordered) await printAnswered(running);
-  const printed = plan.unordered ? undefined : print(running);
+  const { isShown } = running;
+  if (plan.unordered && isShown) await printAnswered(running);
+  const printed = plan.unordered || !isShown ? undefined : print(running);
+  printed?.catch((error) => (running.ended ??= error as Error));
   await ask(running); // alone first, so that the provider's cache holds what all of them share
   const jobs = Array.from({ length: limits.jobs }, () => askAll(running));
   await Promise.all(jobs);
   running.stop.abort();
   await printed;
+  if (reduction !== undefined && !running.ended)
+    await reduce(running, reduction).catch((error) => (running.ended ??= error as Error));
   ctx.progress("");
   return finish(running);
 }
@@ -160,7 +169,9 @@ async function askAll(running: Running): Promise<void> {
 /** Asks about one input. False: there is none left, or the run has to end. */
 async function ask(running: Running): Promise<boolean> {
   const { ledger, stop } = running;
-  if (isSpent(running)) running.ended ??= fault("Stopped: the budget is spent.", { exit: 3 });
+  const { inputs, answered, failed } = ledger.counts;
+  if (answered + failed < inputs && isSpent(running))
+    running.ended ??= fault("Stopped: the budget is spent.", { exit: 3 });
   if (running.ended) return false;
   const taken = await ledger.take(stop.signal).catch(() => undefined);
   if (!taken) return false;
@@ -168,16 +179,14 @@ async function ask(running: Running): Promise<boolean> {
   const outcome = await answerTo(running, taken);
   if ("error" in outcome) await giveBack(running, taken, outcome);
   else await ledger.answer(taken.n, outcome);
-  const final = ledger.plan.unordered ? await ledger.outcome(taken.n) : undefined;
+  const isPrinted = ledger.plan.unordered && running.isShown;
+  const final = isPrinted ? await ledger.outcome(taken.n) : undefined;
   if (final) await show(running, taken.n, final);
   showProgress(running);
   return running.ended === undefined;
 }
 
-async function answerTo(
-  running: Running,
-  { input }: Taken,
-): Promise<Answered | (Failed & { mayPass?: boolean })> {
+async function answerTo(running: Running, { input }: Taken): Promise<Answered | Mishap> {
   const { ctx, ledger, window } = running;
   const { plan } = ledger;
   let message: { text: string; images?: Image[] };
@@ -192,41 +201,13 @@ async function answerTo(
     const { message, exit = 1 } = error as Fault;
     return { error: message, exit };
   }
-  try {
-    const { rules } = ctx.permissions;
-    const save = rules.some(
-      ({ kind, verdict }) => verdict === "allow" && (kind === "write" || kind === "run"),
-    );
-    const given = {
-      save,
-      ...(plan.model && { model: plan.model }),
-      ...(plan.tools === false && { tools: false as const }),
-    };
-    const { text, rendered, data, usage, model, ms, finish, exit } = await ctx.answer({
-      ...message,
-      ...given,
-    });
-    running.spent = sumUsage([running.spent, usage]);
-    running.asked++;
-    const more = { ...(finish !== "stop" && { finish }), ...(exit && { exit }) };
-    if (exit) running.worst ||= exit;
-    return { answer: data ?? rendered ?? text, model, usage, ms, ...more };
-  } catch (error) {
-    const { message, exit = 1, kind, transient, stalled } = error as Fault;
-    if (kind === "key" || exit === 2 || (kind === "quota" && !transient))
-      running.ended ??= error as Error;
-    return { error: message, exit, ...(kind && { kind }), mayPass: Boolean(transient || stalled) };
-  }
+  return askModel(running, { ...message, ...(plan.tools === false && { tools: false as const }) });
 }
 
-async function giveBack(
-  running: Running,
-  { n, tries }: Taken,
-  outcome: Failed & { mayPass?: boolean },
-): Promise<void> {
+async function giveBack(running: Running, { n, tries }: Taken, outcome: Mishap): Promise<void> {
   const { mayPass, ...failed } = outcome;
   if (mayPass && tries + 1 < TRIES && !running.ended) {
-    return running.ledger.giveBack(n, failed, Math.min(30_000, 250 * 2 ** tries));
+    return running.ledger.giveBack(n, failed, pauseAfter(tries));
   }
   await running.ledger.giveBack(n, failed);
 }

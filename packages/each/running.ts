@@ -11,6 +11,7 @@ export interface Running {
   price?: Model["price"];
   window?: number;
   spent: Usage;
+  isShown: boolean; // whether each answer is printed, or written to a file
   worst: number; // exit code
   asked: number;
   started: number;

@@ -1,6 +1,7 @@
 // What a run costs: beforehand, so far, and whether that is as much as it may.
 import type { Ctx, Model, Result, Usage } from "zz";
 import { CHARS_PER_TOKEN, plural, usage } from "zz/text";
+import { foldRoom, foldsFor, promptLayers, tokensIn } from "./fold-sizes.ts";
 import { messageOf } from "./inputs.ts";
 import type { Input, Plan } from "./run-ledger.ts";
 import type { Running } from "./running.ts";
@@ -25,7 +26,10 @@ export const dollarsOf = ({ input, output, cached = 0 }: Usage, price?: Model["p
   );
 };
 
-export function showProgress({ ctx, zz, ledger, started, asked, spent, price }: Running): void {
+export function showProgress(
+  { ctx, zz, ledger, started, asked, spent, price }: Running,
+  activity = "",
+): void {
   const { inputs, answered, failed } = ledger.counts;
   const seconds = Math.max(0.001, (zz.io.clock.now() - started) / 1000);
   const rate = asked / seconds;
@@ -36,7 +40,9 @@ export function showProgress({ ctx, zz, ledger, started, asked, spent, price }: 
   const time = rate ? `${Math.ceil(left / rate)} s left` : "";
   const bad = failed ? `${failed} failed` : "";
   ctx.progress(
-    [`${answered}/${inputs}`, bad, `${rate.toFixed(1)}/s`, cost, time].filter(Boolean).join(" · "),
+    [`${answered}/${inputs}`, activity, bad, `${rate.toFixed(1)}/s`, cost, time]
+      .filter(Boolean)
+      .join(" · "),
   );
 }
 
@@ -65,16 +71,24 @@ export async function estimate(
   const described = plan.model
     ? await ctx.about.model(plan.model, true).catch(() => undefined)
     : undefined;
+  let requests = count;
+  if (plan.reduce !== undefined) {
+    const room = foldRoom(described?.window, await promptLayers(ctx), plan.reduce);
+    const folds = foldsFor(count, ASSUMED_OUTPUT_TOKENS, room);
+    requests += folds.requests;
+    tokens += folds.tokens + folds.requests * (shared + tokensIn(plan.reduce));
+  }
   const cost = dollarsOf(
-    { input: tokens, output: count * ASSUMED_OUTPUT_TOKENS },
+    { input: tokens, output: requests * ASSUMED_OUTPUT_TOKENS },
     described?.price,
   );
   const price = described?.price
     ? `, about $${cost.toFixed(2)}`
     : "; what the model costs is not known";
-  const data = { inputs: count, tokens, ...(described?.price && { dollars: cost }) };
+  const folded = requests > count ? { folds: requests - count } : {};
+  const data = { inputs: count, ...folded, tokens, ...(described?.price && { dollars: cost }) };
   return {
-    text: `${plural(count, "request")} of about ${tokens} tokens together${price}. Nothing was sent.`,
+    text: `${plural(requests, "request")} of about ${tokens} tokens together${price}. Nothing was sent.`,
     data,
   };
 }

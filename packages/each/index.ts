@@ -53,6 +53,12 @@ export default (zz: Zz) => {
     value: "PROMPT",
     description: "with --each: one answer made of all answers",
   });
+  zz.flag({
+    name: "batch",
+    group,
+    description: "by the provider's batches, for half the price within a day; without tools",
+  });
+  zz.flag({ name: "wait", group, description: "with --batch: wait for the answers" });
   zz.flag({ name: "unordered", group, description: "print answers as they come" });
   zz.flag({
     name: "budget",

@@ -10,7 +10,7 @@ import { hasPlace, print, printAnswered, show } from "./print-outcomes.ts";
 import { reduce } from "./reduce.ts";
 import type { Answered, Input, Plan, RunLedger, Taken } from "./run-ledger.ts";
 import type { Running } from "./running.ts";
-import { estimate, isSpent, showProgress } from "./spending.ts";
+import { batchPrice, estimate, isSpent, showProgress } from "./spending.ts";
 
 const JOBS = 4;
 const MAX_JOBS = 256;
@@ -58,7 +58,13 @@ export async function obey(
   try {
     const said = given("reduce");
     const reduction = typeof said === "string" ? said : undefined;
-    return await run(zz, ctx, ledger, limits, { worst: refused.length ? 4 : 0, reduction });
+    const how = {
+      worst: refused.length ? 4 : 0,
+      reduction,
+      isBatch: ledger.plan.batch ?? line.values.has("batch"),
+      isWaiting: line.values.has("wait"),
+    };
+    return await run(zz, ctx, ledger, limits, how);
   } finally {
     await ledger.close();
   }
@@ -85,7 +91,8 @@ function planOf(
     return typeof value === "string" ? { [name]: value } : {};
   };
   const unordered = given("unordered") ? { unordered: true } : {};
-  const tools = given("no-tools") ? { tools: false as const } : {};
+  const batch = given("batch") ? { batch: true } : {};
+  const tools = given("no-tools") || given("batch") ? { tools: false as const } : {};
   return {
     prompt,
     kind,
@@ -95,6 +102,7 @@ function planOf(
     ...text("out"),
     ...text("reduce"),
     ...unordered,
+    ...batch,
     ...tools,
   };
 }
@@ -113,12 +121,20 @@ function limitsOf(line: Typed): Running["limits"] {
   return { jobs, ...(isTokens ? { tokens: Number(count) } : { dollars: Number(count) }) };
 }
 
+/** What the command line says beside the plan. */
+interface How {
+  worst: number;
+  reduction: string | undefined;
+  isBatch: boolean;
+  isWaiting: boolean;
+}
+
 async function run(
   zz: Zz,
   ctx: Ctx,
   ledger: RunLedger,
   limits: Running["limits"],
-  { worst, reduction = ledger.plan.reduce }: { worst: number; reduction: string | undefined },
+  { worst, reduction = ledger.plan.reduce, isBatch, isWaiting }: How,
 ): Promise<Result> {
   const { plan, counts } = ledger;
   const described = plan.model
@@ -134,7 +150,7 @@ async function run(
     ledger,
     stop: new AbortController(),
     limits,
-    ...(described?.price && { price: described.price }),
+    ...(described?.price && { price: isBatch ? batchPrice(described.price) : described.price }),
     ...(described?.window && { window: described.window }),
     spent: { input: 0, output: 0 },
     files: new Map(),
@@ -148,18 +164,30 @@ async function run(
     `${plural(counts.inputs - counts.answered, "input")} to ask. If it stops: zz --each --resume ${ledger.id}`,
   );
   const { isShown } = running;
-  if (plan.unordered && isShown) await printAnswered(running);
-  const printed = plan.unordered || !isShown ? undefined : print(running);
+  const isOrdered = isBatch || !plan.unordered;
+  if (!isOrdered && isShown) await printAnswered(running);
+  const printed = isOrdered && isShown ? print(running) : undefined;
   printed?.catch((error) => (running.ended ??= error as Error));
-  await ask(running); // alone first, so that the provider's cache holds what all of them share
-  const jobs = Array.from({ length: limits.jobs }, () => askAll(running));
-  await Promise.all(jobs);
+  if (isBatch) await askByBatches(running, isWaiting);
+  else await askByJobs(running);
   running.stop.abort();
   await printed;
   if (reduction !== undefined && !running.ended)
     await reduce(running, reduction).catch((error) => (running.ended ??= error as Error));
   ctx.progress("");
   return finish(running);
+}
+
+async function askByBatches(running: Running, isWaiting: boolean): Promise<void> {
+  const batches = await import("./batch/ask-by-batches.ts");
+  await batches
+    .askByBatches(running, isWaiting)
+    .catch((error) => (running.ended ??= error as Error));
+}
+
+async function askByJobs(running: Running): Promise<void> {
+  await ask(running); // alone first, so that the provider's cache holds what all of them share
+  await Promise.all(Array.from({ length: running.limits.jobs }, () => askAll(running)));
 }
 
 async function askAll(running: Running): Promise<void> {

@@ -1,12 +1,12 @@
 // What a run costs: beforehand, so far, and whether that is as much as it may.
-import type { Ctx, Model, Result, Usage } from "zz";
+import type { Ctx, Model, Price, Result, Usage } from "zz";
 import { CHARS_PER_TOKEN, plural, usage } from "zz/text";
 import { foldRoom, foldsFor, promptLayers, tokensIn } from "./fold-sizes.ts";
 import { messageOf } from "./inputs.ts";
 import type { Input, Plan } from "./run-ledger.ts";
 import type { Running } from "./running.ts";
 
-const ASSUMED_OUTPUT_TOKENS = 300; // for an estimate
+export const ASSUMED_OUTPUT_TOKENS = 300; // for an estimate
 
 export function isSpent({ spent, limits, price, asked }: Running): boolean {
   const { tokens, dollars } = limits;
@@ -24,6 +24,12 @@ export const dollarsOf = ({ input, output, cached = 0 }: Usage, price?: Model["p
       output * price.output) /
     1e6
   );
+};
+
+/** What batches cost: half. */
+export const batchPrice = ({ input, output, cached }: Price): Price => {
+  const half = { input: input / 2, output: output / 2 };
+  return cached === undefined ? half : { ...half, cached: cached / 2 };
 };
 
 export function showProgress(
@@ -80,7 +86,7 @@ export async function estimate(
   }
   const cost = dollarsOf(
     { input: tokens, output: requests * ASSUMED_OUTPUT_TOKENS },
-    described?.price,
+    described?.price && (plan.batch ? batchPrice(described.price) : described.price),
   );
   const price = described?.price
     ? `, about $${cost.toFixed(2)}`

@@ -29,8 +29,8 @@ export function openExchange(running: Running): Exchange {
     "fetch",
     (request, next) => {
       const current = slot;
-      if (!current || request.method !== "POST" || !OF_MODELS.test(request.url))
-        return next(request);
+      if (!current || request.method !== "POST") return next(request);
+      if (!OF_MODELS.test(request.url)) throw usage(NO_BATCHES);
       slot = undefined; // what follows is sent
       if ("answer" in current) return answerWith(current.answer);
       current.caught = request;

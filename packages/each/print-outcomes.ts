@@ -8,21 +8,20 @@ import type { Running } from "./running.ts";
 /** Prints each outcome in order, once it is there. At the end those after a gap are printed too. */
 export async function print(running: Running): Promise<void> {
   const { ledger, stop } = running;
-  const { promise: over, resolve } = Promise.withResolvers<void>();
-  stop.signal.addEventListener("abort", () => resolve(), { once: true });
+  let wake = () => {};
+  stop.signal.addEventListener("abort", () => wake(), { once: true });
   for (let n = 0; n < ledger.counts.inputs; ) {
     const isOver = stop.signal.aborted;
-    let outcome = await ledger.outcome(n);
-    if (!outcome && !isOver) {
-      const news = ledger.settled();
-      outcome = await ledger.outcome(n); // it may have come meanwhile
-      if (!outcome) {
-        await Promise.race([news, over]);
-        continue;
-      }
-    }
+    const outcome = await ledger.outcome(n);
     if (outcome) await show(running, n, outcome);
-    n++;
+    if (outcome || isOver) n++;
+    if (outcome || isOver) continue;
+    const news = ledger.settled();
+    if ((await ledger.outcome(n)) || stop.signal.aborted) continue; // it came meanwhile
+    await new Promise<void>((resolve) => {
+      wake = resolve;
+      void news.then(resolve);
+    });
   }
 }
 

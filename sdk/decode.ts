@@ -216,6 +216,8 @@ function codeRangeKb(): number {
   return Math.max(0, ...sizes) / 1024;
 }
 
+const BEGIN = "\n";
+
 /** The output, and how the process ended: a signal's name or an exit code. */
 function outputOf(
   child: ChildProcess,
@@ -227,7 +229,11 @@ function outputOf(
   const pieces: Buffer[] = [];
   let size = 0;
   child.stdin!.on("error", () => {}); // it may end without reading all
-  child.stdout!.once("data", () => child.stdin!.end(bytes)); // by now it would end with zz
+  // By now it would end with zz. Without BEGIN it ends itself: it was to be ended before that.
+  child.stdout!.once("data", () => {
+    child.stdin!.write(BEGIN);
+    child.stdin!.end(bytes);
+  });
   child.stdout!.on("data", (piece: Buffer) => {
     if ((size += piece.length) > maxBytes) tooMuch();
     else pieces.push(piece);

@@ -1,5 +1,6 @@
-// Runs in a process of its own (decode.ts): reads bytes on stdin, has one job make something of
-// them, and writes that to stdout: an empty line once it has begun, a line of JSON, then bytes.
+// Runs in a process of its own (decode.ts): reads an empty line and bytes on stdin, has one job make
+// something of them, and writes that to stdout: an empty line once it has begun, a line of JSON,
+// then bytes.
 import { pathToFileURL } from "node:url";
 import { Worker } from "node:worker_threads";
 
@@ -33,7 +34,11 @@ const watch = (maxBytes: number): Worker =>
 async function input(): Promise<Buffer> {
   const pieces: Buffer[] = [];
   for await (const piece of process.stdin) pieces.push(piece);
-  return pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces);
+  const [first, ...others] = pieces;
+  // what started it was ended while it started: nobody waits for it, or could end it
+  if (!first) process.exit();
+  const begun = first.subarray(1);
+  return others.length ? Buffer.concat([begun, ...others]) : begun;
 }
 
 async function outcome(file: string, options: unknown): Promise<[Head, readonly Uint8Array[]]> {

@@ -8,7 +8,7 @@ import { test } from "node:test";
 import { ROOT } from "../../../test/support/run.ts";
 import { isAll } from "../../../test/support/runs.ts";
 import { countTokens, type MapRequest, mapOf, rank, type Source } from "../rank.ts";
-import { bagOf, readBag } from "../scan/words.ts";
+import { bagOf, readBag } from "../scan/word-bag.ts";
 import { scan } from "../scan.ts";
 
 const source = (path: string, text: string, imports: string[] = []): Source => ({

@@ -62,7 +62,7 @@ export function matchAsIs(
       text: () => withLineEndsOf(raw, old, fresh, file.end),
     };
   });
-  const exact = matches.filter(({ how }) => how === "exact");
+  const exact = matches.filter((match) => match.how === "exact");
   return exact.length && (!isAll || old.includes("\r\n")) ? exact : matches;
 }
 

@@ -131,6 +131,7 @@ function gitVariables(gitSettings: Record<string, string>): Record<string, strin
   }));
   return Object.assign({ GIT_OPTIONAL_LOCKS: "0", GIT_CONFIG_COUNT: `${pairs.length}` }, ...named);
 }
+
 /** Without a network, package managers need not try again and again, for up to minutes. */
 const WITHOUT_RETRIES = {
   npm_config_fetch_retries: "0",
@@ -140,6 +141,7 @@ const WITHOUT_RETRIES = {
   CARGO_NET_RETRY: "0",
   BUNDLE_RETRY: "0",
 };
+
 /** The whole environment of a command. */
 export function environmentFor(
   { sandbox, strict, argv }: Pick<Decision, "sandbox" | "strict" | "argv">,

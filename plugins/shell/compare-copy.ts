@@ -42,6 +42,7 @@ export function lstatOrNone(file: Buffer): fs.Stats | undefined {
     throw error;
   }
 }
+
 function isSame(
   root: string,
   upper: string,
@@ -58,6 +59,7 @@ function isSame(
   if (after.size > MAX_SHOWN_BYTES) return before.mtimeMs === after.mtimeMs;
   return fs.readFileSync(original).equals(readUnlocked(two, after.mode));
 }
+
 /** The names in a folder of the view, also in one that keeps its owner out. */
 function openAndList(folder: Buffer): string[] {
   const { mode } = fs.lstatSync(folder);

@@ -18,103 +18,16 @@ export interface View {
   close(): void;
 }
 
-/**
- * Why there can be no view of this project here; undefined if there can. It is really tried, once
- * for each project.
- */
-const triedRoots = new Map<string, Promise<string | undefined>>();
-export async function whyNoView(
-  programs: Programs,
-  root: string,
-  home?: string,
-): Promise<string | undefined> {
-  if (process.platform !== "linux") return "only Linux has overlays";
-  if (mountsIn(root)) return "another file system is mounted inside the project";
-  if (ignoresCase(root))
-    return "the project lies on a disk that takes a capital and a small letter for the same";
-  const trialOfRoot = triedRoots.get(root) ?? tryView(programs, root, home);
-  triedRoots.set(root, trialOfRoot);
-  return trialOfRoot;
-}
+/** Where the upper folder of a project can be, once it was tried. */
+export const chosenBases = new Map<string, string>();
 
-async function tryView(
-  programs: Programs,
-  root: string,
-  home?: string,
-): Promise<string | undefined> {
-  const tools = toolsOf(programs);
-  if (typeof tools === "string") return tools;
-  let failure = "no folder for temporary files can hold one";
-  for (const base of bases(root, home)) {
-    let view: View | undefined;
-    try {
-      view = mountView(programs, tools, root, base);
-      const bwrap = [
-        "--unshare-all",
-        "--cap-drop",
-        "ALL",
-        "--ro-bind",
-        "/",
-        "/",
-        "--bind",
-        view.merged,
-        root,
-      ];
-      const script = ["sh", "-c", 'echo ok > "$0/.zz-trial"', root];
-      const argv = view.wrap([
-        tools.bwrap,
-        ...bwrap,
-        "--dev",
-        "/dev",
-        "--proc",
-        "/proc",
-        ...script,
-      ]);
-      const { ok, stderr } = await runInView(programs, argv);
-      if (
-        ok &&
-        fs.existsSync(path.join(view.upper, ".zz-trial")) &&
-        !fs.existsSync(path.join(root, ".zz-trial"))
-      ) {
-        chosen.set(root, base);
-        return undefined;
-      }
-      failure = stderr.trim().split("\n").at(-1) || failure;
-    } catch (error) {
-      failure = (error as Error).message;
-    } finally {
-      view?.close();
-    }
-  }
-  return `an overlay cannot be mounted: ${failure}`;
-}
-const chosen = new Map<string, string>();
-
-/**
- * Where upper folders can be: first on the project's own disk, so that files can be moved; else
- * others, or memory.
- */
-function bases(root: string, home?: string): string[] {
-  const diskOf = (folder: string) => tryTo(() => fs.statSync(folder).dev);
-  const isNear = (folder: string) => diskOf(folder) === diskOf(root);
-  const homeFolder =
-    home && isNear(home) && !isInside(root, home) ? path.join(home, "copies") : undefined;
-  if (homeFolder) tryTo(() => fs.mkdirSync(homeFolder, { mode: 0o700 }));
-  const temporary = real([os.tmpdir(), "/dev/shm", "/var/tmp"]);
-  const candidates = [
-    ...temporary.filter(isNear),
-    ...real(homeFolder ? [homeFolder] : []),
-    ...temporary.filter((folder) => !isNear(folder)),
-  ];
-  return candidates.filter((folder) => isPlainName(folder) && !isInside(root, folder));
-}
-
-interface OverlayTools {
+export interface OverlayTools {
   unshare: string;
   mount: string;
   bwrap: string;
 }
-function toolsOf(programs: Programs): OverlayTools | string {
+
+export function toolsOf(programs: Programs): OverlayTools | string {
   const [unshare, mount, bwrap] = ["unshare", "mount", "bwrap"].map((name) => programs.find(name));
   if (unshare && mount && bwrap) return { unshare, mount, bwrap };
   return "unshare, mount or bwrap is not installed";
@@ -122,7 +35,7 @@ function toolsOf(programs: Programs): OverlayTools | string {
 
 export function openView(programs: Programs, root: string): View {
   const tools = toolsOf(programs);
-  const base = chosen.get(root);
+  const base = chosenBases.get(root);
   if (typeof tools === "string" || !base)
     throw new Error("Cannot open a view of the project: it was not tried.");
   try {
@@ -142,13 +55,14 @@ const MOUNT = `mount=$1 own=$2 root=$3 layers=$4; shift 4
 { [ "$root" = - ] || "$mount" --bind -- "$root" "$own/lower"; } && "$mount" -t overlay overlay -o "$layers" "$own/merged" &&
 exec "$@"
 exit 125`;
-const isPlainName = (absolutePath: string): boolean => /^[\w./-]+$/.test(absolutePath);
+export const isPlainName = (absolutePath: string): boolean => /^[\w./-]+$/.test(absolutePath);
 
 /** What is there when zz ends, by whatever way: nothing is unloaded then. */
 const openFolders = new Set<string>();
 function clearAll(): void {
   for (const folder of openFolders) tryTo(() => removeTree(folder));
 }
+
 function removeView(folder: string): void {
   removeTree(folder);
   openFolders.delete(folder);
@@ -178,7 +92,7 @@ function orClear<T>(folder: string, act: () => T): T {
   }
 }
 
-function mountView(
+export function mountView(
   programs: Programs,
   { unshare, mount }: OverlayTools,
   root: string,
@@ -236,7 +150,7 @@ const LIST_MANY = `cd "$0" && exec xargs -0 sh -c 'exec find "$@" -mindepth 1 -m
 const MAX_ARGUMENTS = 50_000; // bytes: far below what a system takes
 
 const MAX_MS = 30_000;
-async function runInView(
+export async function runInView(
   programs: Programs,
   [program, ...args]: string[],
   input: string | Buffer = "",
@@ -248,27 +162,6 @@ async function runInView(
   });
   const { code, stdout, stderr } = await collect(child, { encoding: "latin1", input });
   return { ok: code === 0, stdout, stderr };
-}
-
-/** Whether something is mounted inside of the project, which an overlay would not show. */
-function mountsIn(root: string): boolean {
-  const text = tryTo(() => fs.readFileSync("/proc/self/mountinfo", "utf8")) ?? "";
-  return text.split("\n").some((line) => {
-    const mountPoint = line
-      .split(" ")[4]
-      ?.replace(/\\(\d{3})/g, (_, octal) => String.fromCharCode(Number.parseInt(octal, 8)));
-    return mountPoint !== undefined && mountPoint !== root && isInside(root, mountPoint);
-  });
-}
-
-/** Whether names that differ in case are one file: an overlay would take them for two. */
-function ignoresCase(root: string): boolean {
-  const swapped = (name: string) =>
-    name === name.toLowerCase() ? name.toUpperCase() : name.toLowerCase();
-  const names = direntsOf(root).map(({ name }) => name);
-  const name = names.find((candidate) => swapped(candidate) !== candidate);
-  if (name === undefined || names.includes(swapped(name))) return false;
-  return fs.existsSync(path.join(root, swapped(name)));
 }
 
 /**

@@ -59,6 +59,7 @@ async function judgeCommand(
   const fileFacts = { secret, git: await secretsInGit(ctx) };
   return judgeLine(line, root, { ...lists, fileFacts });
 }
+
 /** The repository as a git that the command starts would find it. */
 function inspectRepository(
   { git, io, root, signal }: Ctx,
@@ -68,6 +69,7 @@ function inspectRepository(
   const silent = { why: "git gives no answer", reads: [] };
   return git.check(root, { stop, command }).catch(() => silent);
 }
+
 /** How a call may run: decided once, together with its needs, and kept until it runs. */
 export interface Decision {
   sandbox: string | undefined; // the sandbox's name; undefined if there is none
@@ -76,6 +78,7 @@ export interface Decision {
   judgement?: Judged;
   onView?: true; // on a copy-on-write view of the project: what it changed is asked for afterwards
 }
+
 /**
  * The judge alone is never enough: what runs unasked runs in the sandbox and can write nothing.
  * Without a sandbox, only plain commands run unasked; everything else is asked about, unless the
@@ -140,7 +143,7 @@ export async function explainQuestion(
   { permissions, programs, root, about }: Ctx,
 ): Promise<string> {
   if (effects !== "ask" || sandbox === "off" || permissions.wide !== undefined) return "";
-  const reason = await (await import("./copy-on-write.ts")).whyNoView(programs, root, about.home);
+  const reason = await (await import("./try-copy.ts")).whyNoView(programs, root, about.home);
   return reason
     ? `\nAsked before it runs, since there is no copy of the project to run it on: ${clip(reason, 200)}.`
     : "";

@@ -48,6 +48,7 @@ export async function explainVerdict(
     data: { command, verdict, way: treatment, runs, reason, sandbox: sandbox !== undefined },
   };
 }
+
 /** What can happen to a command, in words. */
 const WAYS = {
   unasked: "runs without a question",

@@ -82,6 +82,7 @@ export async function findSandbox(programs: Programs): Promise<string | undefine
   workingPrograms.add(program);
   return "bubblewrap";
 }
+
 /**
  * By its full path, and never from a folder that a command can write to: that program would run
  * instead of the sandbox.
@@ -93,6 +94,7 @@ export function findOutside(programs: Programs, name: string, avoid: string[]): 
     ? program
     : undefined;
 }
+
 async function runAndRead(
   programs: Programs,
   program: string,
@@ -108,6 +110,7 @@ async function runAndRead(
   );
   return code === 0 ? stdout.trim() || "yes" : undefined;
 }
+
 /** `--size` came with bubblewrap 0.7. */
 const sizeSupport = new Map<string, Promise<boolean>>();
 export function knowsSize(programs: Programs, program: string): Promise<boolean> {

@@ -13,13 +13,39 @@ import { privateTmp, type ShellState } from "./shell-state.ts";
 export { defaults, settings }; // for git to list what a repository's configuration would run
 
 export default (zz: Zz<typeof defaults>) => {
-  const decisions = new WeakMap<object, Decision>();
   const state: ShellState = {
     offers: new Map(),
     tmp: privateTmp(zz),
     veil: (text) => zz.veil(text),
     fault: () => zz.configFault,
   };
+  registerTool(zz, state);
+
+  zz.service(
+    "sandbox",
+    sandboxService({
+      find: async (ctx) => (await import("./find-sandbox.ts")).sandboxName(zz.config, ctx),
+      open: async (ctx, limits) =>
+        (await import("./sandbox-for-call.ts")).openServiceSandbox(ctx, limits),
+      openReader: async (ctx, folders) =>
+        (await import("./reading-sandbox.ts")).openReadingSandbox(ctx, folders),
+    }),
+  );
+  zz.layer({
+    name: "sandbox",
+    slot: "turn",
+    text: ({ about }) =>
+      zz.config.sandbox === "off" && about.tools.some(({ name }) => name === "run_command")
+        ? "Off: commands can do whatever the person can."
+        : undefined,
+  });
+  registerJudgeFlag(zz, state);
+};
+
+type ShellZz = Zz<typeof defaults>;
+
+function registerTool(zz: ShellZz, state: ShellState): void {
+  const decisions = new WeakMap<object, Decision>();
   zz.tool({
     name: "run_command",
     description:
@@ -63,25 +89,9 @@ export default (zz: Zz<typeof defaults>) => {
     },
     render: ({ data }) => renderRow(data as Shown),
   });
+}
 
-  zz.service(
-    "sandbox",
-    sandboxService({
-      find: async (ctx) => (await import("./find-sandbox.ts")).sandboxName(zz.config, ctx),
-      open: async (ctx, limits) =>
-        (await import("./sandbox-for-call.ts")).openServiceSandbox(ctx, limits),
-      openReader: async (ctx, folders) =>
-        (await import("./reading-sandbox.ts")).openReadingSandbox(ctx, folders),
-    }),
-  );
-  zz.layer({
-    name: "sandbox",
-    slot: "turn",
-    text: ({ about }) =>
-      zz.config.sandbox === "off" && about.tools.some(({ name }) => name === "run_command")
-        ? "Off: commands can do whatever the person can."
-        : undefined,
-  });
+function registerJudgeFlag(zz: ShellZz, state: ShellState): void {
   zz.flag({
     name: "judge",
     value: "COMMAND",
@@ -99,4 +109,4 @@ export default (zz: Zz<typeof defaults>) => {
       return { text: "" };
     },
   });
-};
+}

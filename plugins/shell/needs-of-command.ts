@@ -1,7 +1,7 @@
 // What a judged line needs, and whether it may run at once on a copy of the project.
 import fs from "node:fs";
 import { basename, dirname, isAbsolute, join, resolve } from "node:path";
-import type { Ctx, Kind, Need, Needs, Rule } from "zz";
+import type { Ctx, Kind, Need, Needs, Rule, Verdict } from "zz";
 import { isInside, repositoryTop } from "zz/text";
 import { changesOnlyFiles } from "./files-only.ts";
 import { ONLY_FILES } from "./judge/denied-commands.ts";
@@ -84,21 +84,8 @@ export async function judgeForCopy(
   const { root, permissions, programs } = ctx;
   if (permissions.wide !== undefined || permissions.rules.some(deniesReadingIn(ctx)))
     return undefined;
-  const verdictOn = (needKind: Kind, need: Need) => permissions.judge(needKind, need).verdict;
-  const needs = Object.entries(needsOf(command, first, [])) as [Kind, Need[]][];
-  // a sandbox cannot
-  const isLimited = permissions.rules.some(({ kind, but }) => kind === "write" && but);
-  const isAllowed = needs.every(([needKind, list]) =>
-    list.every((need) => verdictOn(needKind, need) === "allow"),
-  );
-  const onWrites = verdictOn("write", join(root, "any"));
-  // Else the rules let it run on the project itself.
-  if (
-    isAllowed &&
-    !isLimited &&
-    !(onWrites === "allow" && changesOnlyFiles(first) && !namesSecret(first, ctx))
-  )
-    return undefined;
+  const onWrites = permissions.judge("write", join(root, "any")).verdict;
+  if (runsOnProjectItself(command, first, ctx, onWrites)) return undefined;
   const mayHarmFiles =
     first.verdict === "deny" || first.simple.some(({ verdict }) => verdict === "unknown");
   const judged =
@@ -116,51 +103,63 @@ export async function judgeForCopy(
     permissions.rules.some(({ verdict, kind }) => verdict === "deny" && kind === "run")
   )
     return undefined;
-  const [{ whyNotOnCopy }, { outsidePaths: outsideOf, whyNoView }] = await Promise.all([
+  const [{ whyNotOnCopy }, { whyNoView }] = await Promise.all([
     import("./not-on-a-copy.ts"),
-    import("./copy-on-write.ts"),
+    import("./try-copy.ts"),
   ]);
-  if (
-    whyNotOnCopy(judged.simple) ||
-    judged.simple.some((simpleCommand) => asksOtherRepository(simpleCommand, root))
-  )
+  if (whyNotOnCopy(judged.simple)) return undefined;
+  if (judged.simple.some((simpleCommand) => asksOtherRepository(simpleCommand, root)))
     return undefined;
-  const named = judged.simple
-    .flatMap(namedPaths)
-    .filter((absolutePath) => !isInside(root, absolutePath));
+  if (!(await hasAllOnCopy(judged, ctx, tmp))) return undefined;
+  return (await whyNoView(programs, root, ctx.about.home)) === undefined ? judged : undefined;
+}
+
+/** Whether the rules let it run on the project itself, where it needs no copy. */
+function runsOnProjectItself(command: string, first: Judged, ctx: Ctx, onWrites: Verdict): boolean {
+  const { permissions } = ctx;
+  const needs = Object.entries(needsOf(command, first, [])) as [Kind, Need[]][];
+  // a sandbox cannot
+  const isLimited = permissions.rules.some(({ kind, but }) => kind === "write" && but);
+  const isAllowed = needs.every(([needKind, list]) =>
+    list.every((need) => permissions.judge(needKind, need).verdict === "allow"),
+  );
+  const isHeldAnyway = onWrites === "allow" && changesOnlyFiles(first) && !namesSecret(first, ctx);
+  return isAllowed && !isLimited && !isHeldAnyway;
+}
+
+/** Whether a copy shows and takes what the line names, as the rules would. */
+async function hasAllOnCopy(
+  judged: Judged,
+  { root, permissions }: Ctx,
+  tmp: () => Promise<string>,
+): Promise<boolean> {
+  const named = judged.simple.flatMap(namedPaths).filter((file) => !isInside(root, file));
   const isLooking = judged.reads.length + named.length > 0;
-  const hidden = isLooking ? outsideOf(root) : [];
+  const hidden = isLooking ? (await import("./copy-on-write.ts")).outsidePaths(root) : [];
   const ownTmp = isLooking ? await tmp() : "";
   // Commands on a copy do not see the machine's own /tmp.
-  const isInOwnTmp = (absolutePath: string) =>
-    fs.existsSync(join(ownTmp, absolutePath.slice(OWN_TMP.length))) || !fs.existsSync(absolutePath);
-  const isShown = (absolutePath: string) =>
-    !isInside(root, absolutePath) &&
-    !permissions.secret(absolutePath) &&
-    !hidden.some((folder) => isInside(folder, absolutePath)) &&
-    (!isInside(OWN_TMP, absolutePath) || (absolutePath !== OWN_TMP && isInOwnTmp(absolutePath)));
+  const isInOwnTmp = (file: string) =>
+    fs.existsSync(join(ownTmp, file.slice(OWN_TMP.length))) || !fs.existsSync(file);
+  const isShown = (file: string) =>
+    !isInside(root, file) &&
+    !permissions.secret(file) &&
+    !hidden.some((folder) => isInside(folder, file)) &&
+    (!isInside(OWN_TMP, file) || (file !== OWN_TMP && isInOwnTmp(file)));
   const mayRead = (name: string) => {
-    const verdict = verdictOn("read", name);
-    const absolutePath = permissions.place(name);
+    const { verdict } = permissions.judge("read", name);
+    const file = permissions.place(name);
     return (
-      verdict === "allow" ||
-      (verdict === "ask" && isShown(absolutePath) && isShown(realOf(absolutePath) ?? absolutePath))
+      verdict === "allow" || (verdict === "ask" && isShown(file) && isShown(realOf(file) ?? file))
     );
   };
-  if (!judged.reads.every(mayRead)) return undefined;
-  if (
-    !named.every(
-      (absolutePath) =>
-        absolutePath === OWN_TMP ||
-        (isShown(absolutePath) && isShown(realOf(absolutePath) ?? absolutePath)),
-    )
-  )
-    return undefined;
   const mayWrite = (name: string) =>
-    verdictOn("write", name) !== "deny" &&
-    [root, OWN_TMP].some((absolutePath) => isInside(absolutePath, permissions.place(name)));
-  if (!judged.writes.every(mayWrite)) return undefined;
-  return (await whyNoView(programs, root, ctx.about.home)) === undefined ? judged : undefined;
+    permissions.judge("write", name).verdict !== "deny" &&
+    [root, OWN_TMP].some((folder) => isInside(folder, permissions.place(name)));
+  return (
+    judged.reads.every(mayRead) &&
+    named.every((file) => file === OWN_TMP || (isShown(file) && isShown(realOf(file) ?? file))) &&
+    judged.writes.every(mayWrite)
+  );
 }
 
 /**

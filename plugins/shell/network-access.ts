@@ -10,11 +10,13 @@ export function describeSandbox(
     return "No sandbox here (bubblewrap is missing or switched off): it can do whatever you can.";
   return `Sandbox ${sandbox}: it writes ${strict ? "nothing, since nobody was asked" : "only in the project"}; ${describeNetwork(net, strict)}.`;
 }
+
 function describeNetwork(net: NetworkAccess, strict: boolean): string {
   if (net === "all") return "all of the network";
   if (net !== "none") return `of the network ${net.join(", ")}`;
   return strict ? "no network" : "no network, unless you allow a host that it tries";
 }
+
 export type NetworkAccess = "none" | "all" | string[];
 /**
  * The hosts that the rules allow, and those granted to this call by name. A pattern that might

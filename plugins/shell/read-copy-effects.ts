@@ -252,6 +252,7 @@ function shownRaw({ upper }: View, root: string, changes: Change[]): string {
     ])
     .join("");
 }
+
 function linesOf(stat: fs.Stats | undefined, file: Buffer, sign: string): string[] {
   if (!stat || stat.isDirectory()) return [];
   return [

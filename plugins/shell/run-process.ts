@@ -43,6 +43,7 @@ export interface CommandJob {
   keepIn: string; // folder for full outputs: 0700, the files 0600
   caps?: Partial<ResourceCaps>; // limits that replace the usual ones
 }
+
 export interface Outcome {
   exit: number | null;
   signal?: string;

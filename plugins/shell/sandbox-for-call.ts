@@ -39,6 +39,7 @@ export async function openSandboxForCall(
     })),
   };
 }
+
 export type CallSandbox = Awaited<ReturnType<typeof openSandboxForCall>>;
 
 /** What commands that were asked for do not see of the home. */
@@ -49,6 +50,7 @@ async function hiddenHome({ permissions, root }: Ctx, closed: string[]) {
   const { hide, show } = hideHomeExceptNeeded(root, allowed, permissions.secret);
   return { hide: [...closed, ...hide], show };
 }
+
 /**
  * Opens a sandbox for a program that keeps running. Nothing is restored, since others may change
  * the project, too.
@@ -72,6 +74,7 @@ export async function openServiceSandbox(
     service: true,
   });
 }
+
 /**
  * What commands on a view, which run unreviewed, cannot see: all but the project, the system and
  * PATH's programs.

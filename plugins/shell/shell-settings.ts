@@ -9,6 +9,7 @@ export const defaults = {
   effects: "ask" as "ask" | "before" | "off",
   maxCopyMB: 2_048, // the most that a command may change on its copy
 };
+
 export type Config = Readonly<typeof defaults>;
 const seconds = { type: "number", minimum: 0, maximum: 1_000_000 };
 /** No command runs until all of it is right: a typo would lose the protection that it gives. */
@@ -58,12 +59,14 @@ export function timeLimits({ seconds, maxSeconds }: Config): { ms: number; maxMs
   );
   return { ms: ms!, maxMs: Math.max(ms!, maxMs!) };
 }
+
 /** The limits in words, for the model. */
 export function describeLimits(config: Config): string {
   const { ms, maxMs } = timeLimits(config);
   const upperBound = Number.isFinite(maxMs) ? `, at most ${maxMs}` : "";
   return `${Number.isFinite(ms) ? ms : "no limit"} unless it says otherwise${upperBound}`;
 }
+
 export function checkTime(ms: number, maxMs: number): void {
   const upperBound = Number.isFinite(maxMs) ? ` to ${maxMs}` : "";
   if (ms < 1) throw new Error(`Cannot run it for ${ms} ms. Give a timeout_ms from 1${upperBound}.`);

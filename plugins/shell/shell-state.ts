@@ -13,6 +13,7 @@ export interface ShellState {
   veil(text: string): string;
   fault(): string | undefined; // what is wrong in the settings
 }
+
 /** A private folder next to the views, so that it is swept with them if zz is killed. */
 export function privateTmp(zz: Zz<typeof defaults>): () => Promise<string> {
   let base: string | undefined;

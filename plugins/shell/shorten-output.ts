@@ -16,9 +16,11 @@ export interface Captured {
   bytes: number;
   broken: number; // characters that were not valid UTF-8
 }
+
 export function newCapture(): Captured {
   return { front: "", back: "", cut: false, lines: 0, bytes: 0, broken: 0 };
 }
+
 function recordText(capture: Captured, text: string): void {
   const room = MAX_HELD_CHARS - capture.front.length;
   if (room > 0) capture.front += text.slice(0, room);
@@ -27,6 +29,7 @@ function recordText(capture: Captured, text: string): void {
   capture.back = capture.back.slice(-MAX_HELD_CHARS);
   capture.cut = true;
 }
+
 export function readStream(
   stream: Readable,
   captured: Captured[],
@@ -59,11 +62,13 @@ export function readStream(
     stream.on("close", resolve);
   });
 }
+
 function countByte(bytes: Uint8Array, byte: number): number {
   let total = 0;
   for (let i = 0; i < bytes.length; i++) if (bytes[i] === byte) total++;
   return total;
 }
+
 export function shorten(
   capture: Captured,
   file: string | undefined,
@@ -88,6 +93,7 @@ function keepHead(text: string, maxChars: number): string {
   const lineEnd = text.lastIndexOf("\n", maxChars);
   return (lineEnd > maxChars / 2 ? text.slice(0, lineEnd) : text.slice(0, maxChars)).toWellFormed();
 }
+
 function keepTail(text: string, maxChars: number): string {
   const tail = text.slice(-maxChars);
   const lineEnd = tail.indexOf("\n");
@@ -108,6 +114,7 @@ export function outputForModel(raw: string): string {
     .map((line) => (/[\r\b\x1b]/.test(line) ? lastState(line) : line))
     .join("\n");
 }
+
 function lastState(line: string): string {
   // replaying it would take long
   if (line.length > 20_000) line = line.replace(/\r+$/, "").replace(/^.*\r/s, "");

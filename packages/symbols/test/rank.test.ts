@@ -59,7 +59,7 @@ test("Each row is a path, a line and a signature of at most 120 characters toget
     ok(!signature || isThere, row);
     return { path: path!, line: Number(line) };
   });
-  ok(rows.some((row) => row.startsWith("plugins/shell/sandbox.ts:")) && rows.includes("README.md"), text);
+  ok(rows.some((row) => row.startsWith("plugins/shell/open-sandbox.ts:")) && rows.includes("README.md"), text);
   const order = rank(OWN, OTHERS, { query, tokens: 0 });
   const sorted = at.toSorted((a, b) => order.indexOf(a.path) - order.indexOf(b.path) || a.line - b.line);
   deepEqual(at, sorted);

@@ -66,6 +66,11 @@ export default (zz: Zz) => {
       await subcommand.run(remaining.trim(), ctx);
     },
   });
+  registerShorthands(zz);
+};
+
+/** /rename and /export, as the subcommands do it. */
+function registerShorthands(zz: Zz): void {
   const renames = { "/rename price fix": "call this conversation that" };
   const exports = {
     "/export notes.md": "write it as Markdown",
@@ -88,7 +93,7 @@ export default (zz: Zz) => {
       group: "sessions and model",
       run: async (typed, ctx) => void (await SUBCOMMANDS[name]!.run(typed, ctx)),
     });
-};
+}
 
 /**
  * The list of --sessions: ids, the time of the last use (UTC, as in the ids), sizes, folders and

@@ -6,7 +6,7 @@ import { usage } from "../text/faults.ts";
 
 const storedName = ({ name, as }: Flag & { as?: string }): string => as ?? name;
 /** What a flag means without its value. */
-const MEANT_WITHOUT_VALUE: Record<string, string> = { resume: "continue" };
+const MEANT_WITHOUT_VALUE: Record<string, string | undefined> = { "--resume": "--continue" };
 /** The parsed command line; `unknown` holds the flags that no table has. */
 export type CommandLine = {
   values: Map<string, (string | true)[]>;
@@ -37,9 +37,7 @@ export function parseFlags(argv: string[], flags: Flag[]): CommandLine {
     if (token.kind !== "option") continue;
     const { name, rawName, value, inlineValue } = token;
     const flag = byName.get(name);
-    const meant = value === undefined && MEANT_WITHOUT_VALUE[name];
-    if (meant) cli.values.set(meant, [true]);
-    else if (!flag) cli.unknown.push(rawName);
+    if (!flag) cli.unknown.push(rawName);
     else if (
       flag.value &&
       !flag.optional &&
@@ -59,12 +57,20 @@ export function parseFlags(argv: string[], flags: Flag[]): CommandLine {
   function isFlag(value: string): boolean {
     return value.startsWith("--") && byName.has(value.slice(2));
   }
-  /** -o KEY VALUE is one option with two words, which parseArgs cannot express. */
+  /**
+   * -o KEY VALUE is one option with two words, and --resume may stand alone, which parseArgs cannot
+   * express.
+   */
   function joinPairs(args: string[]): string[] {
     const parsed: string[] = [];
     for (let i = 0; i < args.length; i++) {
       if (args[i] === "--") return [...parsed, ...args.slice(i)];
       const [key, value] = [args[i + 1], args[i + 2]];
+      const meant = MEANT_WITHOUT_VALUE[args[i]!];
+      if (meant && (key === undefined || key.startsWith("-"))) {
+        parsed.push(meant);
+        continue;
+      }
       const pair = flags.find(
         (flag) =>
           flag.value === "KEY VALUE" && [`-${flag.short}`, `--${flag.name}`].includes(args[i]!),

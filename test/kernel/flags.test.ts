@@ -39,6 +39,7 @@ const parsed: [
   [["--", "--once", "-x"], {}, ["--once", "-x"]],
   [["--yes", "--new"], { "allow-all": [true], new: [true] }],
   [["--resume=abc", "--api-key", "k"], { session: ["abc"], key: ["k"] }],
+  [["--resume", "--api-key", "k"], { continue: [true], key: ["k"] }],
   [["-x", "hi"], {}, ["hi"], ["-x"]],
   [["--onse=3", "--modle", "m"], {}, ["m"], ["--onse", "--modle"]],
 ];

@@ -101,7 +101,7 @@ function withParentheses(text, called) {
     const isCalled = called.has(offset);
     ts.forEachChild(node, (child) => {
       code += text.slice(offset, child.getStart(source)) + rendered(child);
-      at = child.end;
+      offset = child.end;
     });
     code += text.slice(offset, node.end);
     if (isCalled && (ts.isArrowFunction(node) || ts.isFunctionExpression(node))) return `(${code})`;

@@ -39,12 +39,12 @@ async function watchStart(program, folder) {
     response.setHeader("content-type", "text/event-stream").end(stream),
   );
   await new Promise((ready) => server.listen(0, "127.0.0.1", ready));
-  const own = Object.entries(process.env).filter(
+  const variables = Object.entries(process.env).filter(
     ([name]) => !/^(ZZ_|NODE_|OPENAI_|ANTHROPIC_|OLLAMA_)/.test(name),
   );
   const NODE_V8_COVERAGE = join(folder, "coverage");
   const env = {
-    ...Object.fromEntries(own),
+    ...Object.fromEntries(variables),
     ZZ_HOME: join(folder, "home"),
     NODE_V8_COVERAGE,
     TMPDIR: folder,
@@ -97,13 +97,13 @@ function withParentheses(text, called) {
   return `${code.join("\n")}\n`;
 
   function rendered(node) {
-    let [code, at] = ["", node.getStart(source)];
-    const isCalled = called.has(at);
+    let [code, offset] = ["", node.getStart(source)];
+    const isCalled = called.has(offset);
     ts.forEachChild(node, (child) => {
-      code += text.slice(at, child.getStart(source)) + rendered(child);
-      at = child.end;
+      code += text.slice(offset, child.getStart(source)) + rendered(child);
+      offset = child.end;
     });
-    code += text.slice(at, node.end);
+    code += text.slice(offset, node.end);
     if (isCalled && (ts.isArrowFunction(node) || ts.isFunctionExpression(node))) return `(${code})`;
     const isOwn = ts.isFunctionDeclaration(node) && node.parent === source && !/^export/.test(code);
     if (!isCalled || !isOwn) return code;

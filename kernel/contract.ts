@@ -347,7 +347,8 @@ export interface Chat extends Readonly<Filled> {
   use(model: string): Promise<void>; // changes the model
   send(text: string): void; // as the person's next message, after the current turn
   tell(text: string): void; // to the model, as an aside that stays in the conversation
-  attach(attachment: Image | string): void; // attached to the person's next message; text goes before it
+  // attached to the person's next message; text goes before it
+  attach(attachment: Image | string): void;
   // the model sees less from now on; the session's file keeps everything
   compact(compaction: Compaction): void;
 }

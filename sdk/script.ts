@@ -27,7 +27,7 @@ import { readAllStdin, readAttachment } from "../kernel/program/read-input.ts";
 import { unknown } from "../kernel/text/did-you-mean.ts";
 import { fault, usage } from "../kernel/text/faults.ts";
 import { parametersOf, toJsonSchema } from "../kernel/text/json-schema.ts";
-import { readJson } from "./answer.ts";
+import { readJson } from "./json-in-answers.ts";
 
 /** What scripts and programs get: `import { zz } from "zz"`. With `zz --run` it has the settings
  * and permissions of the flags; a program of your own gets those of an empty command line, and
@@ -330,7 +330,8 @@ function coreWithOptions(core: Core, { model, system, tools }: How): Core {
     set: (asking: Core["asking"]) => void (core.asking = asking),
     enumerable: true,
   };
-  return Object.defineProperty(ownCore, "asking", shared); // one question at a time, from all of them
+  // one question at a time, from all of them
+  return Object.defineProperty(ownCore, "asking", shared);
 }
 
 /** For a program that imports zz as a plugin does. */

@@ -39,9 +39,9 @@ export {
   wordsOf,
 } from "../kernel/text/words.ts";
 export { addressesOf, isNamed, isPlainlyLocal, lookupAmong, whyNotPublic } from "./address.ts";
-export { codeBlocks, readJson } from "./answer.ts";
 export type { Decoded, Decoding, Job } from "./decode.ts";
 export { makeFolder, writeWhole } from "./files.ts";
+export { codeBlocks, readJson } from "./json-in-answers.ts";
 export {
   MAX_MEDIA_BYTES,
   type Media,

@@ -50,121 +50,172 @@ export async function commitChanges(
   granted: string[] = [],
   effects?: CopyEffects,
 ): Promise<Committed> {
-  const { core, chat } = turn;
-  const tool = call.name;
-  const seenHash = (file: string) =>
-    !isTool(tool) || effects ? undefined : chat.seen.get(file)?.hash;
-  const named = (file: string) => shortestName(core.options, file);
-  const inFull = (): PendingChanges =>
-    effects ? new Map([...held].filter(([file]) => !effects.brief.has(file))) : held;
-  const editable = () =>
-    [...inFull()].filter(
-      ([, { after }]) => core.edit && isText(after) && (after!.mode & TYPE) === FILE,
-    );
   const open = new Map<string, PendingNeed>();
+  const answered = { editedDiffs: [], declined: [] };
+  const proposal: Proposal = { turn, call, held, granted, effects, open, ...answered };
   for (const [file, { before, after }] of held) if (isSameState(before, after)) held.delete(file);
   const denied =
-    (await judgeAll(turn, tool, held, { granted, effects, open })) ?? (await passWrappers());
-  if (denied) return { refusal: denied };
-  const [editedDiffs, declined]: [string[], DeclinedFile[]] = [[], []];
+    (await judgeAll(turn, call.name, held, { granted, effects, open })) ??
+    (await passWrappers(proposal));
+  const refusal = denied ?? (await agreeOnChanges(proposal));
+  return refusal === undefined ? makeChanges(proposal) : { refusal };
+}
+
+/** The changes that are proposed, and what the person said about them so far. */
+interface Proposal {
+  turn: TurnContext;
+  call: Omit<Call, "id">;
+  held: PendingChanges;
+  granted: string[];
+  effects: CopyEffects | undefined;
+  open: Map<string, PendingNeed>; // what the rules leave open
+  editedDiffs: string[];
+  declined: DeclinedFile[];
+}
+
+const nameIn = ({ turn }: Proposal, file: string): string => shortestName(turn.core.options, file);
+const quotedNames = (proposal: Proposal, changes: [file: string, change: unknown][]): string =>
+  changes.map(([file]) => `'${visible(nameIn(proposal, file))}'`).join(", ");
+/** Those that a question shows one by one. */
+const shownInFull = ({ held, effects }: Proposal): PendingChanges =>
+  effects ? new Map([...held].filter(([file]) => !effects.brief.has(file))) : held;
+const editableChanges = (proposal: Proposal) =>
+  [...shownInFull(proposal)].filter(
+    ([, { after }]) => proposal.turn.core.edit && isText(after) && (after!.mode & TYPE) === FILE,
+  );
+
+/**
+ * Plugins that wrap the gate see each file that would change, as a need to write. What the call
+ * itself asked for, they saw before.
+ */
+async function passWrappers(proposal: Proposal): Promise<string | undefined> {
+  const { turn, call, held, granted, open } = proposal;
+  const targets = [...held].flatMap(([file, { moves }]) => (moves ? filesOfMoves(moves) : [file]));
+  const write = targets
+    .filter((file) => isTool(call.name) && !granted.includes(file))
+    .map((file) => nameIn(proposal, file));
+  return write.length
+    ? applyGateWrappers(turn, { call, kind: "change", needs: { write } }, open)
+    : undefined;
+}
+
+/**
+ * Asks for what is open, until what was agreed on can be applied to what lies there now. Returns
+ * the sentence of a refusal.
+ */
+async function agreeOnChanges(proposal: Proposal): Promise<string | undefined> {
+  const { held, open } = proposal;
   for (let news = ""; held.size; ) {
-    const stale = [...held].filter(
-      ([file, { before }]) =>
-        before && (seenHash(file) ?? hashOfState(before)) !== hashOfState(before),
-    );
-    const again = `${stale.map(([file]) => `'${visible(named(file))}'`).join(", ")}: it changed since it was read`;
-    if (stale.length && !open.size) throw fault(`Cannot write ${again}. Read it again.`);
+    const stale = quotedNames(proposal, staleChanges(proposal));
+    const warning = stale && `${stale}: it changed since it was read`;
+    if (warning && !open.size) throw fault(`Cannot write ${warning}. Read it again.`);
     if (open.size) {
-      const about = [effects?.about, news || (stale.length ? `Mind ${again}.` : "")]
-        .filter(Boolean)
-        .join("\n");
-      const { text, long } = await renderPreview(turn, tool, about, inFull());
-      const parts: QuestionParts = effects ? questionParts(held, named, open, effects) : new Map();
-      const choices = {
-        ...(parts.size > 1 && { f: "file by file" }),
-        ...((news || stale.length) && { r: "let the model look again" }),
-      };
-      const keyChoices = { ...(editable().length && { e: "edit it first" }), ...choices };
-      const { key, refusal } = await askPerson(turn, tool, [...open.values()], text, {
-        also: keyChoices,
-        long,
-      });
-      if (refusal) return { refusal };
-      if (key === "r")
-        return {
-          refusal: `Refused: the person sent it back. Read the file again, and propose the change again.`,
-        };
-      // the editor was closed without saving: ask again
-      if (key === "e" && !(await editAll())) continue;
-      if (key === "f") declined.push(...(await askForEach(turn, tool, parts, open, inFull)));
-      for (const { file } of declined) held.delete(file);
-      if (!held.size) return { refusal: refusalsIn(declined) };
+      const { refusal, isAgain } = await askAboutChanges(proposal, warning, news);
+      if (refusal !== undefined) return refusal;
+      if (isAgain) continue;
     }
-    const swapped = [...held].filter(([file, { before, moves }]) =>
-      moves ? changedSince(moves, false).changed.length : !isSameState(stateInPlace(file), before),
-    );
-    if (!swapped.length) break;
-    const names = swapped.map(([file]) => `'${visible(named(file))}'`).join(", ");
-    for (const [file, { before, after, moves }] of swapped) {
-      const rebased = moves ? undefined : await reapplyChange(stateInPlace(file), before, after);
-      if (!rebased || !open.size)
-        throw fault(`Cannot write ${names}: it changed meanwhile. Read it again.`);
-      held.set(file, rebased);
-    }
-    news = `${names} changed meanwhile; the change still applies.`;
+    const rebased = await rebaseChanges(proposal);
+    if (!rebased) break;
+    news = `${rebased} changed meanwhile; the change still applies.`;
   }
+  return undefined;
+}
+
+/** Files that are not as the model last saw them. */
+function staleChanges({ turn, call, held, effects }: Proposal) {
+  const seenHash = (file: string) =>
+    !isTool(call.name) || effects ? undefined : turn.chat.seen.get(file)?.hash;
+  return [...held].filter(
+    ([file, { before }]) =>
+      before && (seenHash(file) ?? hashOfState(before)) !== hashOfState(before),
+  );
+}
+
+/** One question. isAgain: it has to be put once more. */
+async function askAboutChanges(
+  proposal: Proposal,
+  warning: string,
+  news: string,
+): Promise<{ refusal?: string; isAgain?: true }> {
+  const { turn, call, held, effects, open, declined } = proposal;
+  const inFull = () => shownInFull(proposal);
+  const about = [effects?.about, news || (warning && `Mind ${warning}.`)]
+    .filter(Boolean)
+    .join("\n");
+  const { text, long } = await renderPreview(turn, call.name, about, inFull());
+  const named = (file: string) => nameIn(proposal, file);
+  const parts: QuestionParts = effects ? questionParts(held, named, open, effects) : new Map();
+  const also = {
+    ...(editableChanges(proposal).length && { e: "edit it first" }),
+    ...(parts.size > 1 && { f: "file by file" }),
+    ...((news || warning) && { r: "let the model look again" }),
+  };
+  const needs = [...open.values()];
+  const { key, refusal } = await askPerson(turn, call.name, needs, text, { also, long });
+  if (refusal) return { refusal };
+  if (key === "r") return { refusal: SENT_BACK };
+  // the editor was closed without saving: ask again
+  if (key === "e" && !(await editChanges(proposal))) return { isAgain: true };
+  if (key === "f") declined.push(...(await askForEach(turn, call.name, parts, open, inFull)));
+  for (const { file } of declined) held.delete(file);
+  return held.size ? {} : { refusal: refusalsIn(declined) };
+}
+const SENT_BACK =
+  "Refused: the person sent it back. Read the file again, and propose the change again.";
+
+/** Lets the person edit each proposed text; what they save is written. False: they saved nothing. */
+async function editChanges(proposal: Proposal): Promise<boolean> {
+  const { turn, held, editedDiffs } = proposal;
+  for (const [file, { before, after }] of editableChanges(proposal)) {
+    const proposed = after!.bytes.toString("utf8");
+    const saved = await turn.core.edit!(proposed, path.basename(file));
+    if (saved === undefined) return false;
+    if (saved === proposed) continue;
+    held.set(file, { before, after: { ...after!, bytes: Buffer.from(saved) } });
+    const name = nameIn(proposal, file);
+    editedDiffs.push(await unifiedDiff({ path: name, before: proposed, after: saved }));
+  }
+  return true;
+}
+
+/** Applies the changes to files that changed meanwhile. Returns their names, "" if none did. */
+async function rebaseChanges(proposal: Proposal): Promise<string> {
+  const { held, open } = proposal;
+  const swapped = [...held].filter(([file, { before, moves }]) =>
+    moves ? changedSince(moves, false).changed.length : !isSameState(stateInPlace(file), before),
+  );
+  const names = quotedNames(proposal, swapped);
+  for (const [file, { before, after, moves }] of swapped) {
+    const rebased = moves ? undefined : await reapplyChange(stateInPlace(file), before, after);
+    if (!rebased || !open.size)
+      throw fault(`Cannot write ${names}: it changed meanwhile. Read it again.`);
+    held.set(file, rebased);
+  }
+  return names;
+}
+
+/** Makes all of them, or none. */
+async function makeChanges(proposal: Proposal): Promise<Committed> {
+  const { turn, call, held, effects, open, editedDiffs, declined } = proposal;
+  const { core, chat, ctx } = turn;
+  const tool = call.name;
   const isUnasked = held.size > 0 && !open.size && core.ask;
-  const shown = isUnasked
-    ? (await renderPreview(turn, tool, effects?.about ?? "", inFull())).text
-    : "";
+  const about = effects?.about ?? "";
+  const { text: shown } = isUnasked
+    ? await renderPreview(turn, tool, about, shownInFull(proposal))
+    : { text: "" };
   const edited = editedDiffs.length
     ? `The person edited the proposal before it was written:\n${editedDiffs.join("\n")}`
     : "";
-  const message = [edited, refusalsIn(declined)].filter(Boolean).join("\n");
-  const { root } = core.options;
-  await withProjectLock(root, clockOf(core.io), turn.ctx.signal, (begin) =>
+  await withProjectLock(core.options.root, clockOf(core.io), ctx.signal, (begin) =>
     recordAndWrite(turn, tool, held, { tidies: !effects, begin }),
   );
   if (isTool(tool)) followChanges(chat, held, !effects);
-  if (held.size)
-    await emit(core, "changed", {
-      tool,
-      paths: [...held.keys()].map(named),
-      ...(shown && { shown }),
-    });
-  return {
-    said: message,
-    ...(declined.length && { left: declined.map(({ file }) => named(file)) }),
-  };
-
-  /**
-   * Plugins that wrap the gate see each file that would change, as a need to write. What the call
-   * itself asked for, they saw before.
-   */
-  async function passWrappers(): Promise<string | undefined> {
-    const targets = [...held].flatMap(([file, { moves }]) =>
-      moves ? filesOfMoves(moves) : [file],
-    );
-    const write = targets.filter((file) => isTool(tool) && !granted.includes(file)).map(named);
-    return write.length
-      ? applyGateWrappers(turn, { call, kind: "change", needs: { write } }, open)
-      : undefined;
-  }
-
-  /**
-   * Lets the person edit each proposed text; what they save is written. False: they saved nothing.
-   */
-  async function editAll(): Promise<boolean> {
-    for (const [file, { before, after }] of editable()) {
-      const proposed = after!.bytes.toString("utf8");
-      const saved = await core.edit!(proposed, path.basename(file));
-      if (saved === undefined) return false;
-      if (saved === proposed) continue;
-      held.set(file, { before, after: { ...after!, bytes: Buffer.from(saved) } });
-      editedDiffs.push(await unifiedDiff({ path: named(file), before: proposed, after: saved }));
-    }
-    return true;
-  }
+  const paths = [...held.keys()].map((file) => nameIn(proposal, file));
+  if (held.size) await emit(core, "changed", { tool, paths, ...(shown && { shown }) });
+  const left = declined.map(({ file }) => nameIn(proposal, file));
+  const said = [edited, refusalsIn(declined)].filter(Boolean).join("\n");
+  return { said, ...(left.length && { left }) };
 }
 
 /**

@@ -61,7 +61,8 @@ export function followChanges(
         after?.bytes.equals(otherChange.before.bytes),
     );
     const seenFile = seenBefore.get(from?.[0] ?? file);
-    const isLost = !wrote && !from && seenFile?.hash !== hashOfState(before); // it has to be read again
+    // it has to be read again
+    const isLost = !wrote && !from && seenFile?.hash !== hashOfState(before);
     if (!isLost) keepSeen(chat, file);
     if (!after || isLost) continue;
     const hash = hashOf(after.bytes);

@@ -131,6 +131,13 @@ export async function undoOrRedo(
   for (const changes of batches)
     saveEntry(core, chat, undoRequest.back ? "undone" : "redone", { changes });
   await chat.session?.sync();
+  const text = tellUndone(undoRequest, picked);
+  return { text, data: paths.map((file) => shortestName(core.options, file)) };
+}
+
+/** Says what was undone or redone, to the person and in the conversation. */
+function tellUndone(undoRequest: UndoRequest, picked: Change[]): string {
+  const { core, chat } = undoRequest;
   if (chat.lost)
     emitNote(
       core,
@@ -148,7 +155,7 @@ export async function undoOrRedo(
       text: `[Since your last message: ${text}]`,
       aside: true,
     });
-  return { text, data: paths.map((file) => shortestName(core.options, file)) };
+  return text;
 }
 
 /** The last calls, one by one; the whole last turn; or the last change of one file. */

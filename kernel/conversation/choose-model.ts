@@ -265,7 +265,8 @@ export const NO_MODEL_MESSAGE =
 
 export async function learnWindow(core: Core, chat: LiveChat): Promise<void> {
   const [{ model }, { models }] = [chat, core];
-  const description = await describeModel(core, model).catch(() => undefined); // its provider may be gone
+  // its provider may be gone
+  const description = await describeModel(core, model).catch(() => undefined);
   if (chat.model === model && core.models === models)
     Object.assign(chat, { window: description?.window }); // the old one stays until then
 }

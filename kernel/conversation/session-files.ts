@@ -288,7 +288,8 @@ function sessionFromLines(
     append(type, fields, parent) {
       const last = db.data.length > 1 ? (db.data.at(-1) as Entry) : { id: 0 };
       const under = parent === undefined ? last.id || null : parent;
-      const veiledFields = type === "change" ? fields : veilData(fields); // undo restores files to the byte
+      // undo restores files to the byte
+      const veiledFields = type === "change" ? fields : veilData(fields);
       db.data.push({
         id: last.id + 1,
         parent: under,

@@ -41,17 +41,17 @@ const describeAccess = (open: { kind: Kind; name: string }[], max = Infinity): s
 };
 
 /**
- * A need that the rules leave open. whole: no list can allow it; exact: only its exact name can;
- * anyway: ask each time.
+ * A need that the rules leave open. isUnlistable: no list can allow it; exact: only its exact name
+ * can; isAlwaysAsked: no answer changes that.
  */
 export type PendingNeed = {
   kind: Kind;
   name: string;
   target: string;
   why: string;
-  whole: boolean;
+  isUnlistable: boolean;
   exact?: boolean;
-  anyway?: true;
+  isAlwaysAsked?: true;
 };
 // what a call may touch: real targets, since names may lead elsewhere by now
 export type Granted = { [K in Kind]: string[] };
@@ -161,10 +161,10 @@ export async function applyGateWrappers(
     const pendingFields = {
       target: needTarget(core.options, kind, name),
       why: why || open.get(key)?.why || "",
-      whole: true,
+      isUnlistable: true,
       exact: true,
     };
-    if (verdict === "ask") open.set(key, { kind, name, ...pendingFields, anyway: true });
+    if (verdict === "ask") open.set(key, { kind, name, ...pendingFields, isAlwaysAsked: true });
     else await emit(core, "decided", { tool, kind, name, allowed: false, why });
   }
   const message =
@@ -180,8 +180,8 @@ export async function applyGateWrappers(
  * one.
  */
 function familyRules(core: Core, tool: Tool, open: PendingNeed[]): Rule[] | undefined {
-  const families = open.map(({ kind, name, whole }) =>
-    kind === "run" && !whole ? tool.family?.(name) : undefined,
+  const families = open.map(({ kind, name, isUnlistable }) =>
+    kind === "run" && !isUnlistable ? tool.family?.(name) : undefined,
   );
   if (!families.some(Boolean)) return undefined;
   return open.map((need, i) => {
@@ -210,19 +210,19 @@ export async function judgeNeed(
     await emit(core, "decided", { tool, kind, name, allowed: verdict === "allow", why });
   else {
     // a rule demands the question, and no answer changes that
-    const anyway = why.startsWith(`${ASKED_FOR} by `);
-    const exact = anyway || (typeof need !== "string" && need.exact === true);
+    const isAlwaysAsked = why.startsWith(`${ASKED_FOR} by `);
+    const exact = isAlwaysAsked || (typeof need !== "string" && need.exact === true);
     const pending = open.get(`${kind} ${name}`);
-    const isUnlistable = anyway || (typeof need !== "string" && !PLUGIN_NEED.test(name));
+    const isUnlistable = isAlwaysAsked || (typeof need !== "string" && !PLUGIN_NEED.test(name));
     if (!pending?.exact)
       open.set(`${kind} ${name}`, {
         kind,
         name,
         target,
         why,
-        whole: isUnlistable,
+        isUnlistable,
         ...(exact && { exact }),
-        ...(anyway && { anyway }),
+        ...(isAlwaysAsked && { isAlwaysAsked }),
       });
   }
   return verdict === "deny"
@@ -238,7 +238,7 @@ const flagsOf = (open: PendingNeed[], isForAll = false): string =>
   KINDS.flatMap((needKind) => {
     const needsOfKind = open.filter((need) => need.kind === needKind);
     if (!needsOfKind.length) return [];
-    const bare = isForAll || needsOfKind.some(({ whole, exact }) => whole && !exact);
+    const bare = isForAll || needsOfKind.some(({ isUnlistable, exact }) => isUnlistable && !exact);
     const flag = flagOf("allow", needKind, bare ? [] : needsOfKind.map(({ name }) => name));
     return needsOfKind.some(({ exact }) => exact) && !flag.includes("=") ? [] : flag;
   }).join(" ");
@@ -281,67 +281,41 @@ export async function askPerson(
   text: string,
   { also = {}, writes = false, long: tooMuch }: QuestionOptions = {},
 ): Promise<PersonAnswer> {
-  // few: for what nobody has to agree to
-  const [accesses, shortAccesses] = [describeAccess(open), describeAccess(open, MAX_NAMED_NEEDS)];
-  const anyway = open.some((need) => need.anyway);
-  const flags = anyway ? "" : flagsOf(open);
-  const brief = open.length > MAX_NAMED_NEEDS ? flagsOf(open, true) : flags;
+  const accesses = describeAccess(open);
+  const isAlwaysAsked = open.some((need) => need.isAlwaysAsked);
+  const flags = isAlwaysAsked ? "" : flagsOf(open);
   const long =
     tooMuch ?? tooLongToShow(text, core.mostAsked) ?? tooLongToShow(accesses, core.mostAsked);
+  const decide = async (allowed: boolean, why: string): Promise<void> => {
+    for (const { kind, name } of open)
+      await emit(core, "decided", { tool, kind, name, allowed, why });
+  };
   if (long && core.ask) {
     await decide(false, "it is too long to be shown");
-    const excess = `${tool} asks for more than anyone can review at once (${long})`;
-    return {
-      key: "n",
-      refusal: `Refused: ${excess}. Do it in smaller parts, or run again with ${brief}.`,
-    };
+    return { key: "n", refusal: refusalAsTooLong(tool, open, long, flags) };
   }
   if (!core.ask) {
     await decide(false, "there is no terminal to ask on");
-    const exact = open.find((need) => need.exact);
-    const reason = exact && `${describeAccess([exact])} ${ASKED_ANYWAY} ${exact.why}.`;
-    const next = writes
-      ? open
-          .filter(({ kind }) => kind === "read")
-          .map((need) => ({ ...need, kind: "write" as const }))
-      : [];
-    const moreFlags = next.length
-      ? flagsOf([...open, ...next], open.length > MAX_NAMED_NEEDS)
-      : brief;
-    return {
-      key: "n",
-      refusal: `Refused: ${reason ?? `requires ${shortAccesses}; run again with ${moreFlags}.`}`,
-    };
+    return { key: "n", refusal: refusalWithoutTerminal(open, writes, flags) };
   }
-  const rules = [
-    ...new Map(
-      open
-        .map((need) => ruleForAlways(core, need))
-        .map((rule) => [`${rule.kind} ${rule.name}`, rule]),
-    ).values(),
-  ];
+  const rules = rulesForAlways(core, open);
   const { F, ...others } = also;
   const keys: AnswerKeys = {
     y: "yes",
     n: "no",
     ...others,
-    ...(!anyway && { A: describeRules(rules) }),
+    ...(!isAlwaysAsked && { A: describeRules(rules) }),
     ...(F && { F }),
   };
-  // the capital is the default
-  const offered = Object.keys(keys).map((key) => (key === "n" ? "N" : key));
-  const allow = `┗ Allow? [${[...offered, "?"].join("/")}] (? explains) `;
   const put = (question: string) =>
     orAbort(ctx.signal, core.ask!(question, `${Object.keys(keys).join("")}?`));
   const { key, because } = await oneQuestionAtATime(core, async () => {
-    // Allowed meanwhile.
-    const granted =
-      !anyway &&
-      open.every(
-        (need) => verdictFor(core, need.kind, needOf(need), need.target).verdict === "allow",
-      );
-    let key = granted && !text ? "y" : await put(question());
-    while (key === "?") key = await put(explanation());
+    const isAllowed = (need: PendingNeed) =>
+      verdictFor(core, need.kind, needOf(need), need.target).verdict === "allow";
+    const granted = !isAlwaysAsked && open.every(isAllowed); // meanwhile
+    const question = questionFor(tool, accesses, open, text, flags);
+    let key = granted && !text ? "y" : await put(`${question}\n${allowLine(keys)}`);
+    while (key === "?") key = await put(explanationOf(keys));
     const because =
       key === "n" && isTool(tool)
         ? (await orAbort(ctx.signal, core.ask!("Why not? (Enter: no reason) "))).trim()
@@ -354,37 +328,69 @@ export async function askPerson(
     await decide(true, key === "e" ? "the person edited it" : "the person said yes");
   if (key in keys && key !== "n") return { key };
   await decide(false, "the person said no");
-  return {
-    key: "n",
-    refusal: `Refused: the person said no to ${shortAccesses}${because ? `: ${because}` : "."}`,
-  };
+  const shortAccesses = describeAccess(open, MAX_NAMED_NEEDS);
+  const refusal = `Refused: the person said no to ${shortAccesses}${because ? `: ${because}` : "."}`;
+  return { key: "n", refusal };
+}
 
-  async function decide(allowed: boolean, grounds: string): Promise<void> {
-    for (const { kind, name } of open)
-      await emit(core, "decided", { tool, kind, name, allowed, why: grounds });
-  }
+/** The flags, or those without lists where the lists would be too long to read. */
+const shortFlagsOf = (open: PendingNeed[], flags: string): string =>
+  open.length > MAX_NAMED_NEEDS ? flagsOf(open, true) : flags;
 
-  function explanation(): string {
-    const rows = Object.entries(keys).map(
-      ([key, does]) => `${key}  ${shortenMiddle(visible(does))}`,
-    );
-    const [first = "", ...remainingRows] = [
-      ...rows,
-      "Enter  no, without a reason",
-      "words  no, for the reason that you type or paste",
-    ];
-    return [`┏ ${first}`, ...remainingRows.map((row) => `┠ ${row}`), allow].join("\n");
-  }
+function refusalAsTooLong(tool: string, open: PendingNeed[], long: string, flags: string): string {
+  const excess = `${tool} asks for more than anyone can review at once (${long})`;
+  return `Refused: ${excess}. Do it in smaller parts, or run again with ${shortFlagsOf(open, flags)}.`;
+}
 
-  function question(): string {
-    return [
-      `┏ ${tool} requests ${visible(accesses)}.`,
-      ...open.flatMap(({ why }) => (why ? [`┠ ${visible(why)}.`] : [])),
-      ...(text ? text.split("\n").map((line) => `┃ ${line}`) : []),
-      ...(flags ? [`┠ ${shortenMiddle(visible(flags))} skips this question.`] : []),
-      allow,
-    ].join("\n");
-  }
+/** With the flags that allow it, also to write what is only read so far if it will be written. */
+function refusalWithoutTerminal(open: PendingNeed[], writes: boolean, flags: string): string {
+  const exact = open.find((need) => need.exact);
+  if (exact) return `Refused: ${describeAccess([exact])} ${ASKED_ANYWAY} ${exact.why}.`;
+  const next = open
+    .filter(({ kind }) => writes && kind === "read")
+    .map((need) => ({ ...need, kind: "write" as const }));
+  const moreFlags = next.length
+    ? flagsOf([...open, ...next], open.length > MAX_NAMED_NEEDS)
+    : shortFlagsOf(open, flags);
+  return `Refused: requires ${describeAccess(open, MAX_NAMED_NEEDS)}; run again with ${moreFlags}.`;
+}
+
+/** Each once. */
+function rulesForAlways(core: Core, open: PendingNeed[]): Rule[] {
+  const rules = open.map((need) => ruleForAlways(core, need));
+  return [...new Map(rules.map((rule) => [`${rule.kind} ${rule.name}`, rule])).values()];
+}
+
+/** The capital is the default. */
+function allowLine(keys: AnswerKeys): string {
+  const offered = Object.keys(keys).map((key) => (key === "n" ? "N" : key));
+  return `┗ Allow? [${[...offered, "?"].join("/")}] (? explains) `;
+}
+
+function explanationOf(keys: AnswerKeys): string {
+  const rows = Object.entries(keys).map(([key, does]) => `${key}  ${shortenMiddle(visible(does))}`);
+  const [first = "", ...remainingRows] = [
+    ...rows,
+    "Enter  no, without a reason",
+    "words  no, for the reason that you type or paste",
+  ];
+  const lines = [`┏ ${first}`, ...remainingRows.map((row) => `┠ ${row}`), allowLine(keys)];
+  return lines.join("\n");
+}
+
+function questionFor(
+  tool: string,
+  accesses: string,
+  open: PendingNeed[],
+  text: string,
+  flags: string,
+): string {
+  return [
+    `┏ ${tool} requests ${visible(accesses)}.`,
+    ...open.flatMap(({ why }) => (why ? [`┠ ${visible(why)}.`] : [])),
+    ...(text ? text.split("\n").map((line) => `┃ ${line}`) : []),
+    ...(flags ? [`┠ ${shortenMiddle(visible(flags))} skips this question.`] : []),
+  ].join("\n");
 }
 
 function describeRules(rules: Rule[]): string {
@@ -411,8 +417,8 @@ function ruleForAlways({ options, options: { root } }: Core, { kind, name }: Pen
     ...(wide ? { name: "." } : { name, exact: true }),
   };
 }
-const needOf = ({ name, why, whole, exact }: PendingNeed): Need =>
-  whole ? { name, verdict: "ask", why, ...(exact && { exact }) } : name;
+const needOf = ({ name, why, isUnlistable, exact }: PendingNeed): Need =>
+  isUnlistable ? { name, verdict: "ask", why, ...(exact && { exact }) } : name;
 const ASKED_ANYWAY = "is asked for even where all is allowed, and there is no terminal to ask on:";
 
 /** Calls that run at the same time ask one after the other. */

@@ -325,7 +325,8 @@ function patternStart(
 ): { base: string; rest: string; isLoose: boolean } {
   const bare = name.replace(/\/+$/, "");
   const absoluteRule = rulePath(where, bare);
-  const isOther = !/^~(\/|$)/.test(bare) && absoluteRule !== path.resolve(where.root, bare); // id:path
+  // id:path
+  const isOther = !/^~(\/|$)/.test(bare) && absoluteRule !== path.resolve(where.root, bare);
   const inner = isOther ? bare.slice(bare.indexOf(":") + 1) : bare;
   const isLoose = !inner.includes("/");
   const begin = isLoose

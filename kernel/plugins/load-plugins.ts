@@ -176,7 +176,8 @@ function pluginsOfPerson(core: Core, ownPlugins: LoadedPlugin[]): LoadedPlugin[]
     ...trusted.map((plugin) => ({ ...plugin, trusts: trustChecker(core) })),
   ];
   const isNamed = ({ name, file }: LoadedPlugin) =>
-    namedByFlags.some((candidate) => candidate.name === name && candidate.file !== file); // --plugin wins
+    // --plugin wins
+    namedByFlags.some((candidate) => candidate.name === name && candidate.file !== file);
   const flagPlugins = namedByFlags.filter(
     ({ file }, index) =>
       ![...personPlugins, ...namedByFlags.slice(0, index)].some((earlier) => earlier.file === file),

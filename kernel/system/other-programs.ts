@@ -131,7 +131,8 @@ export function findProgram(
 const isProgram = (file: string): boolean =>
   tryTo(() => fs.accessSync(file, fs.constants.X_OK) ?? fs.statSync(file).isFile()) ?? false;
 
-const childProcessModule = () => process.getBuiltinModule("node:child_process"); // computed on first use
+// computed on first use
+const childProcessModule = () => process.getBuiltinModule("node:child_process");
 
 /**
  * Where nothing more can be opened, Node gives a process without streams, and reports the error

@@ -80,7 +80,9 @@ const BY_VALUE: [key: RegExp, value: RegExp][] = [
   [/^extensions\.refstorage$/, /^(files|reftable)$/], // newer ones may name a folder elsewhere
   [/^core\.fsmonitor$/, /^(false|no|off|0|)$/i],
 ];
-/** Switched off by name in zz's own questions: see QUIET_SETTINGS, and packages/git for the filters. */
+/**
+ * Switched off by name in zz's own questions: see QUIET_SETTINGS, and packages/git for the filters.
+ */
 const SWITCHED_OFF = new RegExp(
   `^(core\\.(fsmonitor|hookspath|pager)|log\\.showsignature|submodule\\.recurse|diff\\.submodule|status\\.submodulesummary
   |filter\\..*\\.(clean|smudge|process|required))$`.replace(/\s+/g, ""),

@@ -312,7 +312,8 @@ const SECRET_IN_QUERY = new RegExp(
   "gi",
 );
 const USER_IN_ADDRESS = /^(\s*[a-z][a-z0-9+.-]*:\/\/)([^/?#\s]*)@(?=[^\s@])/i;
-const USER_WITHOUT_SCHEME = /^(\s*)([^/?#\s@:]*:[^/?#\s]*)@(?=[^\s@])/; // an address without a scheme
+// an address without a scheme
+const USER_WITHOUT_SCHEME = /^(\s*)([^/?#\s@:]*:[^/?#\s]*)@(?=[^\s@])/;
 // a password with characters that no address may have: all up to the last @
 const BROKEN_ADDRESS = /^(\s*[a-z][a-z0-9+.-]*:\/\/)(.*)@/is;
 // in place of a password, if the user's name is the secret

@@ -33,7 +33,7 @@ import * as format from "../../plugins/terminal/shorten-for-rows.ts";
 import { themeOf } from "../../plugins/terminal/theme.ts";
 import { weigh } from "../../plugins/window/count.ts";
 import { overflow } from "../../plugins/window/overflow.ts";
-import { codeBlocks, readJson } from "../../sdk/answer.ts";
+import { codeBlocks, readJson } from "../../sdk/json-in-answers.ts";
 import { harness } from "../../sdk/testing.ts";
 import { RANDOM_TOOLS } from "./text-calls.ts";
 

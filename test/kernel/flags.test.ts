@@ -70,7 +70,8 @@ for (const [line, name, rest] of [
   ["undo 2", "", ""],
   ["", "", ""],
 ] as const)
-  test(`parseCommand() splits ${show(line)}`, () => deepEqual(parseCommand(line), { name, rest }));
+  test(`parseCommand() splits ${show(line)}`, () =>
+    deepEqual(parseCommand(line), { name, words: rest }));
 
 const flagNames = KERNEL_FLAGS.map((flag) => flag.name);
 for (const [word, known, near] of [

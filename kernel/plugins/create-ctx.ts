@@ -11,7 +11,7 @@ import { effectOf } from "../gate/gate.ts";
 import { permissions } from "../gate/permissions.ts";
 import { keepTrust, projectExtras } from "../gate/trust.ts";
 import type { Core, LiveChat, Owned, ProjectExtras, TurnContext } from "../instance.ts";
-import { commandNamed, newId, ZZ } from "../instance.ts";
+import { commandNamed, NO_MODEL_ID, newId, ZZ } from "../instance.ts";
 import { preferences } from "../settings/change-settings.ts";
 import { allFlags } from "../settings/flag-table.ts";
 import { allProviders } from "../settings/providers.ts";
@@ -52,7 +52,10 @@ export function createCtx(core: Core, chat: LiveChat, actor = ZZ): Ctx {
     sessions: sessions({ core, chat }),
     settings: preferences(core),
     request: (sideQuestion: SideRequest) => sideRequest(turn, sideQuestion),
-    answer: (question: Question) => core.apart(core, question),
+    answer(question: Question) {
+      const isChosen = chat.model.includes("/") && chat.model !== NO_MODEL_ID;
+      return core.apart(core, isChosen ? { model: chat.model, ...question } : question);
+    },
     call: (name: string, args: unknown, signal?: AbortSignal) =>
       runCall(
         signal ? stoppedBy(turn, signal) : turn,

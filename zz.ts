@@ -646,7 +646,7 @@ async function obeyFlags(argv: string[], io: Io, stop: EarlyStop): Promise<numbe
 
   const { core, cli } = await prepare(argv, early, io, stop);
   const flag = registeredValues(core.flags).find((flag) => flag.run && cli.values.has(flag.name));
-  if (flag) return runFlag(core, cli, flag);
+  if (flag) return runFlag(core, cli, flag, stop);
   if (cli.values.has("call")) return callTool(core, cli, stop);
 
   takeForkId(core, cli);

@@ -16,8 +16,14 @@ import type { EarlyStop } from "./process-signals.ts";
 import { connectPersonAtTerminal } from "./run-dialog.ts";
 
 /** Runs a plugin's flag that is all that zz does in a run. */
-export async function runFlag(core: Core, cli: CommandLine, flag: Flag): Promise<number> {
+export async function runFlag(
+  core: Core,
+  cli: CommandLine,
+  flag: Flag,
+  stop: EarlyStop,
+): Promise<number> {
   const { io } = core;
+  if (flag.stop) stop.leave = flag.stop;
   const value = cli.values.get(flag.name)!.at(-1)!;
   const alone = `--${flag.name} is all that zz does in a run`;
   if (cli.values.has("call"))

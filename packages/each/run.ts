@@ -18,6 +18,7 @@ import { paceOf } from "./pace.ts";
 import type { Answered, Failed, Input, Outcome, Plan, RunLedger, Taken } from "./run-ledger.ts";
 
 const JOBS = 4;
+const QUEUED_JOBS = 64; // with --queue: as many as may wait for its workers
 const TRIES = 6;
 const MAX_JOBS = 256;
 const DAY_MS = 86_400_000;
@@ -50,7 +51,7 @@ export async function obey(
   const { home } = ctx.about;
   const given = (name: string) => line.values.get(name)?.at(-1);
   const resumed = given("session") ?? given("continue");
-  if (given("status")) return status(home, words[0]);
+  if (given("status")) return ctx.service("queue")?.status(words[0]) ?? status(home, words[0]);
   const limits = limitsOf(line);
   const refused: string[] = [];
   let ledger: RunLedger;
@@ -121,7 +122,8 @@ function planOf(
 }
 
 function limitsOf(line: Typed): Running["limits"] {
-  const jobs = Number(line.values.get("jobs")?.at(-1) ?? JOBS);
+  const usual = line.values.has("queue") ? QUEUED_JOBS : JOBS;
+  const jobs = Number(line.values.get("jobs")?.at(-1) ?? usual);
   if (!(Number.isInteger(jobs) && jobs > 0 && jobs <= MAX_JOBS))
     throw usage(
       `Cannot use --jobs '${line.values.get("jobs")?.at(-1)}': it takes a whole number from 1 to ${MAX_JOBS}.`,
@@ -165,8 +167,9 @@ async function run(
   };
   zz.wrap("fetch", paceOf(zz.io.clock), { limit: DAY_MS });
   ctx.note(
-    `${plural(counts.inputs - counts.answered, "input")} to ask. If it stops: zz --each --resume ${ledger.id}`,
+    `${plural(counts.inputs - counts.answered, "input")} to ask. If it stops: ${resuming(ledger, ctx)}`,
   );
+  await ctx.service("queue")?.report({ run: ledger.id, ...counts, prompt: plan.prompt });
   if (plan.unordered) await printAnswered(running);
   const printed = plan.unordered ? undefined : print(running);
   await ask(running); // alone first, so that the provider's cache holds what all of them share
@@ -185,6 +188,7 @@ async function askAll(running: Running): Promise<void> {
 /** Asks about one input. False: there is none left, or the run has to end. */
 async function ask(running: Running): Promise<boolean> {
   const { ledger, stop } = running;
+  const queue = running.ctx.service("queue");
   if (isSpent(running)) running.ended ??= fault("Stopped: the budget is spent.", { exit: 3 });
   if (running.ended) return false;
   const taken = await ledger.take(stop.signal).catch(() => undefined);
@@ -193,6 +197,8 @@ async function ask(running: Running): Promise<boolean> {
   const outcome = await answerTo(running, taken);
   if ("error" in outcome) await giveBack(running, taken, outcome);
   else await ledger.answer(taken.n, outcome);
+  if (queue && !("error" in outcome)) await queue.forget(ledger.id, taken.n);
+  await queue?.report({ run: ledger.id, ...ledger.counts, prompt: ledger.plan.prompt });
   const final = ledger.plan.unordered ? await ledger.outcome(taken.n) : undefined;
   if (final) await show(running, taken.n, final);
   showProgress(running);
@@ -201,7 +207,7 @@ async function ask(running: Running): Promise<boolean> {
 
 async function answerTo(
   running: Running,
-  { input }: Taken,
+  { n, input }: Taken,
 ): Promise<Answered | (Failed & { mayPass?: boolean })> {
   const { ctx, ledger, window } = running;
   const { plan } = ledger;
@@ -227,10 +233,11 @@ async function answerTo(
       ...(plan.model && { model: plan.model }),
       ...(plan.tools === false && { tools: false as const }),
     };
-    const { text, rendered, data, usage, model, ms, finish, exit } = await ctx.answer({
-      ...message,
-      ...given,
-    });
+    const queue = ctx.service("queue");
+    const question = () => ctx.answer({ ...message, ...given });
+    const { text, rendered, data, usage, model, ms, finish, exit } = await (queue
+      ? queue.ask(ledger.id, n, question)
+      : question());
     running.spent = sumUsage([running.spent, usage]);
     running.asked++;
     const more = { ...(finish !== "stop" && { finish }), ...(exit && { exit }) };
@@ -355,9 +362,14 @@ function writeAnswer({ ctx, files }: Running, wanted: string, n: number, answer:
   );
 }
 
+function resuming({ id }: RunLedger, ctx: Ctx): string {
+  const queue = ctx.service("queue");
+  return `zz --each --resume ${id}${queue ? ` --queue ${queue.where}` : ""}`;
+}
+
 function finish({ ledger, ended, worst, ctx }: Running): Result {
   const { inputs, answered } = ledger.counts;
-  const again = `zz --each --resume ${ledger.id}`;
+  const again = resuming(ledger, ctx);
   if (ended)
     throw fault(`${ended.message} ${answered} of ${inputs} are answered. Go on with: ${again}`, {
       exit: (ended as Fault).exit ?? 1,

@@ -133,11 +133,13 @@ function openSender(zz: Zz<Config>, ctx: Ctx, opened: OpenedRedis) {
     const one = waiting.get(id);
     if (!one || client.status !== "ready") return;
     try {
+      // first its state: what was read of a job before it ended says nothing of its end
+      const state = await jobs.getJobState(id);
       const job = await jobs.getJob(id);
       if (!waiting.has(id)) return;
       if (!job) await one.again();
-      else if (await job.isCompleted()) one.resolve(await replyTo(job));
-      else if (await job.isFailed()) one.reject(failureOf(job));
+      else if (state === "completed") one.resolve(await replyTo(job));
+      else if (state === "failed") one.reject(failureOf(job));
     } catch (error) {
       if (client.status === "ready" && !opened.sentenceOf(error as Error)) one.reject(error);
     }

@@ -9,6 +9,7 @@ import { ALLOW, LEARN } from "./scripts.ts";
 const MAX_REFUSALS = 20;
 const MAX_PAUSE_MS = 600_000; // a longer one is a quota, and the job is left to others
 const PROBE_MS = 30_000;
+const TRANSIT_MS = 5_000; // that a request takes at most until the server counts it
 
 type Fetch = Steps["fetch"];
 type Answer = Fetch[1];
@@ -31,7 +32,8 @@ export function sharedPace({ client, keys }: Connection, clock: Clock): Around<F
   /** Waits until it may be sent; gives what has been sent with it: requests and tokens. */
   async function allowed(key: string, tokens: number, signal?: AbortSignal): Promise<number[]> {
     for (;;) {
-      const [wait, ...sent] = (await client.eval(ALLOW, 1, key, tokens, PROBE_MS)) as number[];
+      const given = [2, key, `${key}:sent`, tokens, PROBE_MS, TRANSIT_MS] as const;
+      const [wait, ...sent] = (await client.eval(ALLOW, ...given)) as number[];
       if (!wait) return sent;
       await clock.sleep(wait, signal);
     }
@@ -52,7 +54,7 @@ export function sharedPace({ client, keys }: Connection, clock: Clock): Around<F
       return [sent[i]!, limit, left, Math.ceil(ms)];
     });
     const isAnswered = answer instanceof Error ? 0 : 1;
-    await client.eval(LEARN, 1, key, Math.ceil(pause), isAnswered, ...told);
+    await client.eval(LEARN, 2, key, `${key}:sent`, Math.ceil(pause), isAnswered, ...told);
   }
 }
 

@@ -72,6 +72,10 @@ describe("a run over several machines", () => {
     first.child().kill("SIGKILL");
     await first.ended;
     const last = await start(home, [...asking, "--each", "--resume"]).ended;
+    deepEqual(
+      rowsOf(last).filter(({ error }) => error),
+      [],
+    );
     equal(last.code, 0, last.stderr.slice(-2_000));
     deepEqual(
       rowsOf(last).map(({ input, answer }) => [input, answer]),

@@ -72,7 +72,8 @@ export function versionOf(data: unknown): number | undefined {
 
 export function isJob(data: unknown): data is JobData {
   const { run, text } = Object(data);
-  return /^[\w.-]{1,100}$/.test(String(run)) && /^[0-9a-f]{64}$/.test(String(text));
+  const fits = (value: unknown, form: RegExp) => typeof value === "string" && form.test(value);
+  return fits(run, /^[\w.-]{1,100}$/) && fits(text, /^[0-9a-f]{64}$/);
 }
 
 /** What a job asks for; throws if it is no request of zz. */

@@ -55,6 +55,9 @@ export async function work(
     },
     { order: "first", limit: NO_LIMIT_MS },
   );
+  const name = `${os.hostname()} ${process.pid}`;
+  const tell = () => client.zadd(keys.workers, Date.now(), name);
+  await server.attempt(tell);
   const leaseMs = zz.config.lease_seconds * 1_000;
   const worker = new Worker<JobData, string>(QUEUE, (job, token) => obey(working, job, token!), {
     connection: client as never,
@@ -66,13 +69,7 @@ export async function work(
     runRetryDelay: 1_000,
   });
   worker.on("error", server.trouble);
-  const name = `${os.hostname()} ${process.pid}`;
-  const tell = () =>
-    client.status === "end"
-      ? undefined
-      : client.zadd(keys.workers, Date.now(), name).catch(() => {});
-  void tell();
-  const telling = setInterval(tell, TELL_MS);
+  const telling = setInterval(() => void tell().catch(() => {}), TELL_MS);
   ctx.note(
     `Working for ${where}, ${plural(jobs, "job")} at a time. Ctrl+C finishes what is under way.`,
   );

@@ -42,6 +42,7 @@ export async function work(
 ): Promise<Result> {
   const server = connection(opened, zz.config, ctx);
   const { client, keys, where } = server;
+  zz.defer(server.close);
   const working: Working = { ctx, server, asking: new AsyncLocalStorage(), done: 0 };
   zz.wrap("fetch", sharedPace(server, zz.io.clock), { limit: NO_LIMIT_MS });
   // What travelled takes the place of all that this machine would say.

@@ -14,7 +14,7 @@ const TRANSIT_MS = 5_000; // that a request takes at most until the server count
 type Fetch = Steps["fetch"];
 type Answer = Fetch[1];
 
-export function sharedPace({ client, keys }: Connection, clock: Clock): Around<Fetch> {
+export function sharedPace({ client, keys, attempt }: Connection, clock: Clock): Around<Fetch> {
   return async (request, next) => {
     if (request.method !== "POST") return next(request);
     const key = keys.pace(hashOf(new URL(request.url).origin).slice(0, 16));
@@ -33,7 +33,7 @@ export function sharedPace({ client, keys }: Connection, clock: Clock): Around<F
   async function allowed(key: string, tokens: number, signal?: AbortSignal): Promise<number[]> {
     for (;;) {
       const given = [2, key, `${key}:sent`, tokens, PROBE_MS, TRANSIT_MS] as const;
-      const [wait, ...sent] = (await client.eval(ALLOW, ...given)) as number[];
+      const [wait, ...sent] = (await attempt(() => client.eval(ALLOW, ...given))) as number[];
       if (!wait) return sent;
       await clock.sleep(wait, signal);
     }

@@ -21,7 +21,8 @@ import { type AskJob, type Config, type Connection, connection } from "./queue.t
 import { KEEP } from "./scripts.ts";
 import { sharedPace } from "./shared-pace.ts";
 
-const LEAVE_MS = 5_000; // before a job that this worker cannot do is there again
+const LEAVE_MS = 250; // before a job that this worker cannot do is there again, for others
+const REST_MS = 5_000; // that it takes none meanwhile
 const LEAVE_VERSION_MS = 60_000;
 const MAX_STALLS = 20; // of workers that were killed with it
 const TELL_MS = 10_000; // that this worker is there
@@ -32,6 +33,7 @@ interface Working {
   server: Connection;
   asking: AsyncLocalStorage<Asked>;
   done: number;
+  rest(): void;
 }
 
 export async function work(
@@ -43,7 +45,7 @@ export async function work(
   const server = connection(opened, zz.config, ctx);
   const { client, keys, where } = server;
   zz.defer(server.close);
-  const working: Working = { ctx, server, asking: new AsyncLocalStorage(), done: 0 };
+  const working: Working = { ctx, server, asking: new AsyncLocalStorage(), done: 0, rest };
   zz.wrap("fetch", sharedPace(server, zz.io.clock), { limit: NO_LIMIT_MS });
   // What travelled takes the place of all that this machine would say.
   zz.wrap(
@@ -70,6 +72,16 @@ export async function work(
     runRetryDelay: 1_000,
   });
   worker.on("error", server.trouble);
+  let isResting = false;
+  function rest(): void {
+    if (isResting) return;
+    isResting = true;
+    void worker.pause(true);
+    setTimeout(() => {
+      isResting = false;
+      if (!worker.closing) void worker.resume();
+    }, REST_MS).unref();
+  }
   const telling = setInterval(() => void tell().catch(() => {}), TELL_MS);
   ctx.note(
     `Working for ${where}, ${plural(jobs, "job")} at a time. Ctrl+C finishes what is under way.`,
@@ -119,6 +131,7 @@ async function obey(working: Working, job: AskJob, token: string): Promise<strin
     if (kind === "key" || exit === 2 || (kind === "quota" && !transient)) {
       server.once(`Left to other workers: ${message}`);
       await job.updateProgress({ left: message });
+      working.rest();
       return leave(job, token, LEAVE_MS);
     }
     const failure: Failure = { error: message, exit, ...(kind && { kind }) };

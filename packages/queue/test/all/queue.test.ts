@@ -8,7 +8,7 @@ import { Queue } from "bullmq";
 import { Redis } from "ioredis";
 import { askable, call, refuse, say } from "../../../../test/support/fake/openai.ts";
 import { has, needs } from "../../../../test/support/needs.ts";
-import { place, zz } from "../../../../test/support/run.ts";
+import { place, ROOT, zz } from "../../../../test/support/run.ts";
 import { waitFor } from "../../../../test/support/wait.ts";
 import { LASTING, proxy, redisServer, type Server } from "../../../redis/test/server.ts";
 import { hashOf, keysOf, QUEUE } from "../../job.ts";
@@ -235,6 +235,27 @@ describe("a server", () => {
     const queue = { key_command: "echo open-sesame-2" };
     worker(shut.url, model.args, place({}, { queue }));
     deepEqual(answersOf(await ask(shut.url, place({}, { queue }))), both);
+  });
+
+  test("with a user that may do no more than docs/many.md says; one that may do less is told", async () => {
+    const page = readFileSync(join(ROOT, "docs/many.md"), "utf8");
+    const [line = ""] = /ACL SETUSER zz on >PASSWORD ~\{zz\}[^`]*/.exec(page) ?? [];
+    const guarded = await redisServer();
+    equal(await guarded.tell(line), "+OK");
+    await guarded.tell(line.replace(" zz ", " less ").replace("+time", "-time"));
+    await guarded.tell("ACL SETUSER default off");
+    const model = await askable(echo);
+    const url = (user: string) => guarded.url.replace("//", `//${user}:PASSWORD@`);
+    const poor = worker(url("less"), model.args);
+    const asking = ["-m", "openai/m", "--queue", url("zz"), "--each-line", "Say."];
+    const ran = start(place(), asking, input);
+    await waitFor("the refusal", () =>
+      /this user may not do that there\. Give it the keys and commands that docs\/many\.md names/.test(
+        poor.said(),
+      ),
+    );
+    worker(url("zz"), model.args);
+    deepEqual(answersOf(await ran.ended), both);
   });
 
   test("that is too old", async () => {

@@ -43,17 +43,18 @@ export const settings = {
   },
 };
 
+const group = "many inputs";
+
 export default (zz: Zz<typeof defaults>) => {
-  const group = "many inputs";
-  const stop = new AbortController();
   zz.flag({
     name: "queue",
     group,
     value: "URL",
     description: "let workers of this queue answer: redis://USER:PASSWORD@HOST:6379",
     set: async (url, ctx) =>
-      (await import("./sender.ts")).sendTo(zz, ctx, await open(String(url), "--queue", ctx)),
+      (await import("./sender.ts")).sendTo(zz, ctx, await open(zz, String(url), "--queue", ctx)),
   });
+  const stop = new AbortController();
   zz.flag({
     name: "work",
     group,
@@ -61,30 +62,31 @@ export default (zz: Zz<typeof defaults>) => {
     description: "answer for those who ask with --queue; --jobs N at a time",
     stop: () => stop.abort(),
     async run(url, ctx, { values }) {
-      const jobs = Number(values.get("jobs")?.at(-1) ?? 4);
+      const given = values.get("jobs")?.at(-1) ?? 4;
+      const jobs = Number(given);
       if (!(Number.isInteger(jobs) && jobs > 0 && jobs <= 256))
-        throw usage(`Cannot use --jobs '${jobs}': it takes a whole number from 1 to 256.`);
+        throw usage(`Cannot use --jobs '${given}': it takes a whole number from 1 to 256.`);
       if (values.has("queue"))
         throw usage(
           "Cannot use --queue with --work: a worker asks the model itself. Leave it out.",
         );
       refuseOpenQueue(String(url), zz.config.key_command);
-      const queue = await open(String(url), "--work", ctx);
+      const queue = await open(zz, String(url), "--work", ctx);
       return (await import("./take-jobs.ts")).work(zz, ctx, queue, { jobs, stop: stop.signal });
     },
   });
-
-  async function open(url: string, named: string, ctx: Ctx) {
-    const redis = ctx.service("redis");
-    if (!redis)
-      throw usage(
-        `Cannot use ${named}: the plugin 'redis' is off. /plugins enable redis turns it on.`,
-      );
-    if (URL.parse(url)?.password) process.title = "zz"; // what `ps` shows
-    const { key_command: keyCommand, cluster } = zz.config;
-    return redis.open(url, { what: "queue", named, keyCommand, cluster });
-  }
 };
+
+async function open(zz: Zz<typeof defaults>, url: string, named: string, ctx: Ctx) {
+  const redis = ctx.service("redis");
+  if (!redis)
+    throw usage(
+      `Cannot use ${named}: the plugin 'redis' is off. /plugins enable redis turns it on.`,
+    );
+  if (URL.parse(url)?.password) process.title = "zz"; // what `ps` shows
+  const { key_command: keyCommand, cluster } = zz.config;
+  return redis.open(url, { what: "queue", named, keyCommand, cluster });
+}
 
 /** A worker does what the queue says, with its own keys: not everyone may say it. */
 function refuseOpenQueue(url: string, keyCommand: string): void {

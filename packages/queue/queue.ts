@@ -41,6 +41,7 @@ export function connection(opened: OpenedRedis, { prefix, days }: Config, ctx: C
     keys: keysOf(prefix),
     seconds: days * 86_400,
     once,
+    sentenceOf,
     /** What a part of BullMQ could not do: said once, and it goes on trying. */
     trouble(error: Error): void {
       const sentence = sentenceOf(error);

@@ -5,7 +5,7 @@ import type { Failure } from "./job.ts";
 import type { AskQueue, Connection } from "./queue.ts";
 
 const SHOWN = 10; // dead letters
-const SEEN_MS = 60_000; // a worker tells that it is there more often
+export const SEEN_MS = 60_000; // a worker tells that it is there more often
 
 export async function statusOf(
   { client, keys, where }: Connection,

@@ -45,7 +45,7 @@ export async function work(
   const server = connection(opened, zz.config, ctx);
   const { client, keys, where } = server;
   zz.defer(server.close);
-  const working: Working = { ctx, server, asking: new AsyncLocalStorage(), done: 0, rest };
+  const working: Working = { ctx, server, asking: new AsyncLocalStorage(), done: 0, rest() {} };
   zz.wrap("fetch", sharedPace(server, zz.io.clock), { limit: NO_LIMIT_MS });
   // What travelled takes the place of all that this machine would say.
   zz.wrap(
@@ -72,16 +72,7 @@ export async function work(
     runRetryDelay: 1_000,
   });
   worker.on("error", server.trouble);
-  let isResting = false;
-  function rest(): void {
-    if (isResting) return;
-    isResting = true;
-    void worker.pause(true);
-    setTimeout(() => {
-      isResting = false;
-      if (!worker.closing) void worker.resume();
-    }, REST_MS).unref();
-  }
+  working.rest = resting(worker);
   const telling = setInterval(() => void tell().catch(() => {}), TELL_MS);
   ctx.note(
     `Working for ${where}, ${plural(jobs, "job")} at a time. Ctrl+C finishes what is under way.`,
@@ -98,6 +89,20 @@ export async function work(
   ctx.progress("");
   ctx.note(`${plural(working.done, "job")} done.`);
   return { text: "" };
+}
+
+/** Lets a worker take nothing for a while, so that what it could not do goes to others. */
+function resting(worker: Worker): () => void {
+  let isResting = false;
+  return () => {
+    if (isResting) return;
+    isResting = true;
+    void worker.pause(true);
+    setTimeout(() => {
+      isResting = false;
+      if (!worker.closing) void worker.resume();
+    }, REST_MS).unref();
+  };
 }
 
 /** Does one job; gives the hash of its answer. */
@@ -134,6 +139,7 @@ async function obey(working: Working, job: AskJob, token: string): Promise<strin
       working.rest();
       return leave(job, token, LEAVE_MS);
     }
+    if (kind === "network") working.rest(); // others may reach it
     const failure: Failure = { error: message, exit, ...(kind && { kind }) };
     const Failed = transient || stalled ? Error : UnrecoverableError;
     throw new Failed(JSON.stringify(failure));

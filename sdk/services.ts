@@ -1,6 +1,6 @@
 // What zz's own plugins offer one another, by `zz.service()` and `ctx.service()`: types alone. A
 // plugin of yours adds its own: declare module "zz" { interface Services { lamp: { on(): void } } }
-import type { Ctx, Result } from "../kernel/contract.ts";
+import type { Ctx, Result, Saved } from "../kernel/contract.ts";
 
 declare module "../kernel/contract.ts" {
   interface Services {
@@ -9,6 +9,7 @@ declare module "../kernel/contract.ts" {
     mcpServers: McpServers;
     redis: RedisServers;
     queue: Queue;
+    page: Page;
   }
 }
 
@@ -135,3 +136,8 @@ export interface Spot extends Point {
 }
 export type SpotProblem = Spot & { message: string; code: string | number; severity: number };
 export type Called = Spot & { name: string; from: Spot[] }; // from: where the calls are
+
+/** A conversation as one HTML file that needs nothing else. */
+export interface Page {
+  html(saved: Saved, ctx: Ctx): Promise<string>;
+}

@@ -111,14 +111,14 @@ export interface LanguageQuestion {
 export interface LanguageServer {
   readonly name: string;
   readonly isSafe: boolean; // it can read nothing that zz may not
-  references(at: Point): Promise<Spot[]>;
-  definition(at: Point): Promise<Spot[]>; // outside of the project: with an absolute path
-  rename(at: Point, to: string): Promise<(Spot & { text: string })[]>;
-  mayRename(at: Point): Promise<string | undefined>; // why not
-  hover(at: Point): Promise<string>;
+  references(point: Point): Promise<Spot[]>;
+  definition(point: Point): Promise<Spot[]>; // outside of the project: with an absolute path
+  rename(point: Point, to: string): Promise<(Spot & { text: string })[]>;
+  mayRename(point: Point): Promise<string | undefined>; // why not
+  hover(point: Point): Promise<string>;
   problems(file: string): Promise<SpotProblem[]>;
-  callers(at: Point): Promise<Called[]>;
-  callees(at: Point): Promise<Called[]>;
+  callers(point: Point): Promise<Called[]>;
+  callees(point: Point): Promise<Called[]>;
   symbols(file: string): Promise<(Spot & { name: string; begins: number; ends: number })[]>;
   show(file: string, text: string): void; // goes by this text, whatever the disk has
   hide(file: string): void;

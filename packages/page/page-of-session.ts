@@ -162,12 +162,13 @@ function callHtml(
   result: (Message & { role: "tool" }) | undefined,
   reader: Reader,
 ): string {
-  const words = reader.describe(call) ?? JSON.stringify(call.args);
+  const given = Object.values(call.args).filter((value) => typeof value === "string");
+  const words = reader.describe(call) ?? given.join(" ");
   const sign = result?.failed ? "✗" : "✓";
   const head = `<span class="${result?.failed ? "bad" : "good"}">${result ? sign : "■"}</span> <b>${htmlOf(call.name)}</b> ${htmlOf(clip(oneLine(reader.veil(words)), 120))}`;
-  const given = preHtml(reader.veil(JSON.stringify(call.args, null, 2)));
+  const asked = preHtml(reader.veil(JSON.stringify(call.args, null, 2)));
   const came = result ? preHtml(reader.veil(result.text)) + imagesHtml(result.images) : "";
-  return `<details class="call"><summary>${head}</summary>${given}${came}</details>`;
+  return `<details class="call"><summary>${head}</summary>${asked}${came}</details>`;
 }
 
 function changeHtml(change: FileChange, { veil }: Reader): string {
@@ -197,12 +198,12 @@ function timelineHtml(changes: FileChange[]): string {
       `<li><a href="#e${change.entry}">${didOf(change)} ${htmlOf(change.path.split("/").at(-1)!)}</a></li>`,
   );
   const count = plural(changes.length, "change");
-  return `<nav aria-label="Changes"><details><summary>${count}, in their order</summary><ol>${rows.join("")}</ol></details></nav>`;
+  return `<nav aria-label="Changes"><details><summary>${count}</summary><ol>${rows.join("")}</ol></details></nav>`;
 }
 
 /** `who` is HTML. */
 const headHtml = (who: string, at: string): string =>
-  `<h2>${who}</h2><p class="when">${timeHtml(at)}</p>`;
+  `<div class="head"><h2>${who}</h2><p class="when">${timeHtml(at)}</p></div>`;
 
 function timeHtml(at: string): string {
   const time = new Date(at);

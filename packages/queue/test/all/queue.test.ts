@@ -198,6 +198,22 @@ describe("a run by the queue", () => {
     );
   });
 
+  test("--reduce folds by the workers, too; --batch is refused", async () => {
+    const model = await askable((seen) =>
+      /Sum up/.test(JSON.stringify(seen.body)) ? say("all in all") : echo(seen),
+    );
+    const { machine, asking, work } = queueOf();
+    work(model.args, machine());
+    const folding = [...asking, "--each-line", "Say.", "--reduce", "Sum up."];
+    const { stdout, stderr } = await zz(machine(), folding, { input: "one\ntwo\n" });
+    equal(stdout, "all in all\n", stderr);
+    const refused = await zz(machine(), [...asking, "--batch", "--each-line", "Say."], {
+      input: "one\n",
+    });
+    equal(refused.code, 2);
+    match(refused.stderr, /Cannot use --batch with --queue: a batch is not for workers/);
+  });
+
   test("without a worker it waits, and says how to start one", async () => {
     const model = await askable(echo);
     const { machine, asking, work } = queueOf();

@@ -472,7 +472,7 @@ async function obeyFlags(argv: string[], io: Io, stop: EarlyStop): Promise<numbe
 
   const { core, cli } = await prepare(argv, early, io, stop);
   const flag = flagToRun(core, cli);
-  if (flag) return runFlag(core, cli, flag);
+  if (flag) return runFlag(core, cli, flag, stop);
   if (cli.values.has("call")) return callTool(core, cli, stop);
 
   takeForkId(core, cli);

@@ -66,10 +66,10 @@ const quantizer = loads(/node_modules\/sixel\/upng\.js$/, ({ path }) => ({
 
 /**
  * What libraries import and zz never reaches: tables and emoji of marked-terminal, how chalk finds
- * out whether there are colours.
+ * out whether there are colours, bullmq's other database.
  */
 const UNUSED =
-  /^(whatwg-fetch|cli-highlight|cli-table3|node-emoji|supports-hyperlinks|#supports-color)$/;
+  /^(whatwg-fetch|cli-highlight|cli-table3|node-emoji|supports-hyperlinks|#supports-color|\.\/postgres)$/;
 /** `npm run build -- --without=mcp,acp` leaves these packages out, `--without` all of them. */
 const without = process.argv.find((word) => /^--without(=|$)/.test(word))?.split("=");
 const isLeftOut = (name) =>

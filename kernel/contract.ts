@@ -393,6 +393,8 @@ export interface Flag {
   // instead of a turn; prints the result
   run?(value: string | boolean, ctx: Ctx, line: Typed): Awaitable<Result>;
   person?(): Person; // whom run() asks, where that is not the person at the terminal
+  // Ctrl+C calls it, and run() ends by itself; pressed again, zz ends. Absent: zz ends at once
+  stop?(): void;
 }
 export type Typed = {
   values: ReadonlyMap<string, readonly (string | true)[]>;

@@ -27,8 +27,14 @@ export const flagToRun = (core: Core, cli: CommandLine): Flag | undefined =>
   registeredValues(core.flags).find(({ name, run }) => run && cli.values.has(name));
 
 /** Runs a plugin's flag that is all that zz does in a run. */
-export async function runFlag(core: Core, cli: CommandLine, flag: Flag): Promise<number> {
+export async function runFlag(
+  core: Core,
+  cli: CommandLine,
+  flag: Flag,
+  stop: EarlyStop,
+): Promise<number> {
   const { io } = core;
+  if (flag.stop) stop.leave = flag.stop;
   const value = cli.values.get(flag.name)!.at(-1)!;
   const alone = `--${flag.name} is all that zz does in a run`;
   if (cli.values.has("call"))

@@ -14,6 +14,7 @@ import type { Running } from "./running.ts";
 import { batchPrice, estimate, isSpent, showProgress } from "./spending.ts";
 
 const JOBS = 4;
+const QUEUED_JOBS = 64; // with --queue: as many as may wait for its workers
 const MAX_JOBS = 256;
 const DAY_MS = 86_400_000;
 
@@ -27,7 +28,7 @@ export async function obey(
   const { home } = ctx.about;
   const given = (name: string) => line.values.get(name)?.at(-1);
   const resumed = given("session") ?? given("continue");
-  if (given("status")) return status(home, words[0]);
+  if (given("status")) return ctx.service("queue")?.status(words[0]) ?? status(home, words[0]);
   const limits = limitsOf(line);
   const refused: string[] = [];
   let ledger: RunLedger;
@@ -109,7 +110,10 @@ function planOf(
 }
 
 function limitsOf(line: Typed): Running["limits"] {
-  const jobs = Number(line.values.get("jobs")?.at(-1) ?? JOBS);
+  if (line.values.has("queue") && line.values.has("batch"))
+    throw usage("Cannot use --batch with --queue: a batch is not for workers. Leave one out.");
+  const usual = line.values.has("queue") ? QUEUED_JOBS : JOBS;
+  const jobs = Number(line.values.get("jobs")?.at(-1) ?? usual);
   if (!(Number.isInteger(jobs) && jobs > 0 && jobs <= MAX_JOBS))
     throw usage(
       `Cannot use --jobs '${line.values.get("jobs")?.at(-1)}': it takes a whole number from 1 to ${MAX_JOBS}.`,
@@ -162,8 +166,9 @@ async function run(
   };
   zz.wrap("fetch", paceOf(zz.io.clock), { limit: DAY_MS });
   ctx.note(
-    `${plural(counts.inputs - counts.answered, "input")} to ask. If it stops: zz --each --resume ${ledger.id}`,
+    `${plural(counts.inputs - counts.answered, "input")} to ask. If it stops: ${resuming(ledger, ctx)}`,
   );
+  await ctx.service("queue")?.report({ run: ledger.id, ...counts, prompt: plan.prompt });
   const { isShown } = running;
   const isOrdered = isBatch || !plan.unordered;
   if (!isOrdered && isShown) await printAnswered(running);
@@ -208,6 +213,7 @@ async function askAll(running: Running): Promise<void> {
 /** Asks about one input. False: there is none left, or the run has to end. */
 async function ask(running: Running): Promise<boolean> {
   const { ledger, stop } = running;
+  const queue = running.ctx.service("queue");
   const { inputs, answered, failed } = ledger.counts;
   if (answered + failed < inputs && isSpent(running))
     running.ended ??= fault("Stopped: the budget is spent.", { exit: 3 });
@@ -218,6 +224,8 @@ async function ask(running: Running): Promise<boolean> {
   const outcome = await answerTo(running, taken);
   if ("error" in outcome) await giveBack(running, taken, outcome);
   else await ledger.answer(taken.n, outcome);
+  if (queue && !("error" in outcome)) await queue.forget(ledger.id, taken.n);
+  await queue?.report({ run: ledger.id, ...ledger.counts, prompt: ledger.plan.prompt });
   const isPrinted = ledger.plan.unordered && running.isShown;
   const final = isPrinted ? await ledger.outcome(taken.n) : undefined;
   if (final) await show(running, taken.n, final);
@@ -225,7 +233,7 @@ async function ask(running: Running): Promise<boolean> {
   return running.ended === undefined;
 }
 
-async function answerTo(running: Running, { input }: Taken): Promise<Answered | Mishap> {
+async function answerTo(running: Running, { n, input }: Taken): Promise<Answered | Mishap> {
   const { ctx, ledger, window } = running;
   const { plan } = ledger;
   let message: { text: string; images?: Image[] };
@@ -240,7 +248,9 @@ async function answerTo(running: Running, { input }: Taken): Promise<Answered | 
     const { message, exit = 1 } = error as Fault;
     return { error: message, exit };
   }
-  return askModel(running, { ...message, ...(plan.tools === false && { tools: false as const }) });
+  const how = { ...message, ...(plan.tools === false && { tools: false as const }) };
+  const question = () => askModel(running, how);
+  return ctx.service("queue")?.ask(ledger.id, n, question) ?? question();
 }
 
 async function giveBack(running: Running, { n, tries }: Taken, outcome: Mishap): Promise<void> {
@@ -251,9 +261,14 @@ async function giveBack(running: Running, { n, tries }: Taken, outcome: Mishap):
   await running.ledger.giveBack(n, failed);
 }
 
+function resuming({ id }: RunLedger, ctx: Ctx): string {
+  const queue = ctx.service("queue");
+  return `zz --each --resume ${id}${queue ? ` --queue ${queue.where}` : ""}`;
+}
+
 function finish({ ledger, ended, worst, ctx }: Running): Result {
   const { inputs, answered } = ledger.counts;
-  const again = `zz --each --resume ${ledger.id}`;
+  const again = resuming(ledger, ctx);
   if (ended)
     throw fault(`${ended.message} ${answered} of ${inputs} are answered. Go on with: ${again}`, {
       exit: (ended as Fault).exit ?? 1,

@@ -27,12 +27,12 @@ export async function runFlag(core: Core, cli: CommandLine, flag: Flag): Promise
   const model = wantedModel(core) ?? "";
   const chat = openChat(core, model.includes("/") ? model : "");
   chat.past = lastValue(cli, "session") ?? true;
-  // --undo 2 works like --undo=2
-  const apart = value === true && flag.optional && cli.words.shift();
+  // --undo 2 works like --undo=2, and --install "" like --install=""
+  const apart = value === true && flag.optional ? cli.words.shift() : undefined;
   const wants = flag.value ? "one value. Quote it" : "no value. Leave it out";
   if (cli.words.length && !flag.value?.includes(" "))
     throw usage(`Cannot use '${cli.words.join(" ")}': --${flag.name} takes ${wants}.`);
-  const result = await flag.run!(apart || value, createCtx(core, chat), cli);
+  const result = await flag.run!(apart ?? value, createCtx(core, chat), cli);
   closeChat(core, chat);
   return printResult(io, cli, result);
 }

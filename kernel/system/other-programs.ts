@@ -7,6 +7,7 @@ import type {
   SpawnSyncReturns,
 } from "node:child_process";
 import fs from "node:fs";
+import module from "node:module";
 import os from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
@@ -205,9 +206,15 @@ export function programs(root: string, own: NodeJS.ProcessEnv = process.env): Pr
         ...how,
         execArgv,
         execPath: process.execPath,
-        env: clean(how.env ?? own),
+        env: { ...clean(how.env ?? own), ...compiled() },
       };
       return started("node", () => starters().fork(name, [], all));
     },
   };
+}
+
+/** What V8 compiled is kept where zz keeps its own. */
+function compiled(): Record<string, string> {
+  const folder = module.getCompileCacheDir();
+  return folder ? { NODE_COMPILE_CACHE: path.dirname(folder) } : {};
 }

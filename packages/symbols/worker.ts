@@ -10,7 +10,6 @@ export type Rows = { files: (Omit<Row, "text"> & { at: number; length: number })
 const SCRATCH_FD = 4; // its file descriptor
 let written = 0;
 
-module.enableCompileCache();
 const { readRow } = await import("./read.ts");
 const { prepare } = await import("./languages/grammar.ts");
 module.flushCompileCache();

@@ -1,6 +1,6 @@
 // Where temporary files go, whatever TMPDIR says.
 import { deepEqual, equal, match } from "node:assert/strict";
-import { mkdirSync, readdirSync, symlinkSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, readdirSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { describe, test } from "node:test";
 import { dropUnusableTmpdir } from "../../kernel/system/temporary-files.ts";
@@ -60,4 +60,22 @@ test("a program is told in one line, makes no such folder, and changes files all
   equal(code, 0, stderr);
   deepEqual(readdirSync(where.cwd).sort(), ["a.txt", "w.txt"]);
   equal(readdirSync(where.home).includes("none"), false);
+});
+
+test("what V8 compiled is kept in a folder that nobody else can write, and never in the project", async () => {
+  const where = place({ "tmp/": null }, {}, { "mine/": null, "shared/": null });
+  const name = `zz-compiled-${process.getuid?.() ?? "all"}`;
+  mkdirSync(join(where.home, "shared", name));
+  chmodSync(join(where.home, "shared", name), 0o777);
+  const kept = async (folder: string) => {
+    const env = { TMPDIR: folder, NODE_COMPILE_CACHE: undefined };
+    const { code, stderr } = await zzProcess(where, ["--version"], { env });
+    equal(code, 0, stderr);
+    const own = join(folder, name);
+    return existsSync(own) ? readdirSync(own).length : -1;
+  };
+  equal(await kept(join(where.home, "mine")), 1);
+  equal(await kept(join(where.home, "shared")), 0);
+  equal(await kept(join(where.cwd, "tmp")), -1);
+  deepEqual(readdirSync(join(where.cwd, "tmp")), []);
 });

@@ -710,7 +710,7 @@ async function prepare(
       if (Array.isArray(line)) more.push(...line.map(String));
     }
   if (more.length) cli = await parseAgainWith(core, more, argv);
-  checkTools(core, cli);
+  await checkTools(core, cli);
   return { core, cli };
 }
 

@@ -7,7 +7,13 @@ declare module "../kernel/contract.ts" {
     sandbox: Sandbox;
     languageServers: LanguageServers;
     mcpServers: McpServers;
+    toolNames: ToolNames;
   }
+}
+
+/** zz's own names for the tools of other programs: run_command for Bash. */
+export interface ToolNames {
+  own(name: string): Promise<string | undefined>;
 }
 
 /** Starts programs that the person need not be asked about, since they can do no harm there. */

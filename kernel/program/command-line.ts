@@ -24,10 +24,11 @@ import {
   type Session,
 } from "../instance.ts";
 import { createCtx } from "../plugins/create-ctx.ts";
+import { requireToolMeant } from "../plugins/run-call.ts";
 import { allFlags } from "../settings/flag-table.ts";
 import { fileFault } from "../system/atomic-write.ts";
 import { say } from "../system/streams.ts";
-import { nearest, unknown } from "../text/did-you-mean.ts";
+import { nearest } from "../text/did-you-mean.ts";
 import { codeOf, usage } from "../text/faults.ts";
 import { tryTo } from "../text/words.ts";
 import { allValues, type CommandLine, lastValue } from "./parse-flags.ts";
@@ -97,10 +98,12 @@ export function checkFlags(core: Core, cli: CommandLine): void {
 }
 
 /** Refuses unknown tools, once plugins' flags may have added some. */
-export function checkTools(core: Core, cli: CommandLine): void {
-  for (const name of allValues(cli, "tool"))
-    if (!core.tools.has(name))
-      throw usage(`Cannot offer '${name}': ${unknown("tool", name, core.tools.keys())}`);
+export async function checkTools(core: Core, cli: CommandLine): Promise<void> {
+  const names = allValues(cli, "tool").map(async (name) => {
+    const tool = await requireToolMeant(core, name, "offer");
+    return tool.name;
+  });
+  if (names.length) core.options.tools = await Promise.all(names);
 }
 
 /** `--fork ID words`: the ID may also be a word of its own, if a session has that name. */

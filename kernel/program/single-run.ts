@@ -6,7 +6,7 @@ import { closeChat, openChat } from "../conversation/chat.ts";
 import { wantedModel } from "../conversation/choose-model.ts";
 import { type Core, NO_MODEL_ID, newId } from "../instance.ts";
 import { createCtx } from "../plugins/create-ctx.ts";
-import { normalizeArgs, requireTool, runCall, validate } from "../plugins/run-call.ts";
+import { normalizeArgs, requireToolMeant, runCall, validate } from "../plugins/run-call.ts";
 import { print, say } from "../system/streams.ts";
 import { fault, usage } from "../text/faults.ts";
 import { errorMessage, veiledJson } from "../text/secrets.ts";
@@ -44,10 +44,13 @@ export async function callTool(core: Core, cli: CommandLine, stop: EarlyStop): P
   connectPersonAtTerminal(core);
   noteUnusualFolder(core);
   await askAboutTrust(core, chat);
-  const tool = requireTool(core, lastValue(cli, "call")!);
+  const name = lastValue(cli, "call")!;
+  const tool = await requireToolMeant(core, name);
   const args = argumentsOf(cli.words.join(" ") || "{}");
-  await validate(tool, normalizeArgs(tool, args), "zz --tools --json shows its parameters.");
-  const call: Call = { id: newId("call_"), name: tool.name, args };
+  const isOwn = core.tools.has(name); // else a plugin translates its arguments, too
+  if (isOwn)
+    await validate(tool, normalizeArgs(tool, args), "zz --tools --json shows its parameters.");
+  const call: Call = { id: newId("call_"), name: isOwn ? tool.name : name, args };
   const { text, data, failed, refused } = await runCall(
     { core, chat, ctx: createCtx(core, chat) },
     call,

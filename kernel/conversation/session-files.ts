@@ -94,6 +94,10 @@ function appending(kept: KeptSession, file: string, warn: (text: string) => void
   };
 }
 
+// a session is zz's own file: nothing is appended to what a link leads to, or cut off there
+const { O_APPEND, O_CREAT, O_NOFOLLOW = 0, O_RDWR } = fs.constants;
+const APPENDING = O_RDWR | O_APPEND | O_CREAT | O_NOFOLLOW;
+
 /** The lines of one file, without a lock. */
 function fileLines(file: string, warn: (text: string) => void, made: string[]): KeptSession {
   let fd = -1;
@@ -103,7 +107,9 @@ function fileLines(file: string, warn: (text: string) => void, made: string[]): 
   const syncNames = (): void => names.splice(0).forEach((at) => void syncFolder(path.dirname(at)));
   return {
     read() {
-      fd = fs.openSync(file, "a+");
+      if (fs.lstatSync(file, { throwIfNoEntry: false })?.isSymbolicLink())
+        throw fault(`Cannot open session file '${file}': it is a link. Put the file itself there.`);
+      fd = fs.openSync(file, APPENDING, 0o600);
       return fs.readFileSync(fd);
     },
     cut: (end) => fs.ftruncateSync(fd, end),

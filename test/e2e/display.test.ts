@@ -10,6 +10,7 @@ import { ESC, type ReplOptions, repl, ticks } from "../support/repl.ts";
 import { put } from "../support/repository.ts";
 import { place } from "../support/run.ts";
 import { KEY } from "../support/terminal.ts";
+import { waitFor } from "../support/wait.ts";
 
 /** A home with these settings of the display. */
 const having = (display: object, more: object = {}) => place({}, { display, ...more });
@@ -234,12 +235,17 @@ describe("display.plain: nothing is drawn, coloured or drawn again", () => {
     ["permissions", ["/permissions\r"], /read/],
     ["a question with a diff", ["go\r"], /requests write access[\s\S]*explains\)/],
     ["its keys", ["?"], /without a reason[\s\S]*explains\)/],
-    ["a no with a reason", ["n", "too long\r"], /Thought over\./],
+    ["a no with a reason", ["too long\r"], /Thought over\./],
     ["changes", ["/changes\r"], /[Nn]o/],
     ["tree", ["/tree\r"], /here: #\d+ go/],
-    ["show", ["/show 1\r"], /Enter goes back/],
-    ["back from it", ["q"], /›\s*$/],
-    ["a list to choose from", ["/sessions load\r"], /Number or name|no other|There/],
+    ["what a tool returned", ["/show 1\r"], /write_file a\.txt[\s\S]*too long/],
+    [
+      "a list to choose from",
+      ["/choose\r"],
+      /1\. ham\r\n2\. jam: sweet\r\n[\s\S]*Number or name, /,
+    ],
+    ["a choice that is none", ["9\r"], /There is no choice '9'\. Number or name, /],
+    ["its choice", ["2\r"], /Chosen: jam/],
   ];
   // frames, rules, bars, arrows, dots, ticks, braille
   const DRAWN = /[\u2190-\u21ff\u2500-\u25ff\u2600-\u27bf\u2800-\u28ff]/u;
@@ -249,11 +255,14 @@ describe("display.plain: nothing is drawn, coloured or drawn again", () => {
   test("in every screen", async (t) => {
     const long = Array.from({ length: 8 }, (_, i) => `line ${i}\n`).join("");
     const script = [call(["write_file", { path: "a.txt", content: long }]), say("Thought over.")];
-    const term = await open(t, { where: having({ plain: true }), script });
+    const choose = `zz.command({ name: "choose", description: "asks", run: async (_, ctx) =>
+      ctx.note("Chosen: " + await ctx.pick("Which?", ["ham", { name: "jam", description: "sweet" }])) });`;
+    const term = await open(t, { where: having({ plain: true }), script }, TOOLS + choose);
     for (const [what, keys, sees] of SCREENS) {
       const from = term.raw().length;
       for (const key of keys) term.type(key);
-      await term.sees(sees);
+      const shown = () => `It shows:\n${term.screen()}`;
+      await waitFor(`${what}: ${sees}`, () => sees.test(term.raw().slice(from)), shown);
       const raw = term.raw().slice(from);
       doesNotMatch(raw, DRAWN, what);
       doesNotMatch(raw, MOVES, what);

@@ -5,6 +5,9 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type xterm from "@xterm/headless";
 import { call, fakeOpenAI, say } from "./fake/openai.ts";
+import { has } from "./needs.ts";
+import { makePagePictures } from "./page-pictures.ts";
+import { ROOMS_PICTURE, roomsPicture } from "./rooms.ts";
 import { place, ROOT } from "./run.ts";
 import { KEY, terminal } from "./terminal.ts";
 
@@ -229,6 +232,7 @@ const round = (value: number): number => Math.round(value * 10) / 10;
 const escaped = (text: string): string => text.replace(/&/g, "&amp;").replace(/</g, "&lt;");
 
 if (process.argv[1] === import.meta.filename) {
+  writeFileSync(join(ROOT, ROOMS_PICTURE), roomsPicture());
   const pictures = [await picture("dark"), await picture("light")];
   const commands = [await commandPicture("dark"), await commandPicture("light")];
   for (const { file, svg } of [...pictures, ...commands]) writeFileSync(file, svg);
@@ -239,5 +243,7 @@ if (process.argv[1] === import.meta.filename) {
     readFileSync(page, "utf8").replace(/\$ zz\n[\s\S]*?(?=```)/, () => `${text}\n`),
   );
   console.log(`${text}\n\n${commands[0]!.text}`);
+  if (has("chromium")) await makePagePictures();
+  else console.log("The pictures of pages stay as they are: chromium is not installed.");
   process.exit();
 }

@@ -7,7 +7,7 @@ import { pathToFileURL } from "node:url";
 import { ROOT } from "../../support/run.ts";
 
 test("V8's optimizer never compiles it, which would take 500 MB after some ten commands", () => {
-  const grammar = pathToFileURL(join(ROOT, "plugins/shell/judge/grammar.ts")).href;
+  const grammar = pathToFileURL(join(ROOT, "plugins/shell/judge/bash-grammar.ts")).href;
   const script = `const { makeParser } = await import(${JSON.stringify(grammar)});
     const parser = await makeParser();
     for (let i = 0; i < 400; i++) {

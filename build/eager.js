@@ -5,7 +5,7 @@
 // a parenthesis stands before it, so those get one; declarations become variables, at the top of
 // the file.
 import { spawn } from "node:child_process";
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
@@ -62,11 +62,9 @@ async function watchStart(program, folder) {
     "x",
     "hi",
   ];
-  const child = spawn(process.execPath, args, {
-    cwd: folder,
-    env,
-    stdio: ["ignore", "pipe", "inherit"],
-  });
+  const cwd = join(folder, "project"); // temporary files do not lie in it
+  mkdirSync(cwd);
+  const child = spawn(process.execPath, args, { cwd, env, stdio: ["ignore", "pipe", "inherit"] });
   let answer = "";
   child.stdout.on("data", (bytes) => (answer += bytes));
   await new Promise((done) => child.on("close", done));

@@ -6,6 +6,7 @@ import type { Io } from "../contract.ts";
 import type { Core } from "../instance.ts";
 import { PACKAGE_FOLDER } from "../system/installation.ts";
 import { processIo, say } from "../system/streams.ts";
+import { dropUnusableTmpdir } from "../system/temporary-files.ts";
 import { codeOf, kindOf } from "../text/faults.ts";
 import {
   errorMessage,
@@ -32,6 +33,8 @@ type RunProgram = (argv: string[], io: Io, stop: EarlyStop) => Promise<number>;
 export async function runAsProcess(argv: string[], run: RunProgram): Promise<number> {
   const io = processIo();
   if (isTooOld(io)) return 2;
+  const tmpdirFault = dropUnusableTmpdir(process.cwd());
+  if (tmpdirFault) say(io, tmpdirFault);
   hideKey(argv);
   const isScript = indexOfRunFlag(argv) >= 0;
   const json = argv.includes("--json") || argv.includes("--json-lines");

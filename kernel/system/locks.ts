@@ -149,7 +149,8 @@ const locksFolder = (): string => path.join(os.tmpdir(), `zz-locks-${process.get
 function lockFileOf(root: string): string | undefined {
   const folder = locksFolder();
   const isOurs = tryTo(() => {
-    makePrivate(folder);
+    // never what is around it: TMPDIR may name what is not there
+    tryTo(() => fs.mkdirSync(folder, { mode: 0o700 }));
     const { uid, mode } = fs.lstatSync(folder);
     return uid === (process.getuid?.() ?? uid) && (mode & 0o777) === 0o700;
   });

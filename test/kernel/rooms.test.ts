@@ -1,28 +1,27 @@
 // The house, held to its drawing in docs/how-it-is-built.md: what imports what, and which plugins
 // the kernel knows by name.
-import { deepEqual, match } from "node:assert/strict";
-import { readdirSync, readFileSync } from "node:fs";
+import { deepEqual, equal, match } from "node:assert/strict";
 import { builtinModules } from "node:module";
-import { basename, dirname, join, posix } from "node:path";
+import { basename } from "node:path";
 import { describe, test } from "node:test";
-import { ts } from "@ts-morph/common";
-import { ROOT } from "../support/run.ts";
+import {
+  dynamicImports,
+  filesOf,
+  HOUSE,
+  importsOf,
+  PLUGINS,
+  ROOMS_PICTURE,
+  resolved,
+  roomOf,
+  rooms,
+  roomsPicture,
+  rootOf,
+  specifiersOf,
+  text,
+  valueImports,
+} from "../support/rooms.ts";
 
-const PAGE = "docs/how-it-is-built.md";
-const text = (file: string): string => readFileSync(join(ROOT, file), "utf8");
-const page = text(PAGE);
-
-const filesOf = (folder: string): string[] =>
-  readdirSync(join(ROOT, folder), { recursive: true, encoding: "utf8" })
-    .filter((name) => name.endsWith(".ts"))
-    .map((name) => `${folder}/${name}`)
-    .sort();
-const HOUSE = ["zz.ts", ...filesOf("kernel"), ...filesOf("sdk")];
 const DATA = ["kernel/settings/flags.json"]; // what else holds names of flags
-const PLUGINS = ["plugins", "packages"]
-  .flatMap(filesOf)
-  .filter((file) => !/^[^/]+\/[^/]+\/test\//.test(file));
-const rooms = roomsOf(page);
 
 /**
  * Strings of the kernel that are also the name of a plugin, or a flag of one. Most name something
@@ -75,6 +74,9 @@ describe("The drawing of the rooms", () => {
     );
     deepEqual(wrong, [], "imports that point up or out of the house");
   });
+
+  test("is the picture, too", () =>
+    equal(text(ROOMS_PICTURE), roomsPicture(), "`npm run pictures` makes it again."));
 
   test("stands over files whose first line says what they do", () =>
     deepEqual(
@@ -165,81 +167,3 @@ describe("Kernel and plugins", () => {
     );
   });
 });
-
-/** From top to bottom: `kernel/gate/` for a folder, `zz.ts` for a file. */
-function roomsOf(markdown: string): string[] {
-  const [, drawing = ""] = /^## The rooms$.*?^```text\n(.*?)^```$/ms.exec(markdown) ?? [];
-  return drawing.split("\n").flatMap((row) => row.match(/^\S+/)?.[0] ?? []);
-}
-function roomOf(file: string): string {
-  return rooms.includes(file)
-    ? file
-    : `${file
-        .split("/")
-        .slice(0, file.startsWith("sdk/") ? 1 : 2)
-        .join("/")}/`;
-}
-/** Types too. */
-const importsOf = (file: string): string[] =>
-  specifiersOf(file).flatMap(({ specifier }) =>
-    /^\.\.?\/.*\.ts$/.test(specifier) ? [resolved(file, specifier)] : [],
-  );
-
-const resolved = (file: string, specifier: string): string => posix.join(dirname(file), specifier);
-/**
- * `plugins/undo.ts` is a plugin by itself, `plugins/shell/judge/words.ts` belongs to
- * `plugins/shell`.
- */
-const rootOf = (file: string): string => file.split("/").slice(0, 2).join("/");
-
-/**
- * What a file imports or exports from, at its top level; isType: all of it goes away when it is
- * run.
- */
-function specifiersOf(file: string): { specifier: string; isType: boolean }[] {
-  return ts
-    .createSourceFile(file, headOf(file), ts.ScriptTarget.Latest)
-    .statements.flatMap((one) => {
-      if (ts.isImportDeclaration(one)) {
-        const { importClause } = one;
-        const bindings = importClause?.namedBindings;
-        const named = bindings && ts.isNamedImports(bindings) ? bindings.elements : undefined;
-        const onlyTypes = Boolean(
-          named?.length && !importClause?.name && named.every(({ isTypeOnly }) => isTypeOnly),
-        );
-        return [
-          {
-            specifier: textOf(one.moduleSpecifier),
-            isType: Boolean(importClause?.isTypeOnly) || onlyTypes,
-          },
-        ];
-      }
-      if (!ts.isExportDeclaration(one) || !one.moduleSpecifier) return [];
-      const named =
-        one.exportClause && ts.isNamedExports(one.exportClause)
-          ? one.exportClause.elements
-          : undefined;
-      const onlyTypes = Boolean(named?.length && named.every(({ isTypeOnly }) => isTypeOnly));
-      return [{ specifier: textOf(one.moduleSpecifier), isType: one.isTypeOnly || onlyTypes }];
-    });
-}
-/** Up to the last line that may import something: parsing all of each plugin takes seconds. */
-function headOf(file: string): string {
-  const last = [...text(file).matchAll(/^(import|export|\}).*( from )?["'].*["'].*$/gm)].at(-1);
-  return text(file).slice(0, last ? last.index + last[0].length : 0);
-}
-const textOf = (node: ts.Node): string => (ts.isStringLiteralLike(node) ? node.text : "");
-
-/** Of the house: packages and Node are not in it. Data is on no floor. */
-const valueImports = (file: string): string[] =>
-  specifiersOf(file)
-    .filter(
-      ({ specifier, isType }) =>
-        !isType && specifier.startsWith(".") && !specifier.endsWith(".json"),
-    )
-    .map(({ specifier }) => resolved(file, specifier));
-
-const dynamicImports = (file: string): string[] =>
-  Array.from(text(file).matchAll(/(?<!typeof )\bimport\("(\.[^"]*)"\)(?!\.[A-Z])/g), ([, to]) =>
-    resolved(file, to!),
-  );

@@ -5,6 +5,7 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type xterm from "@xterm/headless";
 import { call, fakeOpenAI, say } from "./fake/openai.ts";
+import { ROOMS_PICTURE, roomsPicture } from "./rooms.ts";
 import { place, ROOT } from "./run.ts";
 import { KEY, terminal } from "./terminal.ts";
 
@@ -229,6 +230,7 @@ const round = (value: number): number => Math.round(value * 10) / 10;
 const escaped = (text: string): string => text.replace(/&/g, "&amp;").replace(/</g, "&lt;");
 
 if (process.argv[1] === import.meta.filename) {
+  writeFileSync(join(ROOT, ROOMS_PICTURE), roomsPicture());
   const pictures = [await picture("dark"), await picture("light")];
   const commands = [await commandPicture("dark"), await commandPicture("light")];
   for (const { file, svg } of [...pictures, ...commands]) writeFileSync(file, svg);

@@ -12,7 +12,7 @@ import { atDesk, type Desk, wake } from "../meaning/desk.ts";
 import { foreignUses } from "../meaning/foreign.ts";
 import { references as usesAtDesk } from "../meaning/references.ts";
 import { applied, rename as planRename } from "../meaning/rename.ts";
-import { type Index, mayRead, readability } from "../project.ts";
+import { type Index, mayRead } from "../project.ts";
 import { using } from "../rows.ts";
 import { type NamedUses, usesByName } from "./by-name.ts";
 import { usesInComponents } from "./components.ts";
@@ -94,7 +94,6 @@ export async function references(
 /** By meaning where a language server knows it, else by name. */
 async function usesOfAll(state: State, index: Index, args: SymbolQuery, ctx: Ctx) {
   const { wanted, all, others, users, file } = definitionsOf(index, args, ctx);
-  const mayShow = readability(ctx);
   const found: Group[] = [];
   const unlocated: string[] = [];
   const byName: Found[] = [];
@@ -102,7 +101,7 @@ async function usesOfAll(state: State, index: Index, args: SymbolQuery, ctx: Ctx
   const ask = async (own: At[], instead: (why: string) => Uses): Promise<void> => {
     const uses = await atDesk(
       ...([state, index, own[0]!.path, ctx] as const),
-      (desk) => usesOf(own, (at) => usesAtDesk(desk, at), mayShow),
+      (desk) => usesOf(own, (at) => usesAtDesk(desk, at), desk.mayShow),
       instead,
     );
     found.push(...uses.found);

@@ -5,7 +5,7 @@ import path from "node:path";
 import type { Ctx, LanguageServer, Point, Spot } from "zz";
 import type { State } from "../answers/state.ts";
 import { readText } from "../encoding.ts";
-import type { Index } from "../project.ts";
+import { type Index, readability } from "../project.ts";
 import { bothSides } from "../scan/conflict.ts";
 import type { Facts } from "../scan/facts.ts";
 import { lineStarts } from "../scan/lines.ts";
@@ -26,6 +26,7 @@ export interface Desk {
   ctx: Ctx;
   server: LanguageServer;
   texts: Map<string, Text>;
+  mayShow(file: string): boolean; // each file is judged once for one answer
 }
 export interface Text {
   text: string; // as read, with its mark
@@ -34,6 +35,7 @@ export interface Text {
   mark: number; // 1: it begins with a byte order mark, which servers do not see
   facts: Facts | undefined;
   places: Map<string, Place>; // that were looked at
+  points: Map<string, Point>; // where declarations have their names, as they were located
 }
 
 /**
@@ -49,13 +51,14 @@ export async function atDesk<T>(
   instead?: (why: string) => T,
 ): Promise<T> {
   let answer: { value: T } | { error: unknown } | undefined;
+  const mayShow = readability(ctx);
   const why = await ctx.service("languageServers")?.answer(
     {
       file,
       stamps: stampsOf(state, index),
       textOf: async (name) => shownText((await readText(ctx, name)).text),
       ask: async (server) => {
-        const desk: Desk = { state, index, ctx, server, texts: new Map() };
+        const desk: Desk = { state, index, ctx, server, texts: new Map(), mayShow };
         try {
           answer = { value: await ask(desk) };
         } catch (error) {
@@ -134,6 +137,7 @@ export function textOf({ index }: Desk, file: string, text: string): Text {
     mark,
     facts: index.facts(file),
     places: new Map(),
+    points: new Map(),
   };
 }
 /** For a server a carriage return alone ends a line, too. */
@@ -197,9 +201,18 @@ export async function placeAt(
 
 /** Where the name of a declaration stands. */
 export async function locate(desk: Desk, at: At): Promise<Point> {
-  const { path: file, line, name } = at;
-  const { text, rows, facts } = await textAt(desk, file);
-  await show(desk, file);
+  const text = await textAt(desk, at.path);
+  await show(desk, at.path);
+  const key = `${at.line} ${at.name}`;
+  const point = text.points.get(key) ?? (await pointOf(desk, at, text));
+  text.points.set(key, point);
+  return point;
+}
+async function pointOf(
+  desk: Desk,
+  { path: file, line, name }: At,
+  { text, rows, facts }: Text,
+): Promise<Point> {
   if (name !== "default") {
     const row = line - 1;
     const named = (await desk.server.symbols(file)).filter((one) => bare(one.name) === name);

@@ -1,6 +1,5 @@
 // All places of a name that the project takes from elsewhere, apart by what it means there.
 import { plural } from "zz/text";
-import { mayRead } from "../project.ts";
 import type { Group, Place } from "./contract.ts";
 import { type Desk, placeOf, pointAt, show, textAt, titleOf, wordIn } from "./desk.ts";
 import { boundAt, usesOfBound, usesOfWhole } from "./missed.ts";
@@ -15,7 +14,7 @@ export async function foreignUses(
   users: string[],
   first: string | undefined,
 ): Promise<{ groups: Group[]; left: string }> {
-  const { index, server, ctx } = desk;
+  const { index, server } = desk;
   const files = users.toSorted((a, b) => Number(b === first) - Number(a === first));
   const looked = files.slice(0, MAX_FILES);
   const groups = new Map<string, Group>();
@@ -42,7 +41,7 @@ export async function foreignUses(
       if (isText || known.has(`${file}:${at}`)) continue;
       known.add(`${file}:${at}`);
       const point = await pointAt(desk, file, at);
-      const spots = (await server.references(point)).filter((spot) => mayRead(ctx, spot.path));
+      const spots = (await server.references(point)).filter((spot) => desk.mayShow(spot.path));
       const places: Place[] = [];
       for (const spot of spots) places.push(await placeOf(desk, spot));
       // a part of a text

@@ -4,7 +4,6 @@
 import type { Point } from "zz";
 import { importGraph } from "../answers/imports.ts";
 import { SCRIPT } from "../answers/rows.ts";
-import { mayRead } from "../project.ts";
 import type { Resolver } from "../resolve.ts";
 import { using } from "../rows.ts";
 import type { Import } from "../scan/facts.ts";
@@ -79,7 +78,7 @@ export async function takingOf(desk: Desk, at: At, known: Place[]): Promise<Taki
     );
     const files = new Set([...named, ...index.having('"*"')]);
     return [...files].flatMap((file) => {
-      if (!SCRIPT.test(file) || !mayRead(ctx, file)) return [];
+      if (!SCRIPT.test(file) || !desk.mayShow(file)) return [];
       const isPassing = index.passed(file).exports.some(({ from }) => from === undefined);
       const imports = index.passed(file).imports.filter(({ names, how }) => {
         // it may pass on all of a module

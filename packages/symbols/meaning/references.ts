@@ -1,7 +1,6 @@
 // All places of one thing: those that the server knows, once it was shown every file that may have
 // one, and those that only the index knows of, which knows who imports whom.
 import type { Point } from "zz";
-import { mayRead, readability } from "../project.ts";
 import { comparePaths, folderOf, SCRIPT } from "../resolve/paths.ts";
 import { using } from "../rows.ts";
 import type { At, Group, Place } from "./contract.ts";
@@ -13,10 +12,10 @@ const C = /\.(?:c|h)(?:c|h|pp|xx)?$/i;
 
 export async function references(desk: Desk, at: At): Promise<Group[]> {
   const point = await locate(desk, at);
+  const title = titleOf(desk, point, at.name); // meanwhile
+  title.catch(() => {}); // awaited below
   const { all } = await usesAt(desk, at, point);
-  if (!all.length) return [];
-  const symbol = await titleOf(desk, point, at.name);
-  return [{ symbol, places: inOrder(all, at.path) }];
+  return all.length ? [{ symbol: await title, places: inOrder(all, at.path) }] : [];
 }
 
 /** What the server knows, who takes it by a way that the server does not follow, and all places. */
@@ -34,8 +33,7 @@ export async function usesAt(
   const distinct = new Map(
     spots.map((spot) => [`${spot.path}:${spot.line}:${spot.character}`, spot]),
   );
-  const mayShow = readability(desk.ctx);
-  const readable = [...distinct.values()].filter(({ path }) => mayShow(path));
+  const readable = [...distinct.values()].filter(({ path }) => desk.mayShow(path));
   const places: Place[] = [];
   for (const spot of readable) places.push(await placeOf(desk, spot));
   if (!SCRIPT.test(at.path)) return { takings: [], all: places };
@@ -49,16 +47,12 @@ export async function showOthers(
   { path: from, name }: At,
   known = new Set<string>(),
 ): Promise<boolean> {
-  const { index, server, ctx } = desk;
+  const { index, server, mayShow } = desk;
   const isAlike = (file: string) =>
     [SCRIPT, C].some((kind) => kind.test(from) && kind.test(file)) || endOf(file) === endOf(from);
   const others = using(index, name).filter(
     (file) =>
-      file !== from &&
-      !known.has(file) &&
-      isAlike(file) &&
-      mayRead(ctx, file) &&
-      !server.shows(file),
+      file !== from && !known.has(file) && isAlike(file) && mayShow(file) && !server.shows(file),
   );
   const chosen = others.length > MAX_SHOWN ? onePerProject(others, index.names) : others;
   for (const file of chosen) await show(desk, file);

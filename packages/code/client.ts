@@ -2,6 +2,7 @@
 import type { ChildProcess } from "node:child_process";
 import {
   createMessageConnection,
+  ResponseError,
   StreamMessageReader,
   StreamMessageWriter,
 } from "vscode-jsonrpc/node";
@@ -15,11 +16,27 @@ import { clean, clip, oneLine, tryTo } from "zz/text";
 
 const MAX_UNASKED_BYTES = 50_000_000; // between two answers; then it floods
 const MAX_STDERR_CHARS = 2_000;
+const MAX_REFUSAL_CHARS = 300;
 const GRACE_MS = 1_000; // from being asked to end to being killed
 
 /** The server is over: it ended, hung, flooded or sent something that cannot be read. */
 export class ServerOver extends Error {
   readonly isOver = true; // for another plugin, which has no part in this class
+  readonly isHung: boolean; // it would most likely hang again
+  constructor(why: string, isHung = false) {
+    super(why);
+    this.isHung = isHung;
+  }
+}
+
+/** The server is there, and gives this question an error for an answer. */
+export class ServerRefused extends Error {
+  readonly isRefusal = true; // for another plugin
+  readonly code: number;
+  constructor({ code, message }: { code: number; message: string }) {
+    super(clip(oneLine(clean(String(message))), MAX_REFUSAL_CHARS) || "without a reason");
+    this.code = code;
+  }
 }
 
 export interface Client {
@@ -41,6 +58,7 @@ export async function openClient(child: ChildProcess, how: ClientOptions): Promi
   const over = Promise.withResolvers<never>();
   over.promise.catch(() => {}); // each question hears of it
   let [why, errors, unasked] = ["", "", 0];
+  let isHung = false;
   let capabilities: ServerCapabilities = {};
   const { stdin, stdout, stderr } = child;
   const reader = new StreamMessageReader(stdout!);
@@ -78,29 +96,31 @@ export async function openClient(child: ChildProcess, how: ClientOptions): Promi
     close,
   };
   try {
-    const { capabilities: own } = await ask<InitializeResult>("initialize", introduction(how));
+    const answer = await ask<InitializeResult | null>("initialize", introduction(how));
+    const own = answer?.capabilities;
     if (typeof own !== "object" || own === null) end("it sent something that cannot be read");
-    capabilities = own;
+    else capabilities = own;
     tell("initialized", {});
     return client;
   } catch (error) {
     end(String((error as Error).message));
-    throw error instanceof ServerOver ? error : new ServerOver(why);
+    throw error instanceof ServerOver ? error : new ServerOver(why, isHung);
   }
 
   /**
    * A refusal of the server is an error with its words; ServerOver means that there is no server.
    */
   async function ask<T>(method: string, params: object, signal?: AbortSignal): Promise<T> {
-    if (why) throw new ServerOver(why);
+    if (why) throw new ServerOver(why, isHung);
     signal?.throwIfAborted();
     const { promise: stopped, reject: stop } = Promise.withResolvers<never>();
     stopped.catch(() => {});
     const onAbort = () => stop(signal!.reason);
     signal?.addEventListener("abort", onAbort, { once: true });
-    const cancelTimer = how.clock.timer(how.seconds * 1_000, () =>
-      end(`it gave no answer in ${how.seconds} s`),
-    );
+    const cancelTimer = how.clock.timer(how.seconds * 1_000, () => {
+      isHung = true;
+      end(`it gave no answer in ${how.seconds} s`);
+    });
     try {
       const answer = await Promise.race([
         connection.sendRequest<T>(method, params),
@@ -110,8 +130,8 @@ export async function openClient(child: ChildProcess, how: ClientOptions): Promi
       unasked = 0;
       return answer;
     } catch (error) {
-      if (why && !signal?.aborted) throw new ServerOver(why);
-      throw error;
+      if (why && !signal?.aborted) throw new ServerOver(why, isHung);
+      throw error instanceof ResponseError ? new ServerRefused(error) : error;
     } finally {
       cancelTimer();
       signal?.removeEventListener("abort", onAbort);
@@ -123,7 +143,7 @@ export async function openClient(child: ChildProcess, how: ClientOptions): Promi
   function end(reason: string): void {
     if (why) return;
     why = reason;
-    over.reject(new ServerOver(reason));
+    over.reject(new ServerOver(reason, isHung));
     tryTo(() => connection.dispose());
     signalGroup(child, "SIGKILL");
   }

@@ -62,8 +62,8 @@ export class RunningServers implements Host {
   }
 
   async #tryTwice(kind: ServerKind, question: LanguageQuestion, ctx: Ctx, stopped: Promise<never>) {
-    let why = "";
-    for (let attempt = 0; attempt < 2; attempt++) {
+    let sentence = "";
+    for (let attempt = 0, isHung = false; attempt < 2 && !isHung; attempt++) {
       ctx.signal.throwIfAborted();
       try {
         const one = await this.#serverOf(kind, ctx);
@@ -74,11 +74,11 @@ export class RunningServers implements Host {
       } catch (error) {
         if (ctx.signal.aborted) this.#drop(kind.name); // it may go by texts that nobody wrote
         if (!(error instanceof ServerOver)) throw error;
-        why = error.message;
         this.#drop(kind.name);
+        isHung = error.isHung;
+        sentence = `${kind.name} failed${attempt ? " twice" : ""}: ${error.message}`;
       }
     }
-    const sentence = `${kind.name} failed twice: ${why}`;
     this.#failed.set(kind.name, sentence);
     return sentence;
   }

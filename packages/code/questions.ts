@@ -57,7 +57,7 @@ export function openServer(client: Client, about: About): OpenServer {
     }
   };
 
-  return {
+  return withoutTypeErrors({
     name,
     isSafe,
     uriOf,
@@ -114,8 +114,26 @@ export function openServer(client: Client, about: About): OpenServer {
         client.tell("textDocument/didClose", { textDocument: { uri: uriOf(file) } });
     },
     shows: (file) => shown.has(file),
-  };
+  });
 }
+
+/** An answer of another shape than the protocol's: the server is of no use. */
+function withoutTypeErrors(server: OpenServer): OpenServer {
+  const unusable = (error: unknown) => {
+    throw error instanceof TypeError ? new ServerOver(UNUSABLE) : error;
+  };
+  const guarded = Object.entries(server).map(([name, act]) => [
+    name,
+    typeof act === "function"
+      ? (...args: unknown[]) => {
+          const answer = act(...args);
+          return answer instanceof Promise ? answer.catch(unusable) : answer;
+        }
+      : act,
+  ]);
+  return Object.fromEntries(guarded);
+}
+const UNUSABLE = "it sent an answer that cannot be used";
 
 function textOfHover(answer: Hover | null): string {
   const { contents = "" } = answer ?? {};
@@ -125,7 +143,7 @@ function textOfHover(answer: Hover | null): string {
 
 function listOf<T>(answer: unknown): T[] {
   if (answer === null || answer === undefined) return [];
-  if (!Array.isArray(answer)) throw new ServerOver("it sent an answer that cannot be used");
+  if (!Array.isArray(answer)) throw new ServerOver(UNUSABLE);
   return answer.slice(0, MAX_PLACES);
 }
 
@@ -134,7 +152,7 @@ function spotOf(root: string, uri: string, range: Range, isAnywhere = false): Sp
   const { start, end } = range ?? {};
   const numbers = [start?.line, start?.character, end?.line, end?.character];
   if (typeof uri !== "string" || !numbers.every((one) => Number.isSafeInteger(one) && one! >= 0))
-    throw new ServerOver("it sent an answer that cannot be used");
+    throw new ServerOver(UNUSABLE);
   if (!uri.startsWith("file:")) return undefined;
   let file: string;
   try {
@@ -168,8 +186,7 @@ function editsOf(root: string, answer: unknown): (Spot & { text: string })[] {
   return byFile.flatMap(([uri, edits]) =>
     listOf<{ range: Range; newText: string }>(edits).map(({ range, newText }) => {
       const spot = spotOf(root, uri, range, true);
-      if (!spot || typeof newText !== "string")
-        throw new ServerOver("it sent an answer that cannot be used");
+      if (!spot || typeof newText !== "string") throw new ServerOver(UNUSABLE);
       return { ...spot, text: newText };
     }),
   );

@@ -64,7 +64,10 @@ export async function atDesk<T>(
         } catch (error) {
           // it is started again
           if (ctx.signal.aborted || (error as { isOver?: true }).isOver) throw error;
-          answer = { error };
+          const { isRefusal, message } = error as { isRefusal?: true; message: string };
+          answer = {
+            error: isRefusal ? new NoServer(`${server.name} refused: ${message}`) : error,
+          };
         }
       },
     },

@@ -35,7 +35,10 @@ export async function usesAt(
   );
   const readable = [...distinct.values()].filter(({ path }) => desk.mayShow(path));
   const places: Place[] = [];
-  for (const spot of readable) places.push(await placeOf(desk, spot));
+  for (const spot of readable) {
+    const place = await placeOf(desk, spot);
+    if (place.end > place.start) places.push(place); // else it is beyond the end of its line
+  }
   if (!SCRIPT.test(at.path)) return { takings: [], all: places };
   const takings = await takingOf(desk, at, places);
   return { takings, all: [...places, ...(await missedUses(desk, at, places, takings))] };

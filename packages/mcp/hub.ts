@@ -225,7 +225,9 @@ function couldNot(server: Server, error: unknown, kept: Kept): Error {
   if (status === 401) return error as Error;
   const name = `MCP server '${server.name}'`;
   const sentence =
-    code === "ENOENT" ? message : `Cannot start ${name}: ${message.replace(`${name} `, "it ")}`;
+    code === "ENOENT"
+      ? message
+      : `Cannot start ${name}: ${message.replace(`Cannot talk to ${name}: `, "").replace(`${name} `, "it ")}`;
   const hint = isAny(kept) ? ` ${wordsOf(server, kept)}` : "";
   return Object.assign(
     fault(`${sentence.replace(/\.$/, "")}.${hint}`, status === undefined ? {} : { status }),

@@ -220,7 +220,7 @@ export const page = (about: Known, room: number): string =>
   [...sections(about)].map(([group, rows]) => section(group, rows, room)).join("\n");
 
 /** The page with names only, without what they do. */
-export function overview(about: Known, room: number): string {
+function overview(about: Known, room: number): string {
   const allSections = [...sections(about)];
   const indent = room < 60 ? 2 : Math.max(...allSections.map(([group]) => group.length)) + 2;
   const lines = allSections.flatMap(([group, rows]) => {

@@ -141,7 +141,7 @@ function complete(typed: string, { sessions, chat }: Ctx) {
 // Choosing a session
 
 /** The shortest unique part of each id's tail: short enough to type. */
-export function shortIds(headers: readonly Pick<Header, "id">[]): Map<string, string> {
+function shortIds(headers: readonly Pick<Header, "id">[]): Map<string, string> {
   const tails = headers.map(({ id }) => id.slice(id.lastIndexOf("-") + 1));
   let length = 4;
   const isUnique = () => new Set(tails.map((tail) => tail.slice(0, length))).size === tails.length;

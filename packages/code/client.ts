@@ -30,7 +30,7 @@ export class ServerOver extends Error {
 }
 
 /** The server is there, and gives this question an error for an answer. */
-export class ServerRefused extends Error {
+class ServerRefused extends Error {
   readonly isRefusal = true; // for another plugin
   readonly code: number;
   constructor({ code, message }: { code: number; message: string }) {
@@ -46,7 +46,7 @@ export interface Client {
   isOver(): boolean;
   close(): void;
 }
-export interface ClientOptions {
+interface ClientOptions {
   root: string; // as a URI
   options?: object; // of the server itself, sent at its start
   settings?: (section: string) => unknown; // what it may ask for

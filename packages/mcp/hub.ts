@@ -327,7 +327,7 @@ async function startNeeds({ config, from }: Server, ctx: Ctx): Promise<Need[]> {
   const reason = `the MCP server would run ${config.sandbox === false ? "outside of the sandbox" : "without a sandbox, since there is none here"}`;
   return [{ name: commandLine(config), verdict: "ask", why: reason }];
 }
-export const commandLine = ({ command = "", args = [] }: ServerConfig): string =>
+const commandLine = ({ command = "", args = [] }: ServerConfig): string =>
   clip(oneLine(clean([command, ...args].join(" "))), 2_000);
 
 /** Shows a sentence to the person, once. */

@@ -37,7 +37,7 @@ export interface Link {
  * itself.
  */
 export type Era = "legacy" | "modern";
-export type Opening = {
+type Opening = {
   name: string;
   version: string; // zz's
   transport: Transport;

@@ -126,8 +126,8 @@ const OUTPUT = {
   logLevel: "warning",
 };
 /**
- * What runs in processes of its own: a plugin's worker.ts, and what decodes strangers' bytes
- * (sdk/decode.ts).
+ * What runs in processes of its own: a plugin's worker.ts or NAME-worker.ts, and what decodes
+ * strangers' bytes (sdk/decode.ts).
  */
 const ofOwn = (names) =>
   own.flatMap(({ file }) =>
@@ -137,6 +137,7 @@ const ofOwn = (names) =>
   );
 const APART = Object.fromEntries([
   ...ofOwn(/^worker\.ts$/).map((file) => [`${basename(dirname(file))}-worker`, file]),
+  ...ofOwn(/-worker\.ts$/).map((file) => [basename(file, ".ts"), file]),
   ...["./sdk/decoder.ts", ...ofOwn(/^decode-[\w-]+\.ts$/)].map((file) => [
     basename(file, ".ts"),
     file,

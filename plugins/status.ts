@@ -24,7 +24,10 @@ export default (zz: Zz) => {
   zz.on("failed", ({ message, exit }) => void (exit !== STOPPED && errors.push(message)));
   const since = Date.now();
   const group = "sessions and model";
-  zz.on("decided", ({ kind, allowed }) => void (kind === "write" && !allowed && refused.count++));
+  zz.on(
+    "decided",
+    ({ kind: needKind, allowed }) => void (needKind === "write" && !allowed && refused.count++),
+  );
   zz.command({
     name: "status",
     description: "the session, the model, and what was done so far",
@@ -178,8 +181,10 @@ async function branchAt({ git }: Ctx): Promise<string> {
 
 function minutes(ms: number): string {
   if (ms < 60_000) return `${Math.round(ms / 1_000)} s`;
-  const all = Math.floor(ms / 60_000);
-  return all < 60 ? `${all} min` : `${Math.floor(all / 60)} h ${all % 60} min`;
+  const totalMinutes = Math.floor(ms / 60_000);
+  return totalMinutes < 60
+    ? `${totalMinutes} min`
+    : `${Math.floor(totalMinutes / 60)} h ${totalMinutes % 60} min`;
 }
 
 /** The tokens spent, including those of summaries and of messages that were taken back. */

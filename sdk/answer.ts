@@ -43,14 +43,15 @@ export function codeBlocks(text: string): CodeBlock[] {
 }
 
 function bare(line: string, { indent, quotes }: { indent: number; quotes: number }): string {
-  let at = 0;
-  for (let left = quotes; left > 0; left--) {
-    const [mark] = /^[ \t]{0,3}>/.exec(line.slice(at, at + 4)) ?? [];
+  let index = 0;
+  for (let quotesLeft = quotes; quotesLeft > 0; quotesLeft--) {
+    const [mark] = /^[ \t]{0,3}>/.exec(line.slice(index, index + 4)) ?? [];
     if (!mark) break;
-    at += mark.length;
+    index += mark.length;
   }
-  for (let left = indent; left > 0 && /[ \t]/.test(line[at] ?? ""); left--) at++;
-  return line.slice(at);
+  for (let blanksLeft = indent; blanksLeft > 0 && /[ \t]/.test(line[index] ?? ""); blanksLeft--)
+    index++;
+  return line.slice(index);
 }
 
 /** The result of looking for JSON: its value and text, or why nothing fits. */
@@ -61,9 +62,9 @@ export async function readJson(text: string, schema: Schema): Promise<JsonRead> 
   let wrong: string | undefined;
   for (const candidates of [[text], codeBlocks(text).map((block) => block.text), values(text)])
     for (const json of candidates.reverse()) {
-      const given = tryTo(() => ({ is: JSON.parse(json) as unknown }));
-      if (!given) continue;
-      const read = await checkValue(schema, given.is);
+      const parsed = tryTo(() => ({ is: JSON.parse(json) as unknown }));
+      if (!parsed) continue;
+      const read = await checkValue(schema, parsed.is);
       if (!read.wrong) return { value: read.value, json };
       wrong ??= read.wrong.replace(/(^|; )arguments\b/g, "$1the answer");
     }
@@ -74,7 +75,7 @@ const MAX_VALUES = 100; // candidates per answer
 
 /** Objects and lists in a text, found by their brackets; brackets in strings do not count. */
 function values(text: string): string[] {
-  const found: string[] = [];
+  const candidates: string[] = [];
   const opening = /[[{]/g;
   for (let tries = 0; tries < MAX_VALUES; tries++) {
     const start = opening.exec(text)?.index;
@@ -83,23 +84,23 @@ function values(text: string): string[] {
     const isCut = end < 0 && /^[[{]\s{0,20}["[{\d\]}-]/.test(text.slice(start, start + 30));
     if (isCut) break; // what is inside of it is not the answer
     if (end < 0) continue;
-    found.push(text.slice(start, end));
+    candidates.push(text.slice(start, end));
     opening.lastIndex = end;
   }
-  return found;
+  return candidates;
 }
 
 /** Where a bracket is closed; -1: nowhere. */
 function endOf(text: string, start: number): number {
   let depth = 0;
   let inString = false;
-  for (let at = start; at < text.length; at++) {
-    const sign = text[at]!;
-    if (inString && sign === "\\") at++;
+  for (let index = start; index < text.length; index++) {
+    const sign = text[index]!;
+    if (inString && sign === "\\") index++;
     else if (sign === '"') inString = !inString;
     else if (!inString && (sign === "{" || sign === "[")) depth++;
     else if (!inString && (sign === "}" || sign === "]")) depth--;
-    if (!depth) return at + 1;
+    if (!depth) return index + 1;
   }
   return -1;
 }

@@ -1,12 +1,13 @@
 // What zz's own plugins offer one another, by `zz.service()` and `ctx.service()`: types alone. A
 // plugin of yours adds its own: declare module "zz" { interface Services { lamp: { on(): void } } }
-import type { Ctx } from "../kernel/contract.ts";
+import type { Ctx, Saved } from "../kernel/contract.ts";
 
 declare module "../kernel/contract.ts" {
   interface Services {
     sandbox: Sandbox;
     languageServers: LanguageServers;
     mcpServers: McpServers;
+    page: Page;
   }
 }
 
@@ -68,14 +69,14 @@ export interface LanguageQuestion {
 export interface LanguageServer {
   readonly name: string;
   readonly isSafe: boolean; // it can read nothing that zz may not
-  references(at: Point): Promise<Spot[]>;
-  definition(at: Point): Promise<Spot[]>; // outside of the project: with an absolute path
-  rename(at: Point, to: string): Promise<(Spot & { text: string })[]>;
-  mayRename(at: Point): Promise<string | undefined>; // why not
-  hover(at: Point): Promise<string>;
+  references(point: Point): Promise<Spot[]>;
+  definition(point: Point): Promise<Spot[]>; // outside of the project: with an absolute path
+  rename(point: Point, to: string): Promise<(Spot & { text: string })[]>;
+  mayRename(point: Point): Promise<string | undefined>; // why not
+  hover(point: Point): Promise<string>;
   problems(file: string): Promise<SpotProblem[]>;
-  callers(at: Point): Promise<Called[]>;
-  callees(at: Point): Promise<Called[]>;
+  callers(point: Point): Promise<Called[]>;
+  callees(point: Point): Promise<Called[]>;
   symbols(file: string): Promise<(Spot & { name: string; begins: number; ends: number })[]>;
   show(file: string, text: string): void; // goes by this text, whatever the disk has
   hide(file: string): void;
@@ -93,3 +94,8 @@ export interface Spot extends Point {
 }
 export type SpotProblem = Spot & { message: string; code: string | number; severity: number };
 export type Called = Spot & { name: string; from: Spot[] }; // from: where the calls are
+
+/** A conversation as one HTML file that needs nothing else. */
+export interface Page {
+  html(saved: Saved, ctx: Ctx): Promise<string>;
+}

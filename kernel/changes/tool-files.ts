@@ -29,7 +29,7 @@ import { isInside, readRegular, repositoryTop, textOf } from "../text/read-quiet
 import { tryTo } from "../text/words.ts";
 import { changeEffect, changeHistory, recordAndWrite } from "./change-log.ts";
 import { commitChanges, type PendingChanges, showChange } from "./commit-changes.ts";
-import { type Moves, plan } from "./folder-moves.ts";
+import { type Moves, planMoves } from "./folder-moves.ts";
 import { followChanges, markLinesSeen, mergeSpans, movedNow } from "./seen-files.ts";
 import { sessionWithChanges, undoOrRedo } from "./undo.ts";
 
@@ -48,65 +48,65 @@ type CallReach = {
 type FilesOfCall = TurnContext &
   CallReach & { args: Call["args"]; granted: string[]; changes: boolean };
 
-export function filesForCall(place: TurnContext, reach: CallReach): Files {
-  const hand: FilesOfCall = { ...place, args: {}, granted: [], changes: true, ...reach };
-  const { options } = place.core;
+export function filesForCall(turnContext: TurnContext, reach: CallReach): Files {
+  const hand: FilesOfCall = { ...turnContext, args: {}, granted: [], changes: true, ...reach };
+  const { options } = turnContext.core;
   return {
     path: (name) => requireInside(hand, name),
-    read: (name) => read(hand, name),
+    read: (name) => readFile(hand, name),
     shown(name, lines, hash) {
       const file = requireInside(hand, name);
       hand.reads?.delete(file);
       const pendingState = hash ?? tryTo(() => hashOfState(stateOf(file)));
-      if (pendingState) markLinesSeen(place.chat, file, pendingState, lines);
+      if (pendingState) markLinesSeen(turnContext.chat, file, pendingState, lines);
     },
     open: openReal,
-    list: (under) => list(hand, under),
+    list: (under) => listFiles(hand, under),
     async write(name, content) {
-      const given = typeof content === "string" ? undefined : Buffer.from(content);
+      const newBytes = typeof content === "string" ? undefined : Buffer.from(content);
       const mode = FILE | (0o666 & ~process.umask());
       const become = (before: DiskState) => ({
-        bytes: given ?? adapt(String(content), before),
+        bytes: newBytes ?? adaptText(String(content), before),
         mode: before?.mode ?? mode,
       });
-      await change(hand, "write", name, [[realPath(options, name), become]]);
+      await changeFiles(hand, "write", name, [[realPath(options, name), become]]);
     },
     async remove(name) {
       const file = pathOfLinkItself(hand, name);
-      if (!now(hand, file)) throw fileFault("delete", name, { code: "ENOENT" });
-      await change(hand, "delete", name, [[file, () => undefined]]);
+      if (!stateOfFile(hand, file)) throw fileFault("delete", name, { code: "ENOENT" });
+      await changeFiles(hand, "delete", name, [[file, () => undefined]]);
     },
     async move(from, to) {
       const [file, target] = [pathOfLinkItself(hand, from), pathOfLinkItself(hand, to)];
       if (!heldOrOnDisk(hand, file)) throw fileFault("move", from, { code: "ENOENT" });
       if (heldOrOnDisk(hand, target))
         throw fault(`Cannot move '${from}' to '${to}': there is a file already. Delete it first.`);
-      await change(hand, "move", from, moveSteps(hand, file, target));
+      await changeFiles(hand, "move", from, moveSteps(hand, file, target));
     },
     apply: (states, about) => applyCopyEffects(hand, states, about),
     made: (before) => recordMade(hand, before),
     changes: () =>
-      changeHistory(sessionWithChanges(place)).changes.map((one) => {
-        const { change: id, turn, at, tool, path: file, undone } = one;
+      changeHistory(sessionWithChanges(turnContext)).changes.map((pastChange) => {
+        const { change: id, turn, at, tool, path: file, undone } = pastChange;
         return {
           id,
           turn,
           at,
           tool,
           path: shortestName(options, file),
-          did: changeEffect(one),
+          did: changeEffect(pastChange),
           undone,
         };
       }),
     async diff(id) {
-      const all = changeHistory(sessionWithChanges(place)).changes;
-      const change = all.find((one) => one.change === id);
-      if (!change)
+      const pastChanges = changeHistory(sessionWithChanges(turnContext)).changes;
+      const pastChange = pastChanges.find((pastChange) => pastChange.change === id);
+      if (!pastChange)
         throw fault(`Cannot show change ${id}: there is none of that number. /changes lists them.`);
-      return showChange(place, all, change);
+      return showChange(turnContext, pastChanges, pastChange);
     },
-    undo: (what = "1") => undoOrRedo(forPerson(hand, "undo"), "undo", what),
-    redo: (what = "1") => undoOrRedo(forPerson(hand, "redo"), "redo", what),
+    undo: (selector = "1") => undoOrRedo(forPerson(hand, "undo"), "undo", selector),
+    redo: (selector = "1") => undoOrRedo(forPerson(hand, "redo"), "redo", selector),
   };
 }
 
@@ -118,7 +118,7 @@ function forPerson(hand: FilesOfCall, verb: string): TurnContext {
 
 function requireInside({ core, granted }: FilesOfCall, name: string): string {
   const file = realPath(core.options, name);
-  const allowed = (kind: Kind) => verdictFor(core, kind, file, file).verdict === "allow";
+  const allowed = (needKind: Kind) => verdictFor(core, needKind, file, file).verdict === "allow";
   if (
     !projectContaining(core.options, file) &&
     !granted.includes(file) &&
@@ -133,8 +133,8 @@ function requireInside({ core, granted }: FilesOfCall, name: string): string {
 
 /** The path itself, with a link at its end not followed. */
 function pathOfLinkItself({ core }: FilesOfCall, name: string): string {
-  const whole = absolutePath(core.options, name);
-  return path.join(realPath(core.options, path.dirname(whole)), path.basename(whole));
+  const literalPath = absolutePath(core.options, name);
+  return path.join(realPath(core.options, path.dirname(literalPath)), path.basename(literalPath));
 }
 
 const heldOrOnDisk = ({ held }: FilesOfCall, file: string): DiskState =>
@@ -143,7 +143,7 @@ const heldOrOnDisk = ({ held }: FilesOfCall, file: string): DiskState =>
 /**
  * A folder is made before what is in it, and goes after that; undone in reverse, this holds too.
  */
-function moveSteps(hand: FilesOfCall, file: string, target: string): Becoming[] {
+function moveSteps(hand: FilesOfCall, file: string, target: string): PendingStep[] {
   const state = heldOrOnDisk(hand, file);
   const names = isFolder(state) ? fs.readdirSync(file) : [];
   const inner = names.flatMap((name) =>
@@ -152,7 +152,7 @@ function moveSteps(hand: FilesOfCall, file: string, target: string): Becoming[] 
   return [[target, () => state], ...inner, [file, () => undefined]];
 }
 
-function now(hand: FilesOfCall, file: string): DiskState {
+function stateOfFile(hand: FilesOfCall, file: string): DiskState {
   const state = heldOrOnDisk(hand, file);
   if (isFolder(state))
     throw fault(`Cannot change '${file}': it is a folder. Name a file, or use a command.`);
@@ -167,11 +167,20 @@ async function applyCopyEffects(
 ): ReturnType<Files["apply"]> {
   const into: PendingChanges = new Map();
   const brief = new Map<string, string>();
-  for (const { path: name, bytes, mode = FILE | 0o644, brief: folder, moves: given } of states) {
+  for (const {
+    path: name,
+    bytes,
+    mode = FILE | 0o644,
+    brief: folder,
+    moves: givenMoves,
+  } of states) {
     const file = absolutePath(hand.core.options, name);
     const isMade = () =>
       // it replaces a link
-      [...into].some(([at, { after }]) => at !== file && isFolder(after) && isInside(at, file));
+      [...into].some(
+        ([madeFolder, { after }]) =>
+          madeFolder !== file && isFolder(after) && isInside(madeFolder, file),
+      );
     if (
       !isInside(hand.core.options.root, file) ||
       (pathOfLinkItself(hand, name) !== file && !isMade())
@@ -182,8 +191,8 @@ async function applyCopyEffects(
         `Cannot change '${name}': two changes are of that name, as far as it is UTF-8. Make them one by one.`,
       );
     const after = bytes && { bytes: Buffer.from(bytes), mode };
-    const moves = given && plan(hand.core.options.root, given);
-    if (moves) into.set(file, { ...asOne(moves, after!), moves });
+    const moves = givenMoves && planMoves(hand.core.options.root, givenMoves);
+    if (moves) into.set(file, { ...combinedState(moves, after!), moves });
     else into.set(file, { before: stateInPlace(file), after });
     if (folder !== undefined) brief.set(file, folder);
   }
@@ -195,25 +204,26 @@ async function applyCopyEffects(
  */
 async function recordMade(hand: FilesOfCall, states: FileState[]): Promise<void> {
   const { core, chat, ctx, tool } = hand;
-  const made: PendingChanges = new Map();
+  const madeChanges: PendingChanges = new Map();
   for (const { path: name, bytes, mode = FILE | 0o644 } of states) {
     const file = pathOfLinkItself(hand, name);
     const before = bytes && { bytes: Buffer.from(bytes), mode };
-    if (isInside(core.options.root, file)) made.set(file, { before, after: stateInPlace(file) });
+    if (isInside(core.options.root, file))
+      madeChanges.set(file, { before, after: stateInPlace(file) });
   }
-  if (!made.size) return;
+  if (!madeChanges.size) return;
   await withProjectLock(core.options.root, clockOf(core.io), ctx.signal, (begin) =>
-    recordAndWrite(hand, tool, made, { tidies: "made", begin }),
+    recordAndWrite(hand, tool, madeChanges, { tidies: "made", begin }),
   );
-  if (isTool(tool)) followChanges(chat, made, false);
+  if (isTool(tool)) followChanges(chat, madeChanges, false);
   await emit(core, "changed", {
     tool,
-    paths: [...made.keys()].map((file) => shortestName(core.options, file)),
+    paths: [...madeChanges.keys()].map((file) => shortestName(core.options, file)),
   });
 }
 
 /** Many files that are shown and recorded as one entry with their number. */
-function asOne(
+function combinedState(
   { rows }: Moves,
   about: NonNullable<DiskState>,
 ): { before: DiskState; after: DiskState } {
@@ -224,13 +234,13 @@ function asOne(
 
 const callOf = ({ tool, args }: FilesOfCall) => ({ name: tool, args });
 
-type Becoming = [file: string, become: (before: DiskState) => DiskState];
+type PendingStep = [file: string, become: (before: DiskState) => DiskState];
 /** Holds a tool's changes until it returns; a command's are asked for and made at once. */
-async function change(
+async function changeFiles(
   hand: FilesOfCall,
   verb: string,
   name: string,
-  steps: Becoming[],
+  steps: PendingStep[],
 ): Promise<void> {
   const { tool, held, changes } = hand;
   if (!changes)
@@ -240,7 +250,7 @@ async function change(
   const into: PendingChanges = held ?? new Map();
   try {
     for (const [file, become] of steps) {
-      const present = verb === "move" ? heldOrOnDisk(hand, file) : now(hand, file);
+      const present = verb === "move" ? heldOrOnDisk(hand, file) : stateOfFile(hand, file);
       if (present && !(present.mode & 0o222) && (present.mode & TYPE) === FILE)
         throw fault(
           `Cannot ${verb} '${name}': it is read-only. Leave it, or have its mode changed first.`,
@@ -257,9 +267,9 @@ async function change(
   if (refusal) throw fault(refusal);
 }
 
-async function read(hand: FilesOfCall, name: string): Promise<FileRead> {
+async function readFile(hand: FilesOfCall, name: string): Promise<FileRead> {
   const { core, chat, granted, held, reads } = hand;
-  const refuse = (why: string) => fault(`Cannot read '${name}': ${why}`);
+  const refuse = (reason: string) => fault(`Cannot read '${name}': ${reason}`);
   const file = requireInside(hand, name);
   // judged again: a search finds files that no need named
   const { verdict, why } = verdictFor(core, "read", file, file);
@@ -271,20 +281,20 @@ async function read(hand: FilesOfCall, name: string): Promise<FileRead> {
     if (waiting && !waiting.after) throw fileFault("read", name, { code: "ENOENT" });
     const bytes = waiting?.after?.bytes ?? (await bytesOf(file, refuse));
     const hash = hashOfState({ bytes, mode: FILE })!;
-    const seen = chat.seen.get(file);
-    const known = {
-      ...(seen && { seen: seen.hash }),
-      lines: mergeSpans(seen?.lines ?? []),
-      moved: movedNow(chat, seen),
+    const seenFile = chat.seen.get(file);
+    const seenFields = {
+      ...(seenFile && { seen: seenFile.hash }),
+      lines: mergeSpans(seenFile?.lines ?? []),
+      moved: movedNow(chat, seenFile),
     };
     if (granted.includes(file)) reads?.set(file, hash);
-    return { text: bytes.toString("utf8"), bytes, hash, ...known };
+    return { text: bytes.toString("utf8"), bytes, hash, ...seenFields };
   } catch (error) {
     throw codeOf(error) ? fileFault("read", name, error) : error;
   }
 }
 
-async function bytesOf(file: string, refuse: (why: string) => Fault): Promise<Buffer> {
+async function bytesOf(file: string, refuse: (reason: string) => Fault): Promise<Buffer> {
   const check = (stat: fs.Stats) => {
     if (stat.isDirectory()) throw refuse("it is a folder. List it with list_dir instead.");
     if (!stat.isFile()) throw refuse("it is not a regular file. Choose another.");
@@ -301,7 +311,7 @@ async function bytesOf(file: string, refuse: (why: string) => Fault): Promise<Bu
   }
 }
 
-async function list(hand: FilesOfCall, under = "."): Promise<string[]> {
+async function listFiles(hand: FilesOfCall, under = "."): Promise<string[]> {
   const { options } = hand.core;
   const { root } = options;
   const folder = requireInside(hand, under);
@@ -315,27 +325,27 @@ async function list(hand: FilesOfCall, under = "."): Promise<string[]> {
   const top = isInside(root, folder)
     ? root
     : (projectContaining(options, folder)?.folder ?? folder);
-  const known = await listByGit(root, folder);
+  const listedByGit = await listByGit(root, folder);
   // Foreign: the folder is in a repository that ignores it.
   const isForeign =
-    known &&
-    !known.length &&
+    listedByGit &&
+    !listedByGit.length &&
     (await gitOf(root).say(["check-ignore", "-q", top], top)) !== undefined;
-  const names = (known && !isForeign ? known : await listByWalk(root, top, folder)).map(
+  const names = (listedByGit && !isForeign ? listedByGit : await listByWalk(root, top, folder)).map(
     (file) => prefix + file,
   );
   return names.filter((file) => !NEVER_LISTED.test(file)).sort();
 }
 
 /** A text that keeps the file's byte order mark, line ends and final newline. */
-function adapt(text: string, before: DiskState): Buffer {
+function adaptText(text: string, before: DiskState): Buffer {
   const old = before?.bytes.toString("utf8") ?? "";
   if (!before || !old || !before.bytes.equals(Buffer.from(old))) return Buffer.from(text);
-  const count = (what: string) => old.split(what).length - 1;
-  const all = count("\n");
+  const count = (ending: string) => old.split(ending).length - 1;
+  const lineCount = count("\n");
   let next = text;
-  if (all && count("\r\n") === all) next = next.replace(/\r?\n/g, "\r\n");
-  else if (all && !count("\r\n")) next = next.replaceAll("\r\n", "\n");
+  if (lineCount && count("\r\n") === lineCount) next = next.replace(/\r?\n/g, "\r\n");
+  else if (lineCount && !count("\r\n")) next = next.replaceAll("\r\n", "\n");
   if (!old.endsWith("\n")) next = next.replace(/\r?\n$/, "");
   else if (next && !next.endsWith("\n")) next += /\r\n$/.test(old) ? "\r\n" : "\n";
   if (old.startsWith("\ufeff") && !next.startsWith("\ufeff")) next = `\ufeff${next}`;
@@ -365,31 +375,37 @@ async function listByGit(root: string, folder: string): Promise<string[] | undef
   if (why || reads.length || !mayBeInRepository(folder)) return undefined;
   const top = repositoryTop(folder) ?? folder;
   if (
-    [folder, top].flatMap((at) => [`${at}/.gitignore`, `${at}/.git/info/exclude`]).some(isEndless)
+    [folder, top]
+      .flatMap((gitFolder) => [`${gitFolder}/.gitignore`, `${gitFolder}/.git/info/exclude`])
+      .some(isEndless)
   )
     return undefined;
-  const out = await git.say(["ls-files", "-coz", "--exclude-standard", "--deduplicate"], folder);
-  if (out === undefined) return undefined;
+  const gitOutput = await git.say(
+    ["ls-files", "-coz", "--exclude-standard", "--deduplicate"],
+    folder,
+  );
+  if (gitOutput === undefined) return undefined;
   // listing folders costs half of a stat for every file
   const folders = new Map<string, Map<string, fs.Dirent>>();
-  const found: string[] = [];
-  for (const name of out.split("\0")) {
+  const files: string[] = [];
+  for (const name of gitOutput.split("\0")) {
     // tracked files may be missing
-    const entry = name ? entryOf(name.replace(/\/$/, "")) : undefined;
+    const dirent = name ? entryOf(name.replace(/\/$/, "")) : undefined;
     const file = `${folder}/${name}`;
-    if (entry?.isFile() || entry?.isSymbolicLink()) found.push(name);
-    else if (entry?.isDirectory() && fs.existsSync(path.join(file, ".git")))
-      found.push(...((await listByGit(root, file)) ?? []).map((inner) => path.join(name, inner)));
+    if (dirent?.isFile() || dirent?.isSymbolicLink()) files.push(name);
+    else if (dirent?.isDirectory() && fs.existsSync(path.join(file, ".git")))
+      files.push(...((await listByGit(root, file)) ?? []).map((inner) => path.join(name, inner)));
   }
-  return found;
+  return files;
 
   function entryOf(name: string): fs.Dirent | undefined {
     const cut = name.lastIndexOf("/") + 1;
-    const at = name.slice(0, cut);
+    const parent = name.slice(0, cut);
     const read = () =>
-      tryTo(() => fs.readdirSync(`${folder}/${at}`, { withFileTypes: true })) ?? [];
-    if (!folders.has(at)) folders.set(at, new Map(read().map((entry) => [entry.name, entry])));
-    return folders.get(at)!.get(name.slice(cut));
+      tryTo(() => fs.readdirSync(`${folder}/${parent}`, { withFileTypes: true })) ?? [];
+    if (!folders.has(parent))
+      folders.set(parent, new Map(read().map((child) => [child.name, child])));
+    return folders.get(parent)!.get(name.slice(cut));
   }
 }
 
@@ -402,48 +418,53 @@ async function listByWalk(root: string, top: string, under: string): Promise<str
   const wanted = under === top ? "" : `${path.relative(top, under)}/`;
   // there may be hundreds of repositories: none is asked
   const isWide = whyNotProject(root) !== undefined;
-  const found: string[] = [];
+  const files: string[] = [];
   // reading in blocks of 30 ms is three times as fast as awaiting each folder
-  let rest = performance.now() + 30;
+  let pauseAt = performance.now() + 30;
   await walk("", [], { names: new Set(), alone: false });
-  return found.map((name) => name.slice(wanted.length));
+  return files.map((name) => name.slice(wanted.length));
 
   async function walk(
-    at: string,
+    folderName: string,
     above: { base: string; rules: ReturnType<typeof ignore> }[],
     tracks: Tracks,
   ): Promise<void> {
-    if (performance.now() > rest) rest = (await setImmediate(30)) + performance.now();
-    const folder = path.join(top, at);
+    if (performance.now() > pauseAt) pauseAt = (await setImmediate(30)) + performance.now();
+    const folder = path.join(top, folderName);
     const entries = tryTo(() => fs.readdirSync(folder, { withFileTypes: true })) ?? [];
-    const known =
-      at && !isWide && entries.some((entry) => entry.name === ".git")
+    const listedFiles =
+      folderName && !isWide && entries.some((dirent) => dirent.name === ".git")
         ? await listByGit(root, folder)
         : undefined;
-    if (known)
-      return void found.push(
-        ...known.map((name) => at + name).filter((name) => name.startsWith(wanted)),
+    if (listedFiles)
+      return void files.push(
+        ...listedFiles.map((name) => folderName + name).filter((name) => name.startsWith(wanted)),
       );
-    const { names, alone } = entries.some((entry) => entry.name === ".git" && entry.isDirectory())
-      ? { names: trackedIn(path.join(folder, ".git", "index"), at), alone: false }
+    const { names, alone } = entries.some(
+      (dirent) => dirent.name === ".git" && dirent.isDirectory(),
+    )
+      ? { names: trackedIn(path.join(folder, ".git", "index"), folderName), alone: false }
       : tracks;
-    const own = entries.some((entry) => entry.name === ".gitignore" && entry.isFile());
-    const rules = own
+    const hasOwnRules = entries.some((dirent) => dirent.name === ".gitignore" && dirent.isFile());
+    const rules = hasOwnRules
       ? [
           ...above,
-          { base: at, rules: ignore().add(rulesIn(textOf(path.join(folder, ".gitignore")))) },
+          {
+            base: folderName,
+            rules: ignore().add(rulesIn(textOf(path.join(folder, ".gitignore")))),
+          },
         ]
       : above;
-    for (const entry of entries) {
-      if (performance.now() > rest) rest = (await setImmediate(30)) + performance.now();
-      const name = at + entry.name + (entry.isDirectory() ? "/" : "");
-      if (!name.startsWith(wanted) && !(entry.isDirectory() && wanted.startsWith(name))) continue;
+    for (const child of entries) {
+      if (performance.now() > pauseAt) pauseAt = (await setImmediate(30)) + performance.now();
+      const name = folderName + child.name + (child.isDirectory() ? "/" : "");
+      if (!name.startsWith(wanted) && !(child.isDirectory() && wanted.startsWith(name))) continue;
       const judged = rules.map((rule) => rule.rules.test(name.slice(rule.base.length)));
       const last = judged.findLast(({ ignored, unignored }) => ignored || unignored);
-      const isLeftOut = alone || (last ? last.ignored : IGNORED_WITHOUT_GIT.includes(entry.name));
+      const isLeftOut = alone || (last ? last.ignored : IGNORED_WITHOUT_GIT.includes(child.name));
       if (NEVER_LISTED.test(name) || (isLeftOut && !names.has(name))) continue;
-      if (entry.isDirectory()) await walk(name, rules, { names, alone: isLeftOut });
-      else if (entry.isFile() || entry.isSymbolicLink()) found.push(name);
+      if (child.isDirectory()) await walk(name, rules, { names, alone: isLeftOut });
+      else if (child.isFile() || child.isSymbolicLink()) files.push(name);
     }
   }
 }
@@ -458,14 +479,18 @@ type Tracks = { names: ReadonlySet<string>; alone: boolean };
  * The names in git's index, which can be read without running anything. Empty if it is not of a
  * form that is known.
  */
-function trackedIn(index: string, at: string): Set<string> {
+function trackedIn(index: string, folderName: string): Set<string> {
   const bytes = tryTo(() => readRegular(index)) ?? Buffer.alloc(0);
   const names = new Set<string>();
   const version =
     bytes.length > 12 && bytes.toString("latin1", 0, 4) === "DIRC" ? bytes.readUInt32BE(4) : 0;
   if (version !== 2 && version !== 3 && version !== 4) return names;
   let [start, before] = [12, ""];
-  for (let left = bytes.readUInt32BE(8); left > 0 && start + 62 < bytes.length; left--) {
+  for (
+    let remaining = bytes.readUInt32BE(8);
+    remaining > 0 && start + 62 < bytes.length;
+    remaining--
+  ) {
     let from = start + (version > 2 && bytes[start + 60]! & 0x40 ? 64 : 62);
     let kept = 0;
     if (version === 4) {
@@ -480,10 +505,10 @@ function trackedIn(index: string, at: string): Set<string> {
       bytes.toString("latin1", from, end);
     before = name;
     start = version === 4 ? end + 1 : start + (((end - start) >> 3) + 1) * 8;
-    const own = Buffer.from(name, "latin1").toString();
-    for (let cut = own.indexOf("/"); cut >= 0; cut = own.indexOf("/", cut + 1))
-      names.add(at + own.slice(0, cut + 1));
-    names.add(at + own);
+    const trackedName = Buffer.from(name, "latin1").toString();
+    for (let cut = trackedName.indexOf("/"); cut >= 0; cut = trackedName.indexOf("/", cut + 1))
+      names.add(folderName + trackedName.slice(0, cut + 1));
+    names.add(folderName + trackedName);
   }
   return names;
 }
@@ -498,11 +523,11 @@ function rulesIn(text: string): string[] {
     .filter(
       (line) =>
         line.length <= MAX_IGNORE_RULE_CHARS &&
-        stars(line) <= 3 &&
-        (stars(line) < 2 || starred++ < MAX_STARRED_RULES),
+        starCount(line) <= 3 &&
+        (starCount(line) < 2 || starred++ < MAX_STARRED_RULES),
     );
 }
-const stars = (line: string): number =>
+const starCount = (line: string): number =>
   Math.max(...line.split("/").map((part) => part.split(/\*+/).length - 1));
 /**
  * Whether git could take minutes for such rules, at each listing: each star in a name multiplies
@@ -511,5 +536,5 @@ const stars = (line: string): number =>
 const isEndless = (file: string): boolean =>
   textOf(file)
     .split("\n", MAX_IGNORE_RULES)
-    .some((line) => stars(line) > 3);
+    .some((line) => starCount(line) > 3);
 const [MAX_IGNORE_RULES, MAX_IGNORE_RULE_CHARS, MAX_STARRED_RULES] = [10_000, 500, 100];

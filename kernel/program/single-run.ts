@@ -1,19 +1,30 @@
 // Runs of zz that are no conversation: a tool called by --call, and a flag of a plugin that does
 // one thing.
 
-import type { Call, Flag, Io, Result } from "../contract.ts";
+import type { Call, Flag } from "../contract.ts";
 import { closeChat, openChat } from "../conversation/chat.ts";
 import { wantedModel } from "../conversation/choose-model.ts";
-import { type Core, NO_MODEL_ID, newId } from "../instance.ts";
+import { type Core, type LiveChat, NO_MODEL_ID, newId, registeredValues } from "../instance.ts";
 import { createCtx } from "../plugins/create-ctx.ts";
-import { normalizeArgs, requireTool, runCall, validate } from "../plugins/run-call.ts";
+import { normalizeArgs, requireTool, runCall, validateArgs } from "../plugins/run-call.ts";
 import { print, say } from "../system/streams.ts";
-import { fault, usage } from "../text/faults.ts";
+import { usage } from "../text/faults.ts";
 import { errorMessage, veiledJson } from "../text/secrets.ts";
 import { askAboutTrust, noteUnusualFolder } from "./command-line.ts";
 import { type CommandLine, isJson, lastValue } from "./parse-flags.ts";
+import { printResult } from "./print-outcome.ts";
 import type { EarlyStop } from "./process-signals.ts";
 import { connectPersonAtTerminal } from "./run-dialog.ts";
+
+/** The way to the person in a run without a dialog; then asks about trust. */
+export async function meetPerson(core: Core, chat: LiveChat): Promise<void> {
+  connectPersonAtTerminal(core);
+  noteUnusualFolder(core);
+  await askAboutTrust(core, chat);
+}
+
+export const flagToRun = (core: Core, cli: CommandLine): Flag | undefined =>
+  registeredValues(core.flags).find(({ name, run }) => run && cli.values.has(name));
 
 /** Runs a plugin's flag that is all that zz does in a run. */
 export async function runFlag(core: Core, cli: CommandLine, flag: Flag): Promise<number> {
@@ -28,11 +39,11 @@ export async function runFlag(core: Core, cli: CommandLine, flag: Flag): Promise
   const chat = openChat(core, model.includes("/") ? model : "");
   chat.past = lastValue(cli, "session") ?? true;
   // --undo 2 works like --undo=2
-  const apart = value === true && flag.optional && cli.words.shift();
+  const separateValue = value === true && flag.optional && cli.words.shift();
   const wants = flag.value ? "one value. Quote it" : "no value. Leave it out";
   if (cli.words.length && !flag.value?.includes(" "))
     throw usage(`Cannot use '${cli.words.join(" ")}': --${flag.name} takes ${wants}.`);
-  const result = await flag.run!(apart || value, createCtx(core, chat), cli);
+  const result = await flag.run!(separateValue || value, createCtx(core, chat), cli);
   closeChat(core, chat);
   return printResult(io, cli, result);
 }
@@ -41,12 +52,10 @@ export async function runFlag(core: Core, cli: CommandLine, flag: Flag): Promise
 export async function callTool(core: Core, cli: CommandLine, stop: EarlyStop): Promise<number> {
   const chat = openChat(core, NO_MODEL_ID);
   stop.leave = () => chat.stop.abort();
-  connectPersonAtTerminal(core);
-  noteUnusualFolder(core);
-  await askAboutTrust(core, chat);
+  await meetPerson(core, chat);
   const tool = requireTool(core, lastValue(cli, "call")!);
   const args = argumentsOf(cli.words.join(" ") || "{}");
-  await validate(tool, normalizeArgs(tool, args), "zz --tools --json shows its parameters.");
+  await validateArgs(tool, normalizeArgs(tool, args), "zz --tools --json shows its parameters.");
   const call: Call = { id: newId("call_"), name: tool.name, args };
   const { text, data, failed, refused } = await runCall(
     { core, chat, ctx: createCtx(core, chat) },
@@ -70,15 +79,4 @@ export async function callTool(core: Core, cli: CommandLine, stop: EarlyStop): P
       );
     }
   }
-}
-
-export async function printResult(
-  io: Io,
-  cli: CommandLine,
-  { text, data, failed }: Result,
-): Promise<number> {
-  if (failed) throw fault(text);
-  const shown = isJson(cli) && (text || data !== undefined) ? veiledJson(data ?? text) : text;
-  if (shown) await print(io, shown);
-  return 0;
 }

@@ -42,8 +42,9 @@ export function wrapForTerminal({ stderr }: Io, text: string): string {
   const width = stderr.isTTY ? (stderr.columns ?? 80) : Number.POSITIVE_INFINITY;
   const wrap = (
     line: string,
-    at = line.length > width ? line.lastIndexOf(" ", width) : -1,
-  ): string => (at < width / 3 ? line : `${line.slice(0, at)}\n${wrap(line.slice(at + 1))}`);
+    breakAt = line.length > width ? line.lastIndexOf(" ", width) : -1,
+  ): string =>
+    breakAt < width / 3 ? line : `${line.slice(0, breakAt)}\n${wrap(line.slice(breakAt + 1))}`;
   const lines = text.split("\n").map((line) => wrap(line));
   return lines.join("\n");
 }

@@ -37,7 +37,7 @@ export function sweepParts(folder: string, dead?: number): void {
 }
 
 /** Processes of other containers have the same numbers. */
-const container = (): string =>
+const containerId = (): string =>
   /\d+/.exec(tryTo(() => fs.readlinkSync("/proc/self/ns/pid")) ?? "")?.[0] ?? "";
 const DAY_MS = 86_400_000;
 
@@ -46,17 +46,19 @@ const DAY_MS = 86_400_000;
  * were killed are removed first.
  */
 export function temporaryFolder(name: string, base = os.tmpdir()): string {
-  const here = container();
-  for (const one of entriesOf(base)) {
-    const [, pid, start, there] = /^zz-[a-z]+\.(\d+)\.(\w*)\.(\d*)\./.exec(one) ?? [];
-    const stat = pid ? tryTo(() => fs.lstatSync(join(base, one))) : undefined;
+  const thisContainer = containerId();
+  for (const folderName of entriesOf(base)) {
+    const [, pid, start, there] = /^zz-[a-z]+\.(\d+)\.(\w*)\.(\d*)\./.exec(folderName) ?? [];
+    const stat = pid ? tryTo(() => fs.lstatSync(join(base, folderName))) : undefined;
     if (!stat?.isDirectory() || stat.uid !== process.getuid?.()) continue;
     const isLeft =
-      there === here ? processStartTime(Number(pid)) !== start : Date.now() - stat.mtimeMs > DAY_MS;
-    if (isLeft) tryTo(() => removeTree(join(base, one)));
+      there === thisContainer
+        ? processStartTime(Number(pid)) !== start
+        : Date.now() - stat.mtimeMs > DAY_MS;
+    if (isLeft) tryTo(() => removeTree(join(base, folderName)));
   }
   return fs.mkdtempSync(
-    join(base, `zz-${name}.${process.pid}.${processStartTime(process.pid)}.${here}.`),
+    join(base, `zz-${name}.${process.pid}.${processStartTime(process.pid)}.${thisContainer}.`),
   );
 }
 
@@ -66,10 +68,10 @@ export function temporaryFolder(name: string, base = os.tmpdir()): string {
 export function removeTree(folder: string): void {
   const { chmodSync, existsSync, readdirSync, rmSync } = fs;
   if (!existsSync(folder)) return;
-  const open = (at: string): void => {
-    tryTo(() => chmodSync(at, 0o700));
-    for (const one of tryTo(() => readdirSync(at, { withFileTypes: true })) ?? [])
-      if (one.isDirectory()) open(join(at, one.name));
+  const open = (inner: string): void => {
+    tryTo(() => chmodSync(inner, 0o700));
+    for (const dirent of tryTo(() => readdirSync(inner, { withFileTypes: true })) ?? [])
+      if (dirent.isDirectory()) open(join(inner, dirent.name));
   };
   open(folder);
   rmSync(folder, { recursive: true, force: true });

@@ -149,7 +149,7 @@ class LocalLedger implements RunLedger {
   private cursor = 0; // all before it were taken at least once
   private delayed: { n: number; at: number }[] = [];
   private busy = 0; // taken, and neither answered nor given back
-  private made = new Map<string, unknown>();
+  private madePlaces = new Map<string, [start: number, length: number]>();
   private waiting: (() => void)[] = [];
   private returned: (() => void)[] = []; // wait for an input that is given back
 
@@ -213,7 +213,7 @@ class LocalLedger implements RunLedger {
 
   private loadOutcome(parsed: any, start: number, length: number): boolean {
     if (typeof parsed?.keep === "string") {
-      this.made.set(parsed.keep, parsed.value);
+      this.madePlaces.set(parsed.keep, [start, length]);
       return true;
     }
     const isAnswer = parsed && "answer" in parsed;
@@ -346,12 +346,12 @@ class LocalLedger implements RunLedger {
   }
 
   kept(name: string): unknown {
-    return this.made.get(name);
+    const place = this.madePlaces.get(name);
+    return place && this.at(place).value;
   }
 
   async keep(name: string, value: unknown): Promise<void> {
-    this.made.set(name, value);
-    this.append({ keep: name, value });
+    this.madePlaces.set(name, this.append({ keep: name, value }));
   }
 
   async close(): Promise<void> {

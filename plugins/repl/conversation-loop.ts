@@ -59,7 +59,7 @@ export function openTalk(zz: Zz, host: DialogHost): Talk {
         retracts = key === "a";
         return key === "r" || key === "m";
       },
-      goOn: async (why) => (await host.ask(`Stopped: ${why}. Go on? [y/N] `, "yn")) === "y",
+      goOn: async (reason) => (await host.ask(`Stopped: ${reason}. Go on? [y/N] `, "yn")) === "y",
     });
     const startsAtPrompt = !host.text;
     // a dumb terminal could not take it away again
@@ -122,8 +122,8 @@ function commandsToBegin(host: DialogHost): string[] {
 async function whatNow(zz: Zz, host: DialogHost, failed: Fault, ctx: Ctx): Promise<string> {
   const picks = ctx.about.commands.some(({ name }) => name === "model");
   const keys = `[r]etry, [S]kip, [a]bort and take the message back${picks ? ", another [m]odel" : ""}? `;
-  for (let why = `${clean(failed.message)}\n`; ; why = "") {
-    const key = await host.ask(why + keys, "rsam");
+  for (let message = `${clean(failed.message)}\n`; ; message = "") {
+    const key = await host.ask(message + keys, "rsam");
     failed.told = true;
     if (!/[ram]/.test(key))
       say(zz, "Your message stays in the conversation; /retry sends it again.");
@@ -208,12 +208,12 @@ const isAsked = (message?: Message): boolean => message?.role === "user" && !mes
 /** What takes back the changes to files since the last message. */
 function andUndo(chat: Chat, files: Ctx["files"]): string {
   const { branch } = chat.tree();
-  const made = new Set(
+  const fromPlugins = new Set(
     branch
       .slice(branch.findLastIndex(({ message }) => isAsked(message)))
       .map(({ change }) => change),
   );
-  const changes = files.changes().filter(({ id, undone }) => !undone && made.has(id)).length;
+  const changes = files.changes().filter(({ id, undone }) => !undone && fromPlugins.has(id)).length;
   return changes ? `, /undo takes back the last of its ${plural(changes, "change")} to files` : "";
 }
 

@@ -15,10 +15,10 @@ export async function pickFromList(
   choices: readonly (string | Choice)[],
   signal?: AbortSignal,
 ): Promise<string | undefined> {
-  const all = choices.map((one) =>
-    typeof one === "string" ? { name: one, description: "" } : one,
+  const allChoices = choices.map((choice) =>
+    typeof choice === "string" ? { name: choice, description: "" } : choice,
   );
-  const rows = all.map(({ name, description = "" }) => ({
+  const rows = allChoices.map(({ name, description = "" }) => ({
     value: name,
     name: clean(name),
     short: clean(name),
@@ -38,8 +38,8 @@ export async function askUnseen(
 ): Promise<string> {
   if (!canChoose(io)) return typedUnseen(io, question, signal);
   const { password } = await import("@inquirer/prompts");
-  const how = { message: wrapped(io, question), mask: "*", toggleMask: false } as const;
-  return (await orLeft(password(how, pickerContext(signal, io)))) ?? "";
+  const promptOptions = { message: wrapped(io, question), mask: "*", toggleMask: false } as const;
+  return (await orLeft(password(promptOptions, pickerContext(signal, io)))) ?? "";
 }
 
 /** The same on a terminal whose cursor does not move: there is nothing to draw. */

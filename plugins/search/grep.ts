@@ -13,7 +13,7 @@ import {
   newYielder,
   type Query,
   reader,
-} from "./lines.ts";
+} from "./find-in-lines.ts";
 import { shownName } from "./path.ts";
 import { matcher } from "./pattern.ts";
 import { askRipgrep } from "./ripgrep.ts";

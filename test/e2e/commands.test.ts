@@ -7,7 +7,7 @@ import { describe, type TestContext, test } from "node:test";
 import type { Entry } from "../../kernel/contract.ts";
 import { fillTemplate, frontMatter } from "../../kernel/conversation/prompt-files.ts";
 import { drawTree } from "../../plugins/conversation.ts";
-import { page } from "../../plugins/lists.ts";
+import { page } from "../../plugins/lists/help-page.ts";
 import { aligned } from "../../plugins/status.ts";
 import { askable, say } from "../support/fake/openai.ts";
 import { repl } from "../support/repl.ts";

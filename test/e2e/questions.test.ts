@@ -4,7 +4,7 @@ import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { existsSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { familyOf } from "../../plugins/shell/family.ts";
+import { familyOf } from "../../plugins/shell/command-family.ts";
 import { standingClock } from "../../sdk/clock.ts";
 import { harness } from "../../sdk/testing.ts";
 import type { Fake } from "../support/fake/http.ts";

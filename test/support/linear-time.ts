@@ -23,7 +23,7 @@ import { readSchema, shortForm } from "../../packages/structured/schema.ts";
 import { scan } from "../../packages/symbols/scan.ts";
 import { rescue } from "../../packages/text-calls/rescue.ts";
 import { applyEdits } from "../../plugins/edit-file/cascade.ts";
-import { finder } from "../../plugins/search/lines.ts";
+import { finder } from "../../plugins/search/find-in-lines.ts";
 import { matcher } from "../../plugins/search/pattern.ts";
 import { patternFor } from "../../plugins/search/ripgrep.ts";
 import { renderDiff } from "../../plugins/terminal/draw-diff.ts";

@@ -9,7 +9,7 @@ import { counts, scales, weigh } from "../../../plugins/window/count.ts";
 import { recordUsage } from "../../../plugins/window/fit.ts";
 import { overflow } from "../../../plugins/window/overflow.ts";
 import { staleResults } from "../../../plugins/window/stale.ts";
-import { newState } from "../../../plugins/window/state.ts";
+import { newState } from "../../../plugins/window/window-state.ts";
 import { filesChanged } from "../../../plugins/window/summary.ts";
 import type { Fake, Script, Step } from "../../support/fake/http.ts";
 import { call, problems, refuse, say, strictOpenAI, tokensOf } from "../../support/fake/openai.ts";

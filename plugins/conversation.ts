@@ -154,7 +154,7 @@ function stillChanged(branch: readonly Entry[], from: Entry, files: Ctx["files"]
  * Where going back to the person's message leads: to the end of its turn, with the asides in the
  * middle of it.
  */
-export function endOfTurn(entries: readonly Entry[], from: Entry): Entry {
+function endOfTurn(entries: readonly Entry[], from: Entry): Entry {
   if (!isUserEntry(from)) return from;
   let end: Entry = from;
   let last: Entry = from;

@@ -252,7 +252,7 @@ const drawnIn = (layer: string): string[] =>
   );
 
 /** The files whose text is still in the messages, latest first. */
-export function filesRead(messages: readonly Message[]): string[] {
+function filesRead(messages: readonly Message[]): string[] {
   const gone = new Set(
     messages.flatMap((message) => (message.role === "tool" && message.failed ? [message.id] : [])),
   );
@@ -293,7 +293,7 @@ export function groups(messages: readonly Message[]): Part[] {
 }
 
 /** A row for each part, the biggest first. */
-export function chart(parts: Part[], total: number, room: number, plain = false): string[] {
+function chart(parts: Part[], total: number, room: number, plain = false): string[] {
   const largest = Math.max(1, ...parts.map(({ tokens }) => tokens));
   const digits = String(largest).length;
   const bars = room >= 60 && !plain;

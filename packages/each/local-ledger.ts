@@ -43,7 +43,7 @@ const folderOf = (home: string): string => path.join(home, "each");
 const fileOf = (home: string, id: string): string => path.join(folderOf(home), `${id}.jsonl`);
 
 /** The runs of this home, the newest first. */
-export function runIds(home: string): string[] {
+function runIds(home: string): string[] {
   const names = tryTo(() => fs.readdirSync(folderOf(home))) ?? [];
   const ids = names
     .filter((name) => name.endsWith(".jsonl"))

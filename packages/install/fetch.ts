@@ -12,7 +12,7 @@ import { packageOf } from "./package.ts";
 import type { LockEntry } from "./place.ts";
 import { hostOf, pathOf, type Spec } from "./spec.ts";
 
-export interface Fetched {
+interface Fetched {
   pluginPath: string; // a file, or a folder
   base: string; // the plugin's name, unless its package.json has one
   source: string; // described in words

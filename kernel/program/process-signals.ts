@@ -17,6 +17,7 @@ import {
   veil,
   veiledJson,
 } from "../text/secrets.ts";
+import { tryTo } from "../text/words.ts";
 import { indexOfRunFlag } from "./parse-flags.ts";
 
 /** How a run ends early: `leave` does what is needed wherever zz is at that moment. */
@@ -33,7 +34,7 @@ type RunProgram = (argv: string[], io: Io, stop: EarlyStop) => Promise<number>;
 export async function runAsProcess(argv: string[], run: RunProgram): Promise<number> {
   const io = processIo();
   if (isTooOld(io)) return 2;
-  const tmpdirFault = dropUnusableTmpdir(process.cwd());
+  const tmpdirFault = dropUnusableTmpdir(tryTo(() => process.cwd()) ?? "/gone"); // it may be gone
   if (tmpdirFault) say(io, tmpdirFault);
   hideKey(argv);
   const isScript = indexOfRunFlag(argv) >= 0;

@@ -17,8 +17,7 @@
  *
  * Next to it: sdk/ (zz in scripts and programs, the test kit, zz/text), plugins/ (what everyone
  * needs; the prompt is plugins/repl) and packages/ (abilities of their own). Deliberately not here:
- * tools, providers, how things look.
- * Nothing at module level but constants.
+ * tools, providers, how things look. Nothing at module level but constants.
  */
 
 import type { Answer, Fault, Image, Io, Message, Reply } from "./kernel/contract.ts";

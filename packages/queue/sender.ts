@@ -18,7 +18,7 @@ import {
   VERSION,
 } from "./job.ts";
 import { type AskJob, type AskQueue, type Config, type Connection, connection } from "./queue.ts";
-import { SEEN_MS, statusOf } from "./status.ts";
+import { SEEN_MS, statusOf } from "./queue-status.ts";
 
 const POLL_MS = 2_000; // an event may be lost with the server
 const REPORT_MS = 500;

@@ -5,7 +5,7 @@
 // a parenthesis stands before it, so those get one; declarations become variables, at the top of
 // the file.
 import { spawn } from "node:child_process";
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
@@ -22,7 +22,7 @@ export async function compileAtStart(dist) {
     const called = await watchStart(resolve(dist, "zz.js"), folder);
     for (const name of files) {
       const file = join(dist, "chunks", name);
-      writeFileSync(file, withParentheses(readFileSync(file, "utf8"), called(name)));
+      writeFileSync(file, inAscii(withParentheses(readFileSync(file, "utf8"), called(name))));
     }
   } finally {
     rmSync(folder, { recursive: true, force: true });
@@ -62,11 +62,9 @@ async function watchStart(program, folder) {
     "x",
     "hi",
   ];
-  const child = spawn(process.execPath, args, {
-    cwd: folder,
-    env,
-    stdio: ["ignore", "pipe", "inherit"],
-  });
+  const cwd = join(folder, "project"); // temporary files do not lie in it
+  mkdirSync(cwd);
+  const child = spawn(process.execPath, args, { cwd, env, stdio: ["ignore", "pipe", "inherit"] });
   let answer = "";
   child.stdout.on("data", (bytes) => (answer += bytes));
   await new Promise((done) => child.on("close", done));
@@ -84,6 +82,16 @@ async function watchStart(program, folder) {
       ),
     );
 }
+
+/**
+ * One letter outside ASCII, and V8 keeps two bytes for each of the file. esbuild leaves them in
+ * regular expressions alone.
+ */
+const inAscii = (code) =>
+  code.replace(
+    /[^\0-\x7f]/g,
+    (letter) => `\\u${letter.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  );
 
 function withParentheses(text, called) {
   const source = ts.createSourceFile("a.js", text, ts.ScriptTarget.Latest, true, ts.ScriptKind.JS);

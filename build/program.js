@@ -30,13 +30,26 @@ const loads = (filter, load) => ({
 
 /**
  * An ES import has Node touch every export of node:fs or node:util, and load streams and workers
- * with it: 1 MB of memory.
+ * with it. Functions of modules that few runs need load theirs at the first call: node:crypto
+ * takes 5 ms.
  */
-const builtins = loads(/(zz|kernel\/[\w-]+|sdk\/\w+|(plugins|packages)[^.]*)\.ts$/, ({ path }) => ({
+const AT_FIRST_CALL = ["node:crypto", "node:fs/promises", "node:timers/promises", "node:readline"];
+const builtins = loads(/\.ts$/, ({ path }) => ({
   loader: "ts",
   contents: readFileSync(path, "utf8").replace(
-    /^import (?!.*\btype )(\w+|\{[\w, ]+\}) from ("node:[\w/]+");$/gm,
-    "const $1 = process.getBuiltinModule($2);",
+    /^import (\w+|\{[^}]+\}) from "(node:[\w/]+)";$/gm,
+    (_, names, module) => {
+      const from = `process.getBuiltinModule("${module}")`;
+      const taken = names.replace(/\btype \w+,?/g, "").replaceAll(" as ", ": ");
+      if (!names.startsWith("{") || !AT_FIRST_CALL.includes(module))
+        return `const ${taken} = ${from};`;
+      return taken
+        .replace(
+          /(\w+)(?:: (\w+))?,?/g,
+          (_, name, own = name) => `const ${own} = (...args) => ${from}.${name}(...args);`,
+        )
+        .slice(1, -1);
+    },
   ),
 }));
 

@@ -1,6 +1,6 @@
 // The conversation as a tree: /clear, /new, /fork, /back, /retry, /continue and /tree.
 import type { Ctx, Entry, Image, Zz } from "zz";
-import { clip, oneLine, plural, terminalColumns, width, wordsOf } from "zz/text";
+import { clip, oneLine, plural, terminalColumns, wantsWords, width, wordsOf } from "zz/text";
 
 export default (zz: Zz) => {
   const group = "conversation";
@@ -154,7 +154,7 @@ function stillChanged(branch: readonly Entry[], from: Entry, files: Ctx["files"]
  * Where going back to the person's message leads: to the end of its turn, with the asides in the
  * middle of it.
  */
-export function endOfTurn(entries: readonly Entry[], from: Entry): Entry {
+function endOfTurn(entries: readonly Entry[], from: Entry): Entry {
   if (!isUserEntry(from)) return from;
   let end: Entry = from;
   let last: Entry = from;
@@ -197,10 +197,11 @@ function goOn(_: string, { chat }: Ctx): void {
   chat.send(isAnswer ? REST_OF_ANSWER : REST_OF_WORK);
 }
 
-function tree(_: string, { chat, io, note }: Ctx): void {
+function tree(_: string, { chat, io, note, settings }: Ctx): void {
   const { entries, branch } = chat.tree();
-  const lines = drawTree(entries, branch, terminalColumns(io));
-  const branchNote = branch.some(isUserEntry) ? "● this branch" : "No branch is in use";
+  const marks = wantsWords(io, { settings }) ? WORDS : SIGNS;
+  const lines = drawTree(entries, branch, terminalColumns(io), marks);
+  const branchNote = branch.some(isUserEntry) ? `${marks.here} this branch` : "No branch is in use";
   note(
     lines.length
       ? [...lines, `${branchNote}; /back #ID goes there.`].join("\n")
@@ -217,6 +218,9 @@ function answerIn({ type, message, text }: Entry): string {
 
 const MAX_INDENTS = 6;
 
+const SIGNS = { here: "●", elsewhere: "○", to: " → " };
+const WORDS: typeof SIGNS = { here: "here:", elsewhere: "other:", to: ": " };
+
 /**
  * One line for each of the person's messages, and one for the asides after it. A message without
  * alternatives stays at its parent's depth, however long the chain is. Of several alternatives the
@@ -226,6 +230,7 @@ export function drawTree(
   entries: readonly Entry[],
   branch: readonly Entry[],
   columns: number,
+  marks = SIGNS,
 ): string[] {
   const inForce = new Set(branch.map(({ id }) => id));
   // by entry, the person's message that it belongs to; 0: none
@@ -269,13 +274,15 @@ export function drawTree(
   }
 
   function lineOf({ id, message }: UserEntry, depth: number): string {
-    const head = `${"  ".repeat(Math.min(depth, MAX_INDENTS))}${inForce.has(id) ? "●" : "○"} #${id} `;
+    const head = `${"  ".repeat(Math.min(depth, MAX_INDENTS))}${inForce.has(id) ? marks.here : marks.elsewhere} #${id} `;
     const answer = answers.get(id) ?? "";
     const room = Math.max(8, columns - 1 - head.length);
     const text = shown(message.text) || "(an image)";
     const questionRoom = answer ? Math.max(Math.floor(room * 0.6), room - 3 - width(answer)) : room;
     const question = clip(text, questionRoom);
     const answerRoom = room - width(question) - 3;
-    return head + question + (answer && answerRoom > 3 ? ` → ${clip(answer, answerRoom)}` : "");
+    return (
+      head + question + (answer && answerRoom > 3 ? `${marks.to}${clip(answer, answerRoom)}` : "")
+    );
   }
 }

@@ -121,7 +121,7 @@ const sumOf = (entries: readonly Entry[], prices: Readonly<Prices>): number =>
     return sum + (rate ? costOf(usage, rate) : 0);
   }, 0);
 
-export function costs(entries: readonly Entry[], prices: Readonly<Prices>): string[] {
+function costs(entries: readonly Entry[], prices: Readonly<Prices>): string[] {
   const spent = spentOn(entries);
   let sum = 0;
   const someCached = [...spent.values()].some(({ cached }) => cached);

@@ -1,7 +1,16 @@
 // /show and Ctrl+O: what a tool gave, in full, page by page: the last result, or the Nth last.
 import fs from "node:fs";
 import type { Call, Choice, Ctx, Zz } from "zz";
-import { clip, oneLine, plural, sentenceOf, terminalColumns, width, wrap } from "zz/text";
+import {
+  clip,
+  oneLine,
+  plural,
+  sentenceOf,
+  terminalColumns,
+  wantsWords,
+  width,
+  wrap,
+} from "zz/text";
 
 // of an output that was kept in a file; nobody pages through more
 const MAX_FILE_BYTES = 4 * 1024 * 1024;
@@ -68,7 +77,8 @@ async function show(argument: string, ctx: Ctx, files: ReadonlyMap<string, strin
   const wholeText = (file && beginningOf(file)) || result.text;
   const columns = terminalColumns(ctx.io);
   const rows = wrap(wholeText.trimEnd().split("\n").map(withoutTabs).join("\n"), columns - 1);
-  const text = [clip(titleOf(result), columns - 1), ...rows].join("\n");
+  const sign = wantsWords(ctx.io, ctx) ? "" : "■ ";
+  const text = [clip(`${sign}${titleOf(result)}`, columns - 1), ...rows].join("\n");
   const fits = rows.length < (ctx.io.stderr.rows || 24) - 3;
   if (fits || !ctx.ask) return ctx.note(text);
   await ctx.ask(`${text}\n── ${plural(rows.length, "row")} · Enter goes back `, "q");
@@ -77,7 +87,7 @@ async function show(argument: string, ctx: Ctx, files: ReadonlyMap<string, strin
 const titleOf = ({ call: { name, args = {} } }: Shown): string => {
   const [first = ""] = Object.values(args);
   const argumentText = typeof first === "string" ? first : JSON.stringify(first);
-  return oneLine(`■ ${name} ${argumentText.slice(0, 500)}`);
+  return oneLine(`${name} ${argumentText.slice(0, 500)}`);
 };
 
 /**

@@ -11,6 +11,7 @@ import {
   terminalColumns,
   tokensOf,
   visible,
+  wantsWords,
   width,
   wrap,
 } from "zz/text";
@@ -234,7 +235,11 @@ async function contextOf(ctx: Ctx): Promise<string> {
   const named = (label: string, names: string[]) =>
     names.length ? wrap(`${label}: ${names.map(visible).join(", ")}.`, columns) : [];
   const lists = [...named("Drawn into the prompt", drawn), ...named("Files read", files)];
-  return [...chart(parts, window ?? total, columns), ...wrap(sum, columns), ...lists].join("\n");
+  return [
+    ...chart(parts, window ?? total, columns, wantsWords(ctx.io, ctx)),
+    ...wrap(sum, columns),
+    ...lists,
+  ].join("\n");
 }
 
 /** The files and the skills that a layer says it holds. */
@@ -247,7 +252,7 @@ const drawnIn = (layer: string): string[] =>
   );
 
 /** The files whose text is still in the messages, latest first. */
-export function filesRead(messages: readonly Message[]): string[] {
+function filesRead(messages: readonly Message[]): string[] {
   const gone = new Set(
     messages.flatMap((message) => (message.role === "tool" && message.failed ? [message.id] : [])),
   );
@@ -288,10 +293,10 @@ export function groups(messages: readonly Message[]): Part[] {
 }
 
 /** A row for each part, the biggest first. */
-export function chart(parts: Part[], total: number, room: number): string[] {
+function chart(parts: Part[], total: number, room: number, plain = false): string[] {
   const largest = Math.max(1, ...parts.map(({ tokens }) => tokens));
   const digits = String(largest).length;
-  const bars = room >= 60;
+  const bars = room >= 60 && !plain;
   const widest = Math.max(...parts.map(({ name }) => width(name)));
   const first = Math.min(widest, room - digits - 10 - (bars ? BAR_COLUMNS + 2 : 0));
   return parts

@@ -59,9 +59,10 @@ export default (zz: Zz<typeof defaults>) => {
     name: MORE,
     description: "Get tools that are not described yet.",
     params: { names: "string[] groups or tools, as listed" },
-    run({ names }, { about }) {
-      const hidden = about.tools.filter((tool) =>
-        names.some((name) => name === tool.name || name === tool.owner),
+    async run({ names }, ctx) {
+      const meant = await withOwnNames(names, ctx);
+      const hidden = ctx.about.tools.filter((tool) =>
+        meant.some((name) => name === tool.name || name === tool.owner),
       );
       if (!hidden.length)
         throw new Error(`Cannot get '${names.join("', '")}': no such tools. Choose from the list.`);
@@ -73,10 +74,11 @@ export default (zz: Zz<typeof defaults>) => {
   zz.wrap("offer", async (tools, next, ctx) => {
     const offered = await next(tools);
     const window = ctx.chat.window ?? (await ctx.about.model(ctx.chat.model, true))?.window;
+    const first = await withOwnNames(zz.config.first, ctx);
     const isWhole = zz.config.offer === "all" || !offered.some(({ name }) => name === MORE);
     return isWhole
       ? offered.filter(({ name }) => name !== MORE)
-      : chosen(offered, window, ctx, [...zz.config.first, ...state.open]);
+      : chosen(offered, window, ctx, [...first, ...state.open]);
   });
   zz.on("planned", ({ calls }) => open(calls.map(({ name }) => name)));
 
@@ -87,6 +89,13 @@ export default (zz: Zz<typeof defaults>) => {
     if (fresh.length) state.open.push(...fresh);
   }
 };
+
+/** Also zz's own names, for those that other programs have for its tools. */
+async function withOwnNames(names: readonly string[], { about, service }: Ctx): Promise<string[]> {
+  const foreign = names.filter((name) => !about.tools.some((tool) => tool.name === name));
+  const own = await Promise.all(foreign.map((name) => service("toolNames")?.own(name)));
+  return [...names, ...own.filter((name) => name !== undefined)];
+}
 
 function chosen(tools: Tools, window: number | undefined, { about }: Ctx, asked: string[]): Tools {
   const others = tools.filter(({ name }) => name !== MORE);

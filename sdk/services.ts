@@ -9,6 +9,7 @@ declare module "../kernel/contract.ts" {
     mcpServers: McpServers;
     redis: RedisServers;
     queue: Queue;
+    toolNames: ToolNames;
     page: Page;
   }
 }
@@ -52,6 +53,11 @@ export type RunReport = {
   failed: number;
   prompt: string;
 };
+
+/** zz's own names for the tools of other programs: run_command for Bash. */
+export interface ToolNames {
+  own(name: string): Promise<string | undefined>;
+}
 
 /** Starts programs that the person need not be asked about, since they can do no harm there. */
 export interface Sandbox {

@@ -1,5 +1,5 @@
 // zz/text: functions that zz itself uses, for plugins.
-import type { PluginIo } from "../kernel/contract.ts";
+import type { Ctx, PluginIo } from "../kernel/contract.ts";
 import { CHARS_PER_TOKEN, plural } from "../kernel/text/words.ts";
 import type { DecodeContext, Decoding } from "./decode.ts";
 
@@ -101,6 +101,11 @@ export function pickerContext(
     },
   };
 }
+
+/** Whether the person wants words instead of signs and drawings: `display.plain`, or TERM=dumb. */
+export const wantsWords = (io: PluginIo, ctx: Pick<Ctx, "settings"> | undefined): boolean =>
+  io.variable("TERM") === "dumb" ||
+  ctx?.settings.list().find(({ name }) => name === "display.plain")?.value === true;
 
 /**
  * A question of zz without the frame around it and without the keys and flags that answer it: for

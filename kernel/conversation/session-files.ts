@@ -94,6 +94,10 @@ function appendingAdapter(kept: KeptSession, file: string, warn: (text: string) 
   };
 }
 
+// a session is zz's own file: nothing is appended to what a link leads to, or cut off there
+const { O_APPEND, O_CREAT, O_NOFOLLOW = 0, O_RDWR } = fs.constants;
+const APPENDING = O_RDWR | O_APPEND | O_CREAT | O_NOFOLLOW;
+
 /** The lines of one file, without a lock. */
 function fileLines(file: string, warn: (text: string) => void, newFolders: string[]): KeptSession {
   let fd = -1;
@@ -104,7 +108,9 @@ function fileLines(file: string, warn: (text: string) => void, newFolders: strin
     names.splice(0).forEach((newPath) => void syncFolder(path.dirname(newPath)));
   return {
     read() {
-      fd = fs.openSync(file, "a+");
+      if (fs.lstatSync(file, { throwIfNoEntry: false })?.isSymbolicLink())
+        throw fault(`Cannot open session file '${file}': it is a link. Put the file itself there.`);
+      fd = fs.openSync(file, APPENDING, 0o600);
       return fs.readFileSync(fd);
     },
     cut: (end) => fs.ftruncateSync(fd, end),

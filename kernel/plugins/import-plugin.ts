@@ -9,6 +9,7 @@ import type { Awaitable } from "../contract.ts";
 import type { LoadedPlugin, Within } from "../instance.ts";
 import { followLinks } from "../system/atomic-write.ts";
 import { IS_BUILT, modulesForPlugins, version } from "../system/installation.ts";
+import { CLOCK } from "../text/clock.ts";
 import { codeOf, fault } from "../text/faults.ts";
 import { stampOf, textOf } from "../text/read-quietly.ts";
 import { errorMessage } from "../text/secrets.ts";
@@ -164,7 +165,7 @@ export function startImport(
   if (IS_BUILT && plugin.from === "zz") return bundled[plugin.name];
   const unfit = plugin.forZz === undefined ? undefined : whyWrongVersion(plugin.forZz);
   if (unfit) return rejectImport(unfit);
-  const start = performance.now();
+  const start = CLOCK.now();
   if (plugin.from !== "zz" && !plugin.version) plugin.version = versionNow(plugin);
   const plain = () =>
     importTree(plugin, seconds).catch((error) =>
@@ -174,7 +175,7 @@ export function startImport(
   const imported = (
     plugin.file.endsWith(".cts") ? importCompiled(plugin, seconds) : plain()
   ).finally(() => {
-    plugin.ms += performance.now() - start;
+    plugin.ms += CLOCK.now() - start;
     if (plugin.from === "zz") return;
     noteImported(plugin);
   });

@@ -26,7 +26,7 @@ import { KERNEL_FLAGS, UNLISTED_FLAGS } from "../settings/flag-table.ts";
 import { configOf } from "../settings/plugin-settings.ts";
 import { IS_BUILT, SELF_URL } from "../system/installation.ts";
 import { programs } from "../system/other-programs.ts";
-import { clockOf } from "../text/clock.ts";
+import { CLOCK, clockOf } from "../text/clock.ts";
 import { withTimeout } from "../text/deadlines.ts";
 import { unknown } from "../text/did-you-mean.ts";
 import { fault } from "../text/faults.ts";
@@ -59,7 +59,7 @@ export async function setUpPlugin(
   plugin: LoadedPlugin,
   imported: Awaitable<any>,
 ): Promise<StagedRegistrations | undefined> {
-  let start = performance.now();
+  let start = CLOCK.now();
   const stage = openStage(plugin);
   const registrant: Registrant = { core, plugin, stage, names: new Map(), flags: [], checks: [] };
   const limit = loadLimit(core);
@@ -69,7 +69,7 @@ export async function setUpPlugin(
   try {
     const loaded = imported instanceof Promise ? await loading(imported) : imported;
     const exports = loaded.default?.__esModule ? loaded.default : loaded; // compiled to CommonJS
-    start = performance.now();
+    start = CLOCK.now();
     const twin = core.plugins.find(
       (loadedPlugin) =>
         loadedPlugin.name === plugin.name &&
@@ -104,7 +104,7 @@ export async function setUpPlugin(
     plugin.failure = `Cannot load plugin '${plugin.name}' (${location}): ${await loadFailureReason(error)}`;
     if (showsTraces(core)) plugin.failure += `\n${(error as Error)?.stack}`;
   }
-  plugin.ms += performance.now() - start;
+  plugin.ms += CLOCK.now() - start;
   // at the first load, only a prompt will ask for them
   if (plugin.version && !plugin.failure) plugin.stamps = stampsOf(plugin);
   return plugin.failure ? undefined : stage;

@@ -12,6 +12,7 @@ import {
   type Kind,
   type Needs,
   type Result,
+  type Services,
   type Tool,
 } from "../contract.ts";
 import { emit, emitNote, pauseLimitWhileWaiting, runStep } from "../events.ts";
@@ -272,10 +273,17 @@ function deepFreeze<T>(value: T): T {
   return Object.freeze(value);
 }
 
-export function requireTool(core: Core, name: string): Tool {
+export function requireTool(core: Core, name: string, verb = "call"): Tool {
   const tool = findTool(core, name);
-  if (!tool) throw usage(`Cannot call '${name}': ${unknown("tool", name, core.tools.keys())}`);
+  if (!tool) throw usage(`Cannot ${verb} '${name}': ${unknown("tool", name, core.tools.keys())}`);
   return tool;
+}
+
+/** Also by the name that another program has for it, where a plugin knows such names. */
+export async function requireToolMeant(core: Core, name: string, verb?: string): Promise<Tool> {
+  const names = core.services.get("toolNames")?.value.offer as Services["toolNames"] | undefined;
+  const meant = findTool(core, name) ? name : await names?.own(name);
+  return (meant && findTool(core, meant)) || requireTool(core, name, verb);
 }
 
 /**

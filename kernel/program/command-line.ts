@@ -29,10 +29,11 @@ import {
   type Session,
 } from "../instance.ts";
 import { createCtx } from "../plugins/create-ctx.ts";
+import { requireToolMeant } from "../plugins/run-call.ts";
 import { allFlags } from "../settings/flag-table.ts";
 import { fileFault } from "../system/atomic-write.ts";
 import { say } from "../system/streams.ts";
-import { nearest, unknown } from "../text/did-you-mean.ts";
+import { nearest } from "../text/did-you-mean.ts";
 import { codeOf, fault, usage } from "../text/faults.ts";
 import { tryTo } from "../text/words.ts";
 import { parseAgainWith } from "./options-from-flags.ts";
@@ -114,7 +115,7 @@ export async function parseAllFlags(core: Core, argv: string[]): Promise<Command
   const parsed = parseFlags(argv, allFlags(core));
   checkFlags(core, parsed);
   const cli = await setPluginFlags(core, parsed, argv);
-  checkTools(core, cli);
+  await checkTools(core, cli);
   return cli;
 }
 
@@ -143,10 +144,12 @@ function checkFlags(core: Core, cli: CommandLine): void {
 }
 
 /** Refuses unknown tools, once plugins' flags may have added some. */
-function checkTools(core: Core, cli: CommandLine): void {
-  for (const name of allValues(cli, "tool"))
-    if (!core.tools.has(name))
-      throw usage(`Cannot offer '${name}': ${unknown("tool", name, core.tools.keys())}`);
+async function checkTools(core: Core, cli: CommandLine): Promise<void> {
+  const names = allValues(cli, "tool").map(async (name) => {
+    const tool = await requireToolMeant(core, name, "offer");
+    return tool.name;
+  });
+  if (names.length) core.options.tools = await Promise.all(names);
 }
 
 /** `--fork ID words`: the ID may also be a word of its own, if a session has that name. */

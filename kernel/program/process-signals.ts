@@ -6,6 +6,7 @@ import type { Io } from "../contract.ts";
 import type { Core } from "../instance.ts";
 import { PACKAGE_FOLDER } from "../system/installation.ts";
 import { processIo, say } from "../system/streams.ts";
+import { dropUnusableTmpdir } from "../system/temporary-files.ts";
 import { codeOf, kindOf } from "../text/faults.ts";
 import {
   errorMessage,
@@ -16,6 +17,7 @@ import {
   veil,
   veiledJson,
 } from "../text/secrets.ts";
+import { tryTo } from "../text/words.ts";
 import { indexOfRunFlag } from "./parse-flags.ts";
 
 /** How a run ends early: `leave` does what is needed wherever zz is at that moment. */
@@ -32,6 +34,8 @@ type RunProgram = (argv: string[], io: Io, stop: EarlyStop) => Promise<number>;
 export async function runAsProcess(argv: string[], run: RunProgram): Promise<number> {
   const io = processIo();
   if (isTooOld(io)) return 2;
+  const tmpdirFault = dropUnusableTmpdir(tryTo(() => process.cwd()) ?? "/gone"); // it may be gone
+  if (tmpdirFault) say(io, tmpdirFault);
   hideKey(argv);
   const isScript = indexOfRunFlag(argv) >= 0;
   const json = argv.includes("--json") || argv.includes("--json-lines");

@@ -6,7 +6,7 @@ import { closeChat, openChat } from "../conversation/chat.ts";
 import { wantedModel } from "../conversation/choose-model.ts";
 import { type Core, type LiveChat, NO_MODEL_ID, newId, registeredValues } from "../instance.ts";
 import { createCtx } from "../plugins/create-ctx.ts";
-import { normalizeArgs, requireTool, runCall, validateArgs } from "../plugins/run-call.ts";
+import { normalizeArgs, requireToolMeant, runCall, validateArgs } from "../plugins/run-call.ts";
 import { print, say } from "../system/streams.ts";
 import { usage } from "../text/faults.ts";
 import { errorMessage, veiledJson } from "../text/secrets.ts";
@@ -44,12 +44,12 @@ export async function runFlag(
   const model = wantedModel(core) ?? "";
   const chat = openChat(core, model.includes("/") ? model : "");
   chat.past = lastValue(cli, "session") ?? true;
-  // --undo 2 works like --undo=2
-  const separateValue = value === true && flag.optional && cli.words.shift();
+  // --undo 2 works like --undo=2, and --install "" like --install=""
+  const separateValue = value === true && flag.optional ? cli.words.shift() : undefined;
   const wants = flag.value ? "one value. Quote it" : "no value. Leave it out";
   if (cli.words.length && !flag.value?.includes(" "))
     throw usage(`Cannot use '${cli.words.join(" ")}': --${flag.name} takes ${wants}.`);
-  const result = await flag.run!(separateValue || value, createCtx(core, chat), cli);
+  const result = await flag.run!(separateValue ?? value, createCtx(core, chat), cli);
   closeChat(core, chat);
   return printResult(io, cli, result);
 }
@@ -59,10 +59,13 @@ export async function callTool(core: Core, cli: CommandLine, stop: EarlyStop): P
   const chat = openChat(core, NO_MODEL_ID);
   stop.leave = () => chat.stop.abort();
   await meetPerson(core, chat);
-  const tool = requireTool(core, lastValue(cli, "call")!);
+  const name = lastValue(cli, "call")!;
+  const tool = await requireToolMeant(core, name);
   const args = argumentsOf(cli.words.join(" ") || "{}");
-  await validateArgs(tool, normalizeArgs(tool, args), "zz --tools --json shows its parameters.");
-  const call: Call = { id: newId("call_"), name: tool.name, args };
+  const isOwn = core.tools.has(name); // else a plugin translates its arguments, too
+  if (isOwn)
+    await validateArgs(tool, normalizeArgs(tool, args), "zz --tools --json shows its parameters.");
+  const call: Call = { id: newId("call_"), name: isOwn ? tool.name : name, args };
   const { text, data, failed, refused } = await runCall(
     { core, chat, ctx: createCtx(core, chat) },
     call,

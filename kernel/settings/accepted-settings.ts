@@ -34,10 +34,12 @@ function remember(file: string, text: string): void {
   const [before = "", ...hashes] = readAccepted(file);
   const isNew = !before || hashes.length > MAX_HASHES;
   const salt = isNew ? unguessable() : before;
+  // zz's own file: never through a link
+  const { O_APPEND, O_CREAT, O_NOFOLLOW = 0, O_TRUNC, O_WRONLY } = fs.constants;
   fs.writeFileSync(file, `${isNew ? `${salt}\n` : ""}${hashOf(text, salt)}\n`, {
-    flag: isNew ? "w" : "a",
+    flag: O_WRONLY | O_CREAT | O_NOFOLLOW | (isNew ? O_TRUNC : O_APPEND),
     mode: 0o600,
-  });
+  } as never);
 }
 
 /**

@@ -5,7 +5,7 @@ import path from "node:path";
 import type { Clock } from "../contract.ts";
 import { sleepWith } from "../text/clock.ts";
 import { codeOf, fault } from "../text/faults.ts";
-import { textOf } from "../text/read-quietly.ts";
+import { entriesOf, textOf } from "../text/read-quietly.ts";
 import { tryTo } from "../text/words.ts";
 import { makePrivate, removeUnfinished, type Unfinished, writePrivate } from "./atomic-write.ts";
 import { partIn, processStartTime, sweepParts } from "./temporary-files.ts";
@@ -124,7 +124,8 @@ export async function withProjectLock<T>(
  * While a project is changed, this stands beside its lock: what a zz that is killed then would
  * leave in the project.
  */
-const notesOf = (file: string): string => `${file}.unfinished`;
+const UNFINISHED = ".unfinished";
+const notesOf = (file: string): string => `${file}${UNFINISHED}`;
 function removeLeftovers(file: string): void {
   const text = textOf(notesOf(file));
   if (text) tryTo(() => removeUnfinished(JSON.parse(text), JSON.parse(text).pid));
@@ -132,10 +133,13 @@ function removeLeftovers(file: string): void {
 
 /** Takes away what a killed zz left in this project, unless another one is just changing it. */
 export function finishUnfinished(root: string): void {
-  const file = fs.existsSync(locksFolder()) && lockFileOf(root);
-  if (!file) return;
-  sweepParts(path.dirname(file));
-  if (!fs.existsSync(notesOf(file))) return;
+  const folder = locksFolder();
+  if (!fs.existsSync(folder) || !isOurs(folder)) return;
+  sweepParts(folder);
+  // before lockFileOf(): a hash takes node:crypto, whose loading takes 5 ms
+  if (!entriesOf(folder).some((name) => name.endsWith(UNFINISHED))) return;
+  const file = lockFileOf(root);
+  if (!file || !fs.existsSync(notesOf(file))) return;
   tryTo(() => {
     const release = acquireLock(file, `Cannot write in '${root}'`);
     removeLeftovers(file);
@@ -146,14 +150,17 @@ export function finishUnfinished(root: string): void {
 
 const locksFolder = (): string => path.join(os.tmpdir(), `zz-locks-${process.getuid?.() ?? "all"}`);
 
-function lockFileOf(root: string): string | undefined {
-  const folder = locksFolder();
-  const isOurs = tryTo(() => {
-    makePrivate(folder);
+const isOurs = (folder: string): boolean | undefined =>
+  tryTo(() => {
+    // never what is around it: TMPDIR may name what is not there
+    tryTo(() => fs.mkdirSync(folder, { mode: 0o700 }));
     const { uid, mode } = fs.lstatSync(folder);
     return uid === (process.getuid?.() ?? uid) && (mode & 0o777) === 0o700;
   });
-  return isOurs
+
+function lockFileOf(root: string): string | undefined {
+  const folder = locksFolder();
+  return isOurs(folder)
     ? path.join(
         folder,
         process.getBuiltinModule("node:crypto").hash("sha256", root, "hex").slice(0, 32),

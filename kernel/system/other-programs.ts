@@ -7,6 +7,7 @@ import type {
   SpawnSyncReturns,
 } from "node:child_process";
 import fs from "node:fs";
+import module from "node:module";
 import os from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
@@ -211,9 +212,15 @@ export function programs(root: string, ownEnvironment: NodeJS.ProcessEnv = proce
         ...options,
         execArgv,
         execPath: process.execPath,
-        env: clean(options.env ?? ownEnvironment),
+        env: { ...clean(options.env ?? ownEnvironment), ...compiled() },
       };
       return startOrThrow("node", () => childProcessModule().fork(name, [], forkOptions));
     },
   };
+}
+
+/** What V8 compiled is kept where zz keeps its own. */
+function compiled(): Record<string, string> {
+  const folder = module.getCompileCacheDir();
+  return folder ? { NODE_COMPILE_CACHE: path.dirname(folder) } : {};
 }

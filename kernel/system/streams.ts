@@ -1,15 +1,18 @@
 // Where zz reads and writes: the process's streams and environment, or those that a program or a
 // test passes in.
+import fs from "node:fs";
+import os from "node:os";
 import type { Io } from "../contract.ts";
 import { codeOf } from "../text/faults.ts";
 import { veil } from "../text/secrets.ts";
 import { clean, cleanRendered } from "../text/show-safely.ts";
+import { tryTo } from "../text/words.ts";
 import { fileFault } from "./atomic-write.ts";
 
 /** Those of this process. stdin opens at the first access, since that takes a while. */
 export const processIo = (): Io => ({
   get stdin() {
-    return process.stdin;
+    return (ownStdin ??= isDevNull(0) ? emptyStream() : process.stdin);
   },
   stdout: process.stdout,
   stderr: process.stderr,
@@ -18,6 +21,17 @@ export const processIo = (): Io => ({
   enter: (folder) => process.chdir(folder),
   console,
 });
+
+/** Opening /dev/null takes 3 ms, the loading of Node's streams of files and of readline. */
+let ownStdin: Io["stdin"] | undefined;
+const emptyStream = () =>
+  Object.assign(process.getBuiltinModule("node:stream").Readable.from([]), { fd: 0 });
+function isDevNull(fd: number): boolean | undefined {
+  return tryTo(() => {
+    const stat = fs.fstatSync(fd);
+    return stat.isCharacterDevice() && stat.rdev === fs.statSync(os.devNull).rdev;
+  });
+}
 
 /** Writes to stderr, for the person; on a terminal lines are wrapped at words. */
 export const say = (io: Io, text: string): void =>

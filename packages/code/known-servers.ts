@@ -49,7 +49,7 @@ export const TYPESCRIPT: ServerKind = {
   }),
 };
 
-export const SERVERS: ServerKind[] = [
+const SERVERS: ServerKind[] = [
   TYPESCRIPT,
   {
     name: "gopls",

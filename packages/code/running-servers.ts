@@ -74,8 +74,8 @@ export class RunningServers implements Host {
     ctx: Ctx,
     stopped: Promise<never>,
   ) {
-    let reason = "";
-    for (let attempt = 0; attempt < 2; attempt++) {
+    let sentence = "";
+    for (let attempt = 0, isHung = false; attempt < 2 && !isHung; attempt++) {
       ctx.signal.throwIfAborted();
       try {
         const running = await this.#serverOf(serverKind, ctx);
@@ -86,11 +86,11 @@ export class RunningServers implements Host {
       } catch (error) {
         if (ctx.signal.aborted) this.#drop(serverKind.name); // it may go by texts that nobody wrote
         if (!(error instanceof ServerOver)) throw error;
-        reason = error.message;
         this.#drop(serverKind.name);
+        isHung = error.isHung;
+        sentence = `${serverKind.name} failed${attempt ? " twice" : ""}: ${error.message}`;
       }
     }
-    const sentence = `${serverKind.name} failed twice: ${reason}`;
     this.#failed.set(serverKind.name, sentence);
     return sentence;
   }

@@ -2,7 +2,7 @@
 import type { ChildProcess } from "node:child_process";
 import {
   createMessageConnection,
-  type MessageConnection,
+  ResponseError,
   StreamMessageReader,
   StreamMessageWriter,
 } from "vscode-jsonrpc/node";
@@ -16,11 +16,27 @@ import { clean, clip, oneLine, tryTo } from "zz/text";
 
 const MAX_UNASKED_BYTES = 50_000_000; // between two answers; then it floods
 const MAX_STDERR_CHARS = 2_000;
+const MAX_REFUSAL_CHARS = 300;
 const GRACE_MS = 1_000; // from being asked to end to being killed
 
 /** The server is over: it ended, hung, flooded or sent something that cannot be read. */
 export class ServerOver extends Error {
   readonly isOver = true; // for another plugin, which has no part in this class
+  readonly isHung: boolean; // it would most likely hang again
+  constructor(why: string, isHung = false) {
+    super(why);
+    this.isHung = isHung;
+  }
+}
+
+/** The server is there, and gives this question an error for an answer. */
+class ServerRefused extends Error {
+  readonly isRefusal = true; // for another plugin
+  readonly code: number;
+  constructor({ code, message }: { code: number; message: string }) {
+    super(clip(oneLine(clean(String(message))), MAX_REFUSAL_CHARS) || "without a reason");
+    this.code = code;
+  }
 }
 
 export interface Client {
@@ -30,7 +46,7 @@ export interface Client {
   isOver(): boolean;
   close(): void;
 }
-export interface ClientOptions {
+interface ClientOptions {
   root: string; // as a URI
   options?: object; // of the server itself, sent at its start
   settings?: (section: string) => unknown; // what it may ask for
@@ -39,133 +55,107 @@ export interface ClientOptions {
 }
 
 export async function openClient(child: ChildProcess, options: ClientOptions): Promise<Client> {
-  const client = new ServerClient(child, options);
-  await client.start();
-  return client;
-}
-
-class ServerClient implements Client {
-  #endReason = ""; // not empty: the server is over
-  #errors = "";
-  #unasked = 0; // bytes since the last answer
-  #capabilities: ServerCapabilities = {};
-  readonly #over = Promise.withResolvers<never>();
-  readonly #connection: MessageConnection;
-  readonly #child: ChildProcess;
-  readonly #options: ClientOptions;
-
-  constructor(child: ChildProcess, options: ClientOptions) {
-    this.#child = child;
-    this.#options = options;
-    this.#over.promise.catch(() => {}); // each question hears of it
-    const { stdin, stdout, stderr } = child;
-    const reader = new StreamMessageReader(stdout!);
-    reader.partialMessageTimeout = 0; // its timer would outlast the server
-    this.#connection = createMessageConnection(reader, new StreamMessageWriter(stdin!), SILENT);
-    this.#watchProcess();
-    for (const source of [reader, this.#connection])
-      source.onError(() => this.#end("it sent something that cannot be read"));
-    this.#connection.onRequest((method: string, params: unknown) =>
-      answerTo(method, params, options),
+  const over = Promise.withResolvers<never>();
+  over.promise.catch(() => {}); // each question hears of it
+  let [endReason, errors, unasked] = ["", "", 0];
+  let isHung = false;
+  let capabilities: ServerCapabilities = {};
+  const { stdin, stdout, stderr } = child;
+  const reader = new StreamMessageReader(stdout!);
+  reader.partialMessageTimeout = 0; // its timer would outlast the server
+  const connection = createMessageConnection(reader, new StreamMessageWriter(stdin!), SILENT);
+  const killAtExit = () => signalGroup(child, "SIGKILL");
+  process.once("exit", killAtExit);
+  stdout!.on("data", ({ length }: Buffer) => {
+    unasked += length;
+    if (unasked > MAX_UNASKED_BYTES) end("it sent far more than anybody asked for");
+  });
+  stderr!
+    .setEncoding("utf8")
+    .on("data", (text: string) => void (errors = (errors + text).slice(-MAX_STDERR_CHARS)));
+  for (const stream of [stdin!, stdout!, stderr!]) stream.on("error", () => {});
+  child.on("error", (error) => end(error.message));
+  child.on("exit", (code, signal) => {
+    process.off("exit", killAtExit);
+    end(
+      `${signal ? `it was ended by ${signal}` : `it ended with exit code ${code}`}${lastWordsIn(errors)}`,
     );
-    this.#connection.onNotification(() => {});
-    this.#connection.listen();
-    // zz may end meanwhile
-    for (const handle of [child, stdin, stdout, stderr]) (handle as { unref?(): void }).unref?.();
-  }
-
-  #watchProcess(): void {
-    const child = this.#child;
-    const { stdin, stdout, stderr } = child;
-    const killAtExit = () => signalGroup(child, "SIGKILL");
-    process.once("exit", killAtExit);
-    stdout!.on("data", ({ length }: Buffer) => {
-      this.#unasked += length;
-      if (this.#unasked > MAX_UNASKED_BYTES) this.#end("it sent far more than anybody asked for");
-    });
-    stderr!.setEncoding("utf8").on("data", (text: string) => {
-      this.#errors = (this.#errors + text).slice(-MAX_STDERR_CHARS);
-    });
-    for (const stream of [stdin!, stdout!, stderr!]) stream.on("error", () => {});
-    child.on("error", (error) => this.#end(error.message));
-    child.on("exit", (code, signal) => {
-      process.off("exit", killAtExit);
-      const ending = signal ? `it was ended by ${signal}` : `it ended with exit code ${code}`;
-      this.#end(`${ending}${lastWordsIn(this.#errors)}`);
-    });
-  }
-
-  async start(): Promise<void> {
-    try {
-      const { capabilities } = await this.ask<InitializeResult>(
-        "initialize",
-        introduction(this.#options),
-      );
-      if (typeof capabilities !== "object" || capabilities === null)
-        this.#end("it sent something that cannot be read");
-      this.#capabilities = capabilities;
-      this.tell("initialized", {});
-    } catch (error) {
-      this.#end(String((error as Error).message));
-      throw error instanceof ServerOver ? error : new ServerOver(this.#endReason);
-    }
+  });
+  for (const source of [reader, connection])
+    source.onError(() => end("it sent something that cannot be read"));
+  connection.onRequest((method: string, params: unknown) => answerTo(method, params, options));
+  connection.onNotification(() => {});
+  connection.listen();
+  // zz may end meanwhile
+  for (const handle of [child, stdin, stdout, stderr]) (handle as { unref?(): void }).unref?.();
+  const client: Client = {
+    ask,
+    tell,
+    can: (capability) => !!capabilities[capability],
+    isOver: () => !!endReason,
+    close,
+  };
+  try {
+    const answer = await ask<InitializeResult | null>("initialize", introduction(options));
+    const serverCapabilities = answer?.capabilities;
+    if (typeof serverCapabilities !== "object" || serverCapabilities === null)
+      end("it sent something that cannot be read");
+    else capabilities = serverCapabilities;
+    tell("initialized", {});
+    return client;
+  } catch (error) {
+    end(String((error as Error).message));
+    throw error instanceof ServerOver ? error : new ServerOver(endReason, isHung);
   }
 
   /**
    * A refusal of the server is an error with its words; ServerOver means that there is no server.
    */
-  async ask<T>(method: string, params: object, signal?: AbortSignal): Promise<T> {
-    if (this.#endReason) throw new ServerOver(this.#endReason);
+  async function ask<T>(method: string, params: object, signal?: AbortSignal): Promise<T> {
+    if (endReason) throw new ServerOver(endReason, isHung);
     signal?.throwIfAborted();
     const { promise: stopped, reject: stop } = Promise.withResolvers<never>();
     stopped.catch(() => {});
     const onAbort = () => stop(signal!.reason);
     signal?.addEventListener("abort", onAbort, { once: true });
-    const { clock, seconds } = this.#options;
-    const cancelTimer = clock.timer(seconds * 1_000, () =>
-      this.#end(`it gave no answer in ${seconds} s`),
-    );
+    const cancelTimer = options.clock.timer(options.seconds * 1_000, () => {
+      isHung = true;
+      end(`it gave no answer in ${options.seconds} s`);
+    });
     try {
       const answer = await Promise.race([
-        this.#connection.sendRequest<T>(method, params),
+        connection.sendRequest<T>(method, params),
         stopped,
-        this.#over.promise,
+        over.promise,
       ]);
-      this.#unasked = 0;
+      unasked = 0;
       return answer;
     } catch (error) {
-      if (this.#endReason && !signal?.aborted) throw new ServerOver(this.#endReason);
-      throw error;
+      if (endReason && !signal?.aborted) throw new ServerOver(endReason, isHung);
+      throw error instanceof ResponseError ? new ServerRefused(error) : error;
     } finally {
       cancelTimer();
       signal?.removeEventListener("abort", onAbort);
     }
   }
-  tell(method: string, params: object): void {
-    if (!this.#endReason) this.#connection.sendNotification(method, params).catch(() => {});
+  function tell(method: string, params: object): void {
+    if (!endReason) connection.sendNotification(method, params).catch(() => {});
   }
-  can(capability: keyof ServerCapabilities): boolean {
-    return !!this.#capabilities[capability];
+  function end(reason: string): void {
+    if (endReason) return;
+    endReason = reason;
+    over.reject(new ServerOver(reason, isHung));
+    tryTo(() => connection.dispose());
+    signalGroup(child, "SIGKILL");
   }
-  isOver(): boolean {
-    return !!this.#endReason;
-  }
-
-  #end(reason: string): void {
-    if (this.#endReason) return;
-    this.#endReason = reason;
-    this.#over.reject(new ServerOver(reason));
-    tryTo(() => this.#connection.dispose());
-    signalGroup(this.#child, "SIGKILL");
-  }
-  close(): void {
-    if (this.#endReason) return;
-    this.#endReason = "it was stopped";
-    this.#connection.sendNotification("exit").catch(() => {});
-    tryTo(() => this.#child.stdin!.end());
-    tryTo(() => this.#connection.dispose());
-    setTimeout(signalGroup, GRACE_MS, this.#child, "SIGKILL").unref();
-    signalGroup(this.#child, "SIGTERM");
+  function close(): void {
+    if (endReason) return;
+    endReason = "it was stopped";
+    connection.sendNotification("exit").catch(() => {});
+    tryTo(() => stdin!.end());
+    tryTo(() => connection.dispose());
+    setTimeout(signalGroup, GRACE_MS, child, "SIGKILL").unref();
+    signalGroup(child, "SIGTERM");
   }
 }
 

@@ -56,7 +56,7 @@ export function openServer(client: Client, about: ServerInfo): OpenServer {
     }
   };
 
-  return {
+  return withoutTypeErrors({
     name,
     isSafe,
     uriOf,
@@ -83,7 +83,7 @@ export function openServer(client: Client, about: ServerInfo): OpenServer {
       );
     },
     ...openTexts(client, uriOf, languageIdOf),
-  };
+  });
 }
 
 async function problemsIn(
@@ -142,6 +142,24 @@ function openTexts(
   };
 }
 
+/** An answer of another shape than the protocol's: the server is of no use. */
+function withoutTypeErrors(server: OpenServer): OpenServer {
+  const unusable = (error: unknown) => {
+    throw error instanceof TypeError ? new ServerOver(UNUSABLE) : error;
+  };
+  const guarded = Object.entries(server).map(([name, act]) => [
+    name,
+    typeof act === "function"
+      ? (...args: unknown[]) => {
+          const answer = act(...args);
+          return answer instanceof Promise ? answer.catch(unusable) : answer;
+        }
+      : act,
+  ]);
+  return Object.fromEntries(guarded);
+}
+const UNUSABLE = "it sent an answer that cannot be used";
+
 function textOfHover(answer: Hover | null): string {
   const { contents = "" } = answer ?? {};
   if (typeof contents === "string") return contents;
@@ -150,7 +168,7 @@ function textOfHover(answer: Hover | null): string {
 
 function listOf<T>(answer: unknown): T[] {
   if (answer === null || answer === undefined) return [];
-  if (!Array.isArray(answer)) throw new ServerOver("it sent an answer that cannot be used");
+  if (!Array.isArray(answer)) throw new ServerOver(UNUSABLE);
   return answer.slice(0, MAX_PLACES);
 }
 
@@ -162,7 +180,7 @@ function spotOf(root: string, uri: string, range: Range, isAnywhere = false): Sp
     typeof uri !== "string" ||
     !numbers.every((number) => Number.isSafeInteger(number) && number! >= 0)
   )
-    throw new ServerOver("it sent an answer that cannot be used");
+    throw new ServerOver(UNUSABLE);
   if (!uri.startsWith("file:")) return undefined;
   let file: string;
   try {
@@ -196,8 +214,7 @@ function editsOf(root: string, answer: unknown): (Spot & { text: string })[] {
   return byFile.flatMap(([uri, edits]) =>
     listOf<{ range: Range; newText: string }>(edits).map(({ range, newText }) => {
       const spot = spotOf(root, uri, range, true);
-      if (!spot || typeof newText !== "string")
-        throw new ServerOver("it sent an answer that cannot be used");
+      if (!spot || typeof newText !== "string") throw new ServerOver(UNUSABLE);
       return { ...spot, text: newText };
     }),
   );

@@ -38,11 +38,12 @@ class Places {
   }
 }
 
+const { O_NOFOLLOW = 0, O_RDWR } = fs.constants; // what a link leads to is never written
 const folderOf = (home: string): string => path.join(home, "each");
 const fileOf = (home: string, id: string): string => path.join(folderOf(home), `${id}.jsonl`);
 
 /** The runs of this home, the newest first. */
-export function runIds(home: string): string[] {
+function runIds(home: string): string[] {
   const names = tryTo(() => fs.readdirSync(folderOf(home))) ?? [];
   const ids = names
     .filter((name) => name.endsWith(".jsonl"))
@@ -163,7 +164,7 @@ class LocalLedger implements RunLedger {
    * answer is asked again.
    */
   load(note: (text: string) => void, isReading = false): void {
-    this.fd = fs.openSync(this.file, isReading ? "r" : "r+");
+    this.fd = fs.openSync(this.file, isReading ? "r" : O_RDWR | O_NOFOLLOW);
     let [line, spoilt, complete] = [0, 0, false];
     for (const [text, start, length] of this.lines()) {
       const parsed = tryTo(() => JSON.parse(text));

@@ -15,16 +15,19 @@ export function move(opened: OpenProject): Plan {
   const [from, target] = [path.join(root, paths[0]!), path.join(root, to!)];
   const edits: Edit[] = [];
   const isFollowed = new Set<string>(); // by file and place
+  const aliases = aliasesOf(opened);
   for (const name of opened.names) {
     const source = sourceOf(opened, name);
     for (const edit of source ? literalsOf(source) : []) {
-      const text = newSpecifier(edit, from, target);
+      const text = RELATIVE.test(edit.text)
+        ? newSpecifier(edit, from, target)
+        : newAliased(edit, aliases, from, target);
       if (text === undefined) continue;
       isFollowed.add(`${edit.file} ${edit.start}`);
       if (text !== edit.text) edits.push({ ...edit, text });
     }
   }
-  // What is not a path to a file: aliases, packages.
+  // What is not a path to a file: aliases of scripts, packages.
   for (const edit of editsOf(service.getEditsForFileRename(from, target, {}, {})))
     if (!isFollowed.has(`${edit.file} ${edit.start}`) && project.getSourceFile(edit.file))
       if (isInside(root, edit.file) && !edit.file.includes("/node_modules/")) edits.push(edit);
@@ -34,16 +37,16 @@ export function move(opened: OpenProject): Plan {
 }
 
 /**
- * The relative paths that lead to other files: TypeScript would write "./a.js" for "./a.ts", and
- * misses styles, mocks and workers.
+ * The paths that lead to other files: TypeScript would write "./a.js" for "./a.ts", and misses
+ * styles, mocks and workers. Also names, which may be aliases.
  */
 function literalsOf(source: SourceFile): Edit[] {
   const [file, literals] = [source.getFilePath() as string, [] as Edit[]];
   const visit = (node: ts.Node): void => {
     if (
       ts.isStringLiteralLike(node) &&
-      /^\.\.?(\/|$)/.test(node.text) &&
-      isLead(node, source.compilerNode)
+      isLead(node, source.compilerNode) &&
+      (RELATIVE.test(node.text) || !ts.isNewExpression(node.parent))
     )
       literals.push({ file, start: node.getStart() + 1, end: node.getEnd() - 1, text: node.text });
     ts.forEachChild(node, visit);
@@ -52,6 +55,8 @@ function literalsOf(source: SourceFile): Edit[] {
   visit(source.compilerNode);
   return literals;
 }
+
+const RELATIVE = /^\.\.?(\/|$)/;
 
 function isLead(node: ts.Node, source: ts.SourceFile): boolean {
   const { parent } = node;
@@ -78,10 +83,14 @@ function checkPatterns(opened: OpenProject, name: string, from: string, target: 
   if (!source || !PATTERNS.test(source.text)) return;
   const newPath = (file: string) =>
     isInside(from, file) ? target + file.slice(from.length) : file;
-  const isTaken = (pattern: string, by: string, file: string) =>
-    pattern.startsWith("/")
-      ? path.matchesGlob(path.relative(root, file), pattern.slice(1))
-      : path.matchesGlob(path.relative(path.dirname(by), file), path.normalize(pattern));
+  const isTaken = (pattern: string, by: string, file: string) => {
+    const [fixed = ""] = /^[^*?[{(!+@]*\//.exec(pattern) ?? [];
+    const folder = pattern.startsWith("/")
+      ? path.join(root, fixed)
+      : path.resolve(path.dirname(by), fixed);
+    const rest = pattern.slice(fixed.length);
+    return isInside(folder, file) && path.matchesGlob(path.relative(folder, file), rest);
+  };
   const visit = (node: ts.Node): void => {
     const pattern = patternOf(node, source)?.replace(/^!/, "");
     const isElsewhere = pattern && !/^(\.\.?)?\//.test(pattern);
@@ -125,7 +134,21 @@ function patternOf(node: ts.Node, source: ts.SourceFile): string | undefined {
   if (!ts.isCallExpression(parent) || parent.arguments[0] !== argument) return undefined;
   const callee = parent.expression.getText(source);
   if (callee === "require.context") return `${node.text.replace(/\/$/, "")}/**`;
-  return /^import\.meta\.glob(Eager)?$/.test(callee) ? node.text : undefined;
+  if (!/^import\.meta\.glob(Eager)?$/.test(callee)) return undefined;
+  const base = baseOf(parent.arguments[1], source);
+  const isSeenFromBase = base && !node.text.replace(/^!/, "").startsWith("/");
+  return isSeenFromBase
+    ? `${base.replace(/\/$/, "")}/${node.text.replace(/^!?(\.\/)?/, "")}`
+    : node.text;
+}
+
+/** `base` of the options: the folder from which the patterns go, as seen from the file. */
+function baseOf(options: ts.Node | undefined, source: ts.SourceFile): string | undefined {
+  if (!options || !ts.isObjectLiteralExpression(options)) return undefined;
+  for (const one of options.properties)
+    if (ts.isPropertyAssignment(one) && /^(["']?)base\1$/.test(one.name.getText(source)))
+      return ts.isStringLiteralLike(one.initializer) ? one.initializer.text : undefined;
+  return undefined;
 }
 
 /**
@@ -158,3 +181,43 @@ function newSpecifier(edit: Edit, from: string, target: string): string | undefi
   return (specifier.startsWith(".") ? specifier : `./${specifier}`) + query;
 }
 const QUERY = /[?#].*$/s;
+
+/** "@/*" for "src/*": `name` is what stands before the star, `folder` what that means. */
+type Alias = { name: string; folder: string };
+function aliasesOf({ root, project }: OpenProject): Alias[] {
+  const { paths = {}, baseUrl, pathsBasePath = baseUrl ?? root } = project.getCompilerOptions();
+  return Object.entries(paths).flatMap(([name, folders]) =>
+    folders
+      .filter((folder) => name.endsWith("*") && folder.endsWith("/*"))
+      .map((folder) => ({
+        name: name.slice(0, -1),
+        folder: path.resolve(String(pathsBasePath), folder.slice(0, -1)),
+      })),
+  );
+}
+
+/**
+ * What TypeScript does not follow by an alias: queries, and files that are no scripts. Undefined:
+ * it leads to no such file.
+ */
+function newAliased(
+  { file, text }: Edit,
+  aliases: Alias[],
+  from: string,
+  target: string,
+): string | undefined {
+  const [query = ""] = QUERY.exec(text) ?? [];
+  for (const { name, folder } of aliases) {
+    if (!text.startsWith(name)) continue;
+    const meant = path.join(folder, text.slice(name.length, text.length - query.length));
+    const end = ENDS.find((one) => tryTo(() => fs.statSync(meant + one))?.isFile());
+    if (end === undefined || (!query && ENDS.includes(end || path.extname(meant)))) continue;
+    if (!isInside(from, meant + end)) return text;
+    const now = target + (meant + end).slice(from.length);
+    const goal = now.endsWith(end) ? now.slice(0, now.length - end.length) : now;
+    if (isInside(folder, goal)) return `${name}${path.relative(folder, goal)}${query}`;
+    const way = path.relative(path.dirname(file), goal);
+    return `${way.startsWith(".") ? way : `./${way}`}${query}`;
+  }
+  return undefined;
+}

@@ -1,5 +1,5 @@
 // Imports in order, missing ones added, and what nothing uses removed.
-import { type ImportDeclaration, Node, type SourceFile, type ts } from "ts-morph";
+import { type ImportDeclaration, Node, type SourceFile, ts } from "ts-morph";
 import {
   applyEdits,
   type Edit,
@@ -97,17 +97,7 @@ const DIRECTIVE =
 /** JSX calls what the pragma or a setting names, and a bundler's own settings are not known. */
 function isForJsx(declaration: ImportDeclaration, source: SourceFile): boolean {
   if (!/x$/.test(source.getExtension()) && !source.getFilePath().endsWith(".js")) return false;
-  const text = source.getFullText();
-  const options = source.getProject().getCompilerOptions();
-  const factories = [options.jsxFactory, options.jsxFragmentFactory, options.reactNamespace];
-  const pragmas = [...text.matchAll(/@jsx(?:Frag)?\s+([\w$]+)/g)].map(([, name]) => name);
-  const names = new Set([
-    "React",
-    "h",
-    "Fragment",
-    ...pragmas,
-    ...factories.map((name) => name?.split(".")[0]),
-  ]);
+  const names = factoriesIn(source);
   const bound = [declaration.getDefaultImport(), declaration.getNamespaceImport()].map((name) =>
     name?.getText(),
   );
@@ -121,6 +111,23 @@ function isForJsx(declaration: ImportDeclaration, source: SourceFile): boolean {
     Node.isJsxSelfClosingElement(node) ||
     Node.isJsxFragment(node);
   return bound.some((name) => names.has(name)) && source.getDescendants().some(isJsx);
+}
+
+function factoriesIn(source: SourceFile): Set<string | undefined> {
+  const text = source.getFullText();
+  const { jsx, jsxFactory, jsxFragmentFactory, reactNamespace } = source
+    .getProject()
+    .getCompilerOptions();
+  const pragmas = [...text.matchAll(/@jsx(?:Frag)?\s+([\w$]+)/g)].map(([, name]) => name);
+  const isClassic = /@jsxRuntime\s+classic\b/.test(text) || pragmas.length > 0;
+  const isAutomatic =
+    /@jsxImportSource\s/.test(text) ||
+    jsx === ts.JsxEmit.ReactJSX ||
+    jsx === ts.JsxEmit.ReactJSXDev;
+  // where TypeScript itself makes the calls, it knows whom they need
+  if (jsx === ts.JsxEmit.React || (isAutomatic && !isClassic)) return new Set();
+  const named = [jsxFactory, jsxFragmentFactory, reactNamespace].map((name) => name?.split(".")[0]);
+  return new Set(["React", "h", "Fragment", ...pragmas, ...named]);
 }
 
 function importInFile({ service }: OpenProject, source: SourceFile): Edit[] {

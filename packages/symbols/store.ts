@@ -84,10 +84,11 @@ function adapter(file: string, root: string, warn: (text: string) => void): Sync
     },
     write(data) {
       const { change, base, size } = data;
-      const isSame = base && fs.statSync(file, { throwIfNoEntry: false })?.size === size;
+      const isSame = base && fs.lstatSync(file, { throwIfNoEntry: false })?.size === size;
       const piece = change && isSame ? changePiece(data, root, change) : undefined;
       if (piece && (size - base + piece.length) * 2 < base) {
-        fs.appendFileSync(file, piece);
+        const { O_APPEND, O_NOFOLLOW = 0, O_WRONLY } = fs.constants;
+        fs.appendFileSync(file, piece, { flag: O_WRONLY | O_APPEND | O_NOFOLLOW } as never);
         data.size += piece.length;
       } else writeWhole(file, root, data);
       data.change = undefined;

@@ -13,7 +13,6 @@ export type Rows = {
 const SCRATCH_FD = 4; // its file descriptor
 let written = 0;
 
-module.enableCompileCache();
 const { readRow } = await import("./read-row.ts");
 const { prepare } = await import("./languages/grammar.ts");
 module.flushCompileCache();

@@ -44,6 +44,27 @@ export default (zz: Zz<typeof defaults>) => {
   const rescued = (request: ChatRequest, reply: Reply, worded: boolean, ctx: Ctx) =>
     rescueReply(request, reply, worded, ctx, translated);
 
+  zz.service("toolNames", {
+    own: async (name) => (await import("./habits/calls.ts")).ownName(name),
+  });
+  // a call that no model made: --call, a plugin's, an editor's
+  zz.wrap("call", async (call, next, ctx) => {
+    const { tools } = ctx.about;
+    if (tools.some(({ name }) => name === call.name)) return next(call);
+    const [first = call, ...more] = await (await import("./habits/calls.ts")).ownCalls(
+      [call],
+      tools,
+      ctx,
+    );
+    let result = await next(first);
+    for (const own of more) {
+      if (result.failed) break;
+      const { text, ...others } = await next(own);
+      result = { ...others, text: `${result.text}\n${text}` };
+    }
+    return result;
+  });
+
   async function offer(
     request: ChatRequest,
     next: (request: ChatRequest) => Promise<Reply>,

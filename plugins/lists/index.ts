@@ -43,12 +43,13 @@ export default (zz: Zz) => {
     examples: { "/tools": "list them", "/tools grep": "show what grep does and takes" },
     group: "settings",
     complete: (typed, { about }) => about.tools.filter(({ name }) => name.includes(typed)),
-    run: (typed, { about, io, note }) =>
-      note(
-        typed
-          ? tool(typed, about, availableColumns(io))
-          : narrow(toolRows(about), availableColumns(io)),
-      ),
+    run: async (typed, { about, io, note, service }) => {
+      const room = availableColumns(io);
+      if (!typed) return note(narrow(toolRows(about), room));
+      const isOwn = about.tools.some(({ name }) => name === typed);
+      const meant = isOwn ? typed : await service("toolNames")?.own(typed);
+      note(tool(about.tools.some(({ name }) => name === meant) ? meant! : typed, about, room));
+    },
   });
   registerPlugins(zz);
   registerHelp(zz);

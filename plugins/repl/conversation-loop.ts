@@ -1,6 +1,15 @@
 // The conversation at a prompt: line after line, until the person leaves.
 import type { Chat, Ctx, DialogHost, Fault, Message, Zz } from "zz";
-import { clean, clip, oneLine, plural, sentenceOf, terminalColumns, wordsOf } from "zz/text";
+import {
+  clean,
+  clip,
+  oneLine,
+  plural,
+  sentenceOf,
+  terminalColumns,
+  wantsWords,
+  wordsOf,
+} from "zz/text";
 import { askAtPrompt } from "./ask-at-prompt.ts";
 import { type Keyboard, muteEditor, showNote } from "./input-line.ts";
 import {
@@ -15,7 +24,7 @@ import {
 } from "./keyboard.ts";
 import { lastConversation } from "./offer-last-conversation.ts";
 import { expandPastes } from "./pastes.ts";
-import { askUnseen, canChoose, pickFromList } from "./pick-from-list.ts";
+import { askUnseen, canChoose, pickByNumber, pickFromList } from "./pick-from-list.ts";
 import { say } from "./prompt-rows.ts";
 
 export interface Talk {
@@ -46,7 +55,11 @@ export function openTalk(zz: Zz, host: DialogHost): Talk {
         lendTerminal(keyboard, () => askUnseen(zz.io, question, host.ctx()?.signal)),
       ...(canChoose(zz.io) && {
         pick: (question, choices) =>
-          lendTerminal(keyboard, () => pickFromList(zz.io, question, choices, host.ctx()?.signal)),
+          wantsWords(zz.io, host.ctx())
+            ? pickByNumber((list) => askAtPrompt(keyboard, list), question, choices)
+            : lendTerminal(keyboard, () =>
+                pickFromList(zz.io, question, choices, host.ctx()?.signal),
+              ),
       }),
       terminal: (act) => lendTerminal(keyboard, act),
       edit: async (text, name) =>

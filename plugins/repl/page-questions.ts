@@ -13,7 +13,12 @@ export interface Screen {
   // reads the rest of a line, returns the key that it means; "": it was deleted
   words?(first: string): Promise<string>;
   plain?: boolean; // any answer counts at once
+  unframed?: boolean; // no frame, no rules, and no cursor that moves: for screen readers
 }
+
+/** Without the frame what is quoted is indented, so that it cannot look like zz's own words. */
+export const unframed = (row: string): string =>
+  row.replace(/^(?:([┏┠┗])|┃) /u, (_, own) => (own ? "" : "  ")).replace(/^─+ /u, "");
 
 /** Whether the person wants a yes to count although parts of the question were not shown. */
 export const isPlain = ({ config }: Zz): boolean =>
@@ -54,7 +59,9 @@ export async function putQuestion(
     else if (move !== "redraw") return move;
     const isSame = view.fits(screen.size());
     screen.write(
-      below === undefined || !isSame ? "\n" : `\r${below ? `\x1b[${below}A` : ""}\x1b[J`,
+      below === undefined || !isSame || screen.unframed
+        ? "\n"
+        : `\r${below ? `\x1b[${below}A` : ""}\x1b[J`,
     );
   }
 
@@ -144,7 +151,8 @@ function newView(text: string, keys: string | undefined) {
       const page = rows.slice(view.top, view.isPaged ? until : rows.length).map((row) => row.text);
       const end = view.isPaged ? rows.slice(last()).map((row) => row.text) : [];
       const hasBar = view.unseen() > 0;
-      screen.write([...page, ...(hasBar ? [bar()] : []), ...end].join("\n"));
+      const all = [...page, ...(hasBar ? [bar()] : []), ...end];
+      screen.write((screen.unframed ? all.map(unframed) : all).join("\n"));
       if (hasBar) return end.length;
       if (end.length) return end.length - 1;
       return undefined;

@@ -415,7 +415,7 @@ describe("help and templates", () => {
     const { tells } = await sit(t, { home: { "plugins/mine.js": "export default () => {};" } });
     const takes = /takes:\n {2}path +string: relative .*\n {2}start +integer, optional: first/;
     match(await tells("/tools read_file", takes), /read_file \(read-file\)\n/);
-    await tells("/tools edit", "There is: edit_file, edit_lines.");
+    await tells("/tools edit_fil", "There is: edit_file");
     await tells("/plugins disable", "Name a plugin: /plugins disable NAME. /plugins lists them.");
     await tells("/permissions drop", "Cannot drop a rule: give its number, /permissions drop N.");
     await tells("/permissions", "the project, except files that hold secrets");

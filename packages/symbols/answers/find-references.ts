@@ -3,7 +3,6 @@ import type { Ctx, Result } from "zz";
 import { plural } from "zz/text";
 import type { Index } from "../index-view.ts";
 import type { FoundSymbol } from "../match-names.ts";
-import { readability } from "../may-read.ts";
 import type { CodeUse, Group, SymbolSpot } from "../meaning/code-uses.ts";
 import { atDesk, wake } from "../meaning/desk.ts";
 import { groupedReferences as usesAtDesk } from "../meaning/references.ts";
@@ -90,7 +89,6 @@ export async function findReferences(
 /** By meaning where a language server knows it, else by name. */
 async function usesOfAll(state: State, index: Index, args: SymbolQuery, ctx: Ctx) {
   const { wanted, scriptDefinitions, others, users, file } = definitionsOf(index, args, ctx);
-  const mayShow = readability(ctx);
   const useGroups: Group[] = [];
   const unlocated: string[] = [];
   const byName: FoundSymbol[] = [];
@@ -101,7 +99,7 @@ async function usesOfAll(state: State, index: Index, args: SymbolQuery, ctx: Ctx
   ): Promise<void> => {
     const uses = await atDesk(
       ...([state, index, definitions[0]!.path, ctx] as const),
-      (desk) => usesOf(definitions, (definition) => usesAtDesk(desk, definition), mayShow),
+      (desk) => usesOf(definitions, (definition) => usesAtDesk(desk, definition), desk.mayShow),
       instead,
     );
     useGroups.push(...uses.useGroups);

@@ -63,6 +63,8 @@ function readKept(file: string, root: string): History | undefined {
 function keep(file: string, root: string, history: History): void {
   tryTo(() => {
     makeFolder(path.dirname(file), 0o700);
+    // zz's own file: never through a link
+    if (fs.lstatSync(file, { throwIfNoEntry: false })?.isSymbolicLink()) fs.unlinkSync(file);
     writeWhole(file, JSON.stringify({ format: FORMAT, root, history }), 0o600);
   });
 }

@@ -6,6 +6,7 @@ import type { Ctx, LanguageServer, Point, Spot } from "zz";
 import type { State } from "../answers/tool-state.ts";
 import { readText } from "../encoding.ts";
 import type { Index } from "../index-view.ts";
+import { readability } from "../may-read.ts";
 import { bothSides } from "../scan/conflict.ts";
 import type { Facts } from "../scan/facts.ts";
 import { lineStarts } from "../scan/line-numbers.ts";
@@ -26,6 +27,7 @@ export interface Desk {
   ctx: Ctx;
   server: LanguageServer;
   texts: Map<string, Text>;
+  mayShow(file: string): boolean; // each file is judged once for one answer
 }
 export interface Text {
   text: string; // as read, with its mark
@@ -34,6 +36,7 @@ export interface Text {
   mark: number; // 1: it begins with a byte order mark, which servers do not see
   facts: Facts | undefined;
   places: Map<string, CodeUse>; // that were looked at
+  points: Map<string, Point>; // where declarations have their names, as they were located
 }
 
 /**
@@ -49,19 +52,23 @@ export async function atDesk<T>(
   instead?: (reason: string) => T,
 ): Promise<T> {
   let answer: { value: T } | { error: unknown } | undefined;
+  const mayShow = readability(ctx);
   const reason = await ctx.service("languageServers")?.answer(
     {
       file,
       stamps: stampsOf(state, index),
       textOf: async (name) => shownText((await readText(ctx, name)).text),
       ask: async (server) => {
-        const desk: Desk = { state, index, ctx, server, texts: new Map() };
+        const desk: Desk = { state, index, ctx, server, texts: new Map(), mayShow };
         try {
           answer = { value: await ask(desk) };
         } catch (error) {
           // it is started again
           if (ctx.signal.aborted || (error as { isOver?: true }).isOver) throw error;
-          answer = { error };
+          const { isRefusal, message } = error as { isRefusal?: true; message: string };
+          answer = {
+            error: isRefusal ? new NoServer(`${server.name} refused: ${message}`) : error,
+          };
         }
       },
     },
@@ -134,6 +141,7 @@ export function textOf({ index }: Desk, file: string, text: string): Text {
     mark,
     facts: index.facts(file),
     places: new Map(),
+    points: new Map(),
   };
 }
 /** For a server a carriage return alone ends a line, too. */
@@ -197,9 +205,18 @@ export async function codeUseAt(
 
 /** Where the name of a declaration stands. */
 export async function locate(desk: Desk, target: SymbolSpot): Promise<Point> {
-  const { path: file, line, name } = target;
-  const { text, rows, facts } = await textAt(desk, file);
-  await showFile(desk, file);
+  const text = await textAt(desk, target.path);
+  await showFile(desk, target.path);
+  const key = `${target.line} ${target.name}`;
+  const point = text.points.get(key) ?? (await pointOf(desk, target, text));
+  text.points.set(key, point);
+  return point;
+}
+async function pointOf(
+  desk: Desk,
+  { path: file, line, name }: SymbolSpot,
+  { text, rows, facts }: Text,
+): Promise<Point> {
   if (name !== "default") {
     const row = line - 1;
     const named = (await desk.server.symbols(file)).filter(

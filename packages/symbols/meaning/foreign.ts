@@ -1,6 +1,5 @@
 // All places of a name that the project takes from elsewhere, apart by what it means there.
 import { plural } from "zz/text";
-import { mayRead } from "../may-read.ts";
 import type { CodeUse, Group } from "./code-uses.ts";
 import { type Desk, pointAt, showFile, textAt, titleOf, toCodeUse, wordIn } from "./desk.ts";
 import { boundAt, usesOfBound, usesOfWhole } from "./missed.ts";
@@ -15,7 +14,7 @@ export async function foreignUses(
   users: string[],
   first: string | undefined,
 ): Promise<{ groups: Group[]; unsearched: string }> {
-  const { server, ctx } = desk;
+  const { server } = desk;
   const files = users.toSorted((a, b) => Number(b === first) - Number(a === first));
   const looked = files.slice(0, MAX_FILES);
   const groups = new Map<string, Group>();
@@ -37,7 +36,7 @@ export async function foreignUses(
       if (isText || covered.has(`${file}:${offset}`)) continue;
       covered.add(`${file}:${offset}`);
       const point = await pointAt(desk, file, offset);
-      const spots = (await server.references(point)).filter((spot) => mayRead(ctx, spot.path));
+      const spots = (await server.references(point)).filter((spot) => desk.mayShow(spot.path));
       const places: CodeUse[] = [];
       for (const spot of spots) places.push(await toCodeUse(desk, spot));
       // a part of a text

@@ -4,7 +4,6 @@
 import type { Point } from "zz";
 import { SCRIPT } from "../answers/answer-rows.ts";
 import { importGraph } from "../answers/list-imports.ts";
-import { mayRead } from "../may-read.ts";
 import type { Resolver } from "../resolve.ts";
 import { filesUsing } from "../rows.ts";
 import type { Import } from "../scan/facts.ts";
@@ -93,7 +92,7 @@ function candidates(
   { desk, isCommon, covered }: TakingSearch,
   words: Set<string>,
 ): (readonly [string, { imports: Import[] }])[] {
-  const { index, ctx } = desk;
+  const { index } = desk;
   const named = new Set(
     [...words].flatMap((word) =>
       word === "default" ? index.having('"default') : filesUsing(index, word),
@@ -101,7 +100,7 @@ function candidates(
   );
   const files = new Set([...named, ...index.having('"*"')]);
   return [...files].flatMap((file) => {
-    if (!SCRIPT.test(file) || !mayRead(ctx, file)) return [];
+    if (!SCRIPT.test(file) || !desk.mayShow(file)) return [];
     const isPassing = index.passed(file).exports.some(({ from }) => from === undefined);
     const imports = index.passed(file).imports.filter(({ names, how: importForm }) => {
       // it may pass on all of a module

@@ -1,7 +1,6 @@
 // All places of one thing: those that the server knows, once it was shown every file that may have
 // one, and those that only the index knows of, which knows who imports whom.
 import type { Point } from "zz";
-import { mayRead, readability } from "../may-read.ts";
 import { comparePaths, folderOf, SCRIPT } from "../resolve/paths.ts";
 import { filesUsing } from "../rows.ts";
 import type { CodeUse, Group, SymbolSpot } from "./code-uses.ts";
@@ -13,10 +12,10 @@ const C = /\.(?:c|h)(?:c|h|pp|xx)?$/i;
 
 export async function groupedReferences(desk: Desk, target: SymbolSpot): Promise<Group[]> {
   const point = await locate(desk, target);
+  const title = titleOf(desk, point, target.name); // meanwhile
+  title.catch(() => {}); // awaited below
   const { allUses } = await usesAt(desk, target, point);
-  if (!allUses.length) return [];
-  const symbol = await titleOf(desk, point, target.name);
-  return [{ symbol, places: sortUses(allUses, target.path) }];
+  return allUses.length ? [{ symbol: await title, places: sortUses(allUses, target.path) }] : [];
 }
 
 /** What the server knows, who takes it by a way that the server does not follow, and all places. */
@@ -35,10 +34,12 @@ export async function usesAt(
   const distinct = new Map(
     spots.map((spot) => [`${spot.path}:${spot.line}:${spot.character}`, spot]),
   );
-  const mayShow = readability(desk.ctx);
-  const readable = [...distinct.values()].filter(({ path }) => mayShow(path));
+  const readable = [...distinct.values()].filter(({ path }) => desk.mayShow(path));
   const places: CodeUse[] = [];
-  for (const spot of readable) places.push(await toCodeUse(desk, spot));
+  for (const spot of readable) {
+    const use = await toCodeUse(desk, spot);
+    if (use.end > use.start) places.push(use); // else it is beyond the end of its line
+  }
   if (!SCRIPT.test(target.path)) return { takings: [], allUses: places };
   const takings = await takingOf(desk, target, places);
   return { takings, allUses: [...places, ...(await missedUses(desk, target, places, takings))] };
@@ -50,7 +51,7 @@ export async function showOthers(
   { path: from, name }: SymbolSpot,
   knownFiles = new Set<string>(),
 ): Promise<boolean> {
-  const { index, server, ctx } = desk;
+  const { index, server, mayShow } = desk;
   const isAlike = (file: string) =>
     [SCRIPT, C].some((family) => family.test(from) && family.test(file)) ||
     endOf(file) === endOf(from);
@@ -59,7 +60,7 @@ export async function showOthers(
       file !== from &&
       !knownFiles.has(file) &&
       isAlike(file) &&
-      mayRead(ctx, file) &&
+      mayShow(file) &&
       !server.shows(file),
   );
   const chosen = others.length > MAX_SHOWN ? onePerProject(others, index.names) : others;

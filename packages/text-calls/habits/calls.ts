@@ -27,6 +27,14 @@ export async function ownCalls(calls: readonly Call[], tools: Tools, ctx: Ctx): 
   return translatedCalls;
 }
 
+/** zz's own tool for a name that another program has for it. */
+export function ownName(name: string): string | undefined {
+  const editor = { to: "edit_file", names: EDITORS.names };
+  const isNamed = ({ to, names }: Pick<Habit, "to" | "names">) =>
+    bareNames(`${to} ${names}`).includes(bareName(name));
+  return name.length > MAX_NAME_CHARS ? undefined : [...HABITS, editor].find(isNamed)?.to;
+}
+
 /** These tools under the names of other programs, for finding calls in a text. */
 export function foreignTools(tools: Tools): Tools {
   const takenNames = new Set(tools.map(({ name }) => bareName(name)));

@@ -12,9 +12,12 @@ return redis.call('HGET', KEYS[1], ARGV[1])`;
 // What is known of a provider's server: until when nothing is sent ("paused"), whether an answer
 // said how much may be ("known"), until when one request asks alone ("probe"), how much was sent.
 // Of requests (r) and tokens (t): the limit, what is left of it, when it is whole again, how long
-// that took at most, and how much had been sent when it was whole last. KEYS[2] holds the requests
-// that may still be on their way, each until when: the server has not counted those yet, or counts
-// them to the next time.
+// that took at most, and how much had been sent when it was whole last.
+//
+// What is left, as answers tell it, is not enough: they come late and out of order, a failure tells
+// nothing, and nobody knows when the server begins to count again. So KEYS[2] has each request of
+// its own until when it may count there: as long as a limit takes to be whole, from its answer on,
+// or from when it must have arrived. Of those there are never more than the limit.
 const NOW = `
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -37,7 +40,7 @@ for kind, needed in pairs({r = 1, t = tonumber(ARGV[1])}) do
   local limit, whole = get(kind .. 'limit'), get(kind .. 'whole')
   if limit > 0 then
     if now >= whole then
-      set(kind .. 'left', kind == 'r' and limit - redis.call('ZCARD', KEYS[2]) or limit)
+      set(kind .. 'left', limit)
       set(kind .. 'since', get(kind .. 'sent'))
       whole = now + get(kind .. 'span')
       set(kind .. 'whole', whole)
@@ -45,11 +48,15 @@ for kind, needed in pairs({r = 1, t = tonumber(ARGV[1])}) do
     if get(kind .. 'left') < math.min(needed, limit) then wait = math.max(wait, whole - now, 1) end
   end
 end
+local limit = get('rlimit')
+if limit > 0 and redis.call('ZCARD', KEYS[2]) >= limit then
+  wait = math.max(wait, redis.call('ZRANGE', KEYS[2], 0, 0, 'WITHSCORES')[2] - now, 1)
+end
 if wait > 0 then return {math.ceil(wait), 0, 0} end
 redis.call('HINCRBY', KEYS[1], 'rleft', -1)
-redis.call('HINCRBY', KEYS[1], 'tleft', -ARGV[1])
+redis.call('HINCRBY', KEYS[1], 'tleft', 0 - ARGV[1])
 local sent = redis.call('HINCRBY', KEYS[1], 'rsent', 1)
-redis.call('ZADD', KEYS[2], now + ARGV[3], sent)
+redis.call('ZADD', KEYS[2], now + ARGV[3] + get('rspan'), sent)
 redis.call('PEXPIRE', KEYS[2], 3600000)
 return {0, sent, redis.call('HINCRBY', KEYS[1], 'tsent', ARGV[1])}`;
 
@@ -60,21 +67,19 @@ return {0, sent, redis.call('HINCRBY', KEYS[1], 'tsent', ARGV[1])}`;
 export const LEARN = `${NOW}
 if tonumber(ARGV[1]) > 0 then set('paused', math.max(get('paused'), now + ARGV[1])) end
 if ARGV[2] == '1' then set('known', 1) else set('probe', 0) end
-redis.call('ZREM', KEYS[2], ARGV[3])
-local before = 0
-for _, other in ipairs(redis.call('ZRANGE', KEYS[2], 0, -1)) do
-  if tonumber(other) < tonumber(ARGV[3]) then before = before + 1 end
-end
 for i, kind in ipairs({'r', 't'}) do
   local sent, limit, left, ms = unpack(ARGV, i * 4 - 1, i * 4 + 2)
   sent, limit, left, ms = tonumber(sent), tonumber(limit), tonumber(left), tonumber(ms)
   -- One that was sent before the limit was whole speaks of what is over.
   if limit > 0 and sent > get(kind .. 'since') then
     set(kind .. 'limit', limit)
-    local unseen = get(kind .. 'sent') - sent + (kind == 'r' and before or 0)
-    set(kind .. 'left', left - unseen)
+    set(kind .. 'left', left - (get(kind .. 'sent') - sent))
     set(kind .. 'whole', now + ms)
     set(kind .. 'span', math.max(get(kind .. 'span'), ms))
   end
+end
+local span, counts = get('rspan'), redis.call('ZSCORE', KEYS[2], ARGV[3])
+if counts and span > 0 then
+  redis.call('ZADD', KEYS[2], math.min(tonumber(counts), now + span), ARGV[3])
 end
 return 1`;

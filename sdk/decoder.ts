@@ -1,6 +1,6 @@
-// Runs in a process of its own (decode.ts): reads an empty line and bytes on stdin, has one job make
-// something of them, and writes that to stdout: an empty line once it has begun, a line of JSON,
-// then bytes.
+// Runs in a process of its own (decode.ts): reads an empty line and bytes on stdin, has one job
+// make something of them, and writes that to stdout: an empty line once it has begun, a line of
+// JSON, then bytes.
 import { pathToFileURL } from "node:url";
 import { Worker } from "node:worker_threads";
 

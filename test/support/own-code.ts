@@ -12,7 +12,10 @@ export async function knowsOwnCode(folders: { home: string; root: string }): Pro
   );
   const { text: used } = await own.call("find_references", { symbol: "runTurn" });
   match(used, /^zz\.ts:\d+: export async function runTurn\(.*\[definition\]$/m);
-  match(used, /^zz\.ts:\d+: const handle = openScript\(core, args, \{ runTurn, sendQueued \}\);$/m);
+  match(
+    used,
+    /^zz\.ts:\d+: return runScript\(argv, io, stop, \{ prepare, runTurn, sendQueued \}\);$/m,
+  );
   const { text: map } = await own.call("repo_map", {
     query: "undo after a restart",
     tokens: 1_000,

@@ -91,7 +91,7 @@ export async function createRun(
       text = "";
     }
     if (!count)
-      throw usage("Nothing to ask about: there is no input. Check the glob, or what is piped in.");
+      throw usage("Cannot ask about nothing: no input came. Check the glob, or what is piped in.");
     fs.writeFileSync(fd, `${text}${JSON.stringify({ inputs: count })}\n`);
     fs.fdatasyncSync(fd);
     fs.renameSync(part, fileOf(home, id));

@@ -34,7 +34,7 @@ interface Level {
 export async function reduce(running: Running, prompt: string): Promise<void> {
   const { ledger, ctx } = running;
   const { inputs, answered } = ledger.counts;
-  if (!answered) throw fault("Cannot reduce: there is no answer.");
+  if (!answered) throw fault("Cannot reduce: nothing was answered.");
   const missing = inputs - answered;
   const gap = `${plural(missing, "input")} of ${inputs} could not be answered`;
   if (missing) ctx.note(`${gap}: what is folded lacks them.`);

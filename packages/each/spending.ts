@@ -73,7 +73,7 @@ export async function estimate(
     count++;
   }
   if (!count)
-    throw usage("Nothing to ask about: there is no input. Check the glob, or what is piped in.");
+    throw usage("Cannot ask about nothing: no input came. Check the glob, or what is piped in.");
   const described = plan.model
     ? await ctx.about.model(plan.model, true).catch(() => undefined)
     : undefined;

@@ -209,7 +209,7 @@ test("wrong usage is said before anything is sent", async (t) => {
   const cases: [args: string[], input: string, said: RegExp][] = [
     [["--each", "none/*", "What?"], "", /no file has such a name/],
     [["--each", "a.txt"], "", /no file is named/],
-    [["--each-line", "What?"], "", /there is no input/],
+    [["--each-line", "What?"], "", /no input came/],
     [["--each-line", "What?", "--jobs", "0"], "x", /--jobs '0': it takes a whole number/],
     [["--each-json", "What?"], "not json", /line 1: it is not a JSON object/],
     [["--each", "--resume", "nope"], "", /none was made yet/],

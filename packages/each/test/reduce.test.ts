@@ -149,6 +149,6 @@ test("folds count for --budget, and what does not get shorter is given up", asyn
     const { args } = await model(() => true);
     const ran = await reduce(place(), args, ["--each-line", "Say."], lines(2));
     assert.equal(ran.code, 1);
-    assert.match(ran.stderr, /Cannot reduce: there is no answer\. 0 of 2 are answered/);
+    assert.match(ran.stderr, /Cannot reduce: nothing was answered\. 0 of 2 are answered/);
   });
 });

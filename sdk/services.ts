@@ -11,6 +11,7 @@ declare module "../kernel/contract.ts" {
     queue: Queue;
     toolNames: ToolNames;
     page: Page;
+    conversations: ConversationStarter;
   }
 }
 
@@ -147,3 +148,39 @@ export type Called = Spot & { name: string; from: Spot[] }; // from: where the c
 export interface Page {
   html(saved: Saved, ctx: Ctx): Promise<string>;
 }
+
+/** Conversations that a dialog elsewhere leads, such as a page, each in a process of its own. */
+export interface ConversationStarter {
+  /** `flags` are those of the command line, without the one that the dialog itself has. */
+  start(ctx: Ctx, how: { name: string; flags: string[] }): Promise<Conversations>;
+}
+export interface Conversations {
+  readonly ended: Promise<void>; // nothing can be asked of them any more
+  begin(): Promise<Conversation>;
+  open(id: string): Promise<Conversation>; // also a saved one, whose history comes as events
+}
+/** What it refuses has a `status`, as HTTP has it: 409 where it comes too late or too early. */
+export interface Conversation {
+  readonly id: string;
+  readonly events: readonly ConversationEvent[]; // so far
+  listen(hear: (event: ConversationEvent) => void): () => void; // gives what ends it
+  send(text: string, images?: { type: string; base64: string }[]): void; // begins a turn
+  stop(): Promise<void>;
+  use(model: string): Promise<void>;
+  /** The first answer counts, if the hash is that of the question. */
+  answer(name: string, hash: string, answer: string): void;
+}
+/** What a call or a question shows besides its text. */
+export type Shown =
+  | { type: "text"; text: string }
+  | { type: "diff"; path: string; before: string; after: string }
+  | { type: "image"; mime: string; base64: string };
+type Named = { id: string; name: string };
+/** `id` counts from 1 in each conversation; a name is the same in later events. */
+export type ConversationEvent = { id: number; text: string } & (
+  | { type: "user" | "text" | "thought" | "used" | "end" | "failed" }
+  | { type: "call"; name: string; status?: string; shown: Shown[] }
+  | { type: "question"; name: string; hash: string; shown: Shown[]; options: Named[] }
+  | { type: "answered"; name: string }
+  | { type: "models"; options: Named[] }
+);

@@ -1,10 +1,14 @@
 // --acp: an editor drives zz by the Agent Client Protocol. One process talks to the editor and
 // starts another for each conversation, which has its own folder, settings and plugins and does not
-// wait for the others.
+// wait for the others. Other dialogs lead such conversations by the service "conversations".
 import type { Zz } from "zz";
 import { usage } from "zz/text";
 
 export default (zz: Zz) => {
+  zz.service("conversations", {
+    start: async (ctx, how) =>
+      (await import("./conversations.ts")).startConversations(zz, ctx, how),
+  });
   zz.flag({
     name: "acp",
     group: "other programs",

@@ -1,7 +1,7 @@
 // What the page of --serve does in a browser. These functions are sent as their own source, so they
 // may use nothing but one another. All HTML that they put into the page was made by zz
-// (draw-update.ts).
-import type { ChatEvent } from "./live-chats.ts";
+// (draw-event.ts).
+import type { ChatEvent } from "./draw-event.ts";
 
 declare const document: any;
 declare const window: any;

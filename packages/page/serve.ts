@@ -2,19 +2,13 @@
 import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import type { Ctx, Zz } from "zz";
-import { sentenceOf, usage } from "zz/text";
-import {
-  type Attachment,
-  type ChatEvent,
-  type LiveChat,
-  LiveChats,
-  refusal,
-} from "./live-chats.ts";
+import type { Conversation, ConversationEvent, Conversations, Ctx, Zz } from "zz";
+import { fault, sentenceOf, usage } from "zz/text";
+import { drawEvent } from "./draw-event.ts";
 import { livePage } from "./live-page.ts";
 
 interface Server {
-  chats: LiveChats;
+  chats: Conversations;
   ctx: Ctx;
   zz: Zz;
   token: string;
@@ -22,12 +16,20 @@ interface Server {
 }
 type Exchange = { request: IncomingMessage; response: ServerResponse };
 
+type Attachment = { type: string; base64: string };
+
+/** Why a request cannot be done, and the status that says so. */
+const refusal = (status: number, sentence: string): Error => fault(sentence, { status });
+
 const HOST = "127.0.0.1";
 const MAX_BODY_BYTES = 32 << 20;
 const KEEP_ALIVE_MS = 15_000; // so that a proxy between does not end a silent stream
 
 /** Serves until it is stopped. `port` 0: any that is free. */
 export async function serve(zz: Zz, ctx: Ctx, port: number): Promise<void> {
+  const conversations = ctx.service("conversations");
+  if (!conversations)
+    throw usage("Cannot serve: the plugin 'acp' is off. /plugins enable acp turns it on.");
   const server = createServer();
   await new Promise<void>((listening, failed) => {
     server.once("error", ({ message }) =>
@@ -35,7 +37,8 @@ export async function serve(zz: Zz, ctx: Ctx, port: number): Promise<void> {
     );
     server.listen(port, HOST, listening);
   });
-  const chats = await LiveChats.start(zz, ctx);
+  const flags = process.argv.slice(2).filter((word) => !/^--serve(=|$)/.test(word));
+  const chats = await conversations.start(ctx, { name: "zz page", flags });
   const token = randomBytes(24).toString("base64url");
   const state: Server = { chats, ctx, zz, token, port: (server.address() as AddressInfo).port };
   server.on("request", (request, response) => void handle(state, { request, response }));
@@ -97,11 +100,10 @@ async function route(state: Server, exchange: Exchange, pathname: string): Promi
   const chat = await chats.open(id);
   if (doing === "GET events") return streamEvents(exchange, chat);
   const body = request.method === "POST" ? await bodyOf(request) : {};
-  if (doing === "POST messages") chats.send(chat, textIn(body), attachmentsIn(body));
-  else if (doing === "POST stop") await chats.stop(chat);
-  else if (doing === "POST model") await chats.use(chat, String(body.model));
-  else if (doing === "POST questions")
-    chats.answer(chat, name, String(body.hash), String(body.answer));
+  if (doing === "POST messages") chat.send(textIn(body), attachmentsIn(body));
+  else if (doing === "POST stop") await chat.stop();
+  else if (doing === "POST model") await chat.use(String(body.model));
+  else if (doing === "POST questions") chat.answer(name, String(body.hash), String(body.answer));
   else throw refusal(404, `Cannot ${request.method} '${pathname}'.`);
   sendJson(response, 202, {});
 }
@@ -113,24 +115,24 @@ const sessionsOf = ({ sessions, root }: Ctx) =>
     .map(({ id, title, used, model }) => ({ id, title, used, model }));
 
 /** Every event from the one after Last-Event-ID on, then those to come. */
-function streamEvents({ request, response }: Exchange, chat: LiveChat): void {
+function streamEvents({ request, response }: Exchange, chat: Conversation): void {
   const last = Number(request.headers["last-event-id"] ?? 0) || 0;
   response.writeHead(200, {
     ...HEADERS,
     "content-type": "text/event-stream; charset=utf-8",
     "x-accel-buffering": "no", // a proxy must not collect them
   });
-  const send = (event: ChatEvent): void =>
-    void response.write(
-      `id: ${event.id}\nevent: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`,
-    );
+  const send = (event: ConversationEvent): void => {
+    const data = JSON.stringify(drawEvent(event));
+    response.write(`id: ${event.id}\nevent: ${event.type}\ndata: ${data}\n\n`);
+  };
   response.write(": zz\n\n");
   for (const event of chat.events) if (event.id > last) send(event);
-  chat.listeners.add(send);
+  const silence = chat.listen(send);
   const alive = setInterval(() => response.write(": still here\n\n"), KEEP_ALIVE_MS);
   response.on("close", () => {
     clearInterval(alive);
-    chat.listeners.delete(send);
+    silence();
   });
 }
 

@@ -17,6 +17,12 @@ async function pageOf(parts: Parameters<typeof saveSession>[1], settings: object
 }
 const main = (page: string) => page.slice(page.indexOf("<main>"), page.indexOf("</main>"));
 
+test("--serve without the plugin that converses says which it is", async () => {
+  const ran = await zz(place({}, { disabled: ["acp"] }), ["--serve", "-m", "openai/m"]);
+  deepEqual([ran.code, ran.stdout], [2, ""]);
+  match(ran.stderr, /Cannot serve: the plugin 'acp' is off\. \/plugins enable acp turns it on\./);
+});
+
 describe("--export", () => {
   test("prints Markdown, and with --page one HTML file", async () => {
     const where = place();

@@ -6,7 +6,7 @@ import { fakeOpenAI } from "../../../../test/support/fake/openai.ts";
 import type { Tree } from "../../../../test/support/files.ts";
 import { environment, type Place, place, WAYS } from "../../../../test/support/run.ts";
 import { waitFor } from "../../../../test/support/wait.ts";
-import type { ChatEvent } from "../../live-chats.ts";
+import type { ChatEvent } from "../../draw-event.ts";
 
 export interface Serving {
   where: Place;

@@ -13,6 +13,7 @@ async function conversation(t: TestContext) {
   const real = fs.writeSync;
   t.after(() => Object.assign(fs, { writeSync: real }));
   fs.writeSync = ((...given: Parameters<typeof real>) => {
+    if (it.isFull) real(...(given.slice(0, 3) as [number, Buffer, number]), 5); // half a line
     if (it.isFull)
       throw Object.assign(new Error("ENOSPC: no space left on device, write"), { code: "ENOSPC" });
     return real(...given);
@@ -53,6 +54,7 @@ test("from the first entry on: a session is made once there is room", async (t) 
   const { it, zz, files, saved } = await conversation(t);
   it.isFull = true;
   await zz.ask("first");
+  deepEqual(files(), [], "no empty file is left");
   it.isFull = false;
   await zz.ask("second");
   deepEqual([files().length, saved()], [1, ["first", "one", "second", "two"]]);
@@ -110,4 +112,12 @@ for (const makesRoom of [true, false])
     );
     const again = (await zz(where, ["--undo"])).stdout;
     equal(/^Nothing to undo/.test(again), makesRoom, again);
+    if (makesRoom) return;
+    const args = '{"path":"more","content":"x"}';
+    const refused = await zz(where, ["--allow-write", "--call", "write_file", args]);
+    match(
+      refused.stderr,
+      /^Cannot write 'more': what would undo it cannot be saved\. Cannot save the/,
+    );
+    deepEqual([refused.code, fs.existsSync(join(where.cwd, "more"))], [1, false]);
   });

@@ -1,9 +1,11 @@
 // A disk that is full while zz talks: the conversation goes on, and its session is whole again once
 // there is room.
-import { deepEqual, equal, match } from "node:assert/strict";
+import { deepEqual, equal, match, throws } from "node:assert/strict";
 import fs from "node:fs";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
+import type { Header } from "../../kernel/contract.ts";
+import { openSession } from "../../kernel/conversation/session-files.ts";
 import { harness } from "../../sdk/testing.ts";
 import { place, zz } from "../support/run.ts";
 
@@ -54,6 +56,8 @@ test("from the first entry on: a session is made once there is room", async (t) 
   const { it, zz, files, saved } = await conversation(t);
   it.isFull = true;
   await zz.ask("first");
+  const header: Header = { zz: 1, id: "own", at: "", root: "/p", model: "a/b", title: "t" };
+  throws(() => openSession(zz.home, header, () => {}), /ENOSPC/);
   deepEqual(files(), [], "no empty file is left");
   it.isFull = false;
   await zz.ask("second");

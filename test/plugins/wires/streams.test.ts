@@ -204,6 +204,10 @@ for (const [wire, own] of [
         });
   });
 
+failsAll("ollama", [
+  ["an error line", { body: ['{"message":{"content":"H"}}\n{"error":"the runner went away"}\n'] }, /the runner went away/, AGAIN],
+  ["no done", { body: ['{"message":{"content":"H"}}\n'] }, ENDED, AGAIN],
+]); // biome-ignore format: one case a row
 test("ollama: lines that are cut anywhere, in the middle of a character as well, are understood", async () => {
   const lines = ["💡", " on"].map((content) =>
     JSON.stringify({ message: { content }, done: false }),

@@ -11,6 +11,7 @@ import { createZz } from "../../zz.ts";
 import { needs } from "../support/needs.ts";
 import { INIT, shell } from "../support/repository.ts";
 import { type Place, place, ROOT } from "../support/run.ts";
+import { waitFor } from "../support/wait.ts";
 
 const NAMES =
   "rg git bash sh xclip pbcopy wl-copy xdg-open open stty bwrap mkfifo node npm setsid".split(" ");
@@ -232,7 +233,9 @@ needs("git")(
       "open",
     ]);
     const before = { ...process.env };
-    Object.assign(process.env, { PATH: `${where.path}:${tools}`, DISPLAY: ":9", TERM: "dumb" });
+    const system = process.env.PATH!; // which may have an xdg-open, too
+    const PATH = where.path.slice(0, -system.length) + [tools, system].join(":");
+    Object.assign(process.env, { PATH, DISPLAY: ":9", TERM: "dumb" });
     delete process.env.WAYLAND_DISPLAY;
     try {
       const core = await createZz({
@@ -265,7 +268,9 @@ needs("git")(
       Object.assign(process.env, before);
     }
     equal(where.ran(), "");
-    const own = fs.readFileSync(`${where.home}/own`, "utf8");
-    match(own, /tools\/xclip -selection clipboard\n.*\/tools\/(xdg-)?open .*a\.pdf\n/);
+    // open_file does not wait for what it starts
+    const own = () => fs.readFileSync(`${where.home}/own`, "utf8");
+    await waitFor("the person's own programs", () => /a\.pdf\n/.test(own()), own);
+    match(own(), /tools\/xclip -selection clipboard\n.*\/tools\/(xdg-)?open .*a\.pdf\n/);
   },
 );

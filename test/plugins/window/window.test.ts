@@ -22,7 +22,8 @@ const ID = "20260101-000000-aaaaaaaa";
 
 /** A session of so many turns, each of some 300 tokens. */
 function talked(turns: number, config: object = {}): Place {
-  const where = place({}, { symbols: { map: "never" }, ...config });
+  // what is sent twice is compared: between two requests a minute may begin
+  const where = place({}, { disabled: ["time"], symbols: { map: "never" }, ...config });
   const at = "2026-01-01T00:00:00.000Z";
   const header = { zz: 1, id: ID, at, root: where.cwd, model: "openai/m", title: "said 1" };
   const said = Array.from({ length: turns }, (_, i) => [

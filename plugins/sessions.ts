@@ -23,8 +23,8 @@ const SUBCOMMANDS: Record<string, Subcommand> = {
   rename: { usage: "[ID] TITLE", about: "give a conversation another title", run: rename },
   delete: { usage: "ID", about: "delete a conversation for good", run: remove },
   export: {
-    usage: "[ID] [FILE | md | json | jsonl]",
-    about: "write a conversation to a file, as Markdown, JSON or JSON lines",
+    usage: "[ID] [FILE | md | json | jsonl | html]",
+    about: "write a conversation to a file, as Markdown, JSON, JSON lines or a page",
     run: write,
   },
 };
@@ -36,6 +36,16 @@ export default (zz: Zz) => {
     group: "the conversation",
     description: "list the sessions, the one used last first",
     run: (_, { sessions }) => table(sessions.list()),
+  });
+  zz.flag({
+    name: "export",
+    value: "ID",
+    group: "the conversation",
+    description: "print that session as Markdown",
+    run: async (id, ctx, line) => {
+      const saved = ctx.sessions.read(sessionNamed(String(id), ctx).id);
+      return { text: await toText(saved, line.values.has("page") ? ".html" : ".md", ctx) };
+    },
   });
   zz.command({
     name: "sessions",
@@ -407,6 +417,7 @@ const FORMATS: Record<string, string | undefined> = {
   markdown: ".md",
   json: ".json",
   jsonl: ".jsonl",
+  html: ".html",
   "--md": ".md",
   "--json": ".json",
   "--jsonl": ".jsonl",
@@ -422,7 +433,7 @@ async function write(typed: string, ctx: Ctx): Promise<void> {
   const name = words.slice(otherId ? 1 : 0).join(" ");
   const saved = savedOf(otherId);
   const file = path.resolve(root, expandHome(name) || `${nameOf(saved.header)}${kind ?? ".md"}`);
-  const format = kind ?? (/\.(jsonl?|md)$/i.exec(name)?.[0].toLowerCase() || ".md");
+  const format = kind ?? (/\.(jsonl?|md|html)$/i.exec(name)?.[0].toLowerCase() || ".md");
   const lines = format === ".jsonl";
   if (fs.statSync(path.dirname(file), { throwIfNoEntry: false })?.isDirectory() !== true)
     throw new Error(`Cannot write '${file}': its folder does not exist. Make it first.`);
@@ -433,7 +444,7 @@ async function write(typed: string, ctx: Ctx): Promise<void> {
     if ((await ask(`${file} already exists. Overwrite it? [y/N] `, "yn")) !== "y")
       return note("Nothing was written.");
   }
-  const text = lines ? toLines(saved) : toText(saved, format);
+  const text = lines ? toLines(saved) : await toText(saved, format, ctx);
   writeWhole(file, text);
   note(
     `Wrote ${file} (${lines ? `${saved.entries.length + 1} lines` : `${text.length} characters`}).`,
@@ -462,10 +473,14 @@ async function write(typed: string, ctx: Ctx): Promise<void> {
 const toLines = ({ header, entries }: Saved): string =>
   [header, ...entries].map((line) => `${JSON.stringify(line)}\n`).join("");
 
-const toText = (saved: Saved, format: string): string =>
-  format === ".json"
-    ? `${JSON.stringify({ ...saved.header, entries: saved.entries }, null, 2)}\n`
-    : toMarkdown(saved);
+async function toText(saved: Saved, format: string, ctx: Ctx): Promise<string> {
+  if (format === ".json")
+    return `${JSON.stringify({ ...saved.header, entries: saved.entries }, null, 2)}\n`;
+  if (format !== ".html") return toMarkdown(saved);
+  const page = ctx.service("page");
+  if (page) return page.html(saved, ctx);
+  throw new Error("Cannot make a page: the plugin page is off. /plugins enable page turns it on.");
+}
 
 /** The header without what a list adds about its file. */
 const headerOf = ({ used, bytes, ...header }: Listed): Header => header;

@@ -1,12 +1,13 @@
 // What zz's own plugins offer one another, by `zz.service()` and `ctx.service()`: types alone. A
 // plugin of yours adds its own: declare module "zz" { interface Services { lamp: { on(): void } } }
-import type { Ctx } from "../kernel/contract.ts";
+import type { Ctx, Saved } from "../kernel/contract.ts";
 
 declare module "../kernel/contract.ts" {
   interface Services {
     sandbox: Sandbox;
     languageServers: LanguageServers;
     mcpServers: McpServers;
+    page: Page;
   }
 }
 
@@ -93,3 +94,8 @@ export interface Spot extends Point {
 }
 export type SpotProblem = Spot & { message: string; code: string | number; severity: number };
 export type Called = Spot & { name: string; from: Spot[] }; // from: where the calls are
+
+/** A conversation as one HTML file that needs nothing else. */
+export interface Page {
+  html(saved: Saved, ctx: Ctx): Promise<string>;
+}

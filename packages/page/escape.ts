@@ -1,0 +1,16 @@
+// Text as HTML: nothing of it is markup, and no control character hides what stands beside it.
+import { clean } from "zz/text";
+
+const ENTITIES: Record<string, string> = {
+  "&": "&amp;",
+  "<": "&lt;",
+  ">": "&gt;",
+  '"': "&quot;",
+  "'": "&#39;",
+};
+
+export const escapeHtml = (text: string): string =>
+  text.replace(/[&<>"']/g, (character) => ENTITIES[character]!);
+
+/** What a person, a model, a tool or a file says. */
+export const htmlOf = (text: string): string => escapeHtml(clean(text));

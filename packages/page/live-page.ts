@@ -1,0 +1,33 @@
+// The page of --serve: empty until the browser fills it with the events of a conversation.
+import { createHash } from "node:crypto";
+import { converse } from "./converse-in-browser.ts";
+import { LOOK } from "./look.ts";
+
+export function livePage(): { html: string; policy: string } {
+  const script = `"use strict";const __name=(f)=>f;(${converse})();`;
+  const hashOf = (text: string) => `'sha256-${createHash("sha256").update(text).digest("base64")}'`;
+  const policy =
+    "default-src 'none'; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; " +
+    `frame-ancestors 'none'; style-src ${hashOf(LOOK)}; script-src ${hashOf(script)}`;
+  const html = [
+    "<!doctype html>",
+    '<html lang="en"><head><meta charset="utf-8">',
+    '<meta name="viewport" content="width=device-width, initial-scale=1">',
+    '<meta name="color-scheme" content="light dark">',
+    `<title>zz</title><style>${LOOK}</style></head>`,
+    '<body><header class="top"><h1>zz</h1>',
+    '<form class="tools"><label>Conversation <select id="chats"></select></label>',
+    '<button type="button" id="new">New</button>',
+    '<label>Model <select id="models"></select></label>',
+    '<button type="button" id="sides" aria-pressed="false">Side by side</button></form></header>',
+    '<main id="talk" aria-live="polite" aria-label="Conversation"></main>',
+    '<form id="say"><label for="words">Your message</label>',
+    '<textarea id="words" rows="3"></textarea>',
+    '<div class="tools"><button id="send">Send</button>',
+    '<button type="button" id="stop" disabled>Stop</button>',
+    '<label>Pictures <input type="file" id="files" accept="image/*" multiple></label>',
+    '<output id="state" aria-live="polite"></output></div></form>',
+    `<script>${script}</script></body></html>`,
+  ].join("\n");
+  return { html, policy };
+}

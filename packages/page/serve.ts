@@ -1,0 +1,192 @@
+// The page of --serve and its interface over HTTP, on loopback, for whom has the token.
+import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import type { Ctx, Zz } from "zz";
+import { sentenceOf, usage } from "zz/text";
+import {
+  type Attachment,
+  type ChatEvent,
+  type LiveChat,
+  LiveChats,
+  refusal,
+} from "./live-chats.ts";
+import { livePage } from "./live-page.ts";
+
+interface Server {
+  chats: LiveChats;
+  ctx: Ctx;
+  zz: Zz;
+  token: string;
+  port: number;
+}
+type Exchange = { request: IncomingMessage; response: ServerResponse };
+
+const HOST = "127.0.0.1";
+const MAX_BODY_BYTES = 32 << 20;
+const KEEP_ALIVE_MS = 15_000; // so that a proxy between does not end a silent stream
+
+/** Serves until it is stopped. `port` 0: any that is free. */
+export async function serve(zz: Zz, ctx: Ctx, port: number): Promise<void> {
+  const server = createServer();
+  await new Promise<void>((listening, failed) => {
+    server.once("error", ({ message }) =>
+      failed(usage(`Cannot serve on port ${port}: ${message}. Choose another, --serve=PORT.`)),
+    );
+    server.listen(port, HOST, listening);
+  });
+  const chats = await LiveChats.start(zz, ctx);
+  const token = randomBytes(24).toString("base64url");
+  const state: Server = { chats, ctx, zz, token, port: (server.address() as AddressInfo).port };
+  server.on("request", (request, response) => void handle(state, { request, response }));
+  ctx.note(`zz is at http://${HOST}:${state.port}/#${token}\nCtrl+C ends it.`);
+  const stopped = new Promise<void>((resolve) =>
+    ctx.signal.addEventListener("abort", () => resolve()),
+  );
+  await Promise.race([stopped, chats.ended]);
+  server.closeAllConnections();
+  server.close();
+}
+
+async function handle(state: Server, exchange: Exchange): Promise<void> {
+  const { request, response } = exchange;
+  try {
+    assertOurs(state, request);
+    const { pathname } = new URL(request.url ?? "/", "http://zz");
+    if (pathname === "/" && request.method === "GET") return sendPage(response);
+    assertToken(state, request);
+    await route(state, exchange, pathname);
+  } catch (error) {
+    const { status = 500 } = error as { status?: number };
+    if (response.headersSent) return void response.end();
+    sendJson(response, status, { error: state.zz.veil(sentenceOf(error as Error)) });
+  }
+}
+
+/** A name that was bound anew to this machine, or a page from elsewhere, gets nothing. */
+function assertOurs({ port }: Server, { headers }: IncomingMessage): void {
+  const hosts = [`${HOST}:${port}`, `localhost:${port}`];
+  if (!hosts.includes(headers.host ?? ""))
+    throw refusal(403, `Cannot answer '${headers.host}': ask ${hosts[0]}.`);
+  const { origin } = headers;
+  if (origin !== undefined && !hosts.some((host) => origin === `http://${host}`))
+    throw refusal(403, `Cannot answer a page of '${origin}'.`);
+  const site = headers["sec-fetch-site"];
+  if (site !== undefined && site !== "same-origin" && site !== "none")
+    throw refusal(403, "Cannot answer a page from elsewhere.");
+}
+
+function assertToken({ token }: Server, { headers }: IncomingMessage): void {
+  const given = /^Bearer (.+)$/.exec(headers.authorization ?? "")?.[1] ?? "";
+  const digest = (text: string) => createHash("sha256").update(text).digest();
+  if (!timingSafeEqual(digest(given), digest(token)))
+    throw refusal(401, "Cannot answer without the token: it stands where zz --serve runs.");
+}
+
+// ── The interface ────────────────────────────────────────────────────────────────────────────────
+
+async function route(state: Server, exchange: Exchange, pathname: string): Promise<void> {
+  const { request, response } = exchange;
+  const { chats, ctx } = state;
+  const match = /^\/chats(?:\/([\w-]+)(?:\/(\w+)(?:\/([\w-]+))?)?)?$/.exec(pathname);
+  if (!match) throw refusal(404, `Cannot find '${pathname}'.`);
+  const [, id = "", what = "", name = ""] = match;
+  const doing = `${request.method} ${what || (id ? "chat" : "chats")}`;
+  if (doing === "GET chats") return sendJson(response, 200, sessionsOf(ctx));
+  if (doing === "POST chats") return sendJson(response, 201, { id: (await chats.begin()).id });
+  const chat = await chats.open(id);
+  if (doing === "GET events") return streamEvents(exchange, chat);
+  const body = request.method === "POST" ? await bodyOf(request) : {};
+  if (doing === "POST messages") chats.send(chat, textIn(body), attachmentsIn(body));
+  else if (doing === "POST stop") await chats.stop(chat);
+  else if (doing === "POST model") await chats.use(chat, String(body.model));
+  else if (doing === "POST questions")
+    chats.answer(chat, name, String(body.hash), String(body.answer));
+  else throw refusal(404, `Cannot ${request.method} '${pathname}'.`);
+  sendJson(response, 202, {});
+}
+
+const sessionsOf = ({ sessions, root }: Ctx) =>
+  sessions
+    .list()
+    .filter((session) => session.root === root)
+    .map(({ id, title, used, model }) => ({ id, title, used, model }));
+
+/** Every event from the one after Last-Event-ID on, then those to come. */
+function streamEvents({ request, response }: Exchange, chat: LiveChat): void {
+  const last = Number(request.headers["last-event-id"] ?? 0) || 0;
+  response.writeHead(200, {
+    ...HEADERS,
+    "content-type": "text/event-stream; charset=utf-8",
+    "x-accel-buffering": "no", // a proxy must not collect them
+  });
+  const send = (event: ChatEvent): void =>
+    void response.write(
+      `id: ${event.id}\nevent: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`,
+    );
+  response.write(": zz\n\n");
+  for (const event of chat.events) if (event.id > last) send(event);
+  chat.listeners.add(send);
+  const alive = setInterval(() => response.write(": still here\n\n"), KEEP_ALIVE_MS);
+  response.on("close", () => {
+    clearInterval(alive);
+    chat.listeners.delete(send);
+  });
+}
+
+// ── Bodies ───────────────────────────────────────────────────────────────────────────────────────
+
+async function bodyOf(request: IncomingMessage): Promise<Record<string, unknown>> {
+  const pieces: Buffer[] = [];
+  let size = 0;
+  for await (const piece of request) {
+    size += piece.length;
+    if (size <= MAX_BODY_BYTES) pieces.push(piece); // the rest is read, so that the refusal is, too
+  }
+  if (size > MAX_BODY_BYTES) throw refusal(413, "Cannot take more than 32 MB at once.");
+  if (!size) return {};
+  if (!/^application\/json\b/.test(request.headers["content-type"] ?? ""))
+    throw refusal(415, "Cannot read this: send JSON, as application/json.");
+  try {
+    return Object(JSON.parse(Buffer.concat(pieces).toString("utf8")));
+  } catch {
+    throw refusal(400, "Cannot read this: it is not JSON.");
+  }
+}
+
+function textIn({ text }: Record<string, unknown>): string {
+  if (typeof text === "string" && text.trim()) return text;
+  throw refusal(400, "Cannot send nothing: give a 'text'.");
+}
+
+function attachmentsIn({ attachments = [] }: Record<string, unknown>): Attachment[] {
+  const isAttachment = (value: unknown): value is Attachment => {
+    const { type, base64 } = Object(value) as Partial<Attachment>;
+    return typeof base64 === "string" && /^image\/(png|jpeg|gif|webp)$/.test(type ?? "");
+  };
+  if (Array.isArray(attachments) && attachments.every(isAttachment)) return attachments;
+  throw refusal(400, "Cannot attach this: only pictures, each with 'type' and 'base64'.");
+}
+
+const HEADERS = {
+  "cache-control": "no-store",
+  "x-content-type-options": "nosniff",
+  "referrer-policy": "no-referrer",
+  "cross-origin-resource-policy": "same-origin",
+  "cross-origin-opener-policy": "same-origin",
+};
+
+function sendJson(response: ServerResponse, status: number, body: unknown): void {
+  response.writeHead(status, { ...HEADERS, "content-type": "application/json; charset=utf-8" });
+  response.end(JSON.stringify(body));
+}
+
+function sendPage(response: ServerResponse): void {
+  const { html, policy } = livePage();
+  response.writeHead(200, {
+    ...HEADERS,
+    "content-type": "text/html; charset=utf-8",
+    "content-security-policy": policy,
+  });
+  response.end(html);
+}

@@ -1,0 +1,220 @@
+// The page in a real browser: Chromium without a window.
+import { deepEqual, equal, ok } from "node:assert/strict";
+import { writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { join } from "node:path";
+import { after, before, describe } from "node:test";
+import { pathToFileURL } from "node:url";
+import { type Browser, chromium, type Page } from "playwright-core";
+import { call, say } from "../../../../test/support/fake/openai.ts";
+import { needs } from "../../../../test/support/needs.ts";
+import { place, zz } from "../../../../test/support/run.ts";
+import { changed, HOSTILE, ID, said, saveSession } from "../saved-session.ts";
+import { serving } from "./serving.ts";
+
+declare const window: any;
+declare const document: any;
+
+const test = needs("chromium");
+let browser: Browser | undefined;
+before(async () => {
+  browser = await chromium
+    .launch({ executablePath: "/usr/bin/chromium", args: ["--no-sandbox"] })
+    .catch(() => undefined); // the tests say that it is missing
+});
+after(() => browser?.close());
+
+/** Opens the page of a session with these parts, and keeps what it asks for and what goes wrong. */
+async function open(parts: Parameters<typeof saveSession>[1]) {
+  const where = place();
+  saveSession(where, parts);
+  const { stdout } = await zz(where, ["--export", ID, "--page"]);
+  const file = join(where.home, "talk.html");
+  writeFileSync(file, stdout);
+  const page = await browser!.newPage();
+  const requests: string[] = [];
+  const errors: string[] = [];
+  page.on("request", (request) => void requests.push(request.url()));
+  page.on("pageerror", (error) => void errors.push(error.message));
+  page.on("console", (line) => void (line.type() === "error" && errors.push(line.text())));
+  await page.goto(pathToFileURL(file).href);
+  const elsewhere = () => requests.filter((url) => !/^(file|data):/.test(url));
+  return { page, elsewhere, errors, where };
+}
+
+const shown = (page: Page): Promise<(string | null)[]> =>
+  page.$$eval("main > article:not([hidden]) > p:not(.when, .branches)", (all) =>
+    all.map(({ textContent }) => textContent),
+  );
+
+/** As an extension of the browser would look for them: the policy of the page is not for it. */
+async function seriousFaults(page: Page): Promise<string[]> {
+  const source = createRequire(import.meta.url)("axe-core").source as string;
+  const { violations } = (await page.evaluate(`${source}; axe.run()`)) as any;
+  return violations
+    .filter(({ impact }: any) => /serious|critical/.test(impact))
+    .map(({ id, nodes }: any) => `${id}: ${nodes[0].html}`);
+}
+
+describe("In a browser, the page", () => {
+  test("does nothing that hostile messages want", async () => {
+    const { page, elsewhere, errors } = await open([
+      ...HOSTILE.map((text) => said("assistant", text)),
+      ...HOSTILE.map((text) => said("user", text)),
+    ]);
+    await page.click("#fold");
+    equal(await page.evaluate(() => window.hacked), undefined);
+    deepEqual(elsewhere(), []);
+    deepEqual(errors, []);
+    equal(
+      await page.$$eval("main script, main style, main iframe, main img", (all) => all.length),
+      0,
+    );
+    equal(await page.isVisible("main"), true);
+  });
+
+  test("goes from branch to branch, and a link leads into another branch", async () => {
+    const { page } = await open([
+      said("user", "one"),
+      said("assistant", "first try"),
+      { ...said("assistant", "second try"), parent: 1 },
+      said("user", "thanks"),
+    ]);
+    deepEqual(await shown(page), ["one", "second try", "thanks"]);
+    await page.click("#e3 button[aria-label='the branch before']");
+    deepEqual(await shown(page), ["one", "first try"]);
+    await page.evaluate(() => void (window.location.hash = "#e4"));
+    await page.waitForSelector("#e4:not([hidden])");
+    deepEqual(await shown(page), ["one", "second try", "thanks"]);
+  });
+
+  test("finds words, also in what is folded, and shows them", async () => {
+    const call = { id: "1", name: "read_file", args: { path: "a.ts" } };
+    const { page } = await open([
+      said("user", "look"),
+      said("assistant", "", { calls: [call] }),
+      { type: "message", message: { role: "tool", id: "1", name: "read_file", text: "a needle" } },
+      said("assistant", "Needle it is."),
+    ]);
+    await page.fill("#words", "needle");
+    equal(await page.textContent("#hits"), "2 found");
+    await page.press("#words", "Enter");
+    equal(await page.textContent("#hits"), "1 of 2");
+    equal(await page.$eval("#e2 details", (details) => (details as any).open), true);
+  });
+
+  test("shows a difference in one column, or side by side", async () => {
+    const { page } = await open([said("user", "go"), changed("/p/a.ts", "a\nb\n", "a\nc\n")]);
+    const across = () =>
+      page.$eval("tr.changed", (row: any) => {
+        const [old, now] = [...row.children].map((cell: any) => cell.getBoundingClientRect());
+        return old.top === now.top && old.left < now.left;
+      });
+    equal(await across(), false);
+    await page.click("#sides");
+    equal(await across(), true);
+  });
+
+  test("is light or dark as the system is, or as is chosen, and fits a phone", async () => {
+    const { page } = await open([
+      said(
+        "assistant",
+        `${"x".repeat(3_000)}\n\n\`\`\`\n${"y".repeat(500)}\n\`\`\`\n\n|a|b|\n|-|-|\n|${"z".repeat(300)}|b|`,
+      ),
+      changed("/p/a.ts", "a".repeat(400), "b".repeat(400)),
+    ]);
+    const back = () =>
+      page.$eval("body", (body) => (window as any).getComputedStyle(body).backgroundColor);
+    await page.emulateMedia({ colorScheme: "light" });
+    equal(await back(), "rgb(255, 255, 255)");
+    await page.emulateMedia({ colorScheme: "dark" });
+    equal(await back(), "rgb(13, 17, 23)");
+    await page.click("#theme");
+    equal(await back(), "rgb(255, 255, 255)");
+    await page.setViewportSize({ width: 360, height: 640 });
+    equal(await page.evaluate(() => document.documentElement.scrollWidth), 360);
+  });
+
+  for (const colorScheme of ["light", "dark"] as const)
+    test(`has no fault that axe finds serious, ${colorScheme}`, async () => {
+      const call = { id: "1", name: "read_file", args: { path: "a.ts" } };
+      const { page } = await open([
+        said("user", "# look\n\n[here](https://a.example) `code`\n\n> quoted"),
+        said("assistant", '```ts\nconst a = /x/.test("y"); // why\n```', {
+          calls: [call],
+          thinking: "hm",
+        }),
+        changed("/p/a.ts", "let a = 1; // x\n", 'let b = "2";\n'),
+        { ...said("assistant", "again"), parent: 1 },
+      ]);
+      await page.emulateMedia({ colorScheme });
+      await page.click("#fold");
+      deepEqual(await seriousFaults(page), []);
+    });
+
+  test("of 5,000 messages is there at once: only what is seen is laid out", async () => {
+    const parts = Array.from({ length: 2_500 }, (_, i) => [
+      said("user", `question ${i}`),
+      said("assistant", `answer ${i}\n\n\`\`\`ts\nconst a = ${i};\n\`\`\``),
+    ]).flat();
+    const { page } = await open(parts);
+    equal(await page.$$eval("main > article", (all) => all.length), 5_000);
+    const laidOut = await page.$$eval(
+      "main > article",
+      (all) =>
+        all.filter((article: any) =>
+          article.firstElementChild.checkVisibility({ contentVisibilityAuto: true }),
+        ).length,
+    );
+    ok(laidOut < 200, `${laidOut} are laid out`);
+  });
+});
+
+describe("In a browser, --serve", () => {
+  const EDIT = { path: "a.ts", old_string: "let a = 1;", new_string: "let a = 2;" };
+
+  test("converses in two windows: a question answered in one is answered in both", async () => {
+    const served = await serving(
+      [call(["read_file", { path: "a.ts" }]), call(["edit_file", EDIT]), say("It is **2** now.")],
+      { "a.ts": "let a = 1;\n" },
+    );
+    const first = await browser!.newPage();
+    await first.goto(served.url);
+    await first.waitForFunction(() => document.querySelector("#models").options.length > 0);
+    equal(await first.evaluate(() => window.location.hash), "", "the token leaves the address");
+    await first.fill("#words", "make it 2");
+    await first.press("#words", "Enter");
+    await first.waitForSelector(".question button");
+    const chat = await first.evaluate(() => window.sessionStorage.getItem("chat"));
+    const second = await browser!.newPage();
+    await second.goto(served.url.replace("/#", "/?again#"));
+    await second.evaluate((id) => window.sessionStorage.setItem("chat", id), chat);
+    await second.reload();
+    await second.waitForSelector(".question ins");
+    await second.click(".question button:has-text('Allow')");
+    for (const page of [first, second]) {
+      await page.waitForSelector(".question.settled");
+      await page.waitForSelector("article.answer strong");
+      equal(await page.textContent(".settled .tools"), "Answered: Allow");
+    }
+  });
+
+  test("does nothing that hostile answers want, and has no fault that axe finds serious", async () => {
+    const served = await serving([say(HOSTILE.slice(0, -4).join("\n\n"))]);
+    const page = await browser!.newPage();
+    const requests: string[] = [];
+    page.on("request", (request) => void requests.push(request.url()));
+    await page.goto(served.url);
+    await page.waitForFunction(() => document.querySelector("#models").options.length > 0);
+    await page.fill("#words", "<script>window.hacked = 1</script>");
+    await page.press("#words", "Enter");
+    await page.waitForSelector("article.answer");
+    equal(await page.evaluate(() => window.hacked), undefined);
+    deepEqual(
+      requests.filter((url) => !url.startsWith(served.origin)),
+      [],
+    );
+    equal(await page.$$eval("main :is(script, style, iframe, img)", (all) => all.length), 0);
+    deepEqual(await seriousFaults(page), []);
+  });
+});

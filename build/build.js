@@ -48,14 +48,14 @@ const STEPS = {
   },
 };
 
-function filesOf(what) {
-  const [folder, names] = Array.isArray(what) ? what : [what];
+function filesOf(source) {
+  const [folder, names] = Array.isArray(source) ? source : [source];
   const stat = statSync(folder, { throwIfNoEntry: false });
   if (!stat) return [`${folder} is not there`];
   if (!stat.isDirectory()) return [folder];
   return readdirSync(folder, { recursive: !names, withFileTypes: true })
-    .filter((entry) => entry.isFile() && (!names || names.test(entry.name)))
-    .map((entry) => join(entry.parentPath, entry.name))
+    .filter((dirent) => dirent.isFile() && (!names || names.test(dirent.name)))
+    .map((dirent) => join(dirent.parentPath, dirent.name))
     .sort();
 }
 

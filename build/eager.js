@@ -5,7 +5,7 @@
 // a parenthesis stands before it, so those get one; declarations become variables, at the top of
 // the file.
 import { spawn } from "node:child_process";
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
@@ -22,7 +22,7 @@ export async function compileAtStart(dist) {
     const called = await watchStart(resolve(dist, "zz.js"), folder);
     for (const name of files) {
       const file = join(dist, "chunks", name);
-      writeFileSync(file, withParentheses(readFileSync(file, "utf8"), called(name)));
+      writeFileSync(file, inAscii(withParentheses(readFileSync(file, "utf8"), called(name))));
     }
   } finally {
     rmSync(folder, { recursive: true, force: true });
@@ -39,12 +39,12 @@ async function watchStart(program, folder) {
     response.setHeader("content-type", "text/event-stream").end(stream),
   );
   await new Promise((ready) => server.listen(0, "127.0.0.1", ready));
-  const own = Object.entries(process.env).filter(
+  const variables = Object.entries(process.env).filter(
     ([name]) => !/^(ZZ_|NODE_|OPENAI_|ANTHROPIC_|OLLAMA_)/.test(name),
   );
   const NODE_V8_COVERAGE = join(folder, "coverage");
   const env = {
-    ...Object.fromEntries(own),
+    ...Object.fromEntries(variables),
     ZZ_HOME: join(folder, "home"),
     NODE_V8_COVERAGE,
     TMPDIR: folder,
@@ -62,11 +62,9 @@ async function watchStart(program, folder) {
     "x",
     "hi",
   ];
-  const child = spawn(process.execPath, args, {
-    cwd: folder,
-    env,
-    stdio: ["ignore", "pipe", "inherit"],
-  });
+  const cwd = join(folder, "project"); // temporary files do not lie in it
+  mkdirSync(cwd);
+  const child = spawn(process.execPath, args, { cwd, env, stdio: ["ignore", "pipe", "inherit"] });
   let answer = "";
   child.stdout.on("data", (bytes) => (answer += bytes));
   await new Promise((done) => child.on("close", done));
@@ -85,6 +83,16 @@ async function watchStart(program, folder) {
     );
 }
 
+/**
+ * One letter outside ASCII, and V8 keeps two bytes for each of the file. esbuild leaves them in
+ * regular expressions alone.
+ */
+const inAscii = (code) =>
+  code.replace(
+    /[^\0-\x7f]/g,
+    (letter) => `\\u${letter.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  );
+
 function withParentheses(text, called) {
   const source = ts.createSourceFile("a.js", text, ts.ScriptTarget.Latest, true, ts.ScriptKind.JS);
   const moved = [];
@@ -97,13 +105,13 @@ function withParentheses(text, called) {
   return `${code.join("\n")}\n`;
 
   function rendered(node) {
-    let [code, at] = ["", node.getStart(source)];
-    const isCalled = called.has(at);
+    let [code, offset] = ["", node.getStart(source)];
+    const isCalled = called.has(offset);
     ts.forEachChild(node, (child) => {
-      code += text.slice(at, child.getStart(source)) + rendered(child);
-      at = child.end;
+      code += text.slice(offset, child.getStart(source)) + rendered(child);
+      offset = child.end;
     });
-    code += text.slice(at, node.end);
+    code += text.slice(offset, node.end);
     if (isCalled && (ts.isArrowFunction(node) || ts.isFunctionExpression(node))) return `(${code})`;
     const isOwn = ts.isFunctionDeclaration(node) && node.parent === source && !/^export/.test(code);
     if (!isCalled || !isOwn) return code;

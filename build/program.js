@@ -30,13 +30,26 @@ const loads = (filter, load) => ({
 
 /**
  * An ES import has Node touch every export of node:fs or node:util, and load streams and workers
- * with it: 1 MB of memory.
+ * with it. Functions of modules that few runs need load theirs at the first call: node:crypto
+ * takes 5 ms.
  */
-const builtins = loads(/(zz|kernel\/[\w-]+|sdk\/\w+|(plugins|packages)[^.]*)\.ts$/, ({ path }) => ({
+const AT_FIRST_CALL = ["node:crypto", "node:fs/promises", "node:timers/promises", "node:readline"];
+const builtins = loads(/\.ts$/, ({ path }) => ({
   loader: "ts",
   contents: readFileSync(path, "utf8").replace(
-    /^import (?!.*\btype )(\w+|\{[\w, ]+\}) from ("node:[\w/]+");$/gm,
-    "const $1 = process.getBuiltinModule($2);",
+    /^import (\w+|\{[^}]+\}) from "(node:[\w/]+)";$/gm,
+    (_, names, module) => {
+      const from = `process.getBuiltinModule("${module}")`;
+      const taken = names.replace(/\btype \w+,?/g, "").replaceAll(" as ", ": ");
+      if (!names.startsWith("{") || !AT_FIRST_CALL.includes(module))
+        return `const ${taken} = ${from};`;
+      return taken
+        .replace(
+          /(\w+)(?:: (\w+))?,?/g,
+          (_, name, own = name) => `const ${own} = (...args) => ${from}.${name}(...args);`,
+        )
+        .slice(1, -1);
+    },
   ),
 }));
 
@@ -66,10 +79,10 @@ const quantizer = loads(/node_modules\/sixel\/upng\.js$/, ({ path }) => ({
 
 /**
  * What libraries import and zz never reaches: tables and emoji of marked-terminal, how chalk finds
- * out whether there are colours.
+ * out whether there are colours, bullmq's other database.
  */
 const UNUSED =
-  /^(whatwg-fetch|cli-highlight|cli-table3|node-emoji|supports-hyperlinks|#supports-color)$/;
+  /^(whatwg-fetch|cli-highlight|cli-table3|node-emoji|supports-hyperlinks|#supports-color|\.\/postgres)$/;
 /** `npm run build -- --without=mcp,acp` leaves these packages out, `--without` all of them. */
 const without = process.argv.find((word) => /^--without(=|$)/.test(word))?.split("=");
 const isLeftOut = (name) =>
@@ -78,21 +91,21 @@ const namesIn = (folder) => (existsSync(folder) ? readdirSync(folder) : []);
 const packages = namesIn("packages").filter(
   (name) => existsSync(`packages/${name}/index.ts`) && !isLeftOut(name),
 );
-const own = [
+const ownPlugins = [
   ...namesIn("plugins").map((name) => `plugins/${name}`),
   ...packages.map((name) => `packages/${name}`),
 ]
   .filter((file) => file.endsWith(".ts") || existsSync(`${file}/index.ts`))
   .map((file) => ({ name: basename(file, ".ts"), file: `./${file}` }))
   .sort((a, b) => (a.name < b.name ? -1 : 1));
-const plugins = own.map(({ name }) => name);
+const plugins = ownPlugins.map(({ name }) => name);
 const MADE = {
   unused: "export default {}; export const [highlight, get] = [];",
-  "own-plugins": `${own.map(({ file }, i) => `import * as p${i} from "${file}";`).join("\n")}
+  "own-plugins": `${ownPlugins.map(({ file }, i) => `import * as p${i} from "${file}";`).join("\n")}
     export default { ${plugins.map((name, i) => `"${name}": p${i}`).join(", ")} };
     export const packages = ${JSON.stringify(packages)};`,
 };
-const made = {
+const generated = {
   name: "made",
   setup(build) {
     build.onResolve({ filter: UNUSED }, () => ({ path: "unused", namespace: "made" }));
@@ -113,17 +126,18 @@ const OUTPUT = {
   logLevel: "warning",
 };
 /**
- * What runs in processes of its own: a plugin's worker.ts, and what decodes strangers' bytes
- * (sdk/decode.ts).
+ * What runs in processes of its own: a plugin's worker.ts or NAME-worker.ts, and what decodes
+ * strangers' bytes (sdk/decode.ts).
  */
 const ofOwn = (names) =>
-  own.flatMap(({ file }) =>
+  ownPlugins.flatMap(({ file }) =>
     file.endsWith(".ts")
       ? []
       : readdirSync(file).flatMap((name) => (names.test(name) ? `${file}/${name}` : [])),
   );
 const APART = Object.fromEntries([
   ...ofOwn(/^worker\.ts$/).map((file) => [`${basename(dirname(file))}-worker`, file]),
+  ...ofOwn(/-worker\.ts$/).map((file) => [basename(file, ".ts"), file]),
   ...["./sdk/decoder.ts", ...ofOwn(/^decode-[\w-]+\.ts$/)].map((file) => [
     basename(file, ".ts"),
     file,
@@ -147,11 +161,11 @@ async function joinStart() {
         .exec(textOf(file))?.[1]
         .split(",")
         .map((name) => name.split(" as ").at(-1)) ?? [];
-    return { file, names: names.map((name) => ({ name, own: `${name}${i}` })) };
+    return { file, names: names.map((name) => ({ name, alias: `${name}${i}` })) };
   });
-  const all = parts.map(
+  const exportLines = parts.map(
     ({ file, names }) =>
-      `export{${names.map(({ name, own }) => `${name} as ${own}`)}}from"./${file}";`,
+      `export{${names.map(({ name, alias }) => `${name} as ${alias}`)}}from"./${file}";`,
   );
   const isOther = (path, kind) =>
     kind === "dynamic-import" ||
@@ -172,20 +186,20 @@ async function joinStart() {
             ),
           },
     );
-  const stdin = { contents: all.join("\n"), resolveDir: "dist/chunks" };
+  const stdin = { contents: exportLines.join("\n"), resolveDir: "dist/chunks" };
   // Node shows the whole line of an error that a program does not catch.
-  const how = {
+  const bundleOptions = {
     outfile: "dist/chunks/start.js",
     lineLimit: 200,
     treeShaking: false,
     plugins: [{ name: "others", setup }],
   };
-  await build({ ...OUTPUT, ...how, stdin });
+  await build({ ...OUTPUT, ...bundleOptions, stdin });
   for (const { file, names } of parts) {
     const from = file.startsWith("..") ? "./chunks/start.js" : "./start.js";
     writeFileSync(
       `dist/chunks/${file}`,
-      `export{${names.map(({ name, own }) => `${own} as ${name}`)}}from"${from}";\n`,
+      `export{${names.map(({ name, alias }) => `${alias} as ${name}`)}}from"${from}";\n`,
     );
   }
 }
@@ -195,13 +209,13 @@ async function joinStart() {
  * seconds, so once for what is installed.
  */
 function packGrammars() {
-  const all = JSON.parse(readFileSync("packages/symbols/languages/grammars.json", "utf8"));
+  const grammars = JSON.parse(readFileSync("packages/symbols/languages/grammars.json", "utf8"));
   const installed =
     statSync("node_modules/.package-lock.json", { throwIfNoEntry: false })?.mtimeMs ?? Date.now();
   mkdirSync("dist/grammars", { recursive: true });
   for (const name of readdirSync("dist/grammars"))
-    if (!Object.hasOwn(all, name.split(".")[0])) rmSync(`dist/grammars/${name}`);
-  for (const [name, from] of Object.entries(all)) {
+    if (!Object.hasOwn(grammars, name.split(".")[0])) rmSync(`dist/grammars/${name}`);
+  for (const [name, from] of Object.entries(grammars)) {
     const packed = `dist/grammars/${name}.wasm.br`;
     if ((statSync(packed, { throwIfNoEntry: false })?.mtimeMs ?? 0) > installed) continue;
     const params = { [constants.BROTLI_PARAM_QUALITY]: 9, [constants.BROTLI_PARAM_LGWIN]: 24 };
@@ -209,7 +223,7 @@ function packGrammars() {
   }
 }
 
-// The types and the one file are made elsewhere (build.js).
+// The types and the one file are generated elsewhere (build.js).
 for (const name of existsSync("dist") ? readdirSync("dist") : [])
   if (!/^types$|^grammars$|\.mjs$/.test(name)) rmSync(`dist/${name}`, { recursive: true });
 await build({
@@ -223,7 +237,7 @@ await build({
     compilers: "kernel/gate/compiler-gate.ts",
     ...APART,
   },
-  plugins: [parser, clients, quantizer, builtins, made],
+  plugins: [parser, clients, quantizer, builtins, generated],
   alias: { chalk: `${ROOT}/node_modules/chalk/source/index.js` }, // one of the two that there are
   splitting: true,
   chunkNames: "chunks/[name]-[hash]",

@@ -6,8 +6,8 @@ import { brotliCompressSync, constants } from "node:zlib";
 
 const filesIn = (folder) =>
   readdirSync(folder, { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile())
-    .map((entry) => `${entry.parentPath}/${entry.name}`);
+    .filter((dirent) => dirent.isFile())
+    .map((dirent) => `${dirent.parentPath}/${dirent.name}`);
 const names = [
   ...filesIn("dist").filter(
     (name) => !/^dist\/types\/(plugins|packages|test)\/|^dist\/built\.json$|\.mjs$/.test(name),

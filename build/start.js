@@ -6,6 +6,30 @@ if (major < 22 || (major === 22 && minor < 18)) {
   );
   process.exit(2);
 }
-process.getBuiltinModule("node:module").enableCompileCache();
+const cache = ownCache();
+if (cache) process.getBuiltinModule("node:module").enableCompileCache(cache);
 const { main } = await import("./kernel.js");
 process.exit(await main(process.argv.slice(2)));
+
+/**
+ * What V8 compiled is as good as code: it lies in a folder that nobody else can write, and never in
+ * the project. Node's own is shared with all who can write in the folder for temporary files.
+ */
+function ownCache() {
+  if (process.env.NODE_COMPILE_CACHE) return process.env.NODE_COMPILE_CACHE;
+  const [fs, os, path] = ["fs", "os", "path"].map((name) => process.getBuiltinModule(name));
+  const base = os.tmpdir();
+  const uid = process.getuid?.();
+  try {
+    const inProject =
+      process.env.TMPDIR && `${fs.realpathSync(base)}/`.startsWith(`${process.cwd()}/`);
+    if (!path.isAbsolute(base) || inProject) return undefined;
+    const folder = path.join(base, `zz-compiled-${uid ?? "all"}`);
+    if (!fs.existsSync(folder)) fs.mkdirSync(folder, 0o700);
+    const stat = fs.lstatSync(folder);
+    const isOwn = uid === undefined || (stat.uid === uid && (stat.mode & 0o77) === 0);
+    return stat.isDirectory() && isOwn ? folder : undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -38,20 +38,20 @@ function unpacked() {
   } catch (error) {
     // a part of it would keep a full disk full
     if (fresh) fs.rmSync(fresh, { recursive: true, force: true });
-    const cannot = `Cannot keep zz unpacked in '${caches}': ${why(error)}.`;
+    const cannot = `Cannot keep zz unpacked in '${caches}': ${reasonOf(error)}.`;
     const tried = [os.tmpdir(), "/dev/shm"];
-    for (const place of tried) {
-      let other;
+    for (const cacheFolder of tried) {
+      let temporary;
       try {
-        other = fs.mkdtempSync(path.join(place, "zz-"));
-        process.on("exit", () => fs.rmSync(other, { recursive: true, force: true }));
-        unpack(other);
+        temporary = fs.mkdtempSync(path.join(cacheFolder, "zz-"));
+        process.on("exit", () => fs.rmSync(temporary, { recursive: true, force: true }));
+        unpack(temporary);
         console.error(
           `${cannot} It is unpacked for this run alone; XDG_CACHE_HOME names another place.`,
         );
-        return other;
+        return temporary;
       } catch {
-        if (other) fs.rmSync(other, { recursive: true, force: true });
+        if (temporary) fs.rmSync(temporary, { recursive: true, force: true });
       }
     }
     console.error(
@@ -67,7 +67,7 @@ var WHY = {
   EROFS: "the disk is read-only",
   EACCES: "it may not be written",
 };
-const why = ({ code, message }) => WHY[code] ?? message;
+const reasonOf = ({ code, message }) => WHY[code] ?? message;
 
 function isOwn(folder) {
   const stat = fs.lstatSync(folder, { throwIfNoEntry: false });
@@ -81,12 +81,12 @@ function unpack(folder) {
   const text = fs.readFileSync(fileURLToPath(import.meta.url), "latin1");
   const packed = Buffer.from(text.slice(text.lastIndexOf("\n//") + 3), "base64");
   const bytes = process.getBuiltinModule("zlib").brotliDecompressSync(packed);
-  const made = new Set();
+  const madeFolders = new Set();
   let start = bytes.indexOf("\n") + 1;
   for (const [name, length] of JSON.parse(bytes.subarray(0, start).toString())) {
     const above = path.join(folder, path.dirname(name));
-    if (!made.has(above)) fs.mkdirSync(above, { recursive: true });
-    made.add(above);
+    if (!madeFolders.has(above)) fs.mkdirSync(above, { recursive: true });
+    madeFolders.add(above);
     fs.writeFileSync(path.join(folder, name), bytes.subarray(start, start + length));
     start += length;
   }

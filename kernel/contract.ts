@@ -1,14 +1,48 @@
 // What a plugin sees: the types of zz and their tables. Read it as the manual for plugins.
+import type { Difference, Files, Git } from "./contract/file-types.ts";
 import type {
-  ChildProcess,
-  ForkOptions,
-  SpawnOptions,
-  SpawnSyncOptions,
-  SpawnSyncReturns,
-} from "node:child_process";
-import type { Static, TSchema } from "typebox";
+  Ask,
+  Awaitable,
+  HttpAnswer,
+  HttpRequest,
+  PluginIo,
+  Programs,
+} from "./contract/io-types.ts";
+import type {
+  Answer,
+  Call,
+  ChatRequest,
+  Endpoint,
+  Fault,
+  Filled,
+  Image,
+  Message,
+  Model,
+  Provider,
+  Reply,
+  Result,
+  Secret,
+} from "./contract/model-types.ts";
+import type {
+  Effect,
+  Judged,
+  Kind,
+  Needs,
+  Permissions,
+  Rules,
+  Ruling,
+  Verdict,
+} from "./contract/permission-types.ts";
+import type { Infer, Schema } from "./contract/schema-types.ts";
+import type { Entry, Sessions, Store } from "./contract/session-types.ts";
 
-export type Awaitable<T> = T | Promise<T>;
+export type * from "./contract/file-types.ts";
+export type * from "./contract/io-types.ts";
+export type * from "./contract/model-types.ts";
+export type * from "./contract/permission-types.ts";
+export type * from "./contract/schema-types.ts";
+export type * from "./contract/session-types.ts";
+
 /** The default export of a plugin file. The file may also export `defaults: C`, its settings, and
  * `settings: { name, schema, project }`, where `project` names the settings that a project's file
  * may set too (true: all). */
@@ -32,7 +66,7 @@ export interface Zz<C = {}> {
   on<K extends keyof Events>(
     event: K,
     see: (fact: Readonly<Events[K]>, ctx: Ctx) => Awaitable<void>,
-    how?: { limit?: number },
+    options?: { limit?: number },
   ): void;
   /**
    * Wraps a step and may change what goes in and out; a throw fails it, in gate it refuses. `limit`
@@ -41,7 +75,7 @@ export interface Zz<C = {}> {
   wrap<K extends keyof Steps>(
     step: K,
     around: Around<Steps[K]>,
-    how?: Order | { order?: Order; limit?: number },
+    options?: Order | { order?: Order; limit?: number },
   ): void;
   // for others to get by ctx.service(); one per name
   service<K extends keyof Services>(name: K, offer: Services[K]): void;
@@ -65,25 +99,6 @@ export type Plain<T> = T extends Date | Map<any, any> | Set<any> | Function | bi
   ? never
   : { [K in keyof T]: Plain<T[K]> };
 
-/** The part of the built-in fetch that providers need, in a tenth of its loading time. */
-type Maybe<T> = { [K in keyof T]?: T[K] | undefined };
-/** Looks up each host, after redirects too; may throw. Undefined: as usual. */
-type Via = { via(url: URL): Awaitable<import("node:net").LookupFunction | undefined> };
-type Sent = {
-  method: string;
-  headers: Record<string, string>;
-  body: string | Uint8Array;
-  signal: AbortSignal;
-  any: boolean;
-};
-export type HttpRequest = Maybe<Via & Sent>;
-export interface HttpAnswer
-  extends Readonly<{ ok: boolean; status: number; headers: { get(name: string): string | null } }> {
-  readonly body: AsyncIterable<Uint8Array>;
-  text(): Promise<string>;
-  json(): Promise<unknown>;
-}
-
 /**
  * What plugins offer one another, by name. Yours adds its own: declare module "zz" { interface
  * Services { lamp: Lamp } }
@@ -104,7 +119,7 @@ export interface Ctx extends Pick<Zz, "io" | "programs"> {
   readonly about: About;
   readonly plugins: Plugins;
   // like the next three, absent without a terminal
-  readonly ask?: Ask & ((question: string, how: { secret: true }) => Promise<string>);
+  readonly ask?: Ask & ((question: string, options: { secret: true }) => Promise<string>);
   // the choice's name; undefined: none
   pick?(question: string, choices: readonly (string | Choice)[]): Promise<string | undefined>;
   // in the person's editor; undefined: not saved
@@ -114,9 +129,9 @@ export interface Ctx extends Pick<Zz, "io" | "programs"> {
   call(tool: string, args: unknown, signal?: AbortSignal): Promise<Result>;
   // undefined: the plugin that offers it is off
   service<K extends keyof Services>(name: K): Services[K] | undefined;
-  command(name: string, rest?: string): Promise<void>; // as if the person had typed it
+  command(name: string, words?: string): Promise<void>; // as if the person had typed it
   // asks a model outside of the conversation; its cost is kept as an entry "spent"
-  request(what: SideRequest): Promise<Reply>;
+  request(question: SideRequest): Promise<Reply>;
   // a turn in a conversation of its own; exit: as a one-shot would end
   answer(question: Question): Promise<ApartAnswer>;
   note(text: string): void; // to the person, never to the model
@@ -124,53 +139,6 @@ export interface Ctx extends Pick<Zz, "io" | "programs"> {
   keep(name: string, change: (text: string) => string): void;
   progress(text: string): void; // a live line while a tool runs
 }
-/**
- * Asks for a line, or with keys ("yn") for one of these, in either case. Enter and Escape give "".
- * The question is shown as given.
- */
-export type Ask = (question: string, keys?: string) => Promise<string>;
-/**
- * The only way to start other programs. They are found by absolute path, never in or above the
- * project or in a node_modules.
- */
-export interface Programs {
-  // its path; searched in this PATH instead of zz's own
-  find(name: string, path?: string): string | undefined;
-  // throws if there is none
-  start(name: string, args: readonly string[], how?: SpawnOptions & OwnPath): ChildProcess;
-  // waits for it: only for what ends quickly
-  run(name: string, args: readonly string[], how?: SpawnSyncOptions): SpawnSyncReturns<Buffer>;
-  fork(file: string | URL, how?: ForkOptions): ChildProcess; // Node, on a file of your own
-}
-/**
- * Programs get a PATH without the project's folders. ownPath keeps PATH, for a command that the
- * person typed or approved.
- */
-export type OwnPath = { ownPath?: boolean };
-/**
- * Git, asked in such a way that a repository can neither start programs nor reveal files elsewhere.
- */
-export interface Git {
-  readonly quiet: readonly string[]; // options that go before git's command
-  // its environment: from zz's variables, or from a command's
-  env(command?: NodeJS.ProcessEnv): NodeJS.ProcessEnv;
-  /**
-   * What to ask about before git is run; with a command's variables, before that command runs git
-   * itself.
-   */
-  check(
-    folder: string,
-    how?: { stop?: AbortSignal; command?: NodeJS.ProcessEnv },
-  ): Promise<GitDoubt>;
-  // undefined: it failed, or there is no git
-  say(args: readonly string[], folder?: string): Promise<string | undefined>;
-}
-/**
- * Why git might start a program (the name of a setting), and folders outside of the project whose
- * contents it would show. `settings`, only for a command: the repository's own that may name a
- * program or a file; which of them count depends on the command. `top`: its top folder.
- */
-export type GitDoubt = { why?: string; settings?: string[]; reads: string[]; top?: string };
 
 /** A question to a model outside of the conversation. The settings may name a model for its task
  * (models.TASK). It may use these tools, through the same gate, for so many rounds (10 by default),
@@ -235,7 +203,7 @@ export interface About {
   // variable: of its key
   readonly providers: { name: string; variable?: string; endpoint: Endpoint; owner: string }[];
   // of all providers, or of the one in --model
-  models(all?: boolean): Promise<{ models: Model[]; failures: string[] }>;
+  models(isOfAll?: boolean): Promise<{ models: Model[]; failures: string[] }>;
   offered(): Promise<ChatRequest["tools"]>; // the tools that the model is told of
   // by layer; then updates sent earlier, then those to come
   prompt(): Promise<(Part & { sent: "system" | "earlier" | "next" })[]>;
@@ -284,58 +252,6 @@ export interface Tool<S extends Schema = any> {
   render?(result: Result, width: number, args: Call["args"]): string;
   timeout?: number; // ms; two minutes by default
 }
-export type Kind = "read" | "write" | "run" | "net" | "env";
-export type Needs = { [K in Kind]?: Need[] };
-// the most that a call does: look, change files, or anything else
-export type Effect = "read" | "change" | "run";
-/**
- * A path, a command's words, a host, or a variable. "ask": asked for whatever lists allow; exact:
- * only a rule with this name allows it.
- */
-export type Need = string | { name: string; verdict: Verdict; why: string; exact?: boolean };
-export type Verdict = "allow" | "ask" | "deny";
-export interface Result {
-  text: string;
-  data?: unknown; // for programs: --call --json, scripts, other tools
-  failed?: boolean;
-  refused?: boolean; // it failed because it was not permitted
-  images?: Image[];
-}
-// type: image/png …; application/pdf or audio/mpeg if the model accepts it
-export type Image = { type: string; base64: string };
-
-/**
- * zod (or any Standard Schema), typebox, JSON Schema, or the shorthand { path: "string", lines:
- * "number? how many" }.
- */
-export type Schema = StandardSchema | TSchema | Shorthand;
-export interface StandardSchema {
-  readonly "~standard": {
-    validate(value: unknown): Awaitable<{ value: unknown } | { issues: readonly SchemaIssue[] }>;
-    types?: { input: unknown; output: unknown } | undefined;
-    jsonSchema?: { input(options: { target: string }): Record<string, unknown> };
-  };
-}
-export type SchemaIssue = { message: string; path?: readonly unknown[] | undefined };
-export type Shorthand = { readonly [param: string]: string };
-/** The type of arguments that a schema accepts. */
-export type Infer<S> = S extends { readonly "~standard": { types?: infer T } }
-  ? Output<NonNullable<T>>
-  : S extends Shorthand
-    ? { [K in Exclude<keyof S, Loose<S>>]: Value<S[K]> } & { [K in Loose<S>]?: Value<S[K]> }
-    : S extends TSchema
-      ? Static<S>
-      : any;
-type Output<T> = T extends { output: infer O } ? O : any;
-type Head<T> = T extends `${infer H} ${string}` ? H : T;
-type Loose<S> = { [K in keyof S]: Head<S[K]> extends `${string}?` ? K : never }[keyof S];
-type Value<T> = Head<T> extends `${infer B}?` ? Word<B> : Word<Head<T>>;
-type Word<T> = T extends `${infer One}[]`
-  ? Word<One>[]
-  : T extends keyof Words
-    ? Words[T]
-    : unknown;
-type Words = { string: string; number: number; integer: number; boolean: boolean };
 
 export interface Command {
   name: string; // after the slash
@@ -351,7 +267,7 @@ export interface Command {
     fill(words: string, named?: Record<string, string>): string;
   }; // set for a prompt file
   complete?(typed: string, ctx: Ctx): Awaitable<(string | Choice)[]>;
-  run(rest: string, ctx: Ctx): Awaitable<void>;
+  run(words: string, ctx: Ctx): Awaitable<void>;
 }
 /** How zz and a person talk for longer than one turn. */
 export interface Dialog extends Readonly<{ name: string; unseen?: true }> {
@@ -366,7 +282,7 @@ export interface Person extends Pick<Ctx, "edit" | "terminal" | "pick"> {
   secret?(question: string): Promise<string>; // a line that is typed unseen; "": none
   note?(text: string): void; // works while a line is being typed
   tryAgain?(failed: Fault, ctx: Ctx): Promise<boolean>; // after a failed request
-  goOn?(why: string): Promise<boolean>; // at a limit
+  goOn?(reason: string): Promise<boolean>; // at a limit
 }
 export interface DialogHost {
   readonly text: string; // the first message, from the command line; "": none
@@ -387,34 +303,6 @@ export interface DialogHost {
   typed(text: string): void; // the line that waits while a turn runs
   onEnd(leave: (code: number) => unknown): void; // on a signal; false: continue anyway
 }
-/** Where zz reads and writes. */
-export interface Io {
-  readonly stdin: NodeJS.ReadableStream & { isTTY?: boolean; destroy?(): void };
-  readonly stdout: NodeJS.WritableStream & { isTTY?: boolean; columns?: number; rows?: number };
-  readonly stderr: NodeJS.WritableStream & { isTTY?: boolean; columns?: number; rows?: number };
-  readonly env: NodeJS.ProcessEnv;
-  cwd(): string;
-  enter(folder: string): void; // changes the current folder
-  console?: Console; // what plugins print through it is captured
-  clock?: Clock; // instead of the machine's
-  clean?: boolean; // no control characters on stdout, wherever it leads
-}
-/** Whatever waits or measures uses it, so that a test can hand in one that it moves itself. */
-export interface Clock {
-  now(): number; // ms since some moment: only differences mean something
-  // cancels; background: zz may end before
-  timer(ms: number, act: () => void, how?: { background?: boolean }): () => void;
-  sleep(ms: number, signal?: AbortSignal): Promise<void>;
-  limit(ms: number): AbortSignal; // aborts after that time; zz may end before
-}
-/**
- * The part that plugins get. It holds no environment, so that logging a plugin's handle reveals no
- * key.
- */
-export type PluginIo = Pick<Io, "stdin" | "stdout" | "stderr" | "cwd"> & {
-  clock: Clock;
-  variable(name: string): string | undefined;
-};
 /** What a key does while a line is typed. */
 export interface Key {
   // such as "ctrl+r", "meta+return", "tab" or "f1"; "typing" runs after each change of the line
@@ -447,118 +335,6 @@ export interface Layer {
 export type Slot = (typeof SLOTS)[number];
 export type Part = { name: string; slot: Slot; owner: string; text: string }; // a rendered layer
 export const SLOTS = ["identity", "rules", "project", "memory", "turn"] as const;
-
-export interface Provider {
-  name: string;
-  // used for --base-url alone; used if no other answers; listed only with a key or URL
-  role?: "default" | "fallback" | "named";
-  key?: { variable: string }; // the environment variable of its key, which comes as endpoint.key
-  url?: { variable: string }; // the same for its URL
-  models(signal: AbortSignal, endpoint: Endpoint): Promise<Model[]>;
-  // one of them
-  model?(id: string, patience: () => AbortSignal, endpoint: Endpoint): Awaitable<Model | undefined>;
-  chat(request: ChatRequest, signal: AbortSignal): AsyncIterable<Delta>;
-  /**
-   * The model to use if none is named. A string (a key is set) wins over a promise (a server
-   * answered). The signal limits the wait.
-   */
-  auto?(signal: AbortSignal, endpoint: Endpoint): Awaitable<string | undefined>;
-}
-/** A value that nothing shows. As text it is a placeholder, which only requests fill in. */
-export interface Secret {
-  toString(): string;
-  toJSON(): string;
-}
-/** A provider's URL and key, from the flags, else the settings' providers.NAME, else the
- * environment, else (for keys) from /keys. A password or key in the URL is a placeholder as well.
- * `own`: the person's other settings for it. */
-// for fetch(): `Bearer ${endpoint.key}`
-export type Endpoint = { url?: string; key?: Secret; own?: Record<string, unknown> };
-export type Model = {
-  id: string;
-  window?: number;
-  tools?: boolean;
-  vision?: boolean;
-  takes?: string[];
-  price?: Price;
-  note?: string;
-};
-// dollars per million tokens
-export type Price = { input: number; output: number; cached?: number; written?: number };
-export interface ChatRequest {
-  task: string; // "chat", or the task of a side request
-  // provider/model; a wrapper may change it. The provider sees the part after the slash
-  model: string;
-  system: string;
-  messages: Message[]; // repaired for the provider: every call has a result, roles alternate
-  tools: { name: string; description: string; schema: Record<string, unknown> }[];
-  options: Record<string, unknown>; // set by the person, with the provider's own names
-  effort?: Effort; // how much to think
-  schema?: Record<string, unknown>; // the JSON Schema that the answer must fit
-  endpoint: Endpoint;
-}
-export type Effort = "none" | "low" | "medium" | "high";
-/**
- * What a provider yields. Without a `finish` the reply was cut off. `error`: the server's body.
- * `extra`, on any of them, is sent back.
- */
-type Sign = { usage: Usage } | { finish: string } | { error: unknown } | { extra: unknown };
-export type Delta = ({ text: string } | { thinking: string } | { call: CallDelta } | Sign) & {
-  extra?: unknown;
-};
-/** args: a piece of JSON text, or the whole object; extra: what must be sent back with the call. */
-export type CallDelta = {
-  index?: number;
-  id?: string | null;
-  name?: string | null;
-  args?: unknown;
-  extra?: unknown;
-};
-/**
- * Tokens. Parts of the input: cached ones were read from the provider's cache, written ones were
- * added to it.
- */
-export type Usage = { input: number; output: number; cached?: number; written?: number };
-// refusal: by the model itself, in its text
-export type Finish = "stop" | "calls" | "length" | "filter" | "refusal";
-export type Call = {
-  id: string;
-  name: string;
-  args: Record<string, unknown>;
-  broken?: string;
-  extra?: unknown;
-}; // broken: why not
-export type Reply = {
-  text: string;
-  thinking: string;
-  calls: Call[];
-  finish: Finish;
-  data?: unknown;
-} & Omit<AnswerMeta, "ms">; // as JSON
-
-export type Message =
-  | (UserMeta & { role: "user"; text: string; images?: Image[] })
-  | (AnswerMeta & {
-      role: "assistant";
-      text: string;
-      thinking?: string;
-      calls?: Call[];
-      cut?: boolean;
-    }) // cut: unfinished
-  | { role: "tool"; id: string; name: string; text: string; failed?: boolean; images?: Image[] };
-
-// aside: from zz or a plugin; news: layer updates, by key
-export type UserMeta = { aside?: true; news?: Record<string, string> };
-/**
- * The model of an answer, its cost, the ms since the person's message, and extras for its provider,
- * in order.
- */
-export type AnswerMeta = { model?: string; usage?: Usage; ms?: number; extra?: unknown[] };
-/**
- * Tokens: of the last request with its answer, and of the model's window, if its provider reports
- * it.
- */
-type Filled = { used?: number; window?: number };
 export interface Chat extends Readonly<Filled> {
   readonly id: string | null; // null: not saved
   readonly model: string; // provider/model
@@ -571,62 +347,16 @@ export interface Chat extends Readonly<Filled> {
   use(model: string): Promise<void>; // changes the model
   send(text: string): void; // as the person's next message, after the current turn
   tell(text: string): void; // to the model, as an aside that stays in the conversation
-  attach(what: Image | string): void; // attached to the person's next message; text goes before it
+  // attached to the person's next message; text goes before it
+  attach(attachment: Image | string): void;
   // the model sees less from now on; the session's file keeps everything
-  compact(what: Compaction): void;
+  compact(compaction: Compaction): void;
 }
 export interface Compaction {
   upTo?: number; // drops the messages before this index, which must start a turn
   summary?: string; // replaces them
   // new texts by index; a number: cut each text of the message to so many characters
   texts?: Record<number, string | number>;
-}
-
-export interface Sessions {
-  list(): Listed[]; // the one used last first
-  read(id: string): Saved;
-  // continues with that session, with a copy of it, or (no id) with a new one
-  open(id?: string, copy?: boolean): void;
-  rename(id: string, title: string): void;
-  remove(id: string): void;
-  // "files", a home's folder or a URL; without one, where this zz keeps its sessions
-  store(place?: string): SessionStore;
-}
-
-/** A kind of place for sessions beside files, by the scheme of its URLs. */
-export interface Store {
-  name: string; // the scheme of its URLs
-  open(url: string): SessionStore; // at its first use; it connects when it is first asked something
-}
-/**
- * Where sessions are kept. It answers at once: zz goes on when an entry is kept. What it throws is
- * shown; the session goes on unsaved.
- */
-export interface SessionStore {
-  readonly where: string; // as messages name it, without a password
-  // throws if it is out of reach; what the person should know of it, each a sentence
-  reach?(): string[];
-  ids(): string[];
-  list(): Listed[]; // in any order, without those whose last entry is of type "failed"
-  // ids of this folder's sessions, last used first
-  recent(root: string, warn: (text: string) => void): Iterable<string>;
-  read(id: string): Buffer; // its lines, each with a newline at its end
-  // locks it; throws if another zz has it open
-  open(id: string, isNew: boolean, warn: (text: string) => void): KeptSession;
-  rename(id: string, title: string): void; // "": as its header says
-  remove(id: string): void;
-  close?(): void;
-}
-/**
- * A session that this zz alone writes to. Its first line is a header as JSON, every other an entry.
- */
-export interface KeptSession {
-  read(): Buffer;
-  append(lines: readonly string[]): void; // all or none; kept when it returns
-  cut?(bytes: number): void; // keeps only the first so many: what follows is torn
-  sync(): Promise<void>; // safe from a power cut, too
-  syncNow(): void; // the same at once; throws if it cannot
-  close(): void;
 }
 
 export interface Preferences {
@@ -644,131 +374,6 @@ export type Setting = {
 } & SetBy;
 // from: who set it; absent: a default
 type SetBy = { about?: string; from?: ("home" | "project")[] };
-
-/**
- * The disk, for tools. Paths are relative to the project, or absolute inside of it. A tool sees its
- * own changes before they are made.
- */
-export interface Files {
-  path(name: string): string; // absolute, links followed; throws outside the project
-  // if the tool's needs name the file, the model counts as shown all of it
-  read(name: string): Promise<FileRead>;
-  // instead: only these lines, of the text with this hash or as it is now
-  shown(name: string, lines: Span[], hash?: string): void;
-  open(file: string): number; // a descriptor for reading that absolute path, which holds no links
-  // every file that is not ignored, relative to the project
-  list(under?: string): Promise<string[]>;
-  // a text keeps the file's BOM, line ends and last newline
-  write(name: string, content: string | Uint8Array): Promise<void>;
-  remove(name: string): Promise<void>;
-  move(from: string, to: string): Promise<void>;
-  apply(
-    states: FileState[],
-    about: string,
-  ): Promise<{ refusal?: string; said?: string; left?: string[] }>; // from a copy; left: got a no
-  // for undo: what these files were before a change that is made already
-  made(before: FileState[]): Promise<void>;
-  changes(): Changed[]; // of files in this conversation, oldest first
-  diff(id: number): Promise<string>; // of one change, as a question shows it
-  undo(what?: string): Promise<Result>; // the last one; or a count, "turn", a path
-  redo(what?: string): Promise<Result>;
-}
-export type FileState = {
-  path: string;
-  bytes?: Uint8Array;
-  mode?: number;
-  brief?: string;
-  moves?: Move[];
-}; // no bytes: it is removed
-// of many, shown as `brief`; latin1 names; no from: it is removed
-export type Move = [name: string, from?: string, mode?: number];
-/**
- * seen: the hash of what the model last saw; lines: those it saw; moved: changes of lines since it
- * made this round's calls.
- */
-export type FileRead = {
-  text: string;
-  bytes: Uint8Array;
-  hash: string;
-  seen?: string;
-  lines: Span[];
-  moved: Moved[];
-};
-export type Span = [from: number, to: number]; // lines, from 1, both included
-// these lines were replaced; later ones moved by so many
-export type Moved = { from: number; to: number; by: number };
-export type Difference = {
-  path: string;
-  before?: string;
-  after?: string;
-  note?: string; // what texts do not show, such as modes
-  line?: number; // where the texts begin in a large file, of which they are a part
-};
-export type Changed = {
-  id: number;
-  turn: number;
-  at: string;
-  tool: string;
-  path: string;
-  did: Did;
-  undone: boolean;
-};
-export type Did = "created" | "edited" | "deleted";
-
-/**
- * The rules of the gate. Deny wins, then ask, then allow, then what a tool says about its need,
- * then the defaults.
- */
-export interface Permissions {
-  readonly rules: readonly Rule[];
-  judge(kind: Kind, need: Need): { verdict: Verdict; why: string };
-  add(rule: Rule): void; // from "project": kept in the home, for this folder
-  drop(rule: Rule): void;
-  secret(path: string): boolean; // whether it may hold secrets, by its name
-  credentials(): string[]; // absolute paths of the person's own
-  // whether a denial of that name covers a name; links not followed
-  matches(kind: Kind, pattern: string): (name: string) => boolean;
-  // why the root is not an ordinary project (a home, say), so that reading it is asked for
-  readonly wide?: string;
-  // the absolute path that a rule's name stands for; links not followed
-  place(name: string): string;
-  // for compilers, which read whatever imports lead to, in any thread or process
-  compiler(): CompilerRules;
-}
-/**
- * Can be passed to another thread or process. `module` exports { compilerGate: MakeCompilerGate }.
- */
-export type CompilerRules = {
-  readonly module: string;
-  readonly rules: readonly Rule[];
-  readonly where: object;
-};
-/**
- * `own`: files and folders that may always be read. `near`: those that may be read although they
- * are outside of the project.
- */
-export type MakeCompilerGate = (
-  rules: CompilerRules,
-  places?: { own?: string[]; near?: string[] },
-) => CompilerGate;
-/** A compiler reads through this. What it may not read seems not to exist, and is reported once. */
-export interface CompilerGate {
-  mayRead(file: string): boolean; // its text
-  // only to resolve an import: package.json of installed packages too
-  mayLookUp(file: string): boolean;
-  mayList(folder: string): boolean;
-  // reports an import that leads to where nothing may be read
-  leadsOut(name: string, file: string): void;
-  unread(): string[]; // sentences
-  again(): void; // after changes: forgets what it found
-}
-export interface Rule extends Ruling {
-  kind: Kind;
-  name?: string; // absent: everything of that kind
-  but?: string[]; // then: the exceptions, by name
-  exact?: boolean; // only that name, not what is in it or starts with it
-  from: "flag" | "settings" | "project" | "answer";
-}
 
 export interface Flag {
   name: string;
@@ -788,6 +393,8 @@ export interface Flag {
   // instead of a turn; prints the result
   run?(value: string | boolean, ctx: Ctx, line: Typed): Awaitable<Result>;
   person?(): Person; // whom run() asks, where that is not the person at the terminal
+  // Ctrl+C calls it, and run() ends by itself; pressed again, zz ends. Absent: zz ends at once
+  stop?(): void;
 }
 export type Typed = {
   values: ReadonlyMap<string, readonly (string | true)[]>;
@@ -836,51 +443,10 @@ export interface Steps {
   render: [string, string]; // the answer, as shown
   prompt: [string, string]; // the mark in front of the line
 }
-/**
- * unresolved: it may write what no need names and what passes no gate later, as all that runs
- * something may, unless it says false.
- */
-export type Judged = { call: Omit<Call, "id">; kind: Effect; needs: Needs; unresolved?: true };
-// why: for the person who is asked, or for the model
-export type Ruling = { verdict: Verdict; why?: string };
 export type Preview = { tool: string; about: string; changes: Difference[] };
 export type Around<IO> = IO extends [infer In, infer Out]
   ? (input: In, next: (input: In) => Promise<Out>, ctx: Ctx) => Awaitable<Out>
   : never;
-
-export interface Answer extends Filled, Pick<Reply, "data"> {
-  text: string; // by the model
-  rendered?: string; // after the wrappers of "render", if they changed it
-  thinking?: string;
-  model: string;
-  session: string | null;
-  finish: Finish | "rounds" | "repeat";
-  rounds: number;
-  /** changes: of a tool that writes files. */
-  calls: {
-    name: string;
-    args: Record<string, unknown>;
-    ok: boolean;
-    refused?: boolean;
-    changes?: boolean;
-  }[];
-  usage: Usage;
-  ms: number;
-}
-export type Rules = { [K in Kind]?: true | string[] }; // true: everything
-
-/** An error as a sentence, with what the kernel needs to know. */
-export interface Fault extends Error {
-  exit?: number; // 1 by default
-  kind?: "key" | "quota" | "network" | "provider"; // the cause of exit code 1, for programs
-  transient?: boolean; // it may pass
-  stalled?: boolean; // nothing came for too long: worth one more try
-  after?: number; // ms to wait before the next try, as the server says
-  status?: number;
-  partial?: { text: string; thinking: string };
-  dry?: unknown; // --dry-run: the request that was not sent
-  told?: boolean; // the person has read it, in the question of a dialog's tryAgain
-}
 export interface Settings {
   model?: string;
   models?: Record<string, string>; // by task
@@ -899,7 +465,7 @@ export interface Settings {
       key_command?: string;
       key_command_seconds?: number;
       like?: string;
-      [more: string]: unknown;
+      [otherField: string]: unknown;
     }
   >;
   permissions?: { [K in Verdict | "only"]?: Rules };
@@ -927,28 +493,3 @@ export const PHASES = {
 } as const;
 export type Phase = keyof typeof PHASES;
 export const KINDS: Kind[] = ["read", "write", "run", "net", "env"];
-
-// the first line of a session's file
-export type Header = { zz: 1; id: string; at: string; root: string; model: string; title: string };
-// for lists: the last use, the file's size; held by another zz
-export type Listed = Header & { used: string; bytes: number; held?: true };
-/**
- * Every later line. `parent` makes them a tree: nothing is ever rewritten. Unknown types are kept.
- */
-export interface Entry {
-  id: number;
-  parent: number | null;
-  at: string;
-  type: "message" | "draft" | "state" | "back" | (string & {});
-  message?: Message;
-  [field: string]: unknown;
-}
-/**
- * A session to read and to copy: all entries in order, and the branch from the root to the last
- * one.
- */
-export type Saved = {
-  readonly header: Header;
-  readonly entries: readonly Entry[];
-  branch(): Entry[];
-};

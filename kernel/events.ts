@@ -9,9 +9,9 @@ import { type Deadline, deadline, orAbort, withTimeout } from "./text/deadlines.
 import { asFault, fault } from "./text/faults.ts";
 import { errorMessage, veilData } from "./text/secrets.ts";
 
-export const HOOK_LIMIT = 5_000;
+export const HOOK_LIMIT_MS = 5_000;
 export const withinHookLimit = <T>({ io }: Core, promise: Promise<T>): Promise<T> =>
-  withTimeout(clockOf(io), promise, HOOK_LIMIT, tooLongSentence(HOOK_LIMIT));
+  withTimeout(clockOf(io), promise, HOOK_LIMIT_MS, tooLongSentence(HOOK_LIMIT_MS));
 export const tooLongSentence = (limit: number): string => `it took longer than ${limit / 1000} s`;
 
 /** Tells all observers. One that throws or hangs is named, and the turn continues. */
@@ -27,11 +27,11 @@ export async function emit<K extends keyof Events>(
       fault(`${tooLongSentence(value.limit)}. Its own limit can be raised.`),
     );
     try {
-      const seen = value.see(
+      const observation = value.see(
         fact,
         owner ? pauseLimitWhileWaiting(core.ctx(), limit) : (undefined as never),
       );
-      if (seen instanceof Promise) await orAbort(limit.signal, seen);
+      if (observation instanceof Promise) await orAbort(limit.signal, observation);
     } catch (error) {
       if (event !== "noted")
         emitNote(core, `Plugin '${owner}' failed on '${event}': ${errorMessage(error)}`);
@@ -55,43 +55,45 @@ export function runStep<K extends keyof Steps>(
   { core, ctx }: Omit<TurnContext, "chat"> & { chat?: LiveChat },
   step: K,
   input: Steps[K][0],
-  inner: (input: Steps[K][0]) => Promise<Steps[K][1]> = async (given) => given as Steps[K][1],
+  inner: (input: Steps[K][0]) => Promise<Steps[K][1]> = async (passedInput) =>
+    passedInput as Steps[K][1],
 ): Promise<Steps[K][1]> {
   const wraps = core.wraps.filter(({ value }) => value.step === step);
   const clock = clockOf(core.io);
   return pass(0, input);
 
-  async function pass(at: number, given: Steps[K][0]): Promise<Steps[K][1]> {
-    const wrap = wraps[at];
-    if (!wrap) return inner(given);
+  async function pass(index: number, stepInput: Steps[K][0]): Promise<Steps[K][1]> {
+    const wrap = wraps[index];
+    if (!wrap) return inner(stepInput);
     const { owner, value } = wrap;
     const late = `Plugin '${owner}' was cut off in '${step}': ${tooLongSentence(value.limit)}. Its own limit can be raised.`;
     const limit = deadline(clock, value.limit, () => fault(late));
-    const next = (passed: Steps[K][0]) => limit.wait(pass(at + 1, passed));
+    const next = (passed: Steps[K][0]) => limit.wait(pass(index + 1, passed));
     const ran = orAbort(
       limit.signal,
-      (async () => value.around(given, next, pauseLimitWhileWaiting(ctx, limit)))(),
+      (async () => value.around(stepInput, next, pauseLimitWhileWaiting(ctx, limit)))(),
     ).finally(limit.lift);
-    const left = () => fault(`Plugin '${owner}' did not stop in '${step}', and was left behind.`);
-    const out = await orAbort(ctx.signal, ran, { clock, left }).catch((error) =>
+    const leftBehind = () =>
+      fault(`Plugin '${owner}' did not stop in '${step}', and was left behind.`);
+    const output = await orAbort(ctx.signal, ran, { clock, left: leftBehind }).catch((error) =>
       Promise.reject(asFault(error, `Plugin '${owner}' threw in '${step}', and did not say what.`)),
     );
-    if (out !== undefined && out !== null) return out;
+    if (output !== undefined && output !== null) return output;
     throw fault(
       `Plugin '${owner}' gave nothing back in '${step}'. Its wrapper must return what next() gave.`,
     );
   }
 }
-const UNCOUNTED = words<"ask">("ask pick edit terminal call command request");
+const WAITING_METHODS = words<"ask">("ask pick edit terminal call command request");
 /**
  * Stops the clock of limits while one of these runs: the person's time, or that of a call with a
  * limit of its own, does not count.
  */
 export function pauseLimitWhileWaiting(ctx: contract.Ctx, { wait }: Deadline): contract.Ctx {
-  const waits = UNCOUNTED.flatMap((name) => {
+  const waits = WAITING_METHODS.flatMap((name) => {
     const { [name]: act } = ctx as Required<contract.Ctx>;
     return act
-      ? [[name, { value: (...given: Parameters<typeof act>) => wait(act(...given)) }]]
+      ? [[name, { value: (...parameters: Parameters<typeof act>) => wait(act(...parameters)) }]]
       : [];
   });
   return Object.create(ctx, Object.fromEntries(waits));
@@ -122,4 +124,4 @@ export const observeEvent = <K extends keyof Events>(
   core: Core,
   event: K,
   see: (fact: Events[K]) => void,
-) => void core.observers.push({ owner: "", value: { event, see, limit: HOOK_LIMIT } });
+) => void core.observers.push({ owner: "", value: { event, see, limit: HOOK_LIMIT_MS } });

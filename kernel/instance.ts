@@ -71,9 +71,6 @@ export interface Core extends Omit<contract.Person, "note"> {
   }>[];
   services: Map<string, Owned<{ name: string; offer: object }>>;
   states: Map<string, { live: object; saved: string; initial: string }>;
-  events: contract.Zz["events"];
-  // asks a model outside of the conversation
-  side(place: TurnContext, asked: contract.SideRequest): Promise<contract.Reply>;
   // a turn in a conversation of its own
   apart(core: Core, question: contract.Question): Promise<contract.ApartAnswer>;
   ctx(): contract.Ctx; // of the conversation opened last
@@ -87,16 +84,46 @@ export interface Core extends Omit<contract.Person, "note"> {
   rules: contract.Rule[];
   first: contract.Rule[]; // those of flags, settings and the folder, as last read
 }
+/** An instance in which nothing is registered yet. */
+export const emptyInstance = (
+  io: contract.Io,
+  options: Core["options"],
+  ways: Pick<Core, "apart" | "ctx">,
+): Core => ({
+  io,
+  options,
+  ...ways,
+  plugins: [],
+  prompts: { stamps: "", layers: [] },
+  tools: new Map(),
+  commands: new Map(),
+  providers: new Map(),
+  flags: new Map(),
+  models: new Map(),
+  schemas: new Map(),
+  keys: new Map(),
+  dialogs: [],
+  stores: new Map(),
+  layers: [],
+  configs: [],
+  observers: [],
+  wraps: [],
+  services: new Map(),
+  states: new Map(),
+  waited: 0,
+  rules: [],
+  first: [],
+});
 export type Owned<T> = { owner: string; value: T };
-export const registeredValues = <T>(all: Map<string, Owned<T>>): T[] =>
-  [...all.values()].map(({ value }) => value);
+export const registeredValues = <T>(registry: Map<string, Owned<T>>): T[] =>
+  [...registry.values()].map(({ value }) => value);
 export const IDENTIFIER = /^[A-Za-z][A-Za-z0-9_-]{0,63}$/;
-export function assertKnown(what: string, word: string, all: readonly string[]): void {
-  if (!all.includes(word)) throw fault(unknown(what, String(word), all));
+export function assertKnown(noun: string, word: string, names: readonly string[]): void {
+  if (!names.includes(word)) throw fault(unknown(noun, String(word), names));
 }
 export function commandNamed(core: Core, name: string): contract.Command {
   const command = core.commands.get(name)?.value;
-  const names = () => [...core.commands.keys()].map((known) => `/${known}`);
+  const names = () => [...core.commands.keys()].map((commandName) => `/${commandName}`);
   if (!command)
     throw usage(
       `Cannot run '/${name}': ${unknown("command", `/${name}`, names(), "/help lists them.")}`,
@@ -128,6 +155,7 @@ export interface LiveChat extends Writable<contract.Chat> {
 }
 
 export const MAX_TRIES = 3;
+export const MAX_SAME_CALLS = 3; // rounds in a row in which a call gives the same result
 export const NO_MODEL_ID = "none/none"; // --call, without a model
 export const ZZ = "zz"; // the actor when neither a tool nor a command acts
 // a command is named as it is typed
@@ -140,10 +168,10 @@ export interface ProjectExtras extends contract.Trust {
 }
 
 /** Whether a plugin's flag with that trait was given, on the command line or by its variable. */
-export const isFlagGiven = ({ flags, options, io }: Core, what: "alone" | "traces"): boolean =>
+export const isFlagGiven = ({ flags, options, io }: Core, trait: "alone" | "traces"): boolean =>
   registeredValues(flags).some(
     (flag) =>
-      flag[what] &&
+      flag[trait] &&
       (options.given?.includes(`--${flag.name}`) ||
         !/^(0|off|false|no)?$/i.test(io.env[flag.variable ?? ""] ?? "")),
   );
@@ -154,7 +182,7 @@ export const showsTraces = (core: Core): boolean =>
  * A setting of a trusted project that would send the person's words and files elsewhere: it is
  * asked for on its own.
  */
-export type Send = { setting: string; from: string; to: string };
+export type DataRedirect = { setting: string; from: string; to: string };
 
 /** A plugin's settings: their section, values, defaults and schema, and who set them. */
 export interface Config {
@@ -181,7 +209,7 @@ export interface Project {
   faults: string[];
   trusted: boolean; // then it may set everything except `sends`
   agreed: string[]; // where its settings may send data, each approved on its own
-  sends: Send[]; // those not approved
+  sends: DataRedirect[]; // those not approved
 }
 
 export interface Session extends contract.Saved {

@@ -33,7 +33,7 @@ export default (zz: Zz) => {
     complete: (typed) =>
       /^\S+\s/.test(typed) ? [`${typed.trimEnd().replace(/\s+a?l?$/, "")} all`] : [],
     group,
-    run: (rest, ctx) => save(zz, rest, ctx),
+    run: (argument, ctx) => save(zz, argument, ctx),
   });
   zz.command({
     name: "edit",
@@ -71,18 +71,22 @@ export function codeBlocks(markdown: string): string[] {
 
 // /copy
 
-async function copy(rest: string, ctx: Ctx): Promise<void> {
+async function copy(argument: string, ctx: Ctx): Promise<void> {
   const { chat, note } = ctx;
-  const [, code, digits = "1"] = /^(code)?\s*([1-9]\d*)?$/.exec(rest) ?? [undefined, undefined, ""];
+  const [, code, digits = "1"] = /^(code)?\s*([1-9]\d*)?$/.exec(argument) ?? [
+    undefined,
+    undefined,
+    "",
+  ];
   if (!digits)
-    throw new Error(`Cannot copy '${rest}': use /copy, /copy N, /copy code or /copy code N.`);
+    throw new Error(`Cannot copy '${argument}': use /copy, /copy N, /copy code or /copy code N.`);
   const answers = answersOf(chat.messages);
   if (!answers.length) throw new Error("Cannot copy: there is no answer yet.");
   const from = code ? codeBlocks(answers.at(-1)!) : answers.toReversed();
   const text = from[Number(digits) - 1];
   if (text === undefined)
     throw new Error(
-      `Cannot copy ${rest}: there ${from.length === 1 ? "is" : "are"} ${from.length || "none"}.`,
+      `Cannot copy ${argument}: there ${from.length === 1 ? "is" : "are"} ${from.length || "none"}.`,
     );
   const means = [
     ...(toTerminal(text, ctx) ? ["the terminal"] : []),
@@ -139,20 +143,20 @@ async function piped(
 
 // /save
 
-async function save(zz: Zz, rest: string, ctx: Ctx): Promise<void> {
+async function save(zz: Zz, argument: string, ctx: Ctx): Promise<void> {
   const { chat, root, note } = ctx;
-  const [, given = "", all] = /^(.*?)(\s+all)?$/s.exec(rest) ?? [];
-  if (!given) throw new Error("Cannot save: give a file, /save FILE or /save FILE all.");
+  const [, fileName = "", allWord] = /^(.*?)(\s+all)?$/s.exec(argument) ?? [];
+  if (!fileName) throw new Error("Cannot save: give a file, /save FILE or /save FILE all.");
   const answers = answersOf(chat.messages);
-  if (!answers.length) throw new Error(`Cannot save '${given}': there is no answer yet.`);
-  const text = zz.veil(all ? conversation(chat.messages) : `${answers.at(-1)!.trimEnd()}\n`);
-  const file = path.resolve(root, given.replace(/^~(?=\/|$)/, process.env.HOME ?? "~"));
+  if (!answers.length) throw new Error(`Cannot save '${fileName}': there is no answer yet.`);
+  const text = zz.veil(allWord ? conversation(chat.messages) : `${answers.at(-1)!.trimEnd()}\n`);
+  const file = path.resolve(root, fileName.replace(/^~(?=\/|$)/, process.env.HOME ?? "~"));
   const wrote = (await isInside(file, ctx))
     ? await writeInside(file, text, ctx)
     : await writeOutside(file, text, ctx);
   if (wrote)
     note(
-      `Wrote ${visible(given)} (${plural(text.length, "character")}).${wrote === "inside" ? " /undo takes it back." : ""}`,
+      `Wrote ${visible(fileName)} (${plural(text.length, "character")}).${wrote === "inside" ? " /undo takes it back." : ""}`,
     );
 }
 
@@ -226,12 +230,12 @@ async function writeOutside(
 
 // /edit
 
-async function edit(rest: string, ctx: Ctx): Promise<void> {
+async function edit(argument: string, ctx: Ctx): Promise<void> {
   const { chat, note } = ctx;
   if (!ctx.edit)
     throw new Error("Cannot open an editor: there is no terminal here. Type the message instead.");
   const last = chat.messages.findLast((message) => message.role === "user" && !message.aside);
-  const saved = await ctx.edit(rest || last?.text || "", "message.md");
+  const saved = await ctx.edit(argument || last?.text || "", "message.md");
   if (!saved?.trim()) return note("Nothing was sent.");
   chat.send(saved.trim());
 }

@@ -25,8 +25,9 @@ export default (zz: Zz) => {
       try {
         appendFileSync(file, "", { mode: 0o600 });
       } catch (error) {
-        const why = WHY[codeOf(error)] ?? (errnoSentence(error) || `${(error as Error).message}.`);
-        throw usage(`Cannot write the audit to '${value}': ${why}`);
+        const reason =
+          WHY[codeOf(error)] ?? (errnoSentence(error) || `${(error as Error).message}.`);
+        throw usage(`Cannot write the audit to '${value}': ${reason}`);
       }
     },
   });

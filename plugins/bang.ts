@@ -38,9 +38,12 @@ export default (zz: Zz) => {
     { order: "first", limit: NO_TIMEOUT }, // no other plugin needs to see it
   );
 
-  async function runAndOffer({ words, whole }: Command, ctx: Ctx): Promise<void> {
+  async function runAndOffer({ words, wholeTerminal }: Command, ctx: Ctx): Promise<void> {
     const kept = keptVariables(ctx.about.home);
-    const output = withoutValues(await ctx.terminal!(() => run(words, whole, ctx, kept)), kept);
+    const output = withoutValues(
+      await ctx.terminal!(() => run(words, wholeTerminal, ctx, kept)),
+      kept,
+    );
     if (output) await offer(words, output, ctx);
   }
 
@@ -63,7 +66,7 @@ export default (zz: Zz) => {
 
 interface Command {
   words: string;
-  whole: boolean; // it gets the whole terminal
+  wholeTerminal: boolean; // it gets the whole terminal
 }
 
 /** Several lines are a message, and so is a picture in Markdown: ![words](file). */
@@ -72,7 +75,10 @@ function commandOf(line: string): Command | undefined {
   if (!words || (!second && /^\[\S/.test(words))) return undefined;
   const [, program = ""] =
     /^(?:\w+=\S*\s+|(?:sudo|env|command|exec)\s+)*(?:\S*\/)?([^\s/]+)/.exec(words) ?? [];
-  return { words, whole: Boolean(second) || (FULL_SCREEN.has(program) && !/[|>&;]/.test(words)) };
+  return {
+    words,
+    wholeTerminal: Boolean(second) || (FULL_SCREEN.has(program) && !/[|>&;]/.test(words)),
+  };
 }
 
 function refusal(line: string): Error {
@@ -86,7 +92,7 @@ function refusal(line: string): Error {
  */
 async function run(
   words: string,
-  whole: boolean,
+  wholeTerminal: boolean,
   { root, io, signal, programs }: Ctx,
   kept: Variables,
 ): Promise<string> {
@@ -95,7 +101,7 @@ async function run(
     cwd: root,
     env: { ...process.env, ...kept },
     ownPath: true,
-    stdio: whole
+    stdio: wholeTerminal
       ? [fdOf(io.stdin), fdOf(io.stdout), fdOf(io.stderr)]
       : [fdOf(io.stdin), "pipe", "pipe"],
     windowsVerbatimArguments: true,
@@ -116,7 +122,7 @@ async function run(
   signal.addEventListener("abort", stop);
   process.on("SIGQUIT", ignore);
   try {
-    const how = await new Promise<string>((resolve) => {
+    const outcome = await new Promise<string>((resolve) => {
       child.on("error", (error) => resolve(`Cannot run it: ${error.message}. Check SHELL`));
       child.on("exit", (code, killed) =>
         resolve(killed ? `stopped by ${killed}` : `exit code ${code}`),
@@ -127,7 +133,7 @@ async function run(
     child.stderr?.destroy();
     const seconds = ((io.clock.now() - started) / 1000).toFixed(1);
     io.stderr.write(
-      `${last === 10 ? "" : "\n"}${reset(io)}${await dim(io, `${how} · ${seconds} s`)}\n`,
+      `${last === 10 ? "" : "\n"}${reset(io)}${await dim(io, `${outcome} · ${seconds} s`)}\n`,
     );
     return plain(output.text());
   } finally {

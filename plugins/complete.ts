@@ -18,7 +18,7 @@ export const settings = {
 };
 
 /** What the text before the cursor can become: everything from `start` on is replaced. */
-interface Found {
+interface Completion {
   start: number;
   typed: string; // the choices are compared with this
   choices: Choice[]; // their names are inserted
@@ -34,21 +34,21 @@ export default (zz: Zz<typeof defaults>) => {
     name: "down",
     description: "go into the menu that is open; else to later lines",
     async press(line, ctx) {
-      const found = isOpen(line) && zz.config.menu && (await find(line.text, ctx));
-      const choices = found ? await best(found.typed, found.choices) : [];
-      if (!found || !choices.length) return false;
-      await choose(line, { ...found, choices }, 0);
+      const completion = isOpen(line) && zz.config.menu && (await find(line.text, ctx));
+      const choices = completion ? await best(completion.typed, completion.choices) : [];
+      if (!completion || !choices.length) return false;
+      await choose(line, { ...completion, choices }, 0);
     },
   });
   zz.key({
     name: "tab",
     description: "complete a command, its value, an @file, a path or a #symbol",
     async press(line, ctx) {
-      const found = await find(line.text.slice(0, line.cursor), ctx);
-      if (!found) return;
-      const choices = await best(found.typed, found.choices);
+      const completion = await find(line.text.slice(0, line.cursor), ctx);
+      if (!completion) return;
+      const choices = await best(completion.typed, completion.choices);
       if (!choices.length) return line.below("Nothing fits.");
-      await choose(line, { ...found, choices });
+      await choose(line, { ...completion, choices });
     },
   });
 };
@@ -69,8 +69,8 @@ async function suggest(line: Line, ctx: Ctx): Promise<void> {
   if (!opensMenu(line)) return;
   if (!isCommand(text)) await ctx.io.clock.sleep(PAUSE_MS);
   if (line.text !== text) return;
-  const found = await find(text, ctx);
-  const choices = found ? await best(found.typed, found.choices) : [];
+  const completion = await find(text, ctx);
+  const choices = completion ? await best(completion.typed, completion.choices) : [];
   if (choices.length) line.below(menu(choices, 0));
 }
 
@@ -78,28 +78,32 @@ async function suggest(line: Line, ctx: Ctx): Promise<void> {
  * A single choice is inserted at once; Tab goes through several, from the one at `at` if it is
  * given.
  */
-async function choose(line: Line, { start, typed, choices }: Found, at = -1): Promise<void> {
+async function choose(
+  line: Line,
+  { start, typed, choices }: Completion,
+  selected = -1,
+): Promise<void> {
   const { text, cursor } = line;
   const put = (name: string) =>
     line.set(text.slice(0, start) + name + text.slice(cursor), start + name.length);
   if (choices.length === 1) return put(choices[0]!.name);
   const common = commonStart(choices.map(({ name }) => name));
-  if (at >= 0) put(choices[at]!.name);
+  if (selected >= 0) put(choices[selected]!.name);
   else if (common.length > typed.length && common.startsWith(typed)) put(common);
   for (;;) {
-    const first = Math.max(0, Math.min(at - MENU_ROWS + 2, choices.length - MENU_ROWS));
-    line.below(menu(choices, first), at - first);
+    const first = Math.max(0, Math.min(selected - MENU_ROWS + 2, choices.length - MENU_ROWS));
+    line.below(menu(choices, first), selected - first);
     const key = await line.next();
-    if (key.name === "tab" || key.name === "down") at = (at + 1) % choices.length;
+    if (key.name === "tab" || key.name === "down") selected = (selected + 1) % choices.length;
     else if (key.name === "shift+tab" || key.name === "up")
-      at = (at <= 0 ? choices.length : at) - 1;
+      selected = (selected <= 0 ? choices.length : selected) - 1;
     else if (key.name === "escape") return line.set(text, cursor);
-    else return at >= 0 && key.name === "return" ? undefined : line.press(key);
-    put(choices[at]!.name);
+    else return selected >= 0 && key.name === "return" ? undefined : line.press(key);
+    put(choices[selected]!.name);
   }
 }
 
-async function find(before: string, ctx: Ctx): Promise<Found | undefined> {
+async function find(before: string, ctx: Ctx): Promise<Completion | undefined> {
   const [, mention] = /(?:^|\s)@("[^"]*|(?:[^\s"]|\\ )*)$/.exec(before) ?? [];
   if (mention !== undefined)
     return { start: before.length - mention.length, ...(await files(mention, ctx)) };
@@ -110,16 +114,16 @@ async function find(before: string, ctx: Ctx): Promise<Found | undefined> {
       typed: symbol,
       choices: await symbols(symbol, ctx),
     };
-  const [, name, rest] = /^\/([\w-]*)(?:\s+(.*))?$/s.exec(before) ?? [];
+  const [, name, argument] = /^\/([\w-]*)(?:\s+(.*))?$/s.exec(before) ?? [];
   if (name === undefined) return paths(before, ctx);
-  if (rest === undefined && !/\s$/.test(before)) {
+  if (argument === undefined && !/\s$/.test(before)) {
     const choices = ctx.about.commands.map(({ name, description }) => ({
       name: `/${name} `,
       description,
     }));
     return { start: 0, typed: before, choices };
   }
-  const typed = rest ?? "";
+  const typed = argument ?? "";
   const offered = await ctx.about.complete(name, typed);
   const choices = offered.length ? offered : await ctx.about.complete(name, "");
   return choices.length
@@ -131,7 +135,7 @@ async function find(before: string, ctx: Ctx): Promise<Found | undefined> {
  * A path without an @, as in a shell command. Only exact beginnings count, since most words are not
  * paths.
  */
-async function paths(before: string, ctx: Ctx): Promise<Found | undefined> {
+async function paths(before: string, ctx: Ctx): Promise<Completion | undefined> {
   const [word = ""] = /[^\s"'`(]+$/.exec(before) ?? [];
   const bare = word.replace(/^\.\//, "");
   if (!bare) return undefined;
@@ -143,27 +147,29 @@ async function paths(before: string, ctx: Ctx): Promise<Found | undefined> {
 }
 
 /** Files, and the folders that contain them. A name with a space is quoted. */
-async function files(mention: string, ctx: Ctx): Promise<Omit<Found, "start">> {
+async function files(mention: string, ctx: Ctx): Promise<Omit<Completion, "start">> {
   const typed = mention.replace(/^"/, "").replaceAll("\\ ", " ");
   const listed = await ctx.files.list();
   const folders = new Set<string>();
   for (const file of listed)
-    for (let at = file.indexOf("/"); at >= 0; at = file.indexOf("/", at + 1))
-      folders.add(file.slice(0, at + 1));
+    for (let index = file.indexOf("/"); index >= 0; index = file.indexOf("/", index + 1))
+      folders.add(file.slice(0, index + 1));
   const quoted = (name: string) => (/\s/.test(name) ? `"${name}"` : name);
   return { typed, choices: [...folders, ...listed].map((name) => ({ name: quoted(name) })) };
 }
 
 async function symbols(typed: string, ctx: Ctx): Promise<Choice[]> {
   const { data } = await ctx.call("find_symbols", { query: typed });
-  const found = (Array.isArray(data) ? data : []) as {
+  const matches = (Array.isArray(data) ? data : []) as {
     name: string;
     kind: string;
     path: string;
     line: number;
   }[];
-  const seen = new Map(found.map((one) => [one.name, `${one.kind}  ${one.path}:${one.line}`]));
-  return [...seen].map(([name, description]) => ({ name, description }));
+  const descriptions = new Map(
+    matches.map((symbol) => [symbol.name, `${symbol.kind}  ${symbol.path}:${symbol.line}`]),
+  );
+  return [...descriptions].map(([name, description]) => ({ name, description }));
 }
 
 /** Choices that begin with what was typed; similar ones only if there are none. */
@@ -193,6 +199,9 @@ function menu(choices: Choice[], first: number): string {
       .trimEnd()
       .replaceAll("\n", "␊"),
   );
-  const more = choices.length - shown.length;
-  return [...rows, ...(more > 0 ? [`  … ${more} more; Tab goes through them`] : [])].join("\n");
+  const remainingCount = choices.length - shown.length;
+  return [
+    ...rows,
+    ...(remainingCount > 0 ? [`  … ${remainingCount} more; Tab goes through them`] : []),
+  ].join("\n");
 }

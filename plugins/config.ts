@@ -31,21 +31,22 @@ export default (zz: Zz) => {
     },
     group: "settings",
     complete,
-    async run(rest, ctx) {
-      const [, name = "", value = ""] = /^(\S*)\s*(.*)$/s.exec(rest) ?? [];
+    async run(argument, ctx) {
+      const [, name = "", value = ""] = /^(\S*)\s*(.*)$/s.exec(argument) ?? [];
       if (!name) return ctx.note(table(ctx.settings.list(), terminalColumns(ctx.io) - 1));
       if (name === "schema" && !value) return schema(ctx);
       if (name === "unset") return set(ctx, value.trim(), undefined);
       if (value === "--reset") return set(ctx, name, undefined);
       if (value) return set(ctx, name, parseValue(value, find(ctx, name)));
-      ctx.note(one(ctx, name));
+      ctx.note(describeSetting(ctx, name));
     },
   });
 };
 
 const isChanged = ({ value, default: before }: Setting): boolean =>
   value !== undefined && JSON.stringify(value) !== (JSON.stringify(before) ?? "{}");
-const oneOf = (values: unknown[]): string => values.map((one) => JSON.stringify(one)).join(", ");
+const oneOf = (values: unknown[]): string =>
+  values.map((value) => JSON.stringify(value)).join(", ");
 const find = ({ settings }: Ctx, name: string) =>
   settings.list().find((setting) => setting.name === name);
 
@@ -97,7 +98,7 @@ const signOf = (setting: Setting): string => {
 };
 
 /** One setting, or a part of one: providers.openai.url. */
-function one(ctx: Ctx, name: string): string {
+function describeSetting(ctx: Ctx, name: string): string {
   const setting = find(ctx, name);
   if (setting) {
     const { about, owner, values, from } = setting;
@@ -109,7 +110,7 @@ function one(ctx: Ctx, name: string): string {
   const inner = within(ctx, name);
   if (inner !== undefined) return `${name} = ${shown(inner)}`;
   const names = ctx.settings.list().map((setting) => setting.name);
-  const near = names.filter((known) => known.includes(name) || name.includes(known));
+  const near = names.filter((candidate) => candidate.includes(name) || name.includes(candidate));
   throw new Error(
     `Cannot show '${name}': no such setting. ${near.length ? `There are: ${near.join(", ")}.` : "/config lists them."}`,
   );
@@ -138,13 +139,14 @@ async function set(ctx: Ctx, name: string, value: unknown): Promise<void> {
   const isFirst = !fs.existsSync(file);
   await ctx.settings.set(name, value);
   if (isFirst && fs.existsSync(file)) await ctx.settings.set("$schema", SCHEMA);
-  const now = find(ctx, name)?.value ?? within(ctx, name);
+  const current = find(ctx, name)?.value ?? within(ctx, name);
   if (before?.from?.includes("project"))
     return ctx.note(
-      `Saved in your own settings: ${name} is ${shown(isSecret(now) ? now : value)}.`,
+      `Saved in your own settings: ${name} is ${shown(isSecret(current) ? current : value)}.`,
     ); // the new one may be a secret too
-  const was = before && shown(before.value) !== shown(now) ? ` (was ${shown(before.value)})` : "";
-  ctx.note(`${name} is ${shown(now)} now${was}.`);
+  const was =
+    before && shown(before.value) !== shown(current) ? ` (was ${shown(before.value)})` : "";
+  ctx.note(`${name} is ${shown(current)} now${was}.`);
 }
 
 /** A secret value's JSON is not its value. */
@@ -159,8 +161,8 @@ async function schema(ctx: Ctx): Promise<void> {
 }
 
 function complete(typed: string, ctx: Ctx): Choice[] {
-  const [, name = "", given] = /^(\S*)(?:\s+(.*))?$/s.exec(typed) ?? [];
-  if (given === undefined)
+  const [, name = "", typedValue] = /^(\S*)(?:\s+(.*))?$/s.exec(typed) ?? [];
+  if (typedValue === undefined)
     return ctx.settings
       .list()
       .filter((setting) => setting.name.toLowerCase().includes(name.toLowerCase()))
@@ -171,7 +173,7 @@ function complete(typed: string, ctx: Ctx): Choice[] {
   const setting = find(ctx, name);
   const values = setting ? valuesFor(setting) : [];
   return values
-    .filter((value) => value.startsWith(given))
+    .filter((value) => value.startsWith(typedValue))
     .map((value) => ({ name: `${name} ${value}` }));
 }
 

@@ -27,12 +27,12 @@ export default (zz: Zz) => {
 };
 
 /** The person named it, so it does not go through the gate. */
-function textOf(given: string, cwd: string): string {
-  const refuse = (why: string) => usage(`Cannot use --context '${given}': ${why}`);
-  if (!given.trim()) throw refuse("it is empty. Give it a text, or @FILE.");
-  if (!given.startsWith("@")) return given.trim();
-  if (given === "@") throw refuse("it names no file. Write it as @FILE.");
-  const file = path.resolve(cwd, given.slice(1));
+function textOf(argument: string, cwd: string): string {
+  const refuse = (reason: string) => usage(`Cannot use --context '${argument}': ${reason}`);
+  if (!argument.trim()) throw refuse("it is empty. Give it a text, or @FILE.");
+  if (!argument.startsWith("@")) return argument.trim();
+  if (argument === "@") throw refuse("it names no file. Write it as @FILE.");
+  const file = path.resolve(cwd, argument.slice(1));
   try {
     const stat = statSync(file);
     if (stat.isDirectory()) throw refuse("it is a folder. Name a file.");

@@ -1,6 +1,6 @@
 // The conversation as a tree: /clear, /new, /fork, /back, /retry, /continue and /tree.
 import type { Ctx, Entry, Image, Zz } from "zz";
-import { clip, oneLine, plural, terminalColumns, width, wordsOf } from "zz/text";
+import { clip, oneLine, plural, terminalColumns, wantsWords, width, wordsOf } from "zz/text";
 
 export default (zz: Zz) => {
   const group = "conversation";
@@ -62,8 +62,10 @@ export default (zz: Zz) => {
 };
 
 type UserEntry = Entry & { message: { role: "user"; text: string; images?: Image[] } };
-const isUserEntry = (entry: Entry): entry is UserEntry =>
-  entry.type === "message" && entry.message?.role === "user" && !entry.message.aside;
+const isUserEntry = (sessionEntry: Entry): sessionEntry is UserEntry =>
+  sessionEntry.type === "message" &&
+  sessionEntry.message?.role === "user" &&
+  !sessionEntry.message.aside;
 
 const quoted = ({ message: { text } }: UserEntry): string => `“${clip(shown(text), 40)}”`;
 /** As much of a message as one line can show: measuring all of a long one takes time. */
@@ -98,11 +100,13 @@ function fork(_: string, { chat, sessions, note }: Ctx): void {
   note(`${copy} To undo what the original changed in files, go back to it: /sessions load ${id}`);
 }
 
-function back(rest: string, { chat, files, note }: Ctx): void {
+function back(argument: string, { chat, files, note }: Ctx): void {
   const { entries, branch } = chat.tree();
-  const [, sign, digits] = /^(#?)(\d+)$/.exec(rest || "1") ?? [];
+  const [, sign, digits] = /^(#?)(\d+)$/.exec(argument || "1") ?? [];
   if (!digits)
-    throw new Error(`Cannot go back '${rest}': give how many messages, or #ID as /tree shows it.`);
+    throw new Error(
+      `Cannot go back '${argument}': give how many messages, or #ID as /tree shows it.`,
+    );
   if (sign) {
     jump(Number(digits));
     return;
@@ -116,22 +120,22 @@ function back(rest: string, { chat, files, note }: Ctx): void {
       `Cannot go back ${digits}: ${plural(userEntries.length, "message")} of yours can be taken back.`,
     );
   chat.back(first!.parent);
-  const what =
+  const takenBack =
     Number(digits) > 1
       ? `${plural(Number(digits), "message")}, from ${quoted(first!)} on`
       : quoted(first!);
   note(
-    `Took back ${what}. /back #${userEntries.at(-1)!.id} brings it back.${stillChanged(branch, first!, files)}`,
+    `Took back ${takenBack}. /back #${userEntries.at(-1)!.id} brings it back.${stillChanged(branch, first!, files)}`,
   );
 
   function jump(id: number): void {
-    const place = entries.find((entry) => entry.id === id);
-    if (!place)
+    const target = entries.find((sessionEntry) => sessionEntry.id === id);
+    if (!target)
       throw new Error(`Cannot go to #${id}: there is no entry with that number. /tree lists them.`);
-    chat.back(endOfTurn(entries, place).id);
+    chat.back(endOfTurn(entries, target).id);
     note(
-      isUserEntry(place)
-        ? `Back at #${id}, ${quoted(place)}, after its answer.`
+      isUserEntry(target)
+        ? `Back at #${id}, ${quoted(target)}, after its answer.`
         : `Back at #${id}.`,
     );
   }
@@ -139,8 +143,8 @@ function back(rest: string, { chat, files, note }: Ctx): void {
 
 /** Says how many changes to files stay, since taking back messages does not undo them. */
 function stillChanged(branch: readonly Entry[], from: Entry, files: Ctx["files"]): string {
-  const made = new Set(branch.slice(branch.indexOf(from)).map(({ change }) => change));
-  const count = files.changes().filter(({ id, undone }) => !undone && made.has(id)).length;
+  const changeIds = new Set(branch.slice(branch.indexOf(from)).map(({ change }) => change));
+  const count = files.changes().filter(({ id, undone }) => !undone && changeIds.has(id)).length;
   return count
     ? ` ${plural(count, "change")} to files stay${count === 1 ? "s" : ""}: /undo takes back the last.`
     : "";
@@ -150,21 +154,21 @@ function stillChanged(branch: readonly Entry[], from: Entry, files: Ctx["files"]
  * Where going back to the person's message leads: to the end of its turn, with the asides in the
  * middle of it.
  */
-export function endOfTurn(entries: readonly Entry[], from: Entry): Entry {
+function endOfTurn(entries: readonly Entry[], from: Entry): Entry {
   if (!isUserEntry(from)) return from;
   let end: Entry = from;
   let last: Entry = from;
-  for (const entry of entries) {
+  for (const sessionEntry of entries) {
     if (
-      entry.parent !== last.id ||
-      entry.type === "back" ||
-      entry.id <= last.id ||
-      isUserEntry(entry)
+      sessionEntry.parent !== last.id ||
+      sessionEntry.type === "back" ||
+      sessionEntry.id <= last.id ||
+      isUserEntry(sessionEntry)
     )
       continue;
-    const goesOn = last === end || entry.message?.role === "assistant";
-    last = entry;
-    if (goesOn && !isAside(entry)) end = entry;
+    const goesOn = last === end || sessionEntry.message?.role === "assistant";
+    last = sessionEntry;
+    if (goesOn && !isAside(sessionEntry)) end = sessionEntry;
   }
   return end;
 }
@@ -193,13 +197,14 @@ function goOn(_: string, { chat }: Ctx): void {
   chat.send(isAnswer ? REST_OF_ANSWER : REST_OF_WORK);
 }
 
-function tree(_: string, { chat, io, note }: Ctx): void {
+function tree(_: string, { chat, io, note, settings }: Ctx): void {
   const { entries, branch } = chat.tree();
-  const lines = drawTree(entries, branch, terminalColumns(io));
-  const here = branch.some(isUserEntry) ? "● this branch" : "No branch is in use";
+  const marks = wantsWords(io, { settings }) ? WORDS : SIGNS;
+  const lines = drawTree(entries, branch, terminalColumns(io), marks);
+  const branchNote = branch.some(isUserEntry) ? `${marks.here} this branch` : "No branch is in use";
   note(
     lines.length
-      ? [...lines, `${here}; /back #ID goes there.`].join("\n")
+      ? [...lines, `${branchNote}; /back #ID goes there.`].join("\n")
       : "Nothing was said yet.",
   );
 }
@@ -213,6 +218,9 @@ function answerIn({ type, message, text }: Entry): string {
 
 const MAX_INDENTS = 6;
 
+const SIGNS = { here: "●", elsewhere: "○", to: " → " };
+const WORDS: typeof SIGNS = { here: "here:", elsewhere: "other:", to: ": " };
+
 /**
  * One line for each of the person's messages, and one for the asides after it. A message without
  * alternatives stays at its parent's depth, however long the chain is. Of several alternatives the
@@ -222,6 +230,7 @@ export function drawTree(
   entries: readonly Entry[],
   branch: readonly Entry[],
   columns: number,
+  marks = SIGNS,
 ): string[] {
   const inForce = new Set(branch.map(({ id }) => id));
   // by entry, the person's message that it belongs to; 0: none
@@ -230,14 +239,14 @@ export function drawTree(
   const answers = new Map<number, string>();
   const asides = new Map<number, string[]>();
   let before = 0;
-  for (const entry of entries) {
-    const above = entry.parent === null ? 0 : (owners.get(entry.parent) ?? before);
-    before = isUserEntry(entry) ? entry.id : above;
-    owners.set(entry.id, before);
-    if (isUserEntry(entry)) next.set(above, [...(next.get(above) ?? []), entry]);
-    else if (isAside(entry))
-      asides.set(above, [...(asides.get(above) ?? []), shown(entry.message!.text)]);
-    else answers.set(above, answerIn(entry) || (answers.get(above) ?? ""));
+  for (const sessionEntry of entries) {
+    const above = sessionEntry.parent === null ? 0 : (owners.get(sessionEntry.parent) ?? before);
+    before = isUserEntry(sessionEntry) ? sessionEntry.id : above;
+    owners.set(sessionEntry.id, before);
+    if (isUserEntry(sessionEntry)) next.set(above, [...(next.get(above) ?? []), sessionEntry]);
+    else if (isAside(sessionEntry))
+      asides.set(above, [...(asides.get(above) ?? []), shown(sessionEntry.message!.text)]);
+    else answers.set(above, answerIn(sessionEntry) || (answers.get(above) ?? ""));
   }
   const lines: string[] = [];
   walk(next.get(0) ?? [], 0);
@@ -246,7 +255,7 @@ export function drawTree(
   function walk(alternatives: UserEntry[], depth: number): void {
     for (let level = alternatives; level.length; ) {
       const main = level.find(({ id }) => inForce.has(id)) ?? level.at(-1)!;
-      for (const other of level) if (other !== main) walk([other], depth + 1);
+      for (const sibling of level) if (sibling !== main) walk([sibling], depth + 1);
       lines.push(lineOf(main, depth), ...asidesOf(main, depth));
       level = next.get(main.id) ?? [];
     }
@@ -254,23 +263,26 @@ export function drawTree(
 
   function asidesOf({ id }: UserEntry, depth: number): string[] {
     const texts = asides.get(id) ?? [];
-    const more = texts.length > 1 ? ` (and ${texts.length - 1} more)` : "";
+    const moreNote = texts.length > 1 ? ` (and ${texts.length - 1} more)` : "";
     const head = `${"  ".repeat(Math.min(depth, MAX_INDENTS))}    told: `;
     return texts
       .slice(-1)
       .map(
-        (text) => head + clip(text, Math.max(8, columns - 1 - head.length - more.length)) + more,
+        (text) =>
+          head + clip(text, Math.max(8, columns - 1 - head.length - moreNote.length)) + moreNote,
       );
   }
 
   function lineOf({ id, message }: UserEntry, depth: number): string {
-    const head = `${"  ".repeat(Math.min(depth, MAX_INDENTS))}${inForce.has(id) ? "●" : "○"} #${id} `;
+    const head = `${"  ".repeat(Math.min(depth, MAX_INDENTS))}${inForce.has(id) ? marks.here : marks.elsewhere} #${id} `;
     const answer = answers.get(id) ?? "";
     const room = Math.max(8, columns - 1 - head.length);
     const text = shown(message.text) || "(an image)";
-    const own = answer ? Math.max(Math.floor(room * 0.6), room - 3 - width(answer)) : room;
-    const question = clip(text, own);
-    const left = room - width(question) - 3;
-    return head + question + (answer && left > 3 ? ` → ${clip(answer, left)}` : "");
+    const questionRoom = answer ? Math.max(Math.floor(room * 0.6), room - 3 - width(answer)) : room;
+    const question = clip(text, questionRoom);
+    const answerRoom = room - width(question) - 3;
+    return (
+      head + question + (answer && answerRoom > 3 ? `${marks.to}${clip(answer, answerRoom)}` : "")
+    );
   }
 }

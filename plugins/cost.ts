@@ -60,16 +60,7 @@ export default (zz: Zz<Prices>) => {
     const cost = sumOf(ctx.chat.tree().entries, prices);
     const shares = granted.get(ctx.chat.id) ?? 1;
     if (cost < shares * budget) return next(request);
-    const sum = `This conversation cost about $${cost.toFixed(2)}`;
-    const more = `$${budget.toFixed(2)}`;
-    if (!ctx.ask)
-      throw new Error(
-        `${sum}, and ${more} is its budget. Raise "budget" in the settings to go on.`,
-      );
-    if ((await ctx.ask(`${sum}. Go on for ${more} more? [y/N] `, "yn")) !== "y")
-      throw new Error(
-        `${sum}, and you said that this is enough. Send the message again to go on after all.`,
-      );
+    await askToGoOn(cost, budget, ctx);
     granted.set(ctx.chat.id, Math.floor(cost / budget) + 1);
     return next(request);
   });
@@ -86,13 +77,27 @@ export default (zz: Zz<Prices>) => {
     const late = new Promise<undefined>((done) =>
       zz.io.clock.timer(MAX_LIST_MS, () => done(undefined), { background: true }),
     );
-    const found = open.length
+    const listed = open.length
       ? await Promise.race([about.models(true).catch(() => undefined), late])
       : undefined;
-    for (const { id, price } of found?.models ?? []) if (price) fromProviders[id] = price;
+    for (const { id, price } of listed?.models ?? []) if (price) fromProviders[id] = price;
     return { ...fromProviders, ...zz.config };
   }
 };
+/** Throws unless the person says that the conversation may cost as much again. */
+async function askToGoOn(cost: number, budget: number, ctx: Ctx): Promise<void> {
+  const sum = `This conversation cost about $${cost.toFixed(2)}`;
+  const budgetText = `$${budget.toFixed(2)}`;
+  if (!ctx.ask)
+    throw new Error(
+      `${sum}, and ${budgetText} is its budget. Raise "budget" in the settings to go on.`,
+    );
+  if ((await ctx.ask(`${sum}. Go on for ${budgetText} more? [y/N] `, "yn")) !== "y")
+    throw new Error(
+      `${sum}, and you said that this is enough. Send the message again to go on after all.`,
+    );
+}
+
 const MAX_LIST_MS = 3_000; // for a provider to list its models
 
 /** What an answer used, or a side request such as a summary. */
@@ -101,8 +106,10 @@ type Spent = { model?: string; usage?: Usage };
 /** The usage by model, of all entries, since messages that were taken back were paid for too. */
 function spentOn(entries: readonly Entry[]): Map<string, Usage> {
   const spent = new Map<string, Usage>();
-  for (const entry of entries) {
-    const { model, usage } = (entry.type === "spent" ? entry : (entry.message ?? {})) as Spent;
+  for (const sessionEntry of entries) {
+    const { model, usage } = (
+      sessionEntry.type === "spent" ? sessionEntry : (sessionEntry.message ?? {})
+    ) as Spent;
     if (usage && model) spent.set(model, sumUsage([spent.get(model), usage]));
   }
   return spent;
@@ -114,7 +121,7 @@ const sumOf = (entries: readonly Entry[], prices: Readonly<Prices>): number =>
     return sum + (rate ? costOf(usage, rate) : 0);
   }, 0);
 
-export function costs(entries: readonly Entry[], prices: Readonly<Prices>): string[] {
+function costs(entries: readonly Entry[], prices: Readonly<Prices>): string[] {
   const spent = spentOn(entries);
   let sum = 0;
   const someCached = [...spent.values()].some(({ cached }) => cached);
@@ -134,8 +141,10 @@ export function costs(entries: readonly Entry[], prices: Readonly<Prices>): stri
   });
   if (rows.length > 1) rows.push(["in all", ...rows[0]!.slice(2).map(() => ""), sum.toFixed(4)]);
   const widths = (rows[0] ?? []).map((_, i) => Math.max(...rows.map((row) => row[i]!.length)));
-  return rows.map(([model, ...more]) =>
-    [model!.padEnd(widths[0]!), ...more.map((cell, i) => cell.padStart(widths[i + 1]!))].join("  "),
+  return rows.map(([model, ...counts]) =>
+    [model!.padEnd(widths[0]!), ...counts.map((cell, i) => cell.padStart(widths[i + 1]!))].join(
+      "  ",
+    ),
   );
 }
 

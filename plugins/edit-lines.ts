@@ -18,13 +18,13 @@ export default (zz: Zz) =>
     needs: ({ path }) => ({ read: [path] }),
     async run({ path, start, end, content }, { files, chat }) {
       const file = await files.read(path);
-      const { text, bytes, hash, seen } = file;
-      const cannot = (why: string) => new Error(`Cannot edit '${path}': ${why}`);
+      const { text, bytes, hash, seen: seenHash } = file;
+      const cannot = (reason: string) => new Error(`Cannot edit '${path}': ${reason}`);
       if (!isUtf8(bytes) || bytes.subarray(0, 8_192).includes(0))
         throw cannot("it is not UTF-8 text. Leave it, or convert it first.");
-      if (seen === undefined && chat.messages.length)
+      if (seenHash === undefined && chat.messages.length)
         throw cannot("it was not read in this conversation. Read it first.");
-      if (seen !== undefined && seen !== hash)
+      if (seenHash !== undefined && seenHash !== hash)
         throw cannot(
           "it changed since it was read, so its line numbers may be others now. Read it again.",
         );
@@ -35,7 +35,7 @@ export default (zz: Zz) =>
       const [from, to] = [start + by, end + by];
       const wrong = outOfRange(start, end, lines.length - by);
       if (wrong) throw cannot(wrong);
-      const unread = seen !== undefined && firstUnread(file.lines, from, to, lines.length);
+      const unread = seenHash !== undefined && firstUnread(file.lines, from, to, lines.length);
       if (unread) throw cannot(`line ${unread} was not read in this conversation. Read it first.`);
       const changed = bom + withLines(lines, from, to, content);
       const data = { path, start: from, end: to };
@@ -80,10 +80,10 @@ function linesNow(
   first = Math.max(1, first - 2);
   last = Math.min(lines.length, last + 2, first + MAX_LINES_SHOWN - 1);
   files.shown(path, [[first, last]], hash);
-  const now = lines.slice(first - 1, last).map(({ text }, i) => `${first + i}\t${text}`);
+  const currentLines = lines.slice(first - 1, last).map(({ text }, i) => `${first + i}\t${text}`);
   return [
     `this round changed it or read it for the first time, so these line numbers may be others. Lines ${first}–${last} of ${lines.length} now:`,
-    ...now,
+    ...currentLines,
     "Send the edit again, with the numbers as they are now.",
   ].join("\n");
 }
@@ -133,13 +133,13 @@ function outOfRange(start: number, end: number, length: number): string | undefi
 function withLines(lines: Line[], start: number, end: number, content: string): string {
   if (!lines.length) return content; // the file has no line ends to follow
   const last = lines.at(-1)!.end;
-  const place = lines.slice(start - 1, end);
-  const usual = mostOf(place) ?? mostOf(lines) ?? "\n";
-  const fresh = linesOf(content).map(({ text }, i) => ({ text, end: place[i]?.end || usual }));
-  const all = [...lines.slice(0, start - 1), ...fresh, ...lines.slice(end)];
+  const replaced = lines.slice(start - 1, end);
+  const usual = mostOf(replaced) ?? mostOf(lines) ?? "\n";
+  const fresh = linesOf(content).map(({ text }, i) => ({ text, end: replaced[i]?.end || usual }));
+  const allLines = [...lines.slice(0, start - 1), ...fresh, ...lines.slice(end)];
   const ended = (end: string, i: number) =>
-    i === all.length - 1 ? last && (end || usual) : end || usual;
-  return all.map((line, i) => line.text + ended(line.end, i)).join("");
+    i === allLines.length - 1 ? last && (end || usual) : end || usual;
+  return allLines.map((line, i) => line.text + ended(line.end, i)).join("");
 }
 
 function mostOf(lines: Line[]): string | undefined {
@@ -154,9 +154,9 @@ function resultText(path: string, start: number, end: number, by: number, count:
     from === to ? `line ${from}` : `lines ${from}–${to}`;
   const moved = `, which this round's other edits had moved to ${range(start + by, end + by)},`;
   const old = `${range(start, end)}${by ? moved : ""}`;
-  const now = range(start + by, start + by + count - 1);
+  const newRange = range(start + by, start + by + count - 1);
   if (end < start)
-    return `Edited ${visible(path)}: inserted ${now}${by ? ` (line ${start} before this round's other edits)` : ""}.`;
+    return `Edited ${visible(path)}: inserted ${newRange}${by ? ` (line ${start} before this round's other edits)` : ""}.`;
   if (!count) return `Edited ${visible(path)}: deleted ${old.replace(/,$/, "")}.`;
-  return `Edited ${visible(path)}: ${old} became ${now}.`;
+  return `Edited ${visible(path)}: ${old} became ${newRange}.`;
 }

@@ -39,8 +39,8 @@ export default (zz: Zz<typeof defaults>) => {
     examples: { "/effort": "show it", "/effort high": "let it think more from now on" },
     group: "sessions and model",
     complete: () => LEVELS,
-    run(rest, { note }: Ctx) {
-      if (rest) state.level = levelOf(rest.trim());
+    run(argument, { note }: Ctx) {
+      if (argument) state.level = levelOf(argument.trim());
       note(`Effort: ${inForce() || "as the model's provider has it"}.`);
     },
   });
@@ -51,7 +51,7 @@ export default (zz: Zz<typeof defaults>) => {
 };
 
 function levelOf(word: string): Effort {
-  const level = LEVELS.find((one) => one === word.toLowerCase());
+  const level = LEVELS.find((candidate) => candidate === word.toLowerCase());
   if (!level) throw usage(`Cannot use effort '${word}': ${unknown("level", word, LEVELS)}`);
   return level;
 }

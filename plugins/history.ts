@@ -9,18 +9,20 @@ export default (zz: Zz) => {
     async press(line) {
       const { text, cursor, history } = line;
       let query = "";
-      for (let at = 0; ; ) {
+      for (let index = 0; ; ) {
         const small = query.toLowerCase();
-        const from = history.findIndex((one, i) => i >= at && one.toLowerCase().includes(small));
+        const from = history.findIndex(
+          (past, i) => i >= index && past.toLowerCase().includes(small),
+        );
         const hit = query ? history[from] : undefined;
         line.prompt(`search '${query}'${query && hit === undefined ? ", nothing" : ""} › `);
         line.set(hit ?? text, hit === undefined ? cursor : hit.toLowerCase().indexOf(small));
         const key = await line.next();
         const types = !/^(ctrl|meta)\+/.test(key.name) && key.text >= " " && key.text !== "\x7f";
-        if (key.name === "ctrl+r") at = hit === undefined ? 0 : from + 1;
+        if (key.name === "ctrl+r") index = hit === undefined ? 0 : from + 1;
         else if (types)
-          [query, at] = [query + key.text.split("\n")[0], hit === undefined ? 0 : from];
-        else if (key.name === "backspace") [query, at] = [query.slice(0, -1), 0];
+          [query, index] = [query + key.text.split("\n")[0], hit === undefined ? 0 : from];
+        else if (key.name === "backspace") [query, index] = [query.slice(0, -1), 0];
         else {
           const back = key.name === "escape" || key.name === "ctrl+g" || key.name === "ctrl+c";
           line.prompt();

@@ -18,21 +18,24 @@ export default (zz: Zz) =>
     needs: ({ path = "." }) => ({ read: [path] }),
     async run({ path = "." }, { files, root }) {
       const folder = files.path(path);
-      const found = new Map<string, number>();
+      const counts = new Map<string, number>();
       const above = relative(root, folder).length;
       const listed = await files.list(path);
       for (const file of listed) {
         const [first = "", ...deeper] = file.slice(above && above + 1).split("/");
         const name = deeper.length ? `${first}/` : first;
-        found.set(name, (found.get(name) ?? 0) + 1);
+        counts.set(name, (counts.get(name) ?? 0) + 1);
       }
-      const all = [...found].sort(([a], [b]) => compare(a, b));
-      const rows = all.slice(0, MAX_ROWS).map(([name, count]) => row(files, folder, name, count));
-      if (all.length > MAX_ROWS) rows.push(`[${all.length - MAX_ROWS} more; list a folder in it]`);
+      const sorted = [...counts].sort(([a], [b]) => compare(a, b));
+      const rows = sorted
+        .slice(0, MAX_ROWS)
+        .map(([name, count]) => row(files, folder, name, count));
+      if (sorted.length > MAX_ROWS)
+        rows.push(`[${sorted.length - MAX_ROWS} more; list a folder in it]`);
       if (!rows.length)
         rows.push(`'${path}' holds ${(await holdsFiles(folder)) ? "only ignored" : "no"} files.`);
       rows.push(...notUtf8(root, listed, "of these cannot be opened"));
-      return { text: rows.join("\n"), data: [...found.keys()] };
+      return { text: rows.join("\n"), data: [...counts.keys()] };
     },
     render: ({ data }) => plural((data as string[]).length, "entry", "entries"),
   });
@@ -60,7 +63,7 @@ const shownName = (name: string): string =>
   /[\0-\x1f\x7f]/.test(name) ? JSON.stringify(name) : name;
 
 async function holdsFiles(folder: string): Promise<boolean> {
-  for await (const entry of await opendir(folder, { recursive: true }))
-    if (!entry.isDirectory()) return true;
+  for await (const dirent of await opendir(folder, { recursive: true }))
+    if (!dirent.isDirectory()) return true;
   return false;
 }

@@ -24,7 +24,7 @@ const EXTENSIONS =
 
 interface Target {
   path: string; // as typed
-  at: string; // the same with ~ resolved
+  location: string; // the same with ~ resolved
   file: string; // the resolved path
   folder: boolean;
   start?: number;
@@ -58,21 +58,21 @@ async function expand(line: string, ctx: Ctx): Promise<string> {
   // by mention, and by the file it leads to
   const attached = new Map<string, Attached | undefined>();
   for (const names of mentionsIn(line)) {
-    const [whole = ""] = names;
-    if (attached.has(whole)) continue;
-    attached.set(whole, undefined);
+    const [mention = ""] = names;
+    if (attached.has(mention)) continue;
+    attached.set(mention, undefined);
     const target = find(names, ctx.root);
     const key = target ? `${target.file}:${target.start}-${target.end}` : "";
     if (!target) await noteMissing(names.at(-1)!, ctx);
     else if (!attached.has(key))
-      attached.set(key, await attach(target, ctx).catch((error) => refuse(target, error)));
+      attached.set(key, await attach(target, ctx).catch((error) => noteRefusal(target, error)));
   }
-  const all = [...attached.values()].filter((one) => one !== undefined);
-  if (all.length) ctx.note(`Attached ${all.map(({ label }) => label).join(", ")}.`);
-  for (const { block } of all) if (block) ctx.chat.attach(block);
+  const attachments = [...attached.values()].filter((attachment) => attachment !== undefined);
+  if (attachments.length) ctx.note(`Attached ${attachments.map(({ label }) => label).join(", ")}.`);
+  for (const { block } of attachments) if (block) ctx.chat.attach(block);
   return line.replace(ESCAPED, "");
 
-  function refuse({ path }: Target, error: Error): undefined {
+  function noteRefusal({ path }: Target, error: Error): undefined {
     ctx.note(`@${path} is not attached: ${sentenceOf(error)}`);
   }
 }
@@ -81,8 +81,8 @@ async function expand(line: string, ctx: Ctx): Promise<string> {
  * For each mention the names it may mean, longest first: a comma at the end may not belong to it.
  */
 function mentionsIn(line: string): string[][] {
-  return [...line.matchAll(MENTION)].map(([, one, two, bare = ""]) => {
-    const quoted = one ?? two;
+  return [...line.matchAll(MENTION)].map(([, doubleQuoted, singleQuoted, bare = ""]) => {
+    const quoted = doubleQuoted ?? singleQuoted;
     if (quoted) return [quoted];
     const names = [bare];
     while (/[\p{P}\p{S}]$/u.test(names.at(-1)!) && !names.at(-1)!.endsWith("/"))
@@ -95,13 +95,13 @@ function find(names: string[], root: string): Target | undefined {
   for (const name of names) {
     const [, before = name, start, end] = /^(.+?):(\d+)(?:-(\d+))?$/.exec(name) ?? [];
     for (const [path, from, to] of [[name], [before, start, end]] as const) {
-      const at = path.replace(/^~(?=\/)/, homedir());
-      const stat = statOf(resolve(root, at));
+      const location = path.replace(/^~(?=\/)/, homedir());
+      const stat = statOf(resolve(root, location));
       const folder = stat?.isDirectory() ?? false;
       // a bare word may be a decorator, not the folder
       if (!stat || (folder && !path.includes("/"))) continue;
       const lines = from ? { start: Number(from), end: Number(to ?? from) } : {};
-      return { path, at, file: realpathSync(resolve(root, at)), folder, ...lines };
+      return { path, location, file: realpathSync(resolve(root, location)), folder, ...lines };
     }
   }
   return undefined;
@@ -111,17 +111,20 @@ function find(names: string[], root: string): Target | undefined {
 const statOf = (file: string): Stats | undefined => tryTo(() => statSync(file));
 
 /** Attaches what was mentioned. The mention itself stays in the message as text. */
-async function attach({ path, at, file, folder, start, end }: Target, ctx: Ctx): Promise<Attached> {
+async function attach(
+  { path, location, file, folder, start, end }: Target,
+  ctx: Ctx,
+): Promise<Attached> {
   if (!folder && MEDIA.test(file)) {
-    const { verdict, why } = ctx.permissions.judge("read", file);
-    if (verdict === "deny") throw new Error(`reading it is denied ${why}.`);
+    const { verdict, why: reason } = ctx.permissions.judge("read", file);
+    if (verdict === "deny") throw new Error(`reading it is denied ${reason}.`);
     const { type, base64, bytes } = mediaAt(file, ctx.files.open);
     ctx.chat.attach({ type, base64 });
     return { label: `${path} (${Math.ceil(bytes / 1024)} KB)` };
   }
   const result = folder
-    ? await ctx.call("list_dir", { path: at })
-    : await ctx.call("read_file", { path: at, ...(start && { start, end }) });
+    ? await ctx.call("list_dir", { path: location })
+    : await ctx.call("read_file", { path: location, ...(start && { start, end }) });
   if (result.failed) throw new Error(result.text);
   const title = `${folder ? "FOLDER" : "FILE"} ${path}`;
   const block = `--- ${title} ---\n${result.text}\n--- END ${title} ---`;
@@ -159,9 +162,9 @@ async function noteMissing(name: string, ctx: Ctx): Promise<void> {
   if (!/[./]/.test(name) || isPackage(name, ctx.root)) return;
   const files = await ctx.files.list().catch((): string[] => []);
   const extension = extname(name);
-  const known =
+  const isLikelyFile =
     EXTENSIONS.test(name) || (extension && files.some((file) => file.endsWith(extension)));
-  if (!name.includes("/") && !known) return;
+  if (!name.includes("/") && !isLikelyFile) return;
   const { default: Fuse } = await import("fuse.js");
   const [near] = new Fuse(files, { threshold: 0.5, ignoreLocation: true }).search(
     name.slice(0, 100),

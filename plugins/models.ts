@@ -8,7 +8,7 @@ const MAX_AGE = 60_000; // ms; until then completion does not ask the providers 
 
 export default (zz: Zz) => {
   const group = "sessions and model";
-  let known: { models: Model[]; at: number } | undefined;
+  let lastList: { models: Model[]; at: number } | undefined;
   zz.flag({
     name: "models",
     value: "WORD",
@@ -29,10 +29,10 @@ export default (zz: Zz) => {
     group,
     async run(_, { about, chat, note }) {
       const { models, failures } = await about.models(true);
-      const own = rows(models).map(
+      const marked = rows(models).map(
         (row, i) => `${models[i]!.id === chat.model ? "*" : " "} ${row}`,
       );
-      note([...own, ...failures].join("\n"));
+      note([...marked, ...failures].join("\n"));
       if (models.every(({ id }) => id !== chat.model))
         note(`In use: ${chat.model}, which none of them lists.`);
     },
@@ -44,9 +44,11 @@ export default (zz: Zz) => {
     examples: { "/model": "choose from a list", "/model ollama/qwen3": "ask that one" },
     group,
     async complete(typed, { about }) {
-      if (!known || performance.now() - known.at > MAX_AGE)
-        known = { models: (await about.models(true)).models, at: performance.now() };
-      const fits = known.models.filter(({ id }) => id.toLowerCase().includes(typed.toLowerCase()));
+      if (!lastList || performance.now() - lastList.at > MAX_AGE)
+        lastList = { models: (await about.models(true)).models, at: performance.now() };
+      const fits = lastList.models.filter(({ id }) =>
+        id.toLowerCase().includes(typed.toLowerCase()),
+      );
       return fits.map(({ id, window }) => ({
         name: id,
         ...(window && { description: `${window} tokens` }),
@@ -70,13 +72,13 @@ function rows(models: Model[]): string[] {
 async function listed(word: string, ctx: Ctx, line: Typed): Promise<Result> {
   const { models, failures } = await heard(ctx, line);
   failures.forEach(ctx.note);
-  const found = word ? (await finder(models))(word) : models;
-  if (!found.length && word)
+  const matches = word ? (await finder(models))(word) : models;
+  if (!matches.length && word)
     return {
       text: `Cannot list models like '${word}': none of ${models.length} is. --models lists all.`,
       failed: true,
     };
-  return { text: rows(found).join("\n"), data: found };
+  return { text: rows(matches).join("\n"), data: matches };
 }
 
 const KEPT = "models.json";
@@ -123,10 +125,10 @@ async function heard(ctx: Ctx, { values }: Typed): Promise<Pick<Kept, "models" |
   return { models, failures };
 }
 
-async function choose(rest: string, ctx: Ctx): Promise<void> {
+async function choose(argument: string, ctx: Ctx): Promise<void> {
   const { chat, note } = ctx;
-  if (!rest && !canPick(ctx)) return note([inForce(ctx), ...forTasks(ctx)].join("\n"));
-  const name = rest ? await named(rest, ctx) : await pick(ctx);
+  if (!argument && !canPick(ctx)) return note([inForce(ctx), ...forTasks(ctx)].join("\n"));
+  const name = argument ? await resolveModelName(argument, ctx) : await pick(ctx);
   if (!name || name === chat.model)
     return note([`Still ${inForce(ctx)}`, ...forTasks(ctx)].join("\n"));
   await chat.use(name);
@@ -182,27 +184,30 @@ async function finder(models: Model[]): Promise<(term: string) => Model[]> {
 /**
  * The model that a name refers to: its id, the only similar one, or one that the person insists on.
  */
-async function named(given: string, { about, ask, note }: Ctx): Promise<string | undefined> {
+async function resolveModelName(
+  modelName: string,
+  { about, ask, note }: Ctx,
+): Promise<string | undefined> {
   const { models, failures } = await about.models(true);
   const ids = models.map(({ id }) => id);
-  if (ids.includes(given)) return given;
-  const [provider = ""] = given.split("/");
-  const tails = ids.filter((id) => id.slice(id.indexOf("/") + 1) === given);
+  if (ids.includes(modelName)) return modelName;
+  const [provider = ""] = modelName.split("/");
+  const tails = ids.filter((id) => id.slice(id.indexOf("/") + 1) === modelName);
   if (tails.length === 1) return tails[0];
   const isListed = ids.some((id) => id.startsWith(`${provider}/`));
   const isProvider = isListed || failures.some((failure) => failure.startsWith(`${provider}: `));
-  if (isProvider && !isListed) return given; // the provider does not list its models
-  if (given === provider && isProvider) return given; // the provider chooses
-  const near = (await finder(models))(given).map(({ id }) => id);
+  if (isProvider && !isListed) return modelName; // the provider does not list its models
+  if (modelName === provider && isProvider) return modelName; // the provider chooses
+  const near = (await finder(models))(modelName).map(({ id }) => id);
   const hint = near.length ? `The nearest: ${near.slice(0, 5).join(", ")}.` : "/models lists them.";
-  if (isProvider && given.includes("/")) {
-    const question = `${provider} does not list '${given}'. ${hint} Use it anyway? [y/N] `;
-    if (ask) return (await ask(question, "yn")) === "y" ? given : undefined;
-    note(`${provider} does not list '${given}'. ${hint}`);
-    return given;
+  if (isProvider && modelName.includes("/")) {
+    const question = `${provider} does not list '${modelName}'. ${hint} Use it anyway? [y/N] `;
+    if (ask) return (await ask(question, "yn")) === "y" ? modelName : undefined;
+    note(`${provider} does not list '${modelName}'. ${hint}`);
+    return modelName;
   }
   if (near.length === 1) return near[0];
   throw new Error(
-    `Cannot use model '${given}': ${near.length ? `${near.length} are like it` : "there is none"}. ${hint}`,
+    `Cannot use model '${modelName}': ${near.length ? `${near.length} are like it` : "there is none"}. ${hint}`,
   );
 }

@@ -14,7 +14,7 @@ export default (zz: Zz) =>
     // under its new name it might be readable without asking
     needs: ({ from }) => ({ read: [from] }),
     async run({ from, to }, { files, call, about }) {
-      const cannot = (why: string) => new Error(`Cannot move '${from}' to '${to}': ${why}`);
+      const cannot = (reason: string) => new Error(`Cannot move '${from}' to '${to}': ${reason}`);
       const [source, target] = [files.path(from), files.path(to)];
       if (source === target) throw cannot("both are the same file. Give it another path.");
       if (isFolder(target)) throw cannot(`'${to}' is a folder. Name the file in it too.`);
@@ -28,8 +28,11 @@ export default (zz: Zz) =>
       if (fs.existsSync(target) && !isSameFile(source, target))
         throw cannot(`'${to}' is already there. Choose another path, or delete that file first.`);
       await files.move(from, to);
-      const left = moved ? ` [Imports are as they were. ${moved.text}]` : "";
-      return { text: `Moved ${visible(from)} to ${visible(to)}.${left}`, data: { from, to } };
+      const importsNote = moved ? ` [Imports are as they were. ${moved.text}]` : "";
+      return {
+        text: `Moved ${visible(from)} to ${visible(to)}.${importsNote}`,
+        data: { from, to },
+      };
     },
   });
 
@@ -39,7 +42,7 @@ const isUnplanned = (data: unknown): boolean => Object(data).isPlanned === false
 const isFolder = (file: string): boolean => fs.existsSync(file) && fs.statSync(file).isDirectory();
 
 /** Whether both names are the same file, on a disk that ignores case. */
-const isSameFile = (one: string, other: string): boolean =>
-  one.toLowerCase() === other.toLowerCase() &&
-  fs.existsSync(one) &&
-  fs.statSync(one).ino === fs.statSync(other).ino;
+const isSameFile = (first: string, second: string): boolean =>
+  first.toLowerCase() === second.toLowerCase() &&
+  fs.existsSync(first) &&
+  fs.statSync(first).ino === fs.statSync(second).ino;

@@ -107,9 +107,9 @@ export default (zz: Zz) => {
     async *chat({ messages, tools }): AsyncGenerator<Delta> {
       const last = messages.at(-1);
       if (last?.role === "tool") {
-        const said = last.failed ? "failed so" : "found this";
+        const phrase = last.failed ? "failed so" : "found this";
         yield {
-          text: `${last.text}\n\n(offline: not a model. \`${last.name}\` ${said}; only words were matched.)`,
+          text: `${last.text}\n\n(offline: not a model. \`${last.name}\` ${phrase}; only words were matched.)`,
         };
         yield { finish: "stop" };
         return;
@@ -127,8 +127,8 @@ const MAX_PROMPT_CHARS = 2_000;
 
 /** What the person said, without what zz puts before it for a model, such as a map of the code. */
 function withoutNews(text: string): string {
-  const rest = text.replace(/^--- (.+) ---\n[\s\S]*?\n--- END \1 ---(?:\n\n|$)/, "");
-  return rest === text ? text : withoutNews(rest);
+  const remaining = text.replace(/^--- (.+) ---\n[\s\S]*?\n--- END \1 ---(?:\n\n|$)/, "");
+  return remaining === text ? text : withoutNews(remaining);
 }
 
 /** The tool whose words match the prompt best, with the rest of the prompt as its argument. */
@@ -174,10 +174,10 @@ async function route(prompt: string, tools: ChatRequest["tools"]) {
 
 /** How many of an intent's words the prompt has; 0 unless it has them all. */
 function matchScore(words: string, spoken: string[]): number {
-  const all = words.split(" ");
+  const allWords = words.split(" ");
   // any other intent says more
-  if (words === "what is") return all.every((word) => spoken.includes(word)) ? 0.5 : 0;
-  return all.every((word) => spoken.includes(word)) ? all.length + words.length / 100 : 0;
+  if (words === "what is") return allWords.every((word) => spoken.includes(word)) ? 0.5 : 0;
+  return allWords.every((word) => spoken.includes(word)) ? allWords.length + words.length / 100 : 0;
 }
 
 /**

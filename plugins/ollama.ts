@@ -109,8 +109,8 @@ async function listModels(
   signal: AbortSignal,
   endpoint: Endpoint,
 ): Promise<string[]> {
-  const { given } = await ask(zz, endpoint, signal, (ollama) => ollama.list());
-  return objectsIn(given?.models).slice(0, MAX_MODELS).map(({ name }) => String(name)); // biome-ignore format: one
+  const { parsed } = await ask(zz, endpoint, signal, (ollama) => ollama.list());
+  return objectsIn(parsed?.models).slice(0, MAX_MODELS).map(({ name }) => String(name)); // biome-ignore format: one
 }
 
 /** What the server holds in memory at the moment; an old one does not tell. */
@@ -120,7 +120,7 @@ async function loadedModels(
   endpoint: Endpoint,
 ): Promise<Map<string, string>> {
   const asked = await ask(zz, endpoint, signal, (ollama) => ollama.ps()).catch(() => undefined);
-  const models = asked?.given?.models;
+  const models = asked?.parsed?.models;
   if (!Array.isArray(models)) return new Map();
   return new Map(models.slice(0, MAX_MODELS).map((model) => [model?.name, stateOf(model ?? {})]));
 }
@@ -150,7 +150,7 @@ async function show(
   const before = cache.get(cacheKey);
   if (before) return before;
   const asked = ask(zz, endpoint, signal, (ollama) => ollama.show({ model })).then(
-    ({ given }) => Object(given) as Shown,
+    ({ parsed }) => Object(parsed) as Shown,
   );
   cache.set(cacheKey, asked);
   asked.catch(() => cache.delete(cacheKey));
@@ -167,7 +167,7 @@ async function ask<T>(
   endpoint: Endpoint,
   signal: AbortSignal,
   act: (ollama: Ollama) => Promise<T>,
-): Promise<{ given: T; answer: HttpAnswer }> {
+): Promise<{ parsed: T; answer: HttpAnswer }> {
   const host = hostOf(endpoint);
   const { key } = endpoint;
   const { Ollama } = await import("ollama/browser");
@@ -191,7 +191,7 @@ async function ask<T>(
   const headers: Record<string, string> = key ? { authorization: `Bearer ${key}` } : {};
   try {
     return {
-      given: await act(new Ollama({ host, headers, fetch: fetch as never })),
+      parsed: await act(new Ollama({ host, headers, fetch: fetch as never })),
       answer: answer!,
     };
   } catch (error) {
@@ -226,7 +226,7 @@ function bodyOf(
     think = thinkingOf(effort, model, can.thinking),
     format = wanted,
     keep_alive,
-    ...rest
+    ...otherOptions
   } = options;
   if (
     can.vision === false &&
@@ -251,7 +251,7 @@ function bodyOf(
         function: { name, description, parameters: schema },
       })),
     }),
-    options: { num_ctx: windowOf(info, maxWindow) ?? maxWindow, ...rest },
+    options: { num_ctx: windowOf(info, maxWindow) ?? maxWindow, ...otherOptions },
     ...(think !== undefined && { think }),
     ...(format !== undefined && { format }),
     ...(keep_alive !== undefined && { keep_alive }),

@@ -54,7 +54,8 @@ export default (zz: Zz) =>
     },
   });
 
-const cannot = (name: string, why: string): Error => new Error(`Cannot open '${name}': ${why}`);
+const cannot = (name: string, reason: string): Error =>
+  new Error(`Cannot open '${name}': ${reason}`);
 const quote = (word: string): string =>
   /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 
@@ -73,8 +74,8 @@ function checkedFile(name: string, { root, files, ask }: Ctx): string {
   if (!stat) throw cannot(name, "no such file or folder. Check the path.");
   if (!stat.isFile() && !stat.isDirectory())
     throw cannot(name, "it is not a regular file. Choose another.");
-  const runs = [file, path.resolve(root, name)].some((one) =>
-    RUNNABLE_EXTENSIONS.has(path.extname(one).slice(1).toLowerCase()),
+  const runs = [file, path.resolve(root, name)].some((candidate) =>
+    RUNNABLE_EXTENSIONS.has(path.extname(candidate).slice(1).toLowerCase()),
   );
   if (
     runs ||

@@ -50,7 +50,7 @@ export default (zz: Zz<typeof defaults>) => {
     },
     group: "settings",
     complete,
-    run: (rest, ctx) => ctx.note(obey(rest, ctx)),
+    run: (argument, ctx) => ctx.note(obey(argument, ctx)),
   });
   zz.command({
     name: "auto-apply",
@@ -62,7 +62,7 @@ export default (zz: Zz<typeof defaults>) => {
     },
     group: "settings",
     complete: (typed) => ["on", "off"].filter((word) => word.startsWith(typed)),
-    run: (rest, ctx) => ctx.note(autoApply(rest, ctx)),
+    run: (argument, ctx) => ctx.note(autoApply(argument, ctx)),
   });
   zz.flag({
     name: "only-write",
@@ -111,31 +111,31 @@ function applySetting(zz: Zz<typeof defaults>): void {
  * Runs /permissions. WHAT may contain *, ** and ?; the kernel refuses a name that could never
  * match.
  */
-function obey(rest: string, { permissions }: Ctx): string {
-  const [word = "", what = "", ...more] = rest.split(/\s+/);
-  const name = more.join(" ").replace(/^(["'])(.*)\1$/, "$2"); // quoted as for a shell
+function obey(argument: string, { permissions }: Ctx): string {
+  const [word = "", subject = "", ...nameWords] = argument.split(/\s+/);
+  const name = nameWords.join(" ").replace(/^(["'])(.*)\1$/, "$2"); // quoted as for a shell
   if (!word) return table(permissions.rules);
   if (word === "only" && !name)
-    return `Cannot run '/permissions only ${what}': name what may be done. /help permissions has examples.`;
+    return `Cannot run '/permissions only ${subject}': name what may be done. /help permissions has examples.`;
   if (word === "allow" || word === "ask" || word === "deny" || word === "only") {
-    if (!KINDS.includes(what))
-      return `Cannot ${word} '${what}': the kinds are ${KINDS.join(", ")}. For example: /permissions ${word} run npm test`;
-    const kind = what as Kind;
+    if (!KINDS.includes(subject))
+      return `Cannot ${word} '${subject}': the kinds are ${KINDS.join(", ")}. For example: /permissions ${word} run npm test`;
+    const needKind = subject as Kind;
     permissions.add(
       word === "only"
-        ? onlyRule(kind, more)
-        : { verdict: word, kind, ...(name && { name }), from: "answer" },
+        ? onlyRule(needKind, nameWords)
+        : { verdict: word, kind: needKind, ...(name && { name }), from: "answer" },
     );
     return table(permissions.rules);
   }
-  const rule = permissions.rules[Number(what) - 1];
+  const rule = permissions.rules[Number(subject) - 1];
   if (word !== "keep" && word !== "drop") return `Cannot run '/permissions ${word}'. ${VERBS}.`;
-  if (!what)
+  if (!subject)
     return `Cannot ${word} a rule: give its number, /permissions ${word} N. /permissions lists them.`;
   if (!rule)
-    return `Cannot ${word} '${what}': there is no rule with that number. /permissions lists them.`;
+    return `Cannot ${word} '${subject}': there is no rule with that number. /permissions lists them.`;
   if (word === "keep" && rule.from !== "answer")
-    return `Cannot keep rule ${what}: it comes from ${FROM[rule.from]}.`;
+    return `Cannot keep rule ${subject}: it comes from ${FROM[rule.from]}.`;
   permissions.drop(rule);
   if (word === "keep") permissions.add({ ...rule, from: "project" });
   return table(permissions.rules);
@@ -144,15 +144,15 @@ function obey(rest: string, { permissions }: Ctx): string {
 /**
  * The rule that denies everything of that kind except these names, which are asked for as usual.
  */
-function onlyRule(kind: Kind, names: string[], from: Rule["from"] = "answer"): Rule {
-  const but = kind === "run" ? [names.join(" ")] : names;
-  return { verdict: "deny", kind, but, why: `only ${but.join(", ")}`, from };
+function onlyRule(needKind: Kind, names: string[], from: Rule["from"] = "answer"): Rule {
+  const but = needKind === "run" ? [names.join(" ")] : names;
+  return { verdict: "deny", kind: needKind, but, why: `only ${but.join(", ")}`, from };
 }
 
 /** A kind after allow, ask, deny and only; the number of a rule after keep and drop. */
 function complete(typed: string, { permissions }: Ctx): Choice[] {
-  const [, word = "", given] = /^(\S*)(?:\s+(.*))?$/s.exec(typed) ?? [];
-  if (given === undefined)
+  const [, word = "", typedSubject] = /^(\S*)(?:\s+(.*))?$/s.exec(typed) ?? [];
+  if (typedSubject === undefined)
     return Object.entries(WORDS).flatMap(([name, description]) =>
       name.startsWith(word) ? [{ name: `${name} `, description }] : [],
     );
@@ -162,31 +162,32 @@ function complete(typed: string, { permissions }: Ctx): Choice[] {
       : [],
   );
   const kinds = /^(allow|ask|deny|only)$/.test(word)
-    ? KINDS.map((kind) => ({ name: `${word} ${kind} ` }))
+    ? KINDS.map((needKind) => ({ name: `${word} ${needKind} ` }))
     : [];
-  return [...numbered, ...kinds].filter(({ name }) => name.startsWith(`${word} ${given}`));
+  return [...numbered, ...kinds].filter(({ name }) => name.startsWith(`${word} ${typedSubject}`));
 }
 
-function autoApply(rest: string, { permissions }: Ctx): string {
-  const given = permissions.rules.filter(({ verdict, kind, name, from }) =>
-    Object.entries({ verdict, kind, name, from }).every(
+function autoApply(argument: string, { permissions }: Ctx): string {
+  const editRules = permissions.rules.filter(({ verdict, kind: needKind, name, from }) =>
+    Object.entries({ verdict, kind: needKind, name, from }).every(
       ([key, value]) => EDITS[key as keyof Rule] === value,
     ),
   );
-  if (!/^(on|off)?$/.test(rest)) return `Cannot set /auto-apply to '${rest}': it takes on or off.`;
-  if (rest === "on" && !given.length) permissions.add({ ...EDITS });
-  if (rest === "off") for (const rule of given) permissions.drop(rule);
+  if (!/^(on|off)?$/.test(argument))
+    return `Cannot set /auto-apply to '${argument}': it takes on or off.`;
+  if (argument === "on" && !editRules.length) permissions.add({ ...EDITS });
+  if (argument === "off") for (const rule of editRules) permissions.drop(rule);
   // another rule may allow or deny it anyway
-  const { verdict, why } = permissions.judge("write", ".");
-  const other = verdict === "ask" ? "" : ` ${why}; /permissions lists it.`;
-  if (rest === "on" && verdict === "deny") return `Edits in the project are denied${other}`;
-  if (rest === "on")
+  const { verdict, why: reason } = permissions.judge("write", ".");
+  const exception = verdict === "ask" ? "" : ` ${reason}; /permissions lists it.`;
+  if (argument === "on" && verdict === "deny") return `Edits in the project are denied${exception}`;
+  if (argument === "on")
     return "Edits in the project, and what commands change on a copy, are now kept without asking. /undo takes them back.";
-  if (rest === "off")
+  if (argument === "off")
     return verdict === "allow"
-      ? `Edits are still made without asking${other}`
+      ? `Edits are still made without asking${exception}`
       : "Edits are asked for again.";
-  const because = given.length || verdict !== "allow" ? "." : other;
+  const because = editRules.length || verdict !== "allow" ? "." : exception;
   return verdict === "allow"
     ? `/auto-apply is on${because} /auto-apply off turns it off.`
     : "/auto-apply is off. /auto-apply on turns it on.";

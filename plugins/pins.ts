@@ -20,8 +20,8 @@ export default (zz: Zz) => {
     slot: "turn",
     budget: BUDGET,
     async text(ctx) {
-      const most = Math.min(MAX_FILE_CHARS, Math.floor(MAX_PINNED_CHARS / pinned.files.length));
-      const parts = await Promise.all(pinned.files.map((name) => shown(name, most, ctx)));
+      const maxChars = Math.min(MAX_FILE_CHARS, Math.floor(MAX_PINNED_CHARS / pinned.files.length));
+      const parts = await Promise.all(pinned.files.map((name) => shown(name, maxChars, ctx)));
       return parts.length ? [PREFACE, ...parts].join("\n") : undefined;
     },
   });
@@ -36,23 +36,7 @@ export default (zz: Zz) => {
     usage: "[FILE …]",
     group: "conversation",
     complete: async (typed, { files }) => choices(typed, await files.list()),
-    async run(rest, ctx) {
-      const names = namesIn(rest);
-      if (!names.length) return ctx.note(listed());
-      const added: string[] = [];
-      for (const name of names)
-        try {
-          const file = await pinnable(name, ctx);
-          if (pinned.files.includes(file)) ctx.note(`'${file}' is pinned already.`);
-          else {
-            pinned.files.push(file);
-            added.push(file);
-          }
-        } catch (error) {
-          ctx.note(sentenceOf(error));
-        }
-      if (added.length) ctx.note(`Pinned ${visible(added.join(", "))}.`);
-    },
+    run: (argument, ctx) => addPins(pinned, argument, ctx),
   });
 
   zz.command({
@@ -62,34 +46,59 @@ export default (zz: Zz) => {
     usage: "FILE … | all",
     group: "conversation",
     complete: (typed) => choices(typed, [...pinned.files, ...(typed.includes(" ") ? [] : ["all"])]),
-    run(rest, { root, note }) {
-      const names = namesIn(rest);
-      if (!names.length) return note(`Say which, or "all". ${listed()}`);
-      const all = rest.trim() === "all" && !pinned.files.includes("all");
-      const wanted = all
-        ? pinned.files
-        : names.map((name) => nameOf(path.resolve(root, name), root));
-      for (const name of wanted)
-        if (!pinned.files.includes(name)) note(`'${visible(name)}' is not pinned. ${listed()}`);
-      const dropped = pinned.files.filter((name) => wanted.includes(name));
-      pinned.files = pinned.files.filter((name) => !dropped.includes(name));
-      if (dropped.length || all) note(dropped.length ? `Dropped ${dropped.join(", ")}.` : listed());
-    },
+    run: (argument, ctx) => dropPins(pinned, argument, ctx),
   });
-
-  function listed(): string {
-    return pinned.files.length
-      ? `Pinned: ${visible(pinned.files.join(", "))}.`
-      : "Nothing is pinned. /add FILE pins a file.";
-  }
 };
+
+interface Pinned {
+  files: string[];
+}
+
+async function addPins(pinned: Pinned, argument: string, ctx: Ctx): Promise<void> {
+  const names = namesIn(argument);
+  if (!names.length) return ctx.note(listed(pinned));
+  const added: string[] = [];
+  for (const name of names)
+    try {
+      const file = await pinnable(name, ctx);
+      if (pinned.files.includes(file)) ctx.note(`'${file}' is pinned already.`);
+      else {
+        pinned.files.push(file);
+        added.push(file);
+      }
+    } catch (error) {
+      ctx.note(sentenceOf(error));
+    }
+  if (added.length) ctx.note(`Pinned ${visible(added.join(", "))}.`);
+}
+
+function dropPins(pinned: Pinned, argument: string, { root, note }: Ctx): void {
+  const names = namesIn(argument);
+  if (!names.length) return void note(`Say which, or "all". ${listed(pinned)}`);
+  const dropsAll = argument.trim() === "all" && !pinned.files.includes("all");
+  const wanted = dropsAll
+    ? pinned.files
+    : names.map((name) => nameOf(path.resolve(root, name), root));
+  for (const name of wanted)
+    if (!pinned.files.includes(name)) note(`'${visible(name)}' is not pinned. ${listed(pinned)}`);
+  const dropped = pinned.files.filter((name) => wanted.includes(name));
+  pinned.files = pinned.files.filter((name) => !dropped.includes(name));
+  if (dropped.length || dropsAll)
+    note(dropped.length ? `Dropped ${dropped.join(", ")}.` : listed(pinned));
+}
+
+function listed(pinned: Pinned): string {
+  return pinned.files.length
+    ? `Pinned: ${visible(pinned.files.join(", "))}.`
+    : "Nothing is pinned. /add FILE pins a file.";
+}
 
 /**
  * The name to pin. The gate judges it as if the model read it; what needs an answer each time
  * cannot be pinned.
  */
 async function pinnable(name: string, ctx: Ctx): Promise<string> {
-  const refuse = (why: string) => new Error(`Cannot pin '${name}': ${why}`);
+  const refuse = (reason: string) => new Error(`Cannot pin '${name}': ${reason}`);
   const stat = fs.statSync(path.resolve(ctx.root, name), { throwIfNoEntry: false });
   if (stat?.isDirectory()) throw refuse("it is a folder. Name its files.");
   if (stat && stat.size > MAX_FILE_BYTES)
@@ -113,7 +122,7 @@ async function pinnable(name: string, ctx: Ctx): Promise<string> {
  * A pinned file's current text, or why there is none. The lines shown count as read, so that the
  * model may edit them.
  */
-async function shown(name: string, most: number, ctx: Ctx): Promise<string> {
+async function shown(name: string, maxChars: number, ctx: Ctx): Promise<string> {
   const block = (text: string) =>
     `--- FILE ${visible(name)} ---\n${text}\n--- END FILE ${visible(name)} ---`;
   try {
@@ -121,37 +130,37 @@ async function shown(name: string, most: number, ctx: Ctx): Promise<string> {
     if (size > MAX_FILE_BYTES) return block(`[${size} bytes are too many to show; search it]`);
     const { text, bytes, hash } = await ctx.files.read(name);
     if (bytes.subarray(0, 8_192).includes(0)) return block("[it is not text any more]");
-    const whole = text.replace(/^\ufeff/, "").trimEnd();
-    ctx.files.shown(name, linesLeft(whole, most), hash);
-    return block(cut(whole, most));
+    const wholeText = text.replace(/^\ufeff/, "").trimEnd();
+    ctx.files.shown(name, linesLeft(wholeText, maxChars), hash);
+    return block(cut(wholeText, maxChars));
   } catch (error) {
     return block(`[${sentenceOf(error)}]`);
   }
 }
 
-function cut(text: string, most: number): string {
-  if (text.length <= most) return text;
-  const [head, tail] = ends(text, most);
+function cut(text: string, maxChars: number): string {
+  if (text.length <= maxChars) return text;
+  const [head, tail] = ends(text, maxChars);
   return `${head}\n[… ${text.length - head.length - tail.length} characters left out; read the file for them …]\n${tail}`;
 }
 
 /** Both ends of a text, not cut within a surrogate pair. */
-const ends = (text: string, most: number): [head: string, tail: string] => [
-  text.slice(0, Math.floor(most * 0.7)).replace(/[\ud800-\udbff]$/, ""),
-  text.slice(-Math.floor(most * 0.2)).replace(/^[\udc00-\udfff]/, ""),
+const ends = (text: string, maxChars: number): [head: string, tail: string] => [
+  text.slice(0, Math.floor(maxChars * 0.7)).replace(/[\ud800-\udbff]$/, ""),
+  text.slice(-Math.floor(maxChars * 0.2)).replace(/^[\udc00-\udfff]/, ""),
 ];
 
 /** The lines that cut() leaves whole. */
-function linesLeft(text: string, most: number): Span[] {
-  if (text.length <= most) return [[1, Number.POSITIVE_INFINITY]];
-  const [head, tail] = ends(text, most).map((part) => part.split("\n").length - 1) as [
+function linesLeft(text: string, maxChars: number): Span[] {
+  if (text.length <= maxChars) return [[1, Number.POSITIVE_INFINITY]];
+  const [head, tail] = ends(text, maxChars).map((part) => part.split("\n").length - 1) as [
     number,
     number,
   ];
-  const all = text.split("\n").length;
+  const lineCount = text.split("\n").length;
   return [
     [1, head],
-    [all - tail + 1, Number.POSITIVE_INFINITY],
+    [lineCount - tail + 1, Number.POSITIVE_INFINITY],
   ];
 }
 
@@ -159,9 +168,9 @@ const nameOf = (file: string, root: string): string =>
   file.startsWith(root + path.sep) ? path.relative(root, file).replaceAll(path.sep, "/") : file;
 
 /** Splits words; quoted names may contain spaces. */
-const namesIn = (rest: string): string[] =>
-  [...rest.matchAll(/"([^"]*)"|'([^']*)'|(\S+)/g)]
-    .map(([, one, two, bare]) => one ?? two ?? bare!)
+const namesIn = (argument: string): string[] =>
+  [...argument.matchAll(/"([^"]*)"|'([^']*)'|(\S+)/g)]
+    .map(([, doubleQuoted, singleQuoted, bare]) => doubleQuoted ?? singleQuoted ?? bare!)
     .filter(Boolean);
 
 /** Choices for the last word; the words before it stay. */

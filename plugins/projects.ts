@@ -26,7 +26,7 @@ function line(id: string, { path, rights, about = "" }: Project, root: string): 
   const isThere = fs.existsSync(`${named}/.`); // a folder, and it may be entered
   const folder = isThere ? fs.realpathSync(named) : named;
   if (folder === root) return [];
-  const more = oneLine(about);
+  const description = oneLine(about);
   const missing = isThere ? "" : "; missing: no such folder";
-  return [`- ${id}: ${folder} (${rights}${missing})${more ? `: ${more}` : ""}`];
+  return [`- ${id}: ${folder} (${rights}${missing})${description ? `: ${description}` : ""}`];
 }

@@ -50,8 +50,9 @@ export default (zz: Zz) =>
       const to = Math.min(lines.length, end ?? lines.length, from + MAX_LINES - 1);
       const shown = lines.slice(from - 1, to).map((line, i) => `${from + i}\t${cutLine(line)}`);
       files.shown(path, [[from, to === lines.length ? Number.POSITIVE_INFINITY : to]], hash);
-      const more = Math.min(end ?? lines.length, lines.length) - to;
-      if (more > 0) shown.push(`[${plural(more, "more line")}; read on from ${to + 1}]`);
+      const remainingCount = Math.min(end ?? lines.length, lines.length) - to;
+      if (remainingCount > 0)
+        shown.push(`[${plural(remainingCount, "more line")}; read on from ${to + 1}]`);
       if (!isUtf8(bytes)) shown.push("[not all of it is UTF-8; \ufffd stands for what is not]");
       return {
         text: shown.join("\n"),

@@ -28,9 +28,9 @@ export default (zz: Zz) => {
     budget: BUDGET,
     text(ctx) {
       const top = topOf(ctx.root);
-      const same =
+      const isUnchanged =
         last?.top === top && [...last.stamps].every(([file, stamp]) => stampFor(file) === stamp);
-      if (!same) last = render(top, ctx);
+      if (!isUnchanged) last = render(top, ctx);
       return last!.text;
     },
   });
@@ -49,90 +49,115 @@ function topOf(root: string): string {
   return root;
 }
 
+type Rule = Found & { name: string; text: string };
+/** What is gathered while the rules are read. */
+interface Rendering {
+  top: string;
+  root: string;
+  permissions: Ctx["permissions"];
+  files: Ctx["files"];
+  stamps: Map<string, string>; // of every file that was examined or looked for
+  leftOut: Map<string, string>; // why, by name
+  used: Set<string>;
+  included: { count: number; room: number };
+}
+
 function render(top: string, { root, permissions, files }: Ctx): Rendered {
-  const stamps = new Map<string, string>(); // of every file that was examined or looked for
-  const leftOut = new Map<string, string>(); // why, by name
-  const rules = foldersBetween(top, root).flatMap(ruleOf);
-  const used = new Set(rules.map(({ file }) => file));
-  const included = { count: 0, room: NAMED_FILES.room };
-  const parts = rules.flatMap(({ file, name, text }) => [
-    block(name, text),
-    ...named(file, name, text),
-  ]);
-  const why = [...leftOut].map(([name, why]) => `${name.slice(0, 100)} (${why})`);
-  const more = why.length - MAX_LEFT_OUT;
-  if (more > 0) why.splice(MAX_LEFT_OUT, more, `${more} more`);
-  if (why.length) parts.push(`[Left out: ${why.join(", ")}]`);
+  const state: Rendering = {
+    top,
+    root,
+    permissions,
+    files,
+    stamps: new Map(),
+    leftOut: new Map(),
+    used: new Set(),
+    included: { count: 0, room: NAMED_FILES.room },
+  };
+  const folders = foldersBetween(top, root);
+  const rules = folders.flatMap((folder) => ruleOf(state, folder, folders.length));
+  for (const { file } of rules) state.used.add(file);
+  const parts = rules.flatMap((rule) => [block(rule.name, rule.text), ...named(state, rule)]);
+  const reasons = [...state.leftOut].map(([name, reason]) => `${name.slice(0, 100)} (${reason})`);
+  const moreCount = reasons.length - MAX_LEFT_OUT;
+  if (moreCount > 0) reasons.splice(MAX_LEFT_OUT, moreCount, `${moreCount} more`);
+  if (reasons.length) parts.push(`[Left out: ${reasons.join(", ")}]`);
+  const { stamps } = state;
   return { top, text: parts.length ? [PREFACE, ...parts].join("\n") : "", stamps };
+}
 
-  /** The rules of a folder: at most one file, the first that is not empty. */
-  function ruleOf(folder: string, _: number, { length }: string[]) {
-    for (const one of NAMES) {
-      const candidate = path.join(folder, one);
-      const found = look(candidate);
-      const name = shown(candidate);
-      const text =
-        typeof found === "string"
-          ? found
-          : textIn(found, Math.floor(MAX_RULES_CHARS / length), files.open);
-      if (typeof found !== "string" && text !== undefined) {
-        if (text) return [{ file: found.file, name, text }];
-      } else if (found !== GONE) leftOut.set(name, text ?? BINARY);
-    }
+/** The rules of a folder: at most one file, the first that is not empty. */
+function ruleOf(state: Rendering, folder: string, folderCount: number): Rule[] {
+  for (const fileName of NAMES) {
+    const candidate = path.join(folder, fileName);
+    const looked = look(state, candidate);
+    const name = shown(state, candidate);
+    const text =
+      typeof looked === "string"
+        ? looked
+        : textIn(looked, Math.floor(MAX_RULES_CHARS / folderCount), state.files.open);
+    if (typeof looked !== "string" && text !== undefined) {
+      if (text) return [{ ...looked, name, text }];
+    } else if (looked !== GONE) state.leftOut.set(name, text ?? BINARY);
+  }
+  return [];
+}
+
+/** Includes the files that a text references, but not those that they reference in turn. */
+function named(state: Rendering, { file: from, name, text }: Rule): string[] {
+  const references = [...text.replace(CODE, "").matchAll(REFERENCE)].flatMap(([, mention, link]) =>
+    pathIn(mention ?? link!),
+  );
+  return [...new Set(references)].flatMap((reference) => {
+    const inclusion = include(state, reference, from);
+    if (typeof inclusion !== "string")
+      return [block(`${inclusion.name}, named in ${name}`, inclusion.text)];
+    state.leftOut.set(reference, inclusion);
     return [];
-  }
+  });
+}
 
-  /** Includes the files that a text references, but not those that they reference in turn. */
-  function named(from: string, name: string, text: string): string[] {
-    const references = [...text.replace(CODE, "").matchAll(REFERENCE)].flatMap(([, at, link]) =>
-      pathIn(at ?? link!),
-    );
-    return [...new Set(references)].flatMap((reference) => {
-      const taken = include(reference, from);
-      if (typeof taken !== "string") return [block(`${taken.name}, named in ${name}`, taken.text)];
-      leftOut.set(reference, taken);
-      return [];
-    });
-  }
+/** The text of a file that rules reference, or why it is left out. */
+function include(
+  state: Rendering,
+  reference: string,
+  from: string,
+): { name: string; text: string } | string {
+  const { used, included, files } = state;
+  if (path.isAbsolute(reference) || reference.startsWith("~")) return "an absolute path";
+  const looked = look(state, path.resolve(path.dirname(from), reference));
+  if (typeof looked === "string") return looked;
+  if (looked.file === from) return "itself";
+  if (used.has(looked.file)) return "already here";
+  const maxChars = Math.min(NAMED_FILES.maxChars, included.room);
+  if (included.count === NAMED_FILES.max || maxChars < NAMED_FILES.maxChars / 10)
+    return "no room; read it when it is needed";
+  const text = textIn(looked, maxChars, files.open);
+  if (text === undefined) return BINARY;
+  used.add(looked.file);
+  included.count++;
+  included.room -= text.length;
+  return { name: shown(state, looked.file), text };
+}
 
-  /** The text of a file that rules reference, or why it is left out. */
-  function include(reference: string, from: string): { name: string; text: string } | string {
-    if (path.isAbsolute(reference) || reference.startsWith("~")) return "an absolute path";
-    const found = look(path.resolve(path.dirname(from), reference));
-    if (typeof found === "string") return found;
-    if (found.file === from) return "itself";
-    if (used.has(found.file)) return "already here";
-    const maxChars = Math.min(NAMED_FILES.maxChars, included.room);
-    if (included.count === NAMED_FILES.max || maxChars < NAMED_FILES.maxChars / 10)
-      return "no room; read it when it is needed";
-    const text = textIn(found, maxChars, files.open);
-    if (text === undefined) return BINARY;
-    used.add(found.file);
-    included.count++;
-    included.room -= text.length;
-    return { name: shown(found.file), text };
-  }
+/**
+ * Accepts only files inside the repository, links followed, and of the project only what may be
+ * read without asking.
+ */
+function look({ top, root, stamps, permissions }: Rendering, file: string): Found | string {
+  if (!isInside(top, file)) return OUTSIDE;
+  stamps.set(file, stampFor(file));
+  const stat = statOf(file);
+  if (!stat) return GONE;
+  const real = fs.realpathSync(file);
+  if (!isInside(top, real)) return OUTSIDE;
+  if (!stat.isFile()) return stat.isDirectory() ? "a folder" : "not a regular file";
+  const { verdict } = permissions.judge("read", real);
+  if (verdict === "deny" || (verdict === "ask" && isInside(root, real))) return "not to be read";
+  return { file: real, size: stat.size };
+}
 
-  /**
-   * Accepts only files inside the repository, links followed, and of the project only what may be
-   * read without asking.
-   */
-  function look(file: string): Found | string {
-    if (!isInside(top, file)) return OUTSIDE;
-    stamps.set(file, stampFor(file));
-    const stat = statOf(file);
-    if (!stat) return GONE;
-    const real = fs.realpathSync(file);
-    if (!isInside(top, real)) return OUTSIDE;
-    if (!stat.isFile()) return stat.isDirectory() ? "a folder" : "not a regular file";
-    const { verdict } = permissions.judge("read", real);
-    if (verdict === "deny" || (verdict === "ask" && isInside(root, real))) return "not to be read";
-    return { file: real, size: stat.size };
-  }
-
-  function shown(file: string): string {
-    return path.relative(root, file).replaceAll(path.sep, "/");
-  }
+function shown({ root }: Rendering, file: string): string {
+  return path.relative(root, file).replaceAll(path.sep, "/");
 }
 
 const [GONE, OUTSIDE, BINARY] = ["no such file", "outside the project", "not text"];
@@ -163,8 +188,8 @@ function textIn(
   const fd = open(file);
   try {
     if (size <= maxChars * 4) {
-      const whole = part(0, size);
-      if (whole === undefined || whole.trim().length <= maxChars) return whole?.trim();
+      const wholeText = part(0, size);
+      if (wholeText === undefined || wholeText.trim().length <= maxChars) return wholeText?.trim();
     }
     // at most 4 bytes a character
     const [first, last] = [Math.floor(maxChars * 0.7), Math.floor(maxChars * 0.2)];
@@ -181,8 +206,8 @@ function textIn(
       .trimEnd()
       .slice(-last)
       .replace(/^[\udc00-\udfff\ufffd]+/, "");
-    const left = size - Buffer.byteLength(before) - Buffer.byteLength(after);
-    return `${before}\n[… ${left} bytes left out …]\n${after}`;
+    const leftOutBytes = size - Buffer.byteLength(before) - Buffer.byteLength(after);
+    return `${before}\n[… ${leftOutBytes} bytes left out …]\n${after}`;
   } finally {
     fs.closeSync(fd);
   }

@@ -1,7 +1,16 @@
 // /show and Ctrl+O: what a tool gave, in full, page by page: the last result, or the Nth last.
 import fs from "node:fs";
 import type { Call, Choice, Ctx, Zz } from "zz";
-import { clip, oneLine, plural, sentenceOf, terminalColumns, width, wrap } from "zz/text";
+import {
+  clip,
+  oneLine,
+  plural,
+  sentenceOf,
+  terminalColumns,
+  wantsWords,
+  width,
+  wrap,
+} from "zz/text";
 
 // of an output that was kept in a file; nobody pages through more
 const MAX_FILE_BYTES = 4 * 1024 * 1024;
@@ -26,7 +35,7 @@ export default (zz: Zz) => {
       resultsOf(ctx)
         .slice(0, MAX_CHOICES)
         .map((result, i) => ({ name: String(i + 1), description: titleOf(result) })),
-    run: (rest, ctx) => show(rest, ctx, files),
+    run: (argument, ctx) => show(argument, ctx, files),
   });
   zz.key({
     name: "ctrl+o",
@@ -54,19 +63,22 @@ function resultsOf({ chat }: Ctx): Shown[] {
   return results;
 }
 
-async function show(rest: string, ctx: Ctx, files: ReadonlyMap<string, string>): Promise<void> {
+async function show(argument: string, ctx: Ctx, files: ReadonlyMap<string, string>): Promise<void> {
   const results = resultsOf(ctx);
   if (!results.length)
     throw new Error("Cannot show a result: no tool was called in this conversation.");
-  const wanted = rest || "1";
+  const wanted = argument || "1";
   const result = /^[1-9]\d*$/.test(wanted) ? results[Number(wanted) - 1] : undefined;
   if (!result)
-    throw new Error(`Cannot show '${rest}': say a number from 1 (the last) to ${results.length}.`);
+    throw new Error(
+      `Cannot show '${argument}': say a number from 1 (the last) to ${results.length}.`,
+    );
   const file = files.get(result.call.id);
-  const whole = (file && beginningOf(file)) || result.text;
+  const wholeText = (file && beginningOf(file)) || result.text;
   const columns = terminalColumns(ctx.io);
-  const rows = wrap(whole.trimEnd().split("\n").map(withoutTabs).join("\n"), columns - 1);
-  const text = [clip(titleOf(result), columns - 1), ...rows].join("\n");
+  const rows = wrap(wholeText.trimEnd().split("\n").map(withoutTabs).join("\n"), columns - 1);
+  const sign = wantsWords(ctx.io, ctx) ? "" : "■ ";
+  const text = [clip(`${sign}${titleOf(result)}`, columns - 1), ...rows].join("\n");
   const fits = rows.length < (ctx.io.stderr.rows || 24) - 3;
   if (fits || !ctx.ask) return ctx.note(text);
   await ctx.ask(`${text}\n── ${plural(rows.length, "row")} · Enter goes back `, "q");
@@ -74,8 +86,8 @@ async function show(rest: string, ctx: Ctx, files: ReadonlyMap<string, string>):
 
 const titleOf = ({ call: { name, args = {} } }: Shown): string => {
   const [first = ""] = Object.values(args);
-  const what = typeof first === "string" ? first : JSON.stringify(first);
-  return oneLine(`■ ${name} ${what.slice(0, 500)}`);
+  const argumentText = typeof first === "string" ? first : JSON.stringify(first);
+  return oneLine(`${name} ${argumentText.slice(0, 500)}`);
 };
 
 /**

@@ -11,6 +11,7 @@ import {
   terminalColumns,
   tokensOf,
   visible,
+  wantsWords,
   width,
   wrap,
 } from "zz/text";
@@ -24,7 +25,10 @@ export default (zz: Zz) => {
   zz.on("failed", ({ message, exit }) => void (exit !== STOPPED && errors.push(message)));
   const since = Date.now();
   const group = "sessions and model";
-  zz.on("decided", ({ kind, allowed }) => void (kind === "write" && !allowed && refused.count++));
+  zz.on(
+    "decided",
+    ({ kind: needKind, allowed }) => void (needKind === "write" && !allowed && refused.count++),
+  );
   zz.command({
     name: "status",
     description: "the session, the model, and what was done so far",
@@ -178,8 +182,10 @@ async function branchAt({ git }: Ctx): Promise<string> {
 
 function minutes(ms: number): string {
   if (ms < 60_000) return `${Math.round(ms / 1_000)} s`;
-  const all = Math.floor(ms / 60_000);
-  return all < 60 ? `${all} min` : `${Math.floor(all / 60)} h ${all % 60} min`;
+  const totalMinutes = Math.floor(ms / 60_000);
+  return totalMinutes < 60
+    ? `${totalMinutes} min`
+    : `${Math.floor(totalMinutes / 60)} h ${totalMinutes % 60} min`;
 }
 
 /** The tokens spent, including those of summaries and of messages that were taken back. */
@@ -229,7 +235,11 @@ async function contextOf(ctx: Ctx): Promise<string> {
   const named = (label: string, names: string[]) =>
     names.length ? wrap(`${label}: ${names.map(visible).join(", ")}.`, columns) : [];
   const lists = [...named("Drawn into the prompt", drawn), ...named("Files read", files)];
-  return [...chart(parts, window ?? total, columns), ...wrap(sum, columns), ...lists].join("\n");
+  return [
+    ...chart(parts, window ?? total, columns, wantsWords(ctx.io, ctx)),
+    ...wrap(sum, columns),
+    ...lists,
+  ].join("\n");
 }
 
 /** The files and the skills that a layer says it holds. */
@@ -242,7 +252,7 @@ const drawnIn = (layer: string): string[] =>
   );
 
 /** The files whose text is still in the messages, latest first. */
-export function filesRead(messages: readonly Message[]): string[] {
+function filesRead(messages: readonly Message[]): string[] {
   const gone = new Set(
     messages.flatMap((message) => (message.role === "tool" && message.failed ? [message.id] : [])),
   );
@@ -283,10 +293,10 @@ export function groups(messages: readonly Message[]): Part[] {
 }
 
 /** A row for each part, the biggest first. */
-export function chart(parts: Part[], total: number, room: number): string[] {
+function chart(parts: Part[], total: number, room: number, plain = false): string[] {
   const largest = Math.max(1, ...parts.map(({ tokens }) => tokens));
   const digits = String(largest).length;
-  const bars = room >= 60;
+  const bars = room >= 60 && !plain;
   const widest = Math.max(...parts.map(({ name }) => width(name)));
   const first = Math.min(widest, room - digits - 10 - (bars ? BAR_COLUMNS + 2 : 0));
   return parts

@@ -34,7 +34,7 @@ export default (zz: Zz) => {
 /** The task that a prompt file names. */
 function taskOf(line: string, { about }: Ctx): string | undefined {
   const [, name] = /^\/([\w-]+)/.exec(line) ?? [];
-  return name && about.commands.find((one) => one.name === name)?.template?.head.task;
+  return name && about.commands.find((command) => command.name === name)?.template?.head.task;
 }
 
 function modelFor(task: string, { settings }: Ctx): string | undefined {
@@ -51,9 +51,9 @@ function modelFor(task: string, { settings }: Ctx): string | undefined {
 async function giveTitle(ctx: Ctx): Promise<void> {
   const { chat, sessions, progress } = ctx;
   const { id, messages } = chat;
-  const said = messages.filter((message) => message.role === "user" && !message.aside);
-  if (!id || said.length !== 1 || !modelFor("title", ctx)) return;
-  const text = `${wordsOf(said[0]!.text).slice(0, 2_000)}\n\n${messages.at(-1)!.text.slice(0, 2_000)}`;
+  const userMessages = messages.filter((message) => message.role === "user" && !message.aside);
+  if (!id || userMessages.length !== 1 || !modelFor("title", ctx)) return;
+  const text = `${wordsOf(userMessages[0]!.text).slice(0, 2_000)}\n\n${messages.at(-1)!.text.slice(0, 2_000)}`;
   try {
     const reply = await ctx.request({
       task: "title",

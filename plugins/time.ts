@@ -11,9 +11,9 @@ export default (zz: Zz) => {
     name: "time",
     slot: "turn",
     text({ chat }) {
-      const now = new Date();
-      const old = Math.abs(now.getTime() - last.at) >= MAX_AGE;
-      if (old || chat.messages.length < 2) last = { at: now.getTime(), text: format(now) };
+      const time = new Date();
+      const old = Math.abs(time.getTime() - last.at) >= MAX_AGE;
+      if (old || chat.messages.length < 2) last = { at: time.getTime(), text: format(time) };
       return last.text;
     },
   });
@@ -23,11 +23,11 @@ export default (zz: Zz) => {
  * Local time. Written by hand, since the first use of Intl costs 15 ms, a fifth of a whole
  * one-shot.
  */
-function format(now: Date): string {
-  const date = [now.getFullYear(), two(now.getMonth() + 1), two(now.getDate())].join("-");
-  const ahead = -now.getTimezoneOffset(); // minutes before UTC
+function format(time: Date): string {
+  const date = [time.getFullYear(), two(time.getMonth() + 1), two(time.getDate())].join("-");
+  const ahead = -time.getTimezoneOffset(); // minutes before UTC
   const zone = `UTC${ahead < 0 ? "-" : "+"}${two(Math.floor(Math.abs(ahead) / 60))}:${two(Math.abs(ahead) % 60)}`;
-  return `${DAYS[now.getDay()]}, ${date} ${two(now.getHours())}:${two(now.getMinutes())} (${zone})`;
+  return `${DAYS[time.getDay()]}, ${date} ${two(time.getHours())}:${two(time.getMinutes())} (${zone})`;
 }
 
 const two = (part: number): string => String(part).padStart(2, "0");

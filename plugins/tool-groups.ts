@@ -59,9 +59,10 @@ export default (zz: Zz<typeof defaults>) => {
     name: MORE,
     description: "Get tools that are not described yet.",
     params: { names: "string[] groups or tools, as listed" },
-    run({ names }, { about }) {
-      const hidden = about.tools.filter((tool) =>
-        names.some((name) => name === tool.name || name === tool.owner),
+    async run({ names }, ctx) {
+      const meant = await withOwnNames(names, ctx);
+      const hidden = ctx.about.tools.filter((tool) =>
+        meant.some((name) => name === tool.name || name === tool.owner),
       );
       if (!hidden.length)
         throw new Error(`Cannot get '${names.join("', '")}': no such tools. Choose from the list.`);
@@ -71,12 +72,13 @@ export default (zz: Zz<typeof defaults>) => {
   });
 
   zz.wrap("offer", async (tools, next, ctx) => {
-    const all = await next(tools);
+    const offered = await next(tools);
     const window = ctx.chat.window ?? (await ctx.about.model(ctx.chat.model, true))?.window;
-    const isWhole = zz.config.offer === "all" || !all.some(({ name }) => name === MORE);
+    const first = await withOwnNames(zz.config.first, ctx);
+    const isWhole = zz.config.offer === "all" || !offered.some(({ name }) => name === MORE);
     return isWhole
-      ? all.filter(({ name }) => name !== MORE)
-      : chosen(all, window, ctx, [...zz.config.first, ...state.open]);
+      ? offered.filter(({ name }) => name !== MORE)
+      : chosen(offered, window, ctx, [...first, ...state.open]);
   });
   zz.on("planned", ({ calls }) => open(calls.map(({ name }) => name)));
 
@@ -88,10 +90,17 @@ export default (zz: Zz<typeof defaults>) => {
   }
 };
 
-function chosen(all: Tools, window: number | undefined, { about }: Ctx, asked: string[]): Tools {
-  const others = all.filter(({ name }) => name !== MORE);
-  const most = tokensFor(window);
-  if (sizeOf(others) <= most) return others;
+/** Also zz's own names, for those that other programs have for its tools. */
+async function withOwnNames(names: readonly string[], { about, service }: Ctx): Promise<string[]> {
+  const foreign = names.filter((name) => !about.tools.some((tool) => tool.name === name));
+  const own = await Promise.all(foreign.map((name) => service("toolNames")?.own(name)));
+  return [...names, ...own.filter((name) => name !== undefined)];
+}
+
+function chosen(tools: Tools, window: number | undefined, { about }: Ctx, asked: string[]): Tools {
+  const others = tools.filter(({ name }) => name !== MORE);
+  const maxTokens = tokensFor(window);
+  if (sizeOf(others) <= maxTokens) return others;
   const from = new Map(about.plugins.map(({ name, from }) => [name, from]));
   const owners = new Map(about.tools.map(({ name, owner }) => [name, owner]));
   const kept = new Set(
@@ -102,23 +111,26 @@ function chosen(all: Tools, window: number | undefined, { about }: Ctx, asked: s
   const isSmall = window !== undefined && window < SMALL_WINDOW;
   let size = 0;
   for (const name of isSmall ? READ_AND_EDIT : USUAL) {
-    const tool = others.find((one) => one.name === name);
+    const tool = others.find((candidate) => candidate.name === name);
     if (!tool || kept.has(name)) continue;
     const newSize = size + sizeOf([tool]);
-    if (!isSmall && newSize > most - (most > ROOMY_TOKENS ? LIST_TOKENS : LIST_TOKENS / 2))
+    if (
+      !isSmall &&
+      newSize > maxTokens - (maxTokens > ROOMY_TOKENS ? LIST_TOKENS : LIST_TOKENS / 2)
+    )
       continue;
     kept.add(name);
     size = newSize;
   }
   const hidden = others.filter(({ name }) => !kept.has(name));
-  const more = all.find(({ name }) => name === MORE)!;
+  const moreTool = tools.find(({ name }) => name === MORE)!;
   const described = others.filter(({ name }) => kept.has(name));
   if (isSmall || !hidden.length) return described;
   return [
     ...described,
     {
-      ...more,
-      description: `${more.description} There are ${listOf(hidden, owners, most > ROOMY_TOKENS)}.`,
+      ...moreTool,
+      description: `${moreTool.description} There are ${listOf(hidden, owners, maxTokens > ROOMY_TOKENS)}.`,
     },
   ];
 }
@@ -134,8 +146,8 @@ const tokensFor = (window = Number.POSITIVE_INFINITY): number =>
 /** The tools by the plugins that add them: `git (git_commit, git_log), open_file`. */
 function listOf(tools: Tools, owners: ReadonlyMap<string, string>, withNames: boolean): string {
   const groups = Map.groupBy(tools, ({ name }) => owners.get(name)!);
-  return Array.from(groups, ([group, { length, ...own }]) => {
-    const names = Object.values(own as Tools).map(({ name }) => name);
+  return Array.from(groups, ([group, { length, ...members }]) => {
+    const names = Object.values(members as Tools).map(({ name }) => name);
     if (length === 1) return names[0];
     return withNames ? `${group} (${names.join(", ")})` : group;
   }).join(", ");

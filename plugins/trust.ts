@@ -2,7 +2,7 @@
 // once the person trusts it.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Ctx, Trust, Zz } from "zz";
+import type { Ctx, Result, Trust, Zz } from "zz";
 import { clean, clip, oneLine, sentenceOf, tryTo, usage } from "zz/text";
 
 export default (zz: Zz) => {
@@ -12,24 +12,7 @@ export default (zz: Zz) => {
     optional: true,
     group: "what tools may do",
     description: "trust what this folder brings in .zz/ and .mcp.json; =no takes it back",
-    async run(value, ctx) {
-      if (value !== true && value !== "no")
-        throw usage(`Cannot use --trust '${value}': give 'no', or nothing.`);
-      await ctx.plugins.trust(value === true);
-      const { plugins } = ctx;
-      const { files = [] } = plugins.brought ?? {};
-      const state =
-        value === true
-          ? `Trusted, as they are now: ${files.join(", ")}.`
-          : "This folder is not trusted.";
-      const { sends = [] } = plugins.brought ?? {};
-      return {
-        text: [
-          state,
-          ...sends.map((one) => `Not included: ${describe(one)}. ${HOW_TO_REDIRECT}`),
-        ].join("\n"),
-      };
-    },
+    run: setTrust,
   });
   zz.command({
     name: "trust",
@@ -41,24 +24,25 @@ export default (zz: Zz) => {
       "/trust no": "stop trusting it",
     },
     group: "settings",
-    async run(rest, ctx) {
+    async run(argument, ctx) {
       const { plugins, ask, note } = ctx;
       const { brought } = plugins;
-      if (rest && rest !== "no") return note("Cannot use that: /trust takes 'no', or nothing.");
+      if (argument && argument !== "no")
+        return note("Cannot use that: /trust takes 'no', or nothing.");
       if (!brought)
         return note("There is nothing in this folder's .zz/ or .mcp.json that could run.");
       if (brought.wrong) return note(`Cannot trust this folder: ${brought.wrong}.`);
-      if (!rest && brought.given && brought.sends && ask) return askWhere(ctx);
-      if (!rest && brought.given)
+      if (!argument && brought.given && brought.sends && ask) return askWhere(ctx);
+      if (!argument && brought.given)
         return note(`${list(brought)}\nYou trust it. /trust no takes that back.`);
-      if (!rest && !ask)
+      if (!argument && !ask)
         return note(`${list(brought)}\nThere is no terminal to ask on. --trust trusts it.`);
-      const yes = !rest && (await confirmTrust(ctx, brought));
+      const yes = !argument && (await confirmTrust(ctx, brought));
       const done = await plugins.trust(yes);
-      for (const { name, did, why } of done) note(why ?? `Plugin '${name}' ${did}.`);
+      for (const { name, did, why: reason } of done) note(reason ?? `Plugin '${name}' ${did}.`);
       if (!yes) return note("Left out. /trust asks again.");
-      const { given, changed = [] } = ctx.plugins.brought ?? {};
-      if (!given)
+      const { given: isTrusted, changed = [] } = ctx.plugins.brought ?? {};
+      if (!isTrusted)
         return note(
           `Left out: ${changed.join(", ")} changed while you were asked. Look at it, then: /trust`,
         );
@@ -66,6 +50,26 @@ export default (zz: Zz) => {
     },
   });
 };
+
+/** --trust, and --trust=no. */
+async function setTrust(value: unknown, ctx: Ctx): Promise<Result> {
+  if (value !== true && value !== "no")
+    throw usage(`Cannot use --trust '${value}': give 'no', or nothing.`);
+  await ctx.plugins.trust(value === true);
+  const { plugins } = ctx;
+  const { files = [] } = plugins.brought ?? {};
+  const state =
+    value === true
+      ? `Trusted, as they are now: ${files.join(", ")}.`
+      : "This folder is not trusted.";
+  const { sends = [] } = plugins.brought ?? {};
+  return {
+    text: [
+      state,
+      ...sends.map((target) => `Not included: ${describe(target)}. ${HOW_TO_REDIRECT}`),
+    ].join("\n"),
+  };
+}
 
 const HOW_TO_REDIRECT = "--base-url, --model and your own settings can say it too.";
 type Send = NonNullable<Trust["sends"]>[number];
@@ -82,7 +86,7 @@ const describe = ({ setting, from, to }: Send): string => {
 async function askWhere(ctx: Ctx): Promise<void> {
   const { sends = [] } = ctx.plugins.brought ?? {};
   if (!sends.length || !ctx.ask) return;
-  const rows = sends.map((one) => `  ${describe(one)}.`).join("\n");
+  const rows = sends.map((target) => `  ${describe(target)}.`).join("\n");
   const key = await ctx.ask(
     `Its settings would also send things elsewhere:\n${rows}\nAllow that? [y/N] `,
     "yn",
@@ -131,8 +135,8 @@ function settingsOf(root: string, { files }: Trust): string {
   const shown = rows
     .slice(0, MAX_SETTINGS)
     .map((row) => `    ${clip(oneLine(clean(row)), MAX_SETTING_COLUMNS)}`);
-  const more = rows.length - shown.length;
-  return [...shown, ...(more > 0 ? [`    and ${more} more`] : [])]
+  const remainingCount = rows.length - shown.length;
+  return [...shown, ...(remainingCount > 0 ? [`    and ${remainingCount} more`] : [])]
     .map((row) => `\n${row}`)
     .join("");
 }

@@ -21,7 +21,7 @@ export default (zz: Zz) => {
       { "/redo": "redo the last one", "/redo 2": "redo the last two" },
     ],
   ] as const) {
-    const undoOrRedo = (what: string, { files }: Ctx) => files[name](what || "1");
+    const undoOrRedo = (target: string, { files }: Ctx) => files[name](target || "1");
     zz.command({
       name,
       usage,
@@ -29,9 +29,9 @@ export default (zz: Zz) => {
       examples,
       group,
       ...(name === "undo" && {
-        complete: (typed, ctx) => undoable(ctx).filter((one) => one.name.includes(typed)),
+        complete: (typed, ctx) => undoable(ctx).filter((choice) => choice.name.includes(typed)),
       }),
-      run: async (rest, ctx) => ctx.note((await undoOrRedo(rest, ctx)).text),
+      run: async (argument, ctx) => ctx.note((await undoOrRedo(argument, ctx)).text),
     });
     zz.flag({
       name,
@@ -54,7 +54,7 @@ export default (zz: Zz) => {
         .map(({ id, did, path }) => ({ name: String(id), description: `${did} ${visible(path)}` }))
         .filter(({ name }) => name.startsWith(typed))
         .reverse(),
-    run: (rest, ctx) => (rest ? showDiff(zz, rest, ctx) : ctx.note(list(ctx).text)),
+    run: (argument, ctx) => (argument ? showDiff(zz, argument, ctx) : ctx.note(list(ctx).text)),
   });
   zz.flag({
     name: "changes",
@@ -68,18 +68,18 @@ export default (zz: Zz) => {
 function undoable({ files }: Ctx): Choice[] {
   const open = files.changes().filter(({ undone }) => !undone);
   const last = new Map(open.map(({ path, did, turn }) => [path, `${did} in turn ${turn}`]));
-  const whole = { name: "turn", description: "everything that the last turn did" };
+  const wholeTurn = { name: "turn", description: "everything that the last turn did" };
   return open.length
-    ? [whole, ...[...last].map(([name, description]) => ({ name, description })).reverse()]
+    ? [wholeTurn, ...[...last].map(([name, description]) => ({ name, description })).reverse()]
     : [];
 }
 
 /** Shows a change in colours, or page by page if it is longer than the screen. */
-async function showDiff(zz: Zz, rest: string, { files, io, ask, note }: Ctx): Promise<void> {
+async function showDiff(zz: Zz, argument: string, { files, io, ask, note }: Ctx): Promise<void> {
   const diff = await files
-    .diff(/^\d+$/.test(rest) ? Number(rest) : Number.NaN)
+    .diff(/^\d+$/.test(argument) ? Number(argument) : Number.NaN)
     .catch((error: Error) => {
-      throw new Error(error.message.replace("NaN", `'${rest}'`));
+      throw new Error(error.message.replace("NaN", `'${argument}'`));
     });
   const plain = stripVTControlCharacters(diff);
   if (!ask) return note(plain);

@@ -38,9 +38,9 @@ export default (zz: Zz) =>
  * The first line that the model was not shown, provided that the file has not changed since the
  * model saw it.
  */
-function firstUnread({ text, lines, seen, hash }: FileRead): number | undefined {
+function firstUnread({ text, lines, seen: seenHash, hash }: FileRead): number | undefined {
   const next = lines[0]?.[0] === 1 ? lines[0][1] + 1 : 1;
-  return seen === hash && next <= text.replace(/\n$/, "").split("\n").length ? next : undefined;
+  return seenHash === hash && next <= text.replace(/\n$/, "").split("\n").length ? next : undefined;
 }
 
 /** The text without what a write leaves unchanged in the file: BOM, line ends, final newline. */

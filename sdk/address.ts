@@ -34,15 +34,15 @@ let lists: { what: string; list: BlockList }[] | undefined; // made once somebod
 let publicV6: BlockList | undefined;
 
 /** What an address belongs to if it is not public; undefined if it is. */
-export function whyNotPublic(given: string): string | undefined {
-  const address = embedded(given.replace(/%.*/, ""));
+export function whyNotPublic(hostAddress: string): string | undefined {
+  const address = embedded(hostAddress.replace(/%.*/, ""));
   const family = isIP(address);
   if (!family) return "no address";
-  const kind = family === 6 ? "ipv6" : "ipv4";
-  lists ??= RANGES.map(([what, ranges]) => ({ what, list: listOf(ranges) }));
+  const addressFamily = family === 6 ? "ipv6" : "ipv4";
+  lists ??= RANGES.map(([rangeName, ranges]) => ({ what: rangeName, list: listOf(ranges) }));
   publicV6 ??= listOf(PUBLIC_V6);
-  const found = lists.find(({ list }) => list.check(address, kind))?.what;
-  return found ?? (family === 6 && !publicV6.check(address, "ipv6") ? "reserved" : undefined);
+  const nameOfRange = lists.find(({ list }) => list.check(address, addressFamily))?.what;
+  return nameOfRange ?? (family === 6 && !publicV6.check(address, "ipv6") ? "reserved" : undefined);
 }
 
 /** The IPv4 address inside of an IPv6 address: mapped, or behind NAT64. */
@@ -51,8 +51,8 @@ function embedded(address: string): string {
   const plain = new URL(`http://[${address}]`).hostname.slice(1, -1);
   const [, high, low] = /^(?:::ffff:|64:ff9b::)(?:([\da-f]+):)?([\da-f]+)$/.exec(plain) ?? [];
   if (low === undefined) return plain;
-  const [one, two] = [Number.parseInt(high ?? "0", 16), Number.parseInt(low, 16)];
-  return [one >> 8, one & 255, two >> 8, two & 255].join(".");
+  const [upper, two] = [Number.parseInt(high ?? "0", 16), Number.parseInt(low, 16)];
+  return [upper >> 8, upper & 255, two >> 8, two & 255].join(".");
 }
 
 /**
@@ -98,5 +98,5 @@ export async function addressesOf(
 /** A lookup that gives just these addresses. */
 export const lookupAmong =
   (addresses: LookupAddress[]): LookupFunction =>
-  (_, how, done) =>
-    how.all ? done(null, addresses) : done(null, addresses[0]!.address, addresses[0]!.family);
+  (_, options, done) =>
+    options.all ? done(null, addresses) : done(null, addresses[0]!.address, addresses[0]!.family);

@@ -14,7 +14,7 @@ export interface StandingClock extends Clock {
    * Waits until something waits for that long, or for up to `most`. Returns for how long: `pass()`
    * that many ms reaches just it.
    */
-  waits(ms: number, most?: number): Promise<number>;
+  waits(ms: number, maxMs?: number): Promise<number>;
 }
 
 /** Real time. Only a test that hangs takes so long. */
@@ -32,7 +32,7 @@ const MACHINE = { ...CLOCK };
  */
 export const PATIENT: Clock = {
   ...CLOCK,
-  timer: (ms, act, how) => MACHINE.timer(atLeast(ms), act, how),
+  timer: (ms, act, options) => MACHINE.timer(atLeast(ms), act, options),
   limit: (ms) => MACHINE.limit(Math.max(ms, HANGS_MS)),
 };
 
@@ -45,7 +45,7 @@ export function standingClock(): StandingClock {
   const timer: Clock["timer"] = (ms, act) => {
     const due = { at: time + (ms > 0 ? ms : 0), ms, act };
     pending.add(due);
-    for (const one of awaited) if (one.fits(ms)) one.go(ms);
+    for (const waiting of awaited) if (waiting.fits(ms)) waiting.go(ms);
     return () => void pending.delete(due);
   };
   return {
@@ -73,20 +73,20 @@ export function standingClock(): StandingClock {
       }
       time = end;
     },
-    async waits(least, most = least) {
-      const fits = (ms: number) => ms >= least && ms <= most;
-      const now = [...pending].find(({ ms }) => fits(ms));
-      if (now) return now.at - time;
+    async waits(least, maxMs = least) {
+      const fits = (ms: number) => ms >= least && ms <= maxMs;
+      const current = [...pending].find(({ ms }) => fits(ms));
+      if (current) return current.at - time;
       const { promise, resolve, reject } = Promise.withResolvers<number>();
-      const one = { fits, go: resolve };
-      awaited.add(one);
+      const waiter = { fits, go: resolve };
+      awaited.add(waiter);
       const hangs = setTimeout(() => {
-        const what = [...pending].map(({ ms }) => `${ms} ms`).join(", ") || "nothing";
-        reject(fault(`Nothing came that waits for ${least} ms. What waits: ${what}.`));
+        const pendingTimes = [...pending].map(({ ms }) => `${ms} ms`).join(", ") || "nothing";
+        reject(fault(`Nothing came that waits for ${least} ms. What waits: ${pendingTimes}.`));
       }, HANGS_MS);
       hangs.unref();
       return promise.finally(() => {
-        awaited.delete(one);
+        awaited.delete(waiter);
         clearTimeout(hangs);
       });
     },

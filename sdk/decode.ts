@@ -67,8 +67,8 @@ export async function decode<Value>(
   const box = await sandboxed(decoding, ctx);
   let failure: Failure | undefined;
   let kill = () => {};
-  const fail = (why: Failure) => {
-    failure ??= why;
+  const fail = (reason: Failure) => {
+    failure ??= reason;
     kill();
   };
   const stop = () => kill();
@@ -92,15 +92,15 @@ export async function decode<Value>(
   }
 }
 
-function resultIn(out: Buffer): Failure | { value: any; bytes: Buffer[] } {
-  const line = out.indexOf(10, 1);
+function resultIn(output: Buffer): Failure | { value: any; bytes: Buffer[] } {
+  const line = output.indexOf(10, 1);
   if (line < 0) return "ended";
-  const head = tryTo(() => JSON.parse(out.toString("utf8", 1, line)) as Head);
+  const head = tryTo(() => JSON.parse(output.toString("utf8", 1, line)) as Head);
   const { value, sizes = [], failure = head ? undefined : "ended", cannot } = head ?? {};
   if (cannot !== undefined) throw fault(cannot);
-  let at = line + 1;
-  const bytes = sizes.map((size) => out.subarray(at, (at += size)));
-  return failure ?? (at === out.length ? { value, bytes } : "ended");
+  let offset = line + 1;
+  const bytes = sizes.map((size) => output.subarray(offset, (offset += size)));
+  return failure ?? (offset === output.length ? { value, bytes } : "ended");
 }
 
 // ── the process ──
@@ -114,7 +114,7 @@ function commandOf(
   const flags = ["--no-warnings", "--permission", `--max-old-space-size=${megabytes}`];
   if (watches) flags.push("--allow-worker");
   if (process.platform !== "win32") flags.push(`--stack-size=${STACK_KB}`);
-  const reads = readsOf([decoder, file]).map((at) => `--allow-fs-read=${at}`);
+  const reads = readsOf([decoder, file]).map((readable) => `--allow-fs-read=${readable}`);
   const watch = watches ? [`${(megabytes + OWN_MB) * MB}`] : [];
   return [nodeFile(), ...flags, ...reads, decoder, file, JSON.stringify(how), ...watch];
 }
@@ -128,8 +128,10 @@ const fs = () => process.getBuiltinModule("node:fs");
  */
 function filesOf(job: string, near: string): [decoder: string, job: string] {
   const places = (name: string, from: string) =>
-    [`./${name}.ts`, `./${name}.js`, `../${name}.js`].map((at) => fileURLToPath(new URL(at, from)));
-  const found = (name: string, from: string) => {
+    [`./${name}.ts`, `./${name}.js`, `../${name}.js`].map((candidate) =>
+      fileURLToPath(new URL(candidate, from)),
+    );
+  const findFile = (name: string, from: string) => {
     const file = places(name, from).find((file) => fs().existsSync(file));
     if (!file)
       throw usage(
@@ -137,26 +139,28 @@ function filesOf(job: string, near: string): [decoder: string, job: string] {
       );
     return fs().realpathSync(file);
   };
-  return [found("decoder", import.meta.url), found(job, near)];
+  return [findFile("decoder", import.meta.url), findFile(job, near)];
 }
 
 /** The folders of these files, and the packages around them. */
 function readsOf(files: string[]): string[] {
   const folders = [...new Set(files.map((file) => path.dirname(file)))];
   const tops = folders.flatMap(packagesAround);
-  const more = [...new Set(tops)].flatMap((top) =>
+  const packageParts = [...new Set(tops)].flatMap((top) =>
     ["package.json", "node_modules"].map((name) => path.join(top, name)),
   );
-  return [...folders, ...more.filter((at) => fs().existsSync(at))];
+  return [...folders, ...packageParts.filter((packagePart) => fs().existsSync(packagePart))];
 }
 
 /** A workspace has its packages in the package around it. */
 function packagesAround(folder: string): string[] {
-  const nearest = folderAbove(folder, (at) => fs().existsSync(path.join(at, "package.json")));
+  const nearest = folderAbove(folder, (folderPath) =>
+    fs().existsSync(path.join(folderPath, "package.json")),
+  );
   if (!nearest || fs().existsSync(path.join(nearest, "node_modules")))
     return nearest ? [nearest] : [];
-  const top = folderAbove(nearest, (at) =>
-    /"workspaces"/.test(textOf(path.join(at, "package.json"))),
+  const top = folderAbove(nearest, (folderPath) =>
+    /"workspaces"/.test(textOf(path.join(folderPath, "package.json"))),
   );
   return top ? [nearest, top] : [nearest];
 }
@@ -212,20 +216,26 @@ function codeRangeKb(): number {
   return Math.max(0, ...sizes) / 1024;
 }
 
+const BEGIN = "\n";
+
 /** The output, and how the process ended: a signal's name or an exit code. */
 function outputOf(
   child: ChildProcess,
   bytes: Uint8Array,
-  most: number,
+  maxBytes: number,
   tooMuch: () => void,
 ): Promise<{ out: Buffer; end: string }> {
   const { promise, resolve } = Promise.withResolvers<{ out: Buffer; end: string }>();
   const pieces: Buffer[] = [];
   let size = 0;
   child.stdin!.on("error", () => {}); // it may end without reading all
-  child.stdout!.once("data", () => child.stdin!.end(bytes)); // by now it would end with zz
+  // By now it would end with zz. Without BEGIN it ends itself: it was to be ended before that.
+  child.stdout!.once("data", () => {
+    child.stdin!.write(BEGIN);
+    child.stdin!.end(bytes);
+  });
   child.stdout!.on("data", (piece: Buffer) => {
-    if ((size += piece.length) > most) tooMuch();
+    if ((size += piece.length) > maxBytes) tooMuch();
     else pieces.push(piece);
   });
   child.on("error", () => resolve({ out: Buffer.alloc(0), end: "" }));

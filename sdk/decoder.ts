@@ -1,5 +1,6 @@
-// Runs in a process of its own (decode.ts): reads bytes on stdin, has one job make something of
-// them, and writes that to stdout: an empty line once it has begun, a line of JSON, then bytes.
+// Runs in a process of its own (decode.ts): reads an empty line and bytes on stdin, has one job make
+// something of them, and writes that to stdout: an empty line once it has begun, a line of JSON,
+// then bytes.
 import { pathToFileURL } from "node:url";
 import { Worker } from "node:worker_threads";
 
@@ -8,7 +9,7 @@ import { Worker } from "node:worker_threads";
  * cannot; of others nothing is shown.
  */
 export type Decoded = { value: unknown; bytes?: readonly Uint8Array[] };
-export type Job = (bytes: Buffer, how: any) => Decoded | Promise<Decoded>;
+export type Job = (bytes: Buffer, options: any) => Decoded | Promise<Decoded>;
 /** The first line of the output. */
 export type Head = {
   value?: unknown;
@@ -21,11 +22,11 @@ export type Head = {
  * Where the system sets no limits: ends this process when it takes too much memory, or when zz has
  * ended.
  */
-const watch = (most: number): Worker =>
+const watch = (maxBytes: number): Worker =>
   new Worker(
     `const parent = ${process.ppid};
     setInterval(() => {
-      if (process.memoryUsage.rss() > ${most} || process.ppid !== parent) process.kill(process.pid, "SIGKILL");
+      if (process.memoryUsage.rss() > ${maxBytes} || process.ppid !== parent) process.kill(process.pid, "SIGKILL");
     }, 20);`,
     { eval: true, execArgv: [] },
   );
@@ -33,17 +34,21 @@ const watch = (most: number): Worker =>
 async function input(): Promise<Buffer> {
   const pieces: Buffer[] = [];
   for await (const piece of process.stdin) pieces.push(piece);
-  return pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces);
+  const [first, ...others] = pieces;
+  // what started it was ended while it started: nobody waits for it, or could end it
+  if (!first) process.exit();
+  const begun = first.subarray(1);
+  return others.length ? Buffer.concat([begun, ...others]) : begun;
 }
 
-async function outcome(file: string, how: unknown): Promise<[Head, readonly Uint8Array[]]> {
+async function outcome(file: string, options: unknown): Promise<[Head, readonly Uint8Array[]]> {
   try {
     const [bytes, { default: job }] = await Promise.all([
       input(),
       import(pathToFileURL(file).href) as Promise<{ default: Job }>,
     ]);
-    const { value, bytes: given = [] } = await job(bytes, how);
-    return [{ value, sizes: given.map(({ length }) => length) }, given];
+    const { value, bytes: outputs = [] } = await job(bytes, options);
+    return [{ value, sizes: outputs.map(({ length }) => length) }, outputs];
   } catch (error) {
     const { message = "", sentence } = Object(error) as { message?: string; sentence?: boolean };
     const isMemory = /allocat|memory/i.test(message);
@@ -51,14 +56,14 @@ async function outcome(file: string, how: unknown): Promise<[Head, readonly Uint
   }
 }
 
-const [file = "", how = "null", watched] = process.argv.slice(2);
+const [file = "", optionsJson = "null", watched] = process.argv.slice(2);
 if (watched) watch(Number(watched)).unref();
 process.stdout.on("error", () => process.exit()); // nobody waits for it any more
 const write = process.stdout.write.bind(process.stdout);
 // where a library prints its warnings
 process.stdout.write = process.stderr.write.bind(process.stderr);
 write("\n");
-const [head, bytes] = await outcome(file, JSON.parse(how));
+const [head, bytes] = await outcome(file, JSON.parse(optionsJson));
 write(`${JSON.stringify(head)}\n`);
 for (const piece of bytes) write(piece);
 write("", () => process.exit()); // a job may have left something running

@@ -8,7 +8,7 @@ import {
   type Events,
   type Plugin,
 } from "../kernel/contract.ts";
-import { HOOK_LIMIT } from "../kernel/events.ts";
+import { HOOK_LIMIT_MS } from "../kernel/events.ts";
 import { projectExtras } from "../kernel/gate/trust.ts";
 import { assertKnown, type Core, type Options } from "../kernel/instance.ts";
 import { newLoadedPlugin } from "../kernel/plugins/import-plugin.ts";
@@ -43,7 +43,7 @@ export async function embedWith(
   const config = options.config && path.resolve(options.config);
   const brought = options.own !== false && projectExtras({ root, home });
   const read = options.settings ? {} : await readSettings({ home, root, config, brought });
-  const files = plugins.filter((one) => typeof one === "string");
+  const files = plugins.filter((plugin) => typeof plugin === "string");
   const core = await createZz({
     ...read,
     ...options,
@@ -62,10 +62,10 @@ export async function embedWith(
   return Object.assign(script, { close, [Symbol.asyncDispose]: close });
 
   async function takeOver(): Promise<void> {
-    for (const [i, own] of plugins.filter((one) => typeof one !== "string").entries()) {
-      const plugin = newLoadedPlugin(path.join(root, own.name || `embedded-${i + 1}`), "program");
+    for (const [i, setUp] of plugins.filter((plugin) => typeof plugin !== "string").entries()) {
+      const plugin = newLoadedPlugin(path.join(root, setUp.name || `embedded-${i + 1}`), "program");
       core.plugins.push(plugin);
-      (await setUpPlugin(core, plugin, { default: own }))?.commit();
+      (await setUpPlugin(core, plugin, { default: setUp }))?.commit();
     }
     const failed = core.plugins.flatMap(({ from, failure = "" }) =>
       /^(flag|program)$/.test(from) && failure ? failure : [],
@@ -76,7 +76,11 @@ export async function embedWith(
       assertKnown("event", event, EVENTS);
       core.observers.push({
         owner: "program",
-        value: { event: event as keyof Events, see: see as Hears["noted"] & {}, limit: HOOK_LIMIT },
+        value: {
+          event: event as keyof Events,
+          see: see as Hears["noted"] & {},
+          limit: HOOK_LIMIT_MS,
+        },
       });
     }
   }

@@ -51,9 +51,9 @@ export function writeWhole(file: string, text: string | Uint8Array, mode = 0o666
       tryTo(() => fs.unlinkSync(part));
     }
   } catch (error) {
-    const why = errnoSentence(error);
-    throw why
-      ? Object.assign(new Error(`Cannot write '${file}': ${why}`), { code: codeOf(error) })
+    const reason = errnoSentence(error);
+    throw reason
+      ? Object.assign(new Error(`Cannot write '${file}': ${reason}`), { code: codeOf(error) })
       : error;
   }
 }

@@ -35,8 +35,8 @@ const formatOf = (bytes: Buffer) =>
   FORMATS.find(([, begins]) => begins.test(bytes.toString("latin1", 0, HEAD_BYTES)));
 
 /** An image, a PDF or a sound, by its bytes; undefined: unknown. */
-export function mediaOf(given: Uint8Array): Media | undefined {
-  const bytes = Buffer.from(given.buffer, given.byteOffset, given.byteLength);
+export function mediaOf(mediaBytes: Uint8Array): Media | undefined {
+  const bytes = Buffer.from(mediaBytes.buffer, mediaBytes.byteOffset, mediaBytes.byteLength);
   const [type, , look] = formatOf(bytes) ?? [];
   if (!type || !look) return undefined;
   try {
@@ -68,14 +68,14 @@ export function readMedia(fd: number): MediaFile | undefined {
   const head = Buffer.alloc(HEAD_BYTES);
   const [type = "image/"] =
     formatOf(head.subarray(0, fs.readSync(fd, head, 0, HEAD_BYTES, 0))) ?? [];
-  const most = checkSize(type, stat.size);
+  const maxBytes = checkSize(type, stat.size);
   const pieces: Buffer[] = [];
-  for (let at = 0; at <= most; ) {
-    const piece = Buffer.alloc(Math.min(MB, most + 1 - at));
-    const length = fs.readSync(fd, piece, 0, piece.length, at);
+  for (let offset = 0; offset <= maxBytes; ) {
+    const piece = Buffer.alloc(Math.min(MB, maxBytes + 1 - offset));
+    const length = fs.readSync(fd, piece, 0, piece.length, offset);
     if (!length) break;
     pieces.push(piece.subarray(0, length));
-    at += length;
+    offset += length;
   }
   const bytes = Buffer.concat(pieces);
   checkSize(type, bytes.length);
@@ -83,10 +83,10 @@ export function readMedia(fd: number): MediaFile | undefined {
 }
 
 function checkSize(type: string, size: number): number {
-  const [, noun, most] = LIMITS.find(([begins]) => type.startsWith(begins))!;
-  if (size <= most) return most;
+  const [, noun, maxBytes] = LIMITS.find(([begins]) => type.startsWith(begins))!;
+  if (size <= maxBytes) return maxBytes;
   throw new Error(
-    `${Math.ceil(size / MB)} MB are too many for ${noun} (${most / MB} MB). Make it smaller.`,
+    `${Math.ceil(size / MB)} MB are too many for ${noun} (${maxBytes / MB} MB). Make it smaller.`,
   );
 }
 
@@ -95,8 +95,8 @@ function png(bytes: Buffer): ReturnType<Look> {
   if (bytes.toString("latin1", 12, 16) !== "IHDR" || !width || !height)
     return { broken: "has no header" };
   let isDrawn = false;
-  for (let at = 8; ; at += 12 + bytes.readUInt32BE(at)) {
-    const chunk = bytes.toString("latin1", at + 4, at + 8);
+  for (let offset = 8; ; offset += 12 + bytes.readUInt32BE(offset)) {
+    const chunk = bytes.toString("latin1", offset + 4, offset + 8);
     isDrawn ||= chunk === "IDAT";
     if (chunk === "IEND") return isDrawn ? { width, height } : { broken: "holds no picture" };
   }
@@ -104,11 +104,16 @@ function png(bytes: Buffer): ReturnType<Look> {
 
 /** The size is in the header of the first frame; every segment before it has a length. */
 function jpeg(bytes: Buffer): ReturnType<Look> {
-  for (let at = 2; bytes.readUInt8(at) === 0xff; at += 2 + bytes.readUInt16BE(at + 2)) {
-    while (bytes[at + 1] === 0xff) at++;
-    const marker = bytes.readUInt8(at + 1);
+  for (
+    let offset = 2;
+    bytes.readUInt8(offset) === 0xff;
+    offset += 2 + bytes.readUInt16BE(offset + 2)
+  ) {
+    while (bytes[offset + 1] === 0xff) offset++;
+    const marker = bytes.readUInt8(offset + 1);
     const isFrame = marker >= 0xc0 && marker <= 0xcf && ![0xc4, 0xc8, 0xcc].includes(marker);
-    if (isFrame) return { width: bytes.readUInt16BE(at + 7), height: bytes.readUInt16BE(at + 5) };
+    if (isFrame)
+      return { width: bytes.readUInt16BE(offset + 7), height: bytes.readUInt16BE(offset + 5) };
   }
   return { broken: "holds no picture" };
 }

@@ -231,12 +231,12 @@ interface Layout<T> {
 function layoutOf<T>(io: PluginIo, picker: Picker<T>, term: string): Layout<T> {
   const columns = terminalColumns(io);
   const height = (io.stderr as NodeJS.WriteStream).rows || 24;
-  const all = picker.rows;
+  const allRows = picker.rows;
   const lines = wrap(picker.message, columns - 3);
   const message = lines.slice(-Math.max(1, height - MIN_ROWS - 3));
   const head = headRows(message, columns, width(term) + TYPED_COLUMNS);
   const described = Math.max(
-    ...all.map(({ description = "" }) => Math.ceil(width(description) / columns)),
+    ...allRows.map(({ description = "" }) => Math.ceil(width(description) / columns)),
     0,
   );
   const isLow = height - head - described - 2 < MIN_ROWS;
@@ -247,7 +247,7 @@ function layoutOf<T>(io: PluginIo, picker: Picker<T>, term: string): Layout<T> {
     rows,
     isLow,
     columns,
-    all,
+    all: allRows,
   };
 }
 
@@ -255,7 +255,7 @@ function layoutOf<T>(io: PluginIo, picker: Picker<T>, term: string): Layout<T> {
 const headRows = (message: string[], columns: number, typed: number): number =>
   message
     .map((line, i) => width(line) + (i ? 0 : 2) + (i === message.length - 1 ? 1 + typed : 0))
-    .reduce((sum, taken) => sum + Math.floor(taken / columns) + 1, 0);
+    .reduce((sum, columnsUsed) => sum + Math.floor(columnsUsed / columns) + 1, 0);
 
 /**
  * Erases the list from the row in which it begins by now; the cursor stands after what was typed.

@@ -27,7 +27,7 @@ import { readAllStdin, readAttachment } from "../kernel/program/read-input.ts";
 import { unknown } from "../kernel/text/did-you-mean.ts";
 import { fault, usage } from "../kernel/text/faults.ts";
 import { parametersOf, toJsonSchema } from "../kernel/text/json-schema.ts";
-import { readJson } from "./answer.ts";
+import { readJson } from "./json-in-answers.ts";
 
 /** What scripts and programs get: `import { zz } from "zz"`. With `zz --run` it has the settings
  * and permissions of the flags; a program of your own gets those of an empty command line, and
@@ -36,9 +36,9 @@ export interface Script {
   readonly args: readonly string[]; // the words after the script
   stdin(): Promise<string>; // all of it; empty at a terminal
   // a single turn
-  ask<const S extends Schema>(text: string, how: How<S> & { schema: S }): Promise<Infer<S>>;
-  ask(text: string, how?: How): Promise<string>;
-  chat(how?: How): Promise<Talk>; // several turns
+  ask<const S extends Schema>(text: string, options: How<S> & { schema: S }): Promise<Infer<S>>;
+  ask(text: string, options?: How): Promise<string>;
+  chat(options?: How): Promise<Talk>; // several turns
   call(tool: string, args?: object): Promise<Result>; // through the same gate as a model's calls
   // what `ask` makes of each item, in their order; `jobs` at a time, 4 if it does not say
   each: typeof eachOf;
@@ -127,19 +127,19 @@ export function openScript(core: Core, args: string[], story: Story): OpenScript
     args,
     each: eachOf,
     stdin: () => (read ??= core.io.stdin.isTTY ? Promise.resolve("") : readAllStdin(core.io)),
-    async ask(text: string, how: How = {}) {
-      const { talk, chat } = await open(script, how);
-      return talk.ask(text, how).finally(() => close(script, chat));
+    async ask(text: string, options: How = {}) {
+      const { talk, chat } = await open(script, options);
+      return talk.ask(text, options).finally(() => close(script, chat));
     },
-    chat: async (how = {}) => (await open(script, how)).talk,
-    async call(name, given = {}) {
+    chat: async (options = {}) => (await open(script, options)).talk,
+    async call(name, parameters = {}) {
       assertOpen(script, `call '${name}'`);
       if (!core.tools.has(name))
         throw usage(`Cannot call '${name}': ${unknown("tool", name, core.tools.keys())}`);
       const chat = trackChat(script, openChat(core, NO_MODEL_ID));
-      const call = { id: newId("call_"), name, args: given as Record<string, unknown> };
-      const place = { core, chat, ctx: createCtx(core, chat) };
-      const result = await whileBusy(script, () => runCall(place, call)).finally(() =>
+      const call = { id: newId("call_"), name, args: parameters as Record<string, unknown> };
+      const turn = { core, chat, ctx: createCtx(core, chat) };
+      const result = await whileBusy(script, () => runCall(turn, call)).finally(() =>
         close(script, chat),
       );
       if (result.refused) script.code ||= 4;
@@ -159,8 +159,8 @@ export function openScript(core: Core, args: string[], story: Story): OpenScript
   };
 }
 
-function assertOpen({ ended }: Running, what: string): void {
-  if (ended) throw usage(`Cannot ${what}: this zz was closed. Make another with embed().`);
+function assertOpen({ ended }: Running, action: string): void {
+  if (ended) throw usage(`Cannot ${action}: this zz was closed. Make another with embed().`);
 }
 
 async function whileBusy<T>(script: Running, act: () => Promise<T>): Promise<T> {
@@ -180,14 +180,14 @@ function close({ core, chats }: Running, chat: LiveChat): void {
   closeChat(core, chat);
 }
 
-async function open(script: Running, how: How): Promise<{ talk: Talk; chat: LiveChat }> {
+async function open(script: Running, options: How): Promise<{ talk: Talk; chat: LiveChat }> {
   assertOpen(script, "ask");
-  const own = coreWithOptions(script.core, how);
-  const model = await chooseModel(own);
+  const ownCore = coreWithOptions(script.core, options);
+  const model = await chooseModel(ownCore);
   if (!model) throw usage(NO_MODEL_MESSAGE);
-  own.namedProvider = model.split("/")[0]!;
-  const chat = trackChat(script, openChat(own, model));
-  await emitStarted(own, chat, false);
+  ownCore.namedProvider = model.split("/")[0]!;
+  const chat = trackChat(script, openChat(ownCore, model));
+  await emitStarted(ownCore, chat, false);
   let last: Promise<unknown> = Promise.resolve(); // one turn at a time
   const talk: Talk = {
     get id() {
@@ -197,10 +197,12 @@ async function open(script: Running, how: How): Promise<{ talk: Talk; chat: Live
     get messages() {
       return chat.messages;
     },
-    ask(text: string, more: How = {}) {
+    ask(text: string, turnOptions: How = {}) {
       assertOpen(script, "ask");
       const answered = last.then(() =>
-        whileBusy(script, () => answer(script, own, chat, text, { ...how, ...more })),
+        whileBusy(script, () =>
+          answer(script, ownCore, chat, text, { ...options, ...turnOptions }),
+        ),
       );
       last = answered.catch(() => {});
       return answered;
@@ -211,32 +213,32 @@ async function open(script: Running, how: How): Promise<{ talk: Talk; chat: Live
 
 async function answer(
   script: Running,
-  own: Core,
+  ownCore: Core,
   chat: LiveChat,
   text: string,
-  how: How,
+  options: How,
 ): Promise<any> {
-  const { schema, files = [], images = [], signal } = how;
+  const { schema, files = [], images = [], signal } = options;
   if (typeof text !== "string") throw usage("Cannot ask: what is asked must be a text.");
   signal?.throwIfAborted();
   for (const { text = [], image = [] } of await Promise.all(
-    files.map((name) => readAttachment(name, own.io.cwd())),
+    files.map((name) => readAttachment(name, ownCore.io.cwd())),
   ))
-    for (const one of [text, image].flat()) chat.attach(one);
+    for (const attachment of [text, image].flat()) chat.attach(attachment);
   images.forEach(chat.attach);
   const abort = () => chat.stop.abort(signal!.reason);
   signal?.addEventListener("abort", abort, { once: true });
   try {
     let words = schema ? `${text}\n\n${JSON_ALONE}\n${JSON.stringify(toJsonSchema(schema))}` : text;
-    for (let left = TRIES - 1; ; left--) {
-      const answered = await script.story.runTurn(own, chat, words);
+    for (let triesLeft = TRIES - 1; ; triesLeft--) {
+      const answered = await script.story.runTurn(ownCore, chat, words);
       const exit = exitCode(answered);
       if (exit === 3 || !script.code) script.code = exit || script.code;
-      await script.story.sendQueued(own, chat);
+      await script.story.sendQueued(ownCore, chat);
       if (!schema) return answered.text;
       const { value, wrong } = await readJson(answered.text, schema);
       if (!wrong) return value;
-      if (!left)
+      if (!triesLeft)
         throw fault(
           `The answer does not fit the schema: ${wrong}. Ask for less, or another model.`,
         );
@@ -259,43 +261,43 @@ export async function answerApart(
   question: Question,
 ): Promise<Answer & { exit: number }> {
   const { text, images = [], model, tools, save, signal } = question;
-  const own = coreWithOptions(core, {
+  const apartCore = coreWithOptions(core, {
     ...(model && { model }),
     ...(tools !== undefined && { tools }),
   });
-  if (save !== undefined) own.options.save = save;
-  delete own.tryAgain;
-  delete own.goOn;
-  const chosen = await chooseModel(own);
+  if (save !== undefined) apartCore.options.save = save;
+  delete apartCore.tryAgain;
+  delete apartCore.goOn;
+  const chosen = await chooseModel(apartCore);
   if (!chosen) throw usage(NO_MODEL_MESSAGE);
-  own.namedProvider = chosen.split("/")[0]!;
-  const chat = openChat(own, chosen);
+  apartCore.namedProvider = chosen.split("/")[0]!;
+  const chat = openChat(apartCore, chosen);
   images.forEach(chat.attach);
   const abort = () => chat.stop.abort(signal!.reason);
   signal?.throwIfAborted();
   signal?.addEventListener("abort", abort, { once: true });
   try {
-    const answer = await story.runTurn(own, chat, text);
+    const answer = await story.runTurn(apartCore, chat, text);
     return { ...answer, exit: exitCode(answer) };
   } finally {
     signal?.removeEventListener("abort", abort);
-    closeChat(own, chat);
+    closeChat(apartCore, chat);
   }
 }
 
 /** The instance, with what this conversation has differently. */
 function coreWithOptions(core: Core, { model, system, tools }: How): Core {
   const wanted = tools || [];
-  const given = wanted.filter((tool) => typeof tool !== "string");
-  for (const { name, run } of given)
+  const ownTools = wanted.filter((tool) => typeof tool !== "string");
+  for (const { name, run } of ownTools)
     if (!IDENTIFIER.test(name ?? "") || typeof run !== "function")
       throw usage(
         `Cannot offer '${name}': a tool has a 'name' of letters, digits, _ and -, and a function 'run'.`,
       );
   const names = wanted.map((tool) => (typeof tool === "string" ? tool : tool.name));
-  const own: Core = {
+  const ownCore: Core = {
     ...core,
-    ctx: () => createCtx(own, own.chat ?? openChat(own, NO_MODEL_ID)),
+    ctx: () => createCtx(ownCore, ownCore.chat ?? openChat(ownCore, NO_MODEL_ID)),
     options: {
       ...core.options,
       raw: true,
@@ -305,30 +307,31 @@ function coreWithOptions(core: Core, { model, system, tools }: How): Core {
     },
     tools: new Map([
       ...core.tools,
-      ...given.map((tool) => [tool.name, { owner: "", value: tool }] as const),
+      ...ownTools.map((tool) => [tool.name, { owner: "", value: tool }] as const),
     ]),
     schemas: new Map([
       ...core.schemas,
-      ...given.map((tool) => [tool.name, parametersOf(tool)] as const),
+      ...ownTools.map((tool) => [tool.name, parametersOf(tool)] as const),
     ]),
   };
   for (const name of names)
-    if (!own.tools.has(name))
-      throw usage(`Cannot offer '${name}': ${unknown("tool", name, own.tools.keys())}`);
-  const said =
+    if (!ownCore.tools.has(name))
+      throw usage(`Cannot offer '${name}': ${unknown("tool", name, ownCore.tools.keys())}`);
+  const systemLayers =
     system === undefined
       ? []
       : [{ owner: "", value: { name: "system", slot: "identity" as const, text: system } }];
   const kept = core.layers.filter(
     ({ owner, value }) => system === undefined || owner || value.slot !== "identity",
   );
-  own.layers = [...said, ...kept];
+  ownCore.layers = [...systemLayers, ...kept];
   const shared = {
     get: () => core.asking,
     set: (asking: Core["asking"]) => void (core.asking = asking),
     enumerable: true,
   };
-  return Object.defineProperty(own, "asking", shared); // one question at a time, from all of them
+  // one question at a time, from all of them
+  return Object.defineProperty(ownCore, "asking", shared);
 }
 
 /** For a program that imports zz as a plugin does. */

@@ -1,14 +1,62 @@
 // What zz's own plugins offer one another, by `zz.service()` and `ctx.service()`: types alone. A
 // plugin of yours adds its own: declare module "zz" { interface Services { lamp: { on(): void } } }
-import type { Ctx, Saved } from "../kernel/contract.ts";
+import type { Ctx, Result, Saved } from "../kernel/contract.ts";
 
 declare module "../kernel/contract.ts" {
   interface Services {
     sandbox: Sandbox;
     languageServers: LanguageServers;
     mcpServers: McpServers;
+    redis: RedisServers;
+    queue: Queue;
+    toolNames: ToolNames;
     page: Page;
   }
+}
+
+/** Connections to Redis or Valkey, checked, which come back when the server does. */
+export interface RedisServers {
+  open(
+    url: string,
+    how: {
+      what: string; // as messages call it: "queue"; its settings have that name, too
+      named: string; // where the URL comes from: "--queue"
+      keyCommand: string; // prints the password, or ""
+      cluster: boolean;
+    },
+  ): Promise<OpenedRedis>;
+}
+export interface OpenedRedis {
+  client: unknown; // of ioredis: Redis | Cluster
+  where: string; // the URL without user and password
+  keepsLog: boolean; // whether a restart loses nothing
+  evicts: string; // how it throws data away when it is full, or ""
+  // what the server said, as a sentence; passes: it may be otherwise soon
+  sentenceOf(error: Error): { text: string; passes: boolean } | undefined;
+}
+
+/** Other machines that answer, while --queue names where to reach them. */
+export interface Queue {
+  readonly where: string;
+  /** What is asked of a model in `act` counts as asked for this input: once, also after a kill. */
+  ask<T>(run: string, n: number, act: () => Promise<T>): Promise<T>;
+  /** What came of an input is kept: the queue needs it no more. */
+  forget(run: string, n: number): Promise<void>;
+  /** For those who ask on another machine how a run stands. */
+  report(run: RunReport): Promise<void>;
+  status(run?: string): Promise<Result>;
+}
+export type RunReport = {
+  run: string;
+  inputs: number;
+  answered: number;
+  failed: number;
+  prompt: string;
+};
+
+/** zz's own names for the tools of other programs: run_command for Bash. */
+export interface ToolNames {
+  own(name: string): Promise<string | undefined>;
 }
 
 /** Starts programs that the person need not be asked about, since they can do no harm there. */
@@ -69,14 +117,14 @@ export interface LanguageQuestion {
 export interface LanguageServer {
   readonly name: string;
   readonly isSafe: boolean; // it can read nothing that zz may not
-  references(at: Point): Promise<Spot[]>;
-  definition(at: Point): Promise<Spot[]>; // outside of the project: with an absolute path
-  rename(at: Point, to: string): Promise<(Spot & { text: string })[]>;
-  mayRename(at: Point): Promise<string | undefined>; // why not
-  hover(at: Point): Promise<string>;
+  references(point: Point): Promise<Spot[]>;
+  definition(point: Point): Promise<Spot[]>; // outside of the project: with an absolute path
+  rename(point: Point, to: string): Promise<(Spot & { text: string })[]>;
+  mayRename(point: Point): Promise<string | undefined>; // why not
+  hover(point: Point): Promise<string>;
   problems(file: string): Promise<SpotProblem[]>;
-  callers(at: Point): Promise<Called[]>;
-  callees(at: Point): Promise<Called[]>;
+  callers(point: Point): Promise<Called[]>;
+  callees(point: Point): Promise<Called[]>;
   symbols(file: string): Promise<(Spot & { name: string; begins: number; ends: number })[]>;
   show(file: string, text: string): void; // goes by this text, whatever the disk has
   hide(file: string): void;

@@ -25,7 +25,7 @@ import {
 } from "../kernel/contract.ts";
 import { closeChat, openChat } from "../kernel/conversation/chat.ts";
 import { openSession } from "../kernel/conversation/session-files.ts";
-import { placeOf } from "../kernel/conversation/session-store.ts";
+import { sessionPlaceOf } from "../kernel/conversation/session-store.ts";
 import { emit, observeEvent } from "../kernel/events.ts";
 import type { Core, LiveChat, Options } from "../kernel/instance.ts";
 import { createCtx } from "../kernel/plugins/create-ctx.ts";
@@ -135,12 +135,15 @@ export async function harness(
 ): Promise<Harness> {
   const kit = newKit(setup);
   const { root, home, requests, questions, notes, events, files } = kit;
-  const now = () => createCtx(kit.core, kit.chat);
+  const currentCtx = () => createCtx(kit.core, kit.chat);
   const end = () => close(kit);
   try {
-    for (const [folder, given] of [[root, setup.files] as const, [home, setup.home] as const]) {
+    for (const [folder, givenFiles] of [
+      [root, setup.files] as const,
+      [home, setup.home] as const,
+    ]) {
       fs.mkdirSync(folder);
-      for (const [name, content] of Object.entries(given ?? {}))
+      for (const [name, content] of Object.entries(givenFiles ?? {}))
         put(path.join(folder, name), content);
     }
     await start(kit);
@@ -160,17 +163,17 @@ export async function harness(
     [Symbol.asyncDispose]: end,
     ask: (line) => ask(kit, line),
     command: async (line) => (await ask(kit, line.replace(/^\/?/, "/"))).notes,
-    call: (tool, args = {}) => now().call(tool, args),
+    call: (tool, args = {}) => currentCtx().call(tool, args),
     read: (name) =>
       fs.existsSync(path.join(root, name))
         ? fs.readFileSync(path.join(root, name), "utf8")
         : undefined,
     write: (name, content) => put(path.join(root, name), content),
-    reload: async () => now().plugins.refresh(),
+    reload: async () => currentCtx().plugins.refresh(),
     restart: () => restart(kit),
     stop: () => kit.chat.stop.abort(),
     get plugin() {
-      return now().about.plugins.find(
+      return currentCtx().about.plugins.find(
         ({ file }) => file === files[0] || file.startsWith(files[0] + path.sep),
       )!;
     },
@@ -178,7 +181,7 @@ export async function harness(
       return kit.chat;
     },
     get ctx() {
-      return now();
+      return currentCtx();
     },
     get core() {
       return kit.core;
@@ -202,7 +205,7 @@ function newKit(setup: Setup): Kit {
     events: [],
     open: true,
     underWay: Promise.resolve(),
-    files: (setup.plugins ?? []).map((given, i) => fileOf(given, i, base, inline)),
+    files: (setup.plugins ?? []).map((givenPlugin, i) => fileOf(givenPlugin, i, base, inline)),
     provider: scripted(setup.script ?? [], requests),
     ...({} as Pick<Kit, "core" | "chat">), // set by start()
   };
@@ -210,15 +213,18 @@ function newKit(setup: Setup): Kit {
 
 /** The file of a plugin. A function gets one, so that it is loaded like any other. */
 function fileOf(
-  given: NonNullable<Setup["plugins"]>[number],
+  givenPlugin: NonNullable<Setup["plugins"]>[number],
   i: number,
   base: string,
   inline: Kit["inline"],
 ): string {
-  if (given instanceof URL || /^file:/.test(String(given))) return fileURLToPath(given as URL);
-  if (typeof given === "string") return path.resolve(given);
+  if (givenPlugin instanceof URL || /^file:/.test(String(givenPlugin)))
+    return fileURLToPath(givenPlugin as URL);
+  if (typeof givenPlugin === "string") return path.resolve(givenPlugin);
   const exports: Inline =
-    typeof given === "function" ? { name: given.name, default: given } : given;
+    typeof givenPlugin === "function"
+      ? { name: givenPlugin.name, default: givenPlugin }
+      : givenPlugin;
   const name = exports.name && exports.name !== "default" ? exports.name : `inline${i || ""}`;
   const file = path.join(base, `${name}.mjs`);
   inline.set(file, exports);
@@ -271,7 +277,7 @@ async function start(kit: Kit, session?: string): Promise<void> {
   const chat = openChat(
     core,
     model,
-    session ? openSession(placeOf(core), session, (text) => notes.push(text)) : undefined,
+    session ? openSession(sessionPlaceOf(core), session, (text) => notes.push(text)) : undefined,
   );
   kit.chat = chat;
   await emit(core, "started", { session: chat.id, model, root, live, stays: live });
@@ -309,23 +315,23 @@ function person(kit: Kit, answer: "yes" | "no" | Ask): Pick<Core, "ask" | "secre
   };
   return {
     async ask(question, keys) {
-      const said = await asked(question, keys);
-      if (keys === undefined) return said;
-      if (keys.includes(said.slice(0, 1))) return said.slice(0, 1);
+      const reply = await asked(question, keys);
+      if (keys === undefined) return reply;
+      if (keys.includes(reply.slice(0, 1))) return reply.slice(0, 1);
       return "";
     },
     secret: (question) => asked(question),
     async pick(question, choices) {
-      const names = choices.map((one) => (typeof one === "string" ? one : one.name));
-      const said = await asked(question);
-      return answer === "yes" ? names[0] : names.find((name) => name === said);
+      const names = choices.map((choice) => (typeof choice === "string" ? choice : choice.name));
+      const reply = await asked(question);
+      return answer === "yes" ? names[0] : names.find((name) => name === reply);
     },
   };
 }
 
 async function ask(kit: Kit, line: string): Promise<Said> {
   const { events, notes } = kit;
-  const [from, told] = [events.length, notes.length];
+  const [from, noteCount] = [events.length, notes.length];
   const done = obeyLine(kit, line);
   kit.underWay = done.catch(() => {});
   const answer = await done;
@@ -337,14 +343,14 @@ async function ask(kit: Kit, line: string): Promise<Said> {
   return {
     ...answer,
     results: calls.flatMap(({ id }) => results.get(id) ?? []),
-    notes: notes.slice(told),
+    notes: notes.slice(noteCount),
   };
 }
 
 /** Does what zz does with a typed line. */
 async function obeyLine({ core, chat }: Kit, typed: string): Promise<Answer> {
-  const place = { core, chat, ctx: createCtx(core, chat) };
-  const answered = obey(place, typed).finally(() => {
+  const turn = { core, chat, ctx: createCtx(core, chat) };
+  const answered = obey(turn, typed).finally(() => {
     // a command was stopped, not a turn
     if (chat.stop.signal.aborted) chat.stop = new AbortController();
   });
@@ -394,31 +400,40 @@ const lent = (): Map<string, Inline> => ((globalThis as any)[INLINE] ??= new Map
 
 function lend(file: string, exports: Inline): void {
   lent().set(file, exports);
-  const own = `globalThis[Symbol.for("zz.inline")].get(${JSON.stringify(file)})`;
+  const exportsExpression = `globalThis[Symbol.for("zz.inline")].get(${JSON.stringify(file)})`;
   put(
     file,
-    `export const { default: plugin, defaults, settings } = ${own};\nexport default plugin;\n`,
+    `export const { default: plugin, defaults, settings } = ${exportsExpression};\nexport default plugin;\n`,
   );
 }
 
 /** A model that follows the script. */
 function scripted(script: Step[], requests: ChatRequest[]): Provider {
-  let [taken, calls] = [0, 0];
+  let [stepsTaken, calls] = [0, 0];
   return { name: "script", models: async () => [{ id: "model", tools: true }], chat };
 
   async function* chat({ endpoint, ...request }: ChatRequest): AsyncGenerator<Delta> {
     requests.push(structuredClone({ ...request, endpoint: {} }));
-    const again = taken >= script.length;
-    const step = script[Math.min(taken++, script.length - 1)] ?? "ok";
+    const again = stepsTaken >= script.length;
+    const step = script[Math.min(stepsTaken++, script.length - 1)] ?? "ok";
     const move = typeof step === "function" ? await step(requests.at(-1)!) : step;
-    const { text, thinking, call, calls: more = [], finish, usage, fail, status } = asMove(move);
+    const {
+      text,
+      thinking,
+      call,
+      calls: moreCalls = [],
+      finish,
+      usage,
+      fail,
+      status,
+    } = asMove(move);
     if (fail !== undefined)
       throw fault(fail, {
         ...(status && { status }),
         transient: (status ?? 0) >= 500 || status === 429,
         after: 0,
       });
-    const asked = [...(call ? [call] : []), ...more];
+    const asked = [...(call ? [call] : []), ...moreCalls];
     const last = request.messages.at(-1);
     const spent = again && typeof step !== "function" && asked.length > 0 && last?.role === "tool";
     if (thinking) yield { thinking };
@@ -431,5 +446,4 @@ function scripted(script: Step[], requests: ChatRequest[]): Provider {
   }
 }
 
-const asMove = (given: string | Move): Move =>
-  typeof given === "string" ? { text: given } : given;
+const asMove = (move: string | Move): Move => (typeof move === "string" ? { text: move } : move);

@@ -1,5 +1,5 @@
 // zz/text: functions that zz itself uses, for plugins.
-import type { PluginIo } from "../kernel/contract.ts";
+import type { Ctx, PluginIo } from "../kernel/contract.ts";
 import { CHARS_PER_TOKEN, plural } from "../kernel/text/words.ts";
 import type { DecodeContext, Decoding } from "./decode.ts";
 
@@ -39,9 +39,9 @@ export {
   wordsOf,
 } from "../kernel/text/words.ts";
 export { addressesOf, isNamed, isPlainlyLocal, lookupAmong, whyNotPublic } from "./address.ts";
-export { codeBlocks, readJson } from "./answer.ts";
 export type { Decoded, Decoding, Job } from "./decode.ts";
 export { makeFolder, writeWhole } from "./files.ts";
+export { codeBlocks, readJson } from "./json-in-answers.ts";
 export {
   MAX_MEDIA_BYTES,
   type Media,
@@ -51,6 +51,7 @@ export {
   readMedia,
 } from "./media.ts";
 export { type Picker, type PickerRow, pickRow } from "./picker.ts";
+export { type RateLimit, rateLimitIn, spanOf } from "./rate-limits.ts";
 export { keptVariables, MIN_VALUE_CHARS, withoutValues } from "./variables.ts";
 export { clip, ERASE_BELOW, rewrapsLines, terminalColumns, width, wrap } from "./width.ts";
 
@@ -100,6 +101,11 @@ export function pickerContext(
     },
   };
 }
+
+/** Whether the person wants words instead of signs and drawings: `display.plain`, or TERM=dumb. */
+export const wantsWords = (io: PluginIo, ctx: Pick<Ctx, "settings"> | undefined): boolean =>
+  io.variable("TERM") === "dumb" ||
+  ctx?.settings.list().find(({ name }) => name === "display.plain")?.value === true;
 
 /**
  * A question of zz without the frame around it and without the keys and flags that answer it: for

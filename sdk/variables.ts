@@ -19,9 +19,9 @@ export function keptVariables(home: string): Record<string, string> {
 }
 
 /** Replaces the values of variables with their names. */
-export function withoutValues(text: string, own: Record<string, string>): string {
-  const long = Object.entries(own).filter(([, value]) => value.length >= MIN_VALUE_CHARS);
-  const first = long.sort(([, one], [, two]) => two.length - one.length);
+export function withoutValues(text: string, variables: Record<string, string>): string {
+  const long = Object.entries(variables).filter(([, value]) => value.length >= MIN_VALUE_CHARS);
+  const first = long.sort(([, a], [, two]) => two.length - a.length);
   return first.reduce(
     (shown, [name, value]) => shown.replaceAll(value, () => `[value of ${name}]`),
     text,

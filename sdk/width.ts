@@ -28,11 +28,11 @@ const TWO_COLUMNS_EACH =
 export function clip(text: string, columns: number): string {
   if (text.length <= MAX_MEASURED_CHARS && width(text) <= columns) return text;
   let fits = "";
-  let taken = 0;
+  let columnsUsed = 0;
   for (const { segment } of new Intl.Segmenter().segment(text)) {
-    taken += width(segment);
-    if (taken > columns) return `${fits}…`;
-    if (taken < columns) fits += segment;
+    columnsUsed += width(segment);
+    if (columnsUsed > columns) return `${fits}…`;
+    if (columnsUsed < columns) fits += segment;
   }
   return text.length <= MAX_MEASURED_CHARS ? `${fits}…` : text;
 }
@@ -50,26 +50,26 @@ export function wrap(text: string, columns: number): string[] {
 
 function wrapLine(text: string, columns: number): string[] {
   const lines: string[] = [];
-  let [line, taken] = ["", 0];
+  let [line, columnsUsed] = ["", 0];
   for (const piece of text.match(/\s+|\S+/g) ?? []) {
     const size = width(piece);
-    if (taken + size <= columns) [line, taken] = [line + piece, taken + size];
-    else if (/^\s/.test(piece)) [line, taken] = push(line, "");
+    if (columnsUsed + size <= columns) [line, columnsUsed] = [line + piece, columnsUsed + size];
+    else if (/^\s/.test(piece)) [line, columnsUsed] = push(line, "");
     else {
-      if (taken) [line, taken] = push(line, "");
-      if (size <= columns) [line, taken] = [piece, size];
+      if (columnsUsed) [line, columnsUsed] = push(line, "");
+      if (size <= columns) [line, columnsUsed] = [piece, size];
       else
         for (const part of partsOf(piece)) {
-          const more = width(part);
-          if (line && taken + more > columns) [line, taken] = push(line, "");
-          [line, taken] = [line + part, taken + more];
+          const partWidth = width(part);
+          if (line && columnsUsed + partWidth > columns) [line, columnsUsed] = push(line, "");
+          [line, columnsUsed] = [line + part, columnsUsed + partWidth];
         }
     }
   }
   return [...lines, line.trimEnd()];
 
-  function push(whole: string, next: string): [string, number] {
-    lines.push(whole.trimEnd());
+  function push(fullLine: string, next: string): [string, number] {
+    lines.push(fullLine.trimEnd());
     return [next, 0];
   }
 }

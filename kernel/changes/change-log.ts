@@ -9,7 +9,7 @@ import {
   isChange,
   sessionsFolder,
 } from "../conversation/session-files.ts";
-import { placeOf } from "../conversation/session-store.ts";
+import { sessionPlaceOf } from "../conversation/session-store.ts";
 import type { LiveChat, TurnContext } from "../instance.ts";
 import {
   hashOfState,
@@ -25,52 +25,62 @@ import { orAbort } from "../text/deadlines.ts";
 import { fault } from "../text/faults.ts";
 import { isInside } from "../text/read-quietly.ts";
 import type { PendingChanges } from "./commit-changes.ts";
-import { filesOf, goneIn, keepMoves, type Moves, markMoves, move } from "./folder-moves.ts";
+import {
+  filesOfMoves,
+  foldersGone,
+  keepMoves,
+  type Moves,
+  markMoves,
+  moveFiles,
+} from "./folder-moves.ts";
 
 /** Removes the folders around these files that one of the changes created, once they are empty. */
 export function removeCreatedFolders(changes: Change[], files: string[]): void {
-  const made = new Set(changes.flatMap((change) => change.made));
+  const createdFolders = new Set(changes.flatMap((change) => change.made));
   removeEmptyFolders(
-    [...made].filter((folder) => files.some((file) => isInside(folder, file))).sort(),
+    [...createdFolders].filter((folder) => files.some((file) => isInside(folder, file))).sort(),
   );
 }
 
 /** As text where that is shorter: JSON spells out each NUL. */
-const toContent = (bytes: Buffer): Content =>
+const contentOf = (bytes: Buffer): Content =>
   isUtf8(bytes) && !bytes.includes(0)
     ? { text: bytes.toString("utf8") }
     : { base64: bytes.toString("base64") };
-const fromContent = (content: Content): Buffer =>
+const bytesOfContent = (content: Content): Buffer =>
   "text" in content ? Buffer.from(content.text) : Buffer.from(content.base64, "base64");
 
 const MAX_DELTA_CHAIN = 20;
 
-const actIn = (moves: Moves, back: boolean) => (again: boolean) => move(moves, again !== back);
-const nearOf = (moves: Moves) => [...new Set(filesOf(moves).map((file) => path.dirname(file)))];
-export const actOf = (moves: Moves, back = false) => ({
+const moveAct = (moves: Moves, back: boolean) => (again: boolean) =>
+  moveFiles(moves, again !== back);
+const foldersAround = (moves: Moves) => [
+  ...new Set(filesOfMoves(moves).map((file) => path.dirname(file))),
+];
+export const moveStepFields = (moves: Moves, back = false) => ({
   moves,
-  act: actIn(moves, back),
-  gone: goneIn(moves, back),
-  near: nearOf(moves),
+  act: moveAct(moves, back),
+  gone: foldersGone(moves, back),
+  near: foldersAround(moves),
 });
 
 /**
  * tidies: zz's own folders that it empties go; "made": the changes are made already. begin: hears
  * what a killed zz would leave.
  */
-type Making = { tidies: boolean | "made"; begin: (what: Unfinished) => void };
+type WriteOptions = { tidies: boolean | "made"; begin: (unfinished: Unfinished) => void };
 /** Records the changes first, then makes them: after a crash in between, the hashes tell. */
 export async function recordAndWrite(
   { core, chat, ctx }: TurnContext,
   tool: string,
   held: PendingChanges,
-  { tidies, begin }: Making,
+  { tidies, begin }: WriteOptions,
 ): Promise<void> {
   const steps = [...held].map(([file, { before, after, moves }]) => ({
     file,
     from: before,
     to: after,
-    ...(moves && actOf(moves)),
+    ...(moves && moveStepFields(moves)),
   }));
   const past = (chat.session?.entries ?? []).filter(isChange);
   const first = past.length + 1;
@@ -80,11 +90,11 @@ export async function recordAndWrite(
     const [was, is] = [hashOfState(from), hashOfState(to)];
     const [old, next] = [from?.bytes ?? Buffer.alloc(0), to?.bytes ?? Buffer.alloc(0)];
     const earlier = past.filter((change) => change.path === file);
-    const told =
+    const hasOldContent =
       earlier.at(-1)?.is === was &&
       earlier.slice(-MAX_DELTA_CHAIN).some((change) => change.base || !change.was);
-    const [place, end] = sharedEnds(old, next);
-    const entry = {
+    const [deltaStart, end] = sharedEnds(old, next);
+    const changeEntry = {
       change: first + i,
       group: first,
       turn: chat.turn,
@@ -93,19 +103,19 @@ export async function recordAndWrite(
       was,
       is,
       modes: [from?.mode ?? 0, to?.mode ?? 0],
-      ...(from && !told && { base: toContent(old) }),
-      place,
-      cut: old.length - place - end,
-      put: toContent(next.subarray(place, next.length - end)),
+      ...(from && !hasOldContent && { base: contentOf(old) }),
+      place: deltaStart,
+      cut: old.length - deltaStart - end,
+      put: contentOf(next.subarray(deltaStart, next.length - end)),
       made: moves ? [] : missingFolders(path.dirname(file)),
       ...(moves && { moves: keepMoves(sessionsFolder(core.options.home), moves) }),
     };
     try {
-      keep(entry);
+      keep(changeEntry);
     } catch (error) {
       await mayGoWithout(error as Error, i);
       keep = (fields) => saveEntry(core, chat, "change", fields);
-      keep(entry);
+      keep(changeEntry);
     }
     if (moves) markMoves(moves, chat.id ?? "");
   }
@@ -132,23 +142,23 @@ export async function recordAndWrite(
     try {
       chat.session?.syncNow();
     } catch (error) {
-      await mayGoWithout(saveFault(placeOf(core), error), steps.length);
+      await mayGoWithout(saveFault(sessionPlaceOf(core), error), steps.length);
     }
   }
 
   /** A change that could not be undone later is made only if the person agrees. */
-  async function mayGoWithout({ message }: Error, made: number): Promise<void> {
+  async function mayGoWithout({ message }: Error, madeCount: number): Promise<void> {
     const name = shortestName(core.options, steps[0]!.file);
     const question = `${message} The change to '${name}' could not be undone later. Make it anyway? [y/N] `;
     if (core.ask && (await orAbort(ctx.signal, core.ask(question, "yn"))) === "y") return;
-    if (made)
+    if (madeCount)
       saveEntry(core, chat, "undone", {
-        changes: steps.slice(0, made).map((_, i) => first + i),
+        changes: steps.slice(0, madeCount).map((_, i) => first + i),
         never: true,
       });
-    const why = `what would undo it cannot be saved. ${message}`;
+    const reason = `what would undo it cannot be saved. ${message}`;
     throw fault(
-      `Cannot write '${name}': ${why} --home names another place; --no-session goes without.`,
+      `Cannot write '${name}': ${reason} --home names another place; --no-session goes without.`,
     );
   }
 }
@@ -163,17 +173,17 @@ export function changeHistory({ session }: LiveChat): {
 } {
   const changes: (Change & { undone: boolean })[] = [];
   let redo: number[][] = [];
-  for (const entry of session?.entries ?? []) {
-    if (isChange(entry)) {
-      changes.push({ ...entry, undone: false });
+  for (const sessionEntry of session?.entries ?? []) {
+    if (isChange(sessionEntry)) {
+      changes.push({ ...sessionEntry, undone: false });
       redo = []; // a new change empties the redo list
     }
-    if (!/^(undone|redone)$/.test(entry.type)) continue;
-    const ids = Array.isArray(entry.changes) ? (entry.changes as number[]) : [];
+    if (!/^(undone|redone)$/.test(sessionEntry.type)) continue;
+    const ids = Array.isArray(sessionEntry.changes) ? (sessionEntry.changes as number[]) : [];
     for (const change of changes)
-      if (ids.includes(change.change)) change.undone = entry.type === "undone";
-    if (entry.type === "redone") redo = redo.slice(1);
-    else if (!entry.never) redo = [ids, ...redo];
+      if (ids.includes(change.change)) change.undone = sessionEntry.type === "undone";
+    if (sessionEntry.type === "redone") redo = redo.slice(1);
+    else if (!sessionEntry.never) redo = [ids, ...redo];
   }
   return { changes, redo };
 }
@@ -195,7 +205,9 @@ export function bytesAround(
   const chain: Change[] = [];
   let from = change;
   while (!from.base && from.was !== null) {
-    const earlier = changes.findLast((one) => one.path === from.path && one.change < from.change);
+    const earlier = changes.findLast(
+      (candidate) => candidate.path === from.path && candidate.change < from.change,
+    );
     if (!earlier)
       throw fault(
         `Cannot restore '${change.path}': the session no longer has its earlier content.`,
@@ -203,8 +215,8 @@ export function bytesAround(
     chain.unshift(earlier);
     from = earlier;
   }
-  const before = chain.reduce(bytesAfter, from.base ? fromContent(from.base) : Buffer.alloc(0));
+  const before = chain.reduce(bytesAfter, from.base ? bytesOfContent(from.base) : Buffer.alloc(0));
   return [before, bytesAfter(before, change)];
 }
 const bytesAfter = (before: Buffer, { place, cut, put }: Change): Buffer =>
-  Buffer.concat([before.subarray(0, place), fromContent(put), before.subarray(place + cut)]);
+  Buffer.concat([before.subarray(0, place), bytesOfContent(put), before.subarray(place + cut)]);

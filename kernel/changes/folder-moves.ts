@@ -19,20 +19,20 @@ import { entriesOf, textOf } from "../text/read-quietly.ts";
 import { tryTo } from "../text/words.ts";
 
 /** What a look at a file shows; null: it does not exist; a time that is not a number is any. */
-type Look = [mode: number, bytes: number, mtime: number, inode: number] | null;
-type Row = [name: string, was: Look, is: Look];
+type FileLook = [mode: number, bytes: number, mtime: number, inode: number] | null;
+type MoveRow = [name: string, was: FileLook, is: FileLook];
 /** from: where each file waits until it is moved. Names are bytes, as latin1. */
-export type Moves = { root: string; rows: Row[]; from?: (string | undefined)[]; kept?: string };
+export type Moves = { root: string; rows: MoveRow[]; from?: (string | undefined)[]; kept?: string };
 
-const raw = (name: string): Buffer => Buffer.from(name, "latin1");
-const isFolder = (look: Look): boolean => look !== null && (look[0] & TYPE) === FOLDER;
-const isFile = (look: Look): boolean => look !== null && !isFolder(look);
-const isSame = (one: Look, two: Look): boolean =>
-  one && two
-    ? one[0] === two[0] && one[1] === two[1] && !(Math.abs(one[2] - two[2]) >= 1)
-    : one === two;
+const latin1Bytes = (name: string): Buffer => Buffer.from(name, "latin1");
+const isFolder = (look: FileLook): boolean => look !== null && (look[0] & TYPE) === FOLDER;
+const isFile = (look: FileLook): boolean => look !== null && !isFolder(look);
+const isSameLook = (first: FileLook, two: FileLook): boolean =>
+  first && two
+    ? first[0] === two[0] && first[1] === two[1] && !(Math.abs(first[2] - two[2]) >= 1)
+    : first === two;
 
-function lookAt(file: Buffer): Look {
+function lookAt(file: Buffer): FileLook {
   const stat = fs.lstatSync(file, { throwIfNoEntry: false });
   if (!stat) return null;
   if (stat.isDirectory()) return [stat.mode, 0, 0, 0];
@@ -43,7 +43,7 @@ function lookAt(file: Buffer): Look {
  * What is in the project; in a folder that is missing, a file or a link, that is nothing. isStrict:
  * a link is an error.
  */
-function lookIn({ at, late }: Folders, name: string, isStrict = false): Look {
+function lookIn({ at, late }: Folders, name: string, isStrict = false): FileLook {
   try {
     const look = lookAt(at(name));
     return isFolder(look) && late.has(name) ? [late.get(name)!, 0, 0, 0] : look;
@@ -54,30 +54,30 @@ function lookIn({ at, late }: Folders, name: string, isStrict = false): Look {
   }
 }
 
-export function plan(root: string, moves: readonly Move[]): Moves {
-  const rowOf = ([name, from, mode]: Move, folders: Folders): Row => {
-    const is = from === undefined ? null : lookAt(raw(from));
-    if (from !== undefined && !is) throw goneFault(name);
+export function planMoves(root: string, moves: readonly Move[]): Moves {
+  const rowOf = ([name, from, mode]: Move, folders: Folders): MoveRow => {
+    const is = from === undefined ? null : lookAt(latin1Bytes(from));
+    if (from !== undefined && !is) throw copyGoneFault(name);
     if (is && mode !== undefined) is[0] = (is[0] & TYPE) | mode;
     return [name, lookIn(folders, name), is];
   };
   return {
     root,
-    rows: inFolders(root, moves, (folders) => moves.map((one) => rowOf(one, folders))),
+    rows: inFolders(root, moves, (folders) => moves.map((oneMove) => rowOf(oneMove, folders))),
     from: moves.map(([, from]) => from),
   };
 }
-export const filesOf = ({ root, rows }: Moves): string[] =>
-  rows.map(([name]) => placeOf(root, name).toString());
+export const filesOfMoves = ({ root, rows }: Moves): string[] =>
+  rows.map(([name]) => absoluteName(root, name).toString());
 /** Folders that go. */
-export const goneIn = ({ root, rows }: Moves, back: boolean): string[] =>
+export const foldersGone = ({ root, rows }: Moves, back: boolean): string[] =>
   rows.flatMap(([name, was, is]) =>
-    isFolder(back ? is : was) && !isFolder(back ? was : is) ? `${placeOf(root, name)}` : [],
+    isFolder(back ? is : was) && !isFolder(back ? was : is) ? `${absoluteName(root, name)}` : [],
   );
-const placeOf = (root: string, name: string): Buffer =>
-  Buffer.concat([Buffer.from(`${root}/`), raw(name)]);
+const absoluteName = (root: string, name: string): Buffer =>
+  Buffer.concat([Buffer.from(`${root}/`), latin1Bytes(name)]);
 const sourceOf = ({ from, kept = "" }: Moves, i: number, back: boolean): Buffer =>
-  !back && from?.[i] ? raw(from[i]) : Buffer.from(`${kept}/${back ? "old" : "new"}/${i}`);
+  !back && from?.[i] ? latin1Bytes(from[i]) : Buffer.from(`${kept}/${back ? "old" : "new"}/${i}`);
 
 /**
  * Files that are neither in their old nor in their new state, and those whose kept copy is gone.
@@ -86,32 +86,41 @@ const sourceOf = ({ from, kept = "" }: Moves, i: number, back: boolean): Buffer 
 export function changedSince(
   moves: Moves,
   back: boolean,
-  known = new Map<string, Look>(),
+  knownLooks = new Map<string, FileLook>(),
 ): { changed: string[]; missing: string[] } {
-  const [changed, missing]: [Row[], Row[]] = [[], []];
+  const [changed, missing]: [MoveRow[], MoveRow[]] = [[], []];
   inFolders(moves.root, moves.rows, (folders) => {
     for (const [i, [name, was, is]] of moves.rows.entries()) {
-      const [to, other, source] = [back ? was : is, back ? is : was, sourceOf(moves, i, back)];
-      const now = known.has(name) ? known.get(name)! : lookIn(folders, name);
-      known.set(name, to);
-      if (![was, is].some((one) => isSame(now, one) || (isFolder(now) && isFolder(one))))
+      const [to, otherLook, source] = [back ? was : is, back ? is : was, sourceOf(moves, i, back)];
+      const currentLook = knownLooks.has(name) ? knownLooks.get(name)! : lookIn(folders, name);
+      knownLooks.set(name, to);
+      if (
+        ![was, is].some(
+          (look) => isSameLook(currentLook, look) || (isFolder(currentLook) && isFolder(look)),
+        )
+      )
         changed.push(moves.rows[i]!);
-      if (!moves.from && isFile(to) && !isDone(source, now, to, other) && !lookAt(source))
+      if (
+        !moves.from &&
+        isFile(to) &&
+        !isDone(source, currentLook, to, otherLook) &&
+        !lookAt(source)
+      )
         missing.push(moves.rows[i]!);
     }
   });
   return { changed: namesOf(changed), missing: namesOf(missing) };
 }
-const goneFault = (name: string) =>
-  fault(`Cannot write '${raw(name)}': its copy is gone. Run the command again.`);
+const copyGoneFault = (name: string) =>
+  fault(`Cannot write '${latin1Bytes(name)}': its copy is gone. Run the command again.`);
 
 /** Moves every file into place, or back. Killed at any moment, each file is either old or new. */
-export function move(moves: Moves, back: boolean): void {
+export function moveFiles(moves: Moves, back: boolean): void {
   const { root, rows, kept = "" } = moves;
   for (const folder of ["old", "new"]) makePrivate(path.join(kept, folder));
   let isNews = false;
-  for (const i of rows.length > MAX_SYNCED ? [] : rows.keys())
-    if (isFile(rows[i]![back ? 1 : 2])) syncAt(sourceOf(moves, i, back));
+  for (const i of rows.length > MAX_SYNCED_FILES ? [] : rows.keys())
+    if (isFile(rows[i]![back ? 1 : 2])) syncMovedFile(sourceOf(moves, i, back));
   try {
     inFolders(root, rows, (folders, modes) => {
       for (const i of back ? [...rows.keys()].reverse() : rows.keys()) moveRow(i, folders, modes);
@@ -122,31 +131,33 @@ export function move(moves: Moves, back: boolean): void {
 
   function moveRow(i: number, folders: Folders, modes: FolderModes): void {
     const [name, was, is] = rows[i]!;
-    const [to, other, old] = back ? [was, is, "new"] : [is, was, "old"];
+    const [to, otherLook, old] = back ? [was, is, "new"] : [is, was, "old"];
     if (!to && !lookIn(folders, name, true)) return; // its folder may be gone, too
-    const here = folders.at(name);
-    const now = lookIn(folders, name, true);
+    const openedPath = folders.at(name);
+    const currentLook = lookIn(folders, name, true);
     const source = sourceOf(moves, i, back);
-    if (isFile(to) ? isDone(source, now, to, other) : isSame(now, to)) return;
-    if (isFile(to) && !lookAt(source)) throw goneFault(name);
-    if (isFolder(now) && !isFolder(to)) removeFolder(here, back && !to);
-    else if (now && !isFolder(now)) keep(here, Buffer.from(`${kept}/${old}/${i}`), isFile(to));
+    if (isFile(to) ? isDone(source, currentLook, to, otherLook) : isSameLook(currentLook, to))
+      return;
+    if (isFile(to) && !lookAt(source)) throw copyGoneFault(name);
+    if (isFolder(currentLook) && !isFolder(to)) removeFolder(openedPath, back && !to);
+    else if (currentLook && !isFolder(currentLook))
+      keepOldFile(openedPath, Buffer.from(`${kept}/${old}/${i}`), isFile(to));
     if (isFile(to)) {
       // another disk may have coarser times, and no modes
-      const look = take(source, here, to) ? lookAt(here) : to;
-      isNews ||= !isSame(look, to);
+      const look = renameOrCopy(source, openedPath, to) ? lookAt(openedPath) : to;
+      isNews ||= !isSameLook(look, to);
       rows[i]![back ? 1 : 2] = look;
     } else if (to) {
-      if (!isFolder(now)) fs.mkdirSync(here);
+      if (!isFolder(currentLook)) fs.mkdirSync(openedPath);
       tryTo(() => modes.give(name, to[0])); // some disks have no modes, or do not let them be set
     }
   }
 }
 
 // git ignores what is moved: of more, a power cut may leave some that have to be built again
-const MAX_SYNCED = 500;
+const MAX_SYNCED_FILES = 500;
 /** What a command has just written is on the disk before it takes another file's place. */
-function syncAt(source: Buffer): void {
+function syncMovedFile(source: Buffer): void {
   const fd = tryTo(() =>
     fs.openSync(source, fs.constants.O_RDONLY | (fs.constants.O_NOFOLLOW ?? 0)),
   );
@@ -155,11 +166,11 @@ function syncAt(source: Buffer): void {
   fs.closeSync(fd);
 }
 
-const namesOf = (rows: Row[]): string[] => rows.map(([name]) => raw(name).toString());
+const namesOf = (rows: MoveRow[]): string[] => rows.map(([name]) => latin1Bytes(name).toString());
 /** What `act` does with these files in their folders, even in those that keep their owner out. */
 function inFolders<T>(
   root: string,
-  files: readonly (Row | Move)[],
+  files: readonly (MoveRow | Move)[],
   act: (folders: Folders, modes: FolderModes) => T,
 ): T {
   const folders = openFolders(root);
@@ -181,10 +192,11 @@ function inFolders<T>(
 /**
  * Whether it was moved before. Two files may look alike: package managers give all files one time.
  */
-function isDone(source: Buffer, now: Look, to: Look, other: Look): boolean {
-  if (!isSame(now, to) || !isSame(now, other)) return isSame(now, to);
+function isDone(source: Buffer, currentLook: FileLook, to: FileLook, otherLook: FileLook): boolean {
+  if (!isSameLook(currentLook, to) || !isSameLook(currentLook, otherLook))
+    return isSameLook(currentLook, to);
   const look = lookAt(source);
-  return look ? now![3] === look[3] : now![3] !== other![3];
+  return look ? currentLook![3] === look[3] : currentLook![3] !== otherLook![3];
 }
 
 /** Holds the folder of a file open, so that nobody can swap it for a link. */
@@ -203,14 +215,14 @@ function openFolders(root: string) {
       const folder = path.posix.join(top, path.posix.dirname(name));
       if (fd < 0 || folder !== open) {
         close();
-        [open, fd] = ["", fs.openSync(raw(folder), O_PATH | fs.constants.O_DIRECTORY)];
+        [open, fd] = ["", fs.openSync(latin1Bytes(folder), O_PATH | fs.constants.O_DIRECTORY)];
         if (fs.readlinkSync(`/proc/self/fd/${fd}`, "latin1") !== folder)
           throw fault(
-            `Cannot write '${raw(name)}': its folder was swapped for a link. Look at what happens there.`,
+            `Cannot write '${latin1Bytes(name)}': its folder was swapped for a link. Look at what happens there.`,
           );
         open = folder;
       }
-      return raw(`/proc/self/fd/${fd}/${path.posix.basename(name)}`);
+      return latin1Bytes(`/proc/self/fd/${fd}/${path.posix.basename(name)}`);
     },
   };
 }
@@ -218,38 +230,38 @@ function openFolders(root: string) {
 const O_PATH = 0o10000000; // only Linux has copies
 
 /** On the way back, files that somebody added to the folder stay. */
-function removeFolder(here: Buffer, isTolerant: boolean): void {
+function removeFolder(openedPath: Buffer, isTolerant: boolean): void {
   try {
-    fs.rmdirSync(here);
+    fs.rmdirSync(openedPath);
   } catch (error) {
     if (!isTolerant || codeOf(error) !== "ENOTEMPTY") throw error;
   }
 }
 
 /** linked: a replacement will take its place in one step. */
-function keep(here: Buffer, at: Buffer, linked: boolean): void {
-  if (!linked) return void take(here, at);
-  const link = () => tryTo(() => fs.linkSync(here, at) ?? true);
+function keepOldFile(openedPath: Buffer, keptPath: Buffer, linked: boolean): void {
+  if (!linked) return void renameOrCopy(openedPath, keptPath);
+  const link = () => tryTo(() => fs.linkSync(openedPath, keptPath) ?? true);
   if (link()) return;
-  tryTo(() => fs.unlinkSync(at)); // left over from an interrupted run
-  if (!link()) copy(here, at); // another disk, or another owner's file
+  tryTo(() => fs.unlinkSync(keptPath)); // left over from an interrupted run
+  if (!link()) copyWhole(openedPath, keptPath); // another disk, or another owner's file
 }
 
 /** Whether it was copied. */
-function take(from: Buffer, to: Buffer, look?: Look): boolean {
+function renameOrCopy(from: Buffer, to: Buffer, look?: FileLook): boolean {
   try {
     fs.renameSync(from, to);
     return false;
   } catch (error) {
     if (codeOf(error) !== "EXDEV") throw error;
-    copy(from, to, look);
+    copyWhole(from, to, look);
     fs.unlinkSync(from);
     return true;
   }
 }
 
 /** Copies to another disk: whole, or not at all. */
-function copy(from: Buffer, to: Buffer, look = lookAt(from)): void {
+function copyWhole(from: Buffer, to: Buffer, look = lookAt(from)): void {
   const part = Buffer.concat([to.subarray(0, to.lastIndexOf("/") + 1), Buffer.from(partIn(""))]);
   const { atimeMs, ...stat } = fs.lstatSync(from);
   const [mode, , mtimeMs] = look!;
@@ -278,12 +290,12 @@ function copy(from: Buffer, to: Buffer, look = lookAt(from)): void {
 // ── what is kept ────────────────────────────────────────
 
 const KEPT_MS = 30 * 86_400_000;
-const keptIn = (sessions: string): string => path.join(sessions, "moved");
+const keptMovesFolder = (sessions: string): string => path.join(sessions, "moved");
 
 /** Records what will be moved before anything is. Returns the name by which it is found again. */
 export function keepMoves(sessions: string, moves: Moves): string {
   const name = newId();
-  moves.kept = path.join(keptIn(sessions), name);
+  moves.kept = path.join(keptMovesFolder(sessions), name);
   saveList(moves);
   return name;
 }
@@ -294,12 +306,13 @@ const saveList = ({ root, rows, kept = "" }: Moves): void =>
 export function markMoves({ kept = "" }: Moves, session: string): void {
   writePrivate(path.join(kept, "session"), session || "none");
   const sessions = path.dirname(path.dirname(kept));
-  for (const name of entriesOf(keptIn(sessions))) {
-    const at = path.join(keptIn(sessions), name);
-    const owner = textOf(path.join(at, "session")).trim();
-    const most = keptMsOf(sessions, owner);
-    const age = Date.now() - (tryTo(() => fs.statSync(at).mtimeMs) ?? 0);
-    if (at !== kept && age > most) tryTo(() => fs.rmSync(at, { recursive: true, force: true }));
+  for (const name of entriesOf(keptMovesFolder(sessions))) {
+    const keptFolder = path.join(keptMovesFolder(sessions), name);
+    const owner = textOf(path.join(keptFolder, "session")).trim();
+    const maxAge = keptMsOf(sessions, owner);
+    const age = Date.now() - (tryTo(() => fs.statSync(keptFolder).mtimeMs) ?? 0);
+    if (keptFolder !== kept && age > maxAge)
+      tryTo(() => fs.rmSync(keptFolder, { recursive: true, force: true }));
   }
 }
 
@@ -309,6 +322,6 @@ function keptMsOf(sessions: string, owner: string): number {
 }
 
 export function keptMoves(sessions: string, name: string): Moves | undefined {
-  const kept = path.join(keptIn(sessions), path.basename(name));
+  const kept = path.join(keptMovesFolder(sessions), path.basename(name));
   return tryTo(() => ({ ...JSON.parse(textOf(path.join(kept, "list.json"))), kept }));
 }

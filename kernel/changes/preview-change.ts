@@ -11,21 +11,21 @@ import { clean, cleanVersions, visible } from "../text/show-safely.ts";
 import type { PendingChanges } from "./commit-changes.ts";
 
 /** long: how much there is, where that is more than can be shown: then nobody can say yes to it. */
-type Shown = { text: string; long?: string };
+type ShownPreview = { text: string; long?: string };
 
 export async function renderPreview(
-  place: TurnContext,
+  turn: TurnContext,
   tool: string,
   about: string,
   held: PendingChanges,
-): Promise<Shown> {
+): Promise<ShownPreview> {
   const room = roomLeft();
-  let much = 0;
+  let excessBytes = 0;
   const changes = [...held].map(([file, { before, after }]): Difference => {
     const binary = [before, after].some((state) => state?.bytes.subarray(0, 8_192).includes(0));
-    const { parts, line } = binary ? { parts: [], line: 1 } : partsOf(before, after);
+    const { parts, line } = binary ? { parts: [], line: 1 } : comparedParts(before, after);
     const long = !room.takes(parts);
-    if (long) much += bytesIn(parts);
+    if (long) excessBytes += bytesIn(parts);
     const isBrief = binary || long;
     const [old, next] = isBrief
       ? [before, after].map((state) => state && `${state.bytes.length} bytes\n`)
@@ -41,42 +41,46 @@ export async function renderPreview(
       old === next,
     );
     return {
-      path: visible(shortestName(place.core.options, file)),
+      path: visible(shortestName(turn.core.options, file)),
       ...texts,
       ...note,
       ...(line > 1 && !isBrief && { line }),
     };
   });
   const text = await runStep(
-    place,
+    turn,
     "preview",
     { tool, about: clean(about), changes },
     async ({ about, changes }) =>
       [about, ...(await Promise.all(changes.map(unifiedDiff)))].filter(Boolean).join("\n"),
   );
-  return { text, ...(much && { long: `${much} bytes` }) };
+  return { text, ...(excessBytes && { long: `${excessBytes} bytes` }) };
 }
 
-type Parts = (Buffer | undefined)[];
-const bytesIn = (parts: Parts): number => parts.reduce((sum, part) => sum + (part?.length ?? 0), 0);
+type ComparedParts = (Buffer | undefined)[];
+const bytesIn = (parts: ComparedParts): number =>
+  parts.reduce((sum, part) => sum + (part?.length ?? 0), 0);
 
 /**
  * Of a large file only what lies between its first and its last difference, in whole lines and with
  * some around.
  */
-function partsOf(before: DiskState, after: DiskState): { parts: Parts; line: number } {
-  const whole = [before?.bytes, after?.bytes];
-  const [old, next] = whole;
-  if (!old || !next || bytesIn(whole) < LARGE_BYTES) return { parts: whole, line: 1 };
+function comparedParts(
+  before: DiskState,
+  after: DiskState,
+): { parts: ComparedParts; line: number } {
+  const allBytes = [before?.bytes, after?.bytes];
+  const [old, next] = allBytes;
+  if (!old || !next || bytesIn(allBytes) < LARGE_BYTES) return { parts: allBytes, line: 1 };
   const [start, end] = sharedEnds(old, next);
-  const lineAt = (at: number) => (at > 0 ? old.lastIndexOf(10, at - 1) + 1 : 0);
+  const lineAt = (offset: number) => (offset > 0 ? old.lastIndexOf(10, offset - 1) + 1 : 0);
   let from = lineAt(start);
   for (let lines = 0; lines < LINES_AROUND; lines++) from = lineAt(from - 1);
   const upTo = (bytes: Buffer) => {
-    let at = bytes.length - end;
-    for (let lines = 0; lines <= LINES_AROUND && at < bytes.length; lines++)
-      at = bytes.indexOf(10, at) + 1 || bytes.length;
-    return at;
+    let offset = bytes.length - end;
+    for (let lines = 0; lines <= LINES_AROUND && offset < bytes.length; lines++)
+      offset = bytes.indexOf(10, offset) + 1 || bytes.length;
+    return offset;
   };
   return {
     parts: [old.subarray(from, upTo(old)), next.subarray(from, upTo(next))],
@@ -87,7 +91,7 @@ const [LARGE_BYTES, LINES_AROUND] = [1_000_000, 3];
 
 function linesIn(bytes: Buffer): number {
   let lines = 0;
-  for (let at = bytes.indexOf(10); at >= 0; at = bytes.indexOf(10, at + 1)) lines++;
+  for (let offset = bytes.indexOf(10); offset >= 0; offset = bytes.indexOf(10, offset + 1)) lines++;
   return lines;
 }
 
@@ -98,7 +102,7 @@ function linesIn(bytes: Buffer): number {
 function roomLeft() {
   let [bytes, lines] = [MAX_COMPARED_BYTES, MAX_COMPARED_LINES];
   return {
-    takes(parts: Parts): boolean {
+    takes(parts: ComparedParts): boolean {
       const isCompared = parts.every((part) => part !== undefined);
       const count = parts.reduce((sum, part) => sum + (part ? linesIn(part) : 0), 0);
       if (!isCompared && (bytesIn(parts) > 4 * MAX_QUESTION_CHARS || count > MAX_QUESTION_LINES))
@@ -111,10 +115,10 @@ function roomLeft() {
 // a character has up to four bytes
 const [MAX_COMPARED_BYTES, MAX_COMPARED_LINES] = [4 * MAX_QUESTION_CHARS, 10 * MAX_QUESTION_LINES];
 export const isComparable = (before: DiskState, after: DiskState): boolean =>
-  roomLeft().takes(partsOf(before, after).parts);
+  roomLeft().takes(comparedParts(before, after).parts);
 
 /** As they can be shown, each difference too. */
-function textsOf(parts: Parts): (string | undefined)[] {
+function textsOf(parts: ComparedParts): (string | undefined)[] {
   const plain = parts.map((part) => part && clean(part.toString()));
   const isBoth = parts.every((part) => part !== undefined);
   return isBoth && plain[0] !== plain[1] ? cleanVersions(parts as Buffer[]) : plain;
@@ -126,19 +130,19 @@ const octal = ({ mode }: NonNullable<DiskState>): string => (mode & 0o7777).toSt
 function describeInvisible(
   before: DiskState,
   after: DiskState,
-  more: (string | false)[],
-  same: boolean,
+  otherNotes: (string | false)[],
+  isSameText: boolean,
 ): { note?: string } {
   const mode = (after ?? before)!.mode;
   const notes = [
-    ...more,
+    ...otherNotes,
     [before, after].some(isFolder) && "a folder",
     (mode & TYPE) === LINK ? "a link" : (mode & TYPE) === FILE && mode & 0o111 && "executable",
     before &&
       after &&
       before.mode !== after.mode &&
       `another mode: ${octal(before)} to ${octal(after)}`,
-    same &&
+    isSameText &&
       before &&
       after &&
       !before.bytes.equals(after.bytes) &&
@@ -162,9 +166,10 @@ export async function unifiedDiff({
   const patch = structuredPatch(from, to, before ?? "", after ?? "", "", note, {
     timeout: DIFF_LIMIT,
   });
-  const all = (sign: string, text = "") => text.replace(/\n$/, "").replace(/^/gm, sign);
+  const signLines = (sign: string, text = "") => text.replace(/\n$/, "").replace(/^/gm, sign);
   // the timeout passed: nearly everything differs
-  const whole = () => `--- ${from}\n+++ ${to}\n${all("-", before)}\n${all("+", after)}`;
+  const wholeTexts = () =>
+    `--- ${from}\n+++ ${to}\n${signLines("-", before)}\n${signLines("+", after)}`;
   for (const hunk of patch?.hunks ?? []) {
     hunk.oldStart += line - 1;
     hunk.newStart += line - 1;
@@ -173,6 +178,6 @@ export async function unifiedDiff({
     ? formatPatch(patch)
         .replace(/^(Index: .*\n)?=+\n/, "")
         .trimEnd()
-    : whole();
+    : wholeTexts();
 }
 export const DIFF_LIMIT = 1_000; // ms

@@ -4,33 +4,38 @@ import type { Message, Moved, Span } from "../contract.ts";
 import type { LiveChat, Seen } from "../instance.ts";
 import { type DiskState, hashOf, hashOfState, isFolder } from "../system/atomic-write.ts";
 
-const ALL: Span = [1, Number.POSITIVE_INFINITY];
-const EVERYTHING: Moved = { from: 1, to: Number.POSITIVE_INFINITY, by: 0 };
+const ALL_LINES: Span = [1, Number.POSITIVE_INFINITY];
+const EVERYTHING_MOVED: Moved = { from: 1, to: Number.POSITIVE_INFINITY, by: 0 };
 
 /** The reply whose calls are running; their effects are unknown to it. Undefined between rounds. */
 const roundOf = ({ phase, messages }: LiveChat): Message | undefined =>
   phase === "executing_tools" ? messages.findLast(({ role }) => role === "assistant") : undefined;
 
-export const movedNow = (chat: LiveChat, seen: Seen | undefined): Moved[] =>
-  seen?.round && seen.round === roundOf(chat) ? seen.moved : [];
+export const movedNow = (chat: LiveChat, seenFile: Seen | undefined): Moved[] =>
+  seenFile?.round && seenFile.round === roundOf(chat) ? seenFile.moved : [];
 
 export function markLinesSeen(
   chat: LiveChat,
   file: string,
   hash: string,
-  lines: Span[] = [ALL],
+  lines: Span[] = [ALL_LINES],
 ): void {
-  const [seen, round] = [chat.seen.get(file), roundOf(chat)];
-  const known =
-    seen?.hash === hash
-      ? { lines: seen.lines, moved: movedNow(chat, seen) }
-      : { lines: [], moved: round ? [EVERYTHING] : [] };
+  const [seenFile, round] = [chat.seen.get(file), roundOf(chat)];
+  const seenLines =
+    seenFile?.hash === hash
+      ? { lines: seenFile.lines, moved: movedNow(chat, seenFile) }
+      : { lines: [], moved: round ? [EVERYTHING_MOVED] : [] };
   if (lines.length)
-    keepSeen(chat, file, { ...known, hash, round, lines: mergeSpans([...known.lines, ...lines]) });
+    keepSeen(chat, file, {
+      ...seenLines,
+      hash,
+      round,
+      lines: mergeSpans([...seenLines.lines, ...lines]),
+    });
 }
 
-function keepSeen(chat: LiveChat, file: string, seen?: Seen): void {
-  if (seen) chat.seen.set(file, seen);
+function keepSeen(chat: LiveChat, file: string, seenFile?: Seen): void {
+  if (seenFile) chat.seen.set(file, seenFile);
   else if (!chat.seen.delete(file)) return;
   chat.unsavedSeen.add(file);
 }
@@ -45,39 +50,49 @@ export function followChanges(
   wrote: boolean,
 ): void {
   const round = roundOf(chat);
-  const known = new Map([...held.keys()].map((file) => [file, chat.seen.get(file)]));
+  const seenBefore = new Map([...held.keys()].map((file) => [file, chat.seen.get(file)]));
   for (const [file, { before, after }] of held) {
     if (isFolder(after)) continue; // nobody reads it
     const from = [...held].find(
-      ([, one]) => !before && !one.after && one.before && after?.bytes.equals(one.before.bytes),
+      ([, otherChange]) =>
+        !before &&
+        !otherChange.after &&
+        otherChange.before &&
+        after?.bytes.equals(otherChange.before.bytes),
     );
-    const seen = known.get(from?.[0] ?? file);
-    const isLost = !wrote && !from && seen?.hash !== hashOfState(before); // it has to be read again
+    const seenFile = seenBefore.get(from?.[0] ?? file);
+    // it has to be read again
+    const isLost = !wrote && !from && seenFile?.hash !== hashOfState(before);
     if (!isLost) keepSeen(chat, file);
     if (!after || isLost) continue;
     const hash = hashOf(after.bytes);
-    if (from && seen?.hash === hash) keepSeen(chat, file, seen);
+    if (from && seenFile?.hash === hash) keepSeen(chat, file, seenFile);
     else if (!before && !from)
-      keepSeen(chat, file, { hash, lines: [ALL], round, moved: round ? [EVERYTHING] : [] });
+      keepSeen(chat, file, {
+        hash,
+        lines: [ALL_LINES],
+        round,
+        moved: round ? [EVERYTHING_MOVED] : [],
+      });
     else if (before && !from)
-      keepSeen(chat, file, { hash, round, ...withChange(seen, before, after) });
+      keepSeen(chat, file, { hash, round, ...withChange(seenFile, before, after) });
   }
 
   function withChange(
-    seen: Seen | undefined,
+    seenText: Seen | undefined,
     before: NonNullable<DiskState>,
     after: NonNullable<DiskState>,
   ) {
-    const isKnown = seen?.hash === hashOfState(before);
-    const move = moveOf(linesOf(before), linesOf(after));
+    const isKnown = seenText?.hash === hashOfState(before);
+    const move = lineMove(linesOf(before), linesOf(after));
     const shifted = isKnown
-      ? seen.lines.flatMap((span) => (move ? around(span, move) : [span]))
+      ? seenText.lines.flatMap((span) => (move ? shiftedSpans(span, move) : [span]))
       : [];
     const fresh: Span[] =
       wrote && move && move.to + move.by >= move.from ? [[move.from, move.to + move.by]] : [];
     return {
       lines: [...shifted, ...fresh],
-      moved: isKnown ? [...movedNow(chat, seen), ...(move ? [move] : [])] : [EVERYTHING],
+      moved: isKnown ? [...movedNow(chat, seenText), ...(move ? [move] : [])] : [EVERYTHING_MOVED],
     };
   }
 }
@@ -86,7 +101,7 @@ const linesOf = ({ bytes }: NonNullable<DiskState>): string[] =>
   bytes.toString("latin1").split(/(?<=\n)/);
 
 /** The lines that were replaced. Where lines are alike and several ranges would do, all of them. */
-function moveOf(before: string[], after: string[]): Moved | undefined {
+function lineMove(before: string[], after: string[]): Moved | undefined {
   const [n, m, least] = [before.length, after.length, Math.min(before.length, after.length)];
   let [head, tail] = [0, 0];
   while (head < least && before[head] === after[head]) head++;
@@ -100,7 +115,7 @@ function moveOf(before: string[], after: string[]): Moved | undefined {
 }
 
 /** What is left of a span before and after the replaced lines, with the new numbers. */
-function around([start, end]: Span, { from, to, by }: Moved): Span[] {
+function shiftedSpans([start, end]: Span, { from, to, by }: Moved): Span[] {
   const parts: Span[] = [
     [start, Math.min(end, from - 1)],
     [Math.max(start, to + 1) + by, end + by],
@@ -110,11 +125,11 @@ function around([start, end]: Span, { from, to, by }: Moved): Span[] {
 
 /** Sorts spans and joins neighbours. */
 export function mergeSpans(lines: Span[]): Span[] {
-  const all: Span[] = [];
-  for (const [from, to] of [...lines].sort(([one], [other]) => one - other)) {
-    const last = all.at(-1);
+  const merged: Span[] = [];
+  for (const [from, to] of [...lines].sort(([a], [b]) => a - b)) {
+    const last = merged.at(-1);
     if (last && from <= last[1] + 1) last[1] = Math.max(last[1], to);
-    else all.push([from, to]);
+    else merged.push([from, to]);
   }
-  return all;
+  return merged;
 }

@@ -33,10 +33,10 @@ import { codeOf } from "../text/faults.ts";
 import { visible } from "../text/show-safely.ts";
 import { someOf, tryTo } from "../text/words.ts";
 import {
-  actOf,
   bytesAround,
   changeEffect,
   changeHistory,
+  moveStepFields,
   removeCreatedFolders,
 } from "./change-log.ts";
 import { reapplyChange } from "./commit-changes.ts";
@@ -69,8 +69,12 @@ export function sessionWithChanges({ core, chat }: TurnContext): LiveChat {
 
 /** Whether any change was made, and not only meant to be. */
 function hasChanged(entries: readonly Entry[]): boolean {
-  const never = entries.flatMap((entry) => (entry.never ? (entry.changes as number[]) : []));
-  return entries.some((entry) => isChange(entry) && !never.includes(entry.change));
+  const never = entries.flatMap((sessionEntry) =>
+    sessionEntry.never ? (sessionEntry.changes as number[]) : [],
+  );
+  return entries.some(
+    (sessionEntry) => isChange(sessionEntry) && !never.includes(sessionEntry.change),
+  );
 }
 
 /** What undo and redo work on: the conversation's changes, and which of them are undone. */
@@ -79,94 +83,106 @@ type UndoRequest = TurnContext & {
   changes: ReturnType<typeof changeHistory>["changes"];
   back: boolean;
 };
-type Begin = (what: Unfinished) => void;
-const named = ({ core }: UndoRequest, file: string): string =>
+type BeginWriting = (unfinished: Unfinished) => void;
+const visibleName = ({ core }: UndoRequest, file: string): string =>
   visible(shortestName(core.options, file));
 
 /** Undoes or redoes all of the given changes, or none. */
 export async function undoOrRedo(
-  place: TurnContext,
+  turn: TurnContext,
   verb: "undo" | "redo",
-  what: string,
+  selector: string,
 ): Promise<Result> {
-  const { core } = place;
-  const chat = sessionWithChanges(place);
+  const { core } = turn;
+  const chat = sessionWithChanges(turn);
   const { changes, redo } = changeHistory(chat);
-  const way: UndoRequest = { ...place, chat, changes, back: verb === "undo" };
-  const batches = way.back ? toUndo(way, what) : redo.slice(0, Number(what) || 0);
+  const undoRequest: UndoRequest = { ...turn, chat, changes, back: verb === "undo" };
+  const batches = undoRequest.back
+    ? changesToUndo(undoRequest, selector)
+    : redo.slice(0, Number(selector) || 0);
   const picked = changes.filter(({ change }) => batches.flat().includes(change));
   if (!picked.length)
     return {
-      text: `Nothing to ${verb}${/^(\d+|turn)$/.test(what) ? "" : ` in '${what}'`}.`,
+      text: `Nothing to ${verb}${/^(\d+|turn)$/.test(selector) ? "" : ` in '${selector}'`}.`,
       data: [],
     };
-  if (way.back) picked.reverse();
+  if (undoRequest.back) picked.reverse();
   const paths = picked.map((change) => change.path);
-  const [steps, known]: [WriteStep[], Parameters<typeof changedSince>[2]] = [[], new Map()];
+  const [steps, knownLooks]: [WriteStep[], Parameters<typeof changedSince>[2]] = [[], new Map()];
   let [file] = paths;
   try {
-    for (const one of new Set(picked.map((change) => (change.moves ? change : change.path)))) {
-      file = typeof one === "string" ? one : one.path;
-      const own = picked.filter((change) => change.path === one);
+    for (const target of new Set(picked.map((change) => (change.moves ? change : change.path)))) {
+      file = typeof target === "string" ? target : target.path;
+      const changesOfTarget = picked.filter((change) => change.path === target);
       const step =
-        typeof one === "string"
-          ? await undoStepFor(way, one, own)
-          : await moveStepOf(way, one, known, steps);
+        typeof target === "string"
+          ? await undoStepFor(undoRequest, target, changesOfTarget)
+          : await moveStepOf(undoRequest, target, knownLooks, steps);
       if (typeof step === "string") return { text: step, failed: true };
       if (step) steps.push(step);
     }
-    const put = async (begin: Begin) =>
+    const put = async (begin: BeginWriting) =>
       writeAllOrNone(steps, () => removeCreatedFolders(changes, paths), true, begin);
-    await withProjectLock(core.options.root, clockOf(core.io), place.ctx.signal, put);
+    await withProjectLock(core.options.root, clockOf(core.io), turn.ctx.signal, put);
   } catch (error) {
-    throw writeFault(verb, (file) => named(way, file), error, file);
+    throw writeFault(verb, (file) => visibleName(undoRequest, file), error, file);
   }
   if (chat.lost) saveAgain(core, chat);
-  for (const changes of batches) saveEntry(core, chat, way.back ? "undone" : "redone", { changes });
+  for (const changes of batches)
+    saveEntry(core, chat, undoRequest.back ? "undone" : "redone", { changes });
   await chat.session?.sync();
+  const text = tellUndone(undoRequest, picked);
+  return { text, data: paths.map((file) => shortestName(core.options, file)) };
+}
+
+/** Says what was undone or redone, to the person and in the conversation. */
+function tellUndone(undoRequest: UndoRequest, picked: Change[]): string {
+  const { core, chat } = undoRequest;
   if (chat.lost)
     emitNote(
       core,
-      `Nothing can be written in the home now, so zz does not remember that it ${way.back ? "undid" : "redid"} this.`,
+      `Nothing can be written in the home now, so zz does not remember that it ${undoRequest.back ? "undid" : "redid"} this.`,
     );
   const effects = someOf(
     20,
     picked,
-    (change) => `${changeEffect(change)} ${named(way, change.path)}`,
+    (change) => `${changeEffect(change)} ${visibleName(undoRequest, change.path)}`,
   );
-  const text = `${way.back ? "Undone" : "Redone"}: ${effects}.`;
+  const text = `${undoRequest.back ? "Undone" : "Redone"}: ${effects}.`;
   if (chat.messages.length)
     addMessage(core, chat, {
       role: "user",
       text: `[Since your last message: ${text}]`,
       aside: true,
     });
-  return { text, data: paths.map((file) => shortestName(core.options, file)) };
+  return text;
 }
 
 /** The last calls, one by one; the whole last turn; or the last change of one file. */
-function toUndo({ core, changes }: UndoRequest, what: string): number[][] {
+function changesToUndo({ core, changes }: UndoRequest, selector: string): number[][] {
   const open = changes.filter((change) => !change.undone);
   const of = (fits: (change: Change) => boolean) => open.filter(fits).map(({ change }) => change);
-  if (what === "turn") return [of(({ turn }) => turn === open.at(-1)!.turn)];
-  if (/^\d+$/.test(what)) {
-    const groups = [...new Set(open.map(({ group }) => group))].reverse().slice(0, Number(what));
+  if (selector === "turn") return [of(({ turn }) => turn === open.at(-1)!.turn)];
+  if (/^\d+$/.test(selector)) {
+    const groups = [...new Set(open.map(({ group }) => group))]
+      .reverse()
+      .slice(0, Number(selector));
     return groups.map((group) => of((change) => change.group === group));
   }
-  const file = realPath(core.options, what);
+  const file = realPath(core.options, selector);
   return [of((change) => change.path === file).slice(-1)];
 }
 
 /** The new state of one file, or a text that says why it cannot be changed back. */
 async function undoStepFor(
-  way: UndoRequest,
+  undoRequest: UndoRequest,
   file: string,
-  own: Change[],
+  changesOfFile: Change[],
 ): Promise<WriteStep | string | undefined> {
-  const { core, back } = way;
+  const { core, back } = undoRequest;
   const from = stateInPlace(file);
   let hash = hashOfState(from);
-  const expected = own.every(({ was, is, modes }) => {
+  const expected = changesOfFile.every(({ was, is, modes }) => {
     const [before, after] = back ? [is, was] : [was, is];
     // one makes room for the other
     const isBetween = hash === null && modes.some((mode) => (mode & TYPE) === FOLDER);
@@ -175,7 +191,7 @@ async function undoStepFor(
     hash = after;
     return fits;
   });
-  const [first, last] = [own[0]!, own.at(-1)!];
+  const [first, last] = [changesOfFile[0]!, changesOfFile.at(-1)!];
   const then = last.modes[back ? 0 : 1];
   const isKept =
     // somebody has set it since
@@ -183,12 +199,15 @@ async function undoStepFor(
   const isGone = (back ? last.was : last.is) === null;
   const to = isGone
     ? undefined
-    : { bytes: bytesAround(way.changes, last)[back ? 0 : 1], mode: isKept ? from.mode : then };
+    : {
+        bytes: bytesAround(undoRequest.changes, last)[back ? 0 : 1],
+        mode: isKept ? from.mode : then,
+      };
   if (expected) return isSameState(from, to) ? undefined : { file, from, to };
-  const cannot = `Cannot ${back ? "undo" : "redo"} '${named(way, file)}': it has changed since.`;
+  const cannot = `Cannot ${back ? "undo" : "redo"} '${visibleName(undoRequest, file)}': it has changed since.`;
   if (!core.ask)
     return `${cannot} Nothing was touched. At the prompt, zz can merge or overwrite it.`;
-  const merged = await mergeAll(way, from, own);
+  const merged = await mergeAll(undoRequest, from, changesOfFile);
   const keys = `${merged ? "m = merge into what is there now, " : ""}o = overwrite, n = leave everything`;
   const key = await core.ask(
     `${cannot} [${merged ? "m/" : ""}o/N] (${keys}) `,
@@ -199,44 +218,54 @@ async function undoStepFor(
 }
 
 async function moveStepOf(
-  way: UndoRequest,
+  undoRequest: UndoRequest,
   { path: file, moves: name = "" }: Change,
-  known: Map<string, any>,
+  knownLooks: Map<string, any>,
   before: WriteStep[],
 ) {
-  const { core, back } = way;
+  const { core, back } = undoRequest;
   const moves = keptMoves(sessionsFolder(core.options.home), name);
-  const cannot = `Cannot ${back ? "undo" : "redo"} '${named(way, file)}':`;
+  const cannot = `Cannot ${back ? "undo" : "redo"} '${visibleName(undoRequest, file)}':`;
   if (!moves) return `${cannot} what stood there is not kept any more. Nothing was touched.`;
-  const some = (names: string[]) => someOf(1, names, (name) => `'${visible(name)}'`);
+  const nameSome = (names: string[]) => someOf(1, names, (name) => `'${visible(name)}'`);
   const raw = (file: string) => Buffer.from(file).toString("latin1"); // names are bytes
   const rows = new Map(moves.rows.map(([name]) => [`${raw(moves.root)}/${name}`, name]));
-  for (const { path: at, was, is, moves: many } of way.changes) {
+  for (const { path: changedPath, was, is, moves: movedFiles } of undoRequest.changes) {
     const [row, last] = [
-      many ? undefined : rows.get(raw(at)),
-      before.findLast((one) => one.file === at),
+      movedFiles ? undefined : rows.get(raw(changedPath)),
+      before.findLast((step) => step.file === changedPath),
     ];
-    if (row === undefined || known.has(row)) continue;
-    const state = last ? last.to : tryTo(() => stateInPlace(at));
+    if (row === undefined || knownLooks.has(row)) continue;
+    const state = last ? last.to : tryTo(() => stateInPlace(changedPath));
     if (state && [was, is].includes(hashOfState(state)))
-      known.set(row, [state.mode, state.bytes.length, Number.NaN, 0]); // zz wrote it
+      knownLooks.set(row, [state.mode, state.bytes.length, Number.NaN, 0]); // zz wrote it
   }
-  const { changed, missing } = changedSince(moves, back, known);
-  if (missing.length) return `${cannot} the copy of ${some(missing)} is gone. Nothing was touched.`;
-  const why = `${cannot} ${some(changed)} changed since.`;
+  const { changed, missing } = changedSince(moves, back, knownLooks);
+  if (missing.length)
+    return `${cannot} the copy of ${nameSome(missing)} is gone. Nothing was touched.`;
+  const reason = `${cannot} ${nameSome(changed)} changed since.`;
   const key = changed.length
-    ? await core.ask?.(`${why} [o/N] (o = overwrite, n = leave everything) `, "on")
+    ? await core.ask?.(`${reason} [o/N] (o = overwrite, n = leave everything) `, "on")
     : "o";
-  if (key !== "o") return `${why} Nothing was touched.`;
-  return { file, from: undefined, to: undefined, ...actOf(moves, back) };
+  if (key !== "o") return `${reason} Nothing was touched.`;
+  return { file, from: undefined, to: undefined, ...moveStepFields(moves, back) };
 }
 
-async function mergeAll(way: UndoRequest, from: DiskState, own: Change[]): Promise<DiskState> {
-  let now = from;
-  for (const change of own) {
+async function mergeAll(
+  undoRequest: UndoRequest,
+  from: DiskState,
+  changesOfFile: Change[],
+): Promise<DiskState> {
+  let current = from;
+  for (const change of changesOfFile) {
     if (change.was === null || change.is === null) return undefined;
-    const [one, two] = bytesAround(way.changes, change).map((bytes) => ({ bytes, mode: 0 }));
-    now = (await reapplyChange(now, way.back ? two : one, way.back ? one : two))?.after;
+    const [older, two] = bytesAround(undoRequest.changes, change).map((bytes) => ({
+      bytes,
+      mode: 0,
+    }));
+    current = (
+      await reapplyChange(current, undoRequest.back ? two : older, undoRequest.back ? older : two)
+    )?.after;
   }
-  return now && { bytes: now.bytes, mode: from!.mode };
+  return current && { bytes: current.bytes, mode: from!.mode };
 }

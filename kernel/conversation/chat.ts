@@ -11,7 +11,6 @@ import type {
   Saved,
   Sessions,
   Span,
-  UserMeta,
 } from "../contract.ts";
 import { emit, emitNote } from "../events.ts";
 import type { Core, LiveChat, Seen, Session, TurnContext } from "../instance.ts";
@@ -20,7 +19,7 @@ import { fileFault } from "../system/atomic-write.ts";
 import { codeOf, fault, usage } from "../text/faults.ts";
 import { plainJson } from "../text/json-schema.ts";
 import { errorMessage, veil } from "../text/secrets.ts";
-import { shorten, tryTo, wordsOf } from "../text/words.ts";
+import { tryTo, wordsOf } from "../text/words.ts";
 import {
   completeModelName,
   firstModel,
@@ -28,8 +27,9 @@ import {
   modelOfSession,
   providerNamed,
 } from "./choose-model.ts";
+import { compactMessages, withoutField } from "./messages.ts";
 import * as saved from "./session-files.ts";
-import { placeOf, storeNamed, unsavedIn } from "./session-store.ts";
+import { sessionPlaceOf, storeNamed, unsavedIn } from "./session-store.ts";
 
 /**
  * Opens a conversation: a new one, a saved session, or a copy of one. A new one is saved from its
@@ -50,18 +50,18 @@ export function openChat(core: Core, model: string, from?: Session | Saved): Liv
     stop: new AbortController(),
     tree: () => ({ entries: chat.session?.entries ?? [], branch: chat.session?.branch() ?? [] }),
     back: (to, keep) => goBack(core, chat, to, keep),
-    use: (given) => useModel(core, chat, given),
+    use: (named) => useModel(core, chat, named),
     send: (text) => void chat.queue.push(text),
     tell(text) {
       chat.told.push(veil(text));
       if (chat.phase === "idle" && chat.messages.length) addAsides(core, chat);
     },
-    attach: (what) => void chat.attached.push(what),
-    compact(what) {
+    attach: (attachment) => void chat.attached.push(attachment),
+    compact(compaction) {
       const before = chat.messages.length;
-      saveEntry(core, chat, "compaction", { ...what, before });
-      compactMessages(chat, what);
-      const { summary } = what;
+      saveEntry(core, chat, "compaction", { ...compaction, before });
+      compactMessages(chat, compaction);
+      const { summary } = compaction;
       void emit(core, "compacted", {
         before,
         after: chat.messages.length,
@@ -76,21 +76,25 @@ export function openChat(core: Core, model: string, from?: Session | Saved): Liv
 
 /** Continues that session, or a copy of it, or starts a new conversation. */
 function continueSession(core: Core, chat: LiveChat, from?: Session | Saved): void {
-  const own = from && "append" in from;
+  const isContinued = from && "append" in from;
   delete chat.session;
   delete chat.used;
-  const turn = own
+  const turn = isContinued
     ? Math.max(0, ...from.entries.filter(saved.isChange).map((change) => change.turn))
     : 0;
-  Object.assign(chat, { id: own ? from.header.id : null, turn, ...(own && { session: from }) });
+  Object.assign(chat, {
+    id: isContinued ? from.header.id : null,
+    turn,
+    ...(isContinued && { session: from }),
+  });
   const branch = from?.branch() ?? [];
   rebuildFromBranch(core, chat, branch);
-  if (own) return;
+  if (isContinued) return;
   for (const { type, id, parent, at, ...fields } of branch)
-    if (REPLAYED.includes(type)) saveEntry(core, chat, type, fields);
+    if (REPLAYED_TYPES.includes(type)) saveEntry(core, chat, type, fields);
 }
 // a conversation is rebuilt from these
-const REPLAYED: Entry["type"][] = ["message", "prompt", "news", "compaction", "state"];
+const REPLAYED_TYPES: Entry["type"][] = ["message", "prompt", "news", "compaction", "state"];
 
 /** Rebuilds the messages and the plugins' states from a branch. */
 function rebuildFromBranch(core: Core, chat: LiveChat, branch: Entry[]): void {
@@ -147,7 +151,7 @@ type SavedSeen = Record<
 function newlySeen(chat: LiveChat): Record<string, Pick<Seen, "hash" | "lines"> | null> {
   const files = [...chat.unsavedSeen].map((file) => [file, chat.seen.get(file)] as const);
   return Object.fromEntries(
-    files.map(([file, seen]) => [file, seen ? { hash: seen.hash, lines: seen.lines } : null]),
+    files.map(([file, shown]) => [file, shown ? { hash: shown.hash, lines: shown.lines } : null]),
   );
 }
 
@@ -171,11 +175,11 @@ function goBack(core: Core, chat: LiveChat, to: number | null, keep = false): vo
 }
 
 async function useModel(core: Core, chat: LiveChat, named: string): Promise<void> {
-  const given = await completeModelName(core, named);
-  const { name } = providerNamed(core, given);
-  const model = given === name ? await firstModel(core, name) : given;
+  const completed = await completeModelName(core, named);
+  const { name } = providerNamed(core, completed);
+  const model = completed === name ? await firstModel(core, name) : completed;
   if (model === `${name}/`)
-    throw usage(`Cannot use model '${given}': it has no name. /models lists them.`);
+    throw usage(`Cannot use model '${completed}': it has no name. /models lists them.`);
   chat.model = model;
   saveEntry(core, chat, "model", { model });
   await learnWindow(core, chat);
@@ -184,20 +188,21 @@ async function useModel(core: Core, chat: LiveChat, named: string): Promise<void
 export function sessions({ core, chat }: Pick<TurnContext, "core" | "chat">): Sessions {
   const warn = (text: string) => emitNote(core, text);
   return {
-    list: () => saved.listSessions(placeOf(core)),
-    read: (id) => saved.readSession(placeOf(core), saved.findSession(placeOf(core), id)),
-    store: (place) => storeNamed(core, place),
+    list: () => saved.listSessions(sessionPlaceOf(core)),
+    read: (id) =>
+      saved.readSession(sessionPlaceOf(core), saved.findSession(sessionPlaceOf(core), id)),
+    store: (storeName) => storeNamed(core, storeName),
     open(id, copy = false) {
-      const place = placeOf(core);
+      const sessionPlace = sessionPlaceOf(core);
       if (chat.phase !== "idle")
         throw fault(
           "Cannot change the conversation while an answer is under way. Stop it first, with Ctrl+C.",
         );
-      const found = id === undefined ? undefined : saved.findSession(place, id);
-      if (found === chat.id && found !== undefined && !copy) return;
+      const sessionId = id === undefined ? undefined : saved.findSession(sessionPlace, id);
+      if (sessionId === chat.id && sessionId !== undefined && !copy) return;
       const load = (id: string) =>
-        copy ? saved.readSession(place, id) : saved.openSession(place, id, warn);
-      const from = found === undefined ? undefined : load(found);
+        copy ? saved.readSession(sessionPlace, id) : saved.openSession(sessionPlace, id, warn);
+      const from = sessionId === undefined ? undefined : load(sessionId);
       closeChat(core, chat);
       continueSession(core, chat, from);
       const model = from && modelOfSession(from);
@@ -207,23 +212,24 @@ export function sessions({ core, chat }: Pick<TurnContext, "core" | "chat">): Se
       void learnWindow(core, chat);
     },
     rename(id, title) {
-      const place = placeOf(core);
-      const found = saved.findSession(place, id);
+      const sessionPlace = sessionPlaceOf(core);
+      const sessionId = saved.findSession(sessionPlace, id);
       // throws if another zz has it open
-      const session = found === chat.id ? chat.session : saved.openSession(place, found, warn);
+      const session =
+        sessionId === chat.id ? chat.session : saved.openSession(sessionPlace, sessionId, warn);
       session?.append("title", { title });
       if (session !== chat.session) session?.close();
-      storeNamed(core).rename(found, title);
+      storeNamed(core).rename(sessionId, title);
     },
     remove(id) {
-      const place = placeOf(core);
-      const found = saved.findSession(place, id);
-      if (found === chat.id)
+      const sessionPlace = sessionPlaceOf(core);
+      const sessionId = saved.findSession(sessionPlace, id);
+      if (sessionId === chat.id)
         throw fault(
           "Cannot delete the current conversation. Start another with /new, then delete this one.",
         );
-      saved.openSession(place, found, warn).close(); // throws if another zz has it open
-      storeNamed(core).remove(found);
+      saved.openSession(sessionPlace, sessionId, warn).close(); // throws if another zz has it open
+      storeNamed(core).remove(sessionId);
     },
   };
 }
@@ -235,7 +241,7 @@ export function sessions({ core, chat }: Pick<TurnContext, "core" | "chat">): Se
 export function markFailed(core: Core, chat: LiveChat): void {
   const { entries = [] } = chat.session ?? {};
   const isDone = entries.some(
-    (entry) => saved.isChange(entry) || entry.message?.role === "assistant",
+    (sessionEntry) => saved.isChange(sessionEntry) || sessionEntry.message?.role === "assistant",
   );
   if (entries.length && !isDone) saveEntry(core, chat, "failed", {});
 }
@@ -281,56 +287,16 @@ function attachLayerUpdates(chat: LiveChat, news: Record<string, string>): void 
   if (message?.role === "user") chat.messages[i] = { ...message, news };
 }
 
-/**
- * Removes messages from what the model sees. Layer updates that only stood there move to the
- * summary.
- */
-function compactMessages(chat: LiveChat, { upTo = 0, summary, texts = {} }: Compaction): void {
-  const messages = chat.messages.map((message, i) =>
-    texts[i] === undefined ? message : shortenMessage(message, texts[i]),
-  );
-  const news = Object.assign(
-    {},
-    ...messages.slice(0, upTo).map((message) => (message as UserMeta).news),
-  );
-  const told: Message[] = [
-    { role: "user", text: summary ?? "", aside: true, ...(Object.keys(news).length && { news }) },
-    { role: "assistant", text: "Understood. I go on from there." },
-  ];
-  chat.messages = [...(summary ? told : []), ...messages.slice(upTo)];
-  delete chat.prompt; // the request changes anyway, so the prompt is rebuilt too
-  delete chat.used;
-}
-
-function shortenMessage(message: Message, to: string | number): Message {
-  if (typeof to === "string") return { ...withoutField(message, "images"), text: to };
-  const text = shorten(message.text, to);
-  if (message.role !== "assistant" || !message.calls) return { ...message, text };
-  const short = ([name, value]: [string, unknown]) => [
-    name,
-    typeof value === "string" ? shorten(value, to) : value,
-  ];
-  const calls = message.calls.map((call) => ({
-    ...call,
-    args: Object.fromEntries(Object.entries(call.args).map(short)),
-  }));
-  return { ...message, text, calls };
-}
-
-function withoutField(message: Message, field: "news" | "images"): Message {
-  const { [field]: _, ...rest } = message as Message & UserMeta & { images?: unknown };
-  return rest as Message;
-}
-
 /** Saves the plugins' states that changed. */
 export function savePluginStates(core: Core, chat: LiveChat): void {
   if (!chat.session) return; // it is created with the first message
   for (const [plugin, state] of core.states) {
     try {
-      const now = plainJson(state.live);
+      const currentState = plainJson(state.live);
       // a copy: the plugin goes on
-      if (now !== state.saved) saveEntry(core, chat, "state", { plugin, value: JSON.parse(now) });
-      state.saved = now;
+      if (currentState !== state.saved)
+        saveEntry(core, chat, "state", { plugin, value: JSON.parse(currentState) });
+      state.saved = currentState;
     } catch (error) {
       if (state.saved !== errorMessage(error))
         emitNote(
@@ -343,15 +309,15 @@ export function savePluginStates(core: Core, chat: LiveChat): void {
 
 export function closeChat(core: Core, chat: LiveChat): void {
   savePluginStates(core, chat);
-  if (chat.id === "") saveAtLast(core, chat);
+  if (chat.id === "") saveUnsavedInHome(core, chat);
   chat.session?.close();
 }
 
 /** What a store out of reach could not take stays in a file of the home. */
-function saveAtLast(core: Core, chat: LiveChat): void {
+function saveUnsavedInHome(core: Core, chat: LiveChat): void {
   saveAgain(core, chat);
-  const place = placeOf(core);
-  if (chat.id !== "" || typeof place === "string" || core.options.save === false) return;
+  const sessionPlace = sessionPlaceOf(core);
+  if (chat.id !== "" || typeof sessionPlace === "string" || core.options.save === false) return;
   const { header, entries } = chat.session!;
   const { home } = core.options;
   const id = chat.lost && !saved.hasSession(home, chat.lost) ? chat.lost : header.id;
@@ -361,27 +327,27 @@ function saveAtLast(core: Core, chat: LiveChat): void {
   file.close();
   emitNote(
     core,
-    `What ${place.where} could not take is in '${saved.nameOf(home, id)}'. zz --store-copy files ${place.where} puts it there.`,
+    `What ${sessionPlace.where} could not take is in '${saved.nameOfPlace(home, id)}'. zz --store-copy files ${sessionPlace.where} puts it there.`,
   );
 }
 
 /** Saves what undoing a change takes, before the change is made. Throws a sentence if it cannot. */
 export function saveChangeEntry(core: Core, chat: LiveChat, fields: Record<string, unknown>): void {
-  const place = placeOf(core);
+  const sessionPlace = sessionPlaceOf(core);
   if (core.unsavable || (core.options.save !== false && chat.id === ""))
-    throw fault(`The session in '${saved.nameOf(place)}' is not saved any more.`);
+    throw fault(`The session in '${saved.nameOfPlace(sessionPlace)}' is not saved any more.`);
   try {
     appendEntry(core, chat, "change", fields);
   } catch (error) {
     if (!chat.session?.entries.length) dropUnsaved(chat);
-    throw saveFault(place, error);
+    throw saveFault(sessionPlace, error);
   }
 }
 
 /** What kept a session from being saved. A store says it in a sentence. */
-export const saveFault = (place: saved.Place, error: unknown): Fault =>
-  typeof place === "string" || codeOf(error)
-    ? fileFault("save the session in", saved.nameOf(place), error)
+export const saveFault = (sessionPlace: saved.SessionPlace, error: unknown): Fault =>
+  typeof sessionPlace === "string" || codeOf(error)
+    ? fileFault("save the session in", saved.nameOfPlace(sessionPlace), error)
     : fault(errorMessage(error));
 
 /** Drops a session whose first entry could not be saved. */
@@ -406,8 +372,8 @@ export function saveEntry(
   try {
     appendEntry(core, chat, type, stamped);
   } catch (error) {
-    const place = placeOf(core);
-    emitNote(core, `${saveFault(place, error).message} ${unsavedIn(place)}`);
+    const sessionPlace = sessionPlaceOf(core);
+    emitNote(core, `${saveFault(sessionPlace, error).message} ${unsavedIn(sessionPlace)}`);
     const entries = chat.session?.entries ?? [];
     chat.session?.close();
     chat.session = saved.unsavedSession(newSessionHeader(core, chat, fields), entries);
@@ -424,13 +390,18 @@ export function saveEntry(
 export function saveAgain(core: Core, chat: LiveChat): void {
   const { entries, header } = chat.session!;
   if (core.options.save === false) return;
-  const place = placeOf(core);
+  const sessionPlace = sessionPlaceOf(core);
   const warn = (text: string) => emitNote(core, text);
-  const reopened = chat.lost ? tryTo(() => saved.openSession(place, chat.lost!, warn)) : undefined;
-  const known = reopened?.entries ?? [];
-  const isOurs = known.every(({ id, at }, i) => entries[i]?.id === id && entries[i]?.at === at);
+  const reopened = chat.lost
+    ? tryTo(() => saved.openSession(sessionPlace, chat.lost!, warn))
+    : undefined;
+  const reopenedEntries = reopened?.entries ?? [];
+  const isOurs = reopenedEntries.every(
+    ({ id, at }, i) => entries[i]?.id === id && entries[i]?.at === at,
+  );
   if (!isOurs) reopened?.close(); // another zz went on with it
-  const session = (isOurs && reopened) || tryTo(() => saved.openSession(place, header, warn));
+  const session =
+    (isOurs && reopened) || tryTo(() => saved.openSession(sessionPlace, header, warn));
   if (!session) return;
   try {
     for (const { id: _, type, parent, ...fields } of entries.slice(session.entries.length))
@@ -451,7 +422,7 @@ function appendEntry(
 ): void {
   if (!chat.session && core.options.save !== false) {
     const header = newSessionHeader(core, chat, fields);
-    chat.session = saved.openSession(placeOf(core), header, (text) => emitNote(core, text));
+    chat.session = saved.openSession(sessionPlaceOf(core), header, (text) => emitNote(core, text));
     chat.id = header.id;
   }
   chat.session ??= saved.unsavedSession(newSessionHeader(core, chat, fields));
@@ -463,15 +434,15 @@ function newSessionHeader(
   chat: LiveChat,
   fields: Record<string, unknown>,
 ): Header {
-  const said = ((fields.message as Message | undefined) ?? chat.messages[0])?.text;
+  const firstWords = ((fields.message as Message | undefined) ?? chat.messages[0])?.text;
   const begins =
-    (said && wordsOf(said))?.trimStart().slice(0, 1_000) ??
+    (firstWords && wordsOf(firstWords))?.trimStart().slice(0, 1_000) ??
     `${fields.tool} ${path.relative(root, String(fields.path))}`;
-  const at = new Date().toISOString();
+  const timestamp = new Date().toISOString();
   return {
     zz: 1,
-    id: saved.newSessionId(at),
-    at,
+    id: saved.newSessionId(timestamp),
+    at: timestamp,
     root,
     model: chat.model,
     title: begins.replace(/\s+/g, " ").trim().slice(0, 80),
@@ -480,8 +451,8 @@ function newSessionHeader(
 
 /** Removes the person's last message, and everything after it, from the conversation. */
 export function retractLastMessage(core: Core, chat: LiveChat): void {
-  const entry = chat.session
+  const lastUserEntry = chat.session
     ?.branch()
     .findLast(({ message }) => message?.role === "user" && !message.aside);
-  if (entry) goBack(core, chat, entry.parent);
+  if (lastUserEntry) goBack(core, chat, lastUserEntry.parent);
 }

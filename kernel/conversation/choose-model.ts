@@ -9,33 +9,35 @@ import { clockOf } from "../text/clock.ts";
 import { PROVIDER_TIMEOUT_MS } from "../text/deadlines.ts";
 import { nearest, shortenName, unknown } from "../text/did-you-mean.ts";
 import { codeOf, usage } from "../text/faults.ts";
-import { errorMessage, makeSecret, Secret, sealed, sealUrl } from "../text/secrets.ts";
+import { errorMessage, makeSecret, Secret, sealSecrets, sealUrl } from "../text/secrets.ts";
 import { clean } from "../text/show-safely.ts";
 import { tryTo } from "../text/words.ts";
 
 export async function listModels(
   core: Core,
-  all: boolean,
+  isOfAll: boolean,
 ): Promise<{ models: Model[]; failures: string[] }> {
   const { model, baseUrl } = core.options;
-  const only = all
+  const only = isOfAll
     ? undefined
     : (model?.split("/")[0] ?? (baseUrl ? defaultProvider(core) : undefined));
-  const said = ({ name, role }: Provider) =>
+  const isConfigured = ({ name, role }: Provider) =>
     role !== "named" || endpointOf(core, name).key || endpointOf(core, name).url;
-  const asked = only ? [providerNamed(core, only)] : [...allProviders(core).values()].filter(said);
+  const asked = only
+    ? [providerNamed(core, only)]
+    : [...allProviders(core).values()].filter(isConfigured);
   const failures: string[] = [];
   const lists = asked.map(async ({ name, models }) => {
     const list = async () => {
       refuseUnknownFields(core, name);
       return models(clockOf(core.io).limit(PROVIDER_TIMEOUT_MS), endpointOf(core, name));
     };
-    const found = await list().catch((error) => {
+    const listed = await list().catch((error) => {
       if (only) throw error;
       failures.push(`${name}: ${errorMessage(error)}`);
       return [];
     });
-    return found
+    return listed
       .filter(({ id }) => clean(id) === id)
       .map((model) => ({ ...model, id: `${name}/${model.id}` }));
   });
@@ -45,17 +47,17 @@ export async function listModels(
 /** The provider in a model's name, which is the part before the first slash. */
 export function providerNamed(core: Core, model: string): Provider {
   const [name = ""] = model.split("/");
-  const all = allProviders(core);
-  const provider = all.get(name);
+  const providers = allProviders(core);
+  const provider = providers.get(name);
   refuseUnknownFields(core, name);
   if (provider) return provider;
   const { like } = ownSettings(core)[name] ?? {};
   if (like)
     throw usage(
-      `Cannot use provider '${name}': it is said to be like '${like}', and ${unknown("provider", like, all.keys())}`,
+      `Cannot use provider '${name}': it is said to be like '${like}', and ${unknown("provider", like, providers.keys())}`,
     );
   throw usage(
-    `Cannot use model '${model}': a model is named provider/model, and ${unknown("provider", name, all.keys())}`,
+    `Cannot use model '${model}': a model is named provider/model, and ${unknown("provider", name, providers.keys())}`,
   );
 }
 
@@ -65,11 +67,11 @@ export function providerNamed(core: Core, model: string): Provider {
  */
 function refuseUnknownFields(core: Core, name: string): void {
   const { providers = {} } = core.options.settings;
-  const known = [...allProviders(core).keys()];
+  const knownNames = [...allProviders(core).keys()];
   const misspelt = Object.keys(providers).find(
-    (other) => !known.includes(other) && nearest(other, known) === name,
+    (configured) => !knownNames.includes(configured) && nearest(configured, knownNames) === name,
   );
-  const refuse = (why: string) => usage(`Cannot use provider '${name}': ${why}`);
+  const refuse = (reason: string) => usage(`Cannot use provider '${name}': ${reason}`);
   if (misspelt !== undefined)
     throw refuse(
       `the settings describe '${shortenName(misspelt)}', which nobody has. Correct its name, or say what it is "like".`,
@@ -107,15 +109,17 @@ export function endpointOf(core: Core, provider: string): Endpoint {
     variable(from?.key) ||
     (command && commandKey(core, provider, command, seconds)) ||
     set?.kept;
-  const own = Object.keys(more).length ? { own: sealed("", more) as Record<string, unknown> } : {};
-  const same =
+  const otherFields = Object.keys(more).length
+    ? { own: sealSecrets("", more) as Record<string, unknown> }
+    : {};
+  const aliased =
     // its other name has the same
     !url && more.like && core.providers.has(more.like) ? endpointOf(core, more.like) : {};
   return {
-    ...same,
+    ...aliased,
     ...(url && { url: sealUrl(url) }),
     ...(key && { key: typeof key === "string" ? makeSecret(key) : key }),
-    ...own,
+    ...otherFields,
   };
 }
 
@@ -128,11 +132,11 @@ function commandKey(
   seconds = KEY_COMMAND_SECONDS,
 ): Secret {
   const name = `${seconds} ${command}`;
-  const known =
+  const keySecret =
     commandKeys.get(name) ??
     new Secret(() => fetchKey(options.home, io.env, provider, command, seconds));
-  commandKeys.set(name, known);
-  return known;
+  commandKeys.set(name, keySecret);
+  return keySecret;
 }
 const KEY_COMMAND_SECONDS = 10;
 
@@ -147,11 +151,11 @@ function fetchKey(
   command: string,
   seconds: number,
 ): string {
-  const refuse = (why: string) =>
+  const refuse = (reason: string) =>
     usage(
-      `Cannot get the key of '${provider}' by its key_command: ${why}. Run it yourself, and fix it.`,
+      `Cannot get the key of '${provider}' by its key_command: ${reason}. Run it yourself, and fix it.`,
     );
-  const how = {
+  const runOptions = {
     cwd: home,
     env,
     timeout: seconds * 1_000,
@@ -162,7 +166,7 @@ function fetchKey(
   const { pid, status, stdout, error } = programs(home, env).run(
     "sh",
     ["-c", command],
-    how as object,
+    runOptions as object,
   );
   if (error) tryTo(() => process.kill(-pid, "SIGKILL")); // with everything that it started
   if (codeOf(error) === "ETIMEDOUT")
@@ -194,13 +198,15 @@ export function wantedModel(core: Core, earlier?: string): string | undefined {
  * Completes a model's name without a provider, such as `gpt-4o` or a part of it, if just one model
  * fits.
  */
-export async function completeModelName(core: Core, given: string): Promise<string> {
-  if (given.includes("/") || allProviders(core).has(given)) return given;
+export async function completeModelName(core: Core, modelName: string): Promise<string> {
+  if (modelName.includes("/") || allProviders(core).has(modelName)) return modelName;
   const { models } = await listModels(core, true);
-  const own = ({ id }: Model) => id.slice(id.indexOf("/") + 1).toLowerCase();
-  const same = models.filter((one) => own(one) === given.toLowerCase());
-  const fits = same.length ? same : models.filter((one) => own(one).includes(given.toLowerCase()));
-  return fits.length === 1 ? fits[0]!.id : given;
+  const bareName = ({ id }: Model) => id.slice(id.indexOf("/") + 1).toLowerCase();
+  const exactMatches = models.filter((model) => bareName(model) === modelName.toLowerCase());
+  const fits = exactMatches.length
+    ? exactMatches
+    : models.filter((model) => bareName(model).includes(modelName.toLowerCase()));
+  return fits.length === 1 ? fits[0]!.id : modelName;
 }
 
 /**
@@ -216,9 +222,10 @@ export async function chooseModel(core: Core, earlier?: string): Promise<string 
   const first = baseUrl && defaultProvider(core);
   if (first) return firstModel(core, first);
   // until the first byte; after that a server may take its time
-  const signal = clockOf(core.io).limit(LOCAL_LIMIT);
+  const signal = clockOf(core.io).limit(LOCAL_LIMIT_MS);
   const offers = [...allProviders(core).values()].map(
-    (one) => [one.name, one.auto?.(signal, endpointOf(core, one.name))] as const,
+    (provider) =>
+      [provider.name, provider.auto?.(signal, endpointOf(core, provider.name))] as const,
   );
   const answers = offers.map(
     ([name, model]) => [name, Promise.resolve(model).catch(() => undefined)] as const,
@@ -250,7 +257,7 @@ export async function firstModel(core: Core, name: string): Promise<string> {
   return `${name}/${model}`;
 }
 
-const LOCAL_LIMIT = 300;
+const LOCAL_LIMIT_MS = 300;
 
 export const NO_MODEL_MESSAGE =
   "No model to ask: type /setup at the prompt, set OPENAI_API_KEY, start Ollama, or name one with --model provider/model (and --base-url " +
@@ -258,9 +265,10 @@ export const NO_MODEL_MESSAGE =
 
 export async function learnWindow(core: Core, chat: LiveChat): Promise<void> {
   const [{ model }, { models }] = [chat, core];
-  const known = await describeModel(core, model).catch(() => undefined); // its provider may be gone
+  // its provider may be gone
+  const description = await describeModel(core, model).catch(() => undefined);
   if (chat.model === model && core.models === models)
-    Object.assign(chat, { window: known?.window }); // the old one stays until then
+    Object.assign(chat, { window: description?.window }); // the old one stays until then
 }
 
 /**
@@ -273,20 +281,22 @@ export async function describeModel(
   quick = false,
 ): Promise<Model | undefined> {
   const { models } = core; // others take their place when what was said no longer counts
-  const known = models.get(model);
-  if (known) return known;
+  const description = models.get(model);
+  if (description) return description;
   const provider = providerNamed(core, model);
   const id = model.slice(provider.name.length + 1);
   if (quick && !provider.model) return undefined;
   const endpoint = endpointOf(core, provider.name);
   const patience = () => clockOf(core.io).limit(PROVIDER_TIMEOUT_MS);
-  const one = await (async () => provider.model?.(id, patience, endpoint))().catch(() => undefined);
-  const all =
-    one?.window || quick ? [] : await provider.models(patience(), endpoint).catch(() => []);
-  const found = all.find((other) => other.id === id) ?? one;
-  const window = found?.window ?? core.options.settings.window;
-  if (!found && !window) return undefined;
-  const told = { ...found, id, ...(window && { window }) };
+  const described = await (async () => provider.model?.(id, patience, endpoint))().catch(
+    () => undefined,
+  );
+  const listedModels =
+    described?.window || quick ? [] : await provider.models(patience(), endpoint).catch(() => []);
+  const match = listedModels.find((candidate) => candidate.id === id) ?? described;
+  const window = match?.window ?? core.options.settings.window;
+  if (!match && !window) return undefined;
+  const told = { ...match, id, ...(window && { window }) };
   if (window) models.set(model, told);
   return told;
 }

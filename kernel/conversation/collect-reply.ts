@@ -7,27 +7,27 @@ import { tryTo } from "../text/words.ts";
 import { answerFault, isDeep, MAX_JSON_DEPTH } from "./server-errors.ts";
 
 // so far; and what came since the last call
-type See = (text: string, thinking: string, thought: string, size: number) => void;
+type SeeProgress = (text: string, thinking: string, thought: string, size: number) => void;
 /** Reads a provider's stream into one whole reply. Servers differ in all of it: indexes, ids, names
  * sent twice, pieces of arguments, finish reasons that contradict the content. Throws if it was cut
  * off or carried an error; what had arrived is in `partial`. */
 export async function collectReply(
   stream: AsyncIterable<Delta>,
-  see?: See,
+  see?: SeeProgress,
   from = "",
 ): Promise<Reply> {
   let [text, thinking] = ["", ""];
   let finish: Finish | undefined;
   let usage: Usage | undefined;
-  const drafts: Draft[] = [];
+  const drafts: CallDraft[] = [];
   const extra: unknown[] = [];
-  const unrun: Unrun = { count: 0, names: new Set() };
+  const unrun: UnrunCalls = { count: 0, names: new Set() };
   let size = 0;
   try {
     for await (const delta of stream) {
       if (!isDelta(delta))
         throw fault(
-          `Cannot read the answer of provider '${from}': ${JSON.stringify(delta)?.slice(0, 60)} ${NO_DELTA}`,
+          `Cannot read the answer of provider '${from}': ${JSON.stringify(delta)?.slice(0, 60)} ${NOT_A_DELTA}`,
         );
       if ("text" in delta) text += delta.text ?? "";
       else if ("thinking" in delta) thinking += delta.thinking ?? "";
@@ -38,9 +38,9 @@ export async function collectReply(
         throw answerFault("The model's server failed in mid-stream", delta.error);
       if (delta.extra !== undefined && !isDeep(delta.extra, MAX_JSON_DEPTH))
         extra.push(delta.extra);
-      const come = sizeOf(delta);
-      see?.(text, thinking, ("thinking" in delta && delta.thinking) || "", come);
-      size += come + CHARS_PER_DELTA;
+      const deltaSize = sizeOf(delta);
+      see?.(text, thinking, ("thinking" in delta && delta.thinking) || "", deltaSize);
+      size += deltaSize + CHARS_PER_DELTA;
       if (size > MAX_REPLY_CHARS)
         throw fault("The answer is larger than 64 MB and was given up. Ask for less.");
     }
@@ -58,7 +58,7 @@ export async function collectReply(
   const calls = drafts
     .filter(({ name, args }) => name || args)
     .map((draft) => finishCall(draft, finish === "length"));
-  if (calls.length > MAX_CALLS) calls[MAX_CALLS]!.broken = tooMany(calls[MAX_CALLS]!, unrun);
+  if (calls.length > MAX_CALLS) calls[MAX_CALLS]!.broken = tooManyCalls(calls[MAX_CALLS]!, unrun);
   if (finish === "stop" || finish === "calls") finish = calls.length ? "calls" : "stop";
   const ids = new Set<string>();
   for (const call of calls) {
@@ -76,9 +76,9 @@ export async function collectReply(
     ...(extra.length && { extra }),
   };
 }
-const NO_DELTA =
+const NOT_A_DELTA =
   "is not a delta. It yields { text }, { thinking }, { call }, { usage }, { extra }, { finish } or { error }: see Delta.";
-const DELTAS = {
+const DELTA_FIELDS = {
   text: "string",
   thinking: "string",
   call: "object",
@@ -87,16 +87,16 @@ const DELTAS = {
   error: "",
   extra: "",
 };
-const FIELDS = Object.entries(DELTAS);
+const DELTA_FIELD_TYPES = Object.entries(DELTA_FIELDS);
 function isDelta(delta: any): boolean {
-  const given = Object(delta);
+  const fields = Object(delta);
   let count = 0;
-  for (const [name, type] of FIELDS)
+  for (const [name, type] of DELTA_FIELD_TYPES)
     if (
-      name in given &&
+      name in fields &&
       ++count &&
       type &&
-      (given[name] == null ? name === "call" : typeof given[name] !== type)
+      (fields[name] == null ? name === "call" : typeof fields[name] !== type)
     )
       return false;
   return count > 0;
@@ -108,9 +108,9 @@ const MAX_NAME_CHARS = 200; // of a tool's name
 const MAX_ID_CHARS = 100_000; // some gateways put signatures into it
 const MAX_ARGS_CHARS = 4 * 1024 * 1024; // of one call's arguments
 const MAX_PARSED_CHARS = 8 * 1024 * 1024; // parsed to see whether a call's arguments are complete
-const charsOf = (one: unknown): number => (typeof one === "string" ? one.length : 0);
-const extraSize = (one: unknown): number =>
-  one === undefined || isDeep(one, MAX_JSON_DEPTH) ? 0 : charsOf(JSON.stringify(one));
+const charsOf = (text: unknown): number => (typeof text === "string" ? text.length : 0);
+const extraSize = (extra: unknown): number =>
+  extra === undefined || isDeep(extra, MAX_JSON_DEPTH) ? 0 : charsOf(JSON.stringify(extra));
 function sizeOf(delta: Delta): number {
   const { text, thinking, call } = delta as { text?: string; thinking?: string; call?: CallDelta };
   const size = charsOf(text) + charsOf(thinking) + extraSize(delta.extra);
@@ -122,11 +122,11 @@ function sizeOf(delta: Delta): number {
 /** A server's token counts, if they are numbers. */
 function checkedUsage({ input, output, cached, written }: Partial<Usage>): Usage {
   const number = (value: unknown) => (Number.isFinite(value) ? Math.max(0, value as number) : 0);
-  const more = Object.entries({ cached, written }).filter(([, count]) => number(count) > 0);
-  return { input: number(input), output: number(output), ...Object.fromEntries(more) };
+  const cacheCounts = Object.entries({ cached, written }).filter(([, count]) => number(count) > 0);
+  return { input: number(input), output: number(output), ...Object.fromEntries(cacheCounts) };
 }
 const CUT_OFF = "The connection ended before the answer was complete. Try again.";
-interface Draft {
+interface CallDraft {
   index: number | undefined;
   id: string;
   name: string;
@@ -136,18 +136,19 @@ interface Draft {
   wrong?: string; // why it cannot run
   parsed: number; // characters parsed so far to see whether the arguments are complete
 }
-type Unrun = { count: number; names: Set<string> }; // calls beyond the limit
+type UnrunCalls = { count: number; names: Set<string> }; // calls beyond the limit
 
 /** Adds a piece to its call: by index, else by id, else to the last call. */
-function addCallPiece(drafts: Draft[], piece: CallDelta, unrun: Unrun): void {
+function addCallPiece(drafts: CallDraft[], piece: CallDelta, unrun: UnrunCalls): void {
   const index = piece.index ?? undefined;
   const id = typeof piece.id === "string" && piece.id.length <= MAX_ID_CHARS ? piece.id : "";
   const name = typeof piece.name === "string" ? piece.name : "";
   const { args, wrong } = textOfArgs(piece.args);
   const last = drafts.at(-1);
   let draft = last;
-  if (index !== undefined) draft = drafts.findLast((other) => other.index === index);
-  else if (id) draft = drafts.findLast((other) => other.id === id) ?? (last?.id ? undefined : last);
+  if (index !== undefined) draft = drafts.findLast((candidate) => candidate.index === index);
+  else if (id)
+    draft = drafts.findLast((candidate) => candidate.id === id) ?? (last?.id ? undefined : last);
   if (!draft || startsAnother(draft)) {
     if (drafts.length > MAX_CALLS) leaveOut(drafts.pop()!);
     drafts.push((draft = { index, id: "", name: "", args: "", last: "", parsed: 0 }));
@@ -163,15 +164,15 @@ function addCallPiece(drafts: Draft[], piece: CallDelta, unrun: Unrun): void {
   else draft.wrong = `its arguments have more than ${MAX_ARGS_CHARS / 1024 / 1024} MB`;
   if (piece.extra !== undefined && !isDeep(piece.extra, MAX_JSON_DEPTH)) draft.extra = piece.extra;
 
-  function startsAnother(open: Draft): boolean {
+  function startsAnother(open: CallDraft): boolean {
     if (id && open.id && id !== open.id) return true;
     if (!name || !open.name) return false;
-    const other = name.slice(0, MAX_NAME_CHARS + 1) !== open.name;
-    if (index === undefined && other) return true;
+    const isOtherName = name.slice(0, MAX_NAME_CHARS + 1) !== open.name;
+    if (index === undefined && isOtherName) return true;
     if (!isDraftWhole(open)) return false;
-    return other || (isWhole(args) && ((index === undefined && !id) || args !== open.args));
+    return isOtherName || (isWhole(args) && ((index === undefined && !id) || args !== open.args));
   }
-  function leaveOut({ name }: Draft): void {
+  function leaveOut({ name }: CallDraft): void {
     unrun.count++;
     if (unrun.names.size < 10) unrun.names.add(name.slice(0, 60));
   }
@@ -186,23 +187,23 @@ function textOfArgs(args: unknown): { args: string; wrong?: string } {
 }
 
 /** Asked for every piece: checks the last character first, and parses only up to a limit. */
-function isDraftWhole(draft: Draft): boolean {
+function isDraftWhole(draft: CallDraft): boolean {
   if (draft.parsed > MAX_PARSED_CHARS || !/[}"l\s]/.test(draft.last)) return false;
   draft.parsed += draft.args.length;
   return isWhole(draft.args);
 }
 
-function tooMany({ name }: Call, { count, names }: Unrun): string {
-  const all = [...names, name.slice(0, 60)].filter(
-    (one, i, list) => one && list.indexOf(one) === i,
+function tooManyCalls({ name }: Call, { count, names }: UnrunCalls): string {
+  const unrunNames = [...names, name.slice(0, 60)].filter(
+    (name, i, list) => name && list.indexOf(name) === i,
   );
-  const many = `This reply had ${MAX_CALLS + 1 + count} calls, and at most ${MAX_CALLS} of a reply run.`;
-  return `${many} Not run: the last ${count + 1}, of ${all.join(", ")}. Make those that are still needed in the next reply.`;
+  const excess = `This reply had ${MAX_CALLS + 1 + count} calls, and at most ${MAX_CALLS} of a reply run.`;
+  return `${excess} Not run: the last ${count + 1}, of ${unrunNames.join(", ")}. Make those that are still needed in the next reply.`;
 }
 
 const isWhole = (args: string): boolean => args.trim() !== "" && "args" in parseArguments(args);
 
-function finishCall({ id, name, args, extra, wrong }: Draft, cut: boolean): Call {
+function finishCall({ id, name, args, extra, wrong }: CallDraft, cut: boolean): Call {
   const broken = `The call did not run: ${wrong}. Send it again, shorter.`;
   if (wrong) return { id, name: name.slice(0, MAX_NAME_CHARS), args: {}, broken };
   const parsed = parseArguments(args);
@@ -233,7 +234,7 @@ function parseArguments(text: string): { args: Record<string, unknown> } | { wro
     if (typeof value === "string") value = JSON.parse(value);
   } catch (error) {
     const values = jsonValues(text);
-    const meant = values?.filter((one) => one !== "{}");
+    const meant = values?.filter((json) => json !== "{}");
     if (!values || new Set(meant).size > 1) return { wrong: errorMessage(error) };
     value = JSON.parse(meant?.[0] ?? "{}");
   }
@@ -275,24 +276,24 @@ function finishOf(word: string): Finish | undefined {
  * `</think>` that is not in code.
  */
 export function splitThinking(text: string): { text: string; thinking: string } {
-  let rest = text;
+  let remaining = text;
   const thoughts: string[] = [];
   for (
     let block: RegExpExecArray | null;
-    (block = /^\s*<think(?:ing)?>(.*?)(?:<\/think(?:ing)?>|$)/s.exec(rest));
+    (block = /^\s*<think(?:ing)?>(.*?)(?:<\/think(?:ing)?>|$)/s.exec(remaining));
   ) {
     thoughts.push(block[1]!.replace(/^\s*<think>/, "").trim());
-    rest = rest.slice(block[0].length);
+    remaining = remaining.slice(block[0].length);
   }
-  const close = rest.indexOf("</think>");
-  const before = rest.slice(0, close);
-  if (thoughts.length) rest = rest.replace(/^\s*<\/think>/, "");
+  const close = remaining.indexOf("</think>");
+  const before = remaining.slice(0, close);
+  if (thoughts.length) remaining = remaining.replace(/^\s*<\/think>/, "");
   else if (close >= 0 && !before.includes("<think>") && !isQuoted(before)) {
     thoughts.push(before.trim());
-    rest = rest.slice(close + "</think>".length);
+    remaining = remaining.slice(close + "</think>".length);
   }
-  if (rest.length !== text.length) rest = rest.replace(/^\s+/, "");
-  return { text: rest, thinking: thoughts.filter(Boolean).join("\n") };
+  if (remaining.length !== text.length) remaining = remaining.replace(/^\s+/, "");
+  return { text: remaining, thinking: thoughts.filter(Boolean).join("\n") };
 }
 
 /** Whether a text ends inside of a code fence or inline code. */

@@ -25,22 +25,22 @@ interface Outgoing {
   hide(text: string): string;
 }
 
-export function fillSecrets(given: string, request: HttpRequest = {}): Outgoing {
+export function fillSecrets(address: string, request: HttpRequest = {}): Outgoing {
   const used = new Set<string>();
-  const url = fillPlaceholders(sealUrl(given), "url", used);
+  const url = fillPlaceholders(sealUrl(address), "url", used);
   const headers: Record<string, string> = {};
   for (const [name, value] of Object.entries(request.headers ?? {})) {
     headers[name] = fillPlaceholders(String(value), "header", used);
-    const own = headers[name].replace(/^(Bearer|Basic|Token)\s+/i, "");
-    if (!namesSecret(name) || !own || own === "none") continue;
-    learnSecret(own);
-    used.add(own);
+    const credential = headers[name].replace(/^(Bearer|Basic|Token)\s+/i, "");
+    if (!namesSecret(name) || !credential || credential === "none") continue;
+    learnSecret(credential);
+    used.add(credential);
   }
-  const said = [...used]
+  const hiddenValues = [...used]
     .filter((value) => value.length >= MIN_HIDDEN_CHARS)
     .sort((a, b) => b.length - a.length);
   const hide = (text: string) =>
-    said.reduce((shown, value) => shown.replaceAll(value, KEY), veil(text));
+    hiddenValues.reduce((shown, value) => shown.replaceAll(value, KEY), veil(text));
   return { url, request: { ...request, ...(request.headers && { headers }) }, hide };
 }
 const MIN_HIDDEN_CHARS = 4;
@@ -49,45 +49,46 @@ const MIN_HIDDEN_CHARS = 4;
  * Like fetch, for http and https: follows redirects, unpacks bodies, and reconnects when a kept
  * connection was closed.
  */
-export const send = (url: string, request?: HttpRequest): Promise<HttpAnswer> =>
+export const sendHttp = (url: string, request?: HttpRequest): Promise<HttpAnswer> =>
   fetchWithRedirects(fillSecrets(url, request));
 
 // an error body may be endless
-type Followed = HttpAnswer & { host: string; beginning(most: number): Promise<string> };
+type FinalAnswer = HttpAnswer & { host: string; beginning(maxChars: number): Promise<string> };
 /** A redirect's address comes from the server: placeholders in it mean nothing. */
 export async function fetchWithRedirects(
   { url, request, hide }: Outgoing,
   isModels = false,
   moves = 0,
-): Promise<Followed> {
+): Promise<FinalAnswer> {
   const { signal } = request;
   signal?.throwIfAborted();
-  const at = new URL(url);
+  const location = new URL(url);
   const shown = (address: string | URL) => hide(veil(sealUrl(String(address))));
-  if (!/^https?:$/.test(at.protocol))
+  if (!/^https?:$/.test(location.protocol))
     throw usage(`Cannot reach '${shown(url)}': neither http nor https. Check the address.`);
   const again = (error: NodeJS.ErrnoException & { stale?: boolean }) => {
     if (!error.stale || signal?.aborted)
-      throw signal?.aborted ? error : Object.assign(error, { host: at.host });
-    return connect(at, request); // the server had closed the kept connection
+      throw signal?.aborted ? error : Object.assign(error, { host: location.host });
+    return connect(location, request); // the server had closed the kept connection
   };
-  const answer = await connect(at, request).catch(again);
+  const answer = await connect(location, request).catch(again);
   const status = answer.statusCode!;
   const to = [301, 302, 303, 307, 308].includes(status) && answer.headers.location;
-  if (to && URL.canParse(to, at.href)) {
+  if (to && URL.canParse(to, location.href)) {
     answer.destroy();
-    const moved = new URL(to, at.href);
+    const moved = new URL(to, location.href);
     const reads = /^(GET|HEAD)$/i.test(request.method ?? "GET");
-    if (moves >= MAX_REDIRECTS) throw usage(`Cannot reach '${at.host}': it redirects without end.`);
+    if (moves >= MAX_REDIRECTS)
+      throw usage(`Cannot reach '${location.host}': it redirects without end.`);
     const kept =
       status === 303 && !reads ? { ...request, method: "GET", body: undefined } : request;
-    const isFar = moved.origin !== at.origin;
+    const isFar = moved.origin !== location.origin;
     // A body is not sent on unless the status says so, and never to another server; nor is a
     // model's server exchanged unseen.
     if ((!reads && status < 303) || (isFar && (isModels || kept.body !== undefined))) {
       const far = isFar ? ", another server, and nothing was sent there" : "";
       const hint = isModels
-        ? `If you trust it: --base-url ${shown(moved).replace(OF_WIRES, "")}`
+        ? `If you trust it: --base-url ${shown(moved).replace(WIRE_PATH, "")}`
         : "Give that address";
       throw usage(
         `Cannot reach '${shown(url)}': it has moved to '${shown(moved)}'${far}. ${hint}.`,
@@ -103,16 +104,18 @@ export async function fetchWithRedirects(
       moves + 1,
     );
   }
-  const body = unpacked(answer, at.host);
-  const parts = () => pieces(body, answer, at.host, signal);
-  const text = async (most = MAX_TEXT_BYTES, isCut = false) => {
+  const body = unpackBody(answer, location.host);
+  const parts = () => readPieces(body, answer, location.host, signal);
+  const text = async (maxChars = MAX_TEXT_BYTES, isCut = false) => {
     const decoder = new TextDecoder();
     let text = "";
     try {
       for await (const bytes of parts()) {
         text += decoder.decode(bytes, { stream: true });
-        if (text.length > most)
-          throw usage(`Cannot use what '${at.host}' sent: it is larger than ${most / MB} MB.`);
+        if (text.length > maxChars)
+          throw usage(
+            `Cannot use what '${location.host}' sent: it is larger than ${maxChars / MB} MB.`,
+          );
       }
     } catch (error) {
       if (!isCut) throw error; // else what arrived is enough
@@ -120,8 +123,8 @@ export async function fetchWithRedirects(
     return text + decoder.decode();
   };
   return {
-    host: at.host,
-    beginning: (most) => text(most, true),
+    host: location.host,
+    beginning: (maxChars) => text(maxChars, true),
     ok: status >= 200 && status < 300,
     status,
     headers: { get: (name) => answer.headers[name.toLowerCase()]?.toString() ?? null },
@@ -131,22 +134,24 @@ export async function fetchWithRedirects(
   };
 }
 // what wires add to a base URL
-const OF_WIRES = /\/(chat\/completions|responses|models|messages|api\/\w+)([/:?].*)?$/;
+const WIRE_PATH = /\/(chat\/completions|responses|models|messages|api\/\w+)([/:?].*)?$/;
 
 async function connect(
-  at: URL,
+  location: URL,
   { method = "GET", headers, body, signal, via }: HttpRequest,
 ): Promise<IncomingMessage> {
-  const lookup = await via?.(at);
-  const own = lookup && ({ lookup, agent: false } as const); // a connection of its own
+  const lookup = await via?.(location);
+  const ownConnection = lookup && ({ lookup, agent: false } as const); // a connection of its own
   const { request } = process.getBuiltinModule(
-    at.protocol === "https:" ? "node:https" : "node:http",
+    location.protocol === "https:" ? "node:https" : "node:http",
   );
   return new Promise((resolve, reject) => {
-    const all = { accept: "*/*", "user-agent": "zz", ...headers };
+    const allHeaders = { accept: "*/*", "user-agent": "zz", ...headers };
     let answer: IncomingMessage | undefined;
-    const sent = request(at, { method, headers: all, timeout: SILENCE_LIMIT_MS, ...own }, (given) =>
-      resolve((answer = given)),
+    const sent = request(
+      location,
+      { method, headers: allHeaders, timeout: SILENCE_LIMIT_MS, ...ownConnection },
+      (response) => resolve((answer = response)),
     );
     // by now the connection may serve another request
     const abort = () => void (answer?.complete || sent.destroy(signal!.reason));
@@ -156,7 +161,7 @@ async function connect(
       socket.destroy();
       reject(
         usage(
-          `Cannot talk to '${at.host}': it answered ${statusCode}, and wants a protocol other than HTTP.`,
+          `Cannot talk to '${location.host}': it answered ${statusCode}, and wants a protocol other than HTTP.`,
         ),
       );
     });
@@ -171,8 +176,8 @@ async function connect(
 }
 
 /** When aborted, reading fails with the abort's reason, whatever the socket reports. */
-const DAMAGED = /^Z_|BROTLI|ZSTD|^ERR__ERROR/i; // as zlib names its errors
-async function* pieces(
+const DAMAGED_CODE = /^Z_|BROTLI|ZSTD|^ERR__ERROR/i; // as zlib names its errors
+async function* readPieces(
   body: Readable,
   answer: IncomingMessage,
   host: string,
@@ -182,7 +187,7 @@ async function* pieces(
     yield* body as AsyncIterable<Uint8Array>;
   } catch (error) {
     if (signal?.aborted) throw signal.reason;
-    const isUnfinished = codeOf(error) === UNFINISHED;
+    const isUnfinished = codeOf(error) === UNFINISHED_CODE;
     const isEvents = /event-stream/i.test(answer.headers["content-type"] ?? "");
     // servers do not always finish what they pack
     if (isUnfinished && (isEvents || !answer.readableDidRead)) return;
@@ -190,16 +195,16 @@ async function* pieces(
       throw Object.assign(new Error(`What '${host}' sent broke off. Try again.`), {
         code: "ECONNRESET",
       });
-    throw DAMAGED.test(codeOf(error))
+    throw DAMAGED_CODE.test(codeOf(error))
       ? usage(`Cannot unpack what '${host}' sent: it is damaged, or packed in another way.`)
       : error;
   }
 }
-const UNFINISHED = "Z_BUF_ERROR"; // as zlib says that a packed body ends too early
+const UNFINISHED_CODE = "Z_BUF_ERROR"; // as zlib says that a packed body ends too early
 
 const MAX_PACKINGS = 3;
 /** Unpacks a body: none is asked to be packed, but some servers do, even twice. */
-function unpacked(answer: IncomingMessage, host: string): Readable {
+function unpackBody(answer: IncomingMessage, host: string): Readable {
   const packed = answer.headers["content-encoding"]?.trim().toLowerCase() ?? "identity";
   if (packed === "identity") return answer;
   const zlib = process.getBuiltinModule("node:zlib");
@@ -213,9 +218,9 @@ function unpacked(answer: IncomingMessage, host: string): Readable {
     identity: () => new (process.getBuiltinModule("node:stream").PassThrough)(),
   };
   const names = packed.split(",").map((name) => name.trim().replace(/^x-/, ""));
-  const known = names.filter((name) => Object.hasOwn(ways, name));
-  if (!known.length) return answer; // some servers name the encoding of their text there
-  if (known.length < names.length || names.length > MAX_PACKINGS)
+  const knownPackings = names.filter((name) => Object.hasOwn(ways, name));
+  if (!knownPackings.length) return answer; // some servers name the encoding of their text there
+  if (knownPackings.length < names.length || names.length > MAX_PACKINGS)
     throw usage(
       `Cannot read what '${host}' sent: it is packed in a way that zz cannot unpack ('${visible(packed).slice(0, 60)}').`,
     );

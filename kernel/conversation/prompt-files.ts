@@ -14,20 +14,20 @@ export function promptFiles(core: Core): string[] {
   const { home, root } = core.options;
   const filesIn = (folder: string) =>
     entriesOf(path.join(folder, "prompts")).map((name) => path.join(folder, "prompts", name));
-  const own = [...new Set([PACKAGE_FOLDER, home])].flatMap((folder) => filesIn(folder).sort());
+  const ownFiles = [...new Set([PACKAGE_FOLDER, home])].flatMap((folder) => filesIn(folder).sort());
   const project = filesIn(path.join(root, ".zz")).filter((file) => isTrusted(core, file));
-  return [...own, ...project.sort()].filter((file) => file.endsWith(".md"));
+  return [...ownFiles, ...project.sort()].filter((file) => file.endsWith(".md"));
 }
 
 export type PromptFile = ReturnType<typeof frontMatter> & { name: string; file: string };
 /** On a name clash the nearer file wins. */
 export function readPrompts(files: string[]): PromptFile[] {
   const read = files.map((file) => ({ file, ...frontMatter(textOf(file)) }));
-  const all = read.map((one) => ({
-    ...one,
-    name: one.head.name ?? path.basename(one.file, ".md"),
+  const prompts = read.map((prompt) => ({
+    ...prompt,
+    name: prompt.head.name ?? path.basename(prompt.file, ".md"),
   }));
-  return [...new Map(all.map((one) => [one.name, one])).values()];
+  return [...new Map(prompts.map((prompt) => [prompt.name, prompt])).values()];
 }
 
 /**
@@ -39,73 +39,77 @@ export function addTemplates(core: Core, prompts: PromptFile[]): void {
     const { slot, description, usage, example } = head;
     if (slot || !description) continue;
     const owner = core.commands.get(name)?.owner;
-    const why = IDENTIFIER.test(name)
-      ? owner && owner !== TEMPLATES && `'${owner}' has it already`
+    const reason = IDENTIFIER.test(name)
+      ? owner && owner !== TEMPLATE_OWNER && `'${owner}' has it already`
       : "no command has such a name";
-    if (why) say(core.io, `Cannot make '/${name}' of '${file}': ${why}. Give it another name.`);
+    if (reason)
+      say(core.io, `Cannot make '/${name}' of '${file}': ${reason}. Give it another name.`);
     const template = {
       head,
       fill: (words: string, named = {}) => fillTemplate(body, words, named, name),
     };
-    const run = (rest: string, { chat }: Ctx) => chat.send(template.fill(rest));
+    const run = (typedWords: string, { chat }: Ctx) => chat.send(template.fill(typedWords));
     const value = {
       name,
       description,
       usage,
       examples: example ? { [example]: description } : {},
-      group: TEMPLATES,
+      group: TEMPLATE_OWNER,
       template,
       run,
     };
-    if (!why) core.commands.set(name, { owner: TEMPLATES, value });
+    if (!reason) core.commands.set(name, { owner: TEMPLATE_OWNER, value });
   }
 }
-export const TEMPLATES = "templates";
+export const TEMPLATE_OWNER = "templates";
 
 /** `$1` to `$9` are the words, `$@` is all of them, `$lang` is the value given as lang=german,
  * `${1:-else}` has a default. Unused words are appended. `$$lang` is left as it is. */
 export function fillTemplate(
   body: string,
-  rest: string,
-  given: Record<string, string> = {},
+  typedWords: string,
+  namedValues: Record<string, string> = {},
   command = "",
 ): string {
   const places = new Set(
-    [...body.matchAll(PLACE)].map(([, escaped, one, , two]) => (escaped ? "" : (one ?? two ?? ""))),
+    [...body.matchAll(PLACEHOLDER)].map(([, escaped, first, , two]) =>
+      escaped ? "" : (first ?? two ?? ""),
+    ),
   );
-  const named = new Map(Object.entries(given));
+  const named = new Map(Object.entries(namedValues));
   const words: string[] = [];
-  const all = rest.replace(
+  const unnamedWords = typedWords.replace(
     /(?:([a-z]\w{0,63})=)?(?:"([^"]*)"|'([^']*)'|(\S+))/g,
-    (whole, name, one, two, three) => {
-      const value = one ?? two ?? three;
+    (argument, name, quoted, two, three) => {
+      const value = quoted ?? two ?? three;
       if (places.has(name)) named.set(name, value);
-      else words.push(name ? whole : value);
-      return places.has(name) ? "" : whole;
+      else words.push(name ? argument : value);
+      return places.has(name) ? "" : argument;
     },
   );
   const missing: string[] = [];
-  const text = body.replace(PLACE, (place, escaped, braced, otherwise, bare) => {
-    if (escaped) return place.slice(1);
+  const text = body.replace(PLACEHOLDER, (placeholder, escaped, braced, otherwise, bare) => {
+    if (escaped) return placeholder.slice(1);
     const which = braced ?? bare;
     const value =
-      (which === "@" ? all.trim() : (named.get(which) ?? words[which - 1])) || otherwise;
+      (which === "@" ? unnamedWords.trim() : (named.get(which) ?? words[which - 1])) || otherwise;
     if (value === undefined && /^[a-z]/.test(which) && !missing.includes(which))
       missing.push(which);
     return value ?? "";
   });
-  const names = [...places].filter((place) => /^[a-z]/.test(place));
+  const names = [...places].filter((placeholder) => /^[a-z]/.test(placeholder));
   const stray = [...named.keys()].find((name) => !names.includes(name));
   const wrong =
     stray && unknown("place", stray, names, names.length ? undefined : "It has none with a name.");
   const remedy = `it needs ${missing.join(" and ")}. Add ${missing.map((name) => `${name}=VALUE`).join(" ")} after the name.`;
   if (wrong || missing.length) throw usage(`Cannot fill in '/${command}': ${wrong || remedy}`);
-  return /[1-9@]/.test([...places].filter((place) => !names.includes(place)).join()) ||
+  return /[1-9@]/.test([...places].filter((placeholder) => !names.includes(placeholder)).join()) ||
     !words.length
     ? text
-    : `${text}\n\n${all.trim()}`;
+    : `${text}\n\n${unnamedWords.trim()}`;
 }
-const PLACE = /(\$)?\$(?:\{([1-9@]|[a-z]\w{0,63})(?::-([^}]{0,1000}))?\}|([1-9@]|[a-z]\w{0,63}))/g;
+const PLACEHOLDER =
+  /(\$)?\$(?:\{([1-9@]|[a-z]\w{0,63})(?::-([^}]{0,1000}))?\}|([1-9@]|[a-z]\w{0,63}))/g;
 
 /** Splits a file into its front matter (`---`, lines of `key: value`, `---`) and its body. */
 export function frontMatter(text: string): { head: Record<string, string>; body: string } {

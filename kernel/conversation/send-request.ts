@@ -13,21 +13,22 @@ import { endpointOf, providerNamed } from "./choose-model.ts";
 import { collectReply } from "./collect-reply.ts";
 
 const MAX_RETRY_WAIT_MS = 60_000;
-const SILENCES_OF_SIGNS = 4; // that many times as long while comments and other signs of life come
+const LIFE_SIGN_SILENCES = 4; // that many times as long while comments and other signs of life come
 
 /** Passes the request through its wrappers, then to the provider of its model. */
 export async function sendRequest(
-  place: TurnContext,
+  turn: TurnContext,
   asked: Omit<ChatRequest, "options" | "endpoint">,
 ): Promise<Reply> {
-  const { core } = place;
+  const { core } = turn;
   const { name } = providerNamed(core, asked.model);
   const options = { ...core.options.settings.options, ...core.options.options };
   const usual = endpointOf(core, name);
   // set by a wrapper
-  const own = ({ endpoint }: ChatRequest) => (endpoint === usual ? undefined : endpoint);
-  return runStep(place, "request", { ...asked, options, endpoint: usual }, (request) =>
-    tryRequest(place, request, own(request)),
+  const changedEndpoint = ({ endpoint }: ChatRequest) =>
+    endpoint === usual ? undefined : endpoint;
+  return runStep(turn, "request", { ...asked, options, endpoint: usual }, (request) =>
+    tryRequest(turn, request, changedEndpoint(request)),
   );
 }
 
@@ -36,27 +37,27 @@ export async function sendRequest(
  * shown yet.
  */
 async function tryRequest(
-  place: TurnContext,
+  turn: TurnContext,
   { model, messages, ...asked }: ChatRequest,
-  own?: Endpoint,
+  wantedEndpoint?: Endpoint,
 ): Promise<Reply> {
-  const { core, chat } = place;
+  const { core, chat } = turn;
   const clock = clockOf(core.io);
   const provider = providerNamed(core, model);
-  const endpoint = own ?? endpointOf(core, provider.name);
+  const endpoint = wantedEndpoint ?? endpointOf(core, provider.name);
   const request = {
     ...asked,
     model: model.slice(provider.name.length + 1),
-    messages: repairHistory(messages.map((one) => ownExtras(one, provider.name))),
+    messages: repairHistory(messages.map((message) => ownExtras(message, provider.name))),
     endpoint,
   };
-  const told = veilData(request);
+  const shownRequest = veilData(request);
   let partial: Fault["partial"]; // the longest that any try received
   for (let [tried, stalls] = [1, 0]; ; tried++) {
     try {
-      await emit(core, "requested", told);
+      await emit(core, "requested", shownRequest);
       const started = clock.now();
-      const reply = { ...(await receiveReply(place, provider, request)), model };
+      const reply = { ...(await receiveReply(turn, provider, request)), model };
       await emit(core, "replied", {
         ...reply,
         task: asked.task,
@@ -100,7 +101,7 @@ async function receiveReply(
   let [heard, isSigns] = [started, false];
   const silence = deadline(clock, seconds * 1000, () => {
     const late = isSigns
-      ? `nothing but signs of life for ${seconds * SILENCES_OF_SIGNS}`
+      ? `nothing but signs of life for ${seconds * LIFE_SIGN_SILENCES}`
       : `nothing for ${seconds}`;
     return fault(
       `'${provider.name}' sent ${late} s. Try again, or raise "timeout" in the settings.`,
@@ -127,12 +128,12 @@ async function receiveReply(
     if (telling) tell();
   }
 
-  function see(text: string, thinking: string, more: string, size: number): void {
+  function see(text: string, thinking: string, newThought: string, size: number): void {
     partial = { text, thinking };
-    thought += more;
+    thought += newThought;
     if (size) heard = clock.now();
     if (telling) return;
-    isSigns = clock.now() - heard > seconds * 1000 * (SILENCES_OF_SIGNS - 1);
+    isSigns = clock.now() - heard > seconds * 1000 * (LIFE_SIGN_SILENCES - 1);
     if (!isSigns) silence.putOff();
     const { endpoint, task, ...shown } = request;
     if (core.options.dry) throw fault("dry run", { dry: shown });
@@ -142,9 +143,13 @@ async function receiveReply(
     clearImmediate(telling);
     const { text, thinking } = partial;
     const tokens = Math.round((text.length + thinking.length) / CHARS_PER_TOKEN);
-    const told = secret(thought) ? veil(thinking) : thinking;
+    const shownThinking = secret(thought) ? veil(thinking) : thinking;
     [telling, thought] = [undefined, ""];
-    void emit(core, "received", { tokens, ms: Math.round(clock.now() - started), thinking: told });
+    void emit(core, "received", {
+      tokens,
+      ms: Math.round(clock.now() - started),
+      thinking: shownThinking,
+    });
   }
 }
 
@@ -161,11 +166,11 @@ function ownExtras(message: Message, provider: string): Message {
 export function repairHistory(history: readonly Message[]): Message[] {
   const fixed: Message[] = [];
   let open = new Map<string, number>(); // the index in `fixed` of each result of the last calls
-  for (const given of history) {
-    const message = withUpdates(given);
+  for (const original of history) {
+    const message = withLayerUpdates(original);
     if (message.role === "tool") {
-      const place = open.get(message.id);
-      if (place !== undefined) fixed[place] = message;
+      const resultIndex = open.get(message.id);
+      if (resultIndex !== undefined) fixed[resultIndex] = message;
       open.delete(message.id);
       continue;
     }
@@ -183,15 +188,15 @@ export function repairHistory(history: readonly Message[]): Message[] {
 }
 
 /** Puts layer updates in front of the words that they came with. */
-function withUpdates(message: Message): Message {
+function withLayerUpdates(message: Message): Message {
   if (message.role !== "user" || !message.news) return message;
   const { news, ...rest } = message;
   return { ...rest, text: [...Object.values(news), rest.text].filter(Boolean).join("\n\n") };
 }
 
-function mergeMessages(one: Message, two: Message): Message {
-  const images = [one, two].flatMap((message) => ("images" in message && message.images) || []);
-  const extra = [one, two].flatMap((message) => ("extra" in message && message.extra) || []);
-  const text = [one.text, two.text].filter(Boolean).join("\n\n");
+function mergeMessages(first: Message, two: Message): Message {
+  const images = [first, two].flatMap((message) => ("images" in message && message.images) || []);
+  const extra = [first, two].flatMap((message) => ("extra" in message && message.extra) || []);
+  const text = [first.text, two.text].filter(Boolean).join("\n\n");
   return { ...two, text, ...(images.length && { images }), ...(extra.length && { extra }) };
 }

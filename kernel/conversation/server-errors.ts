@@ -8,9 +8,9 @@ import { jsonOrText } from "../text/words.ts";
 import { fetchWithRedirects, fillSecrets } from "./http-transport.ts";
 
 export const MAX_JSON_DEPTH = 100;
-export function isDeep(value: unknown, left: number): boolean {
+export function isDeep(value: unknown, levels: number): boolean {
   if (typeof value !== "object" || value === null) return false;
-  return left === 0 || Object.values(value).some((inner) => isDeep(inner, left - 1));
+  return levels === 0 || Object.values(value).some((inner) => isDeep(inner, levels - 1));
 }
 
 /**
@@ -31,18 +31,24 @@ export async function fetchForPlugin(
     );
   }
   const check = isModels ? "--base-url" : "the address";
-  const out = fillSecrets(url, init);
-  const { hide } = out;
-  if (!URL.canParse(out.url))
+  const outgoing = fillSecrets(url, init);
+  const { hide } = outgoing;
+  if (!URL.canParse(outgoing.url))
     throw usage(`Cannot reach '${hide(veil(sealUrl(url)))}': not a URL. Check ${check}.`);
-  const response = await fetchWithRedirects(out, isModels).catch((error) => {
+  const response = await fetchWithRedirects(outgoing, isModels).catch((error) => {
     throw init.signal?.aborted || error.exit
       ? error
-      : networkFault(error, error.host ?? new URL(out.url).host, check, hide);
+      : networkFault(error, error.host ?? new URL(outgoing.url).host, check, hide);
   });
   if (response.ok || init.any) return response;
-  const said = await response.beginning(MAX_ERROR_BYTES); // some servers repeat the key
-  throw answerFault(`${response.host} answered ${response.status}`, said, response, isModels, hide);
+  const errorBody = await response.beginning(MAX_ERROR_BYTES); // some servers repeat the key
+  throw answerFault(
+    `${response.host} answered ${response.status}`,
+    errorBody,
+    response,
+    isModels,
+    hide,
+  );
 }
 const MAX_ERROR_BYTES = 65_536;
 
@@ -53,11 +59,11 @@ function networkFault(
   hide: (text: string) => string,
 ): Fault {
   const { code = "", message } = error as NodeJS.ErrnoException;
-  const why =
+  const reason =
     (errors.network as Record<string, string>)[code]?.replace("--base-url", check) ??
     `${message || errorMessage(error)}. Check ${check} and the network.`;
   const transient = code !== "" && !/CERT|SSL|TLS|ERR_INVALID/.test(code);
-  return fault(`Cannot reach '${where}': ${hide(why)}`, { kind: "network", transient });
+  return fault(`Cannot reach '${where}': ${hide(reason)}`, { kind: "network", transient });
 }
 
 /**
@@ -65,7 +71,7 @@ function networkFault(
  * a web page.
  */
 export function answerFault(
-  what: string,
+  subject: string,
   body: unknown,
   response?: HttpAnswer,
   isModels = true,
@@ -76,13 +82,13 @@ export function answerFault(
   const page = typeof parsed === "string" && /^\s*(<!doctype|<html|<\?xml)/i.test(parsed);
   const title = page && /<title>([^<]*)/i.exec(parsed)?.[1]?.trim();
   const message = (inner?.message === undefined ? inner : inner.message) ?? "";
-  const said = page ? `a web page${title ? ` ("${title}")` : ""}` : message;
+  const refusal = page ? `a web page${title ? ` ("${title}")` : ""}` : message;
   const upstream = inner?.metadata?.raw; // from the server behind a gateway
-  const all = [said, ...(upstream ? [upstream] : [])].map((one) => hide(spoken(one)));
-  const words = all.join(": ").trim().slice(0, 600);
+  const sentences = [refusal, ...(upstream ? [upstream] : [])].map((part) => hide(spoken(part)));
+  const words = sentences.join(": ").trim().slice(0, 600);
   const status = response?.status ?? (typeof inner?.code === "number" ? inner.code : undefined);
   const code = [inner?.code, inner?.type, inner?.status, parsed?.code]
-    .filter((one) => typeof one === "string")
+    .filter((codePart) => typeof codePart === "string")
     .join(" ");
   const details = spoken(inner?.details ?? "");
   // where Google puts it
@@ -98,13 +104,13 @@ export function answerFault(
   const isPlace = isModels && !isKey && (status === 404 || (page && !(status >= 500)));
   const placeHint = isPlace ? CHECK_PLACE : "";
   const hint = isKey ? CHECK_KEY : placeHint;
-  const sentence = `${what}: ${words || "no reason given"}`;
+  const sentence = `${subject}: ${words || "no reason given"}`;
   const stop = /[.!?]"?\)?$/.test(sentence) ? "" : ".";
   const after = delay >= 0 ? delay : retryAfter(response?.headers);
   const otherKind = forGood || status === 429 || status === 402 ? "quota" : "provider";
-  const kind = isKey ? "key" : otherKind;
+  const cause = isKey ? "key" : otherKind;
   return fault(sentence + stop + hint, {
-    kind,
+    kind: cause,
     transient,
     ...(status !== undefined && { status }),
     ...(after >= 0 && { after }),

@@ -36,14 +36,14 @@ export async function* eventPieces(
   const { createParser } = await import("eventsource-parser");
   let batch: EventPiece[] = [];
   // an unfinished line, which the parser may drop; no character contains a line break
-  let rest: Uint8Array[] = [];
+  let unfinished: Uint8Array[] = [];
   let otherLines = "";
   // bytes: in all, of the rest, and since the last event ended
   let [size, restSize, open] = [0, 0, 0];
-  const tooLong = (what: string, most: number) => {
-    const [who, hint] = name ? [`'${name}'`, "--base-url"] : ["The server", "its address"];
+  const tooLong = (noun: string, maxBytes: number) => {
+    const [sender, hint] = name ? [`'${name}'`, "--base-url"] : ["The server", "its address"];
     return new Error(
-      `${who} sent ${what} of more than ${most / MB} MB, and was given up. Check ${hint}.`,
+      `${sender} sent ${noun} of more than ${maxBytes / MB} MB, and was given up. Check ${hint}.`,
     );
   };
   const parser = createParser({
@@ -58,12 +58,12 @@ export async function* eventPieces(
     size += chunk.length;
     if (end) {
       const lines = restSize
-        ? Buffer.concat([...rest, chunk.subarray(0, end)])
+        ? Buffer.concat([...unfinished, chunk.subarray(0, end)])
         : chunk.subarray(0, end);
       parser.feed(withoutReturns(lines.toString()));
-      [rest, restSize] = [[], 0];
+      [unfinished, restSize] = [[], 0];
     }
-    if (end < chunk.length) restSize += rest.push(chunk.subarray(end)) && chunk.length - end;
+    if (end < chunk.length) restSize += unfinished.push(chunk.subarray(end)) && chunk.length - end;
     open = batch.length ? 0 : open + chunk.length;
     if (restSize > MAX_LINE_BYTES) throw tooLong("a line", MAX_LINE_BYTES);
     if (open > MAX_LINE_BYTES || otherLines.length > MAX_LINE_BYTES)
@@ -73,7 +73,7 @@ export async function* eventPieces(
     yield batch;
     batch = [];
   }
-  parser.feed(`${Buffer.concat(rest)}\n\n`);
+  parser.feed(`${Buffer.concat(unfinished)}\n\n`);
   parser.reset({ consume: true });
   if (otherLines.trim()) batch.push({ rest: otherLines });
   if (batch.length) yield batch;
@@ -89,9 +89,9 @@ export function oneByOne<T>(
 ): AsyncIterableIterator<T, undefined> {
   const source = groups[Symbol.asyncIterator]();
   let group: Iterator<T> | undefined;
-  let left = false;
+  let hasLeft = false;
   const leave = async (): Promise<IteratorReturnResult<undefined>> => {
-    left = true;
+    hasLeft = true;
     group?.return?.();
     await source.return?.();
     return { done: true, value: undefined };
@@ -102,18 +102,18 @@ export function oneByOne<T>(
     },
     async next() {
       try {
-        while (!left) {
-          const one = group?.next();
-          if (one && !one.done) return one;
-          const more = await source.next();
-          if (more.done) break;
-          group = more.value[Symbol.iterator]();
+        while (!hasLeft) {
+          const current = group?.next();
+          if (current && !current.done) return current;
+          const nextGroup = await source.next();
+          if (nextGroup.done) break;
+          group = nextGroup.value[Symbol.iterator]();
         }
       } catch (error) {
         await leave(); // closes the source
         throw error;
       }
-      left = true;
+      hasLeft = true;
       return { done: true, value: undefined };
     },
     return: leave,
@@ -123,19 +123,19 @@ export function oneByOne<T>(
 /** Turns groups of pieces into deltas: text that arrived together is one delta. */
 export const deltasOf = (
   groups: AsyncIterable<Iterable<Delta>>,
-): AsyncIterableIterator<Delta, undefined> => oneByOne(joined(groups));
+): AsyncIterableIterator<Delta, undefined> => oneByOne(joinTexts(groups));
 
-async function* joined(groups: AsyncIterable<Iterable<Delta>>): AsyncGenerator<Iterable<Delta>> {
+async function* joinTexts(groups: AsyncIterable<Iterable<Delta>>): AsyncGenerator<Iterable<Delta>> {
   for await (const group of groups) yield withTextsJoined(group);
 }
 
 function* withTextsJoined(group: Iterable<Delta>): Generator<Delta> {
   let isThinking = false;
   let run: string[] = [];
-  const taken = (): Delta => {
-    const all = run.join("");
+  const takeRun = (): Delta => {
+    const joinedText = run.join("");
     run = [];
-    return isThinking ? { thinking: all } : { text: all };
+    return isThinking ? { thinking: joinedText } : { text: joinedText };
   };
   try {
     for (const delta of group) {
@@ -146,7 +146,7 @@ function* withTextsJoined(group: Iterable<Delta>): Generator<Delta> {
       };
       const piece = extra === undefined ? (text ?? thinking) : undefined;
       const isPlain = typeof piece === "string";
-      if (run.length && (!isPlain || isThinking !== (text === undefined))) yield taken();
+      if (run.length && (!isPlain || isThinking !== (text === undefined))) yield takeRun();
       if (!isPlain) yield delta;
       else {
         isThinking = text === undefined;
@@ -154,8 +154,8 @@ function* withTextsJoined(group: Iterable<Delta>): Generator<Delta> {
       }
     }
   } catch (error) {
-    if (run.length) yield taken(); // the text before it
+    if (run.length) yield takeRun(); // the text before it
     throw error;
   }
-  if (run.length) yield taken();
+  if (run.length) yield takeRun();
 }

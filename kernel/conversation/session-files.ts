@@ -52,21 +52,21 @@ export interface Change extends Entry {
 }
 export type Content = { text: string } | { base64: string };
 
-export const isChange = (entry: Entry): entry is Change =>
-  entry.type === "change" &&
-  typeof entry.change === "number" &&
-  typeof entry.path === "string" &&
-  Array.isArray(entry.made);
+export const isChange = (sessionEntry: Entry): sessionEntry is Change =>
+  sessionEntry.type === "change" &&
+  typeof sessionEntry.change === "number" &&
+  typeof sessionEntry.path === "string" &&
+  Array.isArray(sessionEntry.made);
 
-type Row = Header | Entry;
+type SessionLine = Header | Entry;
 /**
  * A lowdb adapter that appends: `write` adds only new lines. `read` drops a torn last line (after a
  * crash) and reports it.
  */
-function appending(kept: KeptSession, file: string, warn: (text: string) => void) {
+function appendingAdapter(kept: KeptSession, file: string, warn: (text: string) => void) {
   let written = 0;
   return {
-    read(): Row[] {
+    read(): SessionLine[] {
       const bytes = kept.read();
       const { lines, end, spoilt } = parseLines(bytes, file);
       const torn = bytes.length - end;
@@ -82,7 +82,7 @@ function appending(kept: KeptSession, file: string, warn: (text: string) => void
       written = lines.length;
       return lines;
     },
-    write(lines: Row[]): void {
+    write(lines: SessionLine[]): void {
       try {
         kept.append(lines.slice(written).map(serializeLine));
       } catch (error) {
@@ -94,23 +94,30 @@ function appending(kept: KeptSession, file: string, warn: (text: string) => void
   };
 }
 
+// a session is zz's own file: nothing is appended to what a link leads to, or cut off there
+const { O_APPEND, O_CREAT, O_NOFOLLOW = 0, O_RDWR } = fs.constants;
+const APPENDING = O_RDWR | O_APPEND | O_CREAT | O_NOFOLLOW;
+
 /** The lines of one file, without a lock. */
-function fileLines(file: string, warn: (text: string) => void, made: string[]): KeptSession {
+function fileLines(file: string, warn: (text: string) => void, newFolders: string[]): KeptSession {
   let fd = -1;
   let [isSynced, isTold] = [true, false];
   // that are new on the disk: its own, and those of the folders that were made for it
   let names: string[] = [];
-  const syncNames = (): void => names.splice(0).forEach((at) => void syncFolder(path.dirname(at)));
+  const syncNames = (): void =>
+    names.splice(0).forEach((newPath) => void syncFolder(path.dirname(newPath)));
   return {
     read() {
-      fd = fs.openSync(file, "a+");
+      if (fs.lstatSync(file, { throwIfNoEntry: false })?.isSymbolicLink())
+        throw fault(`Cannot open session file '${file}': it is a link. Put the file itself there.`);
+      fd = fs.openSync(file, APPENDING, 0o600);
       return fs.readFileSync(fd);
     },
     cut: (end) => fs.ftruncateSync(fd, end),
     append(lines) {
       if (fd < 0) {
         fd = fs.openSync(file, "ax+", 0o600);
-        names = [file, ...made];
+        names = [file, ...newFolders];
       }
       isSynced = false;
       const end = fs.fstatSync(fd).size;
@@ -127,10 +134,10 @@ function fileLines(file: string, warn: (text: string) => void, made: string[]): 
       isSynced = true;
       const error =
         fd < 0 ? null : await new Promise<Error | null>((resolve) => fs.fdatasync(fd, resolve));
-      const why = errnoSentence(error);
-      if (why && !NO_SYNC.test(codeOf(error)) && !isTold)
-        warn(`Session file '${file}' may not be saved: ${why}`);
-      isTold ||= why !== "";
+      const reason = errnoSentence(error);
+      if (reason && !NO_SYNC.test(codeOf(error)) && !isTold)
+        warn(`Session file '${file}' may not be saved: ${reason}`);
+      isTold ||= reason !== "";
       syncNames();
     },
     syncNow(): void {
@@ -145,10 +152,10 @@ function fileLines(file: string, warn: (text: string) => void, made: string[]): 
   };
 }
 /** Veils entries that are new. */
-const serializeLine = (line: Row): string =>
+const serializeLine = (line: SessionLine): string =>
   "type" in line && line.type === "change" ? JSON.stringify(line) : veiledJson(line);
 
-export const UNSAVED = "It goes on unsaved; --home or ZZ_HOME names another place.";
+export const UNSAVED_IN_FILES = "It goes on unsaved; --home or ZZ_HOME names another place.";
 
 /**
  * Parses a session. `end` is where the last complete line ends, `spoilt` counts lines that are
@@ -158,7 +165,7 @@ function parseLines(
   bytes: Buffer,
   file: string,
 ): { lines: [Header, ...Entry[]]; end: number; spoilt: number } {
-  const lines: Row[] = [];
+  const lines: SessionLine[] = [];
   let [end, spoilt, newer] = [0, 0, false];
   for (let stop = bytes.indexOf(10); stop >= 0; stop = bytes.indexOf(10, end)) {
     const line = tryTo(() => JSON.parse(bytes.toString("utf8", end, stop)));
@@ -168,9 +175,9 @@ function parseLines(
     end = stop + 1;
   }
   if (lines.length) return { lines: lines as [Header, ...Entry[]], end, spoilt };
-  const cannotOpen = (why: string, next: string) =>
+  const cannotOpen = (reason: string, next: string) =>
     fault(
-      `Cannot open session file '${file}': ${why}. It was left as it is. ${next}, or start without it.`,
+      `Cannot open session file '${file}': ${reason}. It was left as it is. ${next}, or start without it.`,
     );
   if (newer) throw cannotOpen("a newer zz made it", "Open it with that one");
   throw cannotOpen(bytes.length ? "it holds no readable header" : "it is empty", "Move it away");
@@ -202,23 +209,27 @@ export const sessionFile = (home: string, id: string): string =>
 const lockFile = (file: string): string => file.replace(/jsonl$/, "lock");
 
 /** Where sessions are: in files of this home, or in what the setting `store` names. */
-export type Place = string | SessionStore;
-const storeAt = (place: Place): SessionStore =>
-  typeof place === "string" ? sessionFiles(place) : place;
-export function nameOf(place: Place, id?: string): string {
-  if (typeof place !== "string") return id === undefined ? place.where : `${place.where} ${id}`;
-  return id === undefined ? sessionsFolder(place) : sessionFile(place, id);
+export type SessionPlace = string | SessionStore;
+const storeAt = (sessionPlace: SessionPlace): SessionStore =>
+  typeof sessionPlace === "string" ? sessionFiles(sessionPlace) : sessionPlace;
+export function nameOfPlace(sessionPlace: SessionPlace, id?: string): string {
+  if (typeof sessionPlace !== "string")
+    return id === undefined ? sessionPlace.where : `${sessionPlace.where} ${id}`;
+  return id === undefined ? sessionsFolder(sessionPlace) : sessionFile(sessionPlace, id);
 }
 
 /** Opens a session for writing; given a header, creates it. */
 export function openSession(
-  place: Place,
+  sessionPlace: SessionPlace,
   which: string | Header,
   warn: (text: string) => void,
 ): Session {
   const id = typeof which === "string" ? which : which.id;
-  const kept = storeAt(place).open(id, typeof which !== "string", warn);
-  const db = new LowSync<Row[]>(appending(kept, nameOf(place, id), warn), []);
+  const kept = storeAt(sessionPlace).open(id, typeof which !== "string", warn);
+  const db = new LowSync<SessionLine[]>(
+    appendingAdapter(kept, nameOfPlace(sessionPlace, id), warn),
+    [],
+  );
   try {
     if (typeof which === "string") db.read();
     else db.update((lines) => void lines.push(which));
@@ -227,7 +238,7 @@ export function openSession(
     throw error;
   }
   const { sync, syncNow, close } = kept;
-  return sessionOf({ ...(db.data[0] as Header), id }, db, { sync, syncNow, close });
+  return sessionFromLines({ ...(db.data[0] as Header), id }, db, { sync, syncNow, close });
 }
 
 /** The sessions of a home, one file each. */
@@ -239,14 +250,14 @@ export const sessionFiles = (home: string): SessionStore => ({
   recent: (root, warn) => recentFiles(home, root, warn),
   open(id, isNew, warn) {
     const file = sessionFile(home, id);
-    const made = missingFolders(sessionsFolder(home));
+    const newFolders = missingFolders(sessionsFolder(home));
     if (isNew) makePrivate(sessionsFolder(home));
     const release = acquireLock(
       lockFile(file),
       `Cannot open session '${id}'`,
       "Go on there, close it, or use a copy with --fork",
     );
-    const lines = fileLines(file, warn, made);
+    const lines = fileLines(file, warn, newFolders);
     const close = () => {
       lines.close();
       release();
@@ -262,13 +273,16 @@ export const sessionFiles = (home: string): SessionStore => ({
 
 /** A session in memory, where nothing is saved. */
 export function unsavedSession(header: Header, entries: readonly Entry[] = []): Session {
-  const nowhere = new LowSync<Row[]>({ read: () => null, write: () => {} }, [header, ...entries]);
-  return sessionOf(header, nowhere, { sync: async () => {}, syncNow() {}, close: () => {} });
+  const nowhere = new LowSync<SessionLine[]>({ read: () => null, write: () => {} }, [
+    header,
+    ...entries,
+  ]);
+  return sessionFromLines(header, nowhere, { sync: async () => {}, syncNow() {}, close: () => {} });
 }
 
-function sessionOf(
+function sessionFromLines(
   header: Header,
-  db: LowSync<Row[]>,
+  db: LowSync<SessionLine[]>,
   ends: Pick<Session, "sync" | "syncNow" | "close">,
 ): Session {
   return {
@@ -280,8 +294,15 @@ function sessionOf(
     append(type, fields, parent) {
       const last = db.data.length > 1 ? (db.data.at(-1) as Entry) : { id: 0 };
       const under = parent === undefined ? last.id || null : parent;
-      const own = type === "change" ? fields : veilData(fields); // undo restores files to the byte
-      db.data.push({ id: last.id + 1, parent: under, at: new Date().toISOString(), type, ...own });
+      // undo restores files to the byte
+      const veiledFields = type === "change" ? fields : veilData(fields);
+      db.data.push({
+        id: last.id + 1,
+        parent: under,
+        at: new Date().toISOString(),
+        type,
+        ...veiledFields,
+      });
       db.write();
     },
     ...ends,
@@ -289,9 +310,9 @@ function sessionOf(
 }
 
 /** Reads a session without a lock or repairs. */
-export function readSession(place: Place, id: string): Saved {
-  const file = nameOf(place, id);
-  const [header, ...entries] = parseLines(storeAt(place).read(id), file).lines;
+export function readSession(sessionPlace: SessionPlace, id: string): Saved {
+  const file = nameOfPlace(sessionPlace, id);
+  const [header, ...entries] = parseLines(storeAt(sessionPlace).read(id), file).lines;
   return { header, entries, branch: () => branchOf(entries) };
 }
 
@@ -300,12 +321,15 @@ export function readSession(place: Place, id: string): Saved {
  * it.
  */
 function branchOf(entries: Entry[]): Entry[] {
-  const places = new Map(entries.map((entry, i) => [entry.id, i]));
+  const places = new Map(entries.map((sessionEntry, i) => [sessionEntry.id, i]));
   const branch: Entry[] = [];
-  for (let at = entries.length - 1; at >= 0; ) {
-    const entry = entries[at]!;
-    branch.push(entry);
-    at = entry.parent === null ? -1 : Math.min(places.get(entry.parent) ?? at - 1, at - 1);
+  for (let index = entries.length - 1; index >= 0; ) {
+    const currentEntry = entries[index]!;
+    branch.push(currentEntry);
+    index =
+      currentEntry.parent === null
+        ? -1
+        : Math.min(places.get(currentEntry.parent) ?? index - 1, index - 1);
   }
   return branch.reverse();
 }
@@ -315,11 +339,12 @@ const sessionIds = (home: string): string[] =>
     name.endsWith(".jsonl") ? [name.slice(0, -".jsonl".length)] : [],
   );
 
-export const hasSession = (place: Place, id: string): boolean => storeAt(place).ids().includes(id);
+export const hasSession = (sessionPlace: SessionPlace, id: string): boolean =>
+  storeAt(sessionPlace).ids().includes(id);
 
 /** All sessions' headers, last used first; without failed one-shots that nobody continued. */
-export const listSessions = (place: Place): Listed[] =>
-  storeAt(place)
+export const listSessions = (sessionPlace: SessionPlace): Listed[] =>
+  storeAt(sessionPlace)
     .list()
     .sort((a, b) => compare(b.used, a.used) || compare(b.id, a.id));
 
@@ -398,12 +423,12 @@ const readFirstLine = (file: string, buffer: Buffer = Buffer.allocUnsafe(8192)):
 
 /** The session of this folder that was used last and fits. */
 export function lastSession(
-  place: Place,
+  sessionPlace: SessionPlace,
   root: string,
   warn: (text: string) => void,
   fits = (_: string) => true,
 ) {
-  for (const id of storeAt(place).recent(root, warn)) if (fits(id)) return id;
+  for (const id of storeAt(sessionPlace).recent(root, warn)) if (fits(id)) return id;
   return undefined;
 }
 
@@ -424,15 +449,16 @@ function* recentFiles(home: string, root: string, warn: (text: string) => void):
     const start = readFirstLine(file);
     const id = path.basename(file, ".jsonl");
     if (isHeader(start) && start.root === root) yield id;
-    const why = isNewer(start)
+    const reason = isNewer(start)
       ? "is of a newer zz"
-      : (unreadable(file) ?? "holds no readable header");
-    if (!isHeader(start)) warn(`Session file '${file}' ${why}; it was ignored and left as it is.`);
+      : (whyUnreadable(file) ?? "holds no readable header");
+    if (!isHeader(start))
+      warn(`Session file '${file}' ${reason}; it was ignored and left as it is.`);
   }
 }
 
 /** What the disk says against reading a file. */
-function unreadable(file: string): string | undefined {
+function whyUnreadable(file: string): string | undefined {
   try {
     const fd = fs.openSync(file, fs.constants.O_RDONLY | fs.constants.O_NONBLOCK);
     try {
@@ -441,26 +467,26 @@ function unreadable(file: string): string | undefined {
       fs.closeSync(fd);
     }
   } catch (error) {
-    const why = errnoSentence(error).split(".")[0];
-    return why ? `cannot be read (${why})` : undefined;
+    const reason = errnoSentence(error).split(".")[0];
+    return reason ? `cannot be read (${reason})` : undefined;
   }
   return undefined;
 }
 
 /** The one session whose id, or a later part of it, starts like that. */
-export function findSession(place: Place, start: string): string {
-  const ids = storeAt(place).ids();
+export function findSession(sessionPlace: SessionPlace, start: string): string {
+  const ids = storeAt(sessionPlace).ids();
   const isMeant = (id: string) =>
     id.startsWith(start) || (start.length > 3 && id.includes(`-${start}`));
   const fits = ids.includes(start) ? [start] : ids.filter(isMeant);
   const isUsable = (id: string) =>
-    typeof place !== "string" || fs.statSync(sessionFile(place, id)).isFile();
+    typeof sessionPlace !== "string" || fs.statSync(sessionFile(sessionPlace, id)).isFile();
   if (fits.length === 1 && isUsable(fits[0]!)) return fits[0]!;
-  const why = fits.length
+  const reason = fits.length
     ? `${fits.length} begin like that. Give more of it`
     : "there is none. `zz --sessions` lists them";
-  throw usage(`Cannot open session '${start}': ${why}.`);
+  throw usage(`Cannot open session '${start}': ${reason}.`);
 }
 
-export const newSessionId = (at: string): string =>
-  `${at.slice(0, 19).replace(/[-:]/g, "").replace("T", "-")}-${newId()}`;
+export const newSessionId = (timestamp: string): string =>
+  `${timestamp.slice(0, 19).replace(/[-:]/g, "").replace("T", "-")}-${newId()}`;

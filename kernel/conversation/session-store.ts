@@ -6,9 +6,9 @@ import type { Core } from "../instance.ts";
 import { unknown } from "../text/did-you-mean.ts";
 import { fault, usage } from "../text/faults.ts";
 import { errorMessage } from "../text/secrets.ts";
-import { type Place, sessionFiles, UNSAVED } from "./session-files.ts";
+import { type SessionPlace, sessionFiles, UNSAVED_IN_FILES } from "./session-files.ts";
 
-export function placeOf(core: Core): Place {
+export function sessionPlaceOf(core: Core): SessionPlace {
   const { store: url } = core.options.settings;
   if (!url) return core.options.home;
   core.store ??= openStore(core, url);
@@ -19,9 +19,9 @@ function openStore(core: Core, url: string): SessionStore {
   const scheme = url.split(":", 1)[0]!;
   const store = core.stores.get(scheme)?.value;
   if (store) return store.open(url);
-  const known = [...core.stores.keys()];
+  const schemes = [...core.stores.keys()];
   throw usage(
-    `Cannot use the store '${scheme}:': ${unknown("kind of store", scheme, known, "Without the setting `store`, files are used.")}`,
+    `Cannot use the store '${scheme}:': ${unknown("kind of store", scheme, schemes, "Without the setting `store`, files are used.")}`,
   );
 }
 
@@ -29,16 +29,18 @@ function openStore(core: Core, url: string): SessionStore {
  * A place that was named: "files", the folder of a home, or a URL. Without a name, where this zz
  * keeps its sessions.
  */
-export function storeNamed(core: Core, place?: string): SessionStore {
+export function storeNamed(core: Core, placeName?: string): SessionStore {
   const { home, settings } = core.options;
-  if (place === "files") return sessionFiles(home);
-  const own = placeOf(core);
+  if (placeName === "files") return sessionFiles(home);
+  const currentPlace = sessionPlaceOf(core);
   const isOwn =
-    !place || place === settings.store || (typeof own !== "string" && place === own.where);
-  if (isOwn) return typeof own === "string" ? sessionFiles(own) : own;
-  return /^[a-z][a-z+]+:/i.test(place)
-    ? openStore(core, place)
-    : sessionFiles(path.resolve(core.io.cwd(), place));
+    !placeName ||
+    placeName === settings.store ||
+    (typeof currentPlace !== "string" && placeName === currentPlace.where);
+  if (isOwn) return typeof currentPlace === "string" ? sessionFiles(currentPlace) : currentPlace;
+  return /^[a-z][a-z+]+:/i.test(placeName)
+    ? openStore(core, placeName)
+    : sessionFiles(path.resolve(core.io.cwd(), placeName));
 }
 
 /**
@@ -46,21 +48,21 @@ export function storeNamed(core: Core, place?: string): SessionStore {
  * nobody to ask, it goes on in memory.
  */
 export async function reachStore(core: Core): Promise<void> {
-  const place = placeOf(core);
-  if (typeof place === "string" || core.options.save === false) return;
+  const sessionPlace = sessionPlaceOf(core);
+  if (typeof sessionPlace === "string" || core.options.save === false) return;
   for (;;)
     try {
-      for (const text of place.reach?.() ?? []) emitNote(core, text);
+      for (const text of sessionPlace.reach?.() ?? []) emitNote(core, text);
       return;
     } catch (error) {
-      const why = errorMessage(error);
+      const reason = errorMessage(error);
       const choice = core.ask
-        ? await core.ask(`${why} [r]etry, go on in [m]emory and save later, or [l]eave? `, "rml")
+        ? await core.ask(`${reason} [r]etry, go on in [m]emory and save later, or [l]eave? `, "rml")
         : "m";
       if (choice === "m") return; // the first entry says why
-      if (choice !== "r") throw fault(why);
+      if (choice !== "r") throw fault(reason);
     }
 }
-const UNSAVED_YET = "It goes on in memory, and is saved once the store can be reached.";
-export const unsavedIn = (place: Place): string =>
-  typeof place === "string" ? UNSAVED : UNSAVED_YET;
+const UNSAVED_IN_STORE = "It goes on in memory, and is saved once the store can be reached.";
+export const unsavedIn = (sessionPlace: SessionPlace): string =>
+  typeof sessionPlace === "string" ? UNSAVED_IN_FILES : UNSAVED_IN_STORE;

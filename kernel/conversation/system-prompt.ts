@@ -11,7 +11,7 @@ import {
   type PromptFile,
   promptFiles,
   readPrompts,
-  TEMPLATES,
+  TEMPLATE_OWNER,
 } from "./prompt-files.ts";
 
 const LAYER_BUDGET = 2_000;
@@ -24,7 +24,7 @@ export function loadPrompts(core: Core): void {
   const stamps = files.map((file) => `${file} ${stampOf(file)}`).join("\n");
   if (stamps === prompts.stamps) return;
   for (const layer of prompts.layers) layers.splice(layers.indexOf(layer), 1);
-  for (const [name, { owner }] of commands) if (owner === TEMPLATES) commands.delete(name);
+  for (const [name, { owner }] of commands) if (owner === TEMPLATE_OWNER) commands.delete(name);
   const read = readPrompts(files);
   core.prompts = { stamps, layers: promptLayers(core, read) };
   layers.push(...core.prompts.layers);
@@ -49,7 +49,7 @@ function promptLayers(core: Core, prompts: PromptFile[]): Owned<Layer>[] {
 async function renderLayers({ core, chat, ctx }: TurnContext): Promise<Part[]> {
   const order = (layer: Owned<Layer>) => SLOTS.indexOf(layer.value.slot);
   const { system } = core.options;
-  const most = chat.window ? chat.window / MAX_WINDOW_SHARE : Number.POSITIVE_INFINITY;
+  const maxTokens = chat.window ? chat.window / MAX_WINDOW_SHARE : Number.POSITIVE_INFINITY;
   const parts: Part[] = [];
   for (const layer of core.layers.toSorted(
     (a, b) => order(a) - order(b) || compare(a.owner, b.owner),
@@ -73,12 +73,14 @@ async function renderLayers({ core, chat, ctx }: TurnContext): Promise<Part[]> {
     owner,
     value: { name, text, budget = LAYER_BUDGET },
   }: Owned<Layer>): Promise<string> {
-    const room = Math.min(budget, most);
+    const room = Math.min(budget, maxTokens);
     if (typeof text === "string") return shortenToTokens(text.trim(), room);
     try {
-      const made = text(ctx);
+      const rendered = text(ctx);
       return shortenToTokens(
-        ((made instanceof Promise ? await withinHookLimit(core, made) : made) ?? "").trim(),
+        (
+          (rendered instanceof Promise ? await withinHookLimit(core, rendered) : rendered) ?? ""
+        ).trim(),
         room,
       );
     } catch (error) {
@@ -90,27 +92,31 @@ async function renderLayers({ core, chat, ctx }: TurnContext): Promise<Part[]> {
 
 /** The system prompt as first sent, the updates sent since, and what changed since then. */
 export async function composePrompt(
-  place: TurnContext,
+  turn: TurnContext,
 ): Promise<{ prompt: Part[]; told: Map<string, string>; news: Part[] }> {
-  const { prompt: first, messages } = place.chat;
-  const now = await renderLayers(place);
-  const told = new Map<string, string>();
-  if (!first) return { prompt: now, told, news: [] };
+  const { prompt: first, messages } = turn.chat;
+  const currentParts = await renderLayers(turn);
+  const sentUpdates = new Map<string, string>();
+  if (!first) return { prompt: currentParts, told: sentUpdates, news: [] };
   const loose = first.filter((part) => !isAlwaysCurrent(part));
   for (const message of messages)
-    for (const [key, text] of Object.entries((message as UserMeta).news ?? {})) told.set(key, text);
-  const known = new Map([...loose.map((part) => [layerKey(part), part.text] as const), ...told]);
-  const news = now.filter(
-    (part) => !isAlwaysCurrent(part) && known.get(layerKey(part)) !== part.text,
+    for (const [key, text] of Object.entries((message as UserMeta).news ?? {}))
+      sentUpdates.set(key, text);
+  const knownTexts = new Map([
+    ...loose.map((part) => [layerKey(part), part.text] as const),
+    ...sentUpdates,
+  ]);
+  const news = currentParts.filter(
+    (part) => !isAlwaysCurrent(part) && knownTexts.get(layerKey(part)) !== part.text,
   );
-  const keys = new Set(now.map(layerKey));
-  for (const [key, text] of known) {
-    const gone = partOf(key, fencedBlock(titleOf(key.split("/")[1]!), "Nothing any more."));
+  const keys = new Set(currentParts.map(layerKey));
+  for (const [key, text] of knownTexts) {
+    const gone = updatePart(key, fencedBlock(titleOf(key.split("/")[1]!), "Nothing any more."));
     if (!keys.has(key) && text !== gone.text) news.push(gone);
   }
-  return { prompt: [...now.filter(isAlwaysCurrent), ...loose], told, news };
+  return { prompt: [...currentParts.filter(isAlwaysCurrent), ...loose], told: sentUpdates, news };
 }
-export const partOf = (key: string, text: string): Part => {
+export const updatePart = (key: string, text: string): Part => {
   const [owner = "", name = ""] = key.split("/");
   return { name, slot: "turn", owner, text };
 };
@@ -122,10 +128,10 @@ const layerKey = ({ owner, name }: Part): string => `${owner}/${name}`;
  * requests begin the same way.
  */
 export async function prepareSystemPrompt(
-  place: TurnContext,
-  { core, chat } = place,
+  turn: TurnContext,
+  { core, chat } = turn,
 ): Promise<string> {
-  const { prompt, news } = await composePrompt(place);
+  const { prompt, news } = await composePrompt(turn);
   if (!chat.prompt || JSON.stringify(prompt) !== JSON.stringify(chat.prompt))
     saveSystemPrompt(core, chat, prompt);
   if (news.length)

@@ -8,8 +8,8 @@ import { verdictFor } from "./rules.ts";
 import { holdsSecret } from "./secret-files.ts";
 
 const MAX_PATH_DEPTH = 1_000;
-const MODULES = `${path.sep}node_modules${path.sep}`;
-const TYPES = /\.d\.(?:[\w-]+\.)?[cm]?ts$/;
+const MODULES_FOLDER = `${path.sep}node_modules${path.sep}`;
+const TYPES_FILE = /\.d\.(?:[\w-]+\.)?[cm]?ts$/;
 
 /**
  * The rules as plain data without keys, for another thread. `module`: where that thread imports
@@ -41,37 +41,37 @@ export const compilerGate: MakeCompilerGate = (
   const root = followLinks(options.root);
   const [mine, nearby] = [own.map(followLinks), near.map(followLinks)];
   const anchors = [root, ...mine, ...nearby];
-  const known = new Map<string, string | undefined>();
-  const said = new Map<string, string>();
+  const verdicts = new Map<string, string | undefined>();
+  const unreadFiles = new Map<string, string>();
   return {
     mayRead(file) {
-      const why = whyNot(file, false);
-      if (why) note(shown(file), why);
-      return !why;
+      const reason = whyNot(file, false);
+      if (reason) note(shown(file), reason);
+      return !reason;
     },
     mayLookUp(file) {
-      const why = whyNot(file, true);
+      const reason = whyNot(file, true);
       // elsewhere, a note would reveal what exists
-      if (why && isAround(file)) note(shown(file), why);
-      return !why;
+      if (reason && isAround(file)) note(shown(file), reason);
+      return !reason;
     },
     mayList,
     leadsOut(name, file) {
       const isPackages =
         // not through a link
         isInstalled(file) && isInstalled(followLinks(path.dirname(file)) + path.sep);
-      const why = isPackages ? undefined : whyNot(file, true);
-      if (why) note(name, why);
+      const reason = isPackages ? undefined : whyNot(file, true);
+      if (reason) note(name, reason);
     },
-    unread: () => [...said].map(([file, why]) => `'${file}' ${why}: not read.`),
+    unread: () => [...unreadFiles].map(([file, reason]) => `'${file}' ${reason}: not read.`),
     again() {
-      known.clear();
-      said.clear();
+      verdicts.clear();
+      unreadFiles.clear();
     },
   };
 
-  function note(name: string, why: string): void {
-    if (said.size < MAX_UNREAD_NAMED) said.set(name, why);
+  function note(name: string, reason: string): void {
+    if (unreadFiles.size < MAX_UNREAD_NAMED) unreadFiles.set(name, reason);
   }
   function shown(file: string): string {
     return isInside(options.root, file) ? path.relative(options.root, file) : file;
@@ -80,20 +80,20 @@ export const compilerGate: MakeCompilerGate = (
   /** Why a file may not be read; undefined if it may. `lookUp`: only to resolve an import. */
   function whyNot(file: string, lookUp: boolean): string | undefined {
     const key = `${lookUp ? "?" : ""}${file}`;
-    if (!known.has(key)) known.set(key, weigh(file, lookUp));
-    return known.get(key);
+    if (!verdicts.has(key)) verdicts.set(key, whyUnreadable(file, lookUp));
+    return verdicts.get(key);
   }
-  function weigh(file: string, lookUp: boolean): string | undefined {
+  function whyUnreadable(file: string, lookUp: boolean): string | undefined {
     if (file.includes("\0") || file.split("/").length > MAX_PATH_DEPTH) return "is not a path";
     const real = followLinks(file);
-    if (mine.some((one) => isInside(one, real))) return undefined;
+    if (mine.some((ownFolder) => isInside(ownFolder, real))) return undefined;
     const { verdict, why } = verdictFor(core, "read", real);
     if (verdict === "allow") return undefined;
     if (verdict === "deny") return `is denied ${why}`;
     if (holdsSecret(real)) return "may hold secrets";
-    if (nearby.some((one) => isInside(one, real))) return undefined;
+    if (nearby.some((folder) => isInside(folder, real))) return undefined;
     if (
-      (TYPES.test(real) || (lookUp && path.basename(real) === "package.json")) &&
+      (TYPES_FILE.test(real) || (lookUp && path.basename(real) === "package.json")) &&
       isInstalled(real)
     )
       return undefined;
@@ -104,22 +104,27 @@ export const compilerGate: MakeCompilerGate = (
    * packages.
    */
   function isInstalled(real: string): boolean {
-    const at = real.indexOf(MODULES);
-    return at >= 0 && anchors.some((one) => isInside(real.slice(0, at) || path.sep, one));
+    const index = real.indexOf(MODULES_FOLDER);
+    return (
+      index >= 0 && anchors.some((anchor) => isInside(real.slice(0, index) || path.sep, anchor))
+    );
   }
 
   function mayList(folder: string): boolean {
     const real = followLinks(folder);
-    if (isInstalled(real + path.sep) || mine.some((one) => isInside(one, real))) return true;
+    if (isInstalled(real + path.sep) || mine.some((ownFolder) => isInside(ownFolder, real)))
+      return true;
     const { verdict } = verdictFor(core, "read", real);
-    return verdict === "allow" || (verdict === "ask" && nearby.some((one) => isInside(one, real)));
+    return (
+      verdict === "allow" || (verdict === "ask" && nearby.some((folder) => isInside(folder, real)))
+    );
   }
   /**
    * Whether its existence may be revealed: it is part of what is checked, or of installed packages.
    */
   function isAround(file: string): boolean {
     return (
-      [options.root, ...own, ...near, ...anchors].some((one) => isInside(one, file)) ||
+      [options.root, ...own, ...near, ...anchors].some((folder) => isInside(folder, file)) ||
       isInstalled(file)
     );
   }

@@ -19,30 +19,39 @@ import { isInside } from "../text/read-quietly.ts";
 import { errorMessage } from "../text/secrets.ts";
 import { clean, visible } from "../text/show-safely.ts";
 import { someOf } from "../text/words.ts";
-import { ASKED_FOR, flagOf, guardOf, needName, needTarget, PLUGIN, verdictFor } from "./rules.ts";
+import {
+  ASKED_FOR,
+  flagOf,
+  guardOf,
+  needName,
+  needTarget,
+  PLUGIN_NEED,
+  verdictFor,
+} from "./rules.ts";
 import { whyNotProject } from "./sensitive-paths.ts";
 
-const accessTo = (open: { kind: Kind; name: string }[], max = Infinity): string => {
+const describeAccess = (open: { kind: Kind; name: string }[], max = Infinity): string => {
   const byKind = [...Map.groupBy(open, ({ kind }) => kind)];
   return byKind
     .map(
-      ([kind, own]) => `${kind} access to ${someOf(max, own, ({ name }) => `"${visible(name)}"`)}`,
+      ([needKind, needsOfKind]) =>
+        `${needKind} access to ${someOf(max, needsOfKind, ({ name }) => `"${visible(name)}"`)}`,
     )
     .join(" and ");
 };
 
 /**
- * A need that the rules leave open. whole: no list can allow it; exact: only its exact name can;
- * anyway: ask each time.
+ * A need that the rules leave open. isUnlistable: no list can allow it; exact: only its exact name
+ * can; isAlwaysAsked: no answer changes that.
  */
 export type PendingNeed = {
   kind: Kind;
   name: string;
   target: string;
   why: string;
-  whole: boolean;
+  isUnlistable: boolean;
   exact?: boolean;
-  anyway?: true;
+  isAlwaysAsked?: true;
 };
 // what a call may touch: real targets, since names may lead elsewhere by now
 export type Granted = { [K in Kind]: string[] };
@@ -55,43 +64,49 @@ export type Edited = { edited: string };
  * refusal as text.
  */
 export async function judgeCall(
-  place: TurnContext,
+  turn: TurnContext,
   tool: Tool,
   args: Call["args"],
   { unresolved: may, ...needs }: Needs & { unresolved?: boolean },
 ): Promise<string | Granted | Edited> {
-  const { core } = place;
+  const { core } = turn;
   const open = new Map<string, PendingNeed>();
-  const granted = Object.fromEntries(KINDS.map((kind) => [kind, []])) as unknown as Granted;
-  for (const kind of KINDS)
-    for (const need of needs[kind] ?? []) {
-      const target = needTarget(core.options, kind, needName(need));
-      const refusal = await judgeNeed(core, { tool: tool.name, kind, need, open, target });
+  const granted = Object.fromEntries(KINDS.map((needKind) => [needKind, []])) as unknown as Granted;
+  for (const eachKind of KINDS)
+    for (const need of needs[eachKind] ?? []) {
+      const target = needTarget(core.options, eachKind, needName(need));
+      const refusal = await judgeNeed(core, {
+        tool: tool.name,
+        kind: eachKind,
+        need,
+        open,
+        target,
+      });
       if (refusal) return refusal;
-      granted[kind].push(target);
+      granted[eachKind].push(target);
     }
-  const kind = effectOf(tool, needs);
-  const unresolved = (may ?? kind === "run") ? (true as const) : undefined;
+  const effect = effectOf(tool, needs);
+  const unresolved = (may ?? effect === "run") ? (true as const) : undefined;
   const judged = {
     call: { name: tool.name, args },
-    kind,
+    kind: effect,
     needs: structuredClone(needs),
     ...(unresolved && { unresolved }),
   };
-  const refusal = await applyGateWrappers(place, judged, open);
+  const refusal = await applyGateWrappers(turn, judged, open);
   if (refusal) return refusal;
   if (!open.size) return granted;
   const text =
-    (await orAbort(place.ctx.signal, (async () => tool.preview?.(args, place.ctx))())) ?? "";
+    (await orAbort(turn.ctx.signal, (async () => tool.preview?.(args, turn.ctx))())) ?? "";
   const { editable = "" } = tool;
   const rules = familyRules(core, tool, [...open.values()]);
-  const more = {
+  const moreKeys = {
     ...(core.edit && typeof args[editable] === "string" && { e: "edit it first" }),
     ...(rules && { F: describeRules(rules) }),
   };
   for (;;) {
-    const { key, refusal } = await askPerson(place, tool.name, [...open.values()], clean(text), {
-      also: more,
+    const { key, refusal } = await askPerson(turn, tool.name, [...open.values()], clean(text), {
+      also: moreKeys,
       writes: tool.changes,
     });
     if (refusal) return refusal;
@@ -122,14 +137,14 @@ export function effectOf({ kind, changes, needs: asks }: Tool, needs?: Needs): E
  * that throws refuses.
  */
 export async function applyGateWrappers(
-  place: TurnContext,
+  turn: TurnContext,
   judged: Judged,
   open: Map<string, PendingNeed>,
 ): Promise<string | undefined> {
-  const { core, ctx } = place;
+  const { core, ctx } = turn;
   const { name: tool } = judged.call;
   const needs = structuredClone(judged.needs);
-  const ruled = runStep(place, "gate", judged, async () => ({
+  const ruled = runStep(turn, "gate", judged, async () => ({
     verdict: open.size ? "ask" : "allow",
   }));
   const { verdict, why = "" } = await ruled.catch(
@@ -137,27 +152,27 @@ export async function applyGateWrappers(
   );
   ctx.signal.throwIfAborted();
   if (verdict === "allow" || (verdict === "ask" && !why && open.size)) return undefined;
-  const named = KINDS.flatMap((kind) =>
-    (needs[kind] ?? []).map((need) => ({ kind, name: needName(need) })),
+  const named = KINDS.flatMap((needKind) =>
+    (needs[needKind] ?? []).map((need) => ({ kind: needKind, name: needName(need) })),
   );
   if (!named.length) named.push({ kind: "run", name: tool });
   for (const { kind, name } of named) {
     const key = `${kind} ${name}`;
-    const more = {
+    const pendingFields = {
       target: needTarget(core.options, kind, name),
       why: why || open.get(key)?.why || "",
-      whole: true,
+      isUnlistable: true,
       exact: true,
     };
-    if (verdict === "ask") open.set(key, { kind, name, ...more, anyway: true });
+    if (verdict === "ask") open.set(key, { kind, name, ...pendingFields, isAlwaysAsked: true });
     else await emit(core, "decided", { tool, kind, name, allowed: false, why });
   }
-  const said =
+  const message =
     why ||
     (verdict === "deny"
       ? "a plugin denied it"
       : `a plugin's verdict was '${verdict}', and not allow, ask or deny`);
-  return verdict === "ask" ? undefined : `Refused: ${said}${/[.!?]$/.test(said) ? "" : "."}`;
+  return verdict === "ask" ? undefined : `Refused: ${message}${/[.!?]$/.test(message) ? "" : "."}`;
 }
 
 /**
@@ -165,19 +180,19 @@ export async function applyGateWrappers(
  * one.
  */
 function familyRules(core: Core, tool: Tool, open: PendingNeed[]): Rule[] | undefined {
-  const families = open.map(({ kind, name, whole }) =>
-    kind === "run" && !whole ? tool.family?.(name) : undefined,
+  const families = open.map(({ kind, name, isUnlistable }) =>
+    kind === "run" && !isUnlistable ? tool.family?.(name) : undefined,
   );
   if (!families.some(Boolean)) return undefined;
-  return open.map((one, i) => {
+  return open.map((need, i) => {
     const name = families[i];
     return name
-      ? { verdict: "allow", kind: one.kind, name, from: "answer" }
-      : ruleForAlways(core, one);
+      ? { verdict: "allow", kind: need.kind, name, from: "answer" }
+      : ruleForAlways(core, need);
   });
 }
 
-type Collect = {
+type NeedToJudge = {
   tool: string;
   kind: Kind;
   need: Need;
@@ -186,32 +201,32 @@ type Collect = {
 };
 export async function judgeNeed(
   core: Core,
-  { tool, kind, need, open, target: given }: Collect,
+  { tool, kind, need, open, target: givenTarget }: NeedToJudge,
 ): Promise<string | undefined> {
   const name = needName(need);
-  const target = given ?? needTarget(core.options, kind, name);
+  const target = givenTarget ?? needTarget(core.options, kind, name);
   const { verdict, why } = verdictFor(core, kind, need, target);
   if (verdict !== "ask")
     await emit(core, "decided", { tool, kind, name, allowed: verdict === "allow", why });
   else {
     // a rule demands the question, and no answer changes that
-    const anyway = why.startsWith(`${ASKED_FOR} by `);
-    const exact = anyway || (typeof need !== "string" && need.exact === true);
-    const known = open.get(`${kind} ${name}`);
-    const whole = anyway || (typeof need !== "string" && !PLUGIN.test(name));
-    if (!known?.exact)
+    const isAlwaysAsked = why.startsWith(`${ASKED_FOR} by `);
+    const exact = isAlwaysAsked || (typeof need !== "string" && need.exact === true);
+    const pending = open.get(`${kind} ${name}`);
+    const isUnlistable = isAlwaysAsked || (typeof need !== "string" && !PLUGIN_NEED.test(name));
+    if (!pending?.exact)
       open.set(`${kind} ${name}`, {
         kind,
         name,
         target,
         why,
-        whole,
+        isUnlistable,
         ...(exact && { exact }),
-        ...(anyway && { anyway }),
+        ...(isAlwaysAsked && { isAlwaysAsked }),
       });
   }
   return verdict === "deny"
-    ? `Refused: ${accessTo([{ kind, name }])} is denied${why.startsWith("by ") ? " " : ": "}${why}.`
+    ? `Refused: ${describeAccess([{ kind, name }])} is denied${why.startsWith("by ") ? " " : ": "}${why}.`
     : undefined;
 }
 
@@ -219,13 +234,13 @@ export async function judgeNeed(
  * The flags that would allow these needs. Needs that only an exact name allows, and no list can
  * hold, have none.
  */
-const flagsOf = (open: PendingNeed[], all = false): string =>
-  KINDS.flatMap((kind) => {
-    const own = open.filter((one) => one.kind === kind);
-    if (!own.length) return [];
-    const bare = all || own.some(({ whole, exact }) => whole && !exact);
-    const flag = flagOf("allow", kind, bare ? [] : own.map(({ name }) => name));
-    return own.some(({ exact }) => exact) && !flag.includes("=") ? [] : flag;
+const flagsOf = (open: PendingNeed[], isForAll = false): string =>
+  KINDS.flatMap((needKind) => {
+    const needsOfKind = open.filter((need) => need.kind === needKind);
+    if (!needsOfKind.length) return [];
+    const bare = isForAll || needsOfKind.some(({ isUnlistable, exact }) => isUnlistable && !exact);
+    const flag = flagOf("allow", needKind, bare ? [] : needsOfKind.map(({ name }) => name));
+    return needsOfKind.some(({ exact }) => exact) && !flag.includes("=") ? [] : flag;
   }).join(" ");
 
 /** Shortens what the question already shows in full. */
@@ -236,86 +251,71 @@ const shortenMiddle = (text: string): string =>
 
 // more than a person reads
 export const [MAX_QUESTION_LINES, MAX_QUESTION_CHARS] = [20_000, 2_000_000];
-const MAX_NAMED = 6;
+const MAX_NAMED_NEEDS = 6;
 const tooLongToShow = (
   text: string,
-  most = MAX_QUESTION_CHARS,
+  maxChars = MAX_QUESTION_CHARS,
   lines = text.split("\n").length,
 ): string | undefined => {
-  if (text.length > most) return `${text.length} characters`;
+  if (text.length > maxChars) return `${text.length} characters`;
   if (lines > MAX_QUESTION_LINES) return `${lines} lines`;
   return undefined;
 };
 
-type Keys = Record<string, string>; // what each key does
-type Confirmed = { key: string; refusal?: string };
+type AnswerKeys = Record<string, string>; // what each key does
+type PersonAnswer = { key: string; refusal?: string };
 /**
  * also: keys besides yes, no and always. writes: it will write what it reads. long: what is too
  * much to be shown.
  */
-type Asking = { also?: Keys; writes?: boolean | undefined; long?: string | undefined };
+type QuestionOptions = {
+  also?: AnswerKeys;
+  writes?: boolean | undefined;
+  long?: string | undefined;
+};
 /** Asks the person; without a terminal the answer is no. */
 export async function askPerson(
   { core, ctx }: TurnContext,
   tool: string,
   open: PendingNeed[],
   text: string,
-  { also = {}, writes = false, long: much }: Asking = {},
-): Promise<Confirmed> {
-  // few: for what nobody has to agree to
-  const [accesses, few] = [accessTo(open), accessTo(open, MAX_NAMED)];
-  const anyway = open.some((one) => one.anyway);
-  const flags = anyway ? "" : flagsOf(open);
-  const brief = open.length > MAX_NAMED ? flagsOf(open, true) : flags;
+  { also = {}, writes = false, long: tooMuch }: QuestionOptions = {},
+): Promise<PersonAnswer> {
+  const accesses = describeAccess(open);
+  const isAlwaysAsked = open.some((need) => need.isAlwaysAsked);
+  const flags = isAlwaysAsked ? "" : flagsOf(open);
   const long =
-    much ?? tooLongToShow(text, core.mostAsked) ?? tooLongToShow(accesses, core.mostAsked);
+    tooMuch ?? tooLongToShow(text, core.mostAsked) ?? tooLongToShow(accesses, core.mostAsked);
+  const decide = async (allowed: boolean, why: string): Promise<void> => {
+    for (const { kind, name } of open)
+      await emit(core, "decided", { tool, kind, name, allowed, why });
+  };
   if (long && core.ask) {
     await decide(false, "it is too long to be shown");
-    const what = `${tool} asks for more than anyone can review at once (${long})`;
-    return {
-      key: "n",
-      refusal: `Refused: ${what}. Do it in smaller parts, or run again with ${brief}.`,
-    };
+    return { key: "n", refusal: refusalAsTooLong(tool, open, long, flags) };
   }
   if (!core.ask) {
     await decide(false, "there is no terminal to ask on");
-    const exact = open.find((one) => one.exact);
-    const why = exact && `${accessTo([exact])} ${NOT_BY_ALL} ${exact.why}.`;
-    const next = writes
-      ? open
-          .filter(({ kind }) => kind === "read")
-          .map((one) => ({ ...one, kind: "write" as const }))
-      : [];
-    const all = next.length ? flagsOf([...open, ...next], open.length > MAX_NAMED) : brief;
-    return { key: "n", refusal: `Refused: ${why ?? `requires ${few}; run again with ${all}.`}` };
+    return { key: "n", refusal: refusalWithoutTerminal(open, writes, flags) };
   }
-  const rules = [
-    ...new Map(
-      open
-        .map((one) => ruleForAlways(core, one))
-        .map((rule) => [`${rule.kind} ${rule.name}`, rule]),
-    ).values(),
-  ];
+  const rules = rulesForAlways(core, open);
   const { F, ...others } = also;
-  const keys: Keys = {
+  const keys: AnswerKeys = {
     y: "yes",
     n: "no",
     ...others,
-    ...(!anyway && { A: describeRules(rules) }),
+    ...(!isAlwaysAsked && { A: describeRules(rules) }),
     ...(F && { F }),
   };
-  // the capital is the default
-  const offered = Object.keys(keys).map((key) => (key === "n" ? "N" : key));
-  const allow = `┗ Allow? [${[...offered, "?"].join("/")}] (? explains) `;
   const put = (question: string) =>
     orAbort(ctx.signal, core.ask!(question, `${Object.keys(keys).join("")}?`));
   const { key, because } = await oneQuestionAtATime(core, async () => {
-    // Allowed meanwhile.
-    const granted =
-      !anyway &&
-      open.every((one) => verdictFor(core, one.kind, needOf(one), one.target).verdict === "allow");
-    let key = granted && !text ? "y" : await put(question());
-    while (key === "?") key = await put(explanation());
+    const isAllowed = (need: PendingNeed) =>
+      verdictFor(core, need.kind, needOf(need), need.target).verdict === "allow";
+    const granted = !isAlwaysAsked && open.every(isAllowed); // meanwhile
+    const question = questionFor(tool, accesses, open, text, flags);
+    let key = granted && !text ? "y" : await put(`${question}\n${allowLine(keys)}`);
+    while (key === "?") key = await put(explanationOf(keys));
     const because =
       key === "n" && isTool(tool)
         ? (await orAbort(ctx.signal, core.ask!("Why not? (Enter: no reason) "))).trim()
@@ -328,37 +328,69 @@ export async function askPerson(
     await decide(true, key === "e" ? "the person edited it" : "the person said yes");
   if (key in keys && key !== "n") return { key };
   await decide(false, "the person said no");
-  return {
-    key: "n",
-    refusal: `Refused: the person said no to ${few}${because ? `: ${because}` : "."}`,
-  };
+  const shortAccesses = describeAccess(open, MAX_NAMED_NEEDS);
+  const refusal = `Refused: the person said no to ${shortAccesses}${because ? `: ${because}` : "."}`;
+  return { key: "n", refusal };
+}
 
-  async function decide(allowed: boolean, why: string): Promise<void> {
-    for (const { kind, name } of open)
-      await emit(core, "decided", { tool, kind, name, allowed, why });
-  }
+/** The flags, or those without lists where the lists would be too long to read. */
+const shortFlagsOf = (open: PendingNeed[], flags: string): string =>
+  open.length > MAX_NAMED_NEEDS ? flagsOf(open, true) : flags;
 
-  function explanation(): string {
-    const rows = Object.entries(keys).map(
-      ([key, does]) => `${key}  ${shortenMiddle(visible(does))}`,
-    );
-    const [first = "", ...rest] = [
-      ...rows,
-      "Enter  no, without a reason",
-      "words  no, for the reason that you type or paste",
-    ];
-    return [`┏ ${first}`, ...rest.map((row) => `┠ ${row}`), allow].join("\n");
-  }
+function refusalAsTooLong(tool: string, open: PendingNeed[], long: string, flags: string): string {
+  const excess = `${tool} asks for more than anyone can review at once (${long})`;
+  return `Refused: ${excess}. Do it in smaller parts, or run again with ${shortFlagsOf(open, flags)}.`;
+}
 
-  function question(): string {
-    return [
-      `┏ ${tool} requests ${visible(accesses)}.`,
-      ...open.flatMap(({ why }) => (why ? [`┠ ${visible(why)}.`] : [])),
-      ...(text ? text.split("\n").map((line) => `┃ ${line}`) : []),
-      ...(flags ? [`┠ ${shortenMiddle(visible(flags))} skips this question.`] : []),
-      allow,
-    ].join("\n");
-  }
+/** With the flags that allow it, also to write what is only read so far if it will be written. */
+function refusalWithoutTerminal(open: PendingNeed[], writes: boolean, flags: string): string {
+  const exact = open.find((need) => need.exact);
+  if (exact) return `Refused: ${describeAccess([exact])} ${ASKED_ANYWAY} ${exact.why}.`;
+  const next = open
+    .filter(({ kind }) => writes && kind === "read")
+    .map((need) => ({ ...need, kind: "write" as const }));
+  const moreFlags = next.length
+    ? flagsOf([...open, ...next], open.length > MAX_NAMED_NEEDS)
+    : shortFlagsOf(open, flags);
+  return `Refused: requires ${describeAccess(open, MAX_NAMED_NEEDS)}; run again with ${moreFlags}.`;
+}
+
+/** Each once. */
+function rulesForAlways(core: Core, open: PendingNeed[]): Rule[] {
+  const rules = open.map((need) => ruleForAlways(core, need));
+  return [...new Map(rules.map((rule) => [`${rule.kind} ${rule.name}`, rule])).values()];
+}
+
+/** The capital is the default. */
+function allowLine(keys: AnswerKeys): string {
+  const offered = Object.keys(keys).map((key) => (key === "n" ? "N" : key));
+  return `┗ Allow? [${[...offered, "?"].join("/")}] (? explains) `;
+}
+
+function explanationOf(keys: AnswerKeys): string {
+  const rows = Object.entries(keys).map(([key, does]) => `${key}  ${shortenMiddle(visible(does))}`);
+  const [first = "", ...remainingRows] = [
+    ...rows,
+    "Enter  no, without a reason",
+    "words  no, for the reason that you type or paste",
+  ];
+  const lines = [`┏ ${first}`, ...remainingRows.map((row) => `┠ ${row}`), allowLine(keys)];
+  return lines.join("\n");
+}
+
+function questionFor(
+  tool: string,
+  accesses: string,
+  open: PendingNeed[],
+  text: string,
+  flags: string,
+): string {
+  return [
+    `┏ ${tool} requests ${visible(accesses)}.`,
+    ...open.flatMap(({ why }) => (why ? [`┠ ${visible(why)}.`] : [])),
+    ...(text ? text.split("\n").map((line) => `┃ ${line}`) : []),
+    ...(flags ? [`┠ ${shortenMiddle(visible(flags))} skips this question.`] : []),
+  ].join("\n");
 }
 
 function describeRules(rules: Rule[]): string {
@@ -385,9 +417,9 @@ function ruleForAlways({ options, options: { root } }: Core, { kind, name }: Pen
     ...(wide ? { name: "." } : { name, exact: true }),
   };
 }
-const needOf = ({ name, why, whole, exact }: PendingNeed): Need =>
-  whole ? { name, verdict: "ask", why, ...(exact && { exact }) } : name;
-const NOT_BY_ALL = "is asked for even where all is allowed, and there is no terminal to ask on:";
+const needOf = ({ name, why, isUnlistable, exact }: PendingNeed): Need =>
+  isUnlistable ? { name, verdict: "ask", why, ...(exact && { exact }) } : name;
+const ASKED_ANYWAY = "is asked for even where all is allowed, and there is no terminal to ask on:";
 
 /** Calls that run at the same time ask one after the other. */
 function oneQuestionAtATime<T>(core: Core, act: () => Promise<T>): Promise<T> {

@@ -12,9 +12,9 @@ import { compilerRules } from "./compiler-gate.ts";
 import {
   denialOf,
   fitsName,
-  isSame,
-  keptFile,
+  isSameRule,
   keptRules,
+  keptRulesFile,
   rulePath,
   verdictFor,
   whyRuleNeverMatches,
@@ -23,24 +23,26 @@ import { credentials, holdsSecret } from "./secret-files.ts";
 import { whyNotProject } from "./sensitive-paths.ts";
 
 /** The module that builds the gate for compilers, also in another thread or process. */
-const COMPILERS = `${SELF_URL}/${IS_BUILT ? "compilers.js" : "kernel/gate/compiler-gate.ts"}`;
+const COMPILER_MODULE = `${SELF_URL}/${IS_BUILT ? "compilers.js" : "kernel/gate/compiler-gate.ts"}`;
 
 export function permissions({ rules, options }: Core): Permissions {
   const wide = whyNotProject(options.root);
   return {
     rules,
-    judge: (kind, need) => verdictFor({ rules, options }, kind, need),
+    judge: (needKind, need) => verdictFor({ rules, options }, needKind, need),
     secret: holdsSecret,
     credentials,
-    compiler: () => compilerRules({ rules, options }, COMPILERS),
-    matches: (kind, pattern) => matcherOf(options, kind, pattern),
+    compiler: () => compilerRules({ rules, options }, COMPILER_MODULE),
+    matches: (needKind, pattern) => matcherOf(options, needKind, pattern),
     place: (name) => rulePath(options, name),
     ...(wide !== undefined && { wide }),
     add(rule) {
       const named = rule.exact ? [] : [rule.but ?? rule.name ?? []].flat();
-      const why = named.map((name) => whyRuleNeverMatches(options, rule.kind, name)).find(Boolean);
-      if (why)
-        throw fault(`Cannot ${rule.verdict} ${rule.kind} '${clean(named.join(" "))}': ${why}.`);
+      const reason = named
+        .map((name) => whyRuleNeverMatches(options, rule.kind, name))
+        .find(Boolean);
+      if (reason)
+        throw fault(`Cannot ${rule.verdict} ${rule.kind} '${clean(named.join(" "))}': ${reason}.`);
       rules.push(rule);
       keep(rule, [rule]);
     },
@@ -51,14 +53,14 @@ export function permissions({ rules, options }: Core): Permissions {
   };
 
   /** Changes what the file holds now: another zz may have changed it. */
-  function keep(rule: Rule, now: Rule[]): void {
+  function keep(rule: Rule, addedRules: Rule[]): void {
     const { home, root } = options;
-    const next = (all = keptRules(home)) => ({
-      ...all,
-      [root]: [...(all[root] ?? []).filter((one) => !isSame(one, rule)), ...now],
+    const next = (allKept = keptRules(home)) => ({
+      ...allKept,
+      [root]: [...(allKept[root] ?? []).filter((kept) => !isSameRule(kept, rule)), ...addedRules],
     });
     if (rule.from === "project")
-      updatePrivateFile(keptFile(home), () => JSON.stringify(next(), null, 2));
+      updatePrivateFile(keptRulesFile(home), () => JSON.stringify(next(), null, 2));
   }
 }
 
@@ -66,9 +68,9 @@ export function permissions({ rules, options }: Core): Permissions {
  * What a denial would cover, for what cannot judge call by call, such as the sandbox. Links are not
  * followed.
  */
-function matcherOf(where: PathScope, kind: Kind, name: string): (asked: string) => boolean {
-  if (kind !== "read" && kind !== "write")
-    return (asked) => fitsName(kind, anyCase(name), anyCase(asked));
+function matcherOf(where: PathScope, needKind: Kind, name: string): (asked: string) => boolean {
+  if (needKind !== "read" && needKind !== "write")
+    return (asked) => fitsName(needKind, anyCase(name), anyCase(asked));
   const fits = denialOf(where, name);
   return (asked) => fits(absolutePath(where, asked));
 }

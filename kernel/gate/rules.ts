@@ -34,14 +34,14 @@ import { credentials, holdsSecret } from "./secret-files.ts";
 import { behindDot, runsByItself, whyNotProject } from "./sensitive-paths.ts";
 
 const toRules = (verdict: Verdict | "only", from: Rule["from"], rules: Rules = {}): Rule[] =>
-  KINDS.flatMap((kind): Rule[] => {
-    const given = rules[kind];
+  KINDS.flatMap((needKind): Rule[] => {
+    const names = rules[needKind];
     if (verdict !== "only")
-      return given === true
-        ? [{ verdict, kind, from }]
-        : (given ?? []).map((name) => ({ verdict, kind, name, from }));
-    return Array.isArray(given)
-      ? [{ verdict: "deny", kind, but: given, why: `only ${given.join(", ")}`, from }]
+      return names === true
+        ? [{ verdict, kind: needKind, from }]
+        : (names ?? []).map((name) => ({ verdict, kind: needKind, name, from }));
+    return Array.isArray(names)
+      ? [{ verdict: "deny", kind: needKind, but: names, why: `only ${names.join(", ")}`, from }]
       : [];
   });
 
@@ -50,55 +50,56 @@ const toRules = (verdict: Verdict | "only", from: Rule["from"], rules: Rules = {
  */
 export function initialRules(where: PathScope): Rule[] {
   const { root, home, allow, deny, settings } = where;
-  const said = [
+  const givenRules = [
     ...toRules("deny", "flag", deny),
     ...toRules("allow", "flag", allow),
     ...words<Verdict | "only">("only deny ask allow").flatMap((verb) =>
       toRules(verb, "settings", settings.permissions?.[verb]),
     ),
   ];
-  for (const rule of said) checkRule(where, rule);
-  return [...said, ...readOnly(where), ...(keptRules(home)[root] ?? [])];
+  for (const rule of givenRules) checkRule(where, rule);
+  return [...givenRules, ...readOnlyRules(where), ...(keptRules(home)[root] ?? [])];
 }
 
-export const isSame = (one: Rule, two: Rule): boolean =>
+export const isSameRule = (first: Rule, two: Rule): boolean =>
   (["verdict", "kind", "name", "exact", "but", "from"] as const).every(
-    (key) => `${one[key]}` === `${two[key]}`,
+    (key) => `${first[key]}` === `${two[key]}`,
   );
 
 /** Refuses a rule that could never match: it looks in force, and is not. */
 function checkRule(where: PathScope, { verdict, kind, name, but, from }: Rule): void {
-  for (const one of but ?? [name ?? []].flat()) {
-    const why = whyRuleNeverMatches(where, kind, one);
+  for (const ruleName of but ?? [name ?? []].flat()) {
+    const reason = whyRuleNeverMatches(where, kind, ruleName);
     const verb = `${but ? "only" : verdict} ${kind}`;
-    const said =
+    const origin =
       from === "flag"
-        ? `--${verb.replace(" ", "-")}='${clean(one)}'`
-        : `${verb} "${clean(one)}" in the settings`;
-    if (why) throw usage(`Cannot use ${said}: ${why}.`);
+        ? `--${verb.replace(" ", "-")}='${clean(ruleName)}'`
+        : `${verb} "${clean(ruleName)}" in the settings`;
+    if (reason) throw usage(`Cannot use ${origin}: ${reason}.`);
   }
 }
 
 export const whyRuleNeverMatches = (
   where: PathScope,
-  kind: Kind,
+  needKind: Kind,
   name: string,
 ): string | undefined =>
   neverMatches(
-    kind,
+    needKind,
     name,
-    (one) => tryTo(() => fs.lstatSync(absolutePath(where, one))) !== undefined,
+    (path) => tryTo(() => fs.lstatSync(absolutePath(where, path))) !== undefined,
   );
 
 /** Read-only projects as rules, for the sandbox. Not if something inside may be written. */
-function readOnly(where: PathScope): Rule[] {
+function readOnlyRules(where: PathScope): Rule[] {
   const others = projectsOf(where);
   const writable = [
     where.root,
     ...others.flatMap(({ rights, folder }) => (rights === "write" ? [folder] : [])),
   ];
   const shut = others.filter(
-    ({ rights, folder }) => rights === "read" && !writable.some((at) => isInside(folder, at)),
+    ({ rights, folder }) =>
+      rights === "read" && !writable.some((writableFolder) => isInside(folder, writableFolder)),
   );
   return shut.map(({ folder: name }) => ({
     verdict: "deny",
@@ -108,13 +109,15 @@ function readOnly(where: PathScope): Rule[] {
   }));
 }
 
-export const keptFile = (home: string): string => path.join(home, "permissions.json");
+export const keptRulesFile = (home: string): string => path.join(home, "permissions.json");
 export function keptRules(home: string): Record<string, Rule[]> {
   const isRule = (rule: any) =>
     KINDS.includes(rule?.kind) &&
     /^(allow|ask|deny)$/.test(rule.verdict) &&
     typeof rule.name !== "number";
-  const kept = Object.entries((tryTo(() => JSON.parse(textOf(keptFile(home)))) as object) ?? {});
+  const kept = Object.entries(
+    (tryTo(() => JSON.parse(textOf(keptRulesFile(home)))) as object) ?? {},
+  );
   return Object.fromEntries(
     kept.map(([root, rules]) => [root, Array.isArray(rules) ? rules.filter(isRule) : []]),
   );
@@ -125,9 +128,9 @@ export function keptRules(home: string): Record<string, Rule[]> {
  * is not written. */
 export function verdictFor(
   { rules, options }: Pick<Core, "rules" | "options">,
-  kind: Kind,
+  needKind: Kind,
   need: Need,
-  target = needTarget(options, kind, needName(need)), // by now it may lead elsewhere
+  target = needTarget(options, needKind, needName(need)), // by now it may lead elsewhere
 ) {
   const {
     name,
@@ -135,8 +138,8 @@ export function verdictFor(
     why,
     exact: byName = false,
   } = typeof need === "string" ? { name: need, verdict: undefined, why: "" } : need;
-  const asked = { ...askedFor(options, kind, name, target), byName };
-  const shut = kind === "write" ? projectContaining(options, asked.target) : undefined;
+  const asked = { ...comparableNeed(options, needKind, name, target), byName };
+  const shut = needKind === "write" ? projectContaining(options, asked.target) : undefined;
   if (shut?.rights === "read")
     return {
       verdict: "deny" as const,
@@ -145,7 +148,7 @@ export function verdictFor(
   const ruled = (by: Rule["verdict"], exactly: boolean) =>
     rules.find(
       (rule) =>
-        rule.kind === kind && rule.verdict === by && ruleCovers(options, rule, asked, exactly),
+        rule.kind === needKind && rule.verdict === by && ruleCovers(options, rule, asked, exactly),
     );
   const exactly = verdict === "ask" || asked.guard === "itself";
   const rule =
@@ -155,35 +158,40 @@ export function verdictFor(
   if (rule)
     return { verdict: rule.verdict, why: rule.verdict === "ask" ? `${ASKED_FOR} ${by}` : by! };
   if (verdict) return { verdict, why };
-  const led = asked.target !== asked.named ? `it leads to '${asked.target}'` : "";
-  return kind === "read" ? judgeRead(options, asked, led) : { verdict: "ask" as const, why: led };
+  const leadsTo = asked.target !== asked.named ? `it leads to '${asked.target}'` : "";
+  return needKind === "read"
+    ? judgeRead(options, asked, leadsTo)
+    : { verdict: "ask" as const, why: leadsTo };
 }
 
 /** Without a rule: reading a project is allowed, except for what may hold secrets. */
 function judgeRead(
   where: PathScope,
   { named, target }: ComparableNeed,
-  led: string,
+  leadsTo: string,
 ): { verdict: "allow" | "ask"; why: string } {
   const isHere = isInside(where.root, target);
-  const other = isHere ? undefined : projectContaining(where, target);
-  if (!isHere && !other) return { verdict: "ask", why: led };
+  const otherProject = isHere ? undefined : projectContaining(where, target);
+  if (!isHere && !otherProject) return { verdict: "ask", why: leadsTo };
   if (isSecret(target) || isSecret(named)) return { verdict: "ask", why: "it may hold secrets" };
   const wide =
-    other || projectContaining(where, target)?.id ? undefined : whyNotProject(where.root);
+    otherProject || projectContaining(where, target)?.id ? undefined : whyNotProject(where.root);
   if (wide && !isFolder(target))
     return { verdict: "ask", why: `'${where.root}' is ${wide}, and no project` };
-  return { verdict: "allow", why: other ? `reading project '${other.id}'` : "reading the project" };
+  return {
+    verdict: "allow",
+    why: otherProject ? `reading project '${otherProject.id}'` : "reading the project",
+  };
 }
 
 /** Listing a folder shows names only, and its name alone means little: src/secrets may be code. */
 function isSecret(file: string): boolean {
   if (holdsSecret(file)) return !isFolder(file) || holdsSecret(path.join(file, "x"));
-  const at = behindDot(file);
+  const location = behindDot(file);
   return (
-    at !== undefined &&
-    !/^\.zz(\/|$)/.test(at.name) &&
-    credentials(at.home).some((one) => isInside(one, file))
+    location !== undefined &&
+    !/^\.zz(\/|$)/.test(location.name) &&
+    credentials(location.home).some((credential) => isInside(credential, file))
   );
 }
 const isFolder = (file: string): boolean => tryTo(() => fs.statSync(file))?.isDirectory() === true;
@@ -197,14 +205,19 @@ interface ComparableNeed {
   byName?: boolean; // no rule for the whole kind covers it
 }
 
-function askedFor(
+function comparableNeed(
   where: PathScope,
-  kind: Kind,
+  needKind: Kind,
   name: string,
-  target = needTarget(where, kind, name),
+  target = needTarget(where, needKind, name),
 ): ComparableNeed {
-  if (kind !== "read" && kind !== "write") return { kind, named: name, target };
-  return { kind, named: absolutePath(where, name), target, guard: guardOf(where, kind, target) };
+  if (needKind !== "read" && needKind !== "write") return { kind: needKind, named: name, target };
+  return {
+    kind: needKind,
+    named: absolutePath(where, name),
+    target,
+    guard: guardOf(where, needKind, target),
+  };
 }
 
 /**
@@ -229,30 +242,30 @@ function ruleCovers(
   if (but.some(fits)) return false;
   if (
     kind === "run" &&
-    PLUGIN.test(target) &&
+    PLUGIN_NEED.test(target) &&
     !isDenial &&
     (name === undefined || /^\s*\S*[*?]/.test(name))
   )
-    return isAll(where);
+    return allowsEverything(where);
   if (name === undefined && !isDenial && asked.byName) return false;
   if (name === undefined)
     return isDenial || kind === "net" || kind === "run" || kind === "env"
       ? true
-      : (kind === "read" || isInside(where.root, target)) && (!guard || isAll(where));
+      : (kind === "read" || isInside(where.root, target)) && (!guard || allowsEverything(where));
   if (kind !== "read" && kind !== "write") {
     if (exactly || exact) return name === target;
     return isDenial ? fitsName(kind, anyCase(name), anyCase(target)) : fitsName(kind, name, target);
   }
-  const place = rulePath(where, name);
-  const own = realPath(where, place);
+  const literalPath = rulePath(where, name);
+  const ruleTarget = realPath(where, literalPath);
   // A link in a project does not extend a rule beyond it.
-  const from = isDenial ? undefined : projectContaining(where, place);
-  if (from && from.id !== projectContaining(where, own)?.id) return false;
-  if (own === target || exactly || exact) return own === target;
-  if (isDenial) return denies(where, name, asked);
-  if (isInside(own, target))
-    return !guard || !(isInside(own, where.root) || holdsHomeOf(own, target));
-  return !guard && isPattern(name) && allows(where, name, asked);
+  const from = isDenial ? undefined : projectContaining(where, literalPath);
+  if (from && from.id !== projectContaining(where, ruleTarget)?.id) return false;
+  if (ruleTarget === target || exactly || exact) return ruleTarget === target;
+  if (isDenial) return deniesPath(where, name, asked);
+  if (isInside(ruleTarget, target))
+    return !guard || !(isInside(ruleTarget, where.root) || holdsHomeOf(ruleTarget, target));
+  return !guard && isPattern(name) && allowsPath(where, name, asked);
 }
 
 export const ASKED_FOR = "asked for";
@@ -263,26 +276,26 @@ const holdsHomeOf = (folder: string, file: string): boolean =>
  * By any name of a path, ignoring case: nobody should need to know how a disk compares names, or
  * that a file has others.
  */
-function denies(where: PathScope, name: string, { named, target }: ComparableNeed): boolean {
+function deniesPath(where: PathScope, name: string, { named, target }: ComparableNeed): boolean {
   const fits = denialOf(where, name);
   if (fits(named) || (target !== named && fits(target))) return true;
-  const place = realPath(where, rulePath(where, name));
+  const ruleTarget = realPath(where, rulePath(where, name));
   return (
-    isInsideByIdentity(place, target) ||
-    hasNameIn(isPattern(name) ? beginOf(where, name).base : place, fits, target, name)
+    isInsideByIdentity(ruleTarget, target) ||
+    hasNameIn(isPattern(name) ? patternStart(where, name).base : ruleTarget, fits, target, name)
   );
 }
 
 /** Whether a denial covers a path by its names, literally or as a pattern. */
 export function denialOf(where: PathScope, name: string): (file: string) => boolean {
-  const place = rulePath(where, name);
-  const own = [...new Set([place, realPath(where, place)])].map(anyCase);
-  const { base, rest, isLoose } = beginOf(where, name);
+  const literalPath = rulePath(where, name);
+  const coveredPaths = [...new Set([literalPath, realPath(where, literalPath)])].map(anyCase);
+  const { base, rest, isLoose } = patternStart(where, name);
   const begins = [...new Set([base, followLinks(base)])].map(anyCase);
   const pattern = isPattern(name) ? pathPattern(anyCase(rest)) : () => false;
   return (file) => {
     const plain = anyCase(file);
-    if (own.some((folder) => isInside(folder, plain))) return true;
+    if (coveredPaths.some((folder) => isInside(folder, plain))) return true;
     const below = begins.filter((folder) => isInside(folder, plain));
     return (
       below.some((folder) => pattern(plain.slice(folder.length))) ||
@@ -295,8 +308,8 @@ export function denialOf(where: PathScope, name: string): (file: string) => bool
  * The part before the first `*` or `?` is resolved like any path; the rest is matched against the
  * names below.
  */
-function allows(where: PathScope, name: string, { target }: ComparableNeed): boolean {
-  const { base, rest } = beginOf(where, name);
+function allowsPath(where: PathScope, name: string, { target }: ComparableNeed): boolean {
+  const { base, rest } = patternStart(where, name);
   const real = followLinks(base);
   if (projectContaining(where, base)?.id !== projectContaining(where, real)?.id) return false;
   return isInside(real, target) && pathPattern(rest)(target.slice(real.length));
@@ -306,19 +319,23 @@ function allows(where: PathScope, name: string, { target }: ComparableNeed): boo
  * A pattern without a folder matches in every folder of its project; a denial by it matches
  * everywhere.
  */
-function beginOf(where: PathScope, name: string): { base: string; rest: string; isLoose: boolean } {
+function patternStart(
+  where: PathScope,
+  name: string,
+): { base: string; rest: string; isLoose: boolean } {
   const bare = name.replace(/\/+$/, "");
-  const whole = rulePath(where, bare);
-  const isOther = !/^~(\/|$)/.test(bare) && whole !== path.resolve(where.root, bare); // id:path
+  const absoluteRule = rulePath(where, bare);
+  // id:path
+  const isOther = !/^~(\/|$)/.test(bare) && absoluteRule !== path.resolve(where.root, bare);
   const inner = isOther ? bare.slice(bare.indexOf(":") + 1) : bare;
   const isLoose = !inner.includes("/");
   const begin = isLoose
-    ? whole.slice(0, whole.length - inner.length)
-    : whole.slice(0, whole.search(/[*?]/));
+    ? absoluteRule.slice(0, absoluteRule.length - inner.length)
+    : absoluteRule.slice(0, absoluteRule.search(/[*?]/));
   const base = begin.slice(0, begin.lastIndexOf(path.sep)) || path.sep;
   return {
     base,
-    rest: isLoose ? `**/${inner}` : whole.slice(base.length),
+    rest: isLoose ? `**/${inner}` : absoluteRule.slice(base.length),
     isLoose: isLoose && !isOther,
   };
 }
@@ -331,17 +348,18 @@ export function rulePath(where: PathScope, name: string): string {
 }
 
 /** Commands are compared by words, hosts with or without a port, variables by their letters. */
-export function fitsName(kind: Kind, name: string, target: string): boolean {
+export function fitsName(needKind: Kind, name: string, target: string): boolean {
   if (name === target) return true;
-  if (kind === "run")
+  if (needKind === "run")
     return target.startsWith(`${name} `) || (isPattern(name) && fitsWords(name, target));
-  return kind === "net" ? fitsHost(name, target) : fitsText(name, target);
+  return needKind === "net" ? fitsHost(name, target) : fitsText(name, target);
 }
 
-export const PLUGIN = /^plugin [\w-]+$/;
+export const PLUGIN_NEED = /^plugin [\w-]+$/;
 
 /** Whether everything is allowed: --allow-all, or every --allow-KIND without a list. */
-const isAll = ({ allow }: PathScope): boolean => KINDS.every((kind) => allow?.[kind] === true);
+const allowsEverything = ({ allow }: PathScope): boolean =>
+  KINDS.every((needKind) => allow?.[needKind] === true);
 
 /**
  * What a rule for the whole project, or for a folder around a home, does not cover: it must be
@@ -349,28 +367,28 @@ const isAll = ({ allow }: PathScope): boolean => KINDS.every((kind) => allow?.[k
  */
 export function guardOf(
   where: PathScope,
-  kind: "read" | "write",
+  pathKind: "read" | "write",
   file: string,
 ): "itself" | "folder" | undefined {
   const { home, root } = where;
   const isOwn = (names: string[]) =>
     names.some((name) => isInside(cachedRealPath(path.join(home, name)), file));
-  const isWrite = kind === "write";
+  const isWrite = pathKind === "write";
   if (
     isWrite &&
-    (runsByItself(file) || isOwn(home === PACKAGE_FOLDER ? OWN_STATE : [...OWN_STATE, ...CODE]))
+    (runsByItself(file) || isOwn(home === PACKAGE_FOLDER ? OWN_STATE : [...OWN_STATE, ...OWN_CODE]))
   )
     return "itself";
   if (isWrite && isOwn(TOLD_TO_MODEL)) return "folder";
   return behindDot(file) && (!isInside(root, file) || whyNotProject(root)) ? "folder" : undefined;
 }
 /** Cached, since thousands of files may be judged in a row. */
-function cachedRealPath(place: string): string {
-  if (!led.size) setImmediate(() => led.clear());
-  if (!led.has(place)) led.set(place, followLinks(place));
-  return led.get(place)!;
+function cachedRealPath(file: string): string {
+  if (!resolvedPaths.size) setImmediate(() => resolvedPaths.clear());
+  if (!resolvedPaths.has(file)) resolvedPaths.set(file, followLinks(file));
+  return resolvedPaths.get(file)!;
 }
-const led = new Map<string, string>();
+const resolvedPaths = new Map<string, string>();
 
 /**
  * What zz itself is controlled by: a tool that could write it could allow itself anything. A
@@ -389,12 +407,12 @@ const OWN_STATE = [
   "mcp-tools.json",
   "mcp-credentials.json",
 ];
-const CODE = ["plugins", "prompts"];
+const OWN_CODE = ["plugins", "prompts"];
 // the model would read it
 const TOLD_TO_MODEL = ["skills", "memory", "MEMORY.md", "IDENTITY.md", "SOUL.md", "RELATIONS.md"];
 
-export const needTarget = (at: PathScope, kind: Kind, name: string): string =>
-  kind === "read" || kind === "write" ? realPath(at, name) : name;
+export const needTarget = (scope: PathScope, needKind: Kind, name: string): string =>
+  needKind === "read" || needKind === "write" ? realPath(scope, name) : name;
 export const needName = (need: Need): string => (typeof need === "string" ? need : need.name);
 
 const RULE_FROM = {
@@ -407,8 +425,8 @@ const nameOfRule = ({ verdict, kind, name, but, from }: Rule): string =>
     ? flagOf(but ? "only" : verdict, kind, but ?? [name ?? []].flat())
     : RULE_FROM[from];
 /** The flag as it would be typed. Names that a list cannot hold need the flag without a list. */
-export function flagOf(verdict: Verdict | "only", kind: Kind, names: string[]): string {
-  const flag = `--${verdict}-${kind}`;
+export function flagOf(verdict: Verdict | "only", needKind: Kind, names: string[]): string {
+  const flag = `--${verdict}-${needKind}`;
   const list = names.join(",");
   if (!list || names.some((name) => /[,'\x00-\x1f]/.test(name))) return flag;
   return `${flag}=${/^[\w./:@%+=*~,-]+$/.test(list) ? list : `'${list}'`}`;

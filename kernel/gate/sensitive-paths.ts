@@ -6,34 +6,36 @@ import path from "node:path";
 import { isInside } from "../text/read-quietly.ts";
 import { tryTo } from "../text/words.ts";
 import runs from "./run-by-themselves.json" with { type: "json" };
-import { folded } from "./secret-files.ts";
+import { foldPath } from "./secret-files.ts";
 
 /** Where accounts are: this one's, by both of its names, and everybody else's. */
-function homes(): string[] {
-  const own = [os.homedir(), tryTo(() => os.userInfo().homedir) ?? ""];
+function findHomes(): string[] {
+  const ownHomes = [os.homedir(), tryTo(() => os.userInfo().homedir) ?? ""];
   const rows = tryTo(() => fs.readFileSync("/etc/passwd", "utf8"))?.split("\n") ?? [];
   const others = rows.flatMap((row) => {
     const [, , id = "", , , home = "", shell = ""] = row.split(":");
     return (id === "0" || Number(id) >= 1_000) && !/(nologin|false)$/.test(shell) ? [home] : [];
   });
-  const all = [...own, ...others].filter(
+  const allHomes = [...ownHomes, ...others].filter(
     (home) => path.isAbsolute(home) && home !== "/" && home !== "/nonexistent",
   );
-  return [...new Set(all.flatMap((home) => [home, tryTo(() => fs.realpathSync(home)) ?? home]))];
+  return [
+    ...new Set(allHomes.flatMap((home) => [home, tryTo(() => fs.realpathSync(home)) ?? home])),
+  ];
 }
-let known: { key: string; homes: string[] } | undefined;
+let cachedHomes: { key: string; homes: string[] } | undefined;
 /** Computed once, unless HOME changes. */
-function homesOf(): string[] {
+function knownHomes(): string[] {
   const key = os.homedir();
-  if (known?.key !== key) known = { key, homes: homes() };
-  return known.homes;
+  if (cachedHomes?.key !== key) cachedHomes = { key, homes: findHomes() };
+  return cachedHomes.homes;
 }
 
 /** Why a folder is not an ordinary project; undefined if it is one. */
 export function whyNotProject(root: string): string | undefined {
   if (path.dirname(root) === root) return "the whole disk";
-  if (homesOf().includes(root)) return "a home directory";
-  if (["/home", "/Users"].includes(root) || homesOf().some((home) => isInside(root, home)))
+  if (knownHomes().includes(root)) return "a home directory";
+  if (["/home", "/Users"].includes(root) || knownHomes().some((home) => isInside(root, home)))
     return "a folder with home directories in it";
   return undefined;
 }
@@ -43,7 +45,7 @@ export function whyNotProject(root: string): string | undefined {
  * settings, or in a Mac's Library.
  */
 export function behindDot(file: string): { home: string; name: string } | undefined {
-  const names = homesOf().map((home) => ({
+  const names = knownHomes().map((home) => ({
     home,
     name: isInside(home, file) ? path.relative(home, file) : "",
   }));
@@ -55,7 +57,7 @@ export function behindDot(file: string): { home: string; name: string } | undefi
  * settings.
  */
 const OF_REPOSITORY = ["HEAD", "objects", "refs"];
-const OBEYED = /^(HEAD|objects|refs|config|hooks|commondir)$/;
+const OBEYED_BY_GIT = /^(HEAD|objects|refs|config|hooks|commondir)$/;
 /**
  * Those of some files that are the settings or a hook of such a folder, or the last things that it
  * lacks to be one.
@@ -65,18 +67,18 @@ export function partsOfRepositories(files: readonly string[]): Set<string> {
   const folders = new Map<string, Map<string, string[]>>();
   for (const file of files) {
     const parts = file.split("/");
-    for (const [at, part] of parts.entries()) {
-      if (at < 1 || !OBEYED.test(part)) continue;
-      const folder = parts.slice(0, at).join("/");
+    for (const [index, part] of parts.entries()) {
+      if (index < 1 || !OBEYED_BY_GIT.test(part)) continue;
+      const folder = parts.slice(0, index).join("/");
       const comes = folders.get(folder) ?? new Map<string, string[]>();
       folders.set(folder, comes.set(part, [...(comes.get(part) ?? []), file]));
     }
   }
-  const made = [...folders].filter(([folder, comes]) => {
+  const newRepositories = [...folders].filter(([folder, comes]) => {
     const there = tryTo(() => fs.readdirSync(folder)) ?? [];
     return OF_REPOSITORY.every((name) => comes.has(name) || there.includes(name));
   });
-  return new Set(made.flatMap(([, comes]) => [...comes.values()].flat()));
+  return new Set(newRepositories.flatMap(([, comes]) => [...comes.values()].flat()));
 }
 
 /**
@@ -90,9 +92,9 @@ const RUNS_AT_HOME = new RegExp(`^(${runs.home.join("|")})`);
 const RUNS_IN_SYSTEM = new RegExp(`^/(${runs.system.join("|")})(/|$)`);
 
 export function runsByItself(file: string): boolean {
-  const plain = folded(file);
+  const plain = foldPath(file);
   if (partsOfRepositories([file]).size) return true;
   if (RUN_BY_THEMSELVES.test(plain) || RUNS_IN_SYSTEM.test(plain)) return true;
   const name = behindDot(file)?.name;
-  return name !== undefined && RUNS_AT_HOME.test(folded(name));
+  return name !== undefined && RUNS_AT_HOME.test(foldPath(name));
 }

@@ -11,23 +11,23 @@ import { fault } from "../text/faults.ts";
 import { entriesOf, textOf } from "../text/read-quietly.ts";
 import { compare, tryTo } from "../text/words.ts";
 
-type Where = { root: string; home: string };
+type TrustScope = { root: string; home: string };
 
 const [MAX_FILES, MAX_BYTES] = [2_000, 20_000_000];
-const fileOf = (home: string): string => path.join(home, "trust.json");
+const trustFile = (home: string): string => path.join(home, "trust.json");
 const readTrustFile = (home: string): Record<string, Hashes> =>
-  tryTo(() => JSON.parse(textOf(fileOf(home)))) ?? {};
+  tryTo(() => JSON.parse(textOf(trustFile(home)))) ?? {};
 
 /**
  * Undefined if the project brings nothing, or is the home itself. Files with the same size and time
  * as before are not read again.
  */
 export function projectExtras(
-  { root, home }: Where,
+  { root, home }: TrustScope,
   before?: ProjectExtras,
 ): ProjectExtras | undefined {
-  const own = path.join(root, ".zz");
-  if (tryTo(() => fs.realpathSync(own) === fs.realpathSync(home))) return undefined;
+  const projectFolder = path.join(root, ".zz");
+  if (tryTo(() => fs.realpathSync(projectFolder) === fs.realpathSync(home))) return undefined;
   const hashes: Hashes = {};
   const stamps: ProjectExtras["stamps"] = {};
   let bytes = 0;
@@ -44,11 +44,14 @@ export function projectExtras(
     }
   const files = Object.keys(hashes).sort(compare);
   if (!files.length && !wrong) return undefined;
-  const all = readTrustFile(home)[root];
+  const trustEntries = readTrustFile(home)[root];
   const yes =
-    all && Object.fromEntries(Object.entries(all).filter(([name]) => !name.startsWith(TO)));
-  const agreed = Object.keys(all ?? {}).flatMap((name) =>
-    name.startsWith(TO) ? [name.slice(TO.length)] : [],
+    trustEntries &&
+    Object.fromEntries(
+      Object.entries(trustEntries).filter(([name]) => !name.startsWith(DESTINATION_MARK)),
+    );
+  const agreed = Object.keys(trustEntries ?? {}).flatMap((name) =>
+    name.startsWith(DESTINATION_MARK) ? [name.slice(DESTINATION_MARK.length)] : [],
   );
   const changed =
     yes &&
@@ -65,13 +68,14 @@ export function projectExtras(
     ...(wrong && { wrong }),
   };
 
-  function look(at: string): void {
-    const stat = fs.lstatSync(at, { throwIfNoEntry: false });
-    const name = nameIn(root, at);
-    if (UNSEEN.test(name))
+  function look(inspected: string): void {
+    const stat = fs.lstatSync(inspected, { throwIfNoEntry: false });
+    const name = relativeName(root, inspected);
+    if (INVISIBLE_CHARS.test(name))
       throw fault(`the name ${JSON.stringify(name)} holds invisible characters`);
     if (stat?.isDirectory())
-      for (const entry of entriesOf(at).sort(compare)) look(path.join(at, entry));
+      for (const childName of entriesOf(inspected).sort(compare))
+        look(path.join(inspected, childName));
     // a link leads to a file that is hashed anyway, or out of .zz/, where nothing is loaded
     if (!stat?.isFile()) return;
     bytes += stat.size;
@@ -80,12 +84,12 @@ export function projectExtras(
     stamps[name] = `${stat.mtimeMs} ${stat.ctimeMs} ${stat.size} ${stat.ino}`;
     hashes[name] =
       (before?.stamps[name] === stamps[name] ? before.hashes[name] : undefined) ??
-      hashOf(fs.readFileSync(at));
+      hashOf(fs.readFileSync(inspected));
   }
 }
 
-const TO = "to "; // no file name in .zz/ begins like this
-const UNSEEN = /[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/u;
+const DESTINATION_MARK = "to "; // no file name in .zz/ begins like this
+const INVISIBLE_CHARS = /[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/u;
 
 /**
  * Whether a file of .zz/plugins, by its path there, still has the trusted bytes: it may be imported
@@ -104,29 +108,33 @@ export function isTrusted(
   { extras, options: { root } }: Pick<Core, "extras" | "options">,
   file: string,
 ): boolean {
-  return extras?.given === true && extras.files.includes(nameIn(root, file));
+  return extras?.given === true && extras.files.includes(relativeName(root, file));
 }
-const nameIn = (root: string, file: string): string =>
+const relativeName = (root: string, file: string): string =>
   path.relative(root, file).replaceAll(path.sep, "/");
 
 /** Trust holds for the bytes that were shown, not for what may be there by now. */
 export function keepTrust(
-  { root, home }: Where,
+  { root, home }: TrustScope,
   hashes: Hashes | undefined,
   agreed: string[] = [],
 ): void {
-  if (hashes) hashes = { ...hashes, ...Object.fromEntries(agreed.map((to) => [TO + to, "yes"])) };
+  if (hashes)
+    hashes = {
+      ...hashes,
+      ...Object.fromEntries(agreed.map((to) => [DESTINATION_MARK + to, "yes"])),
+    };
   try {
-    updatePrivateFile(fileOf(home), () => {
+    updatePrivateFile(trustFile(home), () => {
       const { [root]: _, ...others } = readTrustFile(home);
       const next = Object.entries(hashes ? { ...others, [root]: hashes } : others);
       return JSON.stringify(
-        Object.fromEntries(next.sort(([one], [two]) => compare(one, two))),
+        Object.fromEntries(next.sort(([first], [two]) => compare(first, two))),
         null,
         2,
       );
     });
   } catch (error) {
-    throw fileFault("keep your answer in", fileOf(home), error);
+    throw fileFault("keep your answer in", trustFile(home), error);
   }
 }

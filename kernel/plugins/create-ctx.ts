@@ -5,13 +5,13 @@ import { filesForCall } from "../changes/tool-files.ts";
 import type { About, Added, Call, Ctx, Plugins, Question, SideRequest } from "../contract.ts";
 import { sessions } from "../conversation/chat.ts";
 import { describeModel, endpointOf, listModels } from "../conversation/choose-model.ts";
-import { composePrompt, partOf } from "../conversation/system-prompt.ts";
+import { composePrompt, updatePart } from "../conversation/system-prompt.ts";
 import { emit, emitNote, runStep, withinHookLimit } from "../events.ts";
 import { effectOf } from "../gate/gate.ts";
 import { permissions } from "../gate/permissions.ts";
 import { keepTrust, projectExtras } from "../gate/trust.ts";
 import type { Core, LiveChat, Owned, ProjectExtras, TurnContext } from "../instance.ts";
-import { commandNamed, newId, ZZ } from "../instance.ts";
+import { commandNamed, NO_MODEL_ID, newId, ZZ } from "../instance.ts";
 import { preferences } from "../settings/change-settings.ts";
 import { allFlags } from "../settings/flag-table.ts";
 import { allProviders } from "../settings/providers.ts";
@@ -26,58 +26,62 @@ import { errorMessage } from "../text/secrets.ts";
 import { clean } from "../text/show-safely.ts";
 import { byName, lazily } from "../text/words.ts";
 import { refreshPlugins } from "./load-plugins.ts";
-import { ioOf } from "./plugin-handle.ts";
+import { pluginIoOf } from "./plugin-handle.ts";
 import { describeCall, offeredTools, requireTool, runCall } from "./run-call.ts";
+import { sideRequest } from "./side-request.ts";
 
 export function createCtx(core: Core, chat: LiveChat, actor = ZZ): Ctx {
   const { edit, terminal, pick } = core;
   const { root, home } = core.options;
-  const made = lazily({
+  const lazyParts = lazily({
     signal: () => chat.stop.signal,
-    files: () => filesForCall(place, { tool: actor }),
+    files: () => filesForCall(turn, { tool: actor }),
     git: () => gitOf(root, clockOf(core.io)),
     plugins: () => pluginsOf(core),
-    about: () => createAbout(place),
+    about: () => createAbout(turn),
   });
-  const ctx: Ctx = Object.assign(made, {
+  const ctx: Ctx = Object.assign(lazyParts, {
     root,
     chat,
     ...(edit && { edit }),
     ...(terminal && { terminal }),
     ...(pick && { pick }),
-    io: ioOf(core),
+    io: pluginIoOf(core),
     permissions: permissions(core),
     programs: programs(root, core.io.env),
     sessions: sessions({ core, chat }),
     settings: preferences(core),
-    request: (what: SideRequest) => core.side(place, what),
-    answer: (question: Question) => core.apart(core, question),
+    request: (sideQuestion: SideRequest) => sideRequest(turn, sideQuestion),
+    answer(question: Question) {
+      const isChosen = chat.model.includes("/") && chat.model !== NO_MODEL_ID;
+      return core.apart(core, isChosen ? { model: chat.model, ...question } : question);
+    },
     call: (name: string, args: unknown, signal?: AbortSignal) =>
       runCall(
-        signal ? stoppedBy(place, signal) : place,
+        signal ? stoppedBy(turn, signal) : turn,
         { id: newId("call_"), name, args: args as Call["args"] },
         true,
       ),
     service: (name: string) => core.services.get(name)?.value.offer as any,
-    command: async (name: string, rest = "") =>
-      commandNamed(core, name).run(rest, createCtx(core, chat, `/${name}`)),
+    command: async (name: string, words = "") =>
+      commandNamed(core, name).run(words, createCtx(core, chat, `/${name}`)),
     note: (text: string) => emitNote(core, text),
     keep: (name: string, change: (text: string) => string) =>
       updatePrivateFile(path.join(home, path.basename(name)), change),
     progress: (text: string) => void emit(core, "progressed", { text }),
   });
-  const ask = (question: string, how?: any) =>
-    (how?.secret ? core.secret : core.ask)!(clean(question), how);
+  const ask = (question: string, options?: any) =>
+    (options?.secret ? core.secret : core.ask)!(clean(question), options);
   // a client may come, and be able to ask
   Object.defineProperty(ctx, "ask", { get: () => core.ask && ask, enumerable: true });
-  const place: TurnContext = { core, chat, ctx };
+  const turn: TurnContext = { core, chat, ctx };
   return ctx;
 }
 
 /** The same place, whose calls also end at this signal. */
-function stoppedBy(place: TurnContext, signal: AbortSignal): TurnContext {
-  const ended = AbortSignal.any([place.ctx.signal, signal]);
-  return { ...place, ctx: Object.create(place.ctx, { signal: { value: ended } }) };
+function stoppedBy(turn: TurnContext, signal: AbortSignal): TurnContext {
+  const ended = AbortSignal.any([turn.ctx.signal, signal]);
+  return { ...turn, ctx: Object.create(turn.ctx, { signal: { value: ended } }) };
 }
 
 function pluginsOf(core: Core): Plugins {
@@ -100,11 +104,11 @@ function pluginsOf(core: Core): Plugins {
 }
 
 /** Parts are created on first access: most layers use one or two. */
-function createAbout(place: TurnContext): About {
-  const { core, ctx } = place;
+function createAbout(turn: TurnContext): About {
+  const { core, ctx } = turn;
   const { home } = core.options;
   const ownerOf = (name: string) => core.tools.get(name)!.owner;
-  const made = lazily({
+  const lazyParts = lazily({
     tools: () =>
       offeredTools(core).map((tool) => ({
         ...tool,
@@ -138,16 +142,16 @@ function createAbout(place: TurnContext): About {
         };
       }),
   });
-  return Object.assign(made, {
+  return Object.assign(lazyParts, {
     home,
     version: version(),
-    models: (all = false) => listModels(core, all),
-    offered: () => runStep(place, "offer", offeredTools(core)),
+    models: (isOfAll = false) => listModels(core, isOfAll),
+    offered: () => runStep(turn, "offer", offeredTools(core)),
     async prompt() {
-      const { prompt, told, news } = await composePrompt(place);
+      const { prompt, told, news } = await composePrompt(turn);
       const sent = {
         system: prompt,
-        earlier: [...told].map(([key, text]) => partOf(key, text)),
+        earlier: [...told].map(([key, text]) => updatePart(key, text)),
         next: news,
       };
       return Object.entries(sent).flatMap(([when, parts]) =>
@@ -161,13 +165,13 @@ function createAbout(place: TurnContext): About {
       const named = (error: unknown) =>
         fault(`Cannot complete '/${command}' of plugin '${owner}': ${errorMessage(error)}`);
       const completed = withinHookLimit(core, (async () => value?.complete?.(typed, ctx))());
-      const given = (await completed.catch((error) => Promise.reject(named(error)))) ?? [];
-      return given.map((one) => (typeof one === "string" ? { name: one } : one));
+      const choices = (await completed.catch((error) => Promise.reject(named(error)))) ?? [];
+      return choices.map((choice) => (typeof choice === "string" ? { name: choice } : choice));
     },
   });
 }
 
-const nameOf = ({ name, override }: { name: string; override?: boolean }): string =>
+const nameOfAddition = ({ name, override }: { name: string; override?: boolean }): string =>
   override ? `${name} (instead of the one of that name)` : name;
 /** Everything that a plugin registered. */
 function addedBy(core: Core, owner: string): Added[] {
@@ -182,17 +186,17 @@ function addedBy(core: Core, owner: string): Added[] {
     layer: layers,
   };
   return [
-    ...Object.entries(named).flatMap(([kind, all]) =>
-      list(kind, [...all.values()] as Owned<any>[], nameOf),
+    ...Object.entries(named).flatMap(([noun, registrations]) =>
+      list(noun, [...registrations.values()] as Owned<any>[], nameOfAddition),
     ),
     ...list("wrapper", wraps, ({ step }) => step),
     ...list("event", observers, ({ event }) => event),
     ...list("settings", set, ({ section }) => section),
   ];
 
-  function list<T>(kind: string, all: Owned<T>[], nameOf: (value: T) => string): Added[] {
-    return all
-      .filter((one) => one.owner === owner)
-      .map(({ value }) => ({ kind, name: nameOf(value) }));
+  function list<T>(noun: string, registrations: Owned<T>[], nameOf: (value: T) => string): Added[] {
+    return registrations
+      .filter((registration) => registration.owner === owner)
+      .map(({ value }) => ({ kind: noun, name: nameOf(value) }));
   }
 }

@@ -8,13 +8,14 @@ import { getCallSites } from "node:util";
 import type { Awaitable } from "../contract.ts";
 import type { LoadedPlugin, Within } from "../instance.ts";
 import { followLinks } from "../system/atomic-write.ts";
-import { IS_BUILT, lentModules, version } from "../system/installation.ts";
+import { IS_BUILT, modulesForPlugins, version } from "../system/installation.ts";
+import { CLOCK } from "../text/clock.ts";
 import { codeOf, fault } from "../text/faults.ts";
 import { stampOf, textOf } from "../text/read-quietly.ts";
 import { errorMessage } from "../text/secrets.ts";
 import { endingLoops } from "./loop-watchdog.ts";
 
-const PROVIDED = /^(zod|typebox|zz)(\/|$)/;
+const PROVIDED_MODULES = /^(zod|typebox|zz)(\/|$)/;
 
 export function newLoadedPlugin(file: string, from: LoadedPlugin["from"]): LoadedPlugin {
   const base = path.basename(file).replace(/\.[cm]?[jt]sx?$/, "");
@@ -30,13 +31,13 @@ export function newLoadedPlugin(file: string, from: LoadedPlugin["from"]): Loade
 }
 
 /** By the URL of each imported file: the URL of its plugin, and how the file is loaded. */
-type Trees = Map<string, Tree> & {
+type ImportTrees = Map<string, ImportTree> & {
   uses: Map<string, Set<string>>; // by the URL of a file, what it imports
   // by the file of a plugin, its last import
   imported: Map<string, Pick<LoadedPlugin, "version" | "stamps">>;
   versions: number; // handed out so far
 };
-type Tree = { plugin: string; within?: Within; compiled?: boolean; script?: boolean };
+type ImportTree = { plugin: string; within?: Within; compiled?: boolean; script?: boolean };
 const TREES = Symbol.for("zz.trees"); // hooks apply to the whole process, with all its instances
 
 /** Resolves imports of plugins: zz's own zod and typebox wherever the file is, a package's own for
@@ -48,45 +49,49 @@ export function providePackages(): void {
   Object.defineProperty(globalThis, TREES, { value: trees });
   module.registerHooks({
     resolve(specifier, context, next) {
-      if (specifier.startsWith(AT_ONCE))
+      if (specifier.startsWith(AT_ONCE_SCHEME))
         return { url: specifier, format: "module", shortCircuit: true };
       const { parentURL = "" } = context;
       const lent =
-        PROVIDED.test(specifier) &&
+        PROVIDED_MODULES.test(specifier) &&
         !parentURL.includes("/node_modules/") &&
         parentURL !== import.meta.url;
       if (lent)
         return {
-          url: lentModules()[specifier] ?? import.meta.resolve(specifier),
+          url: modulesForPlugins()[specifier] ?? import.meta.resolve(specifier),
           shortCircuit: true,
         };
       const itself = trees.get(specifier);
       // tsx would take it for CommonJS, and its place is known
-      const typed = itself && TYPED.test(specifier);
-      const found = typed
+      const typed = itself && TYPED_FILE.test(specifier);
+      const resolution = typed
         ? { url: realUrl(specifier), shortCircuit: true }
         : next(specifier, context);
-      if (itself?.within) assertTrusted(itself.within, found.url, specifier);
+      if (itself?.within) assertTrusted(itself.within, resolution.url, specifier);
       // it was reached through a link
-      if (itself && found.url !== specifier) recordImport(trees, specifier, found.url, itself);
-      if (typed) return { ...found, format: "module-typescript" };
+      if (itself && resolution.url !== specifier)
+        recordImport(trees, specifier, resolution.url, itself);
+      if (typed) return { ...resolution, format: "module-typescript" };
       const tree = trees.get(parentURL);
-      if (!tree || found.url.startsWith("node:")) return found;
+      if (!tree || resolution.url.startsWith("node:")) return resolution;
       const { plugin, within } = tree;
-      if (within) assertTrusted(within, found.url, specifier);
-      if (!found.url.startsWith("file:")) return found;
-      const foreign = found.url.includes("/node_modules/");
+      if (within) assertTrusted(within, resolution.url, specifier);
+      if (!resolution.url.startsWith("file:")) return resolution;
+      const foreign = resolution.url.includes("/node_modules/");
       const version = new URL(plugin).search;
-      const url = version && !foreign && !found.url.includes("?") ? found.url + version : found.url;
+      const url =
+        version && !foreign && !resolution.url.includes("?")
+          ? resolution.url + version
+          : resolution.url;
       if (within || !foreign) recordImport(trees, parentURL, url, tree);
       const isTyped = !foreign && /\.ts($|\?)/.test(url); // Node would warn about a missing "type"
-      return { ...found, url, ...(isTyped && { format: "module-typescript" }) };
+      return { ...resolution, url, ...(isTyped && { format: "module-typescript" }) };
     },
     load(url, context, next) {
-      if (!url.startsWith(AT_ONCE)) return next(url, context);
+      if (!url.startsWith(AT_ONCE_SCHEME)) return next(url, context);
       return {
         format: "module",
-        source: `export * as plugin from ${JSON.stringify(url.slice(AT_ONCE.length))}`,
+        source: `export * as plugin from ${JSON.stringify(url.slice(AT_ONCE_SCHEME.length))}`,
         shortCircuit: true,
       };
     },
@@ -102,7 +107,7 @@ export async function forbidExitDuring<T>(act: () => Promise<T>): Promise<T> {
   const leave: typeof exit = (code) => {
     const stack = getCallSites(200).map(({ scriptName }) => `${scriptName}:`);
     const isPlugins =
-      stack.some((at) => at.startsWith("node:internal/modules/")) ||
+      stack.some((row) => row.startsWith("node:internal/modules/")) ||
       pluginInStack(stack.join("\n"));
     if (!isLoading || !isPlugins) return exit.call(process, code);
     throw fault(
@@ -119,32 +124,36 @@ export async function forbidExitDuring<T>(act: () => Promise<T>): Promise<T> {
 /** The real path, as Node finds it: asking Node takes a tenth of loading a plugin. */
 const realUrl = (url: string): string =>
   pathToFileURL(fs.realpathSync.native(fileURLToPath(url))).href + new URL(url).search;
-const TYPED = /\.ts($|\?)|\/[^./]+$/;
+const TYPED_FILE = /\.ts($|\?)|\/[^./]+$/;
 /**
  * Records an import. A file that several plugins share belongs to the last one and is used by all.
  */
-function recordImport(trees: Trees, parent: string, url: string, tree: Tree): void {
+function recordImport(trees: ImportTrees, parent: string, url: string, tree: ImportTree): void {
   trees.set(url, tree);
   trees.uses.set(parent, (trees.uses.get(parent) ?? new Set()).add(url));
 }
 /** Refuses files that the person has not trusted. */
 function assertTrusted({ folder, trusts }: Within, url: string, specifier: string): void {
-  if (!url.startsWith(folder)) throw fault(OUTSIDE.replace("%", () => specifier));
+  if (!url.startsWith(folder)) throw fault(OUTSIDE_TRUST.replace("%", () => specifier));
   const file = fileURLToPath(url);
   const name = path.relative(fileURLToPath(folder), file).replaceAll(path.sep, "/");
   if (!trusts(name, file))
     throw fault(`'.zz/plugins/${name}' is not what you trusted any more. Look at it, then: /trust`);
 }
-const OUTSIDE =
+const OUTSIDE_TRUST =
   "it imports '%' from outside of .zz/plugins, which nobody trusted. Copy it there, or install it in the home";
-export const importTrees = (): Trees =>
-  (globalThis as unknown as { [TREES]?: Trees })[TREES] ?? newTrees();
-const newTrees = (): Trees =>
-  Object.assign(new Map<string, Tree>(), { uses: new Map(), imported: new Map(), versions: 0 });
+export const importTrees = (): ImportTrees =>
+  (globalThis as unknown as { [TREES]?: ImportTrees })[TREES] ?? newTrees();
+const newTrees = (): ImportTrees =>
+  Object.assign(new Map<string, ImportTree>(), {
+    uses: new Map(),
+    imported: new Map(),
+    versions: 0,
+  });
 /** A version that no other import in this process has: sharing one would return the older file. */
 export const newVersion = (): number => ++importTrees().versions;
 
-export const urlOf = ({ file, version }: LoadedPlugin): string =>
+export const pluginUrlOf = ({ file, version }: LoadedPlugin): string =>
   pathToFileURL(file).href + (version ? `?zz=${version}` : "");
 
 /** Imports a plugin's file. */
@@ -154,9 +163,9 @@ export function startImport(
   seconds: number,
 ): Awaitable<any> {
   if (IS_BUILT && plugin.from === "zz") return bundled[plugin.name];
-  const unfit = plugin.forZz === undefined ? undefined : whyUnfit(plugin.forZz);
-  if (unfit) return rejected(unfit);
-  const start = performance.now();
+  const unfit = plugin.forZz === undefined ? undefined : whyWrongVersion(plugin.forZz);
+  if (unfit) return rejectImport(unfit);
+  const start = CLOCK.now();
   if (plugin.from !== "zz" && !plugin.version) plugin.version = versionNow(plugin);
   const plain = () =>
     importTree(plugin, seconds).catch((error) =>
@@ -166,7 +175,7 @@ export function startImport(
   const imported = (
     plugin.file.endsWith(".cts") ? importCompiled(plugin, seconds) : plain()
   ).finally(() => {
-    plugin.ms += performance.now() - start;
+    plugin.ms += CLOCK.now() - start;
     if (plugin.from === "zz") return;
     noteImported(plugin);
   });
@@ -174,8 +183,8 @@ export function startImport(
   return imported;
 }
 
-function rejected(why: string): Promise<never> {
-  const imported = Promise.reject(fault(why));
+function rejectImport(reason: string): Promise<never> {
+  const imported = Promise.reject(fault(reason));
   imported.catch(() => {}); // loadPlugins() reports it later
   return imported;
 }
@@ -184,11 +193,11 @@ function rejected(why: string): Promise<never> {
  * Why a plugin for these versions of zz is not loaded: `0.1.2`, `>=0.1` or `^0.1.2`, as npm means
  * them.
  */
-export function whyUnfit(range: string, own = version()): string | undefined {
+export function whyWrongVersion(range: string, ownVersion = version()): string | undefined {
   const [, sign, wanted = ""] = /^(\^|>=|)(\d+(?:\.\d+){0,2})$/.exec(range) ?? [];
   if (!wanted)
-    return `its package.json says that it is for zz '${range}', and that names no version. Write it as "^${own}" under engines.`;
-  const [least, have] = [wanted, own].map((text) => text.split(".").map(Number)) as [
+    return `its package.json says that it is for zz '${range}', and that names no version. Write it as "^${ownVersion}" under engines.`;
+  const [least, have] = [wanted, ownVersion].map((text) => text.split(".").map(Number)) as [
     number[],
     number[],
   ];
@@ -198,7 +207,7 @@ export function whyUnfit(range: string, own = version()): string | undefined {
   // the parts that must be the same
   const fixed = sign === "^" && first >= 0 ? first + 1 : least.length;
   if (sign === ">=" ? isNewer : isNewer && (differs < 0 || differs >= fixed)) return undefined;
-  return `it is for zz ${range}, and this is ${own}. Install the one for this version.`;
+  return `it is for zz ${range}, and this is ${ownVersion}. Install the one for this version.`;
 }
 
 /**
@@ -220,20 +229,21 @@ function versionNow({ file }: LoadedPlugin): number {
 
 /** Imports at once what waits for nothing, so that a loop in it can be ended. */
 async function importTree(plugin: LoadedPlugin, seconds: number, compiled = false): Promise<any> {
-  const url = urlOf(plugin);
+  const url = pluginUrlOf(plugin);
   if (plugin.from === "zz") return import(url);
   const within = plugin.trusts && { folder: trustedPluginFolder(plugin), trusts: plugin.trusts };
   importTrees().set(url, { plugin: url, compiled, ...(within && { within }) });
   try {
-    return endingLoops(seconds, () => module.createRequire(import.meta.url)(AT_ONCE + url)).plugin;
+    return endingLoops(seconds, () => module.createRequire(import.meta.url)(AT_ONCE_SCHEME + url))
+      .plugin;
   } catch (error) {
-    if (!codeOf(error)?.startsWith("ERR_REQUIRE_") && !errorMessage(error).includes(AT_ONCE))
+    if (!codeOf(error)?.startsWith("ERR_REQUIRE_") && !errorMessage(error).includes(AT_ONCE_SCHEME))
       throw error;
     // it waits for something at its top, or tsx, which loads by itself, is there
     return import(url);
   }
 }
-const AT_ONCE = "zz-plugin:";
+const AT_ONCE_SCHEME = "zz-plugin:";
 
 /** Enums, JSX and decorators, which Node cannot erase, are compiled with ts-morph's compiler. */
 const NOT_ERASABLE =
@@ -248,8 +258,8 @@ export const readyCompiler = async (): Promise<void> =>
 
 async function importCompiled(plugin: LoadedPlugin, seconds: number): Promise<any> {
   await readyCompiler();
-  const own = urlOf(plugin);
-  for (const [url, tree] of importTrees()) if (tree.plugin === own) importTrees().delete(url);
+  const pluginUrl = pluginUrlOf(plugin);
+  for (const [url, tree] of importTrees()) if (tree.plugin === pluginUrl) importTrees().delete(url);
   plugin.version = newVersion(); // Node remembers the failed import
   return importTree(plugin, seconds, true);
 }
@@ -262,11 +272,11 @@ function trustedPluginFolder({ file }: LoadedPlugin): string {
 
 /** The plugin's own files, as they are now. */
 export function stampsOf(plugin: LoadedPlugin): Map<string, string> {
-  const own = urlOf(plugin);
+  const pluginUrl = pluginUrlOf(plugin);
   const trees = importTrees();
-  const urls = new Set([own]);
+  const urls = new Set([pluginUrl]);
   for (const url of urls) for (const used of trees.uses.get(url) ?? []) urls.add(used);
-  for (const [url, tree] of trees) if (tree.plugin === own) urls.add(url);
+  for (const [url, tree] of trees) if (tree.plugin === pluginUrl) urls.add(url);
   const files = [...urls].map((url) => fileURLToPath(url));
   return new Map([plugin.file, ...files].map((file) => [file, stampOf(file)]));
 }
@@ -275,26 +285,26 @@ export function stampsOf(plugin: LoadedPlugin): Map<string, string> {
  * Where an error happened: the first of the plugin's files in the stack, else a package that it
  * imports.
  */
-export function locationOfError(error: unknown, file: string, own?: Iterable<string>): string {
+export function locationOfError(error: unknown, file: string, ownFiles?: Iterable<string>): string {
   const text = `${(error as Error)?.stack ?? ""}\n${errorMessage(error)}`;
-  const all = own ?? [...importTrees().keys()].map((url) => fileURLToPath(url));
-  const files = [file, ...all].flatMap((one) =>
-    [one, pathToFileURL(one).href].map((spelt) => ({ one, spelt })),
+  const knownFiles = ownFiles ?? [...importTrees().keys()].map((url) => fileURLToPath(url));
+  const files = [file, ...knownFiles].flatMap((candidate) =>
+    [candidate, pathToFileURL(candidate).href].map((spelt) => ({ one: candidate, spelt })),
   );
   const placeIn = (row: string) =>
     files.flatMap(({ one, spelt }) => {
       const [, line] = /^(?:\?zz=\d+)?:(\d+)/.exec(row.split(spelt)[1] ?? "") ?? [];
       return line ? `${one}:${line}` : [];
     });
-  const [place] = text.split("\n").flatMap(placeIn);
+  const [location] = text.split("\n").flatMap(placeIn);
   const [, package_] =
     /(?:file:\/\/)?(\/[^()]*\/node_modules\/[^()]*?:\d+):\d+\)?$/m.exec(text) ?? [];
-  return place ?? (whereImported(text) || (package_ ?? file));
+  return location ?? (whereImported(text) || (package_ ?? file));
 }
 function whereImported(text: string): string {
   const [, missing = "", from = ""] = /'([^']+)'.* imported from (.+)$/m.exec(text) ?? [];
   const rows = textOf(from).split("\n");
-  const line = rows.findIndex((one) => one.includes(path.basename(missing))) + 1;
+  const line = rows.findIndex((row) => row.includes(path.basename(missing))) + 1;
   return from && line ? `${from}:${line}` : from;
 }
 
@@ -304,11 +314,11 @@ export function pluginInStack(stack: string): string | undefined {
     script ? [] : [{ url: url.replace(/\?.*/, ""), plugin }],
   );
   const tells = (line: string, url: string) =>
-    [`${url}:`, `${url}?`, `${fileURLToPath(url)}:`].some((at) => line.includes(at));
-  const [found] = stack
+    [`${url}:`, `${url}?`, `${fileURLToPath(url)}:`].some((spelling) => line.includes(spelling));
+  const [match] = stack
     .split("\n")
     .flatMap((line) => files.find(({ url }) => tells(line, url)) ?? []);
-  return found && newLoadedPlugin(fileURLToPath(found.plugin), "home").name;
+  return match && newLoadedPlugin(fileURLToPath(match.plugin), "home").name;
 }
 
 /** A bug in a plugin is reported with its name and place; a sentence is reported as it is. */

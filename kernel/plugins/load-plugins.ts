@@ -27,20 +27,22 @@ import { loadLimit, setUpPlugin, unregisterPlugin } from "./plugin-handle.ts";
  * Imports all plugins at once, those that never loaded before one by one, and sets them up in
  * order.
  */
-export async function loadPlugins(core: Core): Promise<void> {
-  const own = await bundle(core);
-  const all = findPlugins(core, own);
-  const found = core.options.given?.length ? await loadOwn(core, all, own) : all;
-  const wanted = found.filter(({ disabled }) => !disabled);
+export const loadPlugins = (core: Core): Promise<void> => forbidExitDuring(() => loadAll(core));
+
+async function loadAll(core: Core): Promise<void> {
+  const bundled = await loadBundle(core);
+  const allPlugins = findPlugins(core, bundled);
+  const toLoad = core.options.given?.length ? await loadOwn(core, allPlugins, bundled) : allPlugins;
+  const wanted = toLoad.filter(({ disabled }) => !disabled);
   // from source, zz's own plugins import "zz/text" too
   if (!IS_BUILT || wanted.some(({ from }) => from !== "zz")) providePackages();
   const limit = loadLimit(core);
   const imports = new Map(
-    wanted.map((plugin) => [plugin, startImport(plugin, own.default, limit)]),
+    wanted.map((plugin) => [plugin, startImport(plugin, bundled.default, limit)]),
   );
-  for (const plugin of found) {
+  for (const plugin of toLoad) {
     core.plugins.push(plugin);
-    if (!plugin.disabled) await load(core, plugin, imports.get(plugin));
+    if (!plugin.disabled) await loadPlugin(core, plugin, imports.get(plugin));
   }
 }
 
@@ -48,19 +50,23 @@ export async function loadPlugins(core: Core): Promise<void> {
  * Loads zz's own first: one of their flags may exclude all others before any of them runs. Returns
  * those left to load.
  */
-async function loadOwn(core: Core, all: LoadedPlugin[], bundled: Bundle): Promise<LoadedPlugin[]> {
+async function loadOwn(
+  core: Core,
+  allPlugins: LoadedPlugin[],
+  bundled: Bundle,
+): Promise<LoadedPlugin[]> {
   if (!IS_BUILT) providePackages();
-  for (const plugin of all) {
+  for (const plugin of allPlugins) {
     if (plugin.from !== "zz") continue;
     core.plugins.push(plugin);
     if (!plugin.disabled)
-      await load(core, plugin, startImport(plugin, bundled.default, loadLimit(core)));
+      await loadPlugin(core, plugin, startImport(plugin, bundled.default, loadLimit(core)));
   }
-  return isFlagGiven(core, "alone") ? [] : all.filter(({ from }) => from !== "zz");
+  return isFlagGiven(core, "alone") ? [] : allPlugins.filter(({ from }) => from !== "zz");
 }
 
 /** The built zz has its plugins in one file: importing each by itself takes a tenth of a start. */
-const bundle = async ({ options }: Core): Promise<Bundle> =>
+const loadBundle = async ({ options }: Core): Promise<Bundle> =>
   IS_BUILT && !options.bare
     ? await import(`${SELF_URL}/plugins.js`)
     : { default: {}, packages: [] };
@@ -74,12 +80,17 @@ function findPlugins(core: Core, bundled: Bundle): LoadedPlugin[] {
     ...(bundled.packages.includes(name) && { isPackage: true as const }),
   }));
   const isBundled = core.options.bare || IS_BUILT;
-  const own = isBundled
+  const ownPlugins = isBundled
     ? fromBundle
-    : (inCheckout ??= zzsIn()).map((one) => ({ ...one, undo: [], stamps: new Map() }));
-  const found = [...own, ...pluginsOfPerson(core, own)];
-  for (const plugin of found) if (isLeftOut(core, plugin, found)) plugin.disabled = true;
-  return found;
+    : (cachedCheckout ??= checkoutPlugins()).map((plugin) => ({
+        ...plugin,
+        undo: [],
+        stamps: new Map(),
+      }));
+  const foundPlugins = [...ownPlugins, ...pluginsOfPerson(core, ownPlugins)];
+  for (const plugin of foundPlugins)
+    if (isLeftOut(core, plugin, foundPlugins)) plugin.disabled = true;
+  return foundPlugins;
 }
 
 /**
@@ -89,18 +100,19 @@ function findPlugins(core: Core, bundled: Bundle): LoadedPlugin[] {
 function isLeftOut(
   { options }: Core,
   { name, isPackage }: LoadedPlugin,
-  all: LoadedPlugin[],
+  allPlugins: LoadedPlugin[],
 ): boolean {
-  const replaces = (other: LoadedPlugin) =>
-    other.name === name && (other.from === "home" || other.from === "flag");
+  const replaces = (candidate: LoadedPlugin) =>
+    candidate.name === name && (candidate.from === "home" || candidate.from === "flag");
   return (
-    Boolean(options.settings.disabled?.includes(name)) || (isPackage === true && all.some(replaces))
+    Boolean(options.settings.disabled?.includes(name)) ||
+    (isPackage === true && allPlugins.some(replaces))
   );
 }
 
-let inCheckout: LoadedPlugin[] | undefined;
+let cachedCheckout: LoadedPlugin[] | undefined;
 /** A checkout is its own home: plugins that were not part of the build are the person's. */
-function zzsIn(): LoadedPlugin[] {
+function checkoutPlugins(): LoadedPlugin[] {
   const built = tryTo(
     () =>
       JSON.parse(textOf(path.join(PACKAGE_FOLDER, "dist", "plugins.json"))) as Record<
@@ -112,7 +124,7 @@ function zzsIn(): LoadedPlugin[] {
     ({ name }) => built?.plugins?.includes(name) ?? true,
   );
   const packages = packagesIn(path.join(ZZ_FOLDER, "packages"), built?.packages);
-  return [...plugins, ...packages.map((one) => ({ ...one, isPackage: true as const }))].sort(
+  return [...plugins, ...packages.map((plugin) => ({ ...plugin, isPackage: true as const }))].sort(
     byName,
   );
 }
@@ -122,70 +134,76 @@ function zzsIn(): LoadedPlugin[] {
  * zz does without all of them.
  */
 function packagesIn(folder: string, built: string[] = []): LoadedPlugin[] {
-  const found = pluginsIn(folder, "zz");
+  const foundPackages = pluginsIn(folder, "zz");
   const gone = built.filter(
-    (name) => fs.existsSync(folder) && !found.some((one) => one.name === name),
+    (name) => fs.existsSync(folder) && !foundPackages.some((plugin) => plugin.name === name),
   );
   return [
-    ...found,
+    ...foundPackages,
     ...gone.map((name) => newLoadedPlugin(path.join(folder, name, "index.ts"), "zz")),
   ];
 }
 
 /** The person's plugins: those of the home, of a trusted project, and those named by flags. */
-function pluginsOfPerson(core: Core, found: LoadedPlugin[]): LoadedPlugin[] {
+function pluginsOfPerson(core: Core, ownPlugins: LoadedPlugin[]): LoadedPlugin[] {
   const { root } = core.options;
   const home = path.join(core.options.home, "plugins");
-  const seen =
+  const ownNames =
     path.dirname(home) === PACKAGE_FOLDER
-      ? found.flatMap(({ name, isPackage }) => (isPackage ? [] : name))
+      ? ownPlugins.flatMap(({ name, isPackage }) => (isPackage ? [] : name))
       : [];
   const others =
     core.options.own === false
       ? []
-      : pluginsIn(home, "home").filter(({ name }) => !seen.includes(name));
-  const named = (core.options.plugins ?? []).flatMap((file) => {
-    const at = path.resolve(core.io.cwd(), file);
-    const isFolder = tryTo(() => fs.statSync(at))?.isDirectory();
-    const ofFile = () => (fs.existsSync(at) ? [newLoadedPlugin(at, "flag")] : []);
-    const found = isFolder ? pluginIn(at, "flag") : ofFile();
-    if (found.length || core.plugins.length) return found; // it existed
-    const why = isFolder
+      : pluginsIn(home, "home").filter(({ name }) => !ownNames.includes(name));
+  const namedByFlags = (core.options.plugins ?? []).flatMap((file) => {
+    const absolutePath = path.resolve(core.io.cwd(), file);
+    const isFolder = tryTo(() => fs.statSync(absolutePath))?.isDirectory();
+    const ofFile = () =>
+      fs.existsSync(absolutePath) ? [newLoadedPlugin(absolutePath, "flag")] : [];
+    const foundPlugins = isFolder ? pluginAt(absolutePath, "flag") : ofFile();
+    if (foundPlugins.length || core.plugins.length) return foundPlugins; // it existed
+    const reason = isFolder
       ? "the folder has no index.ts. Add one, or name a file in it."
       : "no such file. Check the path.";
-    throw usage(`Cannot load plugin '${file}': ${why}`);
+    throw usage(`Cannot load plugin '${file}': ${reason}`);
   });
   const trusted = pluginsIn(path.join(root, ".zz", "plugins"), "project").filter(({ file }) =>
     isTrusted(core, file),
   );
-  const all = [...others, ...trusted.map((plugin) => ({ ...plugin, trusts: trustChecker(core) }))];
+  const personPlugins = [
+    ...others,
+    ...trusted.map((plugin) => ({ ...plugin, trusts: trustChecker(core) })),
+  ];
   const isNamed = ({ name, file }: LoadedPlugin) =>
-    named.some((one) => one.name === name && one.file !== file); // --plugin wins
-  const rest = named.filter(
-    ({ file }, at) => ![...all, ...named.slice(0, at)].some((one) => one.file === file),
+    // --plugin wins
+    namedByFlags.some((candidate) => candidate.name === name && candidate.file !== file);
+  const flagPlugins = namedByFlags.filter(
+    ({ file }, index) =>
+      ![...personPlugins, ...namedByFlags.slice(0, index)].some((earlier) => earlier.file === file),
   );
-  return [...all.filter((one) => !isNamed(one)), ...rest.sort(byName)];
+  return [...personPlugins.filter((plugin) => !isNamed(plugin)), ...flagPlugins.sort(byName)];
 }
 
 const pluginsIn = (folder: string, from: LoadedPlugin["from"]): LoadedPlugin[] =>
   entriesOf(folder)
-    .filter((entry) => !/^[._]|\.d\.m?ts$|\.test\.\w+$/.test(entry))
-    .flatMap((entry) => pluginIn(path.join(folder, entry), from))
+    .filter((name) => !/^[._]|\.d\.m?ts$|\.test\.\w+$/.test(name))
+    .flatMap((name) => pluginAt(path.join(folder, name), from))
     .filter(({ file }) => fs.existsSync(file))
     .sort(byName);
 
 /** A plugin is a file, or a folder with an index, or one whose package.json names its file. */
-function pluginIn(at: string, from: LoadedPlugin["from"]): LoadedPlugin[] {
-  if (/\.[cm]?[jt]sx?$/.test(at)) return [newLoadedPlugin(at, from)];
-  const manifest = Object(tryTo(() => JSON.parse(textOf(path.join(at, "package.json")))));
-  const names = [named(manifest) ?? [], "index.ts", "index.js", "index.tsx"].flat();
-  const file = names.map((name) => path.join(at, name)).find((file) => fs.existsSync(file));
+function pluginAt(pluginPath: string, from: LoadedPlugin["from"]): LoadedPlugin[] {
+  if (/\.[cm]?[jt]sx?$/.test(pluginPath)) return [newLoadedPlugin(pluginPath, from)];
+  const manifest = Object(tryTo(() => JSON.parse(textOf(path.join(pluginPath, "package.json")))));
+  const names = [namedEntryFile(manifest) ?? [], "index.ts", "index.js", "index.tsx"].flat();
+  const file = names.map((name) => path.join(pluginPath, name)).find((file) => fs.existsSync(file));
   const forZz = manifest.engines?.zz;
   return file
     ? [
         {
           ...newLoadedPlugin(file, from),
-          name: path.basename(at),
+          name: path.basename(pluginPath),
           ...(typeof forZz === "string" && { forZz }),
         },
       ]
@@ -196,17 +214,19 @@ function pluginIn(at: string, from: LoadedPlugin["from"]): LoadedPlugin[] {
  * The file that "zz" in package.json names; with the keyword zz-plugin also the one that Node would
  * find. packages/install agrees.
  */
-function named({ zz, keywords, exports, main }: any): string | undefined {
-  const pick = (way: any): unknown =>
-    Object(way) === way ? pick(way["."] ?? way.import ?? way.default) : way;
-  const found = zz ?? (keywords?.includes?.("zz-plugin") ? (pick(exports) ?? main) : undefined);
-  return typeof found === "string" ? found : undefined;
+function namedEntryFile({ zz, keywords, exports, main }: any): string | undefined {
+  const pick = (exported: any): unknown =>
+    Object(exported) === exported
+      ? pick(exported["."] ?? exported.import ?? exported.default)
+      : exported;
+  const entryFile = zz ?? (keywords?.includes?.("zz-plugin") ? (pick(exports) ?? main) : undefined);
+  return typeof entryFile === "string" ? entryFile : undefined;
 }
 
 /**
  * Sets one plugin up. On failure its registrations are taken back, and a sentence names the plugin.
  */
-const load = async (core: Core, plugin: LoadedPlugin, imported: Awaitable<any>) =>
+const loadPlugin = async (core: Core, plugin: LoadedPlugin, imported: Awaitable<any>) =>
   (await setUpPlugin(core, plugin, imported))?.commit();
 
 /**
@@ -214,7 +234,7 @@ const load = async (core: Core, plugin: LoadedPlugin, imported: Awaitable<any>) 
  * at a time.
  */
 export function refreshPlugins(core: Core, again = false): Promise<Reloaded[]> {
-  const done = Promise.resolve(core.refreshing).then(() => refresh(core, again));
+  const done = Promise.resolve(core.refreshing).then(() => refreshNow(core, again));
   core.refreshing = done.catch(() => {});
   return done.then(async (plugins) => {
     if (plugins.length) core.models = new Map();
@@ -223,21 +243,25 @@ export function refreshPlugins(core: Core, again = false): Promise<Reloaded[]> {
   });
 }
 
-async function refresh(core: Core, again: boolean): Promise<Reloaded[]> {
-  if (rescan(core)) loadPrompts(core);
+async function refreshNow(core: Core, again: boolean): Promise<Reloaded[]> {
+  if (rescanProject(core)) loadPrompts(core);
   await renewSettings(core);
   const done: Reloaded[] = [];
-  const own = core.plugins.filter(({ from }) => from === "zz" || from === "program");
-  const present = pluginsOfPerson(core, own);
+  const ownPlugins = core.plugins.filter(({ from }) => from === "zz" || from === "program");
+  const present = pluginsOfPerson(core, ownPlugins);
   if (present.length) providePackages();
-  for (const plugin of core.plugins.filter((one) => !own.includes(one) && !isFrozen(core, one))) {
+  for (const plugin of core.plugins.filter(
+    (plugin) => !ownPlugins.includes(plugin) && !isFrozen(core, plugin),
+  )) {
     if (present.some(({ file }) => file === plugin.file)) continue;
     core.plugins.splice(core.plugins.indexOf(plugin), 1);
-    if (!plugin.disabled) done.push(await unload(core, plugin));
+    if (!plugin.disabled) done.push(await unloadPlugin(core, plugin));
   }
-  done.push(...(await leaveOut(core, present)));
-  for (const found of present) {
-    const old = core.plugins.find((one) => one.file === found.file && !own.includes(one));
+  done.push(...(await leavePluginsOut(core, present)));
+  for (const candidate of present) {
+    const old = core.plugins.find(
+      (loaded) => loaded.file === candidate.file && !ownPlugins.includes(loaded),
+    );
     if (old && !old.stamps.size) old.stamps = stampsOf(old);
     if (
       old?.disabled ||
@@ -246,13 +270,13 @@ async function refresh(core: Core, again: boolean): Promise<Reloaded[]> {
         [...old.stamps].every(([file, stamp]) => stampOf(file) === stamp))
     )
       continue;
-    done.push(await reloadPlugin(core, found, old));
+    done.push(await reloadPlugin(core, candidate, old));
   }
   return done;
 }
 
 /** Whether what a project brings is still trusted. What was loaded before stays loaded. */
-function rescan(core: Core): boolean {
+function rescanProject(core: Core): boolean {
   const before = core.extras;
   core.extras = core.options.own === false ? undefined : projectExtras(core.options, before);
   const { given, changed = [], hashes = {} } = core.extras ?? {};
@@ -270,12 +294,12 @@ const isFrozen = ({ extras: brought }: Core, { from }: LoadedPlugin): boolean =>
  * Enables or disables plugins as the settings say, and as those that are there now replace zz's
  * packages.
  */
-async function leaveOut(core: Core, present: LoadedPlugin[]): Promise<Reloaded[]> {
+async function leavePluginsOut(core: Core, present: LoadedPlugin[]): Promise<Reloaded[]> {
   const done: Reloaded[] = [];
   for (const plugin of [...core.plugins]) {
     const isOut = isLeftOut(core, plugin, present);
     if (!plugin.disabled && isOut) {
-      done.push(await unload(core, plugin));
+      done.push(await unloadPlugin(core, plugin));
       plugin.disabled = true;
       delete plugin.failure;
     } else if (plugin.disabled && !isOut) done.push(await reloadPlugin(core, plugin, plugin));
@@ -283,35 +307,35 @@ async function leaveOut(core: Core, present: LoadedPlugin[]): Promise<Reloaded[]
   return done;
 }
 
-async function unload(core: Core, plugin: LoadedPlugin): Promise<Reloaded> {
+async function unloadPlugin(core: Core, plugin: LoadedPlugin): Promise<Reloaded> {
   await unregisterPlugin(clockOf(core.io), plugin);
   return { name: plugin.name, did: "unloaded", ms: 0 };
 }
 
 async function reloadPlugin(
   core: Core,
-  found: LoadedPlugin,
+  replacement: LoadedPlugin,
   old?: LoadedPlugin,
 ): Promise<Reloaded> {
-  const { disabled, failure, ...rest } = found;
-  const version = found.from === "zz" ? 0 : newVersion();
+  const { disabled, failure, ...rest } = replacement;
+  const version = replacement.from === "zz" ? 0 : newVersion();
   const next: LoadedPlugin = { ...rest, undo: [], stamps: new Map(), version, ms: 0 };
-  const own = await bundle(core);
+  const bundled = await loadBundle(core);
   const stage = await forbidExitDuring(() =>
-    setUpPlugin(core, next, startImport(next, own.default, loadLimit(core))),
+    setUpPlugin(core, next, startImport(next, bundled.default, loadLimit(core))),
   );
   const ms = Math.round(next.ms * 10) / 10;
   const was = old?.disabled ? undefined : old;
   if (!stage) {
     const end = /[.!?]$/.test(next.failure!) ? "" : ".";
-    const why =
+    const reason =
       was && !was.failure
         ? `${next.failure}${end} Its previous version stays in use.`
         : next.failure!;
     if (was)
-      Object.assign(was, { stamps: next.stamps, [was.failure ? "failure" : "outdated"]: why });
+      Object.assign(was, { stamps: next.stamps, [was.failure ? "failure" : "outdated"]: reason });
     else put(next);
-    return { name: next.name, did: "failed", ms, why };
+    return { name: next.name, did: "failed", ms, why: reason };
   }
   if (was) await unregisterPlugin(clockOf(core.io), was);
   stage.commit();
@@ -338,7 +362,7 @@ export function watchPlugins(core: Core, saved: () => void): { aim(): void; clos
     const files = core.plugins.flatMap(({ stamps }) => [...stamps.keys()]);
     const places = [core.options.home, path.join(core.options.root, ".zz")];
     const folders = new Set([
-      ...places.map((place) => path.join(place, "plugins")),
+      ...places.map((parent) => path.join(parent, "plugins")),
       ...files.map((file) => path.dirname(file)),
     ]);
     for (const [folder, watcher] of watched) if (!folders.has(folder)) stop(folder, watcher);

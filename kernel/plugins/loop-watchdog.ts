@@ -3,13 +3,13 @@
 import { codeOf, fault } from "../text/faults.ts";
 
 // what the script below calls: Node limits only the time of scripts
-const ACT = Symbol.for("zz.act");
+const ACT_SYMBOL = Symbol.for("zz.act");
 
 /** Calls a function. What it waits for is not limited, only what it does at once. */
 export function endingLoops<T>(seconds: number, act: () => T): T {
   const { runInThisContext } = process.getBuiltinModule("node:vm");
-  const own = globalThis as { [ACT]?: () => T };
-  own[ACT] = act;
+  const holder = globalThis as { [ACT_SYMBOL]?: () => T };
+  holder[ACT_SYMBOL] = act;
   try {
     return runInThisContext('globalThis[Symbol.for("zz.act")]()', {
       timeout: seconds * 1_000,
@@ -22,6 +22,6 @@ export function endingLoops<T>(seconds: number, act: () => T): T {
     if (!process.emit("SIGINT")) process.kill(process.pid, "SIGINT"); // as if zz had heard it
     throw fault("Ctrl+C ended it.");
   } finally {
-    delete own[ACT];
+    delete holder[ACT_SYMBOL];
   }
 }

@@ -12,7 +12,8 @@ import type {
 } from "../contract.ts";
 import { EVENTS, SLOTS, STEPS, words } from "../contract.ts";
 import { fetchForPlugin } from "../conversation/server-errors.ts";
-import { HOOK_LIMIT, runStep } from "../events.ts";
+import { events } from "../conversation/server-sent-events.ts";
+import { HOOK_LIMIT_MS, runStep } from "../events.ts";
 import {
   assertKnown,
   type Core,
@@ -25,21 +26,27 @@ import { KERNEL_FLAGS, UNLISTED_FLAGS } from "../settings/flag-table.ts";
 import { configOf } from "../settings/plugin-settings.ts";
 import { IS_BUILT, SELF_URL } from "../system/installation.ts";
 import { programs } from "../system/other-programs.ts";
-import { clockOf } from "../text/clock.ts";
+import { CLOCK, clockOf } from "../text/clock.ts";
 import { withTimeout } from "../text/deadlines.ts";
 import { unknown } from "../text/did-you-mean.ts";
 import { fault } from "../text/faults.ts";
-import { must, parametersOf, plainJson, wrongInSchema } from "../text/json-schema.ts";
+import { mustBe, parametersOf, plainJson, wrongInSchema } from "../text/json-schema.ts";
 // Of what may be registered, with their types; "!" marks the required ones.
 import FIELDS from "../text/registered.json" with { type: "json" };
 import { errorMessage, makeSecret, veil } from "../text/secrets.ts";
 import { compare, lazily } from "../text/words.ts";
-import { importTrees, locationOfError, noteImported, stampsOf, urlOf } from "./import-plugin.ts";
+import {
+  importTrees,
+  locationOfError,
+  noteImported,
+  pluginUrlOf,
+  stampsOf,
+} from "./import-plugin.ts";
 import { endingLoops } from "./loop-watchdog.ts";
 
 // how long a plugin may take to load, in seconds
 export const loadLimit = ({ io }: Core): number => Number(io.env.ZZ_LOAD_LIMIT) || 10;
-const tooSlow = (seconds: number): string =>
+const tooSlowSentence = (seconds: number): string =>
   `loading took longer than ${seconds} s. Move slow work into a tool.`;
 const KEY_NAME = /^((ctrl|meta|shift)\+)*[a-z0-9]+$/;
 
@@ -52,77 +59,90 @@ export async function setUpPlugin(
   plugin: LoadedPlugin,
   imported: Awaitable<any>,
 ): Promise<StagedRegistrations | undefined> {
-  let start = performance.now();
+  let start = CLOCK.now();
   const stage = openStage(plugin);
-  const own: Registrant = { core, plugin, stage, names: new Map(), flags: [], checks: [] };
+  const registrant: Registrant = { core, plugin, stage, names: new Map(), flags: [], checks: [] };
   const limit = loadLimit(core);
   const loading = <T>(promise: Promise<T>) =>
-    withTimeout(clockOf(core.io), promise, limit * 1_000, tooSlow(limit));
-  plugin.undo = [stage.end, () => own.unload?.abort()];
+    withTimeout(clockOf(core.io), promise, limit * 1_000, tooSlowSentence(limit));
+  plugin.undo = [stage.end, () => registrant.unload?.abort()];
   try {
     const loaded = imported instanceof Promise ? await loading(imported) : imported;
     const exports = loaded.default?.__esModule ? loaded.default : loaded; // compiled to CommonJS
-    start = performance.now();
+    start = CLOCK.now();
     const twin = core.plugins.find(
-      (one) =>
-        one.name === plugin.name && one.file !== plugin.file && !one.disabled && !one.failure,
+      (loadedPlugin) =>
+        loadedPlugin.name === plugin.name &&
+        loadedPlugin.file !== plugin.file &&
+        !loadedPlugin.disabled &&
+        !loadedPlugin.failure,
     );
     if (twin)
       throw fault(`a plugin '${twin.name}' is already there (${twin.file}). Rename one of them.`);
     if (typeof exports.default !== "function")
       throw fault("it has no default export to call. Write `export default (zz: Zz) => …`.");
-    checkSettings(own, exports);
-    const made = configOf(core, plugin.name, exports);
-    const given = createHandle(own, made instanceof Promise ? await made : made);
+    checkSettings(registrant, exports);
+    const configured = configOf(core, plugin.name, exports);
+    const handle = createHandle(
+      registrant,
+      configured instanceof Promise ? await configured : configured,
+    );
     const setup =
       plugin.from === "zz"
-        ? exports.default(given)
-        : endingLoops(limit, () => exports.default(given));
+        ? exports.default(handle)
+        : endingLoops(limit, () => exports.default(handle));
     if (setup instanceof Promise) await loading(setup);
-    const wrong = own.checks.length ? (await Promise.all(own.checks)).find(Boolean) : undefined;
+    const wrong = registrant.checks.length
+      ? (await Promise.all(registrant.checks)).find(Boolean)
+      : undefined;
     if (wrong) throw fault(`${wrong}. Write it as JSON Schema has it.`);
   } catch (error) {
     plugin.stamps = stampsOf(plugin);
-    if (errorMessage(error) === tooSlow(limit)) noteImported(plugin);
+    if (errorMessage(error) === tooSlowSentence(limit)) noteImported(plugin);
     await unregisterPlugin(clockOf(core.io), plugin);
-    const at = locationOfError(error, plugin.file, plugin.stamps.keys());
-    plugin.failure = `Cannot load plugin '${plugin.name}' (${at}): ${await reasonFor(error)}`;
+    const location = locationOfError(error, plugin.file, plugin.stamps.keys());
+    plugin.failure = `Cannot load plugin '${plugin.name}' (${location}): ${await loadFailureReason(error)}`;
     if (showsTraces(core)) plugin.failure += `\n${(error as Error)?.stack}`;
   }
-  plugin.ms += performance.now() - start;
+  plugin.ms += CLOCK.now() - start;
   // at the first load, only a prompt will ask for them
   if (plugin.version && !plugin.failure) plugin.stamps = stampsOf(plugin);
   return plugin.failure ? undefined : stage;
 }
 
-function checkSettings(own: Registrant, { defaults, settings = {} }: any): void {
-  assertFields(own, "export", { defaults, settings });
-  assertFields(own, "settings", settings);
-  checkSchema(own, "settings.schema", settings.schema);
+function checkSettings(registrant: Registrant, { defaults, settings = {} }: any): void {
+  assertFields(registrant, "export", { defaults, settings });
+  assertFields(registrant, "settings", settings);
+  checkSchema(registrant, "settings.schema", settings.schema);
 }
 
 /**
  * Set-up waits for it, since typebox has to be loaded. Other ways to write a schema need no look.
  */
-function checkSchema({ plugin, checks }: Registrant, at: string, schema: object | undefined): void {
+function checkSchema(
+  { plugin, checks }: Registrant,
+  label: string,
+  schema: object | undefined,
+): void {
   if (plugin.from === "zz" || !schema || "~standard" in schema || "~kind" in schema) return;
-  checks.push(wrongInSchema(schema, at)); // of a tool that comes later, the first call says it
+  checks.push(wrongInSchema(schema, label)); // of a tool that comes later, the first call says it
 }
 
 /**
  * Why a plugin cannot be loaded, and what to do. Earlier ones imported from "zz" what is in
  * "zz/text" now.
  */
-async function reasonFor(error: unknown): Promise<string> {
-  const said = errorMessage(error);
+async function loadFailureReason(error: unknown): Promise<string> {
+  const message = errorMessage(error);
   const [, from = "", name = ""] =
-    /module '(zz(?:\/text)?|.*[/\\](?:kernel|zz|text)\.[jt]s)' .* named '(\w+)'/.exec(said) ?? [];
-  const step = /^Cannot find (package|module) /.test(said)
+    /module '(zz(?:\/text)?|.*[/\\](?:kernel|zz|text)\.[jt]s)' .* named '(\w+)'/.exec(message) ??
+    [];
+  const step = /^Cannot find (package|module) /.test(message)
     ? "Install it there, or correct the import."
     : "";
   const isTypo =
     Object(error).name === "SyntaxError" && !name && "Fix it; at the prompt, /reload tries again.";
-  if (!name) return step || isTypo ? `${said.replace(/\.$/, "")}. ${step || isTypo}` : said;
+  if (!name) return step || isTypo ? `${message.replace(/\.$/, "")}. ${step || isTypo}` : message;
   if (!/text(\.[jt]s)?$/.test(from))
     return `it imports '${name}' from "zz", which has types alone. Import it from "zz/text", or copy it.`;
   const names = Object.keys(await import(`${SELF_URL}/${IS_BUILT ? "text.js" : "sdk/text.ts"}`));
@@ -138,14 +158,14 @@ export async function unregisterPlugin(clock: Clock, plugin: LoadedPlugin): Prom
     try {
       const undone = undo();
       if (undone instanceof Promise)
-        await withTimeout(clock, undone, HOOK_LIMIT, "its cleanup took too long");
+        await withTimeout(clock, undone, HOOK_LIMIT_MS, "its cleanup took too long");
     } catch (error) {
       failures.push(
         `Plugin '${plugin.name}' failed while it was taken away: ${errorMessage(error)}`,
       );
     }
   for (const [url, tree] of importTrees())
-    if (tree.plugin === urlOf(plugin)) importTrees().delete(url);
+    if (tree.plugin === pluginUrlOf(plugin)) importTrees().delete(url);
   return failures;
 }
 
@@ -174,9 +194,9 @@ function openStage(plugin: LoadedPlugin): StagedRegistrations {
   let ended = false;
   return {
     add(apply, undo) {
-      const both = () => [apply(), plugin.undo.push(undo)];
-      if (held) held.push(both);
-      else if (!ended) both();
+      const applyBoth = () => [apply(), plugin.undo.push(undo)];
+      if (held) held.push(applyBoth);
+      else if (!ended) applyBoth();
     },
     end: () => void (ended = true),
     commit() {
@@ -186,7 +206,7 @@ function openStage(plugin: LoadedPlugin): StagedRegistrations {
   };
 }
 
-export function ioOf(core: Core): PluginIo {
+export function pluginIoOf(core: Core): PluginIo {
   const { io, pluginIo } = core;
   const { stdout, stderr, cwd } = io;
   const clock = clockOf(io);
@@ -218,24 +238,27 @@ interface Registrant {
 }
 
 /** The `zz` object of one plugin. Each method remembers how to take back what it registers. */
-function createHandle(own: Registrant, config: Awaited<ReturnType<typeof configOf>>): Zz<any> {
-  const { core, plugin } = own;
+function createHandle(
+  registrant: Registrant,
+  config: Awaited<ReturnType<typeof configOf>>,
+): Zz<any> {
+  const { core, plugin } = registrant;
   const owner = plugin.name;
   const provides = () =>
     plugin.from === "zz" ||
     [...core.providers.values()].some((provider) => provider.owner === owner);
-  registerInList(own, core.configs, config);
+  registerInList(registrant, core.configs, config);
   return {
     config: config.live,
     get configFault() {
       return config.fault;
     },
     get signal() {
-      return (own.unload ??= new AbortController()).signal;
+      return (registrant.unload ??= new AbortController()).signal;
     },
-    io: ioOf(core),
+    io: pluginIoOf(core),
     programs: programs(core.options.root, core.io.env),
-    events: core.events,
+    events,
     fetch(url, init) {
       const send = ({ url, ...init }: HttpRequest & { url: string }) =>
         fetchForPlugin(core, url, init, !init.via && provides());
@@ -248,73 +271,75 @@ function createHandle(own: Registrant, config: Awaited<ReturnType<typeof configO
     veil: (text, instead) => veil(String(text), instead),
     defer: (cleanup) => void plugin.undo.push(cleanup),
     state: (initial) => {
-      if (own.hasState)
+      if (registrant.hasState)
         throw fault(
           "zz.state() was called twice, and a plugin has one state. Put both into one object.",
         );
       if (Array.isArray(initial))
         throw fault("zz.state() takes an object. Put the array into one: { list: [] }.");
       const initially = plainJson(initial);
-      own.hasState = true;
+      registrant.hasState = true;
       const had = core.states.get(owner)?.live ?? {}; // the state survives a reload
       const live = Object.assign(had, { ...structuredClone(initial), ...had }) as typeof initial;
       const saved = core.states.get(owner)?.saved ?? JSON.stringify(live);
-      setUndoable(own, core.states, owner, { live, saved, initial: initially });
+      setUndoable(registrant, core.states, owner, { live, saved, initial: initially });
       return live;
     },
     tool: (tool) => {
-      assertFields(own, "tool", tool);
+      assertFields(registrant, "tool", tool);
       if (tool.kind !== undefined)
         assertKnown("kind of tool", tool.kind, ["read", "change", "run"]);
       const schema = parametersOf(tool); // refused now rather than at the first call
-      if (Object.values(tool.params ?? {}).some((one) => typeof one === "object"))
-        checkSchema(own, "params", tool.params);
-      registerUnique(own, "tool", core.tools, tool);
-      setUndoable(own, core.schemas, tool.name, schema);
+      if (Object.values(tool.params ?? {}).some((parameter) => typeof parameter === "object"))
+        checkSchema(registrant, "params", tool.params);
+      registerUnique(registrant, "tool", core.tools, tool);
+      setUndoable(registrant, core.schemas, tool.name, schema);
     },
-    command: (command) => registerUnique(own, "command", core.commands, command),
-    service: (name, offer) => registerUnique(own, "service", core.services, { name, offer }),
-    provider: (provider) => registerUnique(own, "provider", core.providers, provider),
+    command: (command) => registerUnique(registrant, "command", core.commands, command),
+    service: (name, offer) => registerUnique(registrant, "service", core.services, { name, offer }),
+    provider: (provider) => registerUnique(registrant, "provider", core.providers, provider),
     flag: (flag) => {
       const others = () =>
-        [...core.flags.values()].flatMap((other) => (other.owner === owner ? [] : other.value));
-      const taken =
+        [...core.flags.values()].flatMap((registration) =>
+          registration.owner === owner ? [] : registration.value,
+        );
+      const sameShort =
         flag.short &&
-        [...KERNEL_FLAGS, ...others(), ...own.flags].find(
+        [...KERNEL_FLAGS, ...others(), ...registrant.flags].find(
           ({ short, name }) => short === flag.short && name !== flag.name,
         );
-      if (taken)
+      if (sameShort)
         throw fault(
-          `flag '${flag.name}' has the short form -${flag.short} of --${taken.name}. Choose another.`,
+          `flag '${flag.name}' has the short form -${flag.short} of --${sameShort.name}. Choose another.`,
         );
-      registerUnique(own, "flag", core.flags, flag);
-      own.flags.push(flag);
+      registerUnique(registrant, "flag", core.flags, flag);
+      registrant.flags.push(flag);
     },
-    key: (key) => registerUnique(own, "key", core.keys, key),
+    key: (key) => registerUnique(registrant, "key", core.keys, key),
     layer: (layer) => {
-      assertFields(own, "layer", layer);
+      assertFields(registrant, "layer", layer);
       assertKnown("slot", layer.slot, SLOTS);
-      registerInList(own, core.layers, layer);
+      registerInList(registrant, core.layers, layer);
     },
-    on: (event, see, how) => {
+    on: (event, see, options) => {
       assertKnown("event", event, EVENTS);
-      const { limit = HOOK_LIMIT } = hookOptions("on", see, how);
-      registerInList(own, core.observers, { event, see, limit });
+      const { limit = HOOK_LIMIT_MS } = hookOptions("on", see, options);
+      registerInList(registrant, core.observers, { event, see, limit });
     },
     dialog: (dialog) => {
-      assertFields(own, "dialog", dialog);
-      registerInList(own, core.dialogs, dialog);
+      assertFields(registrant, "dialog", dialog);
+      registerInList(registrant, core.dialogs, dialog);
     },
-    store: (store) => registerUnique(own, "store", core.stores, store),
-    wrap: (step, around, how) => {
+    store: (store) => registerUnique(registrant, "store", core.stores, store),
+    wrap: (step, around, options) => {
       assertKnown("step", step, STEPS);
-      const { order = "last", limit = HOOK_LIMIT } = hookOptions("wrap", around, how);
+      const { order = "last", limit = HOOK_LIMIT_MS } = hookOptions("wrap", around, options);
       assertKnown("order", order, ["first", "last"]); // which is also alphabetical order
       const sort = () =>
         core.wraps.sort(
           (a, b) => compare(a.value.order, b.value.order) || compare(a.owner, b.owner),
         );
-      registerInList(own, core.wraps, { step, around, order, limit }, sort);
+      registerInList(registrant, core.wraps, { step, around, order, limit }, sort);
     },
   };
 }
@@ -323,83 +348,96 @@ function createHandle(own: Registrant, config: Awaited<ReturnType<typeof configO
 function hookOptions(
   verb: "on" | "wrap",
   act: unknown,
-  how: unknown = {},
+  options: unknown = {},
 ): { order?: Order; limit?: number } {
   if (typeof act !== "function")
     throw fault(`${verb}() takes a function after the name. Write one instead of '${act}'.`);
-  const given: any = verb === "wrap" && typeof how === "string" ? { order: how } : how;
-  if (typeof given !== "object" || !given)
-    throw fault(`${verb}() takes options as its last argument, not '${given}': { limit: 30_000 }.`);
-  for (const key of Object.keys(given))
+  const hookSettings: any =
+    verb === "wrap" && typeof options === "string" ? { order: options } : options;
+  if (typeof hookSettings !== "object" || !hookSettings)
+    throw fault(
+      `${verb}() takes options as its last argument, not '${hookSettings}': { limit: 30_000 }.`,
+    );
+  for (const key of Object.keys(hookSettings))
     assertKnown(`option of ${verb}()`, key, verb === "on" ? ["limit"] : ["order", "limit"]);
-  if (given.limit === undefined || given.limit > 0) return given;
+  if (hookSettings.limit === undefined || hookSettings.limit > 0) return hookSettings;
   throw fault(
-    `the limit of ${verb}() is '${given.limit}'. Give it in milliseconds: { limit: 30_000 }.`,
+    `the limit of ${verb}() is '${hookSettings.limit}'. Give it in milliseconds: { limit: 30_000 }.`,
   );
 }
 
 /** Registers what can exist once per name. */
 function registerUnique<T extends { name: string }>(
-  own: Registrant,
-  kind: keyof typeof FIELDS,
-  all: Map<string, Owned<T>>,
+  registrant: Registrant,
+  noun: keyof typeof FIELDS,
+  registry: Map<string, Owned<T>>,
   value: T,
 ): void {
-  const { core, names } = own;
-  const [owner, name] = [own.plugin.name, value.name];
-  assertFields(own, kind, value);
-  if (!IDENTIFIER.test(name) && kind !== "key")
+  const { core, names } = registrant;
+  const [owner, name] = [registrant.plugin.name, value.name];
+  assertFields(registrant, noun, value);
+  if (!IDENTIFIER.test(name) && noun !== "key")
     throw fault(
-      `${kind} '${name}' has a name that providers refuse. Use letters, digits, _ and -.`,
+      `${noun} '${name}' has a name that providers refuse. Use letters, digits, _ and -.`,
     );
-  if (kind === "key" && !KEY_NAME.test(name))
+  if (noun === "key" && !KEY_NAME.test(name))
     throw fault(
       `key '${name}' has a name that no key has. Write it like ctrl+r, meta+return or tab.`,
     );
-  const mine = names.get(kind) ?? new Set();
-  const kernels: { name: string }[] = kind === "flag" ? [...KERNEL_FLAGS, ...UNLISTED_FLAGS] : [];
-  const other = kernels.some((one) => one.name === name) ? "zz" : all.get(name)?.owner;
+  const mine = names.get(noun) ?? new Set();
+  const kernels: { name: string }[] = noun === "flag" ? [...KERNEL_FLAGS, ...UNLISTED_FLAGS] : [];
+  const holderBefore = kernels.some((kernelFlag) => kernelFlag.name === name)
+    ? "zz"
+    : registry.get(name)?.owner;
   const holder = mine.has(name)
     ? owner
-    : other !== owner && !(value as Partial<Tool>).override && other;
+    : holderBefore !== owner && !(value as Partial<Tool>).override && holderBefore;
   if (holder) {
     const file = core.plugins.find((plugin) => plugin.name === holder)?.file ?? "the kernel";
-    const more = kind === "tool" ? ", or say override: true" : "";
+    const advice = noun === "tool" ? ", or say override: true" : "";
     throw fault(
-      `${kind} '${name}' is already there, from '${holder}' (${file}). Rename one of them${more}.`,
+      `${noun} '${name}' is already there, from '${holder}' (${file}). Rename one of them${advice}.`,
     );
   }
-  names.set(kind, mine.add(name));
-  setUndoable(own, all, name, { owner, value });
+  names.set(noun, mine.add(name));
+  setUndoable(registrant, registry, name, { owner, value });
 }
 
-function setUndoable<T>({ stage }: Registrant, all: Map<string, T>, name: string, value: T): void {
+function setUndoable<T>(
+  { stage }: Registrant,
+  registry: Map<string, T>,
+  name: string,
+  value: T,
+): void {
   let before: T | undefined; // what it replaces
-  const undo = () => all.get(name) === value && (before ? all.set(name, before) : all.delete(name));
-  stage.add(() => [(before = all.get(name)), all.set(name, value)], undo);
+  const undo = () =>
+    registry.get(name) === value && (before ? registry.set(name, before) : registry.delete(name));
+  stage.add(() => [(before = registry.get(name)), registry.set(name, value)], undo);
 }
 
 function registerInList<T>(
   { plugin, stage }: Registrant,
-  all: Owned<T>[],
+  registrations: Owned<T>[],
   value: T,
   then: () => unknown = () => {},
 ): void {
-  const entry = { owner: plugin.name, value };
-  const undo = () => all.includes(entry) && all.splice(all.indexOf(entry), 1);
-  stage.add(() => [all.push(entry), then()], undo);
+  const registration = { owner: plugin.name, value };
+  const undo = () =>
+    registrations.includes(registration) &&
+    registrations.splice(registrations.indexOf(registration), 1);
+  stage.add(() => [registrations.push(registration), then()], undo);
 }
 
 /** Refuses fields that are unknown, missing or of a wrong type. */
-function assertFields({ plugin }: Registrant, kind: keyof typeof FIELDS, value: any = {}): void {
+function assertFields({ plugin }: Registrant, noun: keyof typeof FIELDS, value: any = {}): void {
   if (plugin.from === "zz") return;
-  const fields = FIELDS[kind] as Record<string, string>;
-  for (const key of Object.keys(value)) assertKnown(`${kind} field`, key, Object.keys(fields));
+  const fields = FIELDS[noun] as Record<string, string>;
+  for (const key of Object.keys(value)) assertKnown(`${noun} field`, key, Object.keys(fields));
   for (const [key, types] of Object.entries(fields)) {
-    if (types.endsWith("!") && !value[key]) throw fault(`a ${kind} needs '${key}'. Add it.`);
+    if (types.endsWith("!") && !value[key]) throw fault(`a ${noun} needs '${key}'. Add it.`);
     const allowed = words(types.replace("!", "")).filter(Boolean);
     const type = Array.isArray(value[key]) ? "array" : typeof (value[key] ?? undefined);
     if (allowed.length && type !== "undefined" && !allowed.includes(type))
-      throw fault(`in ${kind} '${String(value.name)}', "${key}" ${must(allowed)}.`);
+      throw fault(`in ${noun} '${String(value.name)}', "${key}" ${mustBe(allowed)}.`);
   }
 }

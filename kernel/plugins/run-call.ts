@@ -4,6 +4,7 @@ import { commitChanges, type PendingChanges } from "../changes/commit-changes.ts
 import { markLinesSeen } from "../changes/seen-files.ts";
 import { filesForCall } from "../changes/tool-files.ts";
 import {
+  type Answer,
   type Call,
   type ChatRequest,
   type Ctx,
@@ -11,6 +12,7 @@ import {
   type Kind,
   type Needs,
   type Result,
+  type Services,
   type Tool,
 } from "../contract.ts";
 import { emit, emitNote, pauseLimitWhileWaiting, runStep } from "../events.ts";
@@ -28,7 +30,7 @@ import { byName, isObject, tryTo } from "../text/words.ts";
  * The arguments as the tool will see them. Throws a sentence that says what is wrong with them and
  * what to do.
  */
-export async function validate(
+export async function validateArgs(
   { name, params }: Tool,
   args: unknown,
   remedy: string,
@@ -38,28 +40,60 @@ export async function validate(
   return value;
 }
 
-const TOOL_LIMIT = 120_000;
+const TOOL_LIMIT_MS = 120_000;
 
 export async function onlyReads({ core, ctx }: TurnContext, call: Call): Promise<boolean> {
   const tool = findTool(core, call.name);
   if (!tool || call.broken || tool.changes) return false;
   const asked = async () => tool.needs?.(normalizeArgs(tool, call.args), ctx) ?? {};
   const needs = await orAbort(ctx.signal, asked()).catch(() => undefined); // runCall() validates
-  return needs !== undefined && Object.keys(needs).every((kind) => kind === "read");
+  return needs !== undefined && Object.keys(needs).every((needKind) => needKind === "read");
+}
+
+const SIDE_BY_SIDE = 4;
+/** Takes the next call, with those after it that only read if it does too. */
+export async function nextBatch(turn: TurnContext, waiting: Call[]): Promise<Call[]> {
+  const batch = [waiting.shift()!];
+  if (!waiting.length || !(await onlyReads(turn, batch[0]!))) return batch;
+  while (waiting.length && batch.length < SIDE_BY_SIDE && (await onlyReads(turn, waiting[0]!)))
+    batch.push(waiting.shift()!);
+  return batch;
+}
+
+/** Marks the calls of tools that the model was not offered: the result will say so. */
+export function refuseUnoffered(core: Core, calls: readonly Call[]): void {
+  const names = offeredTools(core).map(({ name }) => name);
+  for (const call of calls) {
+    if (names.includes(findTool(core, call.name)?.name ?? "")) continue;
+    const reason = names.length
+      ? unknown("tool", call.name, names)
+      : "no tools are offered. Answer without.";
+    call.broken = `Cannot call '${call.name}': ${reason}`;
+  }
+}
+
+/** A call as an answer lists it. */
+export function recordOfCall(
+  core: Core,
+  { name, args }: Call,
+  { failed, refused }: Result,
+): Answer["calls"][number] {
+  const changes = findTool(core, name)?.changes;
+  return { name, args, ok: !failed, ...(refused && { refused }), ...(changes && { changes }) };
 }
 
 /** Runs a call: through its wrappers, validation and the gate. Whatever goes wrong is a result. */
-export async function runCall(place: TurnContext, call: Call, inner = false): Promise<Result> {
-  const { core, ctx } = place;
-  const now = () => clockOf(core.io).now() - core.waited; // without the person's time
-  const started = now();
-  const run = async (call: Call) => withoutSecrets(await runTool(place, call));
-  const given = await runStep(place, "call", call, run).catch((error): Result => {
+export async function runCall(turn: TurnContext, call: Call, inner = false): Promise<Result> {
+  const { core, ctx } = turn;
+  const workingTime = () => clockOf(core.io).now() - core.waited; // without the person's time
+  const started = workingTime();
+  const run = async (call: Call) => withoutSecrets(await runTool(turn, call));
+  const rawResult = await runStep(turn, "call", call, run).catch((error): Result => {
     if (ctx.signal.aborted) return { text: "[interrupted]", failed: true };
     if (showsTraces(core)) emitNote(core, String((error as Error)?.stack));
     return { text: errorMessage(error), failed: true };
   });
-  const result = withoutSecrets(given);
+  const result = withoutSecrets(rawResult);
   const tool = findTool(core, call.name);
   const width = core.io.stderr.columns ?? 80;
   const isShown = !result.failed || (!result.refused && result.data !== undefined);
@@ -67,7 +101,7 @@ export async function runCall(place: TurnContext, call: Call, inner = false): Pr
   await emit(core, "called", {
     call,
     result,
-    ms: Math.round(now() - started),
+    ms: Math.round(workingTime() - started),
     ...(shown && { shown }),
     ...(inner && { inner }),
   });
@@ -90,34 +124,36 @@ function withoutSecrets(result: Result): Result {
   return { ...result, text: veil(text), ...(data !== undefined && { data: veilData(data) }) };
 }
 
-async function runTool(place: TurnContext, call: Call): Promise<Result> {
-  const { core, ctx } = place;
+async function runTool(turn: TurnContext, call: Call): Promise<Result> {
+  const { core, ctx } = turn;
   const tool = requireTool(core, call.name);
   if (call.broken) throw fault(call.broken);
   const named = normalizeArgs(tool, call.args);
-  const asked = await validate(tool, named, "Send the call again with valid arguments.");
-  const { args, granted, edited } = await passGate(place, tool, asked);
+  const asked = await validateArgs(tool, named, "Send the call again with valid arguments.");
+  const { args, granted, edited } = await passGate(turn, tool, asked);
   if (typeof granted === "string") return { text: granted, failed: true, refused: true };
   const held: PendingChanges | undefined = tool.changes ? new Map() : undefined;
   const reads = new Map<string, string>();
   const reach = { tool: tool.name, args, granted: granted.read, changes: tool.changes === true };
-  const files = filesForCall(place, { ...reach, ...(held ? { held } : { reads }) });
-  const seconds = (tool.timeout ?? TOOL_LIMIT) / 1000;
+  const files = filesForCall(turn, { ...reach, ...(held ? { held } : { reads }) });
+  const seconds = (tool.timeout ?? TOOL_LIMIT_MS) / 1000;
   const limit = deadline(clockOf(core.io), seconds * 1000, () =>
     fault(`'${tool.name}' took longer than ${seconds} s and was given up.`),
   );
   const signal = AbortSignal.any([ctx.signal, limit.signal]);
-  const own: Ctx = Object.create(pauseLimitWhileWaiting(ctx, limit), {
+  const toolCtx: Ctx = Object.create(pauseLimitWhileWaiting(ctx, limit), {
     files: { value: files },
     signal: { value: signal },
   });
-  const given = await orAbort(signal, (async () => tool.run(args, own))()).finally(limit.lift);
-  const plain = typeof given === "string" ? { text: given } : given;
+  const returned = await orAbort(signal, (async () => tool.run(args, toolCtx))()).finally(
+    limit.lift,
+  );
+  const plain = typeof returned === "string" ? { text: returned } : returned;
   if (typeof plain?.text !== "string")
     throw fault(`'${tool.name}' gave no result. Its run() must return text or { text }.`);
-  const said = withIgnored(plain, tool, named);
-  for (const [file, hash] of reads) markLinesSeen(place.chat, file, hash);
-  const result = edited ? { ...said, text: edited + said.text } : said;
+  const checkedResult = withIgnored(plain, tool, named);
+  for (const [file, hash] of reads) markLinesSeen(turn.chat, file, hash);
+  const result = edited ? { ...checkedResult, text: edited + checkedResult.text } : checkedResult;
   return held && !result.failed ? settleChanges(held, result, granted) : result;
 
   async function settleChanges(
@@ -126,7 +162,7 @@ async function runTool(place: TurnContext, call: Call): Promise<Result> {
     granted: Granted,
   ): Promise<Result> {
     const { refusal, said } = await commitChanges(
-      place,
+      turn,
       { name: tool.name, args },
       held,
       granted.write,
@@ -137,19 +173,19 @@ async function runTool(place: TurnContext, call: Call): Promise<Result> {
 }
 
 /** If the person edits an argument at the question, the call is judged and asked for again. */
-async function passGate(place: TurnContext, tool: Tool, asked: Call["args"]) {
+async function passGate(turn: TurnContext, tool: Tool, asked: Call["args"]) {
   let [args, edited] = [deepFreeze(asked), ""];
   for (;;) {
     const needs = assertNeeds(
       tool,
-      (await orAbort(place.ctx.signal, (async () => tool.needs?.(args, place.ctx))())) ?? {},
+      (await orAbort(turn.ctx.signal, (async () => tool.needs?.(args, turn.ctx))())) ?? {},
     );
-    const granted = await judgeCall(place, tool, args, needs);
-    place.ctx.signal.throwIfAborted();
+    const granted = await judgeCall(turn, tool, args, needs);
+    turn.ctx.signal.throwIfAborted();
     if (typeof granted === "string" || !("edited" in granted)) return { args, granted, edited };
     edited = `The person edited the ${tool.editable} before it ran:\n${granted.edited}\n\n`;
     args = deepFreeze(
-      await validate(tool, { ...asked, [tool.editable!]: granted.edited }, "Edit it again."),
+      await validateArgs(tool, { ...asked, [tool.editable!]: granted.edited }, "Edit it again."),
     );
   }
 }
@@ -160,10 +196,10 @@ function assertNeeds<N extends Needs & { unresolved?: boolean }>(tool: Tool, nee
   const { unresolved, ...named } = needs;
   if (!/^(undefined|boolean)$/.test(typeof unresolved))
     throw fault(`Cannot call '${tool.name}': 'unresolved' of its needs must be true or false.`);
-  for (const [kind, list] of Object.entries(named))
-    if (!KINDS.includes(kind as Kind) || !Array.isArray(list) || !list.every(isNeed))
+  for (const [needKind, list] of Object.entries(named))
+    if (!KINDS.includes(needKind as Kind) || !Array.isArray(list) || !list.every(isNeed))
       throw fault(
-        `Cannot call '${tool.name}': its needs for '${kind}' make no sense. They are lists of names, by ${KINDS.join(", ")}.`,
+        `Cannot call '${tool.name}': its needs for '${needKind}' make no sense. They are lists of names, by ${KINDS.join(", ")}.`,
       );
   return needs;
 }
@@ -174,33 +210,33 @@ function assertNeeds<N extends Needs & { unresolved?: boolean }>(tool: Tool, nee
  */
 export function normalizeArgs({ also = {}, params }: Tool, args: Call["args"]): Call["args"] {
   if (!isObject(args)) return args; // validation reports it
-  const known = { ...args };
+  const namedArgs = { ...args };
   const properties = propertiesOf(params);
   for (const name of new Set([...Object.keys(also), ...Object.keys(properties)])) {
     const others = [name, ...(also[name] ?? [])];
-    for (const other of others.flatMap((one) => [
-      one,
-      ...Object.keys(known).filter((key) => foldName(key) === foldName(one)),
+    for (const alternative of others.flatMap((alias) => [
+      alias,
+      ...Object.keys(namedArgs).filter((key) => foldName(key) === foldName(alias)),
     ]))
-      if (!(name in known) && other in known && !(other in properties)) {
-        known[name] = known[other];
-        delete known[other];
+      if (!(name in namedArgs) && alternative in namedArgs && !(alternative in properties)) {
+        namedArgs[name] = namedArgs[alternative];
+        delete namedArgs[alternative];
       }
-    if (name in known) known[name] = coerceValue(known[name], properties[name]);
+    if (name in namedArgs) namedArgs[name] = coerceValue(namedArgs[name], properties[name]);
   }
-  return known;
+  return namedArgs;
 }
 
 const foldName = (name: string): string => name.replace(/[-_]/g, "").toLowerCase();
-type Property = { type?: string; items?: { type?: string } };
+type ParameterShape = { type?: string; items?: { type?: string } };
 const propertiesOf = (params: Tool["params"]) =>
-  (toJsonSchema(params).properties ?? {}) as Record<string, Property>;
+  (toJsonSchema(params).properties ?? {}) as Record<string, ParameterShape>;
 
 /**
  * Converts "12" to a number, "true" to a boolean, and a single text to a list, where the tool wants
  * that.
  */
-function coerceValue(value: unknown, { type, items }: Property = {}): unknown {
+function coerceValue(value: unknown, { type, items }: ParameterShape = {}): unknown {
   if (typeof value !== "string") return value;
   if (type === "array" && items?.type === "string" && !/^\s*\[/.test(value)) return [value];
   const text = value.trim();
@@ -211,16 +247,16 @@ function coerceValue(value: unknown, { type, items }: Property = {}): unknown {
 /** Names parameters that had no effect. */
 function withIgnored(result: Result, { name, params }: Tool, args: Call["args"]): Result {
   const { properties, additionalProperties } = toJsonSchema(params);
-  const all = Object.keys(properties ?? {});
+  const parameterNames = Object.keys(properties ?? {});
   const ignored =
     additionalProperties || !properties
       ? []
-      : Object.keys(args).filter((key) => !all.includes(key));
+      : Object.keys(args).filter((key) => !parameterNames.includes(key));
   if (!ignored.length) return result;
-  const known = all.length ? `it takes ${all.join(", ")}` : "it takes none";
+  const advice = parameterNames.length ? `it takes ${parameterNames.join(", ")}` : "it takes none";
   return {
     ...result,
-    text: `${result.text}\n[Ignored: ${ignored.join(", ")}. '${name}' has no such parameter; ${known}.]`,
+    text: `${result.text}\n[Ignored: ${ignored.join(", ")}. '${name}' has no such parameter; ${advice}.]`,
   };
 }
 
@@ -237,32 +273,39 @@ function deepFreeze<T>(value: T): T {
   return Object.freeze(value);
 }
 
-export function requireTool(core: Core, name: string): Tool {
+export function requireTool(core: Core, name: string, verb = "call"): Tool {
   const tool = findTool(core, name);
-  if (!tool) throw usage(`Cannot call '${name}': ${unknown("tool", name, core.tools.keys())}`);
+  if (!tool) throw usage(`Cannot ${verb} '${name}': ${unknown("tool", name, core.tools.keys())}`);
   return tool;
+}
+
+/** Also by the name that another program has for it, where a plugin knows such names. */
+export async function requireToolMeant(core: Core, name: string, verb?: string): Promise<Tool> {
+  const names = core.services.get("toolNames")?.value.offer as Services["toolNames"] | undefined;
+  const meant = findTool(core, name) ? name : await names?.own(name);
+  return (meant && findTool(core, meant)) || requireTool(core, name, verb);
 }
 
 /**
  * By name or alias, even in markup, with a prefix or suffix, or written twice. If two tools match,
  * there is none.
  */
-export function findTool(core: Pick<Core, "tools">, given: string): Tool | undefined {
-  if (given.length > MAX_TOOL_NAME_CHARS) return undefined;
-  const [bare = ""] = given.split(/<\||[{(["<\n]/);
+export function findTool(core: Pick<Core, "tools">, wantedName: string): Tool | undefined {
+  if (wantedName.length > MAX_TOOL_NAME_CHARS) return undefined;
+  const [bare = ""] = wantedName.split(/<\||[{(["<\n]/);
   const plain = bare.replace(/^[\s'`]+|[\s'`]+$/g, "");
   const cut = plain.replace(/^(functions?[._]|tools\.|default_api\.)/, "").replace(/:\d+$/, "");
   const half = cut.slice(0, cut.length / 2);
   // readFile and read-file
   const loose = (name: string) => name.replace(/[-._]/g, "").toLowerCase();
-  const names = [given, cut, cut.split(".").at(-1)!, ...(half + half === cut ? [half] : [])];
-  const own = core.tools.get(given)?.value;
-  if (own) return own;
+  const names = [wantedName, cut, cut.split(".").at(-1)!, ...(half + half === cut ? [half] : [])];
+  const exactMatch = core.tools.get(wantedName)?.value;
+  if (exactMatch) return exactMatch;
   const tools = registeredValues(core.tools);
   for (const form of [(name: string) => name, loose])
     for (const name of names) {
       const fits = tools.filter((tool) =>
-        [tool.name, ...(tool.aliases ?? [])].some((one) => form(one) === form(name)),
+        [tool.name, ...(tool.aliases ?? [])].some((toolName) => form(toolName) === form(name)),
       );
       if (fits.length) return fits.length === 1 ? fits[0] : undefined;
     }

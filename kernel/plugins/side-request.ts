@@ -8,51 +8,51 @@ import { unknown } from "../text/did-you-mean.ts";
 import { sumUsage } from "../text/words.ts";
 import { findTool, offeredTools, requireTool, runCall } from "./run-call.ts";
 
-const ROUNDS = 10;
+const HELPER_ROUNDS = 10;
 const NO_MORE_TOOLS = "No more tools can be used now. Answer with what you know.";
 
 /** Its cost is saved; with tools also an entry with the question, the calls, and the answer. */
-export async function sideRequest(place: TurnContext, asked: SideRequest): Promise<Reply> {
-  const { core, chat, ctx } = place;
+export async function sideRequest(turn: TurnContext, asked: SideRequest): Promise<Reply> {
+  const { core, chat, ctx } = turn;
   const {
     task,
     system = "",
     model = core.options.settings.models?.[task] ?? chat.model,
-    rounds = ROUNDS,
+    rounds = HELPER_ROUNDS,
   } = asked;
   const messages = [...asked.messages];
   const tools = toolsFor(core, asked.tools ?? []);
-  const own = { core, chat: chatForHelper(chat, messages), ctx };
-  const made: HelperProgress = { calls: [], usages: [], started: Date.now() };
+  const helperTurn = { core, chat: chatForHelper(chat, messages), ctx };
+  const progress: HelperProgress = { calls: [], usages: [], started: Date.now() };
   try {
-    for (let left = tools.length ? rounds : 0; ; left--) {
-      const reply = await sendRequest(place, {
+    for (let roundsLeft = tools.length ? rounds : 0; ; roundsLeft--) {
+      const reply = await sendRequest(turn, {
         task,
         model,
         system,
         messages,
-        tools: left > 0 ? tools : [],
+        tools: roundsLeft > 0 ? tools : [],
       });
       const { text, calls, usage, extra } = reply;
       const by = reply.model ?? model;
       saveEntry(core, chat, "spent", { task, model: by, ...(usage && { usage }) });
-      made.usages.push(usage);
-      if (!calls.length || left <= 0) return (made.reply = reply);
+      progress.usages.push(usage);
+      if (!calls.length || roundsLeft <= 0) return (progress.reply = reply);
       messages.push({ role: "assistant", text, calls, model: by, ...(extra && { extra }) });
-      for (const call of calls) messages.push(await resultOf(call));
-      if (left === 1) messages.push({ role: "user", text: NO_MORE_TOOLS });
+      for (const call of calls) messages.push(await runHelperCall(call));
+      if (roundsLeft === 1) messages.push({ role: "user", text: NO_MORE_TOOLS });
     }
   } finally {
-    if (asked.tools) keepHelper(place, asked, made, model);
+    if (asked.tools) keepHelper(turn, asked, progress, model);
   }
 
-  async function resultOf(call: Call): Promise<Message> {
+  async function runHelperCall(call: Call): Promise<Message> {
     const { id, name, args } = call;
     const names = tools.map((tool) => tool.name);
     if (!names.includes(findTool(core, name)?.name ?? ""))
       call.broken = `Cannot call '${name}': ${unknown("tool", name, names)}`;
-    const { text, failed, images } = await runCall(own, call, true);
-    made.calls.push({ name, args, ...(failed && { failed }) });
+    const { text, failed, images } = await runCall(helperTurn, call, true);
+    progress.calls.push({ name, args, ...(failed && { failed }) });
     ctx.signal.throwIfAborted();
     return { role: "tool", id, name, text, ...(failed && { failed }), ...(images && { images }) };
   }
@@ -70,27 +70,27 @@ interface HelperProgress {
 function keepHelper(
   { core, chat }: TurnContext,
   { task, messages }: SideRequest,
-  made: HelperProgress,
+  progress: HelperProgress,
   model: string,
 ): void {
-  const { reply, calls, usages, started } = made;
+  const { reply, calls, usages, started } = progress;
   const question = messages.findLast(({ role }) => role === "user")?.text ?? "";
-  const said = reply ? { text: reply.text } : { failed: true };
+  const outcome = reply ? { text: reply.text } : { failed: true };
   const by = reply?.model ?? model;
   saveEntry(core, chat, "helper", {
     task,
     model: by,
     question,
     calls,
-    ...said,
+    ...outcome,
     usage: sumUsage(usages),
     ms: Date.now() - started,
   });
 }
 
 /** The tools that it may use, among those of this run. An unknown name is refused. */
-function toolsFor(core: Core, given: string[]): ReturnType<typeof offeredTools> {
-  const names = given.map((name) => requireTool(core, name).name);
+function toolsFor(core: Core, wantedNames: string[]): ReturnType<typeof offeredTools> {
+  const names = wantedNames.map((name) => requireTool(core, name).name);
   return offeredTools(core).filter(({ name }) => names.includes(name));
 }
 

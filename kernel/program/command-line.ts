@@ -2,18 +2,23 @@
 // the exit code.
 import type { Answer, Command } from "../contract.ts";
 import { openChat } from "../conversation/chat.ts";
-import { chooseModel, modelOfSession } from "../conversation/choose-model.ts";
-import { TEMPLATES } from "../conversation/prompt-files.ts";
+import {
+  chooseModel,
+  completeModelName,
+  modelOfSession,
+  providerNamed,
+} from "../conversation/choose-model.ts";
+import { TEMPLATE_OWNER } from "../conversation/prompt-files.ts";
 import {
   findSession,
   hasSession,
   lastSession,
-  nameOf,
+  nameOfPlace,
   openSession,
   readSession,
-  UNSAVED,
+  UNSAVED_IN_FILES,
 } from "../conversation/session-files.ts";
-import { placeOf, reachStore } from "../conversation/session-store.ts";
+import { reachStore, sessionPlaceOf } from "../conversation/session-store.ts";
 import { emit, emitNote } from "../events.ts";
 import { whyNotProject } from "../gate/sensitive-paths.ts";
 import {
@@ -24,13 +29,16 @@ import {
   type Session,
 } from "../instance.ts";
 import { createCtx } from "../plugins/create-ctx.ts";
+import { requireToolMeant } from "../plugins/run-call.ts";
 import { allFlags } from "../settings/flag-table.ts";
 import { fileFault } from "../system/atomic-write.ts";
 import { say } from "../system/streams.ts";
-import { nearest, unknown } from "../text/did-you-mean.ts";
-import { codeOf, usage } from "../text/faults.ts";
+import { nearest } from "../text/did-you-mean.ts";
+import { codeOf, fault, usage } from "../text/faults.ts";
 import { tryTo } from "../text/words.ts";
-import { allValues, type CommandLine, lastValue } from "./parse-flags.ts";
+import { parseAgainWith } from "./options-from-flags.ts";
+import { allValues, type CommandLine, lastValue, parseFlags } from "./parse-flags.ts";
+import type { FirstMessage } from "./read-input.ts";
 
 export function emitStarted(
   core: Core,
@@ -57,8 +65,8 @@ export const isUntrusted = ({ extras: brought, options: { sources } }: Core): bo
     Boolean(sources?.project?.left.length));
 
 /** The command that a plugin offers for choosing a model or for trust. */
-export const commandFor = ({ commands }: Core, what: "model" | "trust"): Command | undefined =>
-  registeredValues(commands).find(({ offer }) => offer === what);
+export const commandFor = ({ commands }: Core, offered: "model" | "trust"): Command | undefined =>
+  registeredValues(commands).find(({ offer }) => offer === offered);
 
 /** Asks about trust before the first turn. Without a terminal the answer is no. */
 export async function askAboutTrust(core: Core, chat: LiveChat): Promise<void> {
@@ -66,10 +74,10 @@ export async function askAboutTrust(core: Core, chat: LiveChat): Promise<void> {
   const command = commandFor(core, "trust");
   if (core.ask && command) return command.run("", createCtx(core, chat));
   const { files, changed } = core.extras!;
-  const what = changed
+  const finding = changed
     ? `${changed.join(", ")} changed since you trusted it`
     : `nobody has trusted ${files.join(", ")}`;
-  say(core.io, `Left out what this folder brings: ${what}. Look at it, then: zz --trust`);
+  say(core.io, `Left out what this folder brings: ${finding}. Look at it, then: zz --trust`);
 }
 
 /** Notes once that the folder is not a project. */
@@ -83,8 +91,47 @@ export function noteUnusualFolder(core: Core): void {
     );
 }
 
+/**
+ * Does nothing without a plugin that the command line names. Why it is not there was said before.
+ */
+export function checkNamedPlugins({ plugins }: Core): void {
+  const failed = plugins.flatMap(({ from, failure }) =>
+    from === "flag" && failure ? failure : [],
+  );
+  if (failed.length) throw fault(failed.join("\n"), { exit: 2, told: true });
+}
+
+/** A model whose provider is not there is refused before a prompt appears. */
+export async function checkNamedModel(core: Core): Promise<void> {
+  const { options, io } = core;
+  const named = options.model || io.env.ZZ_MODEL;
+  if (!named || options.baseUrl) return;
+  options.model = await completeModelName(core, named);
+  providerNamed(core, options.model);
+}
+
+/** The command line by all flags, those of plugins too, which are set. */
+export async function parseAllFlags(core: Core, argv: string[]): Promise<CommandLine> {
+  const parsed = parseFlags(argv, allFlags(core));
+  checkFlags(core, parsed);
+  const cli = await setPluginFlags(core, parsed, argv);
+  await checkTools(core, cli);
+  return cli;
+}
+
+/** One may stand for other words: then all are read again. */
+async function setPluginFlags(core: Core, cli: CommandLine, argv: string[]): Promise<CommandLine> {
+  const words: string[] = [];
+  for (const flag of registeredValues(core.flags))
+    for (const value of cli.values.get(flag.name) ?? []) {
+      const { line } = Object((await flag.set?.(value, core.ctx())) ?? {}) as { line?: unknown };
+      if (Array.isArray(line)) words.push(...line.map(String));
+    }
+  return words.length ? parseAgainWith(core, words, argv) : cli;
+}
+
 /** Refuses unknown flags. */
-export function checkFlags(core: Core, cli: CommandLine): void {
+function checkFlags(core: Core, cli: CommandLine): void {
   const [name] = cli.unknown;
   const near =
     name &&
@@ -97,10 +144,12 @@ export function checkFlags(core: Core, cli: CommandLine): void {
 }
 
 /** Refuses unknown tools, once plugins' flags may have added some. */
-export function checkTools(core: Core, cli: CommandLine): void {
-  for (const name of allValues(cli, "tool"))
-    if (!core.tools.has(name))
-      throw usage(`Cannot offer '${name}': ${unknown("tool", name, core.tools.keys())}`);
+async function checkTools(core: Core, cli: CommandLine): Promise<void> {
+  const names = allValues(cli, "tool").map(async (name) => {
+    const tool = await requireToolMeant(core, name, "offer");
+    return tool.name;
+  });
+  if (names.length) core.options.tools = await Promise.all(names);
 }
 
 /** `--fork ID words`: the ID may also be a word of its own, if a session has that name. */
@@ -109,7 +158,7 @@ export function takeForkId(core: Core, cli: CommandLine): void {
   if (
     cli.values.get("fork")?.at(-1) !== true ||
     cli.values.has("session") ||
-    !hasSession(placeOf(core), word)
+    !hasSession(sessionPlaceOf(core), word)
   )
     return;
   cli.values.set("fork", [word]);
@@ -122,19 +171,20 @@ export async function openConversation(
   cli: CommandLine,
 ): Promise<LiveChat | undefined> {
   await reachStore(core);
-  const place = placeOf(core);
+  const sessionPlace = sessionPlaceOf(core);
   const { root } = core.options;
   const warn = (text: string) => emitNote(core, text);
   const named = lastValue(cli, "fork") ?? lastValue(cli, "session");
   const last = !named && (cli.values.has("continue") || cli.values.has("fork"));
   // --call saves sessions without a conversation.
-  const isTalk = (id: string) => tryTo(() => readSession(place, id).header.model) !== NO_MODEL_ID;
-  const latest = () => (last ? lastSession(place, root, warn, isTalk) : undefined);
-  const id = named ? findSession(place, named) : latest();
+  const isTalk = (id: string) =>
+    tryTo(() => readSession(sessionPlace, id).header.model) !== NO_MODEL_ID;
+  const latest = () => (last ? lastSession(sessionPlace, root, warn, isTalk) : undefined);
+  const id = named ? findSession(sessionPlace, named) : latest();
   if (last && !id) warn("There is no earlier session in this folder; this is a new one.");
   const session =
-    id && !cli.values.has("fork") && !cli.values.has("no-session") ? openOr(id) : undefined;
-  const from = session ?? (id ? readSession(place, id) : undefined);
+    id && !cli.values.has("fork") && !cli.values.has("no-session") ? openUnlessFull(id) : undefined;
+  const from = session ?? (id ? readSession(sessionPlace, id) : undefined);
   try {
     const model = await chooseModel(core, (from && modelOfSession(from)) || undefined);
     if (model === undefined) return undefined;
@@ -146,12 +196,14 @@ export async function openConversation(
   }
 
   /** Where nothing can be written, the conversation continues unsaved. */
-  function openOr(id: string): Session | undefined {
+  function openUnlessFull(id: string): Session | undefined {
     try {
-      return openSession(place, id, warn);
+      return openSession(sessionPlace, id, warn);
     } catch (error) {
       if (!/^(EROFS|ENOSPC|EDQUOT|EACCES|EPERM)$/.test(codeOf(error))) throw error;
-      warn(`${fileFault("save to", nameOf(place, id), error).message} ${UNSAVED}`);
+      warn(
+        `${fileFault("save to", nameOfPlace(sessionPlace, id), error).message} ${UNSAVED_IN_FILES}`,
+      );
       core.options.save = false;
       core.unsavable = true;
       return undefined;
@@ -159,7 +211,12 @@ export async function openConversation(
   }
 }
 
-export type OutputFormat = "text" | "json" | "json-lines";
+/** Refuses to ask nothing. */
+export function checkPrompt({ words, attached }: FirstMessage): void {
+  if (!words && !attached.length)
+    throw usage(`Nothing to ask: the prompt is empty. ${WAYS_TO_ASK}`);
+}
+const WAYS_TO_ASK = 'Give words (zz "…"), pipe text in, or open a terminal without --once.';
 
 /** Whether the model tried to change files and never could, whatever it says. */
 export function madeNoChange({ calls }: Answer): boolean {
@@ -181,15 +238,15 @@ export function exitCode(answer: Answer | undefined): number {
 }
 
 /** Several lines are a message, as a paste would be, unless they are for a template. */
-export function commandIn(core: Core, line: string): { name: string; rest: string } {
-  const found = parseCommand(line);
-  return !line.includes("\n") || core.commands.get(found.name)?.value.group === TEMPLATES
-    ? found
-    : { name: "", rest: "" };
+export function commandIn(core: Core, line: string): { name: string; words: string } {
+  const command = parseCommand(line);
+  return !line.includes("\n") || core.commands.get(command.name)?.value.group === TEMPLATE_OWNER
+    ? command
+    : { name: "", words: "" };
 }
 
 /** `/undo 2` is a command; `//x` and `/` are text. */
-export function parseCommand(line: string): { name: string; rest: string } {
+export function parseCommand(line: string): { name: string; words: string } {
   const match = /^\/([A-Za-z][\w-]*)(?:\s+(.*))?$/s.exec(line.trim());
-  return { name: match?.[1] ?? "", rest: match?.[2]?.trim() ?? "" };
+  return { name: match?.[1] ?? "", words: match?.[2]?.trim() ?? "" };
 }

@@ -3,6 +3,7 @@ import type { Answer } from "../contract.ts";
 import { observeEvent } from "../events.ts";
 import { type Core, MAX_TRIES } from "../instance.ts";
 import { pluginInStack } from "../plugins/import-plugin.ts";
+import { unknownSettings } from "../settings/change-settings.ts";
 import { say, wrapForTerminal } from "../system/streams.ts";
 import { plural } from "../text/words.ts";
 
@@ -28,24 +29,31 @@ export function narrateTurns(core: Core): void {
   );
 }
 
+/** What is wrong with plugins and settings, once they are read. */
+export function sayFaults(core: Core): void {
+  const failures = core.plugins.flatMap(({ failure }) => failure ?? []);
+  const faults = core.options.quiet ? [] : unknownSettings(core);
+  for (const sentence of [...failures, ...faults]) say(core.io, sentence);
+}
+
 /**
  * Sends what plugins print to stderr, each line with the plugin's name: stdout is for the answer,
  * or for a script.
  */
 export function catchConsole(core: Core, isScript: boolean): void {
   if (!core.io.console) return;
-  const all = core.io.console as unknown as Record<string, any>;
-  const own = { ...all };
+  const consoleMethods = core.io.console as unknown as Record<string, any>;
+  const originals = { ...consoleMethods };
   const stdout: any = { write: tell };
   let caught: Record<string, any> | undefined; // created at the first output
   let owner: string | undefined;
-  for (const name of Object.keys(all))
-    if (typeof all[name] === "function" && name !== "Console")
-      all[name] = (...given: unknown[]) => {
+  for (const name of Object.keys(consoleMethods))
+    if (typeof consoleMethods[name] === "function" && name !== "Console")
+      consoleMethods[name] = (...parameters: unknown[]) => {
         owner = pluginInStack(String(new Error().stack));
-        if (isScript && !owner) return own[name](...given);
-        caught ??= new own.Console({ stdout, ignoreErrors: false }) as Record<string, any>;
-        return caught[name](...given);
+        if (isScript && !owner) return originals[name](...parameters);
+        caught ??= new originals.Console({ stdout, ignoreErrors: false }) as Record<string, any>;
+        return caught[name](...parameters);
       };
 
   function tell(text: string): boolean {

@@ -21,6 +21,17 @@ export function resolveRoot({ root }: Options, io: Io): string {
   );
 }
 
+/** What holds before anything is read: the folder, and how the output looks. */
+export function obeyEarlyFlags({ values }: CommandLine, io: Io): void {
+  if (values.has("clean")) io.clean = true;
+  if (values.has("no-color")) io.env.NO_COLOR = "1";
+  const folder = values
+    .get("cwd")
+    ?.filter((value) => value !== true)
+    .at(-1);
+  if (folder !== undefined) io.enter(requireFolder(folder, "cwd", io.cwd()));
+}
+
 export async function optionsFromFlags(
   cli: CommandLine,
   io: Io,
@@ -65,19 +76,19 @@ export async function optionsFromFlags(
   };
 
   function rules(verb: "allow" | "deny"): Rules {
-    const found: Rules = {};
-    for (const kind of KINDS) {
-      const given = cli.values.get(`${verb}-${kind}`);
-      if (given?.includes(true)) found[kind] = true;
-      else if (given)
-        found[kind] = given.flatMap((list) => String(list).split(",").filter(Boolean));
-      if (Array.isArray(found[kind]) && !found[kind].length)
+    const flagRules: Rules = {};
+    for (const needKind of KINDS) {
+      const flagValues = cli.values.get(`${verb}-${needKind}`);
+      if (flagValues?.includes(true)) flagRules[needKind] = true;
+      else if (flagValues)
+        flagRules[needKind] = flagValues.flatMap((list) => String(list).split(",").filter(Boolean));
+      if (Array.isArray(flagRules[needKind]) && !flagRules[needKind].length)
         throw usage(
-          `Flag --${verb}-${kind} has an empty list. Name something, or leave out the '='.`,
+          `Flag --${verb}-${needKind} has an empty list. Name something, or leave out the '='.`,
         );
-      else if (verb === "allow" && has("allow-all")) found[kind] = true;
+      else if (verb === "allow" && has("allow-all")) flagRules[needKind] = true;
     }
-    return found;
+    return flagRules;
   }
 }
 
@@ -94,10 +105,10 @@ function modelOfFlags(cli: CommandLine): string | undefined {
 /** Reads the command line again, with the flags that a plugin's flag stands for in front. */
 export async function parseAgainWith(
   core: Core,
-  more: string[],
+  addedFlags: string[],
   argv: string[],
 ): Promise<CommandLine> {
-  const cli = parseFlags([...more, ...argv], allFlags(core));
+  const cli = parseFlags([...addedFlags, ...argv], allFlags(core));
   const { model, system, options, tools } = await optionsFromFlags(cli, core.io);
   Object.assign(core.options, { model, system, options, tools });
   core.prompts.stamps = ""; // --system is a layer, so the prompts are loaded again
@@ -105,7 +116,7 @@ export async function parseAgainWith(
   return cli;
 }
 
-export function requireFolder(name: string, flag: string, cwd: string): string {
+function requireFolder(name: string, flag: string, cwd: string): string {
   if (tryTo(() => fs.statSync(path.resolve(cwd, name)))?.isDirectory())
     return path.resolve(cwd, name);
   throw usage(`Cannot use --${flag} '${name}': no such folder, or none that you may enter.`);
@@ -118,8 +129,8 @@ function parseWholeNumber(flag: string, text: string): number {
 
 /** Splits `key=value`; the value is JSON if it parses, else text. */
 function parseOption(text: string): [string, unknown] {
-  const at = text.indexOf("=");
-  if (at < 1)
+  const equalsIndex = text.indexOf("=");
+  if (equalsIndex < 1)
     throw usage(`Cannot use -o ${text}: it takes a name and a value, as in -o temperature 0.`);
-  return [text.slice(0, at), jsonOrText(text.slice(at + 1))];
+  return [text.slice(0, equalsIndex), jsonOrText(text.slice(equalsIndex + 1))];
 }

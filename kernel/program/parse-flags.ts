@@ -4,9 +4,9 @@ import type { Flag } from "../contract.ts";
 import { UNLISTED_FLAGS } from "../settings/flag-table.ts";
 import { usage } from "../text/faults.ts";
 
-const asOf = ({ name, as }: Flag & { as?: string }): string => as ?? name;
+const storedName = ({ name, as }: Flag & { as?: string }): string => as ?? name;
 /** What a flag means without its value. */
-const UNVALUED: Record<string, string> = { resume: "continue" };
+const MEANT_WITHOUT_VALUE: Record<string, string | undefined> = { "--resume": "--continue" };
 /** The parsed command line; `unknown` holds the flags that no table has. */
 export type CommandLine = {
   values: Map<string, (string | true)[]>;
@@ -26,7 +26,7 @@ export function parseFlags(argv: string[], flags: Flag[]): CommandLine {
   const options = Object.fromEntries(flags.map(option));
   const cli: CommandLine = { values: new Map(), words: [], unknown: [] };
   const { tokens } = parseArgs({
-    args: pairs(argv),
+    args: joinPairs(argv),
     options,
     strict: false,
     allowPositionals: true,
@@ -37,9 +37,7 @@ export function parseFlags(argv: string[], flags: Flag[]): CommandLine {
     if (token.kind !== "option") continue;
     const { name, rawName, value, inlineValue } = token;
     const flag = byName.get(name);
-    const meant = value === undefined && UNVALUED[name];
-    if (meant) cli.values.set(meant, [true]);
-    else if (!flag) cli.unknown.push(rawName);
+    if (!flag) cli.unknown.push(rawName);
     else if (
       flag.value &&
       !flag.optional &&
@@ -49,7 +47,7 @@ export function parseFlags(argv: string[], flags: Flag[]): CommandLine {
     else if (!flag.value && value !== undefined)
       throw usage(`Flag ${rawName} takes no value. Leave out '=${value}'.`);
     else
-      cli.values.set(asOf(flag), [
+      cli.values.set(storedName(flag), [
         ...(flag.many ? (cli.values.get(name) ?? []) : []),
         value ?? true,
       ]);
@@ -59,22 +57,30 @@ export function parseFlags(argv: string[], flags: Flag[]): CommandLine {
   function isFlag(value: string): boolean {
     return value.startsWith("--") && byName.has(value.slice(2));
   }
-  /** -o KEY VALUE is one option with two words, which parseArgs cannot express. */
-  function pairs(args: string[]): string[] {
-    const out: string[] = [];
+  /**
+   * -o KEY VALUE is one option with two words, and --resume may stand alone, which parseArgs cannot
+   * express.
+   */
+  function joinPairs(args: string[]): string[] {
+    const parsed: string[] = [];
     for (let i = 0; i < args.length; i++) {
-      if (args[i] === "--") return [...out, ...args.slice(i)];
+      if (args[i] === "--") return [...parsed, ...args.slice(i)];
       const [key, value] = [args[i + 1], args[i + 2]];
+      const meant = MEANT_WITHOUT_VALUE[args[i]!];
+      if (meant && (key === undefined || key.startsWith("-"))) {
+        parsed.push(meant);
+        continue;
+      }
       const pair = flags.find(
         (flag) =>
           flag.value === "KEY VALUE" && [`-${flag.short}`, `--${flag.name}`].includes(args[i]!),
       );
-      if (!pair || key === undefined) out.push(args[i]!);
+      if (!pair || key === undefined) parsed.push(args[i]!);
       else if (key.includes("=") || value === undefined || isFlag(value))
-        out.push(`--${pair.name}=${args[++i]}`);
-      else out.push(`--${pair.name}=${key}=${args[(i += 2)]}`);
+        parsed.push(`--${pair.name}=${args[++i]}`);
+      else parsed.push(`--${pair.name}=${key}=${args[(i += 2)]}`);
     }
-    return out;
+    return parsed;
   }
 }
 
@@ -85,8 +91,8 @@ export const lastValue = (cli: CommandLine, name: string): string | undefined =>
 
 /** Where `--run` is: everything after the script belongs to the script. */
 export const indexOfRunFlag = (argv: string[]): number => {
-  const at = argv.findIndex((arg) => arg === "--" || /^--run(=|$)/.test(arg));
-  return argv[at] === "--" ? -1 : at;
+  const index = argv.findIndex((arg) => arg === "--" || /^--run(=|$)/.test(arg));
+  return argv[index] === "--" ? -1 : index;
 };
 
 export const isJson = (cli: CommandLine): boolean =>

@@ -6,6 +6,7 @@ import type { Io } from "../contract.ts";
 import type { Core } from "../instance.ts";
 import { PACKAGE_FOLDER } from "../system/installation.ts";
 import { processIo, say } from "../system/streams.ts";
+import { dropUnusableTmpdir } from "../system/temporary-files.ts";
 import { codeOf, kindOf } from "../text/faults.ts";
 import {
   errorMessage,
@@ -16,6 +17,7 @@ import {
   veil,
   veiledJson,
 } from "../text/secrets.ts";
+import { tryTo } from "../text/words.ts";
 import { indexOfRunFlag } from "./parse-flags.ts";
 
 /** How a run ends early: `leave` does what is needed wherever zz is at that moment. */
@@ -27,11 +29,13 @@ export interface EarlyStop {
   showStray?(text: string): void; // a dialog survives a fault outside of any turn
 }
 // zz.ts has the whole program
-type Run = (argv: string[], io: Io, stop: EarlyStop) => Promise<number>;
+type RunProgram = (argv: string[], io: Io, stop: EarlyStop) => Promise<number>;
 
-export async function runAsProcess(argv: string[], run: Run): Promise<number> {
+export async function runAsProcess(argv: string[], run: RunProgram): Promise<number> {
   const io = processIo();
   if (isTooOld(io)) return 2;
+  const tmpdirFault = dropUnusableTmpdir(tryTo(() => process.cwd()) ?? "/gone"); // it may be gone
+  if (tmpdirFault) say(io, tmpdirFault);
   hideKey(argv);
   const isScript = indexOfRunFlag(argv) >= 0;
   const json = argv.includes("--json") || argv.includes("--json-lines");
@@ -58,9 +62,9 @@ export async function runAsProcess(argv: string[], run: Run): Promise<number> {
   });
   process.on("exit", (code) => {
     if (!running || isScript) return;
-    say(io, FROM_WITHIN);
+    say(io, ENDED_FROM_WITHIN);
     process.exitCode = code || 1;
-    if (json) process.stdout.write(errorLine(FROM_WITHIN, code || 1));
+    if (json) process.stdout.write(errorLine(ENDED_FROM_WITHIN, code || 1));
   });
   return run(argv, io, stop).finally(() => (running = false));
 
@@ -77,10 +81,10 @@ export async function runAsProcess(argv: string[], run: Run): Promise<number> {
 }
 
 /** The last line for a program that asked for JSON. */
-export const errorLine = (message: string, exit: number, kind = kindOf({ exit })): string =>
-  `${veiledJson({ type: "error", kind, message, exit })}\n`;
+export const errorLine = (message: string, exit: number, faultKind = kindOf({ exit })): string =>
+  `${veiledJson({ type: "error", kind: faultKind, message, exit })}\n`;
 
-const FROM_WITHIN =
+const ENDED_FROM_WITHIN =
   "Something inside zz ended it before there was an answer, most likely a plugin. --no-plugins leaves them out.";
 const strayErrorMessage = (error: unknown): string =>
   `Something failed outside of any turn, most likely in a plugin: ${errorMessage(error)}`;
@@ -88,12 +92,12 @@ const strayErrorMessage = (error: unknown): string =>
 function isTooOld(io: Io): boolean {
   const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
   if (major > 22 || (major === 22 && minor >= 18)) return false;
-  const own = fs.existsSync(path.join(PACKAGE_FOLDER, "node_modules", "node"))
+  const ownFolderHint = fs.existsSync(path.join(PACKAGE_FOLDER, "node_modules", "node"))
     ? ", or run it by npx in its own folder"
     : "";
   say(
     io,
-    `zz needs Node 22.18 or later; this is ${process.versions.node}. Install a newer one${own}.`,
+    `zz needs Node 22.18 or later; this is ${process.versions.node}. Install a newer one${ownFolderHint}.`,
   );
   return true;
 }
@@ -104,27 +108,27 @@ function isTooOld(io: Io): boolean {
  */
 function hideKey(argv: string[]): void {
   const flags = argv.slice(0, argv.includes("--") ? argv.indexOf("--") : undefined);
-  const given = (name: string) =>
+  const flagValues = (name: string) =>
     flags.flatMap((arg, i) => {
       if (arg === name) return flags[i + 1] ?? [];
       if (arg.startsWith(`${name}=`)) return arg.slice(name.length + 1);
       return [];
     });
-  const keys = given("--key").filter(Boolean);
+  const keys = flagValues("--key").filter(Boolean);
   for (const key of keys) learnSecret(key);
   const shown = new Map(keys.map((key) => [key, KEY]));
-  for (const url of given("--base-url")) shown.set(url, veil(sealUrl(url)));
-  for (const [whole, instead] of shown)
+  for (const url of flagValues("--base-url")) shown.set(url, veil(sealUrl(url)));
+  for (const [secretText, instead] of shown)
     for (const [i, arg] of process.argv.entries())
-      if (arg === whole || arg.endsWith(`=${whole}`))
-        process.argv[i] = arg.slice(0, arg.length - whole.length) + instead;
+      if (arg === secretText || arg.endsWith(`=${secretText}`))
+        process.argv[i] = arg.slice(0, arg.length - secretText.length) + instead;
   // what `ps` shows
-  if ([...shown].some(([whole, instead]) => whole !== instead)) process.title = "zz";
+  if ([...shown].some(([original, instead]) => original !== instead)) process.title = "zz";
   if (indexOfRunFlag(argv) >= 0) return; // a script's output is not veiled
   for (const stream of [process.stdout, process.stderr]) {
-    const write = stream.write.bind(stream) as (...given: any[]) => boolean;
+    const write = stream.write.bind(stream) as (...parameters: any[]) => boolean;
     const veiled = (piece: unknown) =>
       typeof piece === "string" && isVeiled(piece) ? veil(piece) : piece;
-    stream.write = (piece: any, ...rest: any[]) => write(veiled(piece), ...rest);
+    stream.write = (piece: any, ...others: any[]) => write(veiled(piece), ...others);
   }
 }

@@ -35,12 +35,15 @@ export async function readAttachment(
   cwd: string,
 ): Promise<{ text?: string; image?: Image }> {
   const file = path.resolve(cwd, name);
-  const refuse = (why: string) => usage(`Cannot attach '${name}': ${why}.`);
+  const refuse = (reason: string) => usage(`Cannot attach '${name}': ${reason}.`);
   const bytes = await readAll().catch((error) =>
     Promise.reject(codeOf(error) ? fileFault("attach", name, error, { exit: 2 }) : error),
   );
-  const kind = /\.(png|jpe?g|webp|gif)$/i.exec(name)?.[1]?.toLowerCase().replace("jpg", "jpeg");
-  if (kind) return { image: { type: `image/${kind}`, base64: bytes.toString("base64") } };
+  const imageKind = /\.(png|jpe?g|webp|gif)$/i
+    .exec(name)?.[1]
+    ?.toLowerCase()
+    .replace("jpg", "jpeg");
+  if (imageKind) return { image: { type: `image/${imageKind}`, base64: bytes.toString("base64") } };
   if (!bytes.subarray(0, 8192).includes(0))
     return { text: fencedBlock(`FILE ${visible(name)}`, bytes.toString("utf8").trimEnd()) };
   throw refuse("it is neither text nor an image. -a FILE attaches a PDF or a sound");
@@ -49,23 +52,23 @@ export async function readAttachment(
     const stat = await fs.promises.stat(file);
     if (!stat.isFile() && !stat.isFIFO() && !stat.isDirectory())
       throw refuse("it is a device. Name a file");
-    return readUpTo(fs.createReadStream(file), MAX_READ_BYTES / 2 ** 20, (most) =>
-      refuse(`it is over ${most} MB. Cut it down first`),
+    return readUpTo(fs.createReadStream(file), MAX_READ_BYTES / 2 ** 20, (maxMb) =>
+      refuse(`it is over ${maxMb} MB. Cut it down first`),
     );
   }
 }
 
 async function readUpTo(
   from: AsyncIterable<Buffer | string>,
-  most: number,
-  tooMuch: (most: number) => Fault,
+  maxMb: number,
+  tooMuch: (megabytes: number) => Fault,
   heard?: () => void,
 ) {
   const pieces: Buffer[] = [];
-  let left = (most || Number.POSITIVE_INFINITY) * 2 ** 20;
+  let remaining = (maxMb || Number.POSITIVE_INFINITY) * 2 ** 20;
   for await (const piece of from) {
     heard?.();
-    if ((left -= pieces.push(Buffer.from(piece)) && piece.length) < 0) throw tooMuch(most);
+    if ((remaining -= pieces.push(Buffer.from(piece)) && piece.length) < 0) throw tooMuch(maxMb);
   }
   return Buffer.concat(pieces);
 }
@@ -73,8 +76,8 @@ async function readUpTo(
 /** All that comes on stdin, 64 MB at most (ZZ_STDIN_LIMIT). */
 export async function readAllStdin({ stdin, env }: Io, heard?: () => void): Promise<string> {
   const remedy = "Cut it down first; ZZ_STDIN_LIMIT=MB takes more (0: no limit)";
-  const tooMuch = (most: number) =>
-    usage(`Cannot take what comes on stdin: it is more than ${most} MB. ${remedy}.`);
+  const tooMuch = (maxMb: number) =>
+    usage(`Cannot take what comes on stdin: it is more than ${maxMb} MB. ${remedy}.`);
   return (await readUpTo(stdin, Number(env.ZZ_STDIN_LIMIT ?? 64), tooMuch, heard)).toString("utf8");
 }
 

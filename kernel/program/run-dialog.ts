@@ -30,7 +30,7 @@ import type { EarlyStop } from "./process-signals.ts";
 import type { FirstMessage } from "./read-input.ts";
 
 // resolves once a model is chosen; undefined if there is none
-type Opening = () => Promise<LiveChat | undefined>;
+type OpenConversation = () => Promise<LiveChat | undefined>;
 // the last one registered
 export const dialogOf = (core: Core): Dialog | undefined => core.dialogs.at(-1)?.value;
 
@@ -76,9 +76,9 @@ export function connectPerson(core: Core, person: Person): void {
     core.mostAsked = most;
   }
   core.secret = async (question) => {
-    const said = await askWhileQuiet(core, question, secret);
-    if (said) markSecret(said); // from now on it is veiled
-    return said;
+    const answer = await askWhileQuiet(core, question, secret);
+    if (answer) markSecret(answer); // from now on it is veiled
+    return answer;
   };
   if (pick)
     core.pick = (question, choices) =>
@@ -106,7 +106,7 @@ async function askWhileQuiet<T>(
 }
 
 /** A running dialog. */
-interface Talk extends DialogOptions {
+interface RunningDialog extends DialogOptions {
   core: Core;
   chat?: LiveChat;
   opening?: Promise<Ctx>;
@@ -116,12 +116,17 @@ interface Talk extends DialogOptions {
   plugins: ReturnType<typeof watchPlugins>;
 }
 /** One way to obey a line: obey() in zz.ts. */
-type Obey = (
+type ObeyLine = (
   turn: TurnContext,
   line: string,
   ways: { show(text: string): unknown; expand(text: string): string },
 ) => Promise<unknown>;
-type DialogOptions = { open: Opening; first: FirstMessage; stop: EarlyStop; obey: Obey };
+type DialogOptions = {
+  open: OpenConversation;
+  first: FirstMessage;
+  stop: EarlyStop;
+  obey: ObeyLine;
+};
 
 /**
  * Runs the dialog until the person leaves. The first prompt shows while the model is still being
@@ -133,9 +138,9 @@ export async function runDialog(
   setting: DialogOptions,
 ): Promise<number> {
   const plugins = watchPlugins(core, () => void (talk.busy || renewPlugins(talk)));
-  const talk: Talk = { ...setting, core, busy: false, begins: [], plugins };
+  const talk: RunningDialog = { ...setting, core, busy: false, begins: [], plugins };
   try {
-    return await dialog.talk(hostOf(talk));
+    return await dialog.talk(dialogHost(talk));
   } catch (error) {
     const failed = asFault(error);
     const { name, from } =
@@ -152,7 +157,7 @@ export async function runDialog(
   }
 }
 
-function hostOf(talk: Talk): DialogHost {
+function dialogHost(talk: RunningDialog): DialogHost {
   const { core, first, stop } = talk;
   const past = path.join(core.options.home, "history");
   return {
@@ -193,15 +198,15 @@ function hostOf(talk: Talk): DialogHost {
   };
 }
 
-const openOnce = (talk: Talk): Promise<Ctx> => (talk.opening ??= beginConversation(talk));
+const openOnce = (talk: RunningDialog): Promise<Ctx> => (talk.opening ??= beginConversation(talk));
 
-async function beginConversation(talk: Talk): Promise<Ctx> {
+async function beginConversation(talk: RunningDialog): Promise<Ctx> {
   const { core, first, open } = talk;
   const waits = !first.words;
   const setup = core.ask && commandFor(core, "model");
-  const found = await open();
-  if (!found && !setup) emitNote(core, NO_MODEL_MESSAGE);
-  const chat = (talk.chat = found ?? openChat(core, await fallbackModel(core)));
+  const opened = await open();
+  if (!opened && !setup) emitNote(core, NO_MODEL_MESSAGE);
+  const chat = (talk.chat = opened ?? openChat(core, await fallbackModel(core)));
   first.attached.forEach(chat.attach);
   await emitStarted(core, chat, true, true);
   for (const event of ["configured", "reloaded"] as const)
@@ -209,12 +214,16 @@ async function beginConversation(talk: Talk): Promise<Ctx> {
   void learnWindow(core, chat);
   if (!waits) await askAboutTrust(core, chat);
   const trust = core.ask && waits && isUntrusted(core) ? commandFor(core, "trust") : undefined;
-  talk.begins = [found ? undefined : setup, trust].flatMap((command) => command?.name ?? []);
+  talk.begins = [opened ? undefined : setup, trust].flatMap((command) => command?.name ?? []);
   return createCtx(core, chat);
 }
 
 /** Obeys one line. A failure is reported, and the dialog continues. */
-async function obeyLine(talk: Talk, line: string, expand = (text: string) => text): Promise<void> {
+async function obeyLine(
+  talk: RunningDialog,
+  line: string,
+  expand = (text: string) => text,
+): Promise<void> {
   const { core } = talk;
   talk.busy = true;
   try {
@@ -234,7 +243,7 @@ async function obeyLine(talk: Talk, line: string, expand = (text: string) => tex
 }
 
 /** Reloads saved plugins before the next turn. */
-async function renewPlugins({ core, plugins }: Talk): Promise<void> {
+async function renewPlugins({ core, plugins }: RunningDialog): Promise<void> {
   for (const { name, did, ms, why } of await refreshPlugins(core))
     emitNote(core, why ?? `Plugin '${name}' ${did}${did === "unloaded" ? "" : ` in ${ms} ms`}.`);
   plugins.aim();

@@ -1,23 +1,40 @@
 // Runs of zz that are no conversation: a tool called by --call, and a flag of a plugin that does
 // one thing.
 
-import type { Call, Flag, Io, Result } from "../contract.ts";
+import type { Call, Flag } from "../contract.ts";
 import { closeChat, openChat } from "../conversation/chat.ts";
 import { wantedModel } from "../conversation/choose-model.ts";
-import { type Core, NO_MODEL_ID, newId } from "../instance.ts";
+import { type Core, type LiveChat, NO_MODEL_ID, newId, registeredValues } from "../instance.ts";
 import { createCtx } from "../plugins/create-ctx.ts";
-import { normalizeArgs, requireTool, runCall, validate } from "../plugins/run-call.ts";
+import { normalizeArgs, requireToolMeant, runCall, validateArgs } from "../plugins/run-call.ts";
 import { print, say } from "../system/streams.ts";
-import { fault, usage } from "../text/faults.ts";
+import { usage } from "../text/faults.ts";
 import { errorMessage, veiledJson } from "../text/secrets.ts";
 import { askAboutTrust, noteUnusualFolder } from "./command-line.ts";
 import { type CommandLine, isJson, lastValue } from "./parse-flags.ts";
+import { printResult } from "./print-outcome.ts";
 import type { EarlyStop } from "./process-signals.ts";
 import { connectPersonAtTerminal } from "./run-dialog.ts";
 
+/** The way to the person in a run without a dialog; then asks about trust. */
+export async function meetPerson(core: Core, chat: LiveChat): Promise<void> {
+  connectPersonAtTerminal(core);
+  noteUnusualFolder(core);
+  await askAboutTrust(core, chat);
+}
+
+export const flagToRun = (core: Core, cli: CommandLine): Flag | undefined =>
+  registeredValues(core.flags).find(({ name, run }) => run && cli.values.has(name));
+
 /** Runs a plugin's flag that is all that zz does in a run. */
-export async function runFlag(core: Core, cli: CommandLine, flag: Flag): Promise<number> {
+export async function runFlag(
+  core: Core,
+  cli: CommandLine,
+  flag: Flag,
+  stop: EarlyStop,
+): Promise<number> {
   const { io } = core;
+  if (flag.stop) stop.leave = flag.stop;
   const value = cli.values.get(flag.name)!.at(-1)!;
   const alone = `--${flag.name} is all that zz does in a run`;
   if (cli.values.has("call"))
@@ -27,12 +44,12 @@ export async function runFlag(core: Core, cli: CommandLine, flag: Flag): Promise
   const model = wantedModel(core) ?? "";
   const chat = openChat(core, model.includes("/") ? model : "");
   chat.past = lastValue(cli, "session") ?? true;
-  // --undo 2 works like --undo=2
-  const apart = value === true && flag.optional && cli.words.shift();
+  // --undo 2 works like --undo=2, and --install "" like --install=""
+  const separateValue = value === true && flag.optional ? cli.words.shift() : undefined;
   const wants = flag.value ? "one value. Quote it" : "no value. Leave it out";
   if (cli.words.length && !flag.value?.includes(" "))
     throw usage(`Cannot use '${cli.words.join(" ")}': --${flag.name} takes ${wants}.`);
-  const result = await flag.run!(apart || value, createCtx(core, chat), cli);
+  const result = await flag.run!(separateValue ?? value, createCtx(core, chat), cli);
   closeChat(core, chat);
   return printResult(io, cli, result);
 }
@@ -41,13 +58,14 @@ export async function runFlag(core: Core, cli: CommandLine, flag: Flag): Promise
 export async function callTool(core: Core, cli: CommandLine, stop: EarlyStop): Promise<number> {
   const chat = openChat(core, NO_MODEL_ID);
   stop.leave = () => chat.stop.abort();
-  connectPersonAtTerminal(core);
-  noteUnusualFolder(core);
-  await askAboutTrust(core, chat);
-  const tool = requireTool(core, lastValue(cli, "call")!);
+  await meetPerson(core, chat);
+  const name = lastValue(cli, "call")!;
+  const tool = await requireToolMeant(core, name);
   const args = argumentsOf(cli.words.join(" ") || "{}");
-  await validate(tool, normalizeArgs(tool, args), "zz --tools --json shows its parameters.");
-  const call: Call = { id: newId("call_"), name: tool.name, args };
+  const isOwn = core.tools.has(name); // else a plugin translates its arguments, too
+  if (isOwn)
+    await validateArgs(tool, normalizeArgs(tool, args), "zz --tools --json shows its parameters.");
+  const call: Call = { id: newId("call_"), name: isOwn ? tool.name : name, args };
   const { text, data, failed, refused } = await runCall(
     { core, chat, ctx: createCtx(core, chat) },
     call,
@@ -70,15 +88,4 @@ export async function callTool(core: Core, cli: CommandLine, stop: EarlyStop): P
       );
     }
   }
-}
-
-export async function printResult(
-  io: Io,
-  cli: CommandLine,
-  { text, data, failed }: Result,
-): Promise<number> {
-  if (failed) throw fault(text);
-  const shown = isJson(cli) && (text || data !== undefined) ? veiledJson(data ?? text) : text;
-  if (shown) await print(io, shown);
-  return 0;
 }

@@ -3,7 +3,7 @@
 import path from "node:path";
 import type { Awaitable, Rule, Schema, Settings } from "../contract.ts";
 import { emit, emitNote } from "../events.ts";
-import { initialRules, isSame, keptFile } from "../gate/rules.ts";
+import { initialRules, isSameRule, keptRulesFile } from "../gate/rules.ts";
 import type { Config, Core } from "../instance.ts";
 import { say } from "../system/streams.ts";
 import {
@@ -26,7 +26,7 @@ import {
   sourcesOf,
   unusable,
 } from "./settings-files.ts";
-import { only } from "./settings-table.ts";
+import { pickKeys } from "./settings-table.ts";
 
 /**
  * A plugin's settings: the defaults, over them the person's, over those the project's, as far as it
@@ -44,52 +44,57 @@ export function configOf(core: Core, plugin: string, exports: any): Awaitable<Co
   return fillConfig(core, config, (fault) => say(core.io, fault));
 }
 
-type Tell = (fault: string) => unknown;
-export function fillConfig({ options }: Core, config: Config, tell?: Tell): Awaitable<Config> {
+type TellFault = (fault: string) => unknown;
+export function fillConfig({ options }: Core, config: Config, tell?: TellFault): Awaitable<Config> {
   const { section, schema, defaults, project: may = [] } = config;
   const { home, project } = sourcesOf(options);
-  const [mine, given] = [home, isObject(project?.settings[section]) ? project.settings : {}].map(
-    (all) => sectionOf(all, config),
-  );
-  const all = may === true || project?.trusted;
-  const both = merge(defaults, mine);
-  const counts = (key: string) => all || may.includes(key);
+  const [mine, projectSection] = [
+    home,
+    isObject(project?.settings[section]) ? project.settings : {},
+  ].map((source) => sectionOf(source, config));
+  const mayAll = may === true || project?.trusted;
+  const homeValues = merge(defaults, mine);
+  const counts = (key: string) => mayAll || may.includes(key);
   const theirs =
-    given && (all || may.length)
-      ? (lowered(only(given, counts)) as Record<string, unknown>)
+    projectSection && (mayAll || may.length)
+      ? (lowered(pickKeys(projectSection, counts)) as Record<string, unknown>)
       : undefined;
   delete config.fault;
-  if (!schema || (!mine && !theirs)) return filled(config, mine, theirs);
-  const misfits = misfitsIn(options.home!, config, merge(both, theirs));
-  return Array.isArray(misfits) && !misfits.length ? filled(config, mine, theirs) : checked();
+  if (!schema || (!mine && !theirs)) return fillLive(config, mine, theirs);
+  const misfits = misfitsIn(options.home!, config, merge(homeValues, theirs));
+  return Array.isArray(misfits) && !misfits.length ? fillLive(config, mine, theirs) : checked();
 
   /** Until it is trusted, a project may only lower numbers, since they are limits. */
-  function lowered(value: unknown, under: unknown = both, at = section): unknown {
+  function lowered(value: unknown, under: unknown = homeValues, settingName = section): unknown {
     if (project!.trusted || !isObject(value)) return value;
-    const fit = (key: string, one: unknown) => {
-      const most = isObject(under) ? under[key] : undefined;
-      const isMore = typeof one === "number" && typeof most === "number" && one > most;
-      const name = `${at}.${key}`;
+    const fit = (key: string, value: unknown) => {
+      const homeLimit = isObject(under) ? under[key] : undefined;
+      const isMore =
+        typeof value === "number" && typeof homeLimit === "number" && value > homeLimit;
+      const name = `${settingName}.${key}`;
       if (isMore && !project!.left.includes(name)) project!.left.push(name);
       return !isMore;
     };
-    const inner = ([key, one]: [string, unknown]) =>
-      [key, lowered(one, isObject(under) ? under[key] : undefined, `${at}.${key}`)] as const;
-    return Object.fromEntries(Object.entries(only(value, fit)).map(inner));
+    const inner = ([key, innerValue]: [string, unknown]) =>
+      [
+        key,
+        lowered(innerValue, isObject(under) ? under[key] : undefined, `${settingName}.${key}`),
+      ] as const;
+    return Object.fromEntries(Object.entries(pickKeys(value, fit)).map(inner));
   }
 
   async function checked(): Promise<Config> {
-    const own = mine && (await fitting(options.home!, config, mine, defaults, tell));
+    const fittingOwn = mine && (await fittingKeys(options.home!, config, mine, defaults, tell));
     const note = tell && ((fault: string) => project!.faults.push(fault));
-    return filled(
+    return fillLive(
       config,
-      own,
+      fittingOwn,
       theirs &&
-        (await fitting(
+        (await fittingKeys(
           options.home!,
           config,
           theirs,
-          merge(defaults, own),
+          merge(defaults, fittingOwn),
           note,
           ` in '${project!.file}'`,
         )),
@@ -101,31 +106,33 @@ export function fillConfig({ options }: Core, config: Config, tell?: Tell): Awai
  * The keys of a section that its schema accepts: one that is wrong does not affect the others.
  * Unknown names are reported elsewhere.
  */
-async function fitting(
+async function fittingKeys(
   home: string,
   config: Config,
-  given: object,
+  wanted: object,
   under: unknown,
-  tell: Tell = () => {},
+  tell: TellFault = () => {},
   where = "",
 ) {
   const { section } = config;
-  const remedy = (own: string, are: string) => (where ? `${are} ignored.` : own);
-  const misfits = await misfitsIn(home, config, merge(under, given));
+  const remedy = (ownRemedy: string, are: string) => (where ? `${are} ignored.` : ownRemedy);
+  const misfits = await misfitsIn(home, config, merge(under, wanted));
   const { properties = {}, additionalProperties: others } = configSchema(config);
   for (const { path, words } of misfits) {
     const [key = ""] = path;
     const misfit = { path: [section, ...path], words };
-    if (Object.hasOwn(given, key)) config.fault ??= quoted(misfit);
-    if (Object.hasOwn(given, key) && (others || Object.hasOwn(properties, key)))
+    if (Object.hasOwn(wanted, key)) config.fault ??= quoted(misfit);
+    if (Object.hasOwn(wanted, key) && (others || Object.hasOwn(properties, key)))
       tell(`${unusable(misfit, where)} ${remedy("Its default is used; fix it.", "It is")}`);
   }
-  const fit = only(given, (key) => !misfits.some(({ path }) => path[0] === key));
-  const left = misfits.length ? inOneLine(await misfitsIn(home, config, merge(under, fit))) : "";
-  if (!left) return fit;
-  config.fault ??= `"${section}" does not fit: ${left}`;
+  const fit = pickKeys(wanted, (key) => !misfits.some(({ path }) => path[0] === key));
+  const remainingFault = misfits.length
+    ? inOneLine(await misfitsIn(home, config, merge(under, fit)))
+    : "";
+  if (!remainingFault) return fit;
+  config.fault ??= `"${section}" does not fit: ${remainingFault}`;
   tell(
-    `Cannot use the settings under "${section}"${where}: ${left}. ${remedy("Its defaults are used; fix them.", "They are")}`,
+    `Cannot use the settings under "${section}"${where}: ${remainingFault}. ${remedy("Its defaults are used; fix them.", "They are")}`,
   );
   return undefined;
 }
@@ -145,10 +152,14 @@ function misfitsIn(home: string, config: Config, value: unknown): Awaitable<Misf
 export async function wrongSection(
   home: string,
   config: Config,
-  given: Settings,
+  settings: Settings,
   key: string | undefined,
 ): Promise<string> {
-  const misfits = await misfitsIn(home, config, merge(config.defaults, sectionOf(given, config)));
+  const misfits = await misfitsIn(
+    home,
+    config,
+    merge(config.defaults, sectionOf(settings, config)),
+  );
   return inOneLine(
     misfits.filter(({ path }) => key === undefined || !path.length || path[0] === key),
   );
@@ -156,21 +167,21 @@ export async function wrongSection(
 
 /** Runs what may change settings, then tells plugins which ones changed. */
 export async function withChangeEvents(core: Core, act: () => Promise<void>): Promise<void> {
-  const all = ({ settings, sources }: Core["options"]) =>
+  const settingsOf = ({ settings, sources }: Core["options"]) =>
     Object.entries({ ...sources?.project?.settings, ...settings });
-  const told = () =>
-    new Map(all(core.options).map(([name, value]) => [name, JSON.stringify(value)]));
-  const before = told();
+  const snapshot = () =>
+    new Map(settingsOf(core.options).map(([name, value]) => [name, JSON.stringify(value)]));
+  const before = snapshot();
   await act();
-  const names = [...new Set([...before.keys(), ...told().keys()])].filter(
-    (name) => before.get(name) !== told().get(name),
+  const names = [...new Set([...before.keys(), ...snapshot().keys()])].filter(
+    (name) => before.get(name) !== snapshot().get(name),
   );
   if (names.length) core.models = new Map(); // what providers say may depend on them
   if (names.length) await emit(core, "configured", { names: names.sort() });
 }
 
 /** Reads everything again, after a change of trust or of a file. */
-export const reread = (core: Core): Promise<void> =>
+export const rereadSettings = (core: Core): Promise<void> =>
   withChangeEvents(core, async () => {
     const { io, options, rules, configs, extras: brought } = core;
     const next = { ...options, ...(await readSettings({ ...options, brought })) };
@@ -179,14 +190,14 @@ export const reread = (core: Core): Promise<void> =>
     Object.assign(options, next);
     core.first = is;
     for (const { value } of configs) await fillConfig(core, value, (fault) => say(io, fault));
-    const has = (all: Rule[], rule: Rule) => all.some((one) => isSame(one, rule));
+    const has = (list: Rule[], rule: Rule) => list.some((candidate) => isSameRule(candidate, rule));
     // what this session added stays, what it dropped stays away
-    const left = rules.filter((rule) => !has(was, rule) || has(is, rule));
+    const sessionRules = rules.filter((rule) => !has(was, rule) || has(is, rule));
     rules.splice(
       0,
       rules.length,
-      ...left,
-      ...is.filter((rule) => !has(was, rule) && !has(left, rule)),
+      ...sessionRules,
+      ...is.filter((rule) => !has(was, rule) && !has(sessionRules, rule)),
     );
   });
 
@@ -201,14 +212,14 @@ export async function renewSettings(core: Core): Promise<void> {
     config,
     keysFile(home),
     path.join(root, ".zz", SETTINGS_FILE_NAME),
-    keptFile(home),
+    keptRulesFile(home),
   ].map((file) => tryTo(() => stampOf(file)));
   core.settingsStamps = [...stamps, core.extras?.given, core.extras?.agreed].join();
   if (sources && before !== undefined && before !== core.settingsStamps)
-    await reread(core).catch((error) => emitNote(core, errorMessage(error)));
+    await rereadSettings(core).catch((error) => emitNote(core, errorMessage(error)));
 }
 
-function filled(config: Config, home: Config["home"], theirs: Config["theirs"]): Config {
+function fillLive(config: Config, home: Config["home"], theirs: Config["theirs"]): Config {
   const { live, defaults } = config;
   for (const key of Object.keys(live)) delete live[key];
   Object.assign(live, merge(merge(defaults, home), theirs));
@@ -216,29 +227,29 @@ function filled(config: Config, home: Config["home"], theirs: Config["theirs"]):
 }
 
 /** Also merges what is not an object, so that the plugin's schema can refuse it. */
-function sectionOf(given: Settings, config: Config): Record<string, unknown> | undefined {
-  return Object.hasOwn(given, config.section)
-    ? withSwitches(configSchema(config), { ...(given[config.section] as object) })
+function sectionOf(settings: Settings, config: Config): Record<string, unknown> | undefined {
+  return Object.hasOwn(settings, config.section)
+    ? withSwitches(configSchema(config), { ...(settings[config.section] as object) })
     : undefined;
 }
 
 /** A plugin's settings as JSON Schema, completed from its defaults. */
 export function configSchema({ defaults, schema }: Config): Shape {
-  const { properties: own = {}, ...told }: Shape =
+  const { properties: ownProperties = {}, ...told }: Shape =
     (schema && tryTo(() => toJsonSchema(schema))) || {};
   const typed = (value: unknown, { description, ...more }: Shape = {}) =>
     value == null || Object.keys(more).length
       ? more
       : { type: Array.isArray(value) ? "array" : typeof value };
-  const known = Object.entries(defaults).map(([key, value]) => [
+  const withDefaults = Object.entries(defaults).map(([key, value]) => [
     key,
-    { ...own[key], ...typed(value, own[key]), default: value },
+    { ...ownProperties[key], ...typed(value, ownProperties[key]), default: value },
   ]);
   const required = told.required?.filter((key) => !Object.hasOwn(defaults, key)) ?? [];
   return {
     type: "object",
     ...told,
-    properties: { ...own, ...Object.fromEntries(known) },
+    properties: { ...ownProperties, ...Object.fromEntries(withDefaults) },
     additionalProperties: told.additionalProperties ?? !schema,
     ...(told.required && { required }),
   };

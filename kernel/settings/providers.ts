@@ -4,18 +4,20 @@ import { type Core, registeredValues } from "../instance.ts";
 
 /** The plugins' providers, and the person's own, each modelled on one of them. */
 export function allProviders(core: Core): Map<string, Provider> {
-  const all = new Map(registeredValues(core.providers).map((one) => [one.name, one]));
+  const providers = new Map(
+    registeredValues(core.providers).map((provider) => [provider.name, provider]),
+  );
   for (const [name, { like = "" }] of Object.entries(ownSettings(core))) {
     const { url: _, key: __, ...model } = core.providers.get(like)?.value ?? { name: "" };
-    if (model.name && !all.has(name))
-      all.set(name, {
+    if (model.name && !providers.has(name))
+      providers.set(name, {
         ...(model as Provider),
         name,
         role: "named",
         key: { variable: variableOf(name) },
       });
   }
-  return all;
+  return providers;
 }
 const variableOf = (name: string): string => `${name.toUpperCase().replace(/\W/g, "_")}_API_KEY`;
 

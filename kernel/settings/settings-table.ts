@@ -3,12 +3,12 @@ import { KINDS, type Settings } from "../contract.ts";
 import type { Shape } from "../text/json-schema.ts";
 import shapes from "./own-settings.json" with { type: "json" };
 
-const LIST = {
+const NAME_LIST = {
   anyOf: [{ const: true }, { type: "array", items: { type: "string", minLength: 1 } }],
 };
 const RULES = {
   type: "object",
-  properties: Object.fromEntries(KINDS.map((kind) => [kind, LIST])),
+  properties: Object.fromEntries(KINDS.map((needKind) => [needKind, NAME_LIST])),
   additionalProperties: false,
 };
 export const ENDPOINT = { type: "object", properties: shapes.endpoint };
@@ -19,15 +19,18 @@ export const [ROUNDS, SILENCE_SECONDS] = [shapes.own.rounds.default, shapes.own.
  * What a project may set here: everything, or what this function returns; nothing unless it is
  * given.
  */
-type Say = true | ((given: any, own: Settings) => unknown);
-export const BY_PROJECT: Record<string, Say> = {
+type ProjectRight = true | ((value: any, ownSettings: Settings) => unknown);
+export const BY_PROJECT: Record<string, ProjectRight> = {
   $schema: true,
-  model: (given, own) => (isKnown(given, own) ? given : undefined),
-  models: (given: object, own) => only(given, (_, model) => isKnown(model, own)),
-  window: (given: number, { window }) => (given <= (window ?? given) ? given : undefined),
-  rounds: (given, own) => within(given, own.rounds ?? ROUNDS),
-  timeout: (given, own) => within(given, own.timeout ?? SILENCE_SECONDS),
-  permissions: (given: object) => only(given, (key) => /^(deny|ask|only)$/.test(key)),
+  model: (value, ownSettings) => (usesKnownProvider(value, ownSettings) ? value : undefined),
+  models: (models: object, ownSettings) =>
+    pickKeys(models, (_, model) => usesKnownProvider(model, ownSettings)),
+  window: (wantedWindow: number, { window }) =>
+    wantedWindow <= (window ?? wantedWindow) ? wantedWindow : undefined,
+  rounds: (rounds, ownSettings) => withinLimit(rounds, ownSettings.rounds ?? ROUNDS),
+  timeout: (seconds, ownSettings) => withinLimit(seconds, ownSettings.timeout ?? SILENCE_SECONDS),
+  permissions: (permissions: object) =>
+    pickKeys(permissions, (key) => /^(deny|ask|only)$/.test(key)),
 };
 
 const permissions = {
@@ -44,15 +47,15 @@ export const SETTINGS: Record<string, Shape & { description: string }> = {
   providers,
   permissions,
 };
-export const OWN: Shape = { type: "object", properties: SETTINGS };
-export const OPEN = ["options"]; // plugins know what is in it
-export const isOwn = (name: string): boolean => Object.hasOwn(SETTINGS, name);
+export const KERNEL_SETTINGS: Shape = { type: "object", properties: SETTINGS };
+export const OPEN_SETTINGS = ["options"]; // plugins know what is in it
+export const isKernelSetting = (name: string): boolean => Object.hasOwn(SETTINGS, name);
 
 /**
  * A project may choose among the models of the person's provider; with any other, its files would
  * go elsewhere.
  */
-export function isKnown(model: unknown, { model: chosen, models }: Settings): boolean {
+export function usesKnownProvider(model: unknown, { model: chosen, models }: Settings): boolean {
   const provider = (name: unknown) => String(name).split("/")[0];
   return [chosen, ...Object.values(models ?? {})]
     .filter((name) => name !== undefined)
@@ -60,12 +63,12 @@ export function isKnown(model: unknown, { model: chosen, models }: Settings): bo
 }
 
 /** A project may lower a limit (0: no limit), but not so far that nothing could be done. */
-const within = (given: number, most: number): number | undefined =>
-  given >= 1 && (most === 0 || given <= most) ? given : undefined;
+const withinLimit = (value: number, ownLimit: number): number | undefined =>
+  value >= 1 && (ownLimit === 0 || value <= ownLimit) ? value : undefined;
 
-export function only(
-  given: object,
+export function pickKeys(
+  settings: object,
   fit: (key: string, value: unknown) => boolean,
 ): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(given).filter(([key, value]) => fit(key, value)));
+  return Object.fromEntries(Object.entries(settings).filter(([key, value]) => fit(key, value)));
 }

@@ -26,23 +26,24 @@ export const hashOfState = (state: DiskState): string | null => {
   if (isFolder(state)) return "folder";
   return hashOf(state.bytes);
 };
-export const isSameState = (one: DiskState, two: DiskState): boolean =>
-  one && two ? one.bytes.equals(two.bytes) && one.mode === two.mode : one === two;
+export const isSameState = (first: DiskState, two: DiskState): boolean =>
+  first && two ? first.bytes.equals(two.bytes) && first.mode === two.mode : first === two;
 
 /** How many bytes two contents share at their start, and how many of the others at their end. */
-export function sharedEnds(one: Buffer, two: Buffer): [start: number, end: number] {
-  const most = Math.min(one.length, two.length);
+export function sharedEnds(first: Buffer, two: Buffer): [start: number, end: number] {
+  const maxShared = Math.min(first.length, two.length);
   let start = 0;
-  while (start < most && one[start] === two[start]) start++;
+  while (start < maxShared && first[start] === two[start]) start++;
   let end = 0;
-  while (end < most - start && one[one.length - 1 - end] === two[two.length - 1 - end]) end++;
+  while (end < maxShared - start && first[first.length - 1 - end] === two[two.length - 1 - end])
+    end++;
   return [start, end];
 }
 
 export function stateOf(file: string): DiskState {
   const stat = fs.lstatSync(file, { throwIfNoEntry: false });
   if (!stat) return undefined;
-  const refuse = (why: string) => fault(`Cannot change '${file}': ${why}`);
+  const refuse = (reason: string) => fault(`Cannot change '${file}': ${reason}`);
   if (stat.isSymbolicLink()) return { bytes: fs.readlinkSync(file, "buffer"), mode: stat.mode };
   if (stat.isDirectory()) return { bytes: Buffer.alloc(0), mode: stat.mode };
   if (!stat.isFile()) throw refuse("it is not a regular file. Choose another.");
@@ -62,7 +63,7 @@ export function stateOf(file: string): DiskState {
 export function stateInPlace(file: string): DiskState {
   const folder = path.dirname(file);
   const look = () => (followLinks(folder) === folder ? stateOf(file) : undefined);
-  const modes = folderModes((at, stat = fs.lstatSync(at)) =>
+  const modes = folderModes((folder, stat = fs.lstatSync(folder)) =>
     stat.isSymbolicLink() ? undefined : stat.mode,
   );
   try {
@@ -90,10 +91,10 @@ export function folderModes(
   set = setMode,
 ) {
   const late = new Map<string, number>();
-  const own = 0o700;
+  const ownerBits = 0o700;
   const give = (folder: string, mode: number): void => {
-    set(folder, mode | own);
-    (mode & own) === own ? late.delete(folder) : late.set(folder, mode);
+    set(folder, mode | ownerBits);
+    (mode & ownerBits) === ownerBits ? late.delete(folder) : late.set(folder, mode);
   };
   return {
     give,
@@ -101,7 +102,7 @@ export function folderModes(
     open(folders: Iterable<string>): void {
       for (const folder of [...folders].sort()) {
         const mode = tryTo(() => modeOf(folder));
-        if (mode !== undefined && (mode & own) !== own) tryTo(() => give(folder, mode));
+        if (mode !== undefined && (mode & ownerBits) !== ownerBits) tryTo(() => give(folder, mode));
       }
     },
     close(): void {
@@ -112,10 +113,10 @@ export function folderModes(
 }
 export type FolderModes = ReturnType<typeof folderModes>;
 
-const modeOfFolder = (at: string, stat = fs.lstatSync(at)): number | undefined =>
+const modeOfFolder = (file: string, stat = fs.lstatSync(file)): number | undefined =>
   stat.isDirectory() ? stat.mode : undefined;
 const setMode = (file: string, mode: number): void =>
-  withFolderOpen(file, (here) => fs.chmodSync(here, mode & 0o7777));
+  withFolderOpen(file, (reachedPath) => fs.chmodSync(reachedPath, mode & 0o7777));
 
 // Windows has only the first
 const { O_RDONLY, O_NOFOLLOW = 0, O_NONBLOCK = 0, R_OK, W_OK, X_OK } = fs.constants;
@@ -128,7 +129,7 @@ export const SAFELY = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOFOLLOW_ANY; // a 
 export function openReal(file: string, tries = 10): number {
   const fd = fs.openSync(file, SAFELY);
   try {
-    checkPlace(fd, file);
+    assertOpenedHere(fd, file);
     return fd;
   } catch (error) {
     fs.closeSync(fd);
@@ -138,11 +139,15 @@ export function openReal(file: string, tries = 10): number {
 }
 
 /** Checks what was really opened, since the name may point elsewhere by now. */
-export function checkPlace(fd: number, file: string): void {
+export function assertOpenedHere(fd: number, file: string): void {
   if (O_NOFOLLOW_ANY) return;
-  const place = placeOfOpen(fd);
-  const same = (one: string) => one.normalize().toLowerCase(); // some disks ignore case
-  if (place === undefined ? isStill(fd, file) : place === file || same(place) === same(file))
+  const openedPath = pathOfOpenFile(fd);
+  const foldName = (name: string) => name.normalize().toLowerCase(); // some disks ignore case
+  if (
+    openedPath === undefined
+      ? isStill(fd, file)
+      : openedPath === file || foldName(openedPath) === foldName(file)
+  )
     return;
   throw Object.assign(new Error(`'${file}' was swapped for a link`), { code: "ELOOP" });
 }
@@ -150,16 +155,16 @@ export function checkPlace(fd: number, file: string): void {
 /** Where the system cannot tell what was opened: no link may be in the path, before or after. */
 function isStill(fd: number, file: string): boolean {
   const { ino, dev } = fs.fstatSync(fd);
-  const isHere = (at = fs.lstatSync(file, { throwIfNoEntry: false })) =>
-    followLinks(file) === file && at?.ino === ino && at.dev === dev;
+  const isHere = (stat = fs.lstatSync(file, { throwIfNoEntry: false })) =>
+    followLinks(file) === file && stat?.ino === ino && stat.dev === dev;
   return isHere() && isHere() && followLinks(file) === file;
 }
 
 /** Where an open file is, even if it was replaced meanwhile. Undefined: this system cannot tell. */
-function placeOfOpen(fd: number): string | undefined {
+function pathOfOpenFile(fd: number): string | undefined {
   if (process.platform !== "linux") return undefined;
-  const at = tryTo(() => fs.readlinkSync(`/proc/self/fd/${fd}`));
-  return at?.endsWith(GONE) && fs.fstatSync(fd).nlink === 0 ? at.slice(0, -GONE.length) : at;
+  const link = tryTo(() => fs.readlinkSync(`/proc/self/fd/${fd}`));
+  return link?.endsWith(GONE) && fs.fstatSync(fd).nlink === 0 ? link.slice(0, -GONE.length) : link;
 }
 const GONE = " (deleted)";
 
@@ -167,7 +172,7 @@ const GONE = " (deleted)";
  * Holds the file's folder open, so that nobody can swap it for a link. here: its path by that
  * handle.
  */
-function withFolderOpen<T>(file: string, act: (here: string) => T): T {
+function withFolderOpen<T>(file: string, act: (reachedPath: string) => T): T {
   const folder = path.dirname(file);
   const fd = fs.openSync(folder, fs.constants.O_RDONLY | fs.constants.O_DIRECTORY);
   const handle = `/proc/self/fd/${fd}`;
@@ -190,38 +195,39 @@ function writeState(
   state: DiskState,
   modes?: FolderModes,
   aside?: string,
-  check: (here: string) => void = () => {},
+  check: (reachedPath: string) => void = () => {},
 ): void {
   for (const missing of missingFolders(path.dirname(file))) fs.mkdirSync(missing);
-  withFolderOpen(file, (here) => {
-    const old = fs.lstatSync(here, { throwIfNoEntry: false });
+  withFolderOpen(file, (reachedPath) => {
+    const old = fs.lstatSync(reachedPath, { throwIfNoEntry: false });
     if (!state) {
-      check(here);
-      old?.isDirectory() ? fs.rmdirSync(here) : fs.unlinkSync(here);
-    } else if (aside) withFolderOpen(aside, (part) => replace(here, part, old));
-    else if (!isFolder(state)) replace(here, partIn(path.dirname(here)), old, state, check);
+      check(reachedPath);
+      old?.isDirectory() ? fs.rmdirSync(reachedPath) : fs.unlinkSync(reachedPath);
+    } else if (aside) withFolderOpen(aside, (part) => replaceFile(reachedPath, part, old));
+    else if (!isFolder(state))
+      replaceFile(reachedPath, partIn(path.dirname(reachedPath)), old, state, check);
     else if (old?.isDirectory()) modes?.give(file, state.mode);
     else {
-      if (old) fs.unlinkSync(here);
-      fs.mkdirSync(here);
+      if (old) fs.unlinkSync(reachedPath);
+      fs.mkdirSync(reachedPath);
       // some disks have no modes, or do not let them be set
       tryTo(() => modes?.give(file, state.mode));
     }
   });
 }
 
-function replace(
+function replaceFile(
   file: string,
   part: string,
   old: fs.Stats | undefined,
   state?: DiskState,
-  check?: (here: string) => void,
+  check?: (reachedPath: string) => void,
 ): void {
   try {
-    if (state) write(part, state, old);
+    if (state) writePart(part, state, old);
     check?.(file);
     if (old?.isDirectory()) fs.rmdirSync(file); // its replacement is complete
-    if (old || !state || !linkNew(part, file)) fs.renameSync(part, file);
+    if (old || !state || !linkWithoutReplacing(part, file)) fs.renameSync(part, file);
   } finally {
     tryTo(() => fs.unlinkSync(part));
   }
@@ -231,7 +237,7 @@ function replace(
  * Unlike a rename, a link takes nobody's place: who has made such a file meanwhile keeps it. False:
  * this disk has no links.
  */
-function linkNew(part: string, file: string): boolean {
+function linkWithoutReplacing(part: string, file: string): boolean {
   try {
     fs.linkSync(part, file);
     return true;
@@ -241,7 +247,7 @@ function linkNew(part: string, file: string): boolean {
   }
 }
 
-function write(
+function writePart(
   part: string,
   { bytes, mode }: NonNullable<DiskState>,
   old: fs.Stats | undefined,
@@ -292,9 +298,9 @@ export function writeAllOrNone(
   steps: WriteStep[],
   tidy: () => void,
   opens: boolean,
-  begin: (what: Unfinished) => void = () => {},
+  begin: (unfinished: Unfinished) => void = () => {},
 ): void {
-  const made: string[] = [];
+  const newFolders: string[] = [];
   const done: [step: WriteStep, aside: string | undefined][] = [];
   const modes = folderModes();
   const going = new Set(
@@ -307,7 +313,7 @@ export function writeAllOrNone(
   let step = steps[0]!;
   const folders = [
     ...new Set(
-      steps.flatMap(({ file, near }) => near ?? [path.dirname(file), lasting(file, going)]),
+      steps.flatMap(({ file, near }) => near ?? [path.dirname(file), lastingFolder(file, going)]),
     ),
   ];
   begin({
@@ -324,7 +330,7 @@ export function writeAllOrNone(
     modes.open(steps.flatMap(({ file, from }) => (isFolder(from) ? [file] : [])));
     for (const folder of folders) sweepParts(folder);
     for (step of steps) {
-      if (!step.act) made.push(...missingFolders(path.dirname(step.file)));
+      if (!step.act) newFolders.push(...missingFolders(path.dirname(step.file)));
       const aside = keepAside(step, going);
       done.push([step, aside]);
       if (going.has(step.file)) tidy(); // that may be in it
@@ -334,7 +340,7 @@ export function writeAllOrNone(
       if (!step.act && aside) assertKept(step, aside);
     }
     for (const folder of new Set(
-      [...steps, ...made.map((file) => ({ file }))].map(({ file }) => path.dirname(file)),
+      [...steps, ...newFolders.map((file) => ({ file }))].map(({ file }) => path.dirname(file)),
     ))
       syncFolder(folder);
     forget();
@@ -342,10 +348,10 @@ export function writeAllOrNone(
   } catch (error) {
     const lost = done
       .toReversed()
-      .flatMap(([one, aside]) =>
-        tryTo(() => takeBack(one, modes, aside) ?? true) ? [] : one.file,
+      .flatMap(([doneStep, aside]) =>
+        tryTo(() => revertStep(doneStep, modes, aside) ?? true) ? [] : doneStep.file,
       );
-    removeEmptyFolders(made);
+    removeEmptyFolders(newFolders);
     throw Object.assign(error as Error, { file: step.file, lost });
   } finally {
     forget();
@@ -362,7 +368,7 @@ function assertAsCompared({ file, from }: WriteStep): void {
   // its folder may keep its owner out
   const stat = () => tryTo(() => fs.lstatSync(file, { throwIfNoEntry: false }));
   // reading it may take setting modes
-  const look = (now = stat()) => now && `${now.ino} ${now.size} ${now.mtimeMs}`;
+  const look = (file = stat()) => file && `${file.ino} ${file.size} ${file.mtimeMs}`;
   const before = look();
   if (!isSameState(stateInPlace(file), from) || look() !== before) throw changedMeanwhile(file);
 }
@@ -378,8 +384,8 @@ const changedMeanwhile = (file: string): Fault =>
   fault(`Cannot write '${path.basename(file)}': it changed meanwhile. Read it again.`);
 
 /** The folder of a file, or the one around the folders that go. */
-const lasting = (file: string, going: Set<string>): string =>
-  path.dirname(ancestorsOf(file).find((at) => going.has(at)) ?? file);
+const lastingFolder = (file: string, going: Set<string>): string =>
+  path.dirname(ancestorsOf(file).find((ancestor) => going.has(ancestor)) ?? file);
 
 /**
  * Keeps a file under another name until all is done: it comes back even if another program fills
@@ -387,35 +393,35 @@ const lasting = (file: string, going: Set<string>): string =>
  */
 function keepAside({ file, from, act }: WriteStep, going: Set<string>): string | undefined {
   if (act || !from || (from.mode & TYPE) !== FILE) return undefined;
-  const aside = partIn(lasting(file, going));
+  const aside = partIn(lastingFolder(file, going));
   // Some disks have no links.
   return tryTo(() =>
-    withFolderOpen(file, (here) =>
-      withFolderOpen(aside, (there) => fs.linkSync(here, there) ?? aside),
+    withFolderOpen(file, (reachedPath) =>
+      withFolderOpen(aside, (there) => fs.linkSync(reachedPath, there) ?? aside),
     ),
   );
 }
 
-function takeBack({ file, from, to, act }: WriteStep, modes: FolderModes, aside?: string): void {
+function revertStep({ file, from, to, act }: WriteStep, modes: FolderModes, aside?: string): void {
   if (act) {
     act(true);
     return;
   }
-  const now = stateInPlace(file);
+  const current = stateInPlace(file);
   const isOthers =
-    now !== undefined &&
-    (now.mode & TYPE) === FILE &&
-    ![from, to].some((state) => state?.bytes.equals(now.bytes));
+    current !== undefined &&
+    (current.mode & TYPE) === FILE &&
+    ![from, to].some((state) => state?.bytes.equals(current.bytes));
   if (isOthers) return; // somebody has saved it since: theirs stays
-  if (isSameState(now, from)) isFolder(from) && modes.give(file, from!.mode);
+  if (isSameState(current, from)) isFolder(from) && modes.give(file, from!.mode);
   else if (!aside || !tryTo(() => writeState(file, from, modes, aside) ?? true))
     writeState(file, from, modes);
 }
 
 /** Takes away what a process that was killed left. What is not empty is somebody's by now. */
-export function takeAway({ folders, made }: Unfinished, pid: number): void {
-  for (const folder of [...folders, ...made]) sweepParts(folder, pid);
-  removeEmptyFolders(made);
+export function removeUnfinished({ folders, made: newFolders }: Unfinished, pid: number): void {
+  for (const folder of [...folders, ...newFolders]) sweepParts(folder, pid);
+  removeEmptyFolders(newFolders);
 }
 
 /** Removes the folders that are empty again. */
@@ -440,22 +446,22 @@ export const fileFault = (
   verb: string,
   name: string,
   error: unknown,
-  more: Partial<Fault> = {},
+  fields: Partial<Fault> = {},
 ): Fault =>
-  fault(`Cannot ${verb} '${name}': ${errnoSentence(error) || `${errorMessage(error)}.`}`, more);
+  fault(`Cannot ${verb} '${name}': ${errnoSentence(error) || `${errorMessage(error)}.`}`, fields);
 
 /** The same for what putAll threw; it may not have been able to take everything back. */
 export function writeFault(
   verb: string,
   nameOf: (file: string) => string,
   error: any,
-  at = "",
+  defaultFile = "",
 ): Fault {
-  const { file = at, lost = [] }: { file?: string; lost?: string[] } = error;
-  const said = codeOf(error) ? fileFault(verb, nameOf(file), error) : error;
-  const names = someOf(10, lost, (one) => `'${nameOf(one)}'`);
-  if (names) said.message += ` What it did to ${names} could not be taken back: then undo it.`;
-  return said;
+  const { file = defaultFile, lost = [] }: { file?: string; lost?: string[] } = error;
+  const failure = codeOf(error) ? fileFault(verb, nameOf(file), error) : error;
+  const names = someOf(10, lost, (lostFile) => `'${nameOf(lostFile)}'`);
+  if (names) failure.message += ` What it did to ${names} could not be taken back: then undo it.`;
+  return failure;
 }
 
 export function followLinks(file: string): string {

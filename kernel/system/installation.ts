@@ -9,11 +9,10 @@ import { textOf } from "../text/read-quietly.ts";
  * The folder of zz.ts, or of the build: this file is in one of its rooms, one of its chunks, or the
  * whole program.
  */
-export const ZZ_FOLDER = fileURLToPath(new URL(wayUp(import.meta.url), import.meta.url)).replace(
-  /[/\\]$/,
-  "",
-);
-function wayUp(url: string): string {
+export const ZZ_FOLDER = fileURLToPath(
+  new URL(relativeZzFolder(import.meta.url), import.meta.url),
+).replace(/[/\\]$/, "");
+function relativeZzFolder(url: string): string {
   if (/\/kernel\/system\/[^/]*$/.test(url)) return "../..";
   return /\/chunks\/[^/]*$/.test(url) ? ".." : ".";
 }
@@ -21,8 +20,14 @@ export const SELF_URL = pathToFileURL(ZZ_FOLDER).href;
 export const IS_BUILT = path.basename(ZZ_FOLDER) === "dist";
 export const PACKAGE_FOLDER = IS_BUILT ? path.dirname(ZZ_FOLDER) : ZZ_FOLDER;
 
+/** Whether Node was started with this file: zz's source runs as a program only then. */
+export const isProgram = (url: string): boolean =>
+  !IS_BUILT &&
+  process.argv[1] !== undefined &&
+  fs.realpathSync(process.argv[1]) === fileURLToPath(url);
+
 /** What plugins import by these names, wherever they lie. */
-export const lentModules = (): Record<string, string> => ({
+export const modulesForPlugins = (): Record<string, string> => ({
   zz: `${SELF_URL}/${IS_BUILT ? "kernel.js" : "zz.ts"}`,
   "zz/text": `${SELF_URL}/${IS_BUILT ? "text.js" : "sdk/text.ts"}`,
 });
@@ -35,6 +40,7 @@ export function homeFolder(env: NodeJS.ProcessEnv): string {
     : path.join(os.homedir(), ".zz");
 }
 
-let known: string | undefined;
+let knownVersion: string | undefined;
 export const version = (): string =>
-  (known ??= JSON.parse(textOf(path.join(PACKAGE_FOLDER, "package.json"))).version as string);
+  (knownVersion ??= JSON.parse(textOf(path.join(PACKAGE_FOLDER, "package.json")))
+    .version as string);

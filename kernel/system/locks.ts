@@ -5,9 +5,9 @@ import path from "node:path";
 import type { Clock } from "../contract.ts";
 import { sleepWith } from "../text/clock.ts";
 import { codeOf, fault } from "../text/faults.ts";
-import { textOf } from "../text/read-quietly.ts";
+import { entriesOf, textOf } from "../text/read-quietly.ts";
 import { tryTo } from "../text/words.ts";
-import { makePrivate, takeAway, type Unfinished, writePrivate } from "./atomic-write.ts";
+import { makePrivate, removeUnfinished, type Unfinished, writePrivate } from "./atomic-write.ts";
 import { partIn, processStartTime, sweepParts } from "./temporary-files.ts";
 
 /**
@@ -21,7 +21,7 @@ export function acquireLock(file: string, cannot: string, remedy = "Try again"):
     fs.writeFileSync(temporary, mine, { mode: 0o600 });
     for (;;) {
       try {
-        if (claim(temporary, file)) return () => release(file);
+        if (claimLock(temporary, file)) return () => releaseLock(file);
         continue;
       } catch (error) {
         if (codeOf(error) !== "EEXIST") throw error;
@@ -56,7 +56,7 @@ export function isHeldByAnother(file: string): boolean {
 }
 
 /** Where nothing can be removed just now, an empty lock is one that nobody holds. */
-function release(file: string): void {
+function releaseLock(file: string): void {
   try {
     fs.unlinkSync(file);
   } catch {
@@ -68,7 +68,7 @@ function release(file: string): void {
  * In one step, so that nobody sees an empty lock. Without hard links it takes two, and who sees it
  * empty may take it away.
  */
-function claim(temporary: string, file: string): boolean {
+function claimLock(temporary: string, file: string): boolean {
   try {
     fs.linkSync(temporary, file);
     return true;
@@ -99,17 +99,17 @@ export async function withProjectLock<T>(
   root: string,
   clock: Clock,
   signal: AbortSignal,
-  act: (begin: (what: Unfinished) => void) => Promise<T>,
+  act: (begin: (unfinished: Unfinished) => void) => Promise<T>,
 ): Promise<T> {
-  const file = lockOf(root);
+  const file = lockFileOf(root);
   const release = file && (await projectLock(root, file, clock, signal));
   if (!release) return act(() => {});
   try {
-    finishDead(file);
+    removeLeftovers(file);
     return await act(
-      (what) =>
+      (unfinished) =>
         void tryTo(() =>
-          fs.writeFileSync(notesOf(file), JSON.stringify({ pid: process.pid, ...what }), {
+          fs.writeFileSync(notesOf(file), JSON.stringify({ pid: process.pid, ...unfinished }), {
             mode: 0o600,
           }),
         ),
@@ -124,21 +124,25 @@ export async function withProjectLock<T>(
  * While a project is changed, this stands beside its lock: what a zz that is killed then would
  * leave in the project.
  */
-const notesOf = (file: string): string => `${file}.unfinished`;
-function finishDead(file: string): void {
+const UNFINISHED = ".unfinished";
+const notesOf = (file: string): string => `${file}${UNFINISHED}`;
+function removeLeftovers(file: string): void {
   const text = textOf(notesOf(file));
-  if (text) tryTo(() => takeAway(JSON.parse(text), JSON.parse(text).pid));
+  if (text) tryTo(() => removeUnfinished(JSON.parse(text), JSON.parse(text).pid));
 }
 
 /** Takes away what a killed zz left in this project, unless another one is just changing it. */
 export function finishUnfinished(root: string): void {
-  const file = fs.existsSync(locksFolder()) && lockOf(root);
-  if (!file) return;
-  sweepParts(path.dirname(file));
-  if (!fs.existsSync(notesOf(file))) return;
+  const folder = locksFolder();
+  if (!fs.existsSync(folder) || !isOurs(folder)) return;
+  sweepParts(folder);
+  // before lockFileOf(): a hash takes node:crypto, whose loading takes 5 ms
+  if (!entriesOf(folder).some((name) => name.endsWith(UNFINISHED))) return;
+  const file = lockFileOf(root);
+  if (!file || !fs.existsSync(notesOf(file))) return;
   tryTo(() => {
     const release = acquireLock(file, `Cannot write in '${root}'`);
-    finishDead(file);
+    removeLeftovers(file);
     fs.rmSync(notesOf(file), { force: true });
     release();
   });
@@ -146,14 +150,17 @@ export function finishUnfinished(root: string): void {
 
 const locksFolder = (): string => path.join(os.tmpdir(), `zz-locks-${process.getuid?.() ?? "all"}`);
 
-function lockOf(root: string): string | undefined {
-  const folder = locksFolder();
-  const isOurs = tryTo(() => {
-    makePrivate(folder);
+const isOurs = (folder: string): boolean | undefined =>
+  tryTo(() => {
+    // never what is around it: TMPDIR may name what is not there
+    tryTo(() => fs.mkdirSync(folder, { mode: 0o700 }));
     const { uid, mode } = fs.lstatSync(folder);
     return uid === (process.getuid?.() ?? uid) && (mode & 0o777) === 0o700;
   });
-  return isOurs
+
+function lockFileOf(root: string): string | undefined {
+  const folder = locksFolder();
+  return isOurs(folder)
     ? path.join(
         folder,
         process.getBuiltinModule("node:crypto").hash("sha256", root, "hex").slice(0, 32),
@@ -167,13 +174,13 @@ async function projectLock(
   clock: Clock,
   signal: AbortSignal,
 ): Promise<(() => void) | undefined> {
-  for (let until = clock.now() + PATIENCE, holder = ""; ; )
+  for (let until = clock.now() + LOCK_PATIENCE_MS, holder = ""; ; )
     try {
       return acquireLock(file, `Cannot write in '${root}'`);
     } catch (error) {
       if (codeOf(error)) return undefined; // a full disk must keep nobody from undoing
-      const now = textOf(file);
-      if (now !== holder) [holder, until] = [now, clock.now() + PATIENCE];
+      const lockText = textOf(file);
+      if (lockText !== holder) [holder, until] = [lockText, clock.now() + LOCK_PATIENCE_MS];
       if (clock.now() > until) throw error;
       await sleepWith(clock, 2 + Math.random() * 10, signal);
     }
@@ -182,15 +189,15 @@ async function projectLock(
 /** Waits for its turn: others hold the lock for a few ms. */
 function waitForLock(file: string): () => void {
   makePrivate(path.dirname(file));
-  for (let until = performance.now() + PATIENCE, holder = ""; ; )
+  for (let until = performance.now() + LOCK_PATIENCE_MS, holder = ""; ; )
     try {
       return acquireLock(`${file}.lock`, `Cannot change '${file}'`);
     } catch (error) {
-      const now = textOf(`${file}.lock`);
+      const lockText = textOf(`${file}.lock`);
       // the lock has changed hands
-      if (now !== holder) [holder, until] = [now, performance.now() + PATIENCE];
+      if (lockText !== holder) [holder, until] = [lockText, performance.now() + LOCK_PATIENCE_MS];
       if (codeOf(error) || performance.now() > until) throw error;
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2 + Math.random() * 10);
     }
 }
-const PATIENCE = 10_000; // ms to wait for each holder
+const LOCK_PATIENCE_MS = 10_000; // ms to wait for each holder

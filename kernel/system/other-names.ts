@@ -7,27 +7,27 @@ import { tryTo } from "../text/words.ts";
 type Identity = string | undefined;
 const identityOf = (stat: fs.Stats | undefined): Identity =>
   stat?.ino ? `${stat.dev} ${stat.ino}` : undefined;
-const statOf = (at: string): fs.Stats | undefined =>
-  tryTo(() => fs.statSync(at, { throwIfNoEntry: false }));
+const followedStatOf = (file: string): fs.Stats | undefined =>
+  tryTo(() => fs.statSync(file, { throwIfNoEntry: false }));
 
 /** Cached, since thousands of files may be judged in a row. */
-const known = new Map<string, any>();
-function once<T>(key: string, find: () => T): T {
-  if (!known.size) setImmediate(() => known.clear());
-  if (!known.has(key)) known.set(key, find());
-  return known.get(key);
+const cache = new Map<string, any>();
+function findOnce<T>(key: string, find: () => T): T {
+  if (!cache.size) setImmediate(() => cache.clear());
+  if (!cache.has(key)) cache.set(key, find());
+  return cache.get(key);
 }
 
 /**
  * Whether the file is `place` or in it, whatever it is called: a folder above it is the same on the
  * disk.
  */
-export function isInsideByIdentity(place: string, file: string): boolean {
-  const wanted = once(place, () => identityOf(statOf(place)));
+export function isInsideByIdentity(covered: string, file: string): boolean {
+  const wanted = findOnce(covered, () => identityOf(followedStatOf(covered)));
   if (wanted === undefined) return false;
-  for (let at = file; ; at = path.dirname(at)) {
-    if (once(at, () => identityOf(statOf(at))) === wanted) return true;
-    if (at === path.dirname(at)) return false;
+  for (let ancestor = file; ; ancestor = path.dirname(ancestor)) {
+    if (findOnce(ancestor, () => identityOf(followedStatOf(ancestor))) === wanted) return true;
+    if (ancestor === path.dirname(ancestor)) return false;
   }
 }
 
@@ -44,7 +44,7 @@ export function hasNameIn(
 ): boolean {
   const stat = tryTo(() => fs.lstatSync(file, { throwIfNoEntry: false }));
   if (!stat?.isFile() || stat.nlink < 2) return false;
-  const named = once(`${key}\0${folder}`, () => namedIn(folder, fits));
+  const named = findOnce(`${key}\0${folder}`, () => linkedFilesIn(folder, fits));
   return named === undefined || named.has(identityOf(stat));
 }
 
@@ -52,25 +52,25 @@ export function hasNameIn(
  * The files in a folder that have several names, and one that fits. Undefined: there is too much to
  * look at.
  */
-function namedIn(folder: string, fits: (file: string) => boolean): Set<Identity> | undefined {
-  const found = new Set<Identity>();
+function linkedFilesIn(folder: string, fits: (file: string) => boolean): Set<Identity> | undefined {
+  const identities = new Set<Identity>();
   const folders = [folder];
-  let left = MAX_ENTRIES;
+  let remaining = MAX_ENTRIES;
   while (folders.length) {
-    const at = folders.pop()!;
-    const entries = tryTo(() => fs.readdirSync(at, { withFileTypes: true }));
-    if (!entries && fits(at)) add(at);
-    for (const entry of entries ?? []) {
-      const inner = path.join(at, entry.name);
-      if (left-- <= 0) return undefined;
-      if (entry.isDirectory()) folders.push(inner);
-      else if (entry.isFile() && fits(inner)) add(inner);
+    const current = folders.pop()!;
+    const entries = tryTo(() => fs.readdirSync(current, { withFileTypes: true }));
+    if (!entries && fits(current)) add(current);
+    for (const dirent of entries ?? []) {
+      const inner = path.join(current, dirent.name);
+      if (remaining-- <= 0) return undefined;
+      if (dirent.isDirectory()) folders.push(inner);
+      else if (dirent.isFile() && fits(inner)) add(inner);
     }
   }
-  return found;
+  return identities;
 
-  function add(at: string): void {
-    const stat = tryTo(() => fs.lstatSync(at, { throwIfNoEntry: false }));
-    if (stat && stat.nlink > 1) found.add(identityOf(stat));
+  function add(twin: string): void {
+    const stat = tryTo(() => fs.lstatSync(twin, { throwIfNoEntry: false }));
+    if (stat && stat.nlink > 1) identities.add(identityOf(stat));
   }
 }

@@ -7,6 +7,7 @@ import type {
   SpawnSyncReturns,
 } from "node:child_process";
 import fs from "node:fs";
+import module from "node:module";
 import os from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
@@ -15,11 +16,11 @@ import { codeOf, fault } from "../text/faults.ts";
 import { isInside } from "../text/read-quietly.ts";
 import { tryTo } from "../text/words.ts";
 import { fileFault, followLinks } from "./atomic-write.ts";
-import { lentModules, SELF_URL } from "./installation.ts";
+import { modulesForPlugins, SELF_URL } from "./installation.ts";
 
-const ENDINGS = process.platform === "win32" ? [".exe", ".cmd", ".bat", ""] : [""];
+const PROGRAM_ENDINGS = process.platform === "win32" ? [".exe", ".cmd", ".bat", ""] : [""];
 /** Where the system keeps its programs, and where links there lead. */
-const SYSTEM = [
+const SYSTEM_FOLDERS = [
   "/usr/local/bin",
   "/usr/bin",
   "/bin",
@@ -39,22 +40,23 @@ const SYSTEM_FILES = [
   "/Library",
 ];
 // marks a folder above the project as part of it: a repository, a workspace
-const MARKS = [".git", "package.json", ".zz"];
+const PROJECT_MARKS = [".git", "package.json", ".zz"];
 
 /**
  * The folders whose programs count as the project's: it, and those above that are a repository or a
  * workspace, unless they are a home.
  */
 function projectFolders(root: string): string[] {
-  const found = [root];
+  const folders = [root];
   const home = followLinks(os.homedir());
   for (
-    let at = path.dirname(root);
-    !isInside(at, home) && at !== path.dirname(at);
-    at = path.dirname(at)
+    let ancestor = path.dirname(root);
+    !isInside(ancestor, home) && ancestor !== path.dirname(ancestor);
+    ancestor = path.dirname(ancestor)
   )
-    if (MARKS.some((mark) => fs.existsSync(path.join(at, mark)))) found.push(at);
-  return found;
+    if (PROJECT_MARKS.some((mark) => fs.existsSync(path.join(ancestor, mark))))
+      folders.push(ancestor);
+  return folders;
 }
 
 /**
@@ -64,24 +66,28 @@ function projectFolders(root: string): string[] {
 function judgeOf(root: string) {
   const folders = projectFolders(root);
   // neither is the project's then
-  const whole = ["/usr", followLinks(os.homedir())].some((at) => isInside(root, at));
-  const known = new Map<string, string>();
+  const isSystemProject = ["/usr", followLinks(os.homedir())].some((systemFolder) =>
+    isInside(root, systemFolder),
+  );
+  const realPaths = new Map<string, string>();
   const realOf = (file: string): string =>
-    known.get(file) ?? known.set(file, followLinks(file)).get(file)!;
+    realPaths.get(file) ?? realPaths.set(file, followLinks(file)).get(file)!;
   /** `named`: by its whole path, so that a package of another folder is meant. */
   const isProjects = (file: string, named = false): boolean => {
     if (!named && file.split(path.sep).includes("node_modules")) return true;
     const real = realOf(file);
     if (
-      whole &&
-      [SYSTEM, SYSTEM_FILES].every((all, i) => all.some((at) => isInside(at, i ? real : file)))
+      isSystemProject &&
+      [SYSTEM_FOLDERS, SYSTEM_FILES].every((systemFolders, i) =>
+        systemFolders.some((systemFolder) => isInside(systemFolder, i ? real : file)),
+      )
     )
       return false;
     // What npm installs globally links into a node_modules of its own, which is not above the
     // project.
     const [holder, inModules] = real.split(/[\\/]node_modules(?=[\\/]|$)/, 2);
     if (inModules !== undefined && isInside(holder || path.sep, root)) return true;
-    return [file, real].some((one) => folders.some((at) => isInside(at, one)));
+    return [file, real].some((candidate) => folders.some((folder) => isInside(folder, candidate)));
   };
   return { isProjects, realOf };
 }
@@ -89,7 +95,7 @@ function judgeOf(root: string) {
 /** PATH without folders that the project can write to. */
 export function safePath(
   root: string,
-  given = process.env.PATH ?? "",
+  searchPath = process.env.PATH ?? "",
   { isProjects, realOf } = judgeOf(root),
 ): string {
   const isSafe = (folder: string) => {
@@ -97,26 +103,26 @@ export function safePath(
     const real = realOf(folder);
     return !isInside(real, root) && !real.split(path.sep).includes("node_modules");
   };
-  return given.split(path.delimiter).filter(isSafe).join(path.delimiter);
+  return searchPath.split(path.delimiter).filter(isSafe).join(path.delimiter);
 }
 
 /** A program's absolute path; undefined if only the project has one. */
 export function findProgram(
   name: string,
   root: string,
-  given = process.env.PATH ?? "",
+  searchPath = process.env.PATH ?? "",
   judge = judgeOf(root),
 ): string | undefined {
   if (name === process.execPath) return name;
   if (!name || name.includes("\0") || (!path.isAbsolute(name) && /[\\/]/.test(name)))
     return undefined;
   const isAbove = (file: string) =>
-    [file, judge.realOf(file)].some((one) => isInside(path.dirname(one), root));
+    [file, judge.realOf(file)].some((candidate) => isInside(path.dirname(candidate), root));
   const folders = path.isAbsolute(name)
     ? [""]
-    : safePath(root, given, judge).split(path.delimiter).filter(Boolean);
+    : safePath(root, searchPath, judge).split(path.delimiter).filter(Boolean);
   const files = folders.flatMap((folder) =>
-    ENDINGS.map((ending) => path.join(folder, name + ending)),
+    PROGRAM_ENDINGS.map((ending) => path.join(folder, name + ending)),
   );
   return files.find(
     (file) => isProgram(file) && !judge.isProjects(file, path.isAbsolute(name)) && !isAbove(file),
@@ -126,13 +132,14 @@ export function findProgram(
 const isProgram = (file: string): boolean =>
   tryTo(() => fs.accessSync(file, fs.constants.X_OK) ?? fs.statSync(file).isFile()) ?? false;
 
-const starters = () => process.getBuiltinModule("node:child_process"); // computed on first use
+// computed on first use
+const childProcessModule = () => process.getBuiltinModule("node:child_process");
 
 /**
  * Where nothing more can be opened, Node gives a process without streams, and reports the error
  * where nobody may be listening.
  */
-function started<P extends ChildProcess>(name: string, start: () => P): P {
+function startOrThrow<P extends ChildProcess>(name: string, start: () => P): P {
   const cannot = (error: unknown) =>
     Object.assign(fileFault("start", name, error), { code: codeOf(error) });
   let child: P;
@@ -148,9 +155,9 @@ function started<P extends ChildProcess>(name: string, start: () => P): P {
 }
 
 /** Makes zz's own modules those of a plugin's process, too. */
-function lending(): string {
+function lendModulesCode(): string {
   const code = `import { registerHooks } from "node:module";
-    const own = ${JSON.stringify(lentModules())};
+    const own = ${JSON.stringify(modulesForPlugins())};
     const isLent = (name, { parentURL = "" }) => /^(zod|typebox)(\\/|$)/.test(name) && !parentURL.includes("/node_modules/");
     registerHooks({ resolve: (name, from, next) => Object.hasOwn(own, name) ? { url: own[name], shortCircuit: true }
       : next(name, isLent(name, from) ? { ...from, parentURL: "${SELF_URL}/zz.ts" } : from) });`;
@@ -158,12 +165,12 @@ function lending(): string {
 }
 
 /** Programs, as a project's plugins and tools may start them. */
-export function programs(root: string, own: NodeJS.ProcessEnv = process.env): Programs {
+export function programs(root: string, ownEnvironment: NodeJS.ProcessEnv = process.env): Programs {
   const clean = (env: NodeJS.ProcessEnv, judge = judgeOf(root)) => ({
     ...env,
-    PATH: safePath(root, env.PATH ?? own.PATH, judge),
+    PATH: safePath(root, env.PATH ?? ownEnvironment.PATH, judge),
   });
-  const place = (
+  const locate = (
     name: string,
     env: NodeJS.ProcessEnv,
     ownPath = false,
@@ -172,42 +179,48 @@ export function programs(root: string, own: NodeJS.ProcessEnv = process.env): Pr
     const program =
       findProgram(name, root, env.PATH, judge) ?? findProgram(name, root, undefined, judge);
     if (program) return [program, ownPath ? env : clean(env, judge)];
-    const why = "it is not installed, or only where the project could have put it";
-    throw Object.assign(fault(`Cannot start '${name}': ${why}. Install it on this machine.`), {
+    const reason = "it is not installed, or only where the project could have put it";
+    throw Object.assign(fault(`Cannot start '${name}': ${reason}. Install it on this machine.`), {
       code: "ENOENT",
     });
   };
   return {
-    find: (name, given) => findProgram(name, root, given),
-    start(name, args, { ownPath = false, ...how }: SpawnOptions & OwnPath = {}): ChildProcess {
-      const [program, env] = place(name, how.env ?? own, ownPath);
-      return started(name, () =>
-        starters().spawn(program, args, { cwd: root, ...how, shell: false, env }),
+    find: (name, searchPath) => findProgram(name, root, searchPath),
+    start(name, args, { ownPath = false, ...options }: SpawnOptions & OwnPath = {}): ChildProcess {
+      const [program, env] = locate(name, options.env ?? ownEnvironment, ownPath);
+      return startOrThrow(name, () =>
+        childProcessModule().spawn(program, args, { cwd: root, ...options, shell: false, env }),
       );
     },
-    run(name, args, how: SpawnSyncOptions = {}): SpawnSyncReturns<Buffer> {
-      const [program, env] = place(name, how.env ?? own);
-      return starters().spawnSync(program, args, {
+    run(name, args, options: SpawnSyncOptions = {}): SpawnSyncReturns<Buffer> {
+      const [program, env] = locate(name, options.env ?? ownEnvironment);
+      return childProcessModule().spawnSync(program, args, {
         cwd: root,
-        ...how,
+        ...options,
         shell: false,
         encoding: "buffer",
         env,
       });
     },
-    fork(file, how: ForkOptions = {}): ChildProcess {
+    fork(file, options: ForkOptions = {}): ChildProcess {
       const name = file instanceof URL ? fileURLToPath(file) : file;
-      const flags = how.execArgv ?? process.execArgv;
+      const flags = options.execArgv ?? process.execArgv;
       // what was built has all in it
-      const execArgv = name.endsWith(".ts") ? [...flags, `--import=${lending()}`] : flags;
-      const all = {
+      const execArgv = name.endsWith(".ts") ? [...flags, `--import=${lendModulesCode()}`] : flags;
+      const forkOptions = {
         cwd: root,
-        ...how,
+        ...options,
         execArgv,
         execPath: process.execPath,
-        env: clean(how.env ?? own),
+        env: { ...clean(options.env ?? ownEnvironment), ...compiled() },
       };
-      return started("node", () => starters().fork(name, [], all));
+      return startOrThrow("node", () => childProcessModule().fork(name, [], forkOptions));
     },
   };
+}
+
+/** What V8 compiled is kept where zz keeps its own. */
+function compiled(): Record<string, string> {
+  const folder = module.getCompileCacheDir();
+  return folder ? { NODE_COMPILE_CACHE: path.dirname(folder) } : {};
 }

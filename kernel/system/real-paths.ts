@@ -27,7 +27,8 @@ export function realPath(where: PathScope, name: string): string {
 /** Another project that the settings name. The current project has no id. */
 type Project = { id: string; folder: string; rights: "read" | "write" };
 const PROJECT_ID = /^[A-Za-z0-9][A-Za-z0-9._-]+$/; // a single letter is a drive on Windows
-const LIKE = '{ "path": "~/lib", "rights": "read" }, or "write", with "about" for a line on it';
+const PROJECT_EXAMPLE =
+  '{ "path": "~/lib", "rights": "read" }, or "write", with "about" for a line on it';
 
 export function projectsOf({ settings: { projects = {} } }: PathScope): Project[] {
   checkProjects(projects); // settings may have changed since
@@ -43,13 +44,14 @@ export function projectsOf({ settings: { projects = {} } }: PathScope): Project[
 }
 
 /** Refuses a misspelt right, instead of taking it for another. */
-function checkProjects(given: unknown): void {
-  const refuse = (what: string, why: string) =>
-    usage(`Cannot use ${what} in the settings: ${why}. Fix it.`);
+function checkProjects(projects: unknown): void {
+  const refuse = (subject: string, reason: string) =>
+    usage(`Cannot use ${subject} in the settings: ${reason}. Fix it.`);
   const isMap = (value: unknown) =>
     typeof value === "object" && value !== null && !Array.isArray(value);
-  if (!isMap(given)) throw refuse('"projects"', `they must be by id, as in { "lib": ${LIKE} }`);
-  for (const [id, project] of Object.entries(given as object)) {
+  if (!isMap(projects))
+    throw refuse('"projects"', `they must be by id, as in { "lib": ${PROJECT_EXAMPLE} }`);
+  for (const [id, project] of Object.entries(projects as object)) {
     const { path: name, rights, about = "", ...others } = Object(project);
     const shown = `project '${visible(id)}'`;
     if (!PROJECT_ID.test(id))
@@ -57,7 +59,7 @@ function checkProjects(given: unknown): void {
     const isPath = typeof name === "string" && /^(~?\/|~$)/.test(name);
     const isRight = ["read", "write"].includes(rights);
     if (!isPath || !isRight || typeof about !== "string" || Object.keys(others).length)
-      throw refuse(shown, `it must be like ${LIKE}`);
+      throw refuse(shown, `it must be like ${PROJECT_EXAMPLE}`);
   }
 }
 
@@ -67,18 +69,19 @@ function checkProjects(given: unknown): void {
  */
 export function absolutePath(where: PathScope, name: string): string {
   const [first = "", id] = /^([^/:]+):[^/]*/.exec(name) ?? [];
-  const other =
+  const otherProject =
     id === undefined ? undefined : projectsOf(where).find((project) => project.id === id);
-  const isHere = other && tryTo(() => fs.lstatSync(path.join(where.root, first))) !== undefined;
-  return other && !isHere
-    ? path.join(other.folder, name.slice(other.id.length + 1))
+  const isHere =
+    otherProject && tryTo(() => fs.lstatSync(path.join(where.root, first))) !== undefined;
+  return otherProject && !isHere
+    ? path.join(otherProject.folder, name.slice(otherProject.id.length + 1))
     : path.resolve(where.root, name);
 }
 
 /** The innermost project that a file belongs to, the current one included. */
 export function projectContaining(where: PathScope, file: string): Project | undefined {
-  const here: Project = { id: "", folder: where.root, rights: "write" };
-  return [here, ...projectsOf(where)]
+  const current: Project = { id: "", folder: where.root, rights: "write" };
+  return [current, ...projectsOf(where)]
     .filter(({ folder }) => isInside(folder, file))
     .sort((a, b) => b.folder.length - a.folder.length)[0];
 }

@@ -12,7 +12,7 @@ import { followLinks } from "./atomic-write.ts";
 import harmless from "./git-settings.json" with { type: "json" };
 import { programs } from "./other-programs.ts";
 
-const PATIENCE = 10_000; // ms for one question
+const GIT_PATIENCE_MS = 10_000; // ms for one question
 const MAX_OUTPUT_BYTES = 1 << 28;
 const MAX_SUBMODULE_DEPTH = 10; // levels
 
@@ -20,7 +20,7 @@ const MAX_SUBMODULE_DEPTH = 10; // levels
  * Switched off whatever the repository says: hooks, the file watcher, pagers, colours, signatures,
  * entering submodules.
  */
-const QUIET = [
+const QUIET_SETTINGS = [
   "safe.bareRepository=explicit",
   "core.fsmonitor=false",
   "core.hooksPath=/dev/null",
@@ -33,7 +33,10 @@ const QUIET = [
   "status.submoduleSummary=false",
   "diff.submodule=short",
 ];
-const settings = (all: string[]): string[] => ["--no-pager", ...all.flatMap((one) => ["-c", one])];
+const configOptions = (assignments: string[]): string[] => [
+  "--no-pager",
+  ...assignments.flatMap((assignment) => ["-c", assignment]),
+];
 
 /** Nothing is fetched, written or waited for, whichever helper a remote names. */
 const NO_HELPERS = {
@@ -49,7 +52,7 @@ const IN_ENGLISH = { LC_ALL: "C.UTF-8", LANGUAGE: "" };
  * Variables that a surrounding git (a hook, say) sets: they point to another repository or to files
  * to write.
  */
-const MOVES = new RegExp(
+const POINTING_VARIABLES = new RegExp(
   `^GIT_(DIR|WORK_TREE|INDEX_FILE|COMMON_DIR|OBJECT_DIRECTORY|ALTERNATE_OBJECT_DIRECTORIES|NAMESPACE|PREFIX|CONFIG
   |EXTERNAL_DIFF|DIFF_OPTS|ATTR_SOURCE|SHALLOW_FILE|GRAFT_FILE|REPLACE_REF_BASE|IMPLICIT_WORK_TREE|QUARANTINE_PATH
   |(LITERAL|GLOB|NOGLOB|ICASE)_PATHSPECS|TRACE\\w*)$`.replace(/\s+/g, ""),
@@ -59,10 +62,12 @@ const MOVES = new RegExp(
 const ceiling = (): string => path.dirname(followLinks(os.homedir()));
 
 /** The environment of a command, or of zz's own questions. */
-function environment(command?: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
-  const kept = Object.entries(command ?? process.env).filter(([name]) => !MOVES.test(name));
-  const own = command ? NO_HELPERS : { ...NO_HELPERS, ...IN_ENGLISH };
-  return { ...Object.fromEntries(kept), ...own, GIT_CEILING_DIRECTORIES: ceiling() };
+function gitEnvironment(command?: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  const kept = Object.entries(command ?? process.env).filter(
+    ([name]) => !POINTING_VARIABLES.test(name),
+  );
+  const overrides = command ? NO_HELPERS : { ...NO_HELPERS, ...IN_ENGLISH };
+  return { ...Object.fromEntries(kept), ...overrides, GIT_CEILING_DIRECTORIES: ceiling() };
 }
 
 /** Settings of a repository that start no program and reveal no other file; `*` is any. All others
@@ -75,17 +80,19 @@ const BY_VALUE: [key: RegExp, value: RegExp][] = [
   [/^extensions\.refstorage$/, /^(files|reftable)$/], // newer ones may name a folder elsewhere
   [/^core\.fsmonitor$/, /^(false|no|off|0|)$/i],
 ];
-/** Switched off by name in zz's own questions: see QUIET, and packages/git for the filters. */
-const OFF = new RegExp(
+/**
+ * Switched off by name in zz's own questions: see QUIET_SETTINGS, and packages/git for the filters.
+ */
+const SWITCHED_OFF = new RegExp(
   `^(core\\.(fsmonitor|hookspath|pager)|log\\.showsignature|submodule\\.recurse|diff\\.submodule|status\\.submodulesummary
   |filter\\..*\\.(clean|smudge|process|required))$`.replace(/\s+/g, ""),
   "s",
 );
-const PERSONS = new Set(["system", "global", "command"]);
+const PERSONAL_SCOPES = new Set(["system", "global", "command"]);
 
 type Setting = { scope: string; key: string; value: string };
 function isHarmless({ scope, key, value }: Setting): boolean {
-  if (PERSONS.has(scope)) return true;
+  if (PERSONAL_SCOPES.has(scope)) return true;
   const [first, last] = [key.indexOf("."), key.lastIndexOf(".")];
   const section = key.slice(0, first) + (first === last ? "" : ".*");
   const names = Object.hasOwn(HARMLESS, section)
@@ -96,17 +103,17 @@ function isHarmless({ scope, key, value }: Setting): boolean {
 }
 
 /** Where a repository is, as git finds it from a folder. */
-type Place = { dir: string; common: string; top: string; hooks: string; objects: string };
-type Answer = { out?: string; err: string };
-type How = { before: readonly string[]; env: NodeJS.ProcessEnv; stop: AbortSignal };
-type Ask = (args: readonly string[], at: string) => Promise<Answer>;
+type Repository = { dir: string; common: string; top: string; hooks: string; objects: string };
+type GitOutput = { out?: string; err: string };
+type GitCall = { before: readonly string[]; env: NodeJS.ProcessEnv; stop: AbortSignal };
+type AskGit = (args: readonly string[], cwd: string) => Promise<GitOutput>;
 
 /**
  * Git can hang on a file that never answers, even after zz has ended: what still runs at exit is
  * stopped.
  */
 const running = new Set<() => void>();
-function begun(kill: () => void): void {
+function stopAtExit(kill: () => void): void {
   if (!running.size && !process.listeners("exit").includes(stopAll)) process.once("exit", stopAll);
   running.add(kill);
 }
@@ -117,49 +124,56 @@ const stopAll = (): void => {
 /** Git for a project: ctx.git of tools and commands. */
 export function gitOf(root: string, clock: Clock = CLOCK): Git {
   const { find, start } = programs(root);
-  const quiet = settings(QUIET);
-  const asIs = settings(["safe.bareRepository=explicit", "core.fsmonitor=false"]);
+  const quiet = configOptions(QUIET_SETTINGS);
+  const asIs = configOptions(["safe.bareRepository=explicit", "core.fsmonitor=false"]);
   return {
     quiet,
-    env: environment,
-    async check(folder, { stop = clock.limit(PATIENCE), command } = {}) {
-      const moves = command && Object.keys(command).find((name) => MOVES.test(name));
+    env: gitEnvironment,
+    async check(folder, { stop = clock.limit(GIT_PATIENCE_MS), command } = {}) {
+      const moves = command && Object.keys(command).find((name) => POINTING_VARIABLES.test(name));
       if (moves)
         return {
           why: `${moves} is set, so that git may look elsewhere or run something`,
           reads: [],
         };
       if (!find("git")) return { reads: [] };
-      const how = { before: command ? asIs : quiet, env: environment(command), stop };
+      const gitCall = { before: command ? asIs : quiet, env: gitEnvironment(command), stop };
       const early = fs.existsSync(path.join(folder, ".git"))
-        ? answer(SETTINGS, folder, how)
+        ? runGit(LIST_SETTINGS, folder, gitCall)
         : undefined; // at the same time
       early?.catch(() => {});
-      const ask: Ask = (args, at) =>
-        (args === SETTINGS && at === folder && early) || answer(args, at, how);
-      return inspect({ root, folder, command, ask });
+      const ask: AskGit = (args, cwd) =>
+        (args === LIST_SETTINGS && cwd === folder && early) || runGit(args, cwd, gitCall);
+      return inspectRepository({ root, folder, command, ask });
     },
     async say(args, folder = root) {
-      const how = { before: quiet, env: environment(), stop: clock.limit(3 * PATIENCE) };
-      return find("git") && (await answer(args, folder, how).catch(() => undefined))?.out;
+      const gitCall = {
+        before: quiet,
+        env: gitEnvironment(),
+        stop: clock.limit(3 * GIT_PATIENCE_MS),
+      };
+      return find("git") && (await runGit(args, folder, gitCall).catch(() => undefined))?.out;
     },
   };
 
   /** Rejects when the signal aborts; everything that git started is stopped as well. */
-  function answer(
+  function runGit(
     args: readonly string[],
     cwd: string,
-    { before, env, stop }: How,
-  ): Promise<Answer> {
-    const { promise, resolve, reject } = Promise.withResolvers<Answer>();
+    { before, env, stop }: GitCall,
+  ): Promise<GitOutput> {
+    const { promise, resolve, reject } = Promise.withResolvers<GitOutput>();
     if (stop.aborted) return Promise.reject(stop.reason);
-    const how = { cwd, env, detached: process.platform !== "win32", windowsHide: true };
-    const child = start("git", [...before, ...args], { ...how, stdio: ["ignore", "pipe", "pipe"] });
-    const [out, err]: [Buffer[], Buffer[]] = [[], []];
+    const spawnOptions = { cwd, env, detached: process.platform !== "win32", windowsHide: true };
+    const child = start("git", [...before, ...args], {
+      ...spawnOptions,
+      stdio: ["ignore", "pipe", "pipe"],
+    });
+    const [output, err]: [Buffer[], Buffer[]] = [[], []];
     let size = 0;
     child.stdout!.on(
       "data",
-      (bytes: Buffer) => (size += out.push(bytes) && bytes.length) > MAX_OUTPUT_BYTES && kill(),
+      (bytes: Buffer) => (size += output.push(bytes) && bytes.length) > MAX_OUTPUT_BYTES && kill(),
     );
     child.stderr!.on("data", (bytes: Buffer) => err.length < 100 && err.push(bytes));
     const abort = () => {
@@ -167,16 +181,15 @@ export function gitOf(root: string, clock: Clock = CLOCK): Git {
       reject(stop.reason);
     };
     stop.addEventListener("abort", abort, { once: true });
-    begun(kill);
+    stopAtExit(kill);
     child.on("error", (error) => resolve({ err: error.message }));
     child.on("close", (code) => {
       stop.removeEventListener("abort", abort);
       running.delete(kill);
-      const [text, why] = [out, err].map((parts) => Buffer.concat(parts).toString("utf8")) as [
-        string,
-        string,
-      ];
-      resolve(code === 0 ? { out: text, err: why } : { err: why });
+      const [text, errorText] = [output, err].map((parts) =>
+        Buffer.concat(parts).toString("utf8"),
+      ) as [string, string];
+      resolve(code === 0 ? { out: text, err: errorText } : { err: errorText });
     });
     return promise;
 
@@ -188,47 +201,49 @@ export function gitOf(root: string, clock: Clock = CLOCK): Git {
   }
 }
 
-interface Look {
-  ask: Ask;
+interface Inspection {
+  ask: AskGit;
   root: string;
   folder: string;
   // the environment of a command that runs git itself: then nothing is switched off
   command?: NodeJS.ProcessEnv | undefined;
   depth?: number;
 }
-const NAMES = "git would run or read what the repository's own";
+const WHAT_GIT_OBEYS = "git would run or read what the repository's own";
 
-async function inspect(look: Look): Promise<GitDoubt> {
+async function inspectRepository(look: Inspection): Promise<GitDoubt> {
   const { ask, folder, command } = look;
   if (
     !fs.statSync(folder, { throwIfNoEntry: false })?.isDirectory() ||
     !(command || mayBeInRepository(folder))
   )
     return { reads: [] };
-  const found = await placeOf(look);
-  if (typeof found === "string") {
+  const repository = await findRepository(look);
+  if (typeof repository === "string") {
     // zz asks git the same way, and gets the same error.
-    if (!command || /not a git repository/.test(found)) return { reads: [] };
-    return { why: `git cannot use the repository: ${found}`, reads: [] };
+    if (!command || /not a git repository/.test(repository)) return { reads: [] };
+    return { why: `git cannot use the repository: ${repository}`, reads: [] };
   }
-  const own = await settingsOf(look);
-  if (!own) return { why: "git cannot tell what the repository's settings are", reads: [] };
-  const settings = own
-    .filter((one) => !isHarmless(one) && one.key !== "core.worktree")
+  const allSettings = await listSettings(look);
+  if (!allSettings) return { why: "git cannot tell what the repository's settings are", reads: [] };
+  const settings = allSettings
+    .filter((setting) => !isHarmless(setting) && setting.key !== "core.worktree")
     .map(({ key }) => key);
-  const obeyed = command ? undefined : settings.find((key) => !OFF.test(key));
-  if (obeyed) return { why: `${NAMES} setting '${obeyed}' names`, reads: [] };
-  const pointed = own.some(({ scope, key }) => key === "core.worktree" && !PERSONS.has(scope));
+  const obeyed = command ? undefined : settings.find((key) => !SWITCHED_OFF.test(key));
+  if (obeyed) return { why: `${WHAT_GIT_OBEYS} setting '${obeyed}' names`, reads: [] };
+  const pointed = allSettings.some(
+    ({ scope, key }) => key === "core.worktree" && !PERSONAL_SCOPES.has(scope),
+  );
   const back =
-    pointed && (await ask(["rev-parse", "--absolute-git-dir"], found.top)).out?.trimEnd();
-  const { top } = found;
-  if (!isInside(top, folder) || (pointed && back !== found.dir))
-    return { why: `${NAMES} setting 'core.worktree' names`, reads: [] };
-  const reads = await elsewhere(look, found, pointed);
+    pointed && (await ask(["rev-parse", "--absolute-git-dir"], repository.top)).out?.trimEnd();
+  const { top } = repository;
+  if (!isInside(top, folder) || (pointed && back !== repository.dir))
+    return { why: `${WHAT_GIT_OBEYS} setting 'core.worktree' names`, reads: [] };
+  const reads = await foldersElsewhere(look, repository, pointed);
   if (!command) return { reads, top };
-  if (isProgram(path.join(found.hooks, "post-index-change")))
-    return { why: `${NAMES} hook post-index-change names`, reads, top };
-  const inner = await within(look, top);
+  if (isProgram(path.join(repository.hooks, "post-index-change")))
+    return { why: `${WHAT_GIT_OBEYS} hook post-index-change names`, reads, top };
+  const inner = await inspectSubmodules(look, top);
   return {
     ...inner,
     settings: [...settings, ...(inner.settings ?? [])],
@@ -241,13 +256,13 @@ async function inspect(look: Look): Promise<GitDoubt> {
  * Folders outside of the project whose contents git would show, except those that belong to this
  * very project.
  */
-async function elsewhere(
-  { ask, root, folder }: Look,
-  place: Place,
+async function foldersElsewhere(
+  { ask, root, folder }: Inspection,
+  repository: Repository,
   pointed: boolean,
 ): Promise<string[]> {
-  const { dir, common, top, objects } = place;
-  const own = [
+  const { dir, common, top, objects } = repository;
+  const ownFolders = [
     root,
     ...(isInside(top, root) && dir === path.join(top, ".git") && followLinks(dir) === dir
       ? [dir]
@@ -255,30 +270,40 @@ async function elsewhere(
   ];
   // Its own are those of a submodule, whose repository names this folder as its working tree, and
   // those of a linked worktree.
-  if (pointed) own.push(dir);
+  if (pointed) ownFolders.push(dir);
   if (isInside(path.join(common, "worktrees"), dir)) {
-    const { out = "" } = await ask(["worktree", "list", "--porcelain"], folder);
-    if (out.split("\n").includes(`worktree ${top}`)) own.push(common);
+    const { out: output = "" } = await ask(["worktree", "list", "--porcelain"], folder);
+    if (output.split("\n").includes(`worktree ${top}`)) ownFolders.push(common);
   }
   const lends = fs.existsSync(path.join(objects, "info", "alternates"));
-  const { out = "" } = lends ? await ask(["count-objects", "-v"], folder) : {};
-  const lent = lends ? [objects, ...(out.match(/(?<=^alternate: ).*/gm) ?? ["/"])] : [];
-  const links = [dir, common, objects, path.join(objects, "pack")].flatMap(linked);
+  const { out: counts = "" } = lends ? await ask(["count-objects", "-v"], folder) : {};
+  const lent = lends ? [objects, ...(counts.match(/(?<=^alternate: ).*/gm) ?? ["/"])] : [];
+  const links = [dir, common, objects, path.join(objects, "pack")].flatMap(linkTargetsIn);
   return [...new Set([dir, common, objects, ...links, ...lent].map(followLinks))].filter(
-    (at) => !own.some((one) => isInside(one, at)),
+    (target) => !ownFolders.some((ownFolder) => isInside(ownFolder, target)),
   );
 }
 
 /** Checks the submodules that git enters by itself to look for changes. */
-async function within({ depth = 0, ...look }: Look, top: string): Promise<GitDoubt> {
-  const { out = "" } = await look.ask(["ls-files", "-s", "-z", "--full-name", "--", ":/"], top);
+async function inspectSubmodules(
+  { depth = 0, ...look }: Inspection,
+  top: string,
+): Promise<GitDoubt> {
+  const { out: output = "" } = await look.ask(
+    ["ls-files", "-s", "-z", "--full-name", "--", ":/"],
+    top,
+  );
   const reads: string[] = [];
   const settings: string[] = [];
-  for (const [, name = ""] of out.matchAll(/(?<=^|\0)160000 [^\t\0]*\t([^\0]+)/g)) {
+  for (const [, name = ""] of output.matchAll(/(?<=^|\0)160000 [^\t\0]*\t([^\0]+)/g)) {
     const folder = path.join(top, name);
     if (!fs.existsSync(path.join(folder, ".git"))) continue;
     if (depth > MAX_SUBMODULE_DEPTH) return { why: "its submodules are nested too deeply", reads };
-    const inner = await inspect({ ...look, folder: followLinks(folder), depth: depth + 1 });
+    const inner = await inspectRepository({
+      ...look,
+      folder: followLinks(folder),
+      depth: depth + 1,
+    });
     reads.push(...inner.reads);
     settings.push(...(inner.settings ?? []).map((key) => `${key} of its submodule ${name}`));
     if (inner.why) return { why: `in the submodule '${name}', ${inner.why}`, reads };
@@ -287,14 +312,14 @@ async function within({ depth = 0, ...look }: Look, top: string): Promise<GitDou
 }
 
 /**
- * False if git would find no repository, as zz asks it: without a `.git` there or above, QUIET
- * allows none. Spares starting git.
+ * False if git would find no repository, as zz asks it: without a `.git` there or above,
+ * QUIET_SETTINGS allows none. Spares starting git.
  */
 export const mayBeInRepository = (folder: string): boolean =>
   repositoryTop(followLinks(folder)) !== undefined;
 
 /** Where git finds a repository, or a text that says why it finds none. */
-async function placeOf({ ask, folder }: Look): Promise<Place | string> {
+async function findRepository({ ask, folder }: Inspection): Promise<Repository | string> {
   const asks = [
     "--absolute-git-dir",
     "--git-common-dir",
@@ -304,20 +329,20 @@ async function placeOf({ ask, folder }: Look): Promise<Place | string> {
     "--git-path",
     "objects",
   ];
-  const { out, err } = await ask(["rev-parse", ...asks], folder);
-  if (out === undefined)
+  const { out: output, err } = await ask(["rev-parse", ...asks], folder);
+  if (output === undefined)
     return err.replace(/^fatal: |\.?\s*$/g, "").split("\n")[0] || "it gives no answer";
-  const lines = out.split("\n").map((line) => path.resolve(folder, line));
+  const lines = output.split("\n").map((line) => path.resolve(folder, line));
   if (lines.length !== 6) return "a folder on the way has a line break in its name";
   const [dir, common, top, hooks, objects] = lines as [string, string, string, string, string];
   return { dir, common: path.resolve(common), top, hooks, objects };
 }
 
-const SETTINGS = ["config", "--list", "-z", "--show-scope", "--no-includes"];
+const LIST_SETTINGS = ["config", "--list", "-z", "--show-scope", "--no-includes"];
 /** Undefined if git cannot tell. */
-async function settingsOf({ ask, folder }: Look): Promise<Setting[] | undefined> {
-  const { out } = await ask(SETTINGS, folder);
-  const fields = out?.split("\0").slice(0, -1);
+async function listSettings({ ask, folder }: Inspection): Promise<Setting[] | undefined> {
+  const { out: output } = await ask(LIST_SETTINGS, folder);
+  const fields = output?.split("\0").slice(0, -1);
   if (!fields || fields.length % 2) return undefined;
   return fields.flatMap((scope, i) => {
     if (i % 2) return [];
@@ -339,9 +364,9 @@ function learnSetting(key: string, value: string): void {
 const MIN_HEADER_CHARS = 16; // shorter ones may be ordinary words
 
 /** Where the links among a folder's entries lead. Hooks are left out: they are never shown. */
-function linked(folder: string): string[] {
+function linkTargetsIn(folder: string): string[] {
   const entries = fs.existsSync(folder) ? fs.readdirSync(folder, { withFileTypes: true }) : [];
-  const links = entries.filter((entry) => entry.isSymbolicLink() && entry.name !== "hooks");
+  const links = entries.filter((dirent) => dirent.isSymbolicLink() && dirent.name !== "hooks");
   return links.map(({ name }) => followLinks(path.join(folder, name)));
 }
 

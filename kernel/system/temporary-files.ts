@@ -2,9 +2,9 @@
 // the next one can remove it.
 import fs from "node:fs";
 import os from "node:os";
-import { join } from "node:path";
-import { codeOf } from "../text/faults.ts";
-import { entriesOf, textOf } from "../text/read-quietly.ts";
+import { isAbsolute, join } from "node:path";
+import { codeOf, errnoSentence, fault } from "../text/faults.ts";
+import { entriesOf, isInside, textOf } from "../text/read-quietly.ts";
 import { tryTo } from "../text/words.ts";
 
 /**
@@ -37,7 +37,7 @@ export function sweepParts(folder: string, dead?: number): void {
 }
 
 /** Processes of other containers have the same numbers. */
-const container = (): string =>
+const containerId = (): string =>
   /\d+/.exec(tryTo(() => fs.readlinkSync("/proc/self/ns/pid")) ?? "")?.[0] ?? "";
 const DAY_MS = 86_400_000;
 
@@ -46,19 +46,57 @@ const DAY_MS = 86_400_000;
  * were killed are removed first.
  */
 export function temporaryFolder(name: string, base = os.tmpdir()): string {
-  const here = container();
-  for (const one of entriesOf(base)) {
-    const [, pid, start, there] = /^zz-[a-z]+\.(\d+)\.(\w*)\.(\d*)\./.exec(one) ?? [];
-    const stat = pid ? tryTo(() => fs.lstatSync(join(base, one))) : undefined;
+  const thisContainer = containerId();
+  for (const folderName of entriesOf(base)) {
+    const [, pid, start, there] = /^zz-[a-z]+\.(\d+)\.(\w*)\.(\d*)\./.exec(folderName) ?? [];
+    const stat = pid ? tryTo(() => fs.lstatSync(join(base, folderName))) : undefined;
     if (!stat?.isDirectory() || stat.uid !== process.getuid?.()) continue;
     const isLeft =
-      there === here ? processStartTime(Number(pid)) !== start : Date.now() - stat.mtimeMs > DAY_MS;
-    if (isLeft) tryTo(() => removeTree(join(base, one)));
+      there === thisContainer
+        ? processStartTime(Number(pid)) !== start
+        : Date.now() - stat.mtimeMs > DAY_MS;
+    if (isLeft) tryTo(() => removeTree(join(base, folderName)));
   }
-  return fs.mkdtempSync(
-    join(base, `zz-${name}.${process.pid}.${processStartTime(process.pid)}.${here}.`),
-  );
+  const mine = `zz-${name}.${process.pid}.${processStartTime(process.pid)}.${thisContainer}.`;
+  try {
+    return fs.mkdtempSync(join(base, mine));
+  } catch (error) {
+    const why = errnoSentence(error);
+    throw why
+      ? fault(`Cannot make a temporary folder in '${base}': ${why} TMPDIR names another place.`)
+      : error;
+  }
 }
+
+/**
+ * Drops a TMPDIR that cannot be used, for this process and those that it starts: Node and other
+ * programs would make it, or fail each in its own words. Returns what to tell.
+ */
+export function dropUnusableTmpdir(cwd: string, env = process.env): string {
+  const dropped: string[] = [];
+  for (const name of ["TMPDIR", "TMP", "TEMP"]) {
+    if (env.TMPDIR && name !== "TMPDIR") break; // the first of them counts
+    const folder = env[name];
+    const why = folder && whyUnusable(folder, cwd);
+    if (!why) continue;
+    delete env[name];
+    dropped.push(`Cannot use ${name} '${folder.replace(/\s+/g, " ")}': ${why}.`);
+  }
+  if (!dropped.length) return "";
+  return `${dropped.join(" ")} Temporary files go to '${os.tmpdir()}'.`;
+}
+
+function whyUnusable(folder: string, cwd: string): string {
+  if (!isAbsolute(folder)) return "it is not an absolute path";
+  const stat = tryTo(() => fs.statSync(folder));
+  if (!stat) return "nothing is there";
+  if (!stat.isDirectory()) return "it is not a folder";
+  const isWritable = tryTo(() => fs.accessSync(folder, WRITABLE) ?? true);
+  if (!isWritable) return "zz may not write there";
+  const isProject = !isInside(cwd, os.homedir()) && !isInside(cwd, "/tmp");
+  return isProject && isInside(cwd, fs.realpathSync(folder)) ? "it lies in the project" : "";
+}
+const WRITABLE = fs.constants.W_OK | fs.constants.X_OK;
 
 /**
  * Removes a folder with those in it that nobody may enter or change: commands leave such folders.
@@ -66,10 +104,10 @@ export function temporaryFolder(name: string, base = os.tmpdir()): string {
 export function removeTree(folder: string): void {
   const { chmodSync, existsSync, readdirSync, rmSync } = fs;
   if (!existsSync(folder)) return;
-  const open = (at: string): void => {
-    tryTo(() => chmodSync(at, 0o700));
-    for (const one of tryTo(() => readdirSync(at, { withFileTypes: true })) ?? [])
-      if (one.isDirectory()) open(join(at, one.name));
+  const open = (inner: string): void => {
+    tryTo(() => chmodSync(inner, 0o700));
+    for (const dirent of tryTo(() => readdirSync(inner, { withFileTypes: true })) ?? [])
+      if (dirent.isDirectory()) open(join(inner, dirent.name));
   };
   open(folder);
   rmSync(folder, { recursive: true, force: true });

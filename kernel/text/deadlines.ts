@@ -26,8 +26,8 @@ export function deadline(clock: Clock, ms: number, late: () => Fault): Deadline 
   const end = new AbortController();
   let cancel = () => {};
   let holds = 0; // pending waits, and the end
-  const putOff = (more = 0) => {
-    holds += more;
+  const putOff = (added = 0) => {
+    holds += added;
     cancel();
     if (!holds) cancel = clock.timer(ms, () => end.abort(late()));
   };

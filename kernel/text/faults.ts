@@ -4,20 +4,20 @@ import { inspect } from "node:util";
 import type { Fault } from "../contract.ts";
 import errors from "./errors.json" with { type: "json" };
 
-export const fault = (message: string, more: Partial<Fault> = {}): Fault =>
-  Object.assign(new Error(message), more);
+export const fault = (message: string, fields: Partial<Fault> = {}): Fault =>
+  Object.assign(new Error(message), fields);
 // wrong usage: the program ends with exit code 2
 export const usage = (message: string): Fault => fault(message, { exit: 2 });
 
 /** The kind of an error, for programs: from its exit code, or from what failed. */
-export const kindOf = ({ exit = 1, kind }: Partial<Fault>): string =>
-  exit === 1 ? (kind ?? "failed") : (["usage", "limit", "refused"][exit - 2] ?? "stopped");
+export const kindOf = ({ exit = 1, kind: faultKind }: Partial<Fault>): string =>
+  exit === 1 ? (faultKind ?? "failed") : (["usage", "limit", "refused"][exit - 2] ?? "stopped");
 
 /** Turns whatever was thrown into an Error that can carry more fields. */
 export function asFault(thrown: unknown, nothing = "It threw, and did not say what."): Fault {
   if (thrown instanceof Error && Object.isExtensible(thrown)) return thrown;
-  const said = (thrown as Partial<Error> | undefined)?.message ?? thrown ?? nothing;
-  return fault(typeof said === "string" ? said : inspect(said));
+  const cause = (thrown as Partial<Error> | undefined)?.message ?? thrown ?? nothing;
+  return fault(typeof cause === "string" ? cause : inspect(cause));
 }
 
 /**
@@ -27,10 +27,10 @@ export function asFault(thrown: unknown, nothing = "It threw, and did not say wh
 export function codeOf(error: unknown): string {
   const { code = "", errno = 0 } = (error ?? {}) as NodeJS.ErrnoException;
   return String(code).startsWith("Unknown system error")
-    ? (NAMES.find(([, number]) => number === -errno)?.[0] ?? code)
+    ? (ERROR_NUMBERS.find(([, number]) => number === -errno)?.[0] ?? code)
     : code;
 }
-const NAMES = Object.entries(constants.errno);
+const ERROR_NUMBERS = Object.entries(constants.errno);
 
 /** Why the disk refused and what to do next; "" for an error that is not from the disk. */
 export const errnoSentence = (error: unknown): string =>
@@ -40,8 +40,8 @@ export function sentenceOf(error: unknown): string {
   const { message, syscall = "", path } = asFault(error) as NodeJS.ErrnoException;
   if (message.includes("without null bytes"))
     return "Cannot use a name or an argument with a NUL character in it. Leave it out.";
-  const why = /^\w+$/.test(syscall) && errnoSentence(error);
-  return why
-    ? `Cannot ${syscall === "spawn" ? "start it" : syscall}${path ? ` '${path}'` : ""}: ${why}`
+  const reason = /^\w+$/.test(syscall) && errnoSentence(error);
+  return reason
+    ? `Cannot ${syscall === "spawn" ? "start it" : syscall}${path ? ` '${path}'` : ""}: ${reason}`
     : message;
 }

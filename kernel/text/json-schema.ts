@@ -31,12 +31,13 @@ export function toJsonSchema(params: Schema | undefined): Record<string, unknown
     const { $schema, ...schema } = convert.input({ target: "draft-2020-12" });
     return schema;
   }
-  const given: Record<string, unknown> = { ...params };
-  if (given.type === "object" || given.properties) return { properties: {}, ...given };
+  const fields: Record<string, unknown> = { ...params };
+  if (fields.type === "object" || fields.properties) return { properties: {}, ...fields };
   const isWord = ([key, value]: [string, unknown]) =>
     SCHEMA_WORD.test(key) && !SHORTHAND.test(String(value));
-  const isTyped = typeof given.type === "string" && !SHORTHAND.test(given.type);
-  if (params && (isTyped || "~kind" in params || Object.entries(given).some(isWord))) return given;
+  const isTyped = typeof fields.type === "string" && !SHORTHAND.test(fields.type);
+  if (params && (isTyped || "~kind" in params || Object.entries(fields).some(isWord)))
+    return fields;
   const required: string[] = [];
   const property = ([name, word]: [string, unknown]) => {
     const [, type, list, optional, description] = SHORTHAND.exec(String(word)) ?? [];
@@ -53,7 +54,7 @@ export function toJsonSchema(params: Schema | undefined): Record<string, unknown
       },
     ];
   };
-  const properties = Object.fromEntries(Object.entries(given).map(property));
+  const properties = Object.fromEntries(Object.entries(fields).map(property));
   return { type: "object", properties, ...(params && { required }) };
 }
 const SCHEMA_WORD =
@@ -75,14 +76,18 @@ export function parametersOf({
 }
 const takesObject = ({ type, properties, $ref, anyOf, oneOf, allOf }: any): boolean =>
   type === "object" ||
-  Boolean(properties ?? $ref ?? [anyOf, oneOf, allOf].find((all) => all?.every(takesObject)));
+  Boolean(
+    properties ??
+      $ref ??
+      [anyOf, oneOf, allOf].find((alternatives) => alternatives?.every(takesObject)),
+  );
 
 /** The value as the schema returns it, or what is wrong with it, in one line. */
 export async function checkValue(
   schema: Schema | undefined,
-  given: unknown,
+  input: unknown,
 ): Promise<{ value?: any; wrong?: string }> {
-  const { value, misfits } = await fit(schema, given);
+  const { value, misfits } = await checkAgainstSchema(schema, input);
   return misfits ? { wrong: inOneLine(misfits) } : { value };
 }
 export const inOneLine = (misfits: Misfit[]): string =>
@@ -92,47 +97,51 @@ export const inOneLine = (misfits: Misfit[]): string =>
  * The value as the schema returns it, or all that is wrong with it, in the schema's own words if it
  * has any.
  */
-export async function fit(
+export async function checkAgainstSchema(
   schema: Schema | undefined,
-  given: unknown,
+  input: unknown,
 ): Promise<{ value?: any; misfits?: Misfit[] }> {
   const json = tryTo(() => toJsonSchema(schema)) ?? {};
-  const told = (keys: readonly PropertyKey[], message: string, listed?: string[]): Misfit => {
+  const misfitAt = (keys: readonly PropertyKey[], message: string, listed?: string[]): Misfit => {
     const path = keys.map(String);
     const values = listed ?? valuesAt(json, path);
-    const value = path.reduce<any>((inner, key) => inner?.[key], given);
-    const words = values?.some((one) => !message.includes(one))
+    const value = path.reduce<any>((inner, key) => inner?.[key], input);
+    const words = values?.some((allowed) => !message.includes(allowed))
       ? `must be one of ${values.join(", ")}`
       : message.replace(/^(?=[A-Z])/, "does not fit: ");
     return { path, words: words + nearestAllowed(values, value) };
   };
   if (!schema || !("~standard" in schema)) {
     const { Errors } = await import("typebox/schema");
-    const value = withDefaults(json, given);
+    const value = withDefaults(json, input);
     const [ok, errors] = Errors(json, value);
     if (ok) return { value };
     // each of these has errors of its own
     const inner = errors.filter(({ keyword }) => !/^(additionalProperties|anyOf)$/.test(keyword));
-    const all = inner.length ? inner : errors;
+    const relevant = inner.length ? inner : errors;
     return {
-      misfits: all.map((error) =>
-        told(error.instancePath.split("/").slice(1), inWords(error), listedIn(error.params)),
+      misfits: relevant.map((error) =>
+        misfitAt(
+          error.instancePath.split("/").slice(1),
+          sentenceOfTypebox(error),
+          allowedValuesIn(error.params),
+        ),
       ),
     };
   }
   const { safeParseAsync: parse, "~standard": standard } = schema as any; // zod, or another library
-  const checked = await (parse ? parse(given, { error: ofZod }) : standard.validate(given));
+  const checked = await (parse ? parse(input, { error: sentenceOfZod }) : standard.validate(input));
   const issues: any[] | undefined = checked.error?.issues ?? checked.issues;
   if (!issues) return { value: "data" in checked ? checked.data : checked.value };
   const strange = (
     path: string[],
     key: string,
-    { properties = {} }: Shape = partOf(json, path) ?? {},
+    { properties = {} }: Shape = schemaAt(json, path) ?? {},
   ) => ({ path: [...path, key], words: NOT_KNOWN + nearestAllowed(Object.keys(properties), key) });
   return {
     misfits: issues.flatMap(
       ({ path = [], message, keys }) =>
-        keys?.map((key: string) => strange(path, key)) ?? told(path, message),
+        keys?.map((key: string) => strange(path, key)) ?? misfitAt(path, message),
     ),
   };
 }
@@ -145,7 +154,7 @@ export async function asZod(schema: Schema): Promise<Schema> {
 }
 
 /** What zod found, in words that go after a name; undefined: its own words do. */
-function ofZod({
+function sentenceOfZod({
   code,
   input,
   expected,
@@ -158,7 +167,7 @@ function ofZod({
 }: any): string | undefined {
   const isNumber = origin === "number" || origin === "int";
   if (code === "invalid_type" || (code === "too_big" && expected))
-    return input === undefined ? "is missing" : must([expected]);
+    return input === undefined ? "is missing" : mustBe([expected]);
   if (code === "invalid_value")
     return `must be ${values.length > 1 ? `one of ${values.join(", ")}` : JSON.stringify(values[0])}`;
   if (code === "too_small" && isNumber)
@@ -174,7 +183,7 @@ function ofZod({
 }
 
 /** The same of typebox. */
-function inWords({
+function sentenceOfTypebox({
   keyword,
   params,
   message,
@@ -183,15 +192,15 @@ function inWords({
   params: any;
   message: string;
 }): string {
-  if (keyword === "type") return must([params.type].flat());
+  if (keyword === "type") return mustBe([params.type].flat());
   if (keyword === "required") return `needs '${params.requiredProperties.join("', '")}'`;
   return keyword === "boolean" ? NOT_KNOWN : message;
 }
-const listedIn = (params: any): string[] | undefined => params.allowedValues?.map(String);
+const allowedValuesIn = (params: any): string[] | undefined => params.allowedValues?.map(String);
 const NOT_KNOWN = "is not known";
 
 /** Each type in words. */
-const TYPES: Record<string, string> = {
+const TYPE_NAMES: Record<string, string> = {
   string: "a string",
   number: "a number",
   int: "a whole number",
@@ -202,15 +211,15 @@ const TYPES: Record<string, string> = {
   array: "a list",
   function: "a function",
 };
-export const must = (types: string[]): string =>
-  `must be ${types.map((type) => TYPES[type] ?? type).join(" or ")}`;
+export const mustBe = (types: string[]): string =>
+  `must be ${types.map((type) => TYPE_NAMES[type] ?? type).join(" or ")}`;
 
 /** What is wrong in a JSON Schema. typebox passes over what it cannot read, and zod throws. */
-export async function wrongInSchema(schema: unknown, at: string): Promise<string | undefined> {
+export async function wrongInSchema(schema: unknown, label: string): Promise<string | undefined> {
   const { json, $defs } = registered;
   return (
-    await checkValue({ type: "object", properties: { [at]: json }, $defs } as object as Schema, {
-      [at]: schema,
+    await checkValue({ type: "object", properties: { [label]: json }, $defs } as object as Schema, {
+      [label]: schema,
     })
   ).wrong;
 }
@@ -228,13 +237,13 @@ export function plainJson(state: object): string {
 }
 
 /** `on` and `off` where a setting is a switch, as true and false. */
-export function withSwitches(shape: Shape | undefined, given: any): any {
+export function withSwitches(shape: Shape | undefined, input: any): any {
   const ways = shape?.anyOf ?? [shape];
   const isSwitch =
-    ways.some((one) => one?.type === "boolean") &&
-    !ways.some((one) => one?.type === "string" || one?.enum);
-  if (isSwitch && /^(on|off)$/.test(given)) return given === "on";
-  if (!isObject(given)) return given;
+    ways.some((alternative) => alternative?.type === "boolean") &&
+    !ways.some((alternative) => alternative?.type === "string" || alternative?.enum);
+  if (isSwitch && /^(on|off)$/.test(input)) return input === "on";
+  if (!isObject(input)) return input;
   const { properties = {}, additionalProperties: others } = shape ?? {};
   const inner = (key: string) => {
     if (Object.hasOwn(properties, key)) return properties[key];
@@ -242,29 +251,30 @@ export function withSwitches(shape: Shape | undefined, given: any): any {
     return undefined;
   };
   return Object.fromEntries(
-    Object.entries(given).map(([key, value]) => [key, withSwitches(inner(key), value)]),
+    Object.entries(input).map(([key, value]) => [key, withSwitches(inner(key), value)]),
   );
 }
 
-const partOf = (schema: any, path: readonly string[]): any =>
+const schemaAt = (schema: any, path: readonly string[]): any =>
   path.reduce((inner, key) => inner?.properties?.[key] ?? inner?.items, schema);
 
 /** The values that a schema lists at a place, if it does. */
 function valuesAt(schema: any, path: readonly string[]): string[] | undefined {
-  const part = partOf(schema, path);
+  const part = schemaAt(schema, path);
   const values: unknown[] =
-    part?.enum ?? (part?.anyOf ?? part?.oneOf)?.map((one: any) => one.const) ?? [];
+    part?.enum ?? (part?.anyOf ?? part?.oneOf)?.map((alternative: any) => alternative.const) ?? [];
   return values.length && !values.includes(undefined) ? values.map(String) : undefined;
 }
 
 /** Fills in the defaults of a schema. */
-function withDefaults({ default: otherwise, properties = {}, items }: any, given: unknown): any {
-  const value = given === undefined ? structuredClone(otherwise) : given;
-  if (Array.isArray(value)) return items ? value.map((one) => withDefaults(items, one)) : value;
+function withDefaults({ default: otherwise, properties = {}, items }: any, input: unknown): any {
+  const value = input === undefined ? structuredClone(otherwise) : input;
+  if (Array.isArray(value))
+    return items ? value.map((element) => withDefaults(items, element)) : value;
   if (typeof value !== "object" || !value) return value;
   const filled = Object.entries(properties).map(([key, inner]) => [
     key,
     withDefaults(inner, value[key]),
   ]);
-  return { ...value, ...Object.fromEntries(filled.filter(([, one]) => one !== undefined)) };
+  return { ...value, ...Object.fromEntries(filled.filter(([, field]) => field !== undefined)) };
 }

@@ -14,7 +14,7 @@ export function fitsText(pattern: string, text: string): boolean {
 }
 const fitsLetters = (letters: string[], text: string): boolean =>
   fitsStars(letters, [...text], (letter) => letter === "*", fitsLetter);
-const fitsLetter = (letter: string, other: string): boolean => letter === "?" || letter === other;
+const fitsLetter = (letter: string, char: string): boolean => letter === "?" || letter === char;
 const lettersOf = (pattern: string): string[] => [...pattern.replace(/\*+/g, "*")];
 
 /**
@@ -22,13 +22,13 @@ const lettersOf = (pattern: string): string[] => [...pattern.replace(/\*+/g, "*"
  * of a folder that matches, matches.
  */
 export function pathPattern(pattern: string): (file: string) => boolean {
-  const segments: Segment[] = [...pattern.split("/").filter(Boolean).map(toSegment), undefined];
+  const segments: Segment[] = [...pattern.split("/").filter(Boolean).map(segmentOf), undefined];
   return (file) => fitsStars(segments, file.split("/").filter(Boolean), isAny, fitsSegment);
 }
 
 // undefined: any number of folders
 type Segment = { letters: string[] } | { text: string } | undefined;
-const toSegment = (text: string): Segment => {
+const segmentOf = (text: string): Segment => {
   if (text === "**") return undefined;
   if (isPattern(text)) return { letters: lettersOf(text) };
   return { text };
@@ -51,8 +51,8 @@ export function fitsWords(pattern: string, command: string): boolean {
  * covers all ports.
  */
 export function fitsHost(pattern: string, host: string): boolean {
-  const [asked, given] = [hostOf(pattern), hostOf(host)];
-  return fitsText(asked.name, given.name) && (!asked.port || fitsText(asked.port, given.port));
+  const [asked, target] = [hostOf(pattern), hostOf(host)];
+  return fitsText(asked.name, target.name) && (!asked.port || fitsText(asked.port, target.port));
 }
 
 function hostOf(text: string): { name: string; port: string } {
@@ -68,18 +68,19 @@ function hostOf(text: string): { name: string; port: string } {
 export function fitsStars<P, I>(
   pattern: P[],
   items: I[],
-  isStar: (one: P) => boolean,
-  one: (part: P, item: I) => boolean,
+  isStar: (part: P) => boolean,
+  fitsPart: (part: P, item: I) => boolean,
 ): boolean {
-  let [at, star, mark] = [0, -1, 0];
+  let [position, star, mark] = [0, -1, 0];
   for (let i = 0; i < items.length; ) {
-    if (at < pattern.length && isStar(pattern[at]!)) [star, mark] = [at++, i];
-    else if (at < pattern.length && one(pattern[at]!, items[i]!)) [at, i] = [at + 1, i + 1];
+    if (position < pattern.length && isStar(pattern[position]!)) [star, mark] = [position++, i];
+    else if (position < pattern.length && fitsPart(pattern[position]!, items[i]!))
+      [position, i] = [position + 1, i + 1];
     else if (star < 0) return false;
-    else [at, i] = [star + 1, ++mark];
+    else [position, i] = [star + 1, ++mark];
   }
-  while (at < pattern.length && isStar(pattern[at]!)) at++;
-  return at === pattern.length;
+  while (position < pattern.length && isStar(pattern[position]!)) position++;
+  return position === pattern.length;
 }
 
 /**
@@ -87,16 +88,16 @@ export function fitsStars<P, I>(
  * exactly that name.
  */
 export function neverMatches(
-  kind: Kind,
+  needKind: Kind,
   name: string,
   exists: (name: string) => boolean,
 ): string | undefined {
   if (typeof name !== "string") return "it is not a text";
   if (!name.trim()) return "it names nothing";
   if (name.includes("\0")) return "it holds a NUL byte";
-  if (kind === "run") return undefined;
-  if (kind === "net") return wrongHost(name);
-  if (kind === "env")
+  if (needKind === "run") return undefined;
+  if (needKind === "net") return wrongHost(name);
+  if (needKind === "env")
     return /[\s=$]/.test(name)
       ? "it is not a variable's name. Write its name alone, such as AWS_* or HOME"
       : undefined;
@@ -104,14 +105,14 @@ export function neverMatches(
 }
 
 function wrongHost(name: string): string | undefined {
-  const like = "Write a host alone, such as example.com, *.example.com or example.com:443";
-  if (/^[a-z][\w+.-]*:\/\//i.test(name)) return `it is an address. ${like}`;
+  const advice = "Write a host alone, such as example.com, *.example.com or example.com:443";
+  if (/^[a-z][\w+.-]*:\/\//i.test(name)) return `it is an address. ${advice}`;
   const [, host = "", port] =
     /^(\[[\da-f:.]+\]|[^:[\]]*|[\da-f:]*:[\da-f:.]*)(?::([^:]*))?$/i.exec(name) ?? [];
   if (!host || /[^\p{L}\p{N}.*?:_[\]-]/u.test(host) || /\.\./.test(host) || host.startsWith("."))
-    return `it is not a host's name. ${like}`;
+    return `it is not a host's name. ${advice}`;
   if (port !== undefined && !(/^[\d*?]+$/.test(port) && !(Number(port) > 65_535)))
-    return `'${port}' is not a port. ${like}`;
+    return `'${port}' is not a port. ${advice}`;
   return undefined;
 }
 

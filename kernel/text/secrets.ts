@@ -18,19 +18,19 @@ export const errorMessage = (error: unknown): string =>
 
 export const KEY = "[key]";
 
-const TOKEN = "zzkey_";
-const TOKENS = /zzkey_[0-9a-f]{32}/g; // as tokenFor() makes them
+const PLACEHOLDER_START = "zzkey_";
+const PLACEHOLDERS = /zzkey_[0-9a-f]{32}/g; // as placeholderFor() makes them
 // by placeholder: the value, and how it is written in a URL
-const values = new Map<string, { value: string; inUrl: string }>();
-const tokens = new Map<string, string>(); // by value
+const valuesByPlaceholder = new Map<string, { value: string; inUrl: string }>();
+const placeholdersByValue = new Map<string, string>(); // by value
 /**
  * What must not be shown, in every form that it may take, and what is shown instead. `loose`:
  * veiled in logs only.
  */
 const veiledForms = new Map<string, { instead: string; loose: boolean }>();
-let firm: RegExp | undefined; // built on demand
-let all: RegExp | undefined;
-let longest = 0;
+let firmPattern: RegExp | undefined; // built on demand
+let loosePattern: RegExp | undefined;
+let longestForm = 0;
 
 /**
  * A value that nothing shows. As text it is a placeholder, valid in headers and URLs, and new in
@@ -41,7 +41,7 @@ export class Secret implements contract.Secret {
     secretValues.set(this, value);
   }
   toString(): string {
-    return tokenFor(valueIn(this));
+    return placeholderFor(valueOfSecret(this));
   }
   toJSON(): string {
     return insteadOf(secretValues.get(this));
@@ -52,31 +52,31 @@ export class Secret implements contract.Secret {
 }
 // Kept apart, so that no object leads to a value; a function: fetched later.
 const secretValues = new WeakMap<Secret, string | (() => string)>();
-function valueIn(one: Secret): string {
-  const value = secretValues.get(one)!;
+function valueOfSecret(secret: Secret): string {
+  const value = secretValues.get(secret)!;
   if (typeof value === "string") return value;
   const fetched = value();
   learnSecret(fetched);
-  secretValues.set(one, fetched);
+  secretValues.set(secret, fetched);
   return fetched;
 }
 
 /** What is shown in place of a value. */
 const insteadOf = (value: unknown): string => veiledForms.get(value as string)?.instead ?? KEY;
 /** The value itself, for code that stores it. */
-export const revealSecret = (given: unknown): unknown =>
-  given instanceof Secret ? valueIn(given) : given;
+export const revealSecret = (maybeSecret: unknown): unknown =>
+  maybeSecret instanceof Secret ? valueOfSecret(maybeSecret) : maybeSecret;
 
 export function makeSecret(value: string, instead = KEY): Secret {
   learnSecret(value, instead, instead === KEY ? MIN_SECRET_CHARS : MIN_VARIABLE_CHARS);
   return new Secret(value);
 }
 
-function tokenFor(value: string, inUrl = encodeURIComponent(value.toWellFormed())): string {
+function placeholderFor(value: string, inUrl = encodeURIComponent(value.toWellFormed())): string {
   const id = `${value}\n${inUrl}`;
-  const token = tokens.get(id) ?? TOKEN + unguessable();
-  tokens.set(id, token);
-  values.set(token, { value, inUrl });
+  const token = placeholdersByValue.get(id) ?? PLACEHOLDER_START + unguessable();
+  placeholdersByValue.set(id, token);
+  valuesByPlaceholder.set(token, { value, inUrl });
   return token;
 }
 
@@ -101,12 +101,12 @@ export function unguessable(bytes = Buffer.alloc(16)): string {
  * kernel/conversation/http-transport.ts only.
  */
 export function fillPlaceholders(text: string, where: "header" | "url", used: Set<string>): string {
-  if (!text.includes(TOKEN)) return text;
-  return text.replace(TOKENS, (token) => {
-    const found = values.get(token);
-    if (!found) return token;
-    used.add(found.value).add(found.inUrl);
-    return where === "url" ? found.inUrl : found.value;
+  if (!text.includes(PLACEHOLDER_START)) return text;
+  return text.replace(PLACEHOLDERS, (token) => {
+    const secretForms = valuesByPlaceholder.get(token);
+    if (!secretForms) return token;
+    used.add(secretForms.value).add(secretForms.inUrl);
+    return where === "url" ? secretForms.inUrl : secretForms.value;
   });
 }
 
@@ -116,7 +116,7 @@ const MIN_SECRET_CHARS = 8; // shorter ones occur in any text
 const MIN_VARIABLE_CHARS = 6; // of the variables that the person keeps for commands
 const MIN_LINE_CHARS = 16; // of a line in a value with several
 /** What people enter for servers that need no key. */
-const DUMMY = new RegExp(
+const DUMMY_KEY = new RegExp(
   "^(sk-)?(x+|\\*+|ollama|dummy|none|null|undefined|true|false|empty|test(ing)?|fake|local(host)?|lm-?studio|anything|whatever" +
     "|placeholder|change-?me|secret|password|(your-)?(api-?)?key(-here)?|no-?(api-?)?key(-(required|needed))?" +
     "|not-?(needed|required|used)|unused|development|production)$",
@@ -126,23 +126,23 @@ const DUMMY = new RegExp(
  * Words, and addresses without a password or query, which any file may contain. A long word may be
  * a key.
  */
-const PLAIN = /^[A-Za-z]{1,19}$|^https?:\/\/[^@?#\s]+$/;
+const PLAIN_TEXT = /^[A-Za-z]{1,19}$|^https?:\/\/[^@?#\s]+$/;
 
 /** From now on the text is veiled everywhere, also as JSON, in URLs, and in base64. */
-export function learnSecret(given: string, instead = KEY, least = MIN_SECRET_CHARS): void {
-  const value = given.trim();
-  if (value.length < 4 || DUMMY.test(value) || value === KEY) return;
+export function learnSecret(text: string, instead = KEY, least = MIN_SECRET_CHARS): void {
+  const value = text.trim();
+  if (value.length < 4 || DUMMY_KEY.test(value) || value === KEY) return;
   // a path is not a secret
   if (/^(~|\.{1,2})[\\/]/.test(value) || (path.isAbsolute(value) && fs.existsSync(value))) return;
-  const loose = value.length < least || PLAIN.test(value);
+  const loose = value.length < least || PLAIN_TEXT.test(value);
   if (loose && value.length < MIN_VARIABLE_CHARS) return;
-  add(value, instead, loose);
+  addForms(value, instead, loose);
   const lines = value.split(/\r?\n/).map((line) => line.trim());
   if (lines.length > 1)
-    for (const line of lines) if (line.length >= MIN_LINE_CHARS) add(line, instead, loose);
+    for (const line of lines) if (line.length >= MIN_LINE_CHARS) addForms(line, instead, loose);
 }
 
-function add(value: string, instead: string, loose: boolean): void {
+function addForms(value: string, instead: string, loose: boolean): void {
   const base64 = Buffer.from(value).toString("base64").replace(/=+$/, "");
   const forms = [
     value,
@@ -152,8 +152,8 @@ function add(value: string, instead: string, loose: boolean): void {
   ].flatMap(partsOf);
   if (loose ? veiledForms.has(forms[0]!) : veiledForms.get(forms[0]!)?.loose === false) return;
   for (const form of forms) veiledForms.set(form, { instead, loose });
-  longest = Math.max(longest, ...forms.map((form) => form.length));
-  firm = all = undefined;
+  longestForm = Math.max(longestForm, ...forms.map((form) => form.length));
+  firmPattern = loosePattern = undefined;
 }
 
 /** A pattern of all known secrets, longest first, since one may begin with another. */
@@ -163,7 +163,7 @@ function patternOf(withLoose: boolean): RegExp {
   );
   const literal = (text: string) => text.replace(/[\\^$.*+?()[\]{}|/-]/g, "\\$&");
   return new RegExp(
-    [TOKENS.source, ...forms.sort((a, b) => b.length - a.length).map(literal)].join("|"),
+    [PLACEHOLDERS.source, ...forms.sort((a, b) => b.length - a.length).map(literal)].join("|"),
     "g",
   );
 }
@@ -173,9 +173,13 @@ function patternOf(withLoose: boolean): RegExp {
  * values go as well.
  */
 export function veil(text: string, instead?: string): string {
-  if (!veiledForms.size && !values.size) return text;
-  const pattern = instead === undefined ? (firm ??= patternOf(false)) : (all ??= patternOf(true));
-  return text.replace(pattern, (found) => instead ?? insteadOf(values.get(found)?.value ?? found));
+  if (!veiledForms.size && !valuesByPlaceholder.size) return text;
+  const pattern =
+    instead === undefined ? (firmPattern ??= patternOf(false)) : (loosePattern ??= patternOf(true));
+  return text.replace(
+    pattern,
+    (form) => instead ?? insteadOf(valuesByPlaceholder.get(form)?.value ?? form),
+  );
 }
 
 /**
@@ -183,31 +187,38 @@ export function veil(text: string, instead?: string): string {
  * each time would be quadratic.
  */
 export function secretFinder(): (piece: string) => boolean {
-  let [end, found] = ["", false];
+  let [end, hasOccurred] = ["", false];
   return (piece) => {
-    end = (end + piece).slice(-Math.max(longest, 64) - piece.length);
-    return (found ||= isVeiled(end));
+    end = (end + piece).slice(-Math.max(longestForm, 64) - piece.length);
+    return (hasOccurred ||= isVeiled(end));
   };
 }
 
 export function isVeiled(text: string): boolean {
-  if (!veiledForms.size && !values.size) return false;
-  return text.search((firm ??= patternOf(false))) >= 0;
+  if (!veiledForms.size && !valuesByPlaceholder.size) return false;
+  return text.search((firmPattern ??= patternOf(false))) >= 0;
 }
 
 /** Veils every text in plain data; returns the same object if there is nothing to veil. */
 export function veilData<T>(data: T, depth = 0): T {
   if (typeof data === "string") return (isVeiled(data) ? veil(data) : data) as T;
-  if (!data || typeof data !== "object" || depth > 100 || (!veiledForms.size && !values.size))
+  if (
+    !data ||
+    typeof data !== "object" ||
+    depth > 100 ||
+    (!veiledForms.size && !valuesByPlaceholder.size)
+  )
     return data;
   if (!Array.isArray(data) && Object.getPrototypeOf(data) !== Object.prototype) return data;
   const names = Object.keys(data);
   const entries = names.map(
     (name) => [veil(name), veilData((data as any)[name], depth + 1)] as const,
   );
-  if (entries.every(([key, one], i) => key === names[i] && Object.is((data as any)[key], one)))
+  if (entries.every(([key, inner], i) => key === names[i] && Object.is((data as any)[key], inner)))
     return data;
-  return (Array.isArray(data) ? entries.map(([, one]) => one) : Object.fromEntries(entries)) as T;
+  return (
+    Array.isArray(data) ? entries.map(([, inner]) => inner) : Object.fromEntries(entries)
+  ) as T;
 }
 
 /** JSON.stringify for what is printed and saved. */
@@ -216,7 +227,7 @@ export function veiledJson(data: unknown, space?: number): string {
   if (text === undefined || !isVeiled(text)) return text;
   const shown = JSON.stringify(
     data,
-    (_, one) => (typeof one === "string" ? veil(one) : one),
+    (_, inner) => (typeof inner === "string" ? veil(inner) : inner),
     space,
   );
   return isVeiled(shown) ? veil(shown) : shown; // a secret in a key, or across several values
@@ -224,15 +235,16 @@ export function veiledJson(data: unknown, space?: number): string {
 
 // By name
 
-const NAME =
+const SECRET_NAME =
   /(^|[_.\-\s])(key|token|pat|pass|auth|sig|signature|cookie|credentials?)$|api[_-]?key|secret|passw|passphrase|authorization|_pwd$/i;
-const CAMEL = /[a-z](Key|Token|Pat)$/;
+const CAMEL_CASE_NAME = /[a-z](Key|Token|Pat)$/;
 
 // whether something with this name is a secret
-export const namesSecret = (name: string): boolean => NAME.test(name) || CAMEL.test(name);
+export const namesSecret = (name: string): boolean =>
+  SECRET_NAME.test(name) || CAMEL_CASE_NAME.test(name);
 
 /** What keys of well-known services look like. */
-const LOOKS =
+const SECRET_LOOK =
   /^(sk|rk|pk)[-_][\w-]{12,}$|^(gh[pousr]_|github_pat_|glpat-|xox[a-z]-|npm_|hf_|gsk_|AIza|AKIA)[\w-]{10,}$|^eyJ[\w-]+\.[\w-]+/;
 
 /**
@@ -241,20 +253,22 @@ const LOOKS =
  */
 export function learnData(data: unknown, name = "", depth = 0): void {
   if (typeof data === "string") {
-    if (namesSecret(name) || LOOKS.test(data)) learnSecret(data);
+    if (namesSecret(name) || SECRET_LOOK.test(data)) learnSecret(data);
     else sealAny(data);
   } else if (data && typeof data === "object" && depth < 20)
-    for (const [key, one] of Object.entries(data))
-      learnData(one, Array.isArray(data) ? name : key, depth + 1);
+    for (const [key, inner] of Object.entries(data))
+      learnData(inner, Array.isArray(data) ? name : key, depth + 1);
 }
 
 /** Settings that can be shown: secrets, by their names, are replaced by Secret objects. */
-export function sealed(name: string, value: unknown): unknown {
+export function sealSecrets(name: string, value: unknown): unknown {
   if (typeof value === "string" && value)
     return namesSecret(name) ? makeSecret(value) : sealAny(value);
   if (!value || typeof value !== "object" || value instanceof Secret) return value;
-  if (Array.isArray(value)) return value.map((one) => sealed(name, one));
-  return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, sealed(key, one)]));
+  if (Array.isArray(value)) return value.map((element) => sealSecrets(name, element));
+  return Object.fromEntries(
+    Object.entries(value).map(([key, inner]) => [key, sealSecrets(key, inner)]),
+  );
 }
 
 /** Learns the secrets in the environment, by the variables' names and by the values' look. */
@@ -272,18 +286,36 @@ export function learnHome(home: string): void {
   for (const [name, value] of read("env.json"))
     if (typeof value === "string") learnSecret(value, `[value of ${name}]`, MIN_VARIABLE_CHARS);
 }
+/** Learns all that is secret before anything is read, printed or asked. */
+export function learnSecrets(
+  env: NodeJS.ProcessEnv,
+  home: string,
+  {
+    settings,
+    options,
+    baseUrl,
+    key,
+  }: { [K in "settings" | "options" | "baseUrl" | "key"]?: unknown },
+): void {
+  learnEnvironment(env);
+  learnHome(home);
+  learnData([settings, options, baseUrl]);
+  if (typeof key === "string" && key) learnSecret(key);
+}
+
 // In addresses
 
-const ASKS =
+const QUERY_KEYS =
   "key|api-?key|token|sig|signature|secret|password|passwd|pwd|auth|access-?token|credentials?";
-const QUERY = new RegExp(
-  String.raw`([?&#;](?!next|page|continuation)(?:[\w.-]*[_.-])?(?:${ASKS})=)([^&#;\s]+)`,
+const SECRET_IN_QUERY = new RegExp(
+  String.raw`([?&#;](?!next|page|continuation)(?:[\w.-]*[_.-])?(?:${QUERY_KEYS})=)([^&#;\s]+)`,
   "gi",
 );
-const USER = /^(\s*[a-z][a-z0-9+.-]*:\/\/)([^/?#\s]*)@(?=[^\s@])/i;
-const USER_ALONE = /^(\s*)([^/?#\s@:]*:[^/?#\s]*)@(?=[^\s@])/; // an address without a scheme
+const USER_IN_ADDRESS = /^(\s*[a-z][a-z0-9+.-]*:\/\/)([^/?#\s]*)@(?=[^\s@])/i;
+// an address without a scheme
+const USER_WITHOUT_SCHEME = /^(\s*)([^/?#\s@:]*:[^/?#\s]*)@(?=[^\s@])/;
 // a password with characters that no address may have: all up to the last @
-const BROKEN = /^(\s*[a-z][a-z0-9+.-]*:\/\/)(.*)@/is;
+const BROKEN_ADDRESS = /^(\s*[a-z][a-z0-9+.-]*:\/\/)(.*)@/is;
 // in place of a password, if the user's name is the secret
 const NO_PASSWORD = /^(x|x-oauth-basic|oauth2?)?$/i;
 
@@ -292,30 +324,36 @@ export function sealUrl(url: string): string {
   if (!/[@=]/.test(url)) return url;
   return sealText(
     url,
-    USER.exec(url) ?? USER_ALONE.exec(url) ?? (!URL.canParse(url) ? BROKEN.exec(url) : null),
+    USER_IN_ADDRESS.exec(url) ??
+      USER_WITHOUT_SCHEME.exec(url) ??
+      (!URL.canParse(url) ? BROKEN_ADDRESS.exec(url) : null),
   );
 }
 
 /** The same for a text of any kind. */
 const sealAny = (text: string): string =>
-  /[@=]/.test(text) ? sealText(text, USER.exec(text)) : text;
+  /[@=]/.test(text) ? sealText(text, USER_IN_ADDRESS.exec(text)) : text;
 
-function sealText(text: string, found: RegExpExecArray | null): string {
-  const [start = "", before = "", who = ""] = found ?? [];
-  const rest = text.slice(start.length).replace(QUERY, (_, name, raw) => name + seal(raw));
-  if (!start) return rest;
-  const [, user = "", colon = "", password = ""] = /^([^:]*)(:?)(.*)$/s.exec(who)!;
+function sealText(text: string, userPart: RegExpExecArray | null): string {
+  const [start = "", before = "", credentials = ""] = userPart ?? [];
+  const remaining = text
+    .slice(start.length)
+    .replace(SECRET_IN_QUERY, (_, name, raw) => name + seal(raw));
+  if (!start) return remaining;
+  const [, user = "", colon = "", password = ""] = /^([^:]*)(:?)(.*)$/s.exec(credentials)!;
   const isToken = NO_PASSWORD.test(password);
-  if (user && !isToken && !password.includes(TOKEN))
-    learnSecret(`${decoded(user)}:${decoded(password)}`); // for basic authorization
-  const shown = isToken ? seal(user, LOOKS.test(user) || /^(?=.*\d).{16,}$/.test(user)) : user;
-  return `${before}${shown}${colon}${isToken ? password : seal(password)}@${rest}`;
+  if (user && !isToken && !password.includes(PLACEHOLDER_START))
+    learnSecret(`${decodePercents(user)}:${decodePercents(password)}`); // for basic authorization
+  const shown = isToken
+    ? seal(user, SECRET_LOOK.test(user) || /^(?=.*\d).{16,}$/.test(user))
+    : user;
+  return `${before}${shown}${colon}${isToken ? password : seal(password)}@${remaining}`;
 }
 
 function seal(raw: string, isSecret = true): string {
-  if (!raw || raw.includes(TOKEN)) return raw;
-  const value = decoded(raw);
-  if (isSecret) for (const one of new Set([raw, value])) learnSecret(one);
-  return tokenFor(value, raw);
+  if (!raw || raw.includes(PLACEHOLDER_START)) return raw;
+  const value = decodePercents(raw);
+  if (isSecret) for (const variant of new Set([raw, value])) learnSecret(variant);
+  return placeholderFor(value, raw);
 }
-const decoded = (raw: string): string => tryTo(() => decodeURIComponent(raw)) ?? raw;
+const decodePercents = (raw: string): string => tryTo(() => decodeURIComponent(raw)) ?? raw;

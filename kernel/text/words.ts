@@ -16,9 +16,9 @@ export const plural = (count: number, noun: string, nouns = `${noun}s`): string 
   `${count} ${count === 1 ? noun : nouns}`;
 
 /** The first of these names, and how many more there are. */
-export const someOf = <T>(max: number, all: T[], nameOf = (one: T) => `${one}`): string =>
-  all.slice(0, max).map(nameOf).join(", ") +
-  (all.length > max ? ` and ${all.length - max} more` : "");
+export const someOf = <T>(max: number, list: T[], nameOf = (element: T) => `${element}`): string =>
+  list.slice(0, max).map(nameOf).join(", ") +
+  (list.length > max ? ` and ${list.length - max} more` : "");
 
 export const CHARS_PER_TOKEN = 4; // roughly
 
@@ -26,8 +26,8 @@ export const CHARS_PER_TOKEN = 4; // roughly
 export function shorten(text: string, maxChars: number): string {
   if (text.length <= maxChars) return text;
   const [head, tail] = [Math.floor(maxChars * 0.7), Math.floor(maxChars * 0.2)];
-  const left = text.length - head - tail;
-  return `${text.slice(0, head)}\n[… ${left} characters left out …]\n${text.slice(text.length - tail)}`.toWellFormed();
+  const omitted = text.length - head - tail;
+  return `${text.slice(0, head)}\n[… ${omitted} characters left out …]\n${text.slice(text.length - tail)}`.toWellFormed();
 }
 
 /**
@@ -49,11 +49,11 @@ export function tryTo<T>(act: () => T): T | undefined {
 
 /** An object whose fields are computed on first access. */
 export function lazily<T extends object>(fields: { [K in keyof T]: () => T[K] }): T {
-  const made = Object.entries(fields).map(([name, get]) => [
+  const descriptors = Object.entries(fields).map(([name, get]) => [
     name,
     { get: get as () => unknown, enumerable: true },
   ]);
-  return Object.defineProperties({}, Object.fromEntries(made)) as T;
+  return Object.defineProperties({}, Object.fromEntries(descriptors)) as T;
 }
 
 export const jsonOrText = (text: string): unknown => (tryTo(() => [JSON.parse(text)]) ?? [text])[0];
@@ -68,10 +68,10 @@ export function partsOf(text: string): string[] {
 }
 
 /** The sum of several usages. */
-export function sumUsage(all: readonly (Usage | undefined)[]): Usage {
+export function sumUsage(usages: readonly (Usage | undefined)[]): Usage {
   const sum: Usage = { input: 0, output: 0 };
-  for (const one of all)
-    for (const kind of ["input", "output", "cached", "written"] as const)
-      if (one?.[kind]) sum[kind] = (sum[kind] ?? 0) + one[kind];
+  for (const part of usages)
+    for (const field of ["input", "output", "cached", "written"] as const)
+      if (part?.[field]) sum[field] = (sum[field] ?? 0) + part[field];
   return sum;
 }

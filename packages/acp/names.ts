@@ -5,7 +5,7 @@ import type { Ctx } from "zz";
 const FILE = "acp.json";
 const MAX_NAMES = 1_000;
 
-export type Names = Record<string, string>; // zz's names, by the editor's
+type Names = Record<string, string>; // zz's names, by the editor's
 
 export function namesIn(ctx: Ctx): Names {
   let names: Names = {};

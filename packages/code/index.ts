@@ -1,7 +1,7 @@
 // code: language servers, which know what a name means. Other plugins ask them by
 // ctx.service("languageServers"); the tools are in packages/symbols.
 import type { Ctx, Zz } from "zz";
-import type { Host } from "./host.ts";
+import type { Host } from "./running-servers.ts";
 
 export interface Config {
   seconds: number; // that a server may take for one answer
@@ -30,7 +30,9 @@ export const settings = {
 export default (zz: Zz<Config>) => {
   let opened: Promise<Host> | undefined;
   const host = () =>
-    (opened ??= import("./host.ts").then(({ RunningServers }) => new RunningServers(zz)));
+    (opened ??= import("./running-servers.ts").then(
+      ({ RunningServers }) => new RunningServers(zz),
+    ));
   zz.defer(async () => (await opened)?.close());
 
   zz.service("languageServers", {
@@ -39,8 +41,8 @@ export default (zz: Zz<Config>) => {
 
   /** A command may change files that nobody lists, such as packages. */
   zz.on("called", ({ call: { name } }, { about }) => {
-    const { kind } = about.tools.find((tool) => tool.name === name) ?? {};
-    if (kind === "run") void opened?.then((host) => host.forget());
+    const { kind: effect } = about.tools.find((tool) => tool.name === name) ?? {};
+    if (effect === "run") void opened?.then((host) => host.forget());
   });
   zz.on("started", ({ stays }, ctx) => {
     if (stays && zz.config.warm)

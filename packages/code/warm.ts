@@ -10,10 +10,10 @@ export async function warmFile(ctx: Ctx): Promise<{ name: string; text: string }
   if (permissions.wide !== undefined) return undefined;
   if (!["tsconfig.json", "jsconfig.json"].some((name) => fs.existsSync(path.join(root, name))))
     return undefined;
-  const all = await files.list();
-  if (all.length > MAX_FILES) return undefined;
+  const projectFiles = await files.list();
+  if (projectFiles.length > MAX_FILES) return undefined;
   const depth = (name: string) => name.split("/").length;
-  const [name] = all
+  const [name] = projectFiles
     .filter(
       (name) =>
         /(?<!\.d)\.[cm]?tsx?$/.test(name) && permissions.judge("read", name).verdict === "allow",

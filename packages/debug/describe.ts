@@ -3,7 +3,7 @@ import fs from "node:fs";
 import type { Call, ChatRequest, Ctx, Message, Part } from "zz";
 import { tokensOf } from "zz/text";
 
-export type Size = { chars: number; tokens: number };
+type Size = { chars: number; tokens: number };
 export const sizeOf = (text: string): Size => ({ chars: text.length, tokens: tokensOf(text) });
 
 /**

@@ -6,7 +6,7 @@ import { sumUsage } from "zz/text";
 import { describeCall, describeMessage, describePrompt, sizeOf, version } from "./describe.ts";
 import type { LogEntry } from "./entries.ts";
 
-export interface Log {
+interface Log {
   on(): boolean;
   setContext(ctx: Ctx): void;
   put(logEntry: LogEntry): void;

@@ -47,6 +47,18 @@ export default (zz: Zz) => {
     value: "FILE",
     description: "write each answer to a file: 'notes/{name}.md'",
   });
+  zz.flag({
+    name: "reduce",
+    group,
+    value: "PROMPT",
+    description: "with --each: one answer made of all answers",
+  });
+  zz.flag({
+    name: "batch",
+    group,
+    description: "by the provider's batches, for half the price within a day; without tools",
+  });
+  zz.flag({ name: "wait", group, description: "with --batch: wait for the answers" });
   zz.flag({ name: "unordered", group, description: "print answers as they come" });
   zz.flag({
     name: "budget",

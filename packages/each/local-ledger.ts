@@ -38,11 +38,12 @@ class Places {
   }
 }
 
+const { O_NOFOLLOW = 0, O_RDWR } = fs.constants; // what a link leads to is never written
 const folderOf = (home: string): string => path.join(home, "each");
 const fileOf = (home: string, id: string): string => path.join(folderOf(home), `${id}.jsonl`);
 
 /** The runs of this home, the newest first. */
-export function runIds(home: string): string[] {
+function runIds(home: string): string[] {
   const names = tryTo(() => fs.readdirSync(folderOf(home))) ?? [];
   const ids = names
     .filter((name) => name.endsWith(".jsonl"))
@@ -149,7 +150,7 @@ class LocalLedger implements RunLedger {
   private cursor = 0; // all before it were taken at least once
   private delayed: { n: number; at: number }[] = [];
   private busy = 0; // taken, and neither answered nor given back
-  private made = new Map<string, unknown>();
+  private madePlaces = new Map<string, [start: number, length: number]>();
   private waiting: (() => void)[] = [];
   private returned: (() => void)[] = []; // wait for an input that is given back
 
@@ -163,7 +164,7 @@ class LocalLedger implements RunLedger {
    * answer is asked again.
    */
   load(note: (text: string) => void, isReading = false): void {
-    this.fd = fs.openSync(this.file, isReading ? "r" : "r+");
+    this.fd = fs.openSync(this.file, isReading ? "r" : O_RDWR | O_NOFOLLOW);
     let [line, spoilt, complete] = [0, 0, false];
     for (const [text, start, length] of this.lines()) {
       const parsed = tryTo(() => JSON.parse(text));
@@ -213,7 +214,7 @@ class LocalLedger implements RunLedger {
 
   private loadOutcome(parsed: any, start: number, length: number): boolean {
     if (typeof parsed?.keep === "string") {
-      this.made.set(parsed.keep, parsed.value);
+      this.madePlaces.set(parsed.keep, [start, length]);
       return true;
     }
     const isAnswer = parsed && "answer" in parsed;
@@ -346,12 +347,12 @@ class LocalLedger implements RunLedger {
   }
 
   kept(name: string): unknown {
-    return this.made.get(name);
+    const place = this.madePlaces.get(name);
+    return place && this.at(place).value;
   }
 
   async keep(name: string, value: unknown): Promise<void> {
-    this.made.set(name, value);
-    this.append({ keep: name, value });
+    this.madePlaces.set(name, this.append({ keep: name, value }));
   }
 
   async close(): Promise<void> {

@@ -1,7 +1,7 @@
 // How fast a provider may be asked, learnt from the headers of its answers, for all jobs together.
 // A refusal with retry-after holds all of them back, and the request that met it is sent again.
 import type { Around, Clock, Fault, HttpAnswer, Steps } from "zz";
-import { CHARS_PER_TOKEN } from "zz/text";
+import { CHARS_PER_TOKEN, rateLimitIn } from "zz/text";
 
 /** What is left of one limit until it is whole again. */
 interface Allowance {
@@ -20,7 +20,6 @@ type Fetch = Steps["fetch"];
 
 const MAX_REFUSALS = 20;
 const MAX_PAUSE_MS = 600_000; // a longer one is a quota, and the run ends with it
-const UNIT_MS: Record<string, number> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
 export function paceOf(clock: Clock): Around<Fetch> {
   const paces = new Map<string, Pace>();
@@ -92,47 +91,12 @@ function learn(
     ["requests", since],
     ["tokens", tokensSince],
   ] as const) {
-    const told = allowanceIn(answer, kind, clock);
+    const told = rateLimitIn(answer, kind);
+    if (!told) continue;
+    const { limit, left, ms } = told;
     // what was sent since may not be counted in it
-    if (told) pace[kind] = { ...told, left: told.left - spent };
+    pace[kind] = { limit, left: left - spent, whole: clock.now() + ms };
   }
-}
-
-function allowanceIn(
-  { headers }: HttpAnswer,
-  kind: "requests" | "tokens",
-  clock: Clock,
-): Allowance | undefined {
-  const kinds = kind === "tokens" ? ["tokens", "input-tokens"] : [kind];
-  for (const name of kinds)
-    for (const [limit, left, reset] of [
-      [`x-ratelimit-limit-${name}`, `x-ratelimit-remaining-${name}`, `x-ratelimit-reset-${name}`],
-      [
-        `anthropic-ratelimit-${name}-limit`,
-        `anthropic-ratelimit-${name}-remaining`,
-        `anthropic-ratelimit-${name}-reset`,
-      ],
-    ] as const) {
-      const ms = spanOf(headers.get(reset));
-      const [most, rest] = [headers.get(limit), headers.get(left)].map((text) =>
-        Number(text ?? Number.NaN),
-      );
-      if (!(most! > 0 && rest! >= 0) || ms === undefined) continue;
-      return { limit: most!, left: rest!, whole: clock.now() + ms };
-    }
-  return undefined;
-}
-
-/** How long until then: "6m0s", "20ms", seconds, or a date. */
-export function spanOf(text: string | null): number | undefined {
-  if (!text) return undefined;
-  if (/^[\d.]+$/.test(text)) return Number(text) * 1_000;
-  if (/^([\d.]+(ms|[smhd]))+$/.test(text)) {
-    const parts = text.matchAll(/([\d.]+)(ms|[smhd])/g);
-    return [...parts].reduce((sum, [, count, unit]) => sum + Number(count) * UNIT_MS[unit!]!, 0);
-  }
-  const date = Date.parse(text);
-  return Number.isNaN(date) ? undefined : Math.max(0, date - Date.now());
 }
 
 /** How long a refusal asks to wait. One without a time is left to those who try again. */

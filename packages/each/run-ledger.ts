@@ -46,6 +46,8 @@ export interface Plan {
   tools?: string[] | false;
   unordered?: boolean;
   out?: string;
+  batch?: boolean; // by the provider's batch interface
+  reduce?: string; // how all answers become one
 }
 
 export interface RunLedger {

@@ -1,6 +1,7 @@
 // /eval: looks up the files and symbols that the last answer names, then has the model judge the
 // answer with that evidence.
 import type { Ctx, Message, Reply, Zz } from "zz";
+import { wantsWords } from "zz/text";
 import type { Finding } from "./checks.ts";
 
 const USAGE = "use /eval, /eval N for the Nth last answer, /eval fast to do without the model";
@@ -125,8 +126,7 @@ function rowsOf(findings: Finding[], signs: typeof SIGNS): string[] {
 }
 
 function signs({ io, settings }: Ctx): typeof SIGNS {
-  const plain = settings.list().find(({ name }) => name === "display.plain")?.value;
-  return plain || io.variable("TERM") === "dumb" ? WORDS : SIGNS;
+  return wantsWords(io, { settings }) ? WORDS : SIGNS;
 }
 
 /** On a terminal each finding takes one row. */

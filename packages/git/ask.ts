@@ -30,7 +30,7 @@ export interface Answer {
   err: string;
   lost: number; // number of lines missing in the middle of `out`
 }
-export interface AskOptions {
+interface AskOptions {
   input?: string;
   codes?: number[]; // exit codes that are an answer; all others throw
   cut?: boolean; // the middle of a very long output may be missing

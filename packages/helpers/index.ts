@@ -146,11 +146,16 @@ export default (zz: Zz<Config>) => {
   }
 };
 
-function toolsOf({ tools, depth }: Config, { about }: Ctx, level: number): string[] {
+async function toolsOf(config: Config, { about, service }: Ctx, level: number): Promise<string[]> {
   const allNames = about.tools.map(({ name }) => name);
-  for (const name of tools)
-    if (!allNames.includes(name))
+  const { depth } = config;
+  const tools: string[] = [];
+  for (const name of config.tools) {
+    const meant = allNames.includes(name) ? name : await service("toolNames")?.own(name);
+    if (!meant || !allNames.includes(meant))
       throw fault(`Cannot give helpers '${name}': ${unknown("tool", name, allNames)}`);
+    tools.push(meant);
+  }
   const reads = about.tools.flatMap(({ name, kind }) =>
     READERS.includes(name) && kind === "read" ? name : [],
   );
@@ -159,11 +164,11 @@ function toolsOf({ tools, depth }: Config, { about }: Ctx, level: number): strin
 }
 
 const mayChange = ({ tools }: Config, { about }: Ctx): boolean =>
-  tools.length > 0 && about.tools.some(({ name, kind }) => tools.includes(name) && kind !== "read");
+  tools.some((given) => about.tools.find(({ name }) => name === given)?.kind !== "read");
 
 async function report(config: Config, helper: Helper, question: string, ctx: Ctx) {
   const { rounds, model } = config;
-  const tools = toolsOf(config, ctx, helper.level);
+  const tools = await toolsOf(config, ctx, helper.level);
   const messages = [{ role: "user" as const, text: question }];
   const asked = { task: KIND, system: SYSTEM, messages, tools, rounds, ...(model && { model }) };
   const reply = await ctx.request(asked);

@@ -444,8 +444,10 @@ async function withSentence<T>(
       exit = 1,
       path: failedPath,
     } = error as Error & { exit?: number; path?: string };
-    if (ctx.signal.aborted || message.startsWith("Cannot ")) throw error;
-    const reason = errnoSentence(error) || `${message.replace(/\.$/, "")}.`;
+    const isOwn = (error as Error).constructor === Error;
+    if (ctx.signal.aborted || (isOwn && message.startsWith("Cannot "))) throw error;
+    const told = isOwn ? message : `${message}. This is a bug in zz`;
+    const reason = errnoSentence(error) || `${told.replace(/\.$/, "")}.`;
     const name = target.startsWith("the plugins") ? target : `'${plain(target)}'`;
     throw fault(
       `Cannot ${verb} ${name}: ${failedPath ? `'${failedPath}' cannot be used: ` : ""}${reason}`,

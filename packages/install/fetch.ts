@@ -10,9 +10,9 @@ import { archiveCommit } from "./git.ts";
 import { assertAllowed, installPackage, type NpmLock } from "./npm.ts";
 import { packageOf } from "./package.ts";
 import type { LockEntry } from "./place.ts";
-import { hostOf, type Spec } from "./spec.ts";
+import { hostOf, pathOf, type Spec } from "./spec.ts";
 
-export interface Fetched {
+interface Fetched {
   pluginPath: string; // a file, or a folder
   base: string; // the plugin's name, unless its package.json has one
   source: string; // described in words
@@ -62,7 +62,7 @@ export async function fetchSpec(
   async function fromGit({ url, ref, text }: Spec & { kind: "git" }): Promise<Fetched> {
     assertAllowed(ctx, "run", `git fetch ${url}`);
     if (hostOf(url)) assertAllowed(ctx, "net", hostOf(url));
-    else assertAllowed(ctx, "read", decodeURIComponent(new URL(url).pathname));
+    else assertAllowed(ctx, "read", pathOf(url)!);
     const commit = await archiveCommit(
       url,
       locked?.commit ?? ref,
@@ -83,9 +83,11 @@ export async function fetchSpec(
 
   async function fromFolder(folder: string, base: string): Promise<Omit<Fetched, "source">> {
     const copied = path.join(work, "source");
+    if (isInside(folder, work))
+      throw fault("it holds zz's own home. Name the folder of the plugin alone");
     copyFolder(folder, copied);
     const declared = packageOf(path.join(copied, "package.json"));
-    if (!declared) return { pluginPath, base };
+    if (!declared) return { pluginPath: copied, base };
     const manifest = fs.readFileSync(path.join(copied, "package.json"));
     // npm wants both; and npm 10 runs scripts of folders even if it is told not to.
     const rewritten = { name: base.toLowerCase(), version: "0.0.0", ...declared, scripts: {} };
@@ -109,8 +111,11 @@ function copyFolder(from: string, to: string): void {
     const name = plain(path.relative(from, copiedPath));
     if (!isInside(from, target))
       throw fault(`'${name}' is a link to '${plain(target)}', which leads out of it`);
-    if (target !== copiedPath && !fs.statSync(target).isFile())
+    const found = fs.statSync(target);
+    if (target !== copiedPath && !found.isFile())
       throw fault(`'${name}' is a link, but not to a file`);
+    if (!found.isFile() && !found.isDirectory())
+      throw fault(`'${name}' is neither a file nor a folder. Remove it`);
     count(stat.size);
     return true;
   };

@@ -53,6 +53,19 @@ const HINTS: [says: RegExp, why: string][] = [
     "git cannot reach it. Check the network",
   ],
   [
+    /SSL|certificate/,
+    "its server's certificate is not trusted here. Check the network, and git's http.sslCAInfo",
+  ],
+  [
+    /Unable to find remote helper|transport '.*' not allowed/,
+    "git speaks no such protocol. Use https or ssh",
+  ],
+  [
+    /early EOF|unexpected disconnect|hung up|RPC failed|bad object|corrupt/i,
+    "what came is not whole. Try again",
+  ],
+  [/No space left/, "the disk is full. Make room"],
+  [
     /not appear to be a git repository|repository .*not found|not found$/im,
     "git finds no repository there. Check the URL",
   ],
@@ -67,5 +80,6 @@ function faultOf({ stderr, code }: ProgramResult, ref: string): Error {
     );
   const hint = HINTS.find(([says]) => says.test(stderr))?.[1];
   const line = /^(?:fatal|error|ERROR): (.*)/m.exec(stderr)?.[1] ?? stderr.trim().split("\n")[0];
-  return fault(hint ?? `git failed: ${plain(line || `exit code ${code}`)}`);
+  const said = plain(line || `exit code ${code}`);
+  return fault(hint ?? `git failed and said "${said}". Try git by itself`);
 }

@@ -4,7 +4,7 @@ import fs from "node:fs";
 import os from "node:os";
 import path from "node:path";
 import type { Ctx } from "zz";
-import { fault, makeFolder, textOf, tryTo } from "zz/text";
+import { errnoSentence, fault, makeFolder, textOf, tryTo } from "zz/text";
 import { counter, filesIn, plain, WITH_PACKAGES } from "./files.ts";
 import { type ProgramResult, run } from "./program.ts";
 
@@ -207,28 +207,53 @@ function withoutSecrets(): Record<string, undefined> {
   );
 }
 
+/** What npm's codes mean; {} is the package that its words name, or "it". */
 const HINTS: [code: RegExp, why: string][] = [
-  [/ETARGET/, "it has no such version (npm: ETARGET). Check the version"],
-  [/EINTEGRITY/, "what came is not what the registry announced (npm: EINTEGRITY). Try again"],
-  [/TAR_BAD_ARCHIVE/, "the archive is damaged"],
   [/EALLOWGIT|no-git-for-npm/, FROM_GIT],
   [/EALLOWDIRECTORY|EALLOWFILE|no-shell-for-npm/, "it needs what lies on the author's own disk"],
-  [/E401|E403|ENEEDAUTH/, "the registry requires a login. Use npm login first"],
+  [/E404/, "npm's registry does not show {}. Check the name, and whether npm is logged in"],
+  [/ETARGET/, "npm's registry does not have {}. Check the version"],
+  [/ENOVERSIONS/, "npm's registry has that name, but no version of it. Check the name"],
+  [/EINVALID\w*|EJSONPARSE/, "npm takes no such name or version as {}. Correct its package.json"],
+  [/EBADPLATFORM|EBADENGINE/, "{} is not made for this system. Choose another version"],
+  [/ERESOLVE/, "the packages that it needs do not fit together. Choose another version"],
+  [/EINTEGRITY/, "what came is not what the registry announced (npm: EINTEGRITY). Try again"],
+  [/TAR_BAD_ARCHIVE|TAR_ENTRY\w+|Z_\w+/, "the archive is damaged. Get it once more"],
+  [/ENODATA/, "the archive is empty. Get it once more"],
+  [/E401|E403|ENEEDAUTH|EOTP/, "the registry requires a login. Use npm login first"],
+  [/E429/, "the registry wants fewer requests. Try again later"],
+  [/E5\d\d/, "the registry has failed. Try again later"],
+  [/ENOTCACHED/, "npm is set to work offline. Check npm's settings"],
   [
-    /ENOTFOUND|EAI_AGAIN|ECONN\w+|ETIMEDOUT|ERR_SOCKET_TIMEOUT|ENETUNREACH|EHOSTUNREACH/,
+    /ENOTFOUND|EAI_AGAIN|ECONN\w+|ETIMEDOUT|ERR_SOCKET\w*|ENETUNREACH|EHOSTUNREACH|EPROTO|EIDLETIMEOUT/,
     "npm cannot reach its registry. Check the network, and npm's settings",
   ],
+  [
+    /CERT|SELF_SIGNED|UNABLE_TO\w+|ERR_TLS\w*|ERR_SSL\w*/,
+    "the registry's certificate is not trusted here. Check the network, and npm's cafile",
+  ],
+  [/FETCH_ERROR|invalid-json/, "what answers is no registry of npm. Check npm's settings"],
 ];
 
 function faultOf({ stdout, stderr, code }: ProgramResult): string {
   const { error = {} } = (tryTo(() => JSON.parse(stdout)) ?? {}) as {
     error?: Record<string, string>;
   };
-  const { detail, summary } = error;
-  const codes = `${error.code} ${/npm (?:error|ERR!) code (\w+)/.exec(stderr)?.[1]} ${/no-(git|shell)-for-npm/.exec(stderr)?.[0]}`;
-  const hint = HINTS.find(([code]) => code.test(codes))?.[1];
-  return (
-    hint ??
-    `npm failed: ${plain((error.code === "E404" && detail?.trim().split("\n")[0]) || summary || stderr || `exit code ${code}`)}`
-  );
+  const { detail = "", summary = "" } = error;
+  const errorCode = error.code || /npm (?:error|ERR!) code (\w+)/.exec(stderr)?.[1] || "";
+  const codes = `${errorCode} ${/no-(git|shell)-for-npm/.exec(stderr)?.[0]}`;
+  const hint = HINTS.find(([pattern]) => pattern.test(codes))?.[1];
+  if (hint) return hint.replace("{}", namedIn(`${summary} ${detail}`));
+  const disk = errnoSentence({ code: errorCode }).replace(/\.$/, "");
+  if (disk) return `npm cannot use its files: ${disk}`;
+  const said = plain(summary || detail || stderr || `exit code ${code}`);
+  return `npm failed and said "${said}". Try npm by itself`;
+}
+
+/** The package in "… for left-pad@99.", "'@a/b@*' could not be found" or 'name "A B" of'. */
+function namedIn(words: string): string {
+  const [, quoted, bare] =
+    /["']([^"']+)["']|(?<=\s)((?:@[\w.-]+\/)?[\w.-]+@[^\s:,]+)/.exec(words) ?? [];
+  const name = (quoted ?? bare ?? "").replace(/@\*$|\.$/, "").replace(/^undefined@/, "");
+  return name ? `'${plain(name)}'` : "it";
 }

@@ -26,7 +26,7 @@ export interface LockEntry {
   files: Record<string, string>; // by path, sha256
   packages?: NpmLock; // to get the same packages again
 }
-export type Lock = Map<string, LockEntry>;
+type Lock = Map<string, LockEntry>;
 
 /**
  * What to do once everything is confirmed and checked. If this run is killed, the next one

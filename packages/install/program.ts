@@ -8,7 +8,7 @@ export interface ProgramResult {
   stdout: string;
   stderr: string;
 }
-export interface RunOptions {
+interface RunOptions {
   cwd: string;
   env?: Record<string, string | undefined>;
   limit: number; // ms

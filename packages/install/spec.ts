@@ -3,7 +3,7 @@
 import fs from "node:fs";
 import os from "node:os";
 import path from "node:path";
-import { usage } from "zz/text";
+import { tryTo, usage } from "zz/text";
 import { plain } from "./files.ts";
 
 /** `text` names the same from any folder. */
@@ -30,7 +30,11 @@ export function specOf(typed: string, root: string): Spec {
   const [, name] = PACKAGE_NAME.exec(text) ?? [];
   const isPath =
     /^(\.{0,2}|~)\//.test(text) || /^\.{1,2}$|^~$/.test(text) || (text.includes("/") && !name);
-  if (isPath || (/\.(?:[cm]?[jt]sx?|tgz|tar\.gz)$/.test(text) && fs.existsSync(file)))
+  if (
+    isPath ||
+    /\.(?:tgz|tar(?:\.gz)?)$/.test(text) ||
+    (/\.[cm]?[jt]sx?$/.test(text) && fs.existsSync(file))
+  )
     return { kind: "path", text: file };
   if (name) return { kind: "npm", text, name };
   throw refuse(`it is none of what can be installed. ${KNOWN} can be.`);
@@ -44,8 +48,10 @@ export function specOf(typed: string, root: string): Spec {
       throw refuse(
         "a web address may be anything. Write git+https://… for a repository, or download the file first.",
       );
-    if (/\s/.test(gitUrl) || !(SCP.test(url) || URL.canParse(url)))
+    if (/\s/.test(gitUrl) || !(SCP.test(url) || pathOf(url) !== undefined))
       throw refuse("it is not a URL. Check it.");
+    if (!SCP.test(url) && /^\/*$/.test(pathOf(url)!))
+      throw refuse("it names no repository. Add its path.");
     if (password || (username && url.startsWith("http")))
       throw refuse(
         "it holds a password, which would be kept and shown. Leave it out; git has credential helpers for that.",
@@ -58,6 +64,10 @@ export function specOf(typed: string, root: string): Spec {
     };
   }
 }
+
+/** Undefined: it is no URL, or one with a % that is not followed by two digits. */
+export const pathOf = (url: string): string | undefined =>
+  tryTo(() => decodeURIComponent(new URL(url).pathname));
 
 export const hostOf = (url: string): string => {
   if (SCP.test(url)) return url.split(/[@:]/)[1]!;

@@ -18,7 +18,7 @@ export interface KnownTool {
   hints?: Hints;
   pin: string; // a hash of all of the above, as the server sent it
 }
-export type Hints = { readOnlyHint?: boolean; destructiveHint?: boolean; openWorldHint?: boolean };
+type Hints = { readOnlyHint?: boolean; destructiveHint?: boolean; openWorldHint?: boolean };
 export type KnownPrompt = {
   name: string;
   description: string;

@@ -225,7 +225,9 @@ function couldNot(server: Server, error: unknown, kept: Kept): Error {
   if (status === 401) return error as Error;
   const name = `MCP server '${server.name}'`;
   const sentence =
-    code === "ENOENT" ? message : `Cannot start ${name}: ${message.replace(`${name} `, "it ")}`;
+    code === "ENOENT"
+      ? message
+      : `Cannot start ${name}: ${message.replace(`Cannot talk to ${name}: `, "").replace(`${name} `, "it ")}`;
   const hint = isAny(kept) ? ` ${wordsOf(server, kept)}` : "";
   return Object.assign(
     fault(`${sentence.replace(/\.$/, "")}.${hint}`, status === undefined ? {} : { status }),
@@ -325,7 +327,7 @@ async function startNeeds({ config, from }: Server, ctx: Ctx): Promise<Need[]> {
   const reason = `the MCP server would run ${config.sandbox === false ? "outside of the sandbox" : "without a sandbox, since there is none here"}`;
   return [{ name: commandLine(config), verdict: "ask", why: reason }];
 }
-export const commandLine = ({ command = "", args = [] }: ServerConfig): string =>
+const commandLine = ({ command = "", args = [] }: ServerConfig): string =>
   clip(oneLine(clean([command, ...args].join(" "))), 2_000);
 
 /** Shows a sentence to the person, once. */

@@ -12,7 +12,7 @@ const MAX_LINE_BYTES = 8_000_000; // longer lines are not parsed
 const [HEAD_BYTES, TAIL_BYTES] = [512_000, 4_096]; // of a longer line, these are kept
 
 /** What is kept of a line that is too long. */
-export type Cut = { head: string; tail: string; bytes: number };
+type Cut = { head: string; tail: string; bytes: number };
 
 /** Splits bytes into lines. */
 export function lineReader(

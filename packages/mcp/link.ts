@@ -37,7 +37,7 @@ export interface Link {
  * itself.
  */
 export type Era = "legacy" | "modern";
-export type Opening = {
+type Opening = {
   name: string;
   version: string; // zz's
   transport: Transport;
@@ -225,6 +225,7 @@ const rejection = (signal: AbortSignal): Promise<never> =>
     signal.addEventListener("abort", () => reject(signal.reason), { once: true }),
   );
 
+const UNKNOWN_VERSION = -32_022; // of the protocol
 function saidBy(name: string, error: unknown): Error {
   const { message, code, status, data } = error as Error & {
     code?: unknown;
@@ -237,8 +238,14 @@ function saidBy(name: string, error: unknown): Error {
     /\.$/,
     "",
   );
-  if (/protocol version is not supported/.test(sentence))
-    return fault(`Cannot talk to MCP server '${name}': ${sentence}. Update it, or zz.`);
+  if (/protocol version is not supported/.test(sentence) || code === UNKNOWN_VERSION) {
+    const all: unknown = data?.supported;
+    const spoken = Array.isArray(all) && all.length ? ` (it speaks ${all.join(", ")})` : "";
+    const why = clip(oneLine(clean(`${sentence}${spoken}`)), 600);
+    return Object.assign(fault(`Cannot talk to MCP server '${name}': ${why}. Update it, or zz.`), {
+      code,
+    });
+  }
   if (code === SdkErrorCode.InvalidResult)
     return fault(
       `MCP server '${name}' sent something that is not an answer: ${clip(sentence, 200)}.`,

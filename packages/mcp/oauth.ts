@@ -169,7 +169,7 @@ async function reach(
   );
 }
 /** The tool that asks the gate for a host. `agreed` is a function, which no model can send. */
-export const REACH = "mcp_reach";
+const REACH = "mcp_reach";
 
 const wantsLogin = ({ name }: Server): Error =>
   fault(`MCP server '${name}' wants a login. Type: /mcp login ${name}`, { status: 401, exit: 1 });

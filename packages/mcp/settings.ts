@@ -8,7 +8,7 @@ import { SCHEMA, type ServerConfig } from "./schema.ts";
 export type { ServerConfig } from "./schema.ts";
 
 export type Source = "home" | "project" | "editor";
-export type Servers = Readonly<Record<string, ServerConfig>>;
+type Servers = Readonly<Record<string, ServerConfig>>;
 /**
  * A configured server. `id`: its name and its settings, so that another command makes another
  * server.

@@ -9,7 +9,7 @@ const [MAX_UNASKED, MAX_UNASKED_BYTES] = [20_000, 50_000_000];
 const MAX_STDERR_CHARS = 4_000;
 const GRACE_MS = 1_000; // from closing its stdin to SIGTERM, and from there to SIGKILL
 
-export interface Stdio extends Transport {
+interface Stdio extends Transport {
   endReason(): string; // what is known about why it ended
   errors(): string; // the end of what it wrote there
   garbage(): string; // the first line that was not a message; "": none

@@ -11,7 +11,7 @@ import { type Kept, keptFrom } from "./kept.ts";
 import type { ServerConfig } from "./settings.ts";
 import { stdio } from "./stdio.ts";
 
-export type Connection = {
+type Connection = {
   transport: Transport;
   endReason(): string;
   kept(serverText?: string): Kept;

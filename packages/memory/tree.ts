@@ -5,7 +5,7 @@ import path from "node:path";
 import type { Ctx } from "zz";
 import { byName, codeOf, errnoSentence, tryTo } from "zz/text";
 
-export type From = "project" | "home";
+type From = "project" | "home";
 export interface Tree {
   from: From;
   base: string;

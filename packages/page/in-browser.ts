@@ -1,151 +1,189 @@
-// What the page does in a browser: branches, search, folding, both ways to show differences. It is
-// sent as its own source, so it may use nothing from outside of itself.
+// What the page of a session does in a browser: branches, search, folding, both ways to show
+// differences. These functions are sent as their own source, so they may use nothing but one
+// another.
 
 declare const document: any;
 declare const window: any;
 declare const CSS: any;
 declare const Highlight: any;
 
-export function inBrowser(): void {
+/** The tree of what was said: for each item those that follow it, and which of them is shown. */
+interface Tree {
+  articles: any[];
+  byId: Map<string, any>;
+  children: Map<string, string[]>;
+  chosen: Map<string, string>;
+}
+
+export const READING = [
+  start,
+  treeOf,
+  chooseBranchOf,
+  showChosen,
+  addBranchButtons,
+  followLinks,
+  listenToButtons,
+  listenToSearch,
+  markWords,
+  rangesOf,
+];
+
+function start(): void {
+  const tree = treeOf();
+  chooseBranchOf(tree, document.body.dataset.leaf);
+  for (const ids of tree.children.values()) if (ids.length > 1) addBranchButtons(tree, ids);
+  showChosen(tree);
+  followLinks(tree);
+  listenToButtons();
+  listenToSearch(tree);
+}
+
+// ── Branches ─────────────────────────────────────────────────────────────────────────────────────
+
+function treeOf(): Tree {
   const articles: any[] = [...document.querySelectorAll("main > article")];
   const byId = new Map<string, any>(articles.map((article) => [article.id.slice(1), article]));
-  const get = (id: string) => document.getElementById(id);
-
-  // The tree: for each item, those that follow it, and which of them was chosen.
   const children = new Map<string, string[]>();
   for (const article of articles) {
     const { parent } = article.dataset;
     children.set(parent, [...(children.get(parent) ?? []), article.id.slice(1)]);
   }
-  const chosen = new Map<string, string>();
-  const choose = (leaf: string) => {
-    for (let id = leaf; byId.has(id); id = byId.get(id).dataset.parent)
-      chosen.set(byId.get(id).dataset.parent, id);
-  };
+  return { articles, byId, children, chosen: new Map() };
+}
+
+/** Chooses all that leads to this item. */
+function chooseBranchOf({ byId, chosen }: Tree, leaf: string): void {
+  for (let id = leaf; byId.has(id); id = byId.get(id).dataset.parent)
+    chosen.set(byId.get(id).dataset.parent, id);
+}
+
+function showChosen({ articles, children, chosen }: Tree): void {
+  const shown = new Set<string>();
+  let id = "0";
+  for (let next = children.get(id); next; next = children.get(id)) {
+    id = chosen.get(id) ?? next.at(-1)!;
+    shown.add(id);
+  }
+  for (const article of articles) article.hidden = !shown.has(article.id.slice(1));
+}
+
+/** To each of these items, ways to those before and after it that answer the same. */
+function addBranchButtons(tree: Tree, ids: string[]): void {
+  for (const [index, id] of ids.entries()) {
+    const turn = document.createElement("p");
+    turn.className = "branches";
+    turn.append(`Branch ${index + 1} of ${ids.length} `);
+    for (const [sign, name, to] of [
+      ["‹", "the branch before", ids[index - 1]],
+      ["›", "the next branch", ids[index + 1]],
+    ]) {
+      const button = document.createElement("button");
+      Object.assign(button, { textContent: sign, ariaLabel: name, disabled: to === undefined });
+      button.onclick = () => {
+        tree.chosen.set(tree.byId.get(id).dataset.parent, to!);
+        showChosen(tree);
+        tree.byId.get(to!).querySelector(".branches button:enabled")?.focus();
+      };
+      turn.append(button);
+    }
+    tree.byId.get(id).prepend(turn);
+  }
+}
+
+/** A link to an item shows its branch. */
+function followLinks(tree: Tree): void {
   const follow = () => {
-    const shown = new Set<string>();
-    let id = "0";
-    for (let next = children.get(id); next; next = children.get(id)) {
-      id = chosen.get(id) ?? next.at(-1)!;
-      shown.add(id);
-    }
-    for (const article of articles) article.hidden = !shown.has(article.id.slice(1));
+    const article = tree.byId.get(window.location.hash.slice(2));
+    if (!article) return;
+    chooseBranchOf(tree, article.id.slice(1));
+    showChosen(tree);
+    for (const details of article.querySelectorAll("details")) details.open = true;
+    article.scrollIntoView();
   };
-  choose(document.body.dataset.leaf);
+  window.addEventListener("hashchange", follow);
+  follow();
+}
 
-  const forks = [...children.values()].filter((ids) => ids.length > 1);
-  for (const ids of forks)
-    for (const [index, id] of ids.entries()) {
-      const turn = document.createElement("p");
-      turn.className = "branches";
-      turn.append(`Branch ${index + 1} of ${ids.length} `);
-      for (const [sign, name, to] of [
-        ["‹", "the branch before", ids[index - 1]],
-        ["›", "the next branch", ids[index + 1]],
-      ]) {
-        const button = document.createElement("button");
-        button.textContent = sign;
-        button.ariaLabel = name;
-        button.disabled = to === undefined;
-        button.onclick = () => {
-          chosen.set(byId.get(id).dataset.parent, to!);
-          follow();
-          byId.get(to!).querySelector(".branches button:enabled")?.focus();
-        };
-        turn.append(button);
-      }
-      byId.get(id).prepend(turn);
-    }
-  if (forks.length) follow();
+// ── Buttons ──────────────────────────────────────────────────────────────────────────────────────
 
-  // A link to an item shows its branch.
-  const goTo = () => {
-    const id = window.location.hash.slice(2);
-    if (!byId.has(id)) return;
-    choose(id);
-    follow();
-    for (const details of byId.get(id).querySelectorAll("details")) details.open = true;
-    byId.get(id).scrollIntoView();
-  };
-  window.addEventListener("hashchange", goTo);
-  goTo();
-
-  const fold = get("fold");
+function listenToButtons(): void {
+  const fold = document.getElementById("fold");
   fold.onclick = () => {
     const open = fold.textContent === "Unfold all";
     for (const details of document.querySelectorAll("main details")) details.open = open;
     fold.textContent = open ? "Fold all" : "Unfold all";
   };
-  const sides = get("sides");
+  const sides = document.getElementById("sides");
   sides.onclick = () => {
-    const on = document.body.classList.toggle("sides");
-    sides.ariaPressed = String(on);
+    sides.ariaPressed = String(document.body.classList.toggle("sides"));
   };
-  const root = document.documentElement;
-  get("theme").onclick = () => {
-    const isDark = root.dataset.theme
-      ? root.dataset.theme === "dark"
-      : window.matchMedia("(prefers-color-scheme: dark)").matches;
-    root.dataset.theme = isDark ? "light" : "dark";
+  const { dataset } = document.documentElement;
+  document.getElementById("theme").onclick = () => {
+    const { matches } = window.matchMedia("(prefers-color-scheme: dark)");
+    const isDark = dataset.theme ? dataset.theme === "dark" : matches;
+    dataset.theme = isDark ? "light" : "dark";
   };
+}
 
-  // Search: Enter goes from one to the next, Shift+Enter back.
-  const MAX_MARKS = 1_000;
-  const words = get("words");
-  const hits = get("hits");
+// ── Search ───────────────────────────────────────────────────────────────────────────────────────
+
+/** Enter goes from one to the next, Shift+Enter back. */
+function listenToSearch(tree: Tree): void {
+  const words = document.getElementById("words");
+  const hits = document.getElementById("hits");
+  const holds = (element: any, wanted: string) =>
+    element.textContent.toLowerCase().includes(wanted);
+  const wantedWords = () => words.value.trim().toLowerCase();
   let found: any[] = [];
   let current = -1;
-  const search = () => {
-    const wanted = words.value.trim().toLowerCase();
-    found = wanted
-      ? articles.filter(({ textContent }) => textContent.toLowerCase().includes(wanted))
-      : [];
+  words.oninput = () => {
+    const wanted = wantedWords();
+    found = wanted ? tree.articles.filter((article) => holds(article, wanted)) : [];
     current = -1;
     hits.textContent = wanted ? `${found.length} found` : "";
-    if (typeof CSS !== "object" && typeof CSS !== "function") return;
-    CSS.highlights?.set("found", new Highlight(...rangesOf(wanted)));
-  };
-  const rangesOf = (wanted: string) => {
-    const ranges: any[] = [];
-    for (const article of found) {
-      const walker = document.createTreeWalker(article, 4);
-      for (let node = walker.nextNode(); node; node = walker.nextNode()) {
-        const text = node.data.toLowerCase();
-        for (
-          let at = text.indexOf(wanted);
-          at >= 0;
-          at = text.indexOf(wanted, at + wanted.length)
-        ) {
-          if (ranges.length >= MAX_MARKS) return ranges;
-          const range = document.createRange();
-          range.setStart(node, at);
-          range.setEnd(node, at + wanted.length);
-          ranges.push(range);
-        }
-      }
-    }
-    return ranges;
+    markWords(found, wanted);
   };
   const step = (by: number) => {
     if (!found.length) return;
     current = (current + by + found.length) % found.length;
     hits.textContent = `${current + 1} of ${found.length}`;
-    const id = found[current].id.slice(1);
-    choose(id);
-    follow();
-    const wanted = words.value.trim().toLowerCase();
-    for (const details of found[current].querySelectorAll("details"))
-      if (details.textContent.toLowerCase().includes(wanted)) details.open = true;
-    found[current].scrollIntoView();
+    const article = found[current];
+    chooseBranchOf(tree, article.id.slice(1));
+    showChosen(tree);
+    for (const details of article.querySelectorAll("details"))
+      if (holds(details, wantedWords())) details.open = true;
+    article.scrollIntoView();
   };
-  words.oninput = search;
-  words.form.onsubmit = (event: any) => {
-    event.preventDefault();
-    step(1);
-  };
+  words.form.onsubmit = (event: any) => event.preventDefault();
   words.onkeydown = (event: any) => {
     if (event.key !== "Enter") return;
     event.preventDefault();
     step(event.shiftKey ? -1 : 1);
   };
+}
+
+/** Where the browser can mark words without changing the page. */
+function markWords(articles: any[], wanted: string): void {
+  if (typeof Highlight === "undefined") return;
+  CSS.highlights.set("found", new Highlight(...rangesOf(articles, wanted)));
+}
+
+function rangesOf(articles: any[], wanted: string): any[] {
+  const mostMarks = 1_000;
+  const ranges: any[] = [];
+  for (const article of articles) {
+    const walker = document.createTreeWalker(article, 4); // texts
+    for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+      const text = node.data.toLowerCase();
+      let index = text.indexOf(wanted);
+      for (; index >= 0; index = text.indexOf(wanted, index + wanted.length)) {
+        if (ranges.length >= mostMarks) return ranges;
+        const range = document.createRange();
+        range.setStart(node, index);
+        range.setEnd(node, index + wanted.length);
+        ranges.push(range);
+      }
+    }
+  }
+  return ranges;
 }

@@ -66,7 +66,8 @@ export class LiveChats {
       Readable.toWeb(child.stdout!) as ReadableStream<Uint8Array>,
     );
     const { client } = acp.methods;
-    const { agent } = acp
+    let chats: LiveChats;
+    const connection: acp.ClientConnection = acp
       .client({ name: "zz page" })
       .onNotification(client.session.update, ({ params }) =>
         chats.#tell(params.sessionId, drawUpdate(params.update)),
@@ -74,7 +75,8 @@ export class LiveChats {
       .onRequest(client.session.requestPermission, ({ params }) => chats.#ask(params))
       .onRequest(client.elicitation.create, ({ params }) => chats.#askForText(params))
       .connect(stream);
-    const chats = new LiveChats(agent, ctx.root, ended);
+    const { agent } = connection;
+    chats = new LiveChats(agent, ctx.root, ended);
     await agent.request(acp.methods.agent.initialize, {
       protocolVersion: acp.PROTOCOL_VERSION,
       clientInfo: { name: "zz page", version: ctx.about.version },
@@ -121,7 +123,7 @@ export class LiveChats {
     }));
     this.#add(chat, { type: "user", text, html: markdownToHtml(text) });
     const prompt = [{ type: "text" as const, text }, ...images];
-    this.#agent
+    void this.#agent
       .request<acp.PromptResponse>(acp.methods.agent.session.prompt, { sessionId: chat.id, prompt })
       .then(({ stopReason }) => this.#add(chat, { type: "end", text: stopReason }))
       .catch((error) => this.#add(chat, { type: "failed", text: reasonOf(error) }))

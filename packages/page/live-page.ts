@@ -1,14 +1,13 @@
 // The page of --serve: empty until the browser fills it with the events of a conversation.
-import { createHash } from "node:crypto";
-import { converse } from "./converse-in-browser.ts";
+import { CONVERSING } from "./converse-in-browser.ts";
 import { LOOK } from "./look.ts";
+import { allowed, scriptOf } from "./script-of.ts";
 
 export function livePage(): { html: string; policy: string } {
-  const script = `"use strict";const __name=(f)=>f;(${converse})();`;
-  const hashOf = (text: string) => `'sha256-${createHash("sha256").update(text).digest("base64")}'`;
+  const script = `(()=>{"use strict";${scriptOf(CONVERSING)}})();`;
   const policy =
     "default-src 'none'; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; " +
-    `frame-ancestors 'none'; style-src ${hashOf(LOOK)}; script-src ${hashOf(script)}`;
+    `frame-ancestors 'none'; style-src ${allowed(LOOK)}; script-src ${allowed(script)}`;
   const html = [
     "<!doctype html>",
     '<html lang="en"><head><meta charset="utf-8">',

@@ -21,6 +21,7 @@ a{color:var(--link)}
 h1{font-size:1.4rem;margin:1rem 0 0}
 h2{font-size:1rem;margin:0}
 .top p,.when,.count,nav{color:var(--dim);font-size:.9rem;margin:.2rem 0}
+.head{display:flex;flex-wrap:wrap;justify-content:space-between;align-items:baseline}
 .tools{position:sticky;top:0;display:flex;flex-wrap:wrap;gap:.5rem;align-items:center;padding:.5rem 0}
 input,button,select,textarea{font:inherit;color:inherit;background:var(--box);
   border:1px solid var(--line);border-radius:6px;padding:.25rem .6rem;max-width:100%}

@@ -1,14 +1,14 @@
 // A session as one HTML file that needs nothing else: what was said, the calls and what they
 // changed, all branches of the tree, and a list of the changes in their order.
-import { createHash } from "node:crypto";
 import type { Call, Entry, Image, Message, Saved } from "zz";
 import { clip, oneLine, plural } from "zz/text";
 import { changesIn, type FileChange } from "./changes-in-session.ts";
 import { diffToHtml } from "./diff-to-html.ts";
 import { escapeHtml, htmlOf } from "./escape.ts";
-import { inBrowser } from "./in-browser.ts";
+import { READING } from "./in-browser.ts";
 import { LOOK } from "./look.ts";
 import { markdownToHtml } from "./markdown-to-html.ts";
+import { allowed, scriptOf } from "./script-of.ts";
 
 export interface Reader {
   veil(text: string): string; // secrets replaced
@@ -33,10 +33,9 @@ export function pageOf(saved: Saved, reader: Reader): string {
   const title = reader.veil(oneLine(saved.header.title) || "A conversation");
   const { items, timeline, leftOut } = itemsOf(saved, reader);
   const inForce = branchInForce(saved, items);
-  const script = `"use strict";const __name=(f)=>f;(${inBrowser})();`;
-  const hashOf = (text: string) => `'sha256-${createHash("sha256").update(text).digest("base64")}'`;
+  const script = `(()=>{"use strict";${scriptOf(READING)}})();`;
   const policy =
-    `default-src 'none'; img-src data:; style-src ${hashOf(LOOK)}; script-src ${hashOf(script)}; ` +
+    `default-src 'none'; img-src data:; style-src ${allowed(LOOK)}; script-src ${allowed(script)}; ` +
     "base-uri 'none'; form-action 'none'";
   const { at, model, root } = saved.header;
   const place = root.startsWith(reader.home) ? `~${root.slice(reader.home.length)}` : root;
@@ -162,12 +161,13 @@ function callHtml(
   result: (Message & { role: "tool" }) | undefined,
   reader: Reader,
 ): string {
-  const words = reader.describe(call) ?? JSON.stringify(call.args);
+  const given = Object.values(call.args).filter((value) => typeof value === "string");
+  const words = reader.describe(call) ?? given.join(" ");
   const sign = result?.failed ? "✗" : "✓";
   const head = `<span class="${result?.failed ? "bad" : "good"}">${result ? sign : "■"}</span> <b>${htmlOf(call.name)}</b> ${htmlOf(clip(oneLine(reader.veil(words)), 120))}`;
-  const given = preHtml(reader.veil(JSON.stringify(call.args, null, 2)));
+  const asked = preHtml(reader.veil(JSON.stringify(call.args, null, 2)));
   const came = result ? preHtml(reader.veil(result.text)) + imagesHtml(result.images) : "";
-  return `<details class="call"><summary>${head}</summary>${given}${came}</details>`;
+  return `<details class="call"><summary>${head}</summary>${asked}${came}</details>`;
 }
 
 function changeHtml(change: FileChange, { veil }: Reader): string {
@@ -197,12 +197,12 @@ function timelineHtml(changes: FileChange[]): string {
       `<li><a href="#e${change.entry}">${didOf(change)} ${htmlOf(change.path.split("/").at(-1)!)}</a></li>`,
   );
   const count = plural(changes.length, "change");
-  return `<nav aria-label="Changes"><details><summary>${count}, in their order</summary><ol>${rows.join("")}</ol></details></nav>`;
+  return `<nav aria-label="Changes"><details><summary>${count}</summary><ol>${rows.join("")}</ol></details></nav>`;
 }
 
 /** `who` is HTML. */
 const headHtml = (who: string, at: string): string =>
-  `<h2>${who}</h2><p class="when">${timeHtml(at)}</p>`;
+  `<div class="head"><h2>${who}</h2><p class="when">${timeHtml(at)}</p></div>`;
 
 function timeHtml(at: string): string {
   const time = new Date(at);

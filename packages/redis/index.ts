@@ -47,6 +47,14 @@ export const settings = {
 
 export default (zz: Zz<typeof defaults>) => {
   for (const name of ["redis", "rediss"]) zz.store({ name, open: (url) => openStore(zz, url) });
+  zz.service("redis", {
+    async open(url, how) {
+      const { where } = addressIn(zz, url, how.named);
+      const password = passwordBy(zz, how.keyCommand, `${how.what}.key_command`);
+      const given = { url, where, password, cluster: how.cluster, seconds: zz.config.seconds };
+      return (await import("./client.ts")).openClient(given, how);
+    },
+  });
   zz.flag({
     name: "store-copy",
     value: "FROM TO",
@@ -69,11 +77,9 @@ export default (zz: Zz<typeof defaults>) => {
 
 /** The connection and its thread are made at the first question: a URL alone costs nothing. */
 function openStore(zz: Zz<typeof defaults>, url: string): SessionStore {
-  const address = parseUrl(url);
-  const where = `${address.protocol}//${address.host}${address.pathname.replace(/^\/$/, "")}${address.search}`;
-  if (address.password) zz.secret(decodeURIComponent(address.password));
+  const { where } = addressIn(zz, url, "the setting `store`");
   const { prefix, cluster, replicas, seconds, lock_seconds: lockSeconds } = zz.config;
-  const password = zz.config.key_command && passwordBy(zz);
+  const password = passwordBy(zz, zz.config.key_command, "redis.key_command");
   const store = openRedis({
     url,
     where,
@@ -88,23 +94,29 @@ function openStore(zz: Zz<typeof defaults>, url: string): SessionStore {
   return store;
 }
 
-function parseUrl(url: string): URL {
+/** The URL as messages name it. Its password is never shown. */
+function addressIn(zz: Zz<typeof defaults>, url: string, named: string): { where: string } {
   const parsed = URL.parse(url);
   const isWhole =
     parsed &&
+    /^rediss?:$/.test(parsed.protocol) &&
     (parsed.hostname || parsed.searchParams.has("socket")) &&
     /^\/?\d*$/.test(parsed.pathname);
-  if (isWhole) return parsed;
-  throw usage(
-    "Cannot use the setting `store`: it is no URL of a server. Write it like redis://USER:PASSWORD@HOST:6379/0.",
-  );
+  if (!isWhole)
+    throw usage(
+      `Cannot use ${named}: it is no URL of a server. Write it like redis://USER:PASSWORD@HOST:6379/0.`,
+    );
+  const { protocol, host, pathname, search, password } = parsed;
+  if (password) zz.secret(decodeURIComponent(password));
+  return { where: `${protocol}//${host}${pathname.replace(/^\/$/, "")}${search}` };
 }
 
-function passwordBy({
-  programs,
-  secret,
-  config: { key_command: command, seconds },
-}: Zz<typeof defaults>): string {
+function passwordBy(
+  { programs, secret, config: { seconds } }: Zz<typeof defaults>,
+  command: string,
+  setting: string,
+): string {
+  if (!command) return "";
   const how = {
     timeout: seconds * 1_000,
     stdio: ["ignore", "pipe", "ignore"] as ["ignore", "pipe", "ignore"],
@@ -113,7 +125,7 @@ function passwordBy({
   const [password = ""] = String(stdout).split("\n");
   if (error || status !== 0 || !password.trim())
     throw usage(
-      `Cannot get the password of the store by redis.key_command: it ${error || status !== 0 ? "failed" : "printed nothing"}. Run it yourself, and fix it.`,
+      `Cannot get the password by ${setting}: it ${error || status !== 0 ? "failed" : "printed nothing"}. Run it yourself, and fix it.`,
     );
   secret(password.trim());
   return password.trim();

@@ -31,10 +31,7 @@ export function openServer(options: Options): Server {
     if (client instanceof Cluster)
       nodes = client.nodes().map(({ options: { host, port } }) => ({ host, port }) as Node);
     const facts = await factsOf(client);
-    if (facts.major < OLDEST)
-      throw new Refusal(
-        `it is version ${facts.version}, and zz needs ${OLDEST} or newer. Update it`,
-      );
+    refuseOld(facts);
     told ??= warningsOf(facts, options);
     logs = facts.logs && facts.canSyncLog;
     return client;
@@ -83,6 +80,11 @@ export function openServer(options: Options): Server {
   }
 }
 
+export function refuseOld({ major, version }: Facts): void {
+  if (major >= OLDEST) return;
+  throw new Refusal(`it is version ${version}, and zz needs ${OLDEST} or newer. Update it`);
+}
+
 class Refusal extends Error {}
 class TooLate extends Error {}
 
@@ -98,7 +100,11 @@ async function inTime<T>(promise: Promise<T>, ms: number): Promise<T> {
 }
 
 type Node = { host: string; port: number };
-function connect({ url, password, cluster, seconds }: Options, nodes: Node[]): Redis | Cluster {
+export type Connecting = Pick<Options, "url" | "password" | "cluster" | "seconds">;
+export function connect(
+  { url, password, cluster, seconds }: Connecting,
+  nodes: Node[] = [],
+): Redis | Cluster {
   const address = new URL(url);
   const common = {
     lazyConnect: true,
@@ -133,7 +139,7 @@ function connect({ url, password, cluster, seconds }: Options, nodes: Node[]): R
 
 type Facts = Awaited<ReturnType<typeof factsOf>>;
 /** What INFO says. A server that keeps it to itself is taken as it is. */
-async function factsOf(client: Redis | Cluster) {
+export async function factsOf(client: Redis | Cluster) {
   const text = await client.info().catch((error: Error) => {
     if (/^(NOPERM|ERR unknown command)/.test(error.message)) return "";
     throw error;
@@ -178,9 +184,9 @@ function warningsOf({ isKnown, logs, saves, evicts }: Facts, { where }: Options)
 }
 
 /** Whether to try again, and what to say. Undefined: it is nothing that the server said. */
-function refusalOf(
+export function refusalOf(
   error: Error,
-  { seconds, cluster }: Options,
+  { seconds, cluster }: Pick<Options, "seconds" | "cluster">,
 ): { why: string; again: boolean } | undefined {
   const final = (why: string) => ({ why, again: false });
   const passing = (why: string) => ({ why, again: true });
@@ -220,7 +226,7 @@ const SAID: [RegExp, why: string, again: boolean][] = [
     false,
   ],
   [
-    /NOPERM/,
+    /NOPERM|user executing the script can't run/,
     "this user may not do that there. Give it the keys and commands that docs/many.md names",
     false,
   ],

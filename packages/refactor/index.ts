@@ -30,6 +30,7 @@ export default (zz: Zz) =>
     },
     changes: true,
     timeout: LIMIT_MS,
-    needs: async ({ action, path }, ctx) => (await import("./run.ts")).needsOf(action, path, ctx),
-    run: async (args, ctx) => (await import("./run.ts")).run(args, ctx),
+    needs: async ({ action, path }, ctx) =>
+      (await import("./run-refactoring.ts")).needsOf(action, path, ctx),
+    run: async (args, ctx) => (await import("./run-refactoring.ts")).run(args, ctx),
   });

@@ -7,12 +7,12 @@ import type { CompilerGate } from "zz";
 import { isInside, tryTo } from "zz/text";
 
 /** What one call asks for; paths are relative to the root. */
-export interface Order {
+export interface RefactorRequest {
   action: string;
   root: string;
   names: string[]; // the scripts of the project that may be read
   hidden: string[]; // those that may not be read
-  all: string[]; // move: all files that are not ignored
+  allFiles: string[]; // move: all files that are not ignored
   paths: string[]; // what it is about: files, or the folder or file that moves
   to?: string | undefined;
   name?: string | undefined;
@@ -27,10 +27,10 @@ export type Edit = { file: string; start: number; end: number; text: string };
  * `seen`: the uses that were looked at, as "path:line", for those that can be looked up elsewhere
  * too. `dropped`: what calls passed.
  */
-export type Plan = { edits: Edit[]; said: string; seen?: string[]; dropped?: string[] };
+export type Plan = { edits: Edit[]; summary: string; seen?: string[]; dropped?: string[] };
 export type Change = { path: string; before: string; after: string };
 
-export interface Opened extends Order {
+export interface OpenProject extends RefactorRequest {
   project: Project;
   service: ts.LanguageService;
   disk: Disk;
@@ -99,11 +99,11 @@ class Disk extends InMemoryFileSystemHost {
     const names = this.directoryExistsSync(folder)
       ? fs.readdirSync(this.#real(folder)!, { withFileTypes: true })
       : [];
-    return names.map((entry) => ({
-      name: path.posix.join(folder, entry.name),
-      isFile: entry.isFile(),
-      isDirectory: entry.isDirectory(),
-      isSymlink: entry.isSymbolicLink(),
+    return names.map((dirent) => ({
+      name: path.posix.join(folder, dirent.name),
+      isFile: dirent.isFile(),
+      isDirectory: dirent.isDirectory(),
+      isSymlink: dirent.isSymbolicLink(),
     }));
   }
   override realpathSync(file: string): string {
@@ -114,7 +114,7 @@ class Disk extends InMemoryFileSystemHost {
   }
 }
 
-export function open(order: Order, gate: CompilerGate): Opened {
+export function openProject(order: RefactorRequest, gate: CompilerGate): OpenProject {
   const { root, names, paths } = order;
   const disk = new Disk(gate, root);
   const project = new Project({
@@ -137,7 +137,7 @@ export function open(order: Order, gate: CompilerGate): Opened {
 }
 
 export const sourceOf = (
-  { project, root }: Pick<Opened, "project" | "root">,
+  { project, root }: Pick<OpenProject, "project" | "root">,
   name: string,
 ): SourceFile | undefined => project.getSourceFile(path.join(root, name));
 
@@ -148,7 +148,7 @@ function optionsFor(file: string, root: string, disk: Disk): ts.CompilerOptions 
   for (let folder = path.dirname(file); isInside(root, folder); folder = path.dirname(folder)) {
     const config = ["tsconfig.json", "jsconfig.json"]
       .map((name) => path.join(folder, name))
-      .find((one) => disk.fileExistsSync(one));
+      .find((configFile) => disk.fileExistsSync(configFile));
     if (config) return tryTo(() => optionsIn(config, disk)) ?? DEFAULTS;
   }
   return DEFAULTS;
@@ -185,8 +185,10 @@ function optionsIn(config: string, disk: Disk): ts.CompilerOptions {
 export function styleOf(source: SourceFile): ts.FormatCodeSettings {
   const text = source.getFullText();
   const indents = text.match(/^(?:\t| {2,8}(?=\S))/gm) ?? [];
-  const tabs = indents.filter((one) => one === "\t").length;
-  const least = Math.min(...indents.filter((one) => one !== "\t").map(({ length }) => length));
+  const tabs = indents.filter((indent) => indent === "\t").length;
+  const least = Math.min(
+    ...indents.filter((indent) => indent !== "\t").map(({ length }) => length),
+  );
   const isTabbed = tabs * 2 > indents.length;
   const indentSize = isTabbed || !Number.isFinite(least) ? 2 : least;
   const semicolons =
@@ -212,45 +214,45 @@ export const editsOf = (changes: readonly ts.FileTextChanges[]): Edit[] =>
     })),
   );
 
-export function applied(text: string, edits: Edit[]): string {
+export function applyEdits(text: string, edits: Edit[]): string {
   const sorted = [...edits].sort((a, b) => a.start - b.start || a.end - b.end);
   return sorted.reduceRight(
-    (made, { start, end, text: put }) => made.slice(0, start) + put + made.slice(end),
+    (newText, { start, end, text: put }) => newText.slice(0, start) + put + newText.slice(end),
     text,
   );
 }
 
 /** Makes the edits in memory and refuses what would be wrong then and was not before. */
-export function changesOf(opened: Opened, { edits }: Plan): Change[] {
+export function changesOf(opened: OpenProject, { edits }: Plan): Change[] {
   const { project, root, disk } = opened;
   const before = project.getProgram().compilerObject;
   const { from, to } = disk.moved ?? {};
   const newPath = (file: string) =>
     from && isInside(from, file) ? to + file.slice(from.length) : file;
   const byFile = Map.groupBy(edits, ({ file }) => file);
-  const files = project.getSourceFiles().map((one) => one.getFilePath() as string);
-  const movedFiles = files.filter((one) => newPath(one) !== one);
+  const files = project.getSourceFiles().map((sourceFile) => sourceFile.getFilePath() as string);
+  const movedFiles = files.filter((file) => newPath(file) !== file);
   const changed = new Set([...byFile.keys(), ...movedFiles]);
-  const others = files.filter((one) => !one.includes("/node_modules/"));
+  const others = files.filter((file) => !file.includes("/node_modules/"));
   const until = performance.now() + CHECK_MS;
   const problems = disk.moved ? lostImports : problemsIn;
-  const known = new Map<string, string[]>();
+  const knownProblems = new Map<string, string[]>();
   for (const file of new Set([...changed, ...others]))
     if (disk.moved || changed.has(file) || performance.now() < until)
-      known.set(file, problems(before, file).map(kindOf));
+      knownProblems.set(file, problems(before, file).map(problemKey));
   const texts = [...changed].map((file) => {
     const text = project.getSourceFileOrThrow(file).getFullText();
-    return { file, text, after: applied(text, byFile.get(file) ?? []) };
+    return { file, text, after: applyEdits(text, byFile.get(file) ?? []) };
   });
   for (const file of movedFiles) project.getSourceFileOrThrow(file).forget();
   for (const { file, after } of texts)
     project.createSourceFile(newPath(file), after, { overwrite: true });
   const after = project.getProgram().compilerObject;
-  for (const [file, own] of known)
+  for (const [file, remainingKinds] of knownProblems)
     for (const problem of problems(after, newPath(file))) {
-      const at = own.indexOf(kindOf(problem));
-      if (at < 0) throw new Error(`it would be wrong at ${sentenceOf(problem, root)}`);
-      own.splice(at, 1);
+      const index = remainingKinds.indexOf(problemKey(problem));
+      if (index < 0) throw new Error(`it would be wrong at ${sentenceOf(problem, root)}`);
+      remainingKinds.splice(index, 1);
     }
   return texts
     .filter(({ text, after }) => text !== after)
@@ -272,17 +274,18 @@ function lostImports(program: ts.Program, file: string): ts.Diagnostic[] {
     | (ts.SourceFile & { imports?: ts.StringLiteralLike[] })
     | undefined;
   const lost = (source?.imports ?? []).filter(
-    (one) =>
-      one.pos >= 0 && !inner.getResolvedModuleFromModuleSpecifier(one, source!)?.resolvedModule,
+    (literal) =>
+      literal.pos >= 0 &&
+      !inner.getResolvedModuleFromModuleSpecifier(literal, source!)?.resolvedModule,
   );
   const [category, code] = [ts.DiagnosticCategory.Error, 0];
-  return lost.map((one) => ({
+  return lost.map((literal) => ({
     category,
     code,
     file: source,
-    start: one.getStart(source),
+    start: literal.getStart(source),
     length: 0,
-    messageText: `nothing is at '${one.text}'`,
+    messageText: `nothing is at '${literal.text}'`,
   }));
 }
 
@@ -293,7 +296,7 @@ const problemsIn = (program: ts.Program, file: string): ts.Diagnostic[] => {
     : [];
 };
 /** Whatever it is about. */
-const kindOf = ({ code, messageText }: ts.Diagnostic): string =>
+const problemKey = ({ code, messageText }: ts.Diagnostic): string =>
   `${code} ${ts.flattenDiagnosticMessageText(messageText, " ").replace(/'[^']*'/g, "''")}`;
 
 function sentenceOf({ file, start = 0, messageText }: ts.Diagnostic, root: string): string {

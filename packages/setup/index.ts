@@ -9,6 +9,7 @@ import {
   keysFlag,
   NO_TERMINAL,
   othersWithKeys,
+  providersIn,
   runKeys,
   USUAL,
   variables,
@@ -125,10 +126,7 @@ async function decide(zz: Zz, person: Person, ctx: Ctx): Promise<Plan> {
 
 /** One line per provider. */
 function stateOf(zz: Zz, models: Model[], failures: string[], ctx: Ctx): string {
-  const names = [
-    ...models.map(({ id }) => id.split("/")[0]!),
-    ...failures.map((failure) => failure.split(":")[0]!),
-  ];
+  const names = providersIn(models, failures);
   const allNames = [...new Set([...USUAL, ...Object.keys(endpoints(ctx)), ...names])].sort();
   const width = Math.max(...allNames.map((name) => name.length));
   return allNames.map((name) => `${name.padEnd(width)}  ${state(name)}`).join("\n");

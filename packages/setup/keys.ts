@@ -2,7 +2,7 @@
 // remove one.
 import fs from "node:fs";
 import path from "node:path";
-import type { Ctx, Endpoint, Result, Secret, Zz } from "zz";
+import type { Ctx, Endpoint, Model, Result, Secret, Zz } from "zz";
 import { tryTo, unknown, usage } from "zz/text";
 import type { Person } from "./person.ts";
 
@@ -214,9 +214,11 @@ function listed(zz: Zz, ctx: Ctx, enters: (name: string) => string): string {
 
 async function providers({ about }: Ctx): Promise<string[]> {
   const { models, failures } = await about.models(true);
-  const names = [
-    ...models.map(({ id }) => id.split("/")[0]!),
-    ...failures.map((failure) => failure.split(":")[0]!),
-  ];
-  return [...new Set(names)].filter((name) => name !== "offline");
+  return [...new Set(providersIn(models, failures))].filter((name) => name !== "offline");
 }
+
+/** Those that gave models, and those that failed. */
+export const providersIn = (models: Model[], failures: string[]): string[] => [
+  ...models.map(({ id }) => id.split("/")[0]!),
+  ...failures.map((failure) => failure.split(":")[0]!),
+];

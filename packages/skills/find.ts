@@ -6,7 +6,7 @@ import type { Ctx } from "zz";
 import { codeOf, entriesOf, errnoSentence, isInside, tryTo } from "zz/text";
 import { asList, asText, parseSkill } from "./front.ts";
 
-export type From = "project" | "home";
+type From = "project" | "home";
 export interface Skill {
   name: string;
   description: string;
@@ -16,7 +16,7 @@ export interface Skill {
   folder: string; // where it was found; it may be a link
   file: string; // its SKILL.md, links followed
 }
-export interface Broken {
+interface Broken {
   name: string;
   file: string;
   problem: string;

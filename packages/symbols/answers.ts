@@ -2,15 +2,23 @@
 // read.
 import type { Ctx, Result } from "zz";
 import { plural } from "zz/text";
-import { calls } from "./answers/calls.ts";
-import { definition, showClass, showFunction, structure, symbols } from "./answers/definitions.ts";
-import { dependencies, dependents } from "./answers/imports.ts";
-import { layer, map, noticeChange, scheduleMap } from "./answers/map.ts";
-import { check, references, rename } from "./answers/meaning.ts";
-import { complexity, todos } from "./answers/measures.ts";
-import { lastName, nameIn } from "./answers/rows.ts";
-import { freshIndex, lean, type State, type ToldMap } from "./answers/state.ts";
-import { type About, lackOf, qualified } from "./answers/unread.ts";
+import { lastName, nameIn } from "./answers/answer-rows.ts";
+import { checkTypes } from "./answers/check-types.ts";
+import {
+  findDefinition,
+  findSymbols,
+  showClass,
+  showFunction,
+  showStructure,
+} from "./answers/definitions.ts";
+import { findCalls } from "./answers/find-calls.ts";
+import { findReferences } from "./answers/find-references.ts";
+import { listDependencies, listDependents } from "./answers/list-imports.ts";
+import { layer, noticeChange, scheduleMap, showMap } from "./answers/map.ts";
+import { listTodos, measureComplexity } from "./answers/measure-code.ts";
+import { renameSymbol } from "./answers/rename-symbol.ts";
+import { freshIndex, lean, type State, type ToldMap } from "./answers/tool-state.ts";
+import { type AnswerTopic, missingSentence, qualifyText } from "./answers/unread.ts";
 import type { Config } from "./index.ts";
 import { openProject } from "./project.ts";
 import type { Scope } from "./store.ts";
@@ -28,7 +36,7 @@ export function openAnswers(
   const project = openProject(
     root,
     home,
-    (count, ctx, now) => limit(config, count, ctx, now),
+    (count, ctx, current) => limitFiles(config, count, ctx, current),
     () => config.ignore,
     watch,
   );
@@ -60,25 +68,28 @@ export function openAnswers(
 
 type Answer = (state: State, args: any, ctx: Ctx) => Promise<Result | string>;
 /** What each tool answers, and what that is about. */
-const ANSWERS: Record<string, [answer: Answer, about?: (args: any) => About | undefined]> = {
-  find_definition: [definition, ({ symbol }) => ({ words: [lastOf(symbol)] })],
-  find_references: [references, ({ symbol }) => ({ words: [lastOf(symbol)], like: true })],
-  find_calls: [calls, ({ symbol }) => ({ words: [lastOf(symbol)], like: true })],
-  find_symbols: [symbols, ({ query, path }) => ({ words: [lastOf(query)], anywhere: true, path })],
-  get_structure: [structure],
+const ANSWERS: Record<string, [answer: Answer, about?: (args: any) => AnswerTopic | undefined]> = {
+  find_definition: [findDefinition, ({ symbol }) => ({ words: [lastOf(symbol)] })],
+  find_references: [findReferences, ({ symbol }) => ({ words: [lastOf(symbol)], like: true })],
+  find_calls: [findCalls, ({ symbol }) => ({ words: [lastOf(symbol)], like: true })],
+  find_symbols: [
+    findSymbols,
+    ({ query, path }) => ({ words: [lastOf(query)], anywhere: true, path }),
+  ],
+  get_structure: [showStructure],
   get_function: [showFunction, ({ name, path }) => ({ words: [lastOf(name)], path })],
   get_class: [showClass, ({ name, path }) => ({ words: [lastOf(name)], path })],
   get_dependencies: [
-    dependencies,
+    listDependencies,
     ({ path }) => (path === undefined ? { imports: true } : undefined),
   ],
-  get_dependents: [dependents, ({ path }) => ({ users: true, path })],
-  get_complexity: [complexity],
-  get_todos: [todos],
-  check_types: [check],
-  rename_symbol: [rename, ({ symbol }) => ({ words: [lastOf(symbol)], like: true })],
+  get_dependents: [listDependents, ({ path }) => ({ users: true, path })],
+  get_complexity: [measureComplexity],
+  get_todos: [listTodos],
+  check_types: [checkTypes],
+  rename_symbol: [renameSymbol, ({ symbol }) => ({ words: [lastOf(symbol)], like: true })],
   repo_map: [
-    map,
+    showMap,
     ({ query }) => ({ map: true, words: query?.match(/[\p{L}\p{N}_$]{4,}/gu) ?? [] }),
   ],
 };
@@ -94,31 +105,31 @@ async function answer(
   const about = aboutOf?.(args);
   const completed = (text: string, data?: unknown): string => {
     const missing =
-      about && state.index && text ? lackOf(state.index, about, { text, data }, ctx) : "";
-    return [missing ? qualified(text) : text, missing, text && state.partial]
+      about && state.index && text ? missingSentence(state.index, about, { text, data }, ctx) : "";
+    return [missing ? qualifyText(text) : text, missing, text && state.partial]
       .filter(Boolean)
       .join("\n");
   };
-  const given = await lean(() => run(state, args, ctx)).catch((error: Error) => {
+  const answered = await lean(() => run(state, args, ctx)).catch((error: Error) => {
     error.message = completed(error.message);
     throw error;
   });
-  const result = typeof given === "string" ? { text: given } : given;
+  const result = typeof answered === "string" ? { text: answered } : answered;
   return { ...result, text: completed(result.text, result.data) };
 }
 
-async function limit(
+async function limitFiles(
   config: Config,
   count: number,
   { ask, note }: Ctx,
-  now: Scope,
+  current: Scope,
 ): Promise<Scope> {
   if (config.folder)
     return { scope: config.folder.replace(/\/+$/, ""), most: Number.MAX_SAFE_INTEGER };
   if (count <= config.most) return { scope: "", most: config.most };
-  if (now.scope || now.most > config.most) return now; // already asked
+  if (current.scope || current.most > config.most) return current; // already asked
   if (!ask) {
-    if (!now.most)
+    if (!current.most)
       note(
         `This project has ${count} code files; the first ${config.most} are indexed. Set symbols.folder in the settings to choose.`,
       );
@@ -139,5 +150,5 @@ async function reindex(state: State, ctx: Ctx): Promise<string> {
   const index = await freshIndex(state, ctx);
   const count = index.files.reduce((sum, file) => sum + index.facts(file)!.symbols.length, 0);
   const broken = index.files.filter((file) => index.facts(file)!.parseError).length;
-  return `Indexed ${plural(index.files.length, "file")} with ${plural(count, "symbol")} in ${(index.ms / 1000).toFixed(1)} s${broken ? `; ${broken} ${broken === 1 ? "has" : "have"} syntax errors` : ""}${index.left ? `; ${index.left} ${index.left === 1 ? "is" : "are"} left out` : ""}.`;
+  return `Indexed ${plural(index.files.length, "file")} with ${plural(count, "symbol")} in ${(index.ms / 1000).toFixed(1)} s${broken ? `; ${broken} ${broken === 1 ? "has" : "have"} syntax errors` : ""}${index.leftOut ? `; ${index.leftOut} ${index.leftOut === 1 ? "is" : "are"} left out` : ""}.`;
 }

@@ -2,7 +2,7 @@
 // that answer from it. This file has the names and parameters of the tools; their answers are in
 // answers.ts, which is loaded on first use.
 import type { Ctx, Tool, Zz } from "zz";
-import type { ToldMap } from "./answers/state.ts";
+import type { ToldMap } from "./answers/tool-state.ts";
 import type { Answers } from "./answers.ts";
 
 export interface Config {
@@ -212,11 +212,11 @@ const TOOLS: Omit<Tool, "run">[] = [
 
 export default (zz: Zz<Config>) => {
   let isOngoing = false; // the conversation has more than one turn
-  const told = zz.state<ToldMap>({ text: "", files: [] });
+  const toldMap = zz.state<ToldMap>({ text: "", files: [] });
   let answers: Promise<Answers> | undefined;
   const ready = (ctx: Ctx) =>
     (answers ??= import("./answers.ts").then(({ openAnswers }) =>
-      openAnswers(ctx, zz.config, () => isOngoing, told),
+      openAnswers(ctx, zz.config, () => isOngoing, toldMap),
     ));
   zz.defer(async () => (await answers)?.close());
 
@@ -237,8 +237,8 @@ export default (zz: Zz<Config>) => {
       "/map undo after restart": "the files that are about these words",
     },
     group: "code",
-    run: async (rest, ctx) => {
-      const { text } = await ctx.call("repo_map", rest ? { query: rest } : {});
+    run: async (words, ctx) => {
+      const { text } = await ctx.call("repo_map", words ? { query: words } : {});
       ctx.note(text);
     },
   });
@@ -256,9 +256,9 @@ export default (zz: Zz<Config>) => {
     slot: "turn",
     budget: 20_000, // its own budget is exact
     text: async (ctx) => {
-      if (zz.config.map === "never" || (zz.config.map !== "always" && !isOngoing && !told.text))
+      if (zz.config.map === "never" || (zz.config.map !== "always" && !isOngoing && !toldMap.text))
         return undefined;
-      const { isProject } = await import("./layer.ts");
+      const { isProject } = await import("./is-project.ts");
       return isProject(ctx.root) ? (await ready(ctx)).layer(ctx) : undefined;
     },
   });

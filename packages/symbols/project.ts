@@ -6,19 +6,18 @@ import vm from "node:vm";
 import type { LowSync } from "lowdb";
 import type { Ctx } from "zz";
 import { errnoSentence, tryTo } from "zz/text";
-import { CODE, codeAmong } from "./code.ts";
+import { codeAmong } from "./code-files.ts";
+import { type Counts, type Index, indexOf, rowOf } from "./index-view.ts";
+import { deniesReading, mayRead } from "./may-read.ts";
 import { statOf } from "./resolve/disk.ts";
-import type { Kept } from "./resolve.ts";
-import { type Entry, type Passed, passedOf, type Row, unpack, wordsOf } from "./rows.ts";
-import type { Facts } from "./scan/facts.ts";
-import type { Bag } from "./scan/words.ts";
+import type { Entry, Row } from "./rows.ts";
 import {
   type Data,
-  inOrder,
   memoryPage,
   openStore,
   type Scope,
   type StoredRow,
+  sortFiles,
   storeFile,
 } from "./store.ts";
 import type { Watch } from "./watch.ts";
@@ -30,42 +29,22 @@ const MAX_LOCAL_BYTES = 400_000;
 const MAX_UNLISTED = 1_000; // names that are known not to be listed
 const MANY_FILES = 1_000; // files, from which on memory is given back
 
-/** The index at one moment. */
-export interface Index {
-  readonly names: readonly string[]; // every file of the project, including those not indexed
-  readonly files: readonly string[]; // the indexed ones of code, sorted
-  readonly version: object; // the same object as long as nothing has changed
-  readonly ms: number; // how long the update took
-  readonly read: number; // how many files the update read
-  readonly left: number; // how many files are beyond the limit
-  readonly scope: string; // the indexed folder; "": everything
-  readonly beyond: number; // how many code files are outside of it
-  readonly ignored: ReadonlySet<string>; // code files that the settings leave out
-  readonly entries: ReadonlyMap<string, Entry>; // what tells whether a file has changed
-  facts(name: string): Facts | undefined;
-  words(name: string): Bag | undefined; // also of texts that are no code
-  passed(name: string): Passed; // what it imports and exports
-  having(...texts: string[]): readonly string[]; // the files whose rows have one of them, in order
-  resolved?: Kept | undefined;
-  keep(resolved: Kept): void;
-}
-
 export interface Project {
   fresh(ctx: Ctx): Promise<Index>;
   drop(): void;
 }
 /** Decides what to do with a project of very many files. */
-export type Limit = (count: number, ctx: Ctx, now: Scope) => Promise<Scope>;
+export type Limit = (count: number, ctx: Ctx, current: Scope) => Promise<Scope>;
 
 export function openProject(
   root: string,
   home: string,
   limit: Limit,
   patterns: () => readonly string[],
-  watch?: Pick<Watch, "take" | "generation">,
+  watch?: Pick<Watch, "takeTouched" | "generation">,
 ): Project {
   const file = storeFile(root, home);
-  const all: Known = { root, limit, patterns, list: [] };
+  const state: ProjectState = { root, limit, patterns, list: [] };
   let running: Promise<Index> | undefined;
   let waiting: Promise<Index> | undefined;
   return { fresh, drop };
@@ -75,7 +54,8 @@ export function openProject(
    * have missed changes.
    */
   function fresh(ctx: Ctx): Promise<Index> {
-    if (!running) return (running = update(ctx).finally(() => (running = undefined)));
+    if (!running)
+      return (running = updateIndex(state, home, watch, ctx).finally(() => (running = undefined)));
     return (waiting ??= running
       .catch(() => {})
       .then(() => {
@@ -85,50 +65,56 @@ export function openProject(
   }
 
   function drop(): void {
-    [all.cached, all.last] = [undefined, undefined];
+    [state.cached, state.last] = [undefined, undefined];
     fs.rmSync(file, { force: true });
-  }
-
-  async function update(ctx: Ctx): Promise<Index> {
-    const started = performance.now();
-    const db = openStore(root, home, ctx.note);
-    const before = watch?.generation() ?? 0;
-    const touched = await watch?.take();
-    const told = all.last;
-    all.last = undefined; // until it has been looked at
-    if (all.cached) db.data = all.cached;
-    else db.read();
-    const { data } = db;
-    const look: Look = { ctx, root, data, fresh: new Map(), stored: new Map() };
-    const isWatched =
-      before === told?.generation &&
-      before === watch?.generation() &&
-      told.rules === rulesOf(all, ctx);
-    const changed =
-      told && touched && isWatched ? await changesIn(all, touched, told, look) : undefined;
-    if (!told || !changed) {
-      const maybeUnlisted = [...(told?.unlisted ?? []), ...(touched ?? [])].filter((name) =>
-        isThere(path.join(root, name)),
-      );
-      return await lookAtAll(all, look, db, started, before, maybeUnlisted.slice(-MAX_UNLISTED));
-    }
-    await readHere(look, changed);
-    if (look.fresh.size) {
-      change(data, [...look.fresh.values()], look.stored, []);
-      save(db, ctx);
-    }
-    all.last = told;
-    return indexFor(db, ctx, told.list, {
-      ...told.counts,
-      ms: performance.now() - started,
-      read: look.fresh.size,
-    });
   }
 }
 
+async function updateIndex(
+  state: ProjectState,
+  home: string,
+  watch: Pick<Watch, "takeTouched" | "generation"> | undefined,
+  ctx: Ctx,
+): Promise<Index> {
+  const { root } = state;
+  const started = performance.now();
+  const db = openStore(root, home, ctx.note);
+  const before = watch?.generation() ?? 0;
+  const touched = await watch?.takeTouched();
+  const lastLook = state.last;
+  state.last = undefined; // until it has been looked at
+  if (state.cached) db.data = state.cached;
+  else db.read();
+  const { data } = db;
+  const look: Look = { ctx, root, data, fresh: new Map(), stored: new Map() };
+  const isWatched =
+    before === lastLook?.generation &&
+    before === watch?.generation() &&
+    lastLook.rules === rulesOf(state, ctx);
+  const changed =
+    lastLook && touched && isWatched ? await changesIn(state, touched, lastLook, look) : undefined;
+  if (!lastLook || !changed) {
+    const maybeUnlisted = [...(lastLook?.unlisted ?? []), ...(touched ?? [])].filter((name) =>
+      isThere(path.join(root, name)),
+    );
+    return await lookAtAll(state, look, db, started, before, maybeUnlisted.slice(-MAX_UNLISTED));
+  }
+  await readHere(look, changed);
+  if (look.fresh.size) {
+    applyChange(data, [...look.fresh.values()], look.stored, []);
+    save(db, ctx);
+  }
+  state.last = lastLook;
+  return indexFor(db, ctx, lastLook.list, {
+    ...lastLook.counts,
+    ms: performance.now() - started,
+    read: look.fresh.size,
+  });
+}
+
 /** What may be read, and what is to be indexed. */
-function rulesOf(all: Known, { permissions }: Ctx): string {
-  return JSON.stringify([permissions.rules, all.patterns()]);
+function rulesOf(state: ProjectState, { permissions }: Ctx): string {
+  return JSON.stringify([permissions.rules, state.patterns()]);
 }
 
 /**
@@ -136,23 +122,25 @@ function rulesOf(all: Known, { permissions }: Ctx): string {
  * be looked at.
  */
 async function changesIn(
-  all: Known,
+  state: ProjectState,
   touched: ReadonlySet<string>,
-  told: Last,
+  lastLook: LastLook,
   { ctx, data }: Look,
 ): Promise<string[] | undefined> {
   // to be read again
-  const found = [...data.files.keys()].filter((name) => data.files.get(name)!.mtime === -1);
+  const changed = [...data.files.keys()].filter((name) => data.files.get(name)!.mtime === -1);
   for (const name of touched) {
-    const entry = data.files.get(name);
-    const stat = tryTo(() => fs.lstatSync(path.join(all.root, name)));
-    if (cameOrWent(name, Boolean(entry), stat, told)) return undefined;
-    if (entry && entry.mtime !== -1 && isChanged(path.join(all.root, name), entry))
-      found.push(name);
+    const stored = data.files.get(name);
+    const stat = tryTo(() => fs.lstatSync(path.join(state.root, name)));
+    if (cameOrWent(name, Boolean(stored), stat, lastLook)) return undefined;
+    if (stored && stored.mtime !== -1 && isChanged(path.join(state.root, name), stored))
+      changed.push(name);
   }
-  const now = await all.limit(told.code, ctx, data);
-  return now.scope === data.scope && now.most === data.most && fitsLocally(all.root, found)
-    ? found
+  const current = await state.limit(lastLook.code, ctx, data);
+  return current.scope === data.scope &&
+    current.most === data.most &&
+    fitsLocally(state.root, changed)
+    ? changed
     : undefined;
 }
 
@@ -160,7 +148,7 @@ function cameOrWent(
   name: string,
   isIndexed: boolean,
   stat: fs.Stats | undefined,
-  { unlisted, names }: Last,
+  { unlisted, names }: LastLook,
 ): boolean {
   if (isIndexed) return !stat?.isFile();
   if (stat) return stat.isDirectory() || !unlisted.has(name);
@@ -168,7 +156,7 @@ function cameOrWent(
 }
 
 async function lookAtAll(
-  all: Known,
+  state: ProjectState,
   look: Look,
   db: LowSync<Data>,
   started: number,
@@ -176,41 +164,88 @@ async function lookAtAll(
   maybeUnlisted: string[],
 ): Promise<Index> {
   const { ctx, data, fresh, stored } = look;
-  const rules = rulesOf(all, ctx);
+  const rules = rulesOf(state, ctx);
   const listing = ctx.files.list();
   listing.catch(() => {}); // awaited below
   const changed: string[] = [];
   // path.join() would take as long again
-  for (const one of data.files)
-    if (isChanged(`${all.root}/${one[0]}`, one[1])) changed.push(one[0]);
-  if (fitsLocally(all.root, changed)) await readHere(look, changed); // while the files are listed
+  for (const indexed of data.files)
+    if (isChanged(`${state.root}/${indexed[0]}`, indexed[1])) changed.push(indexed[0]);
+  if (fitsLocally(state.root, changed)) await readHere(look, changed); // while the files are listed
   const listed = await listing;
-  const found = listed.filter((name) => !CONTROL.test(name));
-  const names =
-    found.length === all.list.length && found.every((name, i) => name === all.list[i])
-      ? all.list
-      : found;
-  all.list = names;
-  const { code, texts, ignored } = await codeAmong(names, all.patterns(), ctx.note);
-  Object.assign(data, await all.limit(code.length, ctx, data));
+  const showable = listed.filter((name) => !CONTROL.test(name));
+  const names = sameList(state.list, showable);
+  state.list = names;
+  const { code, texts, ignored } = await codeAmong(names, state.patterns(), ctx.note);
+  Object.assign(data, await state.limit(code.length, ctx, data));
   const inScope = data.scope ? code.filter((name) => name.startsWith(`${data.scope}/`)) : code;
   const isDenied = deniesReading(ctx);
   const isReadable = (name: string) => (data.files.has(name) && !isDenied) || mayRead(ctx, name);
   const readable = inScope.filter(isReadable);
   const wanted = new Set(readable.slice(0, data.most));
-  const left = readable.length - dropLinks(look, wanted, readable, changed) - wanted.size;
+  const leftOut = readable.length - dropLinks(look, wanted, readable, changed) - wanted.size;
   for (const name of textsOf(look, texts).filter(isReadable).slice(0, data.most)) wanted.add(name);
+  const failure = await readMissing(state, look, wanted, changed);
+  keepRead(db, look, wanted, changed);
+  if (failure) throw failure;
+  state.cached = data;
+  if (stored.size > MANY_FILES || data.files.size > 5 * MANY_FILES) freeMemorySoon();
+  const [ms, beyond] = [performance.now() - started, code.length - inScope.length];
+  const counts = {
+    ms,
+    read: fresh.size + stored.size,
+    leftOut,
+    beyond,
+    scope: data.scope,
+    ignored,
+  };
+  const listedNames = new Set(listed);
+  const unlisted = new Set(
+    maybeUnlisted.filter((name) => !listedNames.has(name) && !name.endsWith(".gitignore")),
+  );
+  state.last = {
+    generation,
+    rules,
+    names: listedNames,
+    list: names,
+    counts,
+    code: code.length,
+    unlisted,
+  };
+  return indexFor(db, ctx, names, counts);
+}
+
+/** The list as it was, if it has the same names. */
+const sameList = (before: readonly string[], names: string[]): readonly string[] =>
+  names.length === before.length && names.every((name, i) => name === before[i]) ? before : names;
+
+/** Returns why not all of it could be read. */
+async function readMissing(
+  state: ProjectState,
+  look: Look,
+  wanted: ReadonlySet<string>,
+  changed: string[],
+): Promise<unknown> {
+  const { data, fresh } = look;
   const missing = [...wanted]
     .filter((name) => !data.files.has(name))
     .concat(changed.filter((name) => wanted.has(name)));
   const unread = missing.filter((name) => !fresh.has(name));
-  let failure: unknown;
-  if (fitsLocally(all.root, unread)) await readHere(look, unread);
-  else await readInWorkers(look, unread).catch((error) => (failure = error));
+  if (!fitsLocally(state.root, unread)) return readInWorkers(look, unread).catch((error) => error);
+  await readHere(look, unread);
+  return undefined;
+}
+
+function keepRead(
+  db: LowSync<Data>,
+  { ctx, data, fresh, stored }: Look,
+  wanted: ReadonlySet<string>,
+  changed: string[],
+): void {
   const stale = new Set(changed.filter((name) => !fresh.has(name) && !stored.has(name)));
   const gone = [...data.files.keys()].filter((name) => !wanted.has(name) || stale.has(name));
   if (fresh.size || stored.size || gone.length) {
-    change(
+    applyChange(
       data,
       [...fresh.values()].filter((row) => wanted.has(row.path)),
       stored,
@@ -218,17 +253,6 @@ async function lookAtAll(
     );
     save(db, ctx);
   }
-  if (failure) throw failure;
-  all.cached = data;
-  if (stored.size > MANY_FILES || data.files.size > 5 * MANY_FILES) freeMemorySoon();
-  const [ms, beyond] = [performance.now() - started, code.length - inScope.length];
-  const counts = { ms, read: fresh.size + stored.size, left, beyond, scope: data.scope, ignored };
-  const known = new Set(listed);
-  const unlisted = new Set(
-    maybeUnlisted.filter((name) => !known.has(name) && !name.endsWith(".gitignore")),
-  );
-  all.last = { generation, rules, names: known, list: names, counts, code: code.length, unlisted };
-  return indexFor(db, ctx, names, counts);
 }
 
 function indexFor(db: LowSync<Data>, ctx: Ctx, names: readonly string[], counts: Counts): Index {
@@ -242,16 +266,16 @@ function indexFor(db: LowSync<Data>, ctx: Ctx, names: readonly string[], counts:
 }
 
 /** What is known of a project between two questions. */
-interface Known {
+interface ProjectState {
   root: string;
   limit: Limit;
   patterns: () => readonly string[];
   cached?: Data | undefined;
-  last?: Last | undefined;
+  last?: LastLook | undefined;
   list: readonly string[]; // of all files, the same object until one comes or goes
 }
 /** The last look at all files. */
-interface Last {
+interface LastLook {
   generation: number; // of the watch when it began
   rules: string;
   names: ReadonlySet<string>; // of all that were listed
@@ -303,22 +327,22 @@ interface Look {
   stored: Map<string, StoredRow>;
 }
 
-async function readHere({ ctx, root, data, fresh }: Look, some: string[]): Promise<void> {
-  if (!some.length) return;
+async function readHere({ ctx, root, data, fresh }: Look, names: string[]): Promise<void> {
+  if (!names.length) return;
   const [{ readRow }, { prepare }] = await Promise.all([
-    import("./read.ts"),
+    import("./read-row.ts"),
     import("./languages/grammar.ts"),
   ]);
-  await prepare(some);
-  for (const name of some) {
+  await prepare(names);
+  for (const name of names) {
     const row = mayRead(ctx, name) && readRow(root, name, withoutPage(data.files.get(name)));
     if (row) fresh.set(name, row);
   }
 }
 
-async function readInWorkers({ ctx, root, data, stored }: Look, many: string[]): Promise<void> {
-  const { readAll } = await import("./pool.ts");
-  const order = many
+async function readInWorkers({ ctx, root, data, stored }: Look, names: string[]): Promise<void> {
+  const { readAll } = await import("./reader-pool.ts");
+  const order = names
     .filter((name) => mayRead(ctx, name))
     .map((name) => [name, withoutPage(data.files.get(name))] as const);
   let done = 0;
@@ -328,7 +352,7 @@ async function readInWorkers({ ctx, root, data, stored }: Look, many: string[]):
         name,
         row.length ? { ...row, page } : { ...data.files.get(name)!, ...withoutPage(row) },
       );
-    ctx.progress(bar((done += read), order.length));
+    ctx.progress(progressBar((done += read), order.length));
   });
 }
 
@@ -345,81 +369,33 @@ function freeMemorySoon(): void {
 }
 
 /** Without its page, since it goes to another process. */
-const withoutPage = (entry: Entry | undefined): Entry | undefined =>
-  entry && { mtime: entry.mtime, ctime: entry.ctime, size: entry.size, hash: entry.hash };
+const withoutPage = (saved: Entry | undefined): Entry | undefined =>
+  saved && { mtime: saved.mtime, ctime: saved.ctime, size: saved.size, hash: saved.hash };
 
 /** Stores what was read. A file with unchanged content keeps its row. */
-function change(data: Data, rows: Row[], stored: Map<string, StoredRow>, gone: string[]): void {
-  const whole = rows.map((row) =>
+function applyChange(
+  data: Data,
+  rows: Row[],
+  stored: Map<string, StoredRow>,
+  gone: string[],
+): void {
+  const wholeRows = rows.map((row) =>
     row.text.length ? row : { ...row, text: rowOf(data, row.path) },
   );
-  const page = memoryPage(Buffer.concat(whole.map(({ text }) => text)));
+  const page = memoryPage(Buffer.concat(wholeRows.map(({ text }) => text)));
   const files: Data["files"] = new Map([...data.files, ...stored]);
   for (const name of gone) files.delete(name);
-  let at = 0;
-  for (const { path: name, text, ...entry } of whole) {
-    files.set(name, { ...entry, page, at, length: text.length });
-    at += text.length;
+  let offset = 0;
+  for (const { path: name, text, ...rowEntry } of wholeRows) {
+    files.set(name, { ...rowEntry, page, offset, length: text.length });
+    offset += text.length;
   }
   const isNew =
     stored.size ||
     files.size !== data.files.size ||
     rows.some(({ path: name }) => !data.files.has(name));
-  data.files = isNew ? inOrder(files) : files;
-  data.change = stored.size ? undefined : { rows: whole, gone };
-}
-
-function rowOf({ files }: Pick<Data, "files">, name: string): Buffer {
-  const { page, at, length } = files.get(name)!;
-  return page.read(at, length);
-}
-
-const FOUND = new WeakMap<Data["files"], Map<string, unknown>>();
-type Counts = Pick<Index, "ms" | "read" | "left" | "beyond" | "scope" | "ignored">;
-function indexOf(data: Data, names: readonly string[], counts: Counts, keep: Index["keep"]): Index {
-  const { files, resolved } = data; // as they are now: later updates replace them
-  let row = Buffer.alloc(0);
-  return {
-    ...counts,
-    names,
-    files: [...files.keys()].filter((name) => CODE.test(name)),
-    version: files,
-    entries: files,
-    resolved,
-    keep,
-    having: (...texts) =>
-      // Node 24 dies searching a buffer for a string with half a character
-      memo(texts.join("\n"), () => having(texts.map((text) => Buffer.from(text)))),
-    passed: (name) =>
-      memo(`\n${name}`, () =>
-        files.has(name) ? passedOf(read(name)) : { imports: [], exports: [] },
-      ),
-    facts: (name) => (files.has(name) && CODE.test(name) ? unpack(read(name)) : undefined),
-    words: (name) => (files.has(name) ? wordsOf(read(name)) : undefined),
-  };
-
-  function having(texts: Buffer[]): string[] {
-    return [...files.keys()].filter((name) => {
-      const bytes = read(name);
-      return texts.some((text) => bytes.includes(text));
-    });
-  }
-  /** What was found out about these very files before. */
-  function memo<T>(key: string, find: () => T): T {
-    const known = FOUND.get(files) ?? new Map<string, unknown>();
-    FOUND.set(files, known);
-    if (!known.has(key)) known.set(key, find());
-    return known.get(key) as T;
-  }
-  /**
-   * Until the next one is read: reading all rows of a project would leave their bytes behind
-   * otherwise.
-   */
-  function read(name: string): Buffer {
-    const { page, at, length } = files.get(name)!;
-    if (row.length < length) row = Buffer.allocUnsafe(2 * length);
-    return page.read(at, length, row);
-  }
+  data.files = isNew ? sortFiles(files) : files;
+  data.change = stored.size ? undefined : { rows: wholeRows, gone };
 }
 
 const isLink = (file: string): boolean => tryTo(() => fs.lstatSync(file).isSymbolicLink()) === true;
@@ -436,25 +412,10 @@ function fitsLocally(root: string, names: string[]): boolean {
   return sizes.reduce((sum, size) => sum + size, 0) <= MAX_LOCAL_BYTES;
 }
 
-/** Whether a rule may keep from reading what was read before. */
-export const deniesReading = ({ permissions }: Ctx): boolean =>
-  permissions.rules.some(({ kind, verdict }) => kind === "read" && verdict !== "allow");
-export const mayRead = ({ permissions }: Ctx, name: string): boolean =>
-  permissions.judge("read", name).verdict === "allow";
-
-/** The same, for one answer: each file is judged once. */
-export function readability(ctx: Ctx): (file: string) => boolean {
-  const known = new Map<string, boolean>();
-  return (file) => {
-    if (!known.has(file)) known.set(file, mayRead(ctx, file));
-    return known.get(file)!;
-  };
-}
-
-function bar(done: number, all: number): string {
-  const part = all ? done / all : 1;
+function progressBar(done: number, total: number): string {
+  const part = total ? done / total : 1;
   const drawn = `${"=".repeat(Math.round(part * 10))}>`.padEnd(11, "-");
-  return `Indexing [${drawn}] ${Math.floor(part * 100)}% (${done}/${all} files)`;
+  return `Indexing [${drawn}] ${Math.floor(part * 100)}% (${done}/${total} files)`;
 }
 
 /** An index that cannot be saved is still useful. */
@@ -462,7 +423,7 @@ function save(db: LowSync<Data>, ctx: Ctx): void {
   try {
     db.write();
   } catch (error) {
-    const why = errnoSentence(error) || `${(error as Error).message}.`;
-    ctx.note(`Cannot keep the index of this project: ${why} It is made again next time.`);
+    const reason = errnoSentence(error) || `${(error as Error).message}.`;
+    ctx.note(`Cannot keep the index of this project: ${reason} It is made again next time.`);
   }
 }

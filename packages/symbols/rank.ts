@@ -1,24 +1,24 @@
 // The repository map: the files and signatures most relevant to a request, within a budget of
 // tokens. No disk access of its own: the facts of the files that are shown are asked for when they
 // are.
-import type { MapRequest, Other, RepoMap, Source } from "./rank/contract.ts";
+import type { MapRequest, OtherFile, RepoMap, Source } from "./rank/map-request.ts";
 import { orderOf } from "./rank/order.ts";
-import { pack } from "./rank/pack.ts";
+import { packMap } from "./rank/pack.ts";
 import { type Survey, surveyOf } from "./rank/survey.ts";
 
-export type { MapRequest, Other, RepoMap, Source } from "./rank/contract.ts";
+export type { MapRequest, OtherFile as Other, RepoMap, Source } from "./rank/map-request.ts";
 export { type Survey, surveyOf } from "./rank/survey.ts";
 export { countTokens } from "./rank/tokens.ts";
 
-export const mapOf = (sources: Source[], others: Other[], request: MapRequest): RepoMap =>
+export const mapOf = (sources: Source[], others: OtherFile[], request: MapRequest): RepoMap =>
   mapFrom(surveyOf(sources, others), request);
 
 /** What was counted once serves any number of requests. */
 export const mapFrom = (survey: Survey, request: MapRequest): RepoMap =>
-  pack(survey, orderOf(survey, request), request);
+  packMap(survey, orderOf(survey, request), request);
 
 /** The files, most relevant first. */
-export const rank = (sources: Source[], others: Other[], request: MapRequest): string[] =>
+export const rank = (sources: Source[], others: OtherFile[], request: MapRequest): string[] =>
   rankFrom(surveyOf(sources, others), request);
 
 export const rankFrom = (survey: Survey, request: MapRequest): string[] =>

@@ -6,9 +6,8 @@ import fs from "node:fs";
 import { isBuiltin } from "node:module";
 import path from "node:path";
 import type { CompilerGate } from "zz";
-import { openOthers } from "./languages/resolve.ts";
+import { openImportFinder } from "./languages/find-imports.ts";
 import { isComponent, languageOf } from "./languages/table.ts";
-import type { Asked, Disk, How, Kept, Resolver } from "./resolve/contract.ts";
 import { openDisk } from "./resolve/disk.ts";
 import {
   folderOf,
@@ -19,19 +18,20 @@ import {
   under,
   upwards,
 } from "./resolve/paths.ts";
+import type { AskedImport, Disk, ImportForm, Kept, Resolver } from "./resolve/resolver-types.ts";
 import type { Modules } from "./resolve/typescript.ts";
 
-export type { Edge, Graph, How, Kept, Resolver } from "./resolve/contract.ts";
 export { isUnchanged } from "./resolve/disk.ts";
 export { cycles, entryPoints, graphOf, hubs } from "./resolve/graph.ts";
 export { folderOf } from "./resolve/paths.ts";
+export type { Edge, Graph, ImportForm as How, Kept, Resolver } from "./resolve/resolver-types.ts";
 
 /** A folder with the tsconfig.json that applies to it. */
-interface Place {
+interface ConfigScope {
   folder: string;
   config: string | undefined;
   // p: paths or baseUrl; t: everything needs TypeScript; undefined: not read yet
-  way: string | undefined;
+  letters: string | undefined;
   near: Map<string, string | undefined>;
 }
 const UNSURE = "?"; // only TypeScript knows
@@ -43,7 +43,7 @@ interface State {
   disk: Disk;
   ways: Map<string, string>; // see Kept; so is the next one
   found: Map<string, string | null>;
-  places: Map<string, Place>; // by folder
+  scopes: Map<string, ConfigScope>; // by folder
   modules?: Modules; // once TypeScript is loaded
   hasNewAnswers: boolean; // there are answers that were not kept
 }
@@ -58,36 +58,36 @@ export function openResolver(
   const names = new Set(list);
   const parentConfig = configAbove(root, (file) => gate?.mayLookUp(file) !== false);
   const hash = crypto.hash("sha256", [parentConfig, ...list].join("\n")).slice(0, 32);
-  const { disk, seen, isFresh } = openDisk(root, names, kept, gate);
+  const { disk, seenStamps, isFresh } = openDisk(root, names, kept, gate);
   const isSame = isFresh && kept!.names === hash;
-  const known = seen.size;
+  const knownCount = seenStamps.size;
   const ways = new Map(isFresh ? Object.entries(kept!.ways) : []);
-  const found = new Map(isSame ? Object.entries(kept!.found) : []);
+  const answers = new Map(isSame ? Object.entries(kept!.found) : []);
   const state: State = {
     names,
     parentConfig,
     disk,
     ways,
-    found,
-    places: new Map(),
+    found: answers,
+    scopes: new Map(),
     hasNewAnswers: false,
   };
-  const others = openOthers(list, (name) => disk.read(`${disk.root}/${name}`));
+  const others = openImportFinder(list, (name) => disk.read(`${disk.root}/${name}`));
   const keep = () => ({
     names: hash,
-    seen: Object.fromEntries(seen),
+    seen: Object.fromEntries(seenStamps),
     ways: Object.fromEntries(ways),
-    found: Object.fromEntries(found),
+    found: Object.fromEntries(answers),
   });
   return {
     prepare: (files) => prepare(state, files),
-    others: (file, one) => (isOther(file) ? others(file, one) : undefined),
-    resolve: (file, one) => resolve(state, file, one),
+    others: (file, asked) => (isOther(file) ? others(file, asked) : undefined),
+    resolve: (file, asked) => resolveImport(state, file, asked),
     packages: () =>
       list
         .filter((name) => /(?:^|\/)package\.json$/.test(name))
         .map((name) => ({ folder: folderOf(name), mains: mainsOf(folderOf(name), disk) })),
-    kept: () => (isSame && !state.hasNewAnswers && seen.size === known ? kept! : keep()),
+    kept: () => (isSame && !state.hasNewAnswers && seenStamps.size === knownCount ? kept! : keep()),
   };
 }
 
@@ -97,65 +97,72 @@ const isOther = (file: string): boolean => !!languageOf(file) && !isComponent(fi
 async function prepare(state: State, files: Parameters<Resolver["prepare"]>[0]): Promise<void> {
   for (const [file, imports] of files) {
     if (!imports.length || isOther(file)) continue;
-    const place = placeOf(state, folderOf(file));
-    place.way ??= await wayOf(state, place.config!);
-    for (const { from, how } of imports) {
-      const key = keyOf(file, from, how);
-      if (findNearby(state, place, from) !== UNSURE || state.found.has(key)) continue;
+    const scope = scopeOf(state, folderOf(file));
+    scope.letters ??= await lettersOf(state, scope.config!);
+    for (const { from, how: importForm } of imports) {
+      const key = keyOf(file, from, importForm);
+      if (findNearby(state, scope, from) !== UNSURE || state.found.has(key)) continue;
       state.hasNewAnswers = true;
-      state.found.set(key, (await load(state)).answer(file, from, how, place.config) ?? null);
+      state.found.set(
+        key,
+        (await loadModules(state)).answer(file, from, importForm, scope.config) ?? null,
+      );
     }
   }
 }
 
-function resolve(state: State, file: string, { from, how }: Asked): string | undefined {
-  const place = placeOf(state, folderOf(file));
-  const to = place.way === undefined ? UNSURE : findNearby(state, place, from);
+function resolveImport(
+  state: State,
+  file: string,
+  { from, how: importForm }: AskedImport,
+): string | undefined {
+  const scope = scopeOf(state, folderOf(file));
+  const to = scope.letters === undefined ? UNSURE : findNearby(state, scope, from);
   if (to !== UNSURE) return to;
-  const known = state.found.get(keyOf(file, from, how));
-  if (known === undefined)
+  const answer = state.found.get(keyOf(file, from, importForm));
+  if (answer === undefined)
     throw new Error(`Cannot resolve '${from}' in '${file}': prepare() was not asked for it.`);
-  if (!known && isBuiltin(from)) return "node:";
-  return known ?? undefined;
+  if (!answer && isBuiltin(from)) return "node:";
+  return answer ?? undefined;
 }
 
 /**
  * The conditions of `exports` depend on whether the import is a require() and on the kind of its
  * file.
  */
-function keyOf(file: string, spec: string, how: How): string {
-  const [, kind = ""] = /\.([cm])[jt]s$/.exec(file) ?? [];
-  return `${KEY_LETTERS[how] ?? "i"}${kind}\n${folderOf(file)}\n${spec}`;
+function keyOf(file: string, spec: string, importForm: ImportForm): string {
+  const [, moduleLetter = ""] = /\.([cm])[jt]s$/.exec(file) ?? [];
+  return `${KEY_LETTERS[importForm] ?? "i"}${moduleLetter}\n${folderOf(file)}\n${spec}`;
 }
 
-const KEY_LETTERS: Partial<Record<How, string>> = { require: "r", dynamic: "d" };
+const KEY_LETTERS: Partial<Record<ImportForm, string>> = { require: "r", dynamic: "d" };
 
-function placeOf(state: State, folder: string): Place {
-  const known = state.places.get(folder);
-  if (known) return known;
+function scopeOf(state: State, folder: string): ConfigScope {
+  const earlier = state.scopes.get(folder);
+  if (earlier) return earlier;
   const configs = [...upwards(folder)].flatMap((up) => CONFIGS.map((name) => under(up, name)));
   const config = configs.find((name) => state.names.has(name)) ?? state.parentConfig;
-  const place = {
+  const scope = {
     folder,
     config,
-    way: config === undefined ? "" : state.ways.get(config),
+    letters: config === undefined ? "" : state.ways.get(config),
     near: new Map(),
   };
-  state.places.set(folder, place);
-  return place;
+  state.scopes.set(folder, scope);
+  return scope;
 }
 const CONFIGS = ["tsconfig.json", "jsconfig.json"];
 
-async function wayOf(state: State, config: string): Promise<string> {
-  const known = state.ways.get(config);
-  if (known !== undefined) return known;
+async function lettersOf(state: State, config: string): Promise<string> {
+  const earlier = state.ways.get(config);
+  if (earlier !== undefined) return earlier;
   state.hasNewAnswers = true;
-  const way = (await load(state)).wayOf(config);
-  state.ways.set(config, way);
-  return way;
+  const letters = (await loadModules(state)).configLetters(config);
+  state.ways.set(config, letters);
+  return letters;
 }
 
-async function load(state: State): Promise<Modules> {
+async function loadModules(state: State): Promise<Modules> {
   if (state.modules) return state.modules;
   const { openModules } = await import("./resolve/typescript.ts");
   return (state.modules = openModules(state.disk));
@@ -163,13 +170,13 @@ async function load(state: State): Promise<Modules> {
 
 /** A project inside a repository may use a tsconfig.json above it. */
 function configAbove(root: string, mayRead: (file: string) => boolean): string | undefined {
-  let found: string | undefined;
+  let nearest: string | undefined;
   for (let folder = root; ; folder = path.dirname(folder)) {
     if (folder !== root)
-      found ??= CONFIGS.map((name) => path.join(folder, name)).find(
+      nearest ??= CONFIGS.map((name) => path.join(folder, name)).find(
         (file) => fs.existsSync(file) && mayRead(file),
       );
-    if (fs.existsSync(path.join(folder, ".git"))) return found && slashes(found);
+    if (fs.existsSync(path.join(folder, ".git"))) return nearest && slashes(nearest);
     if (folder === path.dirname(folder)) return undefined;
   }
 }
@@ -177,11 +184,11 @@ function configAbove(root: string, mayRead: (file: string) => boolean): string |
 /** Without TypeScript, or UNSURE. */
 function findNearby(
   state: State,
-  { folder, way = "t", near }: Place,
+  { folder, letters = "t", near }: ConfigScope,
   spec: string,
 ): string | undefined {
   if (near.has(spec)) return near.get(spec);
-  const isNodes = spec.startsWith("node:") || (isBuiltin(spec) && !way);
+  const isNodes = spec.startsWith("node:") || (isBuiltin(spec) && !letters);
   const isRelative = /^\.\.?(?:$|[\\/])/.test(spec);
   const to = find();
   near.set(spec, to);
@@ -189,30 +196,32 @@ function findNearby(
 
   function find() {
     if (!isRelative) return isNodes ? "node:" : UNSURE;
-    return way.includes("t") ? UNSURE : relative(state, folder, spec.replaceAll("\\", "/"));
+    return letters.includes("t")
+      ? UNSURE
+      : resolveRelative(state, folder, spec.replaceAll("\\", "/"));
   }
 }
 
-function relative(state: State, folder: string, spec: string): string | undefined {
+function resolveRelative(state: State, folder: string, spec: string): string | undefined {
   const { names } = state;
-  const at = join(folder, spec);
-  if (at === undefined || IN_NODE_MODULES.test(at)) return "";
-  const isFolder = /(?:^|\/)(?:\.\.?)?$/.test(spec) || !at;
-  const to = isFolder ? undefined : fileAt(names, at);
+  const target = join(folder, spec);
+  if (target === undefined || IN_NODE_MODULES.test(target)) return "";
+  const isFolder = /(?:^|\/)(?:\.\.?)?$/.test(spec) || !target;
+  const to = isFolder ? undefined : fileAt(names, target);
   if (to !== undefined) return to;
-  if (names.has(under(at, "package.json"))) return UNSURE;
-  const index = withExtension(names, under(at, "index"), "");
+  if (names.has(under(target, "package.json"))) return UNSURE;
+  const index = withExtension(names, under(target, "index"), "");
   if (index !== undefined) return index;
-  if (!isFolder && names.has(at)) return at; // a picture, a style sheet
+  if (!isFolder && names.has(target)) return target; // a picture, a style sheet
   const query = spec.search(/[?#]/);
-  return query > 0 ? relative(state, folder, spec.slice(0, query)) : undefined;
+  return query > 0 ? resolveRelative(state, folder, spec.slice(0, query)) : undefined;
 }
 
-function fileAt(names: ReadonlySet<string>, at: string): string | undefined {
-  const dot = at.indexOf(".", at.lastIndexOf("/") + 1);
-  const extension = dot < 0 ? "" : (EXTENSION.exec(at)?.[0] ?? at.slice(at.lastIndexOf(".")));
-  const swapped = extension && withExtension(names, at.slice(0, -extension.length), extension);
-  return swapped || withExtension(names, at, "");
+function fileAt(names: ReadonlySet<string>, base: string): string | undefined {
+  const dot = base.indexOf(".", base.lastIndexOf("/") + 1);
+  const extension = dot < 0 ? "" : (EXTENSION.exec(base)?.[0] ?? base.slice(base.lastIndexOf(".")));
+  const swapped = extension && withExtension(names, base.slice(0, -extension.length), extension);
+  return swapped || withExtension(names, base, "");
 }
 function withExtension(
   names: ReadonlySet<string>,
@@ -220,7 +229,7 @@ function withExtension(
   extension: string,
 ): string | undefined {
   const tried = EXTENSIONS.get(extension) ?? [`.d${extension}.ts`];
-  return tried.map((one) => base + one).find((one) => names.has(one));
+  return tried.map((ending) => base + ending).find((file) => names.has(file));
 }
 const EXTENSION = /\.(?:d\.[cm]?ts|[cm]?[jt]s|[jt]sx|json)$/;
 /** The extensions that one in an import may stand for, in TypeScript's order. */
@@ -243,10 +252,10 @@ function mainsOf(folder: string, { names, packageIn, sourceOf }: Disk): string[]
     return value;
   });
   return named.flatMap((text) => {
-    const at = join(folder, text);
-    if (at === undefined || text.includes("*")) return [];
-    const [to] = [at, `${at}.js`, `${at}/index.js`].flatMap((one) =>
-      names.has(one) ? one : (sourceOf(one, [], true) ?? []),
+    const target = join(folder, text);
+    if (target === undefined || text.includes("*")) return [];
+    const [to] = [target, `${target}.js`, `${target}/index.js`].flatMap((candidate) =>
+      names.has(candidate) ? candidate : (sourceOf(candidate, [], true) ?? []),
     );
     return to !== undefined && SCRIPT.test(to) ? [to] : [];
   });

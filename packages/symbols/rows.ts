@@ -1,7 +1,7 @@
 // A file's facts as one line of JSON, searchable without parsing. Behind it, after a zero byte,
 // stands what words occur in the file.
 import type { Facts } from "./scan/facts.ts";
-import { type Bag, readBag } from "./scan/words.ts";
+import { type Bag, readBag } from "./scan/word-bag.ts";
 
 /** Tells whether a file is still the one that was read. */
 export interface Entry {
@@ -28,7 +28,7 @@ export function passedOf(row: Buffer): Passed {
 
 /** Rows stored one after the other. */
 export interface Page {
-  read(at: number, length: number, into?: Buffer): Buffer;
+  read(offset: number, length: number, into?: Buffer): Buffer;
 }
 
 /** An index, which finds the files whose rows have one of these texts. */
@@ -39,8 +39,8 @@ interface Searched {
  * The files that define a name, or export something under it that has another, and those that use
  * it.
  */
-export const defining = (index: Searched, name: string) =>
+export const filesDefining = (index: Searched, name: string) =>
   index.having(`{"name":${JSON.stringify(name)},`);
-export const using = (index: Searched, name: string) => index.having(` ${name}:`);
+export const filesUsing = (index: Searched, name: string) => index.having(` ${name}:`);
 /** The files that say of themselves that a program made them. */
-export const generated = (index: Searched) => index.having(',"made":true');
+export const filesMarkedGenerated = (index: Searched) => index.having(',"made":true');

@@ -4,18 +4,18 @@
 import type { ts } from "ts-morph";
 import { bothSides, conflictIn } from "./scan/conflict.ts";
 import { scanJson, scanYaml } from "./scan/data-files.ts";
-import { empty, type Facts, listed } from "./scan/facts.ts";
-import { countLines, lineAt, lineStarts } from "./scan/lines.ts";
-import { isMarkedGenerated } from "./scan/made.ts";
+import { emptyFacts, type Facts, unreadFacts } from "./scan/facts.ts";
+import { isMarkedGenerated } from "./scan/generated-files.ts";
+import { countLines, lineAt, lineStarts } from "./scan/line-numbers.ts";
 import { noteError, noteFailure, type Parsed, parse } from "./scan/parse.ts";
 import { createSourceFile, PARSE_OPTIONS, unescapeLeadingUnderscores } from "./scan/parser.ts";
-import { noteTags, type Reading, START } from "./scan/state.ts";
+import { noteTags, type Reading, START } from "./scan/scan-state.ts";
 import { todosIn } from "./scan/todos.ts";
 import { packUses } from "./scan/uses.ts";
 import { visit } from "./scan/visit.ts";
 
 export type { Facts, Sym } from "./scan/facts.ts";
-export { listed };
+export { unreadFacts as listed };
 
 const MINIFIED = 500; // characters per line, on average
 
@@ -35,8 +35,8 @@ function isMinified(path: string, text: string, lines: number): boolean {
 
 function scanCode(path: string, text: string): Facts {
   const starts = lineStarts(text);
-  if (isMinified(path, text, starts.length)) return listed("minified");
-  const facts = empty();
+  if (isMinified(path, text, starts.length)) return unreadFacts("minified");
+  const facts = emptyFacts();
   const conflict = conflictIn(text);
   if (conflict >= 0) {
     facts.parseError = `line ${lineAt(starts, conflict)}: a merge conflict`;

@@ -19,7 +19,7 @@ const PREAMBLE = 100; // bytes: the format, two lengths, two checksums, blanks, 
 const CHUNK = 1 << 20;
 const ABANDONED_MS = 60_000; // ms
 
-export type StoredRow = Entry & { page: Page; at: number; length: number };
+export type StoredRow = Entry & { page: Page; offset: number; length: number };
 // the indexed folder ("": everything), and the maximum number of files
 export type Scope = { scope: string; most: number };
 
@@ -32,7 +32,7 @@ export interface Data extends Scope {
   change?: { rows: Row[]; gone: string[] } | undefined;
 }
 
-type Listed = [
+type ListedFile = [
   name: string,
   mtime: number,
   ctime: number,
@@ -40,7 +40,12 @@ type Listed = [
   hash: string,
   length: number,
 ];
-type Head = Scope & { root: string; resolved?: Kept | undefined; gone: string[]; files: Listed[] };
+type Head = Scope & {
+  root: string;
+  resolved?: Kept | undefined;
+  gone: string[];
+  files: ListedFile[];
+};
 
 const emptyData = (): Data => ({ scope: "", most: 0, files: new Map(), base: 0, size: 0 });
 
@@ -79,10 +84,11 @@ function adapter(file: string, root: string, warn: (text: string) => void): Sync
     },
     write(data) {
       const { change, base, size } = data;
-      const isSame = base && fs.statSync(file, { throwIfNoEntry: false })?.size === size;
+      const isSame = base && fs.lstatSync(file, { throwIfNoEntry: false })?.size === size;
       const piece = change && isSame ? changePiece(data, root, change) : undefined;
       if (piece && (size - base + piece.length) * 2 < base) {
-        fs.appendFileSync(file, piece);
+        const { O_APPEND, O_NOFOLLOW = 0, O_WRONLY } = fs.constants;
+        fs.appendFileSync(file, piece, { flag: O_WRONLY | O_APPEND | O_NOFOLLOW } as never);
         data.size += piece.length;
       } else writeWhole(file, root, data);
       data.change = undefined;
@@ -95,7 +101,7 @@ function changePiece(
   root: string,
   { rows, gone }: NonNullable<Data["change"]>,
 ): Buffer {
-  const files = rows.map((row) => listed(row.path, row, row.text.length));
+  const files = rows.map((row) => listedFile(row.path, row, row.text.length));
   const head = headOf(data, root, files, gone);
   const text = Buffer.concat(rows.map(({ text }) => text));
   return Buffer.concat([
@@ -109,27 +115,33 @@ function changePiece(
 function writeWhole(file: string, root: string, data: Data): void {
   const temporary = `${file}.${process.pid}.${crypto.randomBytes(4).toString("hex")}.tmp`;
   makeFolder(path.dirname(file), 0o700);
-  sweep(file);
+  sweepTemporary(file);
   const fd = fs.openSync(temporary, "w+", 0o600);
   try {
-    const files = [...data.files].map(([name, entry]) => listed(name, entry, entry.length));
+    const files = [...data.files].map(([name, row]) => listedFile(name, row, row.length));
     const head = headOf(data, root, files);
-    let [at, crc] = [PREAMBLE, 0];
+    let [offset, crc] = [PREAMBLE, 0];
     for (const bytes of chunks([...data.files.values()])) {
-      fs.writeSync(fd, bytes, 0, bytes.length, at);
+      fs.writeSync(fd, bytes, 0, bytes.length, offset);
       crc = zlib.crc32(bytes, crc);
-      at += bytes.length;
+      offset += bytes.length;
     }
-    fs.writeSync(fd, head, 0, head.length, at);
-    fs.writeSync(fd, preamble(at - PREAMBLE, head.length, crc, zlib.crc32(head)), 0, PREAMBLE, 0);
+    fs.writeSync(fd, head, 0, head.length, offset);
+    fs.writeSync(
+      fd,
+      preamble(offset - PREAMBLE, head.length, crc, zlib.crc32(head)),
+      0,
+      PREAMBLE,
+      0,
+    );
     fs.renameSync(temporary, file);
-    data.base = data.size = at + head.length;
+    data.base = data.size = offset + head.length;
     const page = filePage(closedWhenUnused(fd), PREAMBLE);
-    at = 0;
+    offset = 0;
     data.files = new Map(
-      Array.from(data.files, ([name, entry]) => {
-        const stored = { ...entry, page, at };
-        at += entry.length;
+      Array.from(data.files, ([name, row]) => {
+        const stored = { ...row, page, offset };
+        offset += row.length;
         return [name, stored];
       }),
     );
@@ -144,13 +156,15 @@ function writeWhole(file: string, root: string, data: Data): void {
  * Removes files that a killed process left half written, unless a living one may still be writing
  * them.
  */
-function sweep(file: string): void {
+function sweepTemporary(file: string): void {
   const [folder, name] = [path.dirname(file), path.basename(file)];
-  for (const one of fs.readdirSync(folder))
-    if (one.startsWith(`${name}.`) && one.endsWith(".tmp")) {
-      const at = path.join(folder, one);
-      const { mtimeMs } = fs.statSync(at, { throwIfNoEntry: false }) ?? { mtimeMs: Date.now() };
-      if (Date.now() - mtimeMs > ABANDONED_MS) fs.rmSync(at, { force: true });
+  for (const otherName of fs.readdirSync(folder))
+    if (otherName.startsWith(`${name}.`) && otherName.endsWith(".tmp")) {
+      const temporary = path.join(folder, otherName);
+      const { mtimeMs } = fs.statSync(temporary, { throwIfNoEntry: false }) ?? {
+        mtimeMs: Date.now(),
+      };
+      if (Date.now() - mtimeMs > ABANDONED_MS) fs.rmSync(temporary, { force: true });
     }
 }
 
@@ -160,50 +174,55 @@ function sweep(file: string): void {
 function* chunks(entries: StoredRow[]): Generator<Buffer> {
   const into = Buffer.allocUnsafe(CHUNK);
   let filled = 0;
-  for (const { page, at, length } of entries) {
+  for (const { page, offset, length } of entries) {
     if (filled + length > CHUNK) {
       yield into.subarray(0, filled);
       filled = 0;
     }
-    if (length > CHUNK) yield page.read(at, length);
-    else filled += page.read(at, length, into.subarray(filled)).copy(into, filled);
+    if (length > CHUNK) yield page.read(offset, length);
+    else filled += page.read(offset, length, into.subarray(filled)).copy(into, filled);
   }
   yield into.subarray(0, filled);
 }
 
 function headOf(
-  { scope, most, resolved }: Data,
+  { scope, most: maxFiles, resolved }: Data,
   root: string,
-  files: Listed[],
+  files: ListedFile[],
   gone: string[] = [],
 ): Buffer {
-  return Buffer.from(JSON.stringify({ root, scope, most, resolved, gone, files } satisfies Head));
+  return Buffer.from(
+    JSON.stringify({ root, scope, most: maxFiles, resolved, gone, files } satisfies Head),
+  );
 }
-const listed = (name: string, { mtime, ctime, size, hash }: Entry, length: number): Listed => [
-  ...([name, mtime, ctime, size, hash, length] as const),
-];
+const listedFile = (
+  name: string,
+  { mtime, ctime, size, hash }: Entry,
+  length: number,
+): ListedFile => [...([name, mtime, ctime, size, hash, length] as const)];
 
 function preamble(rows: number, head: number, ...crcs: number[]): Buffer {
   return Buffer.from(`${[FORMAT, rows, head, ...crcs].join(" ").padEnd(PREAMBLE - 1)}\n`);
 }
 
 /** Piece by piece; an incomplete last one was being written when the process ended. */
-function parse(file: Opened, root: string): Data | null {
+function parse(file: OpenFile, root: string): Data | null {
   const data = emptyData();
   const { fd } = file;
   const { size } = fs.fstatSync(fd);
   for (let from = 0; from < size; ) {
-    const [, rows, head, rowsCrc, headCrc] = HEAD.exec(text(fd, from, PREAMBLE))?.map(Number) ?? [];
-    const at = from + PREAMBLE;
-    const bytes = rows === undefined ? undefined : readAt(fd, at + rows, head!);
-    if (!bytes || zlib.crc32(bytes) !== headCrc || crcOf(fd, at, rows!) !== rowsCrc) {
-      if (!from && OLDER.test(text(fd, 0, PREAMBLE))) return null;
+    const [, rows, head, rowsCrc, headCrc] =
+      HEAD.exec(textAt(fd, from, PREAMBLE))?.map(Number) ?? [];
+    const rowsStart = from + PREAMBLE;
+    const bytes = rows === undefined ? undefined : readAt(fd, rowsStart + rows, head!);
+    if (!bytes || zlib.crc32(bytes) !== headCrc || crcOf(fd, rowsStart, rows!) !== rowsCrc) {
+      if (!from && OLDER.test(textAt(fd, 0, PREAMBLE))) return null;
       if (!from) throw new Error("it is damaged, or another version's");
       data.base = 0; // the complete pieces are used, and the file is rewritten
       return data;
     }
-    addPiece(data, JSON.parse(bytes.toString()), filePage(file, at), root);
-    from = at + rows! + head!;
+    addPiece(data, JSON.parse(bytes.toString()), filePage(file, rowsStart), root);
+    from = rowsStart + rows! + head!;
     data.base ||= from;
     data.size = from;
   }
@@ -213,42 +232,42 @@ function parse(file: Opened, root: string): Data | null {
 
 function addPiece(
   data: Data,
-  { gone, files, scope, most, resolved, ...head }: Head,
+  { gone, files, scope, most: maxFiles, resolved, ...head }: Head,
   page: Page,
   root: string,
 ): void {
   if (head.root !== root) throw new Error(`it is that of ${head.root}`);
-  Object.assign(data, { scope, most, resolved });
+  Object.assign(data, { scope, most: maxFiles, resolved });
   const isNew = !data.files.size;
   for (const name of gone) data.files.delete(name);
-  let at = 0;
+  let offset = 0;
   for (const [name, mtime, ctime, size, hash, length] of files) {
-    data.files.set(name, { mtime, ctime, size, hash, page, at, length });
-    at += length;
+    data.files.set(name, { mtime, ctime, size, hash, page, offset, length });
+    offset += length;
   }
-  if (!isNew) data.files = inOrder(data.files);
+  if (!isNew) data.files = sortFiles(data.files);
 }
 
-export const inOrder = (files: Data["files"]): Data["files"] =>
+export const sortFiles = (files: Data["files"]): Data["files"] =>
   new Map([...files].sort(([a], [b]) => (a < b ? -1 : 1)));
 
 export const memoryPage = (bytes: Buffer): Page => ({
-  read: (at, length) => bytes.subarray(at, at + length),
+  read: (offset, length) => bytes.subarray(offset, offset + length),
 });
 
 /** An open file, closed when no page refers to it any more. */
-type Opened = { fd: number };
+type OpenFile = { fd: number };
 const OPEN_FILES = new FinalizationRegistry((fd: number) => fs.closeSync(fd));
 
-function closedWhenUnused(fd: number): Opened {
+function closedWhenUnused(fd: number): OpenFile {
   const file = { fd };
   OPEN_FILES.register(file, fd);
   return file;
 }
 
-const filePage = (file: Opened, from: number): Page => ({
-  read(at, length, into) {
-    const bytes = readAt(file.fd, from + at, length, into);
+const filePage = (file: OpenFile, from: number): Page => ({
+  read(offset, length, into) {
+    const bytes = readAt(file.fd, from + offset, length, into);
     if (!bytes)
       throw new Error(
         "Cannot read the index of this project: it was cut off. /reindex makes it again.",
@@ -273,21 +292,21 @@ export function scratchPage(): { page: Page; fd: number } {
 /** Undefined if the file is too short. */
 function readAt(
   fd: number,
-  at: number,
+  offset: number,
   length: number,
   into: Buffer = Buffer.allocUnsafe(length),
 ): Buffer | undefined {
   const bytes = into.subarray(0, length);
-  return fs.readSync(fd, bytes, 0, length, at) === length ? bytes : undefined;
+  return fs.readSync(fd, bytes, 0, length, offset) === length ? bytes : undefined;
 }
-const text = (fd: number, at: number, length: number): string =>
-  readAt(fd, at, length)?.toString("latin1") ?? "";
+const textAt = (fd: number, offset: number, length: number): string =>
+  readAt(fd, offset, length)?.toString("latin1") ?? "";
 
 function crcOf(fd: number, from: number, length: number): number {
   const bytes = Buffer.allocUnsafe(Math.min(CHUNK, length));
   let crc = 0;
-  for (let at = 0; at < length; at += bytes.length) {
-    const read = fs.readSync(fd, bytes, 0, Math.min(bytes.length, length - at), from + at);
+  for (let offset = 0; offset < length; offset += bytes.length) {
+    const read = fs.readSync(fd, bytes, 0, Math.min(bytes.length, length - offset), from + offset);
     if (!read) return -1;
     crc = zlib.crc32(bytes.subarray(0, read), crc);
   }

@@ -26,13 +26,13 @@ export interface Watch {
    * Watches the folders of these files, and those without any; calls `onChange` some time after a
    * change.
    */
-  on(names: readonly string[], git: Git, onChange: () => void): void;
+  watchFolders(names: readonly string[], git: Git, onChange: () => void): void;
   changes(): number; // how many it saw so far
   /**
    * What it saw since it was last asked; undefined: not everything is watched, or too much
    * happened.
    */
-  take(): Promise<ReadonlySet<string> | undefined>;
+  takeTouched(): Promise<ReadonlySet<string> | undefined>;
   /**
    * Changes with the watched folders: what one look at all files and `take()` with the same number
    * saw is all there is.
@@ -78,15 +78,15 @@ export function openWatch(root: string, debounce: () => number, clock: Clock): W
     cancel() {},
   };
   return {
-    on: (names, git, onChange) => on(w, names, git, onChange),
-    take: () => take(w),
+    watchFolders: (names, git, onChange) => startWatching(w, names, git, onChange),
+    takeTouched: () => takeNames(w),
     close: () => close(w),
     changes: () => w.seen,
     generation: () => w.generation,
   };
 }
 
-function on(w: Watching, names: readonly string[], git: Git, act: () => void): void {
+function startWatching(w: Watching, names: readonly string[], git: Git, act: () => void): void {
   w.onChange = act;
   if (names === w.known) return;
   w.known = names;
@@ -95,7 +95,7 @@ function on(w: Watching, names: readonly string[], git: Git, act: () => void): v
     if (folders.has(folder) === w.unlisted.has(folder)) forget(w, folder);
   let isWhole = process.platform === "linux" && folders.size <= MAX_FOLDERS && isLocal(w);
   for (const folder of [...folders].slice(0, MAX_FOLDERS))
-    isWhole = add(w, folder, () => scheduleUpdate(w)) && isWhole;
+    isWhole = watchFolder(w, folder, () => scheduleUpdate(w)) && isWhole;
   w.isWhole = false; // until it is w.known which others there are
   if (isWhole) void watchOthers(w, folders, git, ++w.run);
 }
@@ -107,30 +107,32 @@ async function watchOthers(
   git: Git,
   run: number,
 ): Promise<void> {
-  const found = new Set<string>();
+  const unlistedFolders = new Set<string>();
   for (let next = [...listed]; next.length; ) {
     const inner: string[] = [];
     for (const [i, folder] of next.entries()) {
       if (i % 50 === 0) await setImmediate();
-      for (const entry of entriesOf(w, folder)) {
-        if (entry.name === ".git" && folder) return; // another repository, with a list of its own
-        const name = path.posix.join(folder, entry.name);
-        if (entry.isDirectory() && !NEVER.has(entry.name) && !listed.has(name)) inner.push(name);
+      for (const dirent of entriesOf(w, folder)) {
+        if (dirent.name === ".git" && folder) return; // another repository, with a list of its own
+        const name = path.posix.join(folder, dirent.name);
+        if (dirent.isDirectory() && !NEVER.has(dirent.name) && !listed.has(name)) inner.push(name);
       }
     }
-    if (found.size + inner.length > MAX_UNLISTED) return;
+    if (unlistedFolders.size + inner.length > MAX_UNLISTED) return;
     next = inner.length ? await notIgnored(inner, git, w.root) : [];
-    for (const name of next) found.add(name);
+    for (const name of next) unlistedFolders.add(name);
   }
   const dir = (await git.say(["rev-parse", "--absolute-git-dir"], w.root))?.trimEnd();
   if (run !== w.run) return;
-  for (const folder of w.unlisted) if (!found.has(folder) && !listed.has(folder)) forget(w, folder);
+  for (const folder of w.unlisted)
+    if (!unlistedFolders.has(folder) && !listed.has(folder)) forget(w, folder);
   w.unlisted.clear();
   let isWhole = true;
-  for (const folder of found) isWhole = add(w, folder) && w.unlisted.add(folder) && isWhole;
+  for (const folder of unlistedFolders)
+    isWhole = watchFolder(w, folder) && w.unlisted.add(folder) && isWhole;
   for (const folder of dir ? [dir, path.join(dir, "info")] : []) {
     if (!fs.existsSync(folder)) continue;
-    isWhole = add(w, folder) && w.unlisted.add(folder) && isWhole;
+    isWhole = watchFolder(w, folder) && w.unlisted.add(folder) && isWhole;
   }
   w.isWhole = isWhole;
 }
@@ -143,7 +145,7 @@ async function notIgnored(folders: readonly string[], git: Git, root: string): P
 }
 
 /** Returns whether it is watched. */
-function add(w: Watching, folder: string, act?: () => void): boolean {
+function watchFolder(w: Watching, folder: string, act?: () => void): boolean {
   if (w.watchers.has(folder)) return true;
   try {
     const isGits = path.isAbsolute(folder);
@@ -178,24 +180,25 @@ function scheduleUpdate(w: Watching): void {
   w.cancel = w.clock.timer(w.debounce(), w.onChange, { background: true });
 }
 
-async function take(w: Watching): Promise<ReadonlySet<string> | undefined> {
+async function takeNames(w: Watching): Promise<ReadonlySet<string> | undefined> {
   if (!w.isWhole) return reset(w);
   for (let i = 0; i < 2; i++) await setImmediate(); // what happened up to now is told of in between
   const { isWhole, isLost } = w;
-  const all = reset(w);
-  return isWhole && !isLost ? all : undefined;
+  const touchedNames = reset(w);
+  return isWhole && !isLost ? touchedNames : undefined;
 }
 function reset(w: Watching): ReadonlySet<string> | undefined {
   const { isWhole } = w;
-  const all = new Set(w.touched);
+  const touchedNames = new Set(w.touched);
   w.touched.clear();
   [w.events, w.isLost] = [0, false];
-  return isWhole ? all : undefined;
+  return isWhole ? touchedNames : undefined;
 }
 
 function forgetWith(w: Watching, folder: string): void {
-  for (const one of [...w.watchers.keys()])
-    if (one === folder || one.startsWith(`${folder}/`)) forget(w, one);
+  for (const watchedFolder of [...w.watchers.keys()])
+    if (watchedFolder === folder || watchedFolder.startsWith(`${folder}/`))
+      forget(w, watchedFolder);
   w.isLost = true;
   w.known = undefined;
 }

@@ -1,7 +1,7 @@
 // Turns what a text contained into a call of an offered tool: cleans the name, converts values to
 // the types of the tool's schema if nothing is lost by it, and checks the result.
 import { tryTo } from "zz/text";
-import { put, type Work, wholeJson } from "./json.ts";
+import { setField, type Work, wholeJson } from "./json.ts";
 import type { Tool } from "./types.ts";
 
 type Schema = any; // a tool's JSON Schema
@@ -18,8 +18,8 @@ const indexes = new WeakMap<
   { exact: Map<string, Tool[]>; loose: Map<string, Tool[]> }
 >();
 function indexOf(tools: readonly Tool[]) {
-  const known = indexes.get(tools);
-  if (known) return known;
+  const earlier = indexes.get(tools);
+  if (earlier) return earlier;
   const index = {
     exact: Map.groupBy(tools, ({ name }) => name),
     loose: Map.groupBy(tools, ({ name }) => loose(name)),
@@ -31,12 +31,12 @@ function indexOf(tools: readonly Tool[]) {
 /**
  * The offered tool that a name means, without what models put around it; undefined if several fit.
  */
-export function toolFor(given: string, tools: readonly Tool[]): Tool | undefined {
-  if (given.length > MAX_NAME_CHARS) return undefined;
+export function toolFor(givenName: string, tools: readonly Tool[]): Tool | undefined {
+  if (givenName.length > MAX_NAME_CHARS) return undefined;
   const { exact, loose: similar } = indexOf(tools);
-  const same = exact.get(given)?.[0];
-  if (same) return same;
-  const [head = ""] = given.trim().split(/<\||[{(["<\n]/);
+  const sameTool = exact.get(givenName)?.[0];
+  if (sameTool) return sameTool;
+  const [head = ""] = givenName.trim().split(/<\||[{(["<\n]/);
   const plain = head.replace(/^[\s'"`]+|[\s'"`]+$/g, "");
   const cut = plain.replace(/^(functions?[._]|tools\.|default_api\.)/, "");
   const bare = cut.replace(/[:_]?\d{1,6}$/, "");
@@ -73,14 +73,14 @@ export function coerce(
 ): unknown {
   if (depth > 30) return value;
   const types = typesOf(schema, root);
-  if (typeof value === "string") return ofText(schema, value, types, raw, work, root, depth);
+  if (typeof value === "string") return coerceText(schema, value, types, raw, work, root, depth);
   if (
     types.size &&
     !types.has(typeOf(value)) &&
     !(typeOf(value) === "integer" && types.has("number"))
   ) {
     if (types.has("array") && value !== null)
-      return [coerce(at(schema, root).items, value, false, work, root, depth + 1)];
+      return [coerce(resolveRef(schema, root).items, value, false, work, root, depth + 1)];
     if (types.has("string") && typeof value === "number") return String(value);
     const inner = value as { type?: unknown; value?: unknown };
     if (
@@ -93,28 +93,30 @@ export function coerce(
     return value;
   }
   if (Array.isArray(value)) {
-    const { items } = at(schema, root);
-    return items ? value.map((one) => coerce(items, one, false, work, root, depth + 1)) : value;
+    const { items } = resolveRef(schema, root);
+    return items
+      ? value.map((element) => coerce(items, element, false, work, root, depth + 1))
+      : value;
   }
   if (typeof value !== "object" || value === null) return value;
-  const made: Record<string, unknown> = {};
+  const converted: Record<string, unknown> = {};
   const properties = propertiesOf(schema, root);
-  for (const [key, one] of Object.entries(value))
-    put(
-      made,
+  for (const [key, field] of Object.entries(value))
+    setField(
+      converted,
       key,
       Object.hasOwn(properties, key)
-        ? coerce(properties[key], one, false, work, root, depth + 1)
-        : one,
+        ? coerce(properties[key], field, false, work, root, depth + 1)
+        : field,
     );
-  return made;
+  return converted;
 }
 
 /**
  * Converts a text to the type that is wanted. It stays a text if a text is wanted, or if no other
  * type fits.
  */
-function ofText(
+function coerceText(
   schema: Schema,
   text: string,
   types: Set<string>,
@@ -139,15 +141,15 @@ function ofText(
   if (types.has("boolean") && /^(true|false)$/i.test(word)) return word.toLowerCase() === "true";
   if (types.has("boolean") && types.size === 1 && /^[01]$/.test(word)) return word === "1";
   if (types.has("object") || types.has("array")) {
-    const found = /^[[{"(]/.test(word) ? wholeJson(word, work) : undefined;
-    if (found !== undefined && types.has(typeOf(found)))
-      return coerce(schema, found, false, work, root, depth + 1);
+    const parsed = /^[[{"(]/.test(word) ? wholeJson(word, work) : undefined;
+    if (parsed !== undefined && types.has(typeOf(parsed)))
+      return coerce(schema, parsed, false, work, root, depth + 1);
     if (types.has("array") && !types.has("string")) {
-      const one = found === undefined || typeof found === "string" ? text : found;
-      return [coerce(at(schema, root).items, one, raw, work, root, depth + 1)];
+      const element = parsed === undefined || typeof parsed === "string" ? text : parsed;
+      return [coerce(resolveRef(schema, root).items, element, raw, work, root, depth + 1)];
     }
-    if (typeof found === "string" && types.has("object"))
-      return coerce(schema, found, raw, work, root, depth + 1);
+    if (typeof parsed === "string" && types.has("object"))
+      return coerce(schema, parsed, raw, work, root, depth + 1);
   }
   return text;
 }
@@ -160,39 +162,41 @@ const KEPT = /content|text|new|code|source|data|command|query/i;
  * Decodes the values of a call in XML whose schema is not known yet: lists, objects, booleans and
  * null; texts stay.
  */
-export function decoded(given: Record<string, unknown>): Record<string, unknown> {
-  const made: Record<string, unknown> = {};
-  for (const [key, value] of Object.entries(given)) {
+export function decodeArgs(args: Record<string, unknown>): Record<string, unknown> {
+  const decodedArgs: Record<string, unknown> = {};
+  for (const [key, value] of Object.entries(args)) {
     const word = typeof value === "string" ? value.trim() : "";
     const isData = /^(true|false)$/.test(word) || (/^[[{]/.test(word) && !TEXTUAL.test(key));
     if (word === "null" && !KEPT.test(key)) continue;
-    put(made, key, isData ? (tryTo(() => JSON.parse(word)) ?? value) : value);
+    setField(decodedArgs, key, isData ? (tryTo(() => JSON.parse(word)) ?? value) : value);
   }
-  return made;
+  return decodedArgs;
 }
 
 /** Converts arguments to the types of a tool's schema. */
 export function argumentsFor(
   { schema }: Tool,
-  given: Record<string, unknown>,
+  args: Record<string, unknown>,
   raw: boolean,
   work: Work,
 ) {
   const properties = propertiesOf(schema, schema);
-  let all = given;
-  const [key, ...more] = Object.keys(given);
-  if (key && !more.length && WRAPPERS.includes(key) && !Object.hasOwn(properties, key)) {
-    const inner = typeof given[key] === "string" ? wholeJson(given[key], work) : given[key];
+  let fields = args;
+  const [key, ...otherKeys] = Object.keys(args);
+  if (key && !otherKeys.length && WRAPPERS.includes(key) && !Object.hasOwn(properties, key)) {
+    const inner = typeof args[key] === "string" ? wholeJson(args[key], work) : args[key];
     if (typeOf(inner) === "object") {
-      all = inner as Record<string, unknown>;
+      fields = inner as Record<string, unknown>;
       raw = false;
     }
   }
-  const made: Record<string, unknown> = {};
-  for (const [key, value] of Object.entries(all)) {
+  const typedArgs: Record<string, unknown> = {};
+  for (const [key, value] of Object.entries(fields)) {
     const name = Object.hasOwn(properties, key)
       ? key
-      : Object.keys(properties).find((one) => loose(one) === loose(key) && !(one in all));
+      : Object.keys(properties).find(
+          (property) => loose(property) === loose(key) && !(property in fields),
+        );
     const typed = name === undefined ? value : coerce(properties[name], value, raw, work, schema);
     if (
       typed === null &&
@@ -201,9 +205,9 @@ export function argumentsFor(
       !typesOf(properties[name], schema).has("null")
     )
       continue; // null for an optional parameter
-    put(made, name ?? key, typed);
+    setField(typedArgs, name ?? key, typed);
   }
-  return made;
+  return typedArgs;
 }
 
 /**
@@ -216,16 +220,16 @@ export async function fits(
   isExact = false,
 ): Promise<boolean> {
   const { Errors } = await import("typebox/schema");
-  const known = Object.keys(propertiesOf(schema, schema));
-  const strange = Object.keys(args).filter((key) => !known.includes(key));
+  const knownNames = Object.keys(propertiesOf(schema, schema));
+  const strange = Object.keys(args).filter((key) => !knownNames.includes(key));
   if (isExact && strange.length) return false;
   const { required = [] } = schema as { required?: string[] };
-  const left = required.filter((name) => !(name in args));
-  const stands = left.every((name) =>
+  const missing = required.filter((name) => !(name in args));
+  const stands = missing.every((name) =>
     strange.some((key) => loose(key).includes(loose(name)) || loose(name).includes(loose(key))),
   );
   if (!stands) return false;
-  const relaxed = left.length
+  const relaxed = missing.length
     ? { ...schema, required: required.filter((name) => name in args), additionalProperties: true }
     : schema;
   try {
@@ -236,28 +240,34 @@ export async function fits(
 }
 
 export function propertiesOf(schema: Schema, root: Schema): Record<string, Schema> {
-  const own = at(schema, root);
-  const parts = [own, ...(own.allOf ?? []), ...(own.anyOf ?? []), ...(own.oneOf ?? [])];
-  return Object.assign({}, ...parts.map((one) => at(one, root).properties ?? {}));
+  const resolved = resolveRef(schema, root);
+  const parts = [
+    resolved,
+    ...(resolved.allOf ?? []),
+    ...(resolved.anyOf ?? []),
+    ...(resolved.oneOf ?? []),
+  ];
+  return Object.assign({}, ...parts.map((part) => resolveRef(part, root).properties ?? {}));
 }
 
 /** The types that a schema accepts; empty if it accepts any. */
 export function typesOf(schema: Schema, root: Schema, depth = 0): Set<string> {
-  const own = at(schema, root);
+  const resolved = resolveRef(schema, root);
   if (depth > 10) return new Set();
-  if (own.type !== undefined)
+  if (resolved.type !== undefined)
     return new Set(
-      [own.type]
+      [resolved.type]
         .flat()
-        .map((one) => ALIASES[one] ?? one)
-        .filter((one) => ALL_TYPES.includes(one)),
+        .map((type) => ALIASES[type] ?? type)
+        .filter((type) => ALL_TYPES.includes(type)),
     );
-  const values = own.const === undefined ? own.enum : [own.const];
+  const values = resolved.const === undefined ? resolved.enum : [resolved.const];
   if (Array.isArray(values)) return new Set(values.map(typeOf));
-  const parts: Schema[] = own.anyOf ?? own.oneOf ?? own.allOf ?? [];
-  const all = parts.map((one) => typesOf(one, root, depth + 1));
-  if (!all.length || (!own.allOf && all.some((one) => !one.size))) return containersOf(own);
-  return new Set(all.flatMap((one) => [...one]));
+  const parts: Schema[] = resolved.anyOf ?? resolved.oneOf ?? resolved.allOf ?? [];
+  const typesOfParts = parts.map((part) => typesOf(part, root, depth + 1));
+  if (!typesOfParts.length || (!resolved.allOf && typesOfParts.some((types) => !types.size)))
+    return containersOf(resolved);
+  return new Set(typesOfParts.flatMap((types) => [...types]));
 }
 
 function containersOf(schema: Schema): Set<string> {
@@ -280,19 +290,23 @@ const ALIASES: Record<string, string> = {
 };
 
 function enumOf(schema: Schema, root: Schema): unknown[] {
-  const own = at(schema, root);
-  return own.enum ?? (own.const === undefined ? [] : [own.const]);
+  const resolved = resolveRef(schema, root);
+  return resolved.enum ?? (resolved.const === undefined ? [] : [resolved.const]);
 }
 
 /** The schema, or the one in the same document that its $ref points to. */
-function at(schema: Schema, root: Schema): Schema {
-  let own = schema;
-  for (let i = 0; i < 10 && typeof own?.$ref === "string" && own.$ref.startsWith("#/"); i++)
-    own = own.$ref
+function resolveRef(schema: Schema, root: Schema): Schema {
+  let resolved = schema;
+  for (
+    let i = 0;
+    i < 10 && typeof resolved?.$ref === "string" && resolved.$ref.startsWith("#/");
+    i++
+  )
+    resolved = resolved.$ref
       .slice(2)
       .split("/")
       .reduce((inner: Schema, key: string) => inner?.[key], root);
-  return typeof own === "object" && own !== null ? own : {};
+  return typeof resolved === "object" && resolved !== null ? resolved : {};
 }
 
 export function typeOf(value: unknown): string {

@@ -27,7 +27,7 @@ const plainResult = ({ name, text }: { name: string; text: string }): string =>
   `Result of ${name}:\n${text}`;
 
 /** JSON without any format's marks: their first character is written as an escape. */
-const escaped = (value: unknown): string =>
+const escapeJson = (value: unknown): string =>
   JSON.stringify(value)
     .replace(/[<[\]`]/g, (char) => (char === "<" || char === "`" ? hex(char) : char))
     .replace(/[｜\u2028\u2029]/g, hex);
@@ -39,7 +39,7 @@ const text = (value: unknown): string =>
  * Readers drop one line break at either end of a value, so a value that has one gets another at
  * both ends.
  */
-const framed = (value: string): string => (/^\n|\n$/.test(value) ? `\n${value}\n` : value);
+const frameValue = (value: string): string => (/^\n|\n$/.test(value) ? `\n${value}\n` : value);
 
 /**
  * Whether values can be written raw between tags: they contain no mark, and the schema says which
@@ -68,14 +68,14 @@ const schemaOf = (name: string, tools: readonly Tool[]): unknown =>
 const SAMPLE = { name: "tool_name", arguments: { parameter: "value" } };
 
 const hermesCall = ({ name, args }: Written): string =>
-  `<tool_call>\n${escaped({ name, arguments: args })}\n</tool_call>`;
+  `<tool_call>\n${escapeJson({ name, arguments: args })}\n</tool_call>`;
 
 function coderCall({ name, args }: Written, tools: readonly Tool[]): string {
   const body = isPlain(args, schemaOf(name, tools))
     ? Object.entries(args)
         .map(([key, value]) => `<parameter=${key}>\n${text(value)}\n</parameter>\n`)
         .join("")
-    : `${escaped(args)}\n`;
+    : `${escapeJson(args)}\n`;
   return `<tool_call>\n<function=${name}>\n${body}</function>\n</tool_call>`;
 }
 
@@ -85,13 +85,15 @@ function coderTools(tools: readonly Tool[]): string {
       properties?: Record<string, any>;
       required?: string[];
     };
-    const one = ([key, inner]: [string, any]) => {
-      const { type, description: about, ...more } = inner ?? {};
-      const rest = Object.keys(more).length ? `\n<schema>${JSON.stringify(more)}</schema>` : "";
-      return `<parameter>\n<name>${key}</name>${type ? `\n<type>${[type].flat().join(" or ")}</type>` : ""}${about ? `\n<description>${about}</description>` : ""}${rest}\n</parameter>`;
+    const parameterText = ([key, inner]: [string, any]) => {
+      const { type, description: about, ...otherFields } = inner ?? {};
+      const schemaText = Object.keys(otherFields).length
+        ? `\n<schema>${JSON.stringify(otherFields)}</schema>`
+        : "";
+      return `<parameter>\n<name>${key}</name>${type ? `\n<type>${[type].flat().join(" or ")}</type>` : ""}${about ? `\n<description>${about}</description>` : ""}${schemaText}\n</parameter>`;
     };
     const list = [
-      ...Object.entries(properties).map(one),
+      ...Object.entries(properties).map(parameterText),
       `<required>${JSON.stringify(required)}</required>`,
     ].join("\n");
     return `<function>\n<name>${name}</name>\n<description>${description}</description>\n<parameters>\n${list}\n</parameters>\n</function>`;
@@ -106,49 +108,50 @@ function glmCall({ name, args }: Written, tools: readonly Tool[]): string {
   )
     return hermesCall({ id: "", name, args });
   const pairs = Object.entries(args).map(
-    ([key, value]) => `<arg_key>${key}</arg_key>\n<arg_value>${framed(text(value))}</arg_value>\n`,
+    ([key, value]) =>
+      `<arg_key>${key}</arg_key>\n<arg_value>${frameValue(text(value))}</arg_value>\n`,
   );
   return `<tool_call>${name}\n${pairs.join("")}</tool_call>`;
 }
 
-const BEGIN = (what: string): string => `<｜tool▁${what}▁begin｜>`;
-const END = (what: string): string => `<｜tool▁${what}▁end｜>`;
-const deepSeek = (one: (call: Written) => string) => (calls: readonly Written[]) =>
-  `${BEGIN("calls")}${calls.map((call) => `${BEGIN("call")}${one(call)}${END("call")}`).join("\n")}${END("calls")}`;
+const BEGIN = (part: string): string => `<｜tool▁${part}▁begin｜>`;
+const END = (part: string): string => `<｜tool▁${part}▁end｜>`;
+const deepSeek = (writeCall: (call: Written) => string) => (calls: readonly Written[]) =>
+  `${BEGIN("calls")}${calls.map((call) => `${BEGIN("call")}${writeCall(call)}${END("call")}`).join("\n")}${END("calls")}`;
 
 const DSML = "｜DSML｜";
 function dsmlCall({ name, args }: Written): string {
   const isRaw = (value: string) =>
     !/<\/?[^\s<>]{0,30}(?:parameter|invoke|function_calls)/.test(value);
-  const all = Object.entries(args);
-  const fits = all.every(([key, value]) => /^[\w.-]{1,100}$/.test(key) && isRaw(text(value)));
-  const parameters = all.map(
+  const entries = Object.entries(args);
+  const fits = entries.every(([key, value]) => /^[\w.-]{1,100}$/.test(key) && isRaw(text(value)));
+  const parameters = entries.map(
     ([key, value]) =>
       `<${DSML}parameter name="${key}" string="${typeof value === "string"}">${text(value)}</${DSML}parameter>\n`,
   );
-  return `<${DSML}invoke name="${name}">\n${fits ? parameters.join("") : `${escaped(args)}\n`}</${DSML}invoke>\n`;
+  return `<${DSML}invoke name="${name}">\n${fits ? parameters.join("") : `${escapeJson(args)}\n`}</${DSML}invoke>\n`;
 }
 
 /** A value as a Python literal. */
-function python(value: unknown): string {
+function pythonLiteral(value: unknown): string {
   if (value === null || value === undefined) return "None";
   if (typeof value === "boolean") return value ? "True" : "False";
-  if (Array.isArray(value)) return `[${value.map(python).join(", ")}]`;
+  if (Array.isArray(value)) return `[${value.map(pythonLiteral).join(", ")}]`;
   if (typeof value === "object")
     return `{${Object.entries(value)
-      .map(([key, one]) => `${escaped(key)}: ${python(one)}`)
+      .map(([key, element]) => `${escapeJson(key)}: ${pythonLiteral(element)}`)
       .join(", ")}}`;
-  return escaped(value);
+  return escapeJson(value);
 }
 function pythonCalls(calls: readonly Written[]): string {
   const isIdentifier = (key: string) => /^[A-Za-z_]\w{0,99}$/.test(key);
   if (!calls.every(({ name, args }) => isIdentifier(name) && Object.keys(args).every(isIdentifier)))
-    return `<|python_start|>${escaped(calls.map(({ name, args }) => ({ name, parameters: args })))}<|python_end|>`;
-  const one = ({ name, args }: Written) =>
+    return `<|python_start|>${escapeJson(calls.map(({ name, args }) => ({ name, parameters: args })))}<|python_end|>`;
+  const writeCall = ({ name, args }: Written) =>
     `${name}(${Object.entries(args)
-      .map(([key, value]) => `${key}=${python(value)}`)
+      .map(([key, value]) => `${key}=${pythonLiteral(value)}`)
       .join(", ")})`;
-  return `<|python_start|>[${calls.map(one).join(", ")}]<|python_end|>`;
+  return `<|python_start|>[${calls.map(writeCall).join(", ")}]<|python_end|>`;
 }
 
 const asTools = (tools: readonly Tool[]): string => tools.map(asJson).join("\n");
@@ -178,7 +181,7 @@ export const FORMATS: Format[] = [
     name: "deepseek-v3",
     models: /deepseek[-_]?(r1|v3([-_:]0324|[-_:]\d+b|$))/i,
     calls: deepSeek(
-      ({ name, args }) => `function<｜tool▁sep｜>${name}\n\`\`\`json\n${escaped(args)}\n\`\`\``,
+      ({ name, args }) => `function<｜tool▁sep｜>${name}\n\`\`\`json\n${escapeJson(args)}\n\`\`\``,
     ),
     result: ({ text }) => `${BEGIN("output")}${text}${END("output")}`,
     tools: jsonLines,
@@ -187,7 +190,7 @@ export const FORMATS: Format[] = [
   {
     name: "deepseek",
     models: /deepseek|cogito/i,
-    calls: deepSeek(({ name, args }) => `${name}<｜tool▁sep｜>${escaped(args)}`),
+    calls: deepSeek(({ name, args }) => `${name}<｜tool▁sep｜>${escapeJson(args)}`),
     result: ({ text }) => `${BEGIN("output")}${text}${END("output")}`,
     tools: jsonLines,
     how: "To call tools, write one block of this form, with nothing after it:\n%",
@@ -204,7 +207,7 @@ export const FORMATS: Format[] = [
     name: "kimi",
     models: /kimi|moonshot/i,
     calls: (calls) =>
-      `<|tool_calls_section_begin|>${calls.map(({ id, name, args }, i) => `<|tool_call_begin|>${kimiId(id, name, i)}<|tool_call_argument_begin|>${escaped(args)}<|tool_call_end|>`).join("")}<|tool_calls_section_end|>`,
+      `<|tool_calls_section_begin|>${calls.map(({ id, name, args }, i) => `<|tool_call_begin|>${kimiId(id, name, i)}<|tool_call_argument_begin|>${escapeJson(args)}<|tool_call_end|>`).join("")}<|tool_calls_section_end|>`,
     result: ({ name, id, index, text }) => `## Return of ${kimiId(id, name, index)}\n${text}`,
     tools: asTools,
     how: "To call tools, write one section of this form, with nothing after it; the number counts the calls from 0:\n%",
@@ -213,7 +216,7 @@ export const FORMATS: Format[] = [
     name: "mistral",
     models: /mistral|mixtral|ministral|devstral|magistral|codestral|pixtral|voxtral/i,
     calls: (calls) =>
-      `[TOOL_CALLS]${escaped(calls.map(({ name, args }) => ({ name, arguments: args })))}`,
+      `[TOOL_CALLS]${escapeJson(calls.map(({ name, args }) => ({ name, arguments: args })))}`,
     result: ({ text }) => `[TOOL_RESULTS]${JSON.stringify({ content: text })}[/TOOL_RESULTS]`,
     tools: (tools) => `[AVAILABLE_TOOLS][${tools.map(asJson).join(", ")}][/AVAILABLE_TOOLS]`,
     how: "To call tools, write one list of this form, with nothing after it:\n%",
@@ -222,7 +225,7 @@ export const FORMATS: Format[] = [
     name: "granite",
     models: /granite-?_?(3|8b|2b|20b|code)/i,
     calls: (calls) =>
-      `<|tool_call|>${escaped(calls.map(({ name, args }) => ({ name, arguments: args })))}`,
+      `<|tool_call|>${escapeJson(calls.map(({ name, args }) => ({ name, arguments: args })))}`,
     result: plainResult,
     tools: asTools,
     how: "To call tools, write one list of this form, with nothing after it:\n%",
@@ -249,7 +252,7 @@ export const FORMATS: Format[] = [
     models: /llama|functionary/i,
     calls: (calls) =>
       calls
-        .map(({ name, args }) => `<|python_tag|>${escaped({ name, parameters: args })}`)
+        .map(({ name, args }) => `<|python_tag|>${escapeJson({ name, parameters: args })}`)
         .join("\n"),
     result: plainResult,
     tools: asTools,
@@ -260,7 +263,9 @@ export const FORMATS: Format[] = [
     models: /(?:)/,
     calls: (calls) =>
       calls
-        .map(({ name, args }) => `\`\`\`tool_call\n${escaped({ name, arguments: args })}\n\`\`\``)
+        .map(
+          ({ name, args }) => `\`\`\`tool_call\n${escapeJson({ name, arguments: args })}\n\`\`\``,
+        )
         .join("\n"),
     result: plainResult,
     tools: asTools,

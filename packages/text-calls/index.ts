@@ -35,7 +35,35 @@ export default (zz: Zz<typeof defaults>) => {
   zz.on("configured", () => inWords.clear()); // another server may answer now
   zz.wrap("request", offer, { limit: MAX_SHOW_MS });
   // outermost, to see calls that another plugin found in the text
-  zz.wrap("request", translate, "first");
+  zz.wrap(
+    "request",
+    async (request, next, ctx) => translateCalls(request, await next(request), ctx, translated),
+    "first",
+  );
+
+  const rescued = (request: ChatRequest, reply: Reply, worded: boolean, ctx: Ctx) =>
+    rescueReply(request, reply, worded, ctx, translated);
+
+  zz.service("toolNames", {
+    own: async (name) => (await import("./habits/calls.ts")).ownName(name),
+  });
+  // a call that no model made: --call, a plugin's, an editor's
+  zz.wrap("call", async (call, next, ctx) => {
+    const { tools } = ctx.about;
+    if (tools.some(({ name }) => name === call.name)) return next(call);
+    const [first = call, ...more] = await (await import("./habits/calls.ts")).ownCalls(
+      [call],
+      tools,
+      ctx,
+    );
+    let result = await next(first);
+    for (const own of more) {
+      if (result.failed) break;
+      const { text, ...others } = await next(own);
+      result = { ...others, text: `${result.text}\n${text}` };
+    }
+    return result;
+  });
 
   async function offer(
     request: ChatRequest,
@@ -57,48 +85,52 @@ export default (zz: Zz<typeof defaults>) => {
     }
 
     async function ask(): Promise<Reply> {
-      const worded = await import("./ask.ts");
-      return rescued(request, await next(worded.inWords(request)), true, ctx);
+      const worded = await import("./request-in-words.ts");
+      return rescued(request, await next(worded.requestInWords(request)), true, ctx);
     }
-  }
-
-  async function rescued(
-    request: ChatRequest,
-    reply: Reply,
-    worded: boolean,
-    ctx: Ctx,
-  ): Promise<Reply> {
-    const made = await read(request, reply, worded, ctx);
-    if (made !== reply) for (const call of made.calls) if (!call.broken) translated.add(call);
-    return made;
-  }
-
-  /** Turns calls of other programs' tools into zz's own. */
-  async function translate(
-    request: ChatRequest,
-    next: (request: ChatRequest) => Promise<Reply>,
-    ctx: Ctx,
-  ) {
-    let reply = await next(request);
-    if (!request.tools.length) return reply;
-    const tools = toolsOf(request, ctx);
-    const isBlock =
-      !reply.calls.length &&
-      SEARCH.test(reply.text) &&
-      tools.some(({ name }) => name === "edit_file");
-    if (isBlock) reply = (await import("./habits/answers.ts")).withBlocks(reply, ctx);
-    if (reply.calls.every((call) => translated.has(call))) return reply;
-    const { ownCalls } = await import("./habits/calls.ts");
-    const all = reply.calls.map((call) =>
-      translated.has(call) ? [call] : ownCalls([call], tools, ctx),
-    );
-    return { ...reply, calls: (await Promise.all(all)).flat() };
   }
 
   async function lacksTools({ model }: ChatRequest, { about }: Ctx): Promise<boolean> {
     return inWords.has(model) || (await about.model(model, true))?.tools === false;
   }
 };
+
+/** What a reply holds as text becomes calls; those are `translated` already. */
+async function rescueReply(
+  request: ChatRequest,
+  reply: Reply,
+  worded: boolean,
+  ctx: Ctx,
+  translated: WeakSet<Call>,
+): Promise<Reply> {
+  const readReply = await read(request, reply, worded, ctx);
+  if (readReply !== reply)
+    for (const call of readReply.calls) if (!call.broken) translated.add(call);
+  return readReply;
+}
+
+/** Turns calls of other programs' tools into zz's own. */
+async function translateCalls(
+  request: ChatRequest,
+  answer: Reply,
+  ctx: Ctx,
+  translated: WeakSet<Call>,
+): Promise<Reply> {
+  let reply = answer;
+  if (!request.tools.length) return reply;
+  const tools = toolsOf(request, ctx);
+  const isBlock =
+    !reply.calls.length &&
+    SEARCH.test(reply.text) &&
+    tools.some(({ name }) => name === "edit_file");
+  if (isBlock) reply = (await import("./habits/answers.ts")).withBlocks(reply, ctx);
+  if (reply.calls.every((call) => translated.has(call))) return reply;
+  const { ownCalls } = await import("./habits/calls.ts");
+  const translations = reply.calls.map((call) =>
+    translated.has(call) ? [call] : ownCalls([call], tools, ctx),
+  );
+  return { ...reply, calls: (await Promise.all(translations)).flat() };
+}
 
 /** The tools that the model may call: in the conversation, also those that it was not offered. */
 const toolsOf = ({ tools, task }: ChatRequest, { about }: Ctx): ChatRequest["tools"] =>
@@ -113,13 +145,13 @@ async function read(request: ChatRequest, reply: Reply, worded: boolean, ctx: Ct
   ]);
   const { tools, options, schema } = request;
   const named = new Set(tools.map(({ name }) => name));
-  const all = [...tools, ...toolsOf(request, ctx).filter(({ name }) => !named.has(name))];
-  const own = (call: Call) => ownCalls([call], all, ctx);
+  const allTools = [...tools, ...toolsOf(request, ctx).filter(({ name }) => !named.has(name))];
+  const translate = (call: Call) => ownCalls([call], allTools, ctx);
   try {
     return await rescue(reply, {
-      tools: all,
-      foreign: foreignTools(all),
-      own,
+      tools: allTools,
+      foreign: foreignTools(allTools),
+      translate,
       options,
       schema,
       worded,

@@ -34,21 +34,21 @@ const QUOTES: [open: string, close: string, raw?: true][] = [
  * The object or list that begins here, whatever follows; undefined if none does. bare: strings may
  * lack quotes.
  */
-export function readJson(text: string, at: number, work: Work, bare = false): Json | undefined {
-  const first = text[at];
+export function readJson(text: string, index: number, work: Work, bare = false): Json | undefined {
+  const first = text[index];
   if ((first !== "{" && first !== "[") || work.left <= 0) return undefined;
-  const end = bare ? -1 : balancedEnd(text, at, work);
+  const end = bare ? -1 : balancedEnd(text, index, work);
   if (end > 0) {
     try {
-      return { value: JSON.parse(text.slice(at, end)), end, cut: false, open: NOTHING };
+      return { value: JSON.parse(text.slice(index, end)), end, cut: false, open: NOTHING };
     } catch {} // not valid: the reader below tolerates errors
   }
-  return new Reader(text, at, work, bare ? "bare" : "json").read(0);
+  return new Reader(text, index, work, bare ? "bare" : "json").read(0);
 }
 
 /** The literal of Python that begins here. */
-export const readLiteral = (text: string, at: number): Json | undefined =>
-  new Reader(text, at, { left: 0 }, "python").read(1);
+export const readLiteral = (text: string, index: number): Json | undefined =>
+  new Reader(text, index, { left: 0 }, "python").read(1);
 
 /** The whole text as one value, or undefined. */
 export function wholeJson(text: string, work: Work): unknown {
@@ -57,24 +57,24 @@ export function wholeJson(text: string, work: Work): unknown {
     return isDeeper(value, MAX_DEPTH) ? undefined : value;
   } catch {}
   const start = skipSpace(text, 0);
-  const found = readJson(text, start, work);
-  return found && !found.cut && skipSpace(text, found.end) === text.length
-    ? found.value
+  const parsed = readJson(text, start, work);
+  return parsed && !parsed.cut && skipSpace(text, parsed.end) === text.length
+    ? parsed.value
     : undefined;
 }
 
-export function skipSpace(text: string, at: number): number {
-  for (; at < text.length; at++) {
-    const code = text.charCodeAt(at);
+export function skipSpace(text: string, index: number): number {
+  for (; index < text.length; index++) {
+    const code = text.charCodeAt(index);
     if (code !== 32 && (code < 9 || code > 13) && code !== 0xa0 && code !== 0xfeff) break;
   }
-  return at;
+  return index;
 }
 
 /** Where valid JSON would end, judging by brackets and strings; -1 if it does not. */
-function balancedEnd(text: string, at: number, work: Work): number {
+function balancedEnd(text: string, index: number, work: Work): number {
   let depth = 0;
-  let i = at;
+  let i = index;
   for (; i < text.length; i++) {
     const code = text.charCodeAt(i);
     if (code === 34) {
@@ -84,13 +84,13 @@ function balancedEnd(text: string, at: number, work: Work): number {
       if (++depth > MAX_DEPTH) break;
     } else if ((code === 125 || code === 93) && --depth === 0) break;
   }
-  work.left -= (i < 0 ? text.length : i) - at;
+  work.left -= (i < 0 ? text.length : i) - index;
   return depth === 0 && i > 0 && i < text.length ? i + 1 : -1;
 }
 
 /** The index of the quote that closes the string which opens here. */
-function stringEnd(text: string, at: number): number {
-  for (let i = at + 1; i < text.length; i++) {
+function stringEnd(text: string, index: number): number {
+  for (let i = index + 1; i < text.length; i++) {
     const code = text.charCodeAt(i);
     if (code === 92) i++;
     else if (code === 34) return i;
@@ -98,12 +98,12 @@ function stringEnd(text: string, at: number): number {
   return -1;
 }
 
-function isDeeper(value: unknown, left: number): boolean {
+function isDeeper(value: unknown, depthLeft: number): boolean {
   if (typeof value !== "object" || value === null) return false;
-  return left === 0 || Object.values(value).some((inner) => isDeeper(inner, left - 1));
+  return depthLeft === 0 || Object.values(value).some((inner) => isDeeper(inner, depthLeft - 1));
 }
 
-export function put(object: Record<string, unknown>, key: string, value: unknown): void {
+export function setField(object: Record<string, unknown>, key: string, value: unknown): void {
   Object.defineProperty(object, key, {
     value,
     enumerable: true,
@@ -114,7 +114,7 @@ export function put(object: Record<string, unknown>, key: string, value: unknown
 
 const WRONG = new Error("not JSON"); // made once, since it is thrown at each of many marks
 
-type How = "json" | "bare" | "python";
+type Syntax = "json" | "bare" | "python";
 /**
  * Tolerates trailing and missing commas, other quotes, bare keys, Python's words, and raw line
  * breaks in strings.
@@ -125,12 +125,12 @@ class Reader {
   readonly text: string;
   at: number;
   readonly work: Work;
-  readonly how: How;
-  constructor(text: string, at: number, work: Work, how: How) {
+  readonly syntax: Syntax;
+  constructor(text: string, index: number, work: Work, syntax: Syntax) {
     this.text = text;
-    this.at = at;
+    this.at = index;
     this.work = work;
-    this.how = how;
+    this.syntax = syntax;
   }
 
   read(depth: number): Json | undefined {
@@ -147,7 +147,7 @@ class Reader {
   }
 
   value(depth: number): unknown {
-    const { text, how } = this;
+    const { text, syntax } = this;
     this.at = skipSpace(text, this.at);
     if (this.at >= text.length) return this.ended();
     const char = text[this.at]!;
@@ -156,15 +156,15 @@ class Reader {
     if (char === "[" || char === "(") return this.list(depth, char === "[" ? "]" : ")");
     const string = this.string();
     if (string !== undefined) return string;
-    const number = this.take(how === "bare" ? BARE_NUMBER : NUMBER);
+    const number = this.take(syntax === "bare" ? BARE_NUMBER : NUMBER);
     if (number) return Number(number.replaceAll("_", ""));
     const word = this.match(WORD)?.[0] ?? "";
     if (Object.hasOwn(WORDS, word)) {
       this.at += word.length;
       return WORDS[word];
     }
-    if (how === "bare") return this.unquoted();
-    if (how === "python" && this.take(DICT)) return this.object(depth, ")", "=");
+    if (syntax === "bare") return this.unquoted();
+    if (syntax === "python" && this.take(DICT)) return this.object(depth, ")", "=");
     if (!word || this.at + word.length < text.length) throw WRONG;
     this.at = text.length;
     return this.ended();
@@ -172,50 +172,50 @@ class Reader {
 
   object(depth: number, close = "}", equals = ":"): Record<string, unknown> {
     const { text } = this;
-    const made: Record<string, unknown> = {};
-    this.open.add(made);
+    const fields: Record<string, unknown> = {};
+    this.open.add(fields);
     if (close === "}") this.at++;
     for (;;) {
       this.skipCommas();
-      if (this.at >= text.length) return this.ended(made);
+      if (this.at >= text.length) return this.ended(fields);
       if (text[this.at] === close) break;
-      const isValue = this.how === "python" && close === "}"; // a key may be any literal
+      const isValue = this.syntax === "python" && close === "}"; // a key may be any literal
       const key = isValue ? String(this.value(depth + 1)) : (this.string() ?? this.take(KEY));
       if (key === undefined) throw WRONG;
       this.at = skipSpace(text, this.at);
-      if (this.at >= text.length || this.cut) return this.ended(made);
+      if (this.at >= text.length || this.cut) return this.ended(fields);
       if (text[this.at] !== equals) throw WRONG;
       this.at++;
       const value = this.value(depth + 1);
-      if (value !== undefined) put(made, key, value);
-      if (this.cut) return made;
-      if (depth === 0 && this.closedByTag()) return this.ended(made);
+      if (value !== undefined) setField(fields, key, value);
+      if (this.cut) return fields;
+      if (depth === 0 && this.closedByTag()) return this.ended(fields);
       this.separated(close);
     }
     this.at++;
-    this.open.delete(made);
-    return made;
+    this.open.delete(fields);
+    return fields;
   }
 
   list(depth: number, close: string): unknown {
     const { text } = this;
-    const made: unknown[] = [];
-    let isTuple = this.how !== "python" || close === "]";
-    this.open.add(made);
+    const elements: unknown[] = [];
+    let isTuple = this.syntax !== "python" || close === "]";
+    this.open.add(elements);
     this.at++;
     for (;;) {
       this.skipCommas();
-      if (this.at >= text.length) return this.ended(made);
+      if (this.at >= text.length) return this.ended(elements);
       if (text[this.at] === close) break;
       const value = this.value(depth + 1);
-      if (value !== undefined) made.push(value);
-      if (this.cut) return made;
+      if (value !== undefined) elements.push(value);
+      if (this.cut) return elements;
       this.separated(close);
       isTuple ||= text[this.at] === ",";
     }
     this.at++;
-    this.open.delete(made);
-    return isTuple || made.length !== 1 ? made : made[0];
+    this.open.delete(elements);
+    return isTuple || elements.length !== 1 ? elements : elements[0];
   }
 
   /** A comma, a closing bracket, or (as some models do) the next object at once. */
@@ -245,55 +245,55 @@ class Reader {
 
   /** The string that begins here; in Python with all that follow it directly. */
   string(): string | undefined {
-    const { text, how } = this;
-    let made: string | undefined;
+    const { text, syntax } = this;
+    let joined: string | undefined;
     for (let start = this.at; ; start = skipSpace(text, this.at)) {
       this.at = start;
-      const prefix = how === "python" ? (this.take(PREFIX) ?? "") : "";
+      const prefix = syntax === "python" ? (this.take(PREFIX) ?? "") : "";
       const quote = this.quote();
       if (!quote) {
         this.at = start;
-        return made;
+        return joined;
       }
-      made = (made ?? "") + this.quoted(quote, /r/i.test(prefix));
-      if (how !== "python" || this.cut) return made;
+      joined = (joined ?? "") + this.quoted(quote, /r/i.test(prefix));
+      if (syntax !== "python" || this.cut) return joined;
     }
   }
 
   quoted([open, close, isMark]: (typeof QUOTES)[number], isRaw: boolean): string {
     const { text } = this;
     let from = this.at + open.length;
-    let made = "";
+    let content = "";
     const last = close.charCodeAt(0);
     for (let i = from; i < text.length; i++) {
       const code = text.charCodeAt(i);
       if (code === last && text.startsWith(close, i)) {
         this.at = i + close.length;
-        return made + text.slice(from, i);
+        return content + text.slice(from, i);
       }
       if (code !== BACKSLASH || isMark) continue;
       if (isRaw) {
         i++;
         continue;
       }
-      made += text.slice(from, i);
-      const [taken, char] = unescaped(text, i, this.how === "python");
-      made += char;
-      i += taken - 1;
+      content += text.slice(from, i);
+      const [length, char] = unescapeAt(text, i, this.syntax === "python");
+      content += char;
+      i += length - 1;
       from = i + 1;
     }
     this.at = text.length;
     this.cut = true;
-    return made + text.slice(from);
+    return content + text.slice(from);
   }
 
   unquoted(): string {
     NEXT.lastIndex = this.at;
     const end = NEXT.exec(this.text)?.index ?? this.text.length;
-    const made = this.text.slice(this.at, end).trim();
-    if (!made) throw WRONG;
+    const word = this.text.slice(this.at, end).trim();
+    if (!word) throw WRONG;
     this.at = end;
-    return made;
+    return word;
   }
 
   match(pattern: RegExp): RegExpExecArray | null {
@@ -303,14 +303,14 @@ class Reader {
 
   /** What a sticky pattern matches here, and goes past it. */
   take(pattern: RegExp): string | undefined {
-    const found = this.match(pattern)?.[0];
-    this.at += found?.length ?? 0;
-    return found;
+    const matched = this.match(pattern)?.[0];
+    this.at += matched?.length ?? 0;
+    return matched;
   }
 
-  ended<T>(made?: T): T {
+  ended<T>(partial?: T): T {
     this.cut = true;
-    return made as T;
+    return partial as T;
   }
 }
 
@@ -328,10 +328,10 @@ const DIGITS: Record<string, number> = { x: 2, u: 4, U: 8 };
  * How many characters an escape takes, and what it means. An unknown one means its own character;
  * in Python, it stays.
  */
-function unescaped(text: string, at: number, isPython: boolean): [taken: number, char: string] {
-  const char = text[at + 1] ?? "";
+function unescapeAt(text: string, index: number, isPython: boolean): [taken: number, char: string] {
+  const char = text[index + 1] ?? "";
   const digits = isPython || char === "u" ? DIGITS[char] : undefined;
-  const hex = text.slice(at + 2, at + 2 + (digits ?? 0));
+  const hex = text.slice(index + 2, index + 2 + (digits ?? 0));
   if (hex.length === digits && /^[\da-fA-F]+$/.test(hex)) {
     const point = Number.parseInt(hex, 16);
     return [2 + hex.length, point <= 0x10ffff ? String.fromCodePoint(point) : "\ufffd"];

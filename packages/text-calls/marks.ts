@@ -86,10 +86,10 @@ export const MARKS: Mark[] = [
  * which.
  */
 export function marksIn(text: string): { marks: Mark[]; pattern: RegExp } | undefined {
-  const known = new Map<string, boolean>();
+  const present = new Map<string, boolean>();
   const marks = MARKS.filter(({ hint }) => {
-    if (!known.has(hint)) known.set(hint, text.includes(hint));
-    return known.get(hint);
+    if (!present.has(hint)) present.set(hint, text.includes(hint));
+    return present.get(hint);
   });
   return marks.length
     ? { marks, pattern: new RegExp(marks.map(({ marker }) => `(${marker})`).join("|"), "gm") }

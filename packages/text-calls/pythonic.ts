@@ -1,6 +1,6 @@
 // Calls in Python's syntax: [name(key="value", …), …]. They are read as literals, never run.
 import { toolFor } from "./coerce.ts";
-import { put, readLiteral, skipSpace } from "./json.ts";
+import { readLiteral, setField, skipSpace } from "./json.ts";
 import { matchAt } from "./source.ts";
 import { MAX_CALLS, type Piece, type Raw, type Source } from "./types.ts";
 
@@ -10,13 +10,13 @@ const KEYWORD = /([A-Za-z_]\w{0,99})\s{0,10}=(?!=)/y;
 /** Reads a list of calls; with `many`, also calls without a list, one per line. */
 export function readPythonic(
   source: Source,
-  at: number,
-  how: { list: boolean; many?: boolean },
+  index: number,
+  options: { list: boolean; many?: boolean },
 ): Piece | undefined {
   const { text } = source;
   const calls: Raw[] = [];
-  let next = skipSpace(text, at);
-  if (how.list) {
+  let next = skipSpace(text, index);
+  if (options.list) {
     if (text[next] !== "[") return undefined;
     next = skipSpace(text, next + 1);
   }
@@ -26,22 +26,22 @@ export function readPythonic(
     calls.push(call.call);
     next = skipSpace(text, call.end);
     if (call.call.cut) return { calls, end: text.length };
-    if (how.list && text[next] === ",") next = skipSpace(text, next + 1);
-    else if (how.list || !how.many) break;
+    if (options.list && text[next] === ",") next = skipSpace(text, next + 1);
+    else if (options.list || !options.many) break;
     else if (text[next] === ";") next = skipSpace(text, next + 1);
   }
   if (!calls.length) return undefined;
-  if (!how.list) return { calls, end: next };
+  if (!options.list) return { calls, end: next };
   if (text[next] === "]") return { calls, end: next + 1 };
   // all calls are whole; only the list was not closed
   return next >= text.length ? { calls, end: next } : undefined;
 }
 
 /** Reads `name(…)`, also as `x = name(…)` and `print(name(…))`. */
-export function readCall(source: Source, at: number): { call: Raw; end: number } | undefined {
+export function readCall(source: Source, index: number): { call: Raw; end: number } | undefined {
   const { text } = source;
-  const assigned = matchAt(KEYWORD, text, at);
-  let next = assigned ? skipSpace(text, at + assigned[0].length) : at;
+  const assigned = matchAt(KEYWORD, text, index);
+  let next = assigned ? skipSpace(text, index + assigned[0].length) : index;
   let head = matchAt(HEAD, text, next);
   const isPrinted = head?.[1] === "print" && !toolFor("print", source.tools);
   if (isPrinted) {
@@ -53,7 +53,7 @@ export function readCall(source: Source, at: number): { call: Raw; end: number }
   if (!read) return undefined;
   const end =
     isPrinted && text[skipSpace(text, read.end)] === ")" ? skipSpace(text, read.end) + 1 : read.end;
-  source.work.left -= end - at;
+  source.work.left -= end - index;
   return source.work.left > 0 ? { call: read.call, end } : undefined;
 }
 
@@ -70,13 +70,13 @@ function readArguments(
     next = skipSpace(text, next);
     if (next >= text.length) return cut;
     if (text[next] === ")") {
-      const wrong = placed(source, name, positional, args);
+      const wrong = placeArgs(source, name, positional, args);
       return { call: { name, args, wrong }, end: next + 1 };
     }
     const key = matchAt(KEYWORD, text, next);
     const value = readLiteral(text, next + (key?.[0].length ?? 0));
     if (!value) return undefined;
-    if (key) put(args, key[1]!, value.value);
+    if (key) setField(args, key[1]!, value.value);
     else positional.push(value.value);
     if (value.cut) return cut;
     next = skipSpace(text, value.end);
@@ -89,7 +89,7 @@ function readArguments(
  * Assigns values without names: to the one required parameter first, then in the order of the
  * schema.
  */
-function placed(
+function placeArgs(
   { tools }: Source,
   name: string,
   values: unknown[],
@@ -103,10 +103,10 @@ function placed(
   const names = Object.keys(properties);
   if (required.length !== 1 && !(names.length === 1 && values.length === 1))
     return "its arguments have no names";
-  const order = [...required, ...names.filter((one) => !required.includes(one))].filter(
-    (one) => !Object.hasOwn(args, one),
+  const order = [...required, ...names.filter((parameter) => !required.includes(parameter))].filter(
+    (parameter) => !Object.hasOwn(args, parameter),
   );
   if (values.length > order.length) return "it has more arguments than the tool takes";
-  for (const [i, value] of values.entries()) put(args, order[i]!, value);
+  for (const [i, value] of values.entries()) setField(args, order[i]!, value);
   return undefined;
 }

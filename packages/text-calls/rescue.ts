@@ -1,13 +1,13 @@
 // Takes the calls out of a reply's text, or out of its thinking if there is no text.
 import type { Call, Reply } from "zz";
-import { findCalls } from "./find.ts";
+import { findCalls } from "./find-calls.ts";
 import { takeThinking } from "./thinking.ts";
 import type { Tool } from "./types.ts";
 
-interface Asked {
+interface RescueRequest {
   tools: readonly Tool[];
   foreign?: readonly Tool[]; // the tools under other programs' names
-  own?: (call: Call) => Promise<Call[]>; // translates such a call into zz's own
+  translate?: (call: Call) => Promise<Call[]>; // translates such a call into zz's own
   worded: boolean; // zz asked for calls in words, not by the API
   options: Record<string, unknown>;
   schema?: unknown; // a JSON Schema that the answer must fit
@@ -15,35 +15,41 @@ interface Asked {
 
 export async function rescue(
   reply: Reply,
-  { tools, foreign, own, worded, options, schema }: Asked,
+  { tools, foreign, translate, worded, options, schema }: RescueRequest,
 ): Promise<Reply> {
-  const apart = takeThinking(reply.text);
-  const whole = { ...reply, text: apart.text, thinking: joined(reply.thinking, apart.thinking) };
-  if (!tools.length || options.tool_choice === "none" || reply.finish === "filter") return whole;
-  const inThinking = !whole.text.trim();
-  const known =
-    own && foreign
+  const parts = takeThinking(reply.text);
+  const cleaned = {
+    ...reply,
+    text: parts.text,
+    thinking: joinTexts(reply.thinking, parts.thinking),
+  };
+  if (!tools.length || options.tool_choice === "none" || reply.finish === "filter") return cleaned;
+  const inThinking = !cleaned.text.trim();
+  const allTools =
+    translate && foreign
       ? [...tools, ...foreign.map((tool): Tool => ({ ...tool, foreign: true }))]
       : tools;
-  const found = await findCalls(inThinking ? whole.thinking : whole.text, known, {
+  const extracted = await findCalls(inThinking ? cleaned.thinking : cleaned.text, allTools, {
     worded,
     bare: !schema,
     ended: reply.finish === "length",
-    own,
+    translate,
   });
-  if (!found) return whole;
-  const thinking = inThinking ? found.text : joined(whole.thinking, found.thinking ?? "");
+  if (!extracted) return cleaned;
+  const thinking = inThinking
+    ? extracted.text
+    : joinTexts(cleaned.thinking, extracted.thinking ?? "");
   return {
-    ...whole,
-    text: inThinking ? "" : found.text,
+    ...cleaned,
+    text: inThinking ? "" : extracted.text,
     thinking,
-    calls: found.calls,
+    calls: extracted.calls,
     finish: "calls",
   };
 }
 
-const joined = (one: string, two: string): string =>
-  [one, two]
+const joinTexts = (first: string, second: string): string =>
+  [first, second]
     .map((text) => text.trim())
     .filter(Boolean)
     .join("\n");

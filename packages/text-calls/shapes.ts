@@ -34,22 +34,22 @@ export function callsIn(
 ): Raw[] | undefined {
   if (depth > 4) return undefined;
   if (Array.isArray(value)) {
-    const all = value
+    const callLists = value
       .slice(0, MAX_CALLS)
-      .map((one) => callsIn(one, json, source, strong, depth + 1));
-    const found = all.filter((one) => one !== undefined).flat();
-    return value.length && found.length && (strong || all.every(Boolean)) ? found : undefined;
+      .map((element) => callsIn(element, json, source, strong, depth + 1));
+    const calls = callLists.filter((list) => list !== undefined).flat();
+    return value.length && calls.length && (strong || callLists.every(Boolean)) ? calls : undefined;
   }
   if (!isObj(value)) return undefined;
   const only = (key: string) =>
-    Object.keys(value).every((one) => one === key || BESIDE.test(one) || one === "content");
+    Object.keys(value).every((field) => field === key || BESIDE.test(field) || field === "content");
   if (Array.isArray(value.tool_calls) && only("tool_calls"))
     return callsIn(value.tool_calls, json, source, strong, depth + 1);
   if (isObj(value.tool_call) && only("tool_call"))
     return callsIn(value.tool_call, json, source, strong, depth + 1);
   if (isObj(value.function)) {
     const inner = callsIn(value.function, json, source, strong, depth + 1);
-    return inner?.map((one) => ({ ...one, id: one.id ?? idOf(value) }));
+    return inner?.map((call) => ({ ...call, id: call.id ?? idOf(value) }));
   }
   const nameKey = NAMES.find((key) => typeof value[key] === "string");
   const argsKey = ARGUMENTS.find((key) => Object.hasOwn(value, key));
@@ -69,9 +69,9 @@ export function callsIn(
       json.cut && (!argsKey || json.open.has(value[argsKey]) || !isWhole(value[argsKey], json));
     return [{ name, args, id: idOf(value), cut, wrong }];
   }
-  const [key = "", ...more] = Object.keys(value);
+  const [key = "", ...furtherKeys] = Object.keys(value);
   if (
-    more.length ||
+    furtherKeys.length ||
     !isObj(value[key]) ||
     !source.tools.some((tool) => tool.name === key && (strong || !tool.foreign))
   )
@@ -88,18 +88,18 @@ function isWhole(args: unknown, json: Json): boolean {
 }
 
 function idOf({ id, tool_call_id, call_id }: Obj): string | undefined {
-  const given = id ?? call_id ?? tool_call_id;
-  return typeof given === "string" && given && given.length <= 100 ? given : undefined;
+  const callId = id ?? call_id ?? tool_call_id;
+  return typeof callId === "string" && callId && callId.length <= 100 ? callId : undefined;
 }
 
 /** Reads arguments: an object, or its JSON, encoded up to twice; {} if there is nothing. */
-export function argumentsIn(given: unknown, work: Work): { args: Obj; wrong?: string } {
-  let value = given;
+export function argumentsIn(encoded: unknown, work: Work): { args: Obj; wrong?: string } {
+  let value = encoded;
   for (let i = 0; i < 2 && typeof value === "string"; i++) {
     if (!value.trim()) return { args: {} };
     value = wholeJson(value, work);
   }
-  if (value === undefined && (given === undefined || given === "")) return { args: {} };
+  if (value === undefined && (encoded === undefined || encoded === "")) return { args: {} };
   if (value === null) return { args: {} };
   if (isObj(value)) return { args: value };
   return { args: {}, wrong: "they are not a JSON object" };
@@ -109,10 +109,10 @@ export function argumentsIn(given: unknown, work: Work): { args: Obj; wrong?: st
 export function readArguments(
   { text, work }: Source,
   name: string,
-  at: number,
+  index: number,
   bare = false,
 ): { call: Raw; end: number } | undefined {
-  const json = readJson(text, at, work, bare);
+  const json = readJson(text, index, work, bare);
   return json && { call: { name, ...argumentsIn(json.value, work), cut: json.cut }, end: json.end };
 }
 
@@ -120,8 +120,8 @@ const FENCE = /```[a-z_]{0,20}[ \t]{0,10}\r?\n?/y;
 const BETWEEN = /[\s;,}\]]{0,200}/y;
 
 /** Skips white space and the beginning of a fence. */
-export function skipFence(text: string, at: number): number {
-  const start = skipSpace(text, at);
+export function skipFence(text: string, index: number): number {
+  const start = skipSpace(text, index);
   const fence = matchAt(FENCE, text, start);
   return fence ? skipSpace(text, start + fence[0].length) : start;
 }
@@ -132,24 +132,24 @@ const PYTHON = /^\[\s{0,10}[A-Za-z_]/;
 /** Reads objects and lists one after another, and what closes them. */
 export function readObjects(
   source: Source,
-  at: number,
+  index: number,
   strong: boolean,
   closers?: RegExp,
 ): Piece | undefined {
   const { text, work } = source;
   const calls: Raw[] = [];
-  let end = at;
-  let next = skipFence(text, at);
+  let end = index;
+  let next = skipFence(text, index);
   if (PYTHON.test(text.slice(next, next + 20))) return undefined;
   for (let i = 0; i < MAX_CALLS; i++) {
     const json = readJson(text, next, work);
     if (!json) break;
-    const found = callsIn(json.value, json, source, strong);
-    if (!found) {
+    const objectCalls = callsIn(json.value, json, source, strong);
+    if (!objectCalls) {
       if (calls.length) break;
       return undefined;
     }
-    calls.push(...found);
+    calls.push(...objectCalls);
     end = json.end;
     next = matchAt(BETWEEN, text, end)![0].length + end;
     if (text[next] !== "{" && text[next] !== "[") break;
@@ -162,15 +162,15 @@ export function readObjects(
 const TRAIL = /(?:\s|[;.}\]]){0,60}/y;
 const FENCE_END = /```(?!\w)/y;
 /** Skips stray brackets, the end of a fence, and closing marks. */
-export function skipClosers(text: string, at: number, closers?: RegExp): number {
-  let trail = at + matchAt(TRAIL, text, at)![0].length;
+export function skipClosers(text: string, index: number, closers?: RegExp): number {
+  let trail = index + matchAt(TRAIL, text, index)![0].length;
   if (matchAt(FENCE_END, text, trail)) {
-    at = trail + 3;
-    trail = at + matchAt(TRAIL, text, at)![0].length;
+    index = trail + 3;
+    trail = index + matchAt(TRAIL, text, index)![0].length;
   }
   const closed = closers && matchAt(closers, text, trail);
   if (closed) return trail + closed[0].length;
-  return trail === text.length ? trail : at;
+  return trail === text.length ? trail : index;
 }
 
 /** The longest name of an offered tool that a text begins with. */

@@ -4,35 +4,38 @@ import type { Source, Tool } from "./types.ts";
 const WORK_PER_CHAR = 6;
 
 export function openSource(text: string, tools: readonly Tool[], ended = false): Source {
-  const known = new Map<string, { from: number; found: { at: number; end: number } | undefined }>();
+  const searches = new Map<
+    string,
+    { from: number; found: { at: number; end: number } | undefined }
+  >();
   const work = { left: text.length * WORK_PER_CHAR + 100_000 };
   return { text, tools, work, ended, next };
 
-  function next(what: string | RegExp, from: number): { at: number; end: number } | undefined {
-    const key = typeof what === "string" ? what : what.source;
-    const before = known.get(key);
+  function next(sought: string | RegExp, from: number): { at: number; end: number } | undefined {
+    const key = typeof sought === "string" ? sought : sought.source;
+    const before = searches.get(key);
     if (before && before.from <= from && (!before.found || before.found.at >= from))
       return before.found;
-    const found = typeof what === "string" ? ofText(what) : ofPattern(what);
-    known.set(key, { from, found });
-    work.left -= before && before.from > from ? (found?.at ?? text.length) - from : 0;
-    return found;
+    const hit = typeof sought === "string" ? ofText(sought) : ofPattern(sought);
+    searches.set(key, { from, found: hit });
+    work.left -= before && before.from > from ? (hit?.at ?? text.length) - from : 0;
+    return hit;
 
     function ofText(word: string) {
-      const at = text.indexOf(word, from);
-      return at < 0 ? undefined : { at, end: at + word.length };
+      const index = text.indexOf(word, from);
+      return index < 0 ? undefined : { at: index, end: index + word.length };
     }
     function ofPattern(pattern: RegExp) {
       pattern.lastIndex = from;
-      const found = pattern.exec(text);
-      return found ? { at: found.index, end: found.index + found[0].length } : undefined;
+      const match = pattern.exec(text);
+      return match ? { at: match.index, end: match.index + match[0].length } : undefined;
     }
   }
 }
 
 /** Matches a sticky pattern at an index. */
-export function matchAt(pattern: RegExp, text: string, at: number): RegExpExecArray | null {
-  pattern.lastIndex = at;
+export function matchAt(pattern: RegExp, text: string, index: number): RegExpExecArray | null {
+  pattern.lastIndex = index;
   return pattern.exec(text);
 }
 
@@ -41,20 +44,20 @@ export function matchAt(pattern: RegExp, text: string, at: number): RegExpExecAr
  * to right.
  */
 export function quotes(text: string) {
-  let [at, line, fence, ticked] = [0, 0, "", false];
+  let [index, line, fence, ticked] = [0, 0, "", false];
   return {
     skip(to: number) {
-      [at, fence, ticked] = [Math.max(at, to), "", false];
-      line = text.lastIndexOf("\n", at - 1) + 1;
+      [index, fence, ticked] = [Math.max(index, to), "", false];
+      line = text.lastIndexOf("\n", index - 1) + 1;
     },
     how(to: number): "code" | "quoted" | undefined {
-      while (at < to) {
-        const code = text.charCodeAt(at);
+      while (index < to) {
+        const code = text.charCodeAt(index);
         if (code === 10) {
-          line = ++at;
+          line = ++index;
           ticked = false;
-        } else if (code === 96 || code === 126) at = run(code === 96 ? "`" : "~");
-        else at++;
+        } else if (code === 96 || code === 126) index = run(code === 96 ? "`" : "~");
+        else index++;
       }
       if (fence || ticked) return "code";
       const before = text.slice(Math.max(line, to - 200), to);
@@ -68,11 +71,11 @@ export function quotes(text: string) {
   };
 
   function run(char: string): number {
-    let end = at;
+    let end = index;
     while (text[end] === char) end++;
-    const length = end - at;
-    const isAlone = length >= 3 && !text.slice(line, at).slice(0, 4).trim() && at - line < 4;
-    if (isAlone && !fence) fence = text.slice(at, end);
+    const length = end - index;
+    const isAlone = length >= 3 && !text.slice(line, index).slice(0, 4).trim() && index - line < 4;
+    if (isAlone && !fence) fence = text.slice(index, end);
     else if (isAlone && fence[0] === char && length >= fence.length && isBlank(end)) fence = "";
     else if (char === "`" && !fence) ticked = !ticked;
     return end;

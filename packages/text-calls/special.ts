@@ -12,8 +12,8 @@ const list =
   (closers: RegExp): Reader =>
   (source, _at, after) => {
     const { text } = source;
-    const found = readObjects(source, after, true, closers);
-    if (found) return found;
+    const objects = readObjects(source, after, true, closers);
+    if (objects) return objects;
     const start = skipSpace(text, after);
     const code = skipFence(text, start); // MiniCPM writes Python in a fence
     const isCode = code > start && text[code] !== "[";
@@ -21,9 +21,9 @@ const list =
       text[start] === "[" ? readPythonic(source, start, { list: true }) : undefined;
     const python = isCode ? readPythonic(source, code, { list: false, many: true }) : readList();
     if (!python) return undefined;
-    const rest = isCode ? skipFence(text, python.end) : skipSpace(text, python.end);
-    const closed = matchAt(closers, text, rest);
-    return { ...python, end: closed ? rest + closed[0].length : python.end };
+    const closeStart = isCode ? skipFence(text, python.end) : skipSpace(text, python.end);
+    const closed = matchAt(closers, text, closeStart);
+    return { ...python, end: closed ? closeStart + closed[0].length : python.end };
   };
 
 export const readList = list(
@@ -31,9 +31,9 @@ export const readList = list(
 );
 
 /** `<|python_tag|>`: JSON, a built-in tool as name.call(…), or calls in Python. */
-export const readPythonTag: Reader = (source, at, after, marker) => {
-  const found = readList(source, at, after, marker);
-  if (found) return found;
+export const readPythonTag: Reader = (source, index, after, marker) => {
+  const listed = readList(source, index, after, marker);
+  if (listed) return listed;
   const { text, tools } = source;
   const python = readPythonic(source, after, {
     list: text[skipSpace(text, after)] === "[",
@@ -46,14 +46,14 @@ export const readPythonTag: Reader = (source, at, after, marker) => {
 };
 
 /** Calls on a line each, as Olmo writes them; or objects. */
-export const readLines: Reader = (source, at, after, marker) => {
-  const found = readList(source, at, after, marker);
-  if (found) return found;
+export const readLines: Reader = (source, index, after, marker) => {
+  const listed = readList(source, index, after, marker);
+  if (listed) return listed;
   const python = readPythonic(source, after, { list: false, many: true });
   if (!python) return undefined;
-  const rest = skipSpace(source.text, python.end);
-  const closed = matchAt(/<\/function_calls?>/y, source.text, rest);
-  return { ...python, end: closed ? rest + closed[0].length : python.end };
+  const closeStart = skipSpace(source.text, python.end);
+  const closed = matchAt(/<\/function_calls?>/y, source.text, closeStart);
+  return { ...python, end: closed ? closeStart + closed[0].length : python.end };
 };
 
 // ── A name, a mark, and arguments in JSON ──
@@ -72,19 +72,19 @@ interface Named {
  */
 function readNamed(
   source: Source,
-  at: number,
+  index: number,
   { head, begin, end, lead, bare, fence }: Named,
 ): Piece | undefined {
   const { text } = source;
   const calls: Raw[] = [];
-  let last = at;
-  let next = at;
+  let last = index;
+  let next = index;
   for (; calls.length < MAX_CALLS; next = last) {
     next = skipAll(begin, text, next);
-    const found = matchAt(head, text, next);
-    const [, name = "", id] = found?.filter((group) => group !== undefined) ?? [];
+    const match = matchAt(head, text, next);
+    const [, name = "", id] = match?.filter((group) => group !== undefined) ?? [];
     const read =
-      found && readArguments(source, name, skipFence(text, next + found[0].length), bare);
+      match && readArguments(source, name, skipFence(text, next + match[0].length), bare);
     if (!read) break;
     calls.push({ ...read.call, id });
     last = skipAll(end, text, fence ? skipFence(text, read.end) : read.end);
@@ -95,23 +95,25 @@ function readNamed(
 }
 
 /** The index after all that a sticky pattern matches one after the other. */
-function skipAll(pattern: RegExp | undefined, text: string, at: number): number {
-  let next = at;
+function skipAll(pattern: RegExp | undefined, text: string, index: number): number {
+  let next = index;
   for (
-    let found = pattern && matchAt(pattern, text, next);
-    found?.[0];
-    found = matchAt(pattern!, text, next)
+    let match = pattern && matchAt(pattern, text, next);
+    match?.[0];
+    match = matchAt(pattern!, text, next)
   )
-    next += found[0].length;
+    next += match[0].length;
   return next;
 }
 
 /** A call whose text ended after the name, before the arguments. */
-function cutHead({ text, tools }: Source, at: number): Piece | undefined {
-  const rest = text.slice(at, at + 300).trim();
-  const name = /^[\w.:-]{1,200}/.exec(rest)?.[0] ?? "";
+function cutHead({ text, tools }: Source, index: number): Piece | undefined {
+  const ending = text.slice(index, index + 300).trim();
+  const name = /^[\w.:-]{1,200}/.exec(ending)?.[0] ?? "";
   const isEnd =
-    text.length - at < 300 && toolFor(name, tools) && !/[{\s]/.test(rest.replace(/\[ARGS\]$/, ""));
+    text.length - index < 300 &&
+    toolFor(name, tools) &&
+    !/[{\s]/.test(ending.replace(/\[ARGS\]$/, ""));
   return isEnd ? { calls: [{ name, args: {}, cut: true }], end: text.length } : undefined;
 }
 
@@ -145,11 +147,11 @@ const UNMARKED: Named = {
 };
 
 /** `NAME{…}`, once or several times: calls of Mistral, Kimi or Gemma whose marks were lost. */
-export function readUnmarked(source: Source, at: number): Piece | undefined {
-  const isGemma = matchAt(/\s{0,20}call:/y, source.text, at);
+export function readUnmarked(source: Source, index: number): Piece | undefined {
+  const isGemma = matchAt(/\s{0,20}call:/y, source.text, index);
   const piece = readNamed(
     source,
-    at,
+    index,
     isGemma ? { ...GEMMA, begin: UNMARKED.begin!, lead: /(?!)/y } : UNMARKED,
   );
   if (!piece?.calls.every(({ name }) => toolFor(name, source.tools))) return undefined;
@@ -166,32 +168,34 @@ export const readMistral: Reader = (source, _at, after) => {
 };
 
 /** `[ARGS]` whose opening mark was lost: the name is the word before it. */
-export const readArgs: Reader = (source, at, after) => {
-  const name = /[A-Za-z_][\w.-]{0,199}$/.exec(source.text.slice(Math.max(0, at - 200), at))?.[0];
-  const found = name && named(source, name, after);
-  return found ? { ...found, start: at - name.length } : undefined;
+export const readArgs: Reader = (source, index, after) => {
+  const name = /[A-Za-z_][\w.-]{0,199}$/.exec(
+    source.text.slice(Math.max(0, index - 200), index),
+  )?.[0];
+  const piece = name && namedCall(source, name, after);
+  return piece ? { ...piece, start: index - name.length } : undefined;
 };
 
 /** The call of an offered tool, by the arguments that follow. */
-function named(source: Source, name: string, at: number): Piece | undefined {
+function namedCall(source: Source, name: string, index: number): Piece | undefined {
   const read =
-    toolFor(name, source.tools) && readArguments(source, name, skipSpace(source.text, at));
+    toolFor(name, source.tools) && readArguments(source, name, skipSpace(source.text, index));
   return read && { calls: [read.call], end: read.end };
 }
 
-export const readDeepSeek: Reader = (source, at) => readNamed(source, at, DEEPSEEK);
+export const readDeepSeek: Reader = (source, index) => readNamed(source, index, DEEPSEEK);
 
 /** Kimi's mark, which some models write instead of DeepSeek's. Its header is the id, too. */
-export const readCallBegin: Reader = (source, at, after) => {
+export const readCallBegin: Reader = (source, index, after) => {
   if (matchAt(/[^<]{0,200}<[｜|]tool(?:[▁_ ]|\\_)sep/y, source.text, after))
-    return readNamed(source, at, DEEPSEEK);
+    return readNamed(source, index, DEEPSEEK);
   const piece = readNamed(source, after, KIMI);
   const [call] = piece?.calls ?? [];
-  const { name, arguments: given } = call?.args ?? {};
+  const { name, arguments: encoded } = call?.args ?? {};
   if (!call || toolFor(call.name, source.tools) || typeof name !== "string") return piece;
   return {
     ...piece!,
-    calls: [{ ...call, name, wrong: undefined, ...argumentsIn(given, source.work) }],
+    calls: [{ ...call, name, wrong: undefined, ...argumentsIn(encoded, source.work) }],
   };
 };
 
@@ -215,11 +219,11 @@ const HARMONY_END = /<\|(?:end|call|return|start|channel)\|>/g;
  * One segment: a call if it names a recipient, thinking if it is analysis. Anything else is for the
  * person.
  */
-export const readHarmony: Reader = (source, at) => {
+export const readHarmony: Reader = (source, index) => {
   const { text } = source;
-  const head = matchAt(HARMONY_HEAD, text, at);
+  const head = matchAt(HARMONY_HEAD, text, index);
   if (!head) return undefined;
-  const from = at + head[0].length;
+  const from = index + head[0].length;
   const to = head[1] ?? head[3];
   if (to && toolFor(to, source.tools)) {
     const start = skipSpace(text, from);
@@ -268,7 +272,7 @@ export function readBareHarmony(source: Source): (Piece & { thinking: string }) 
 // ── Functionary, ReAct ──
 
 export const readFunctionary: Reader = (source, _at, after, marker) =>
-  named(source, marker.replace(/^>{3}|\s{1,100}$/g, ""), after);
+  namedCall(source, marker.replace(/^>{3}|\s{1,100}$/g, ""), after);
 
 const ACTION = /Action:[ \t]{0,10}([^\n]{1,300})\n/y;
 const INPUT = /\s{0,20}Action Input:[ \t]{0,10}/y;
@@ -278,31 +282,31 @@ const OBSERVED = /\n\s{0,10}(?:Observation|Thought|Final Answer):/g;
  * `Action: NAME`, `Action Input:` with JSON, or text for the one parameter. Command-R: `Action:`
  * and a fenced list.
  */
-export const readAction: Reader = (source, at, after) => {
+export const readAction: Reader = (source, index, after) => {
   const { text, tools } = source;
   const fence = matchAt(/\s{0,20}```(?:json)?\s{0,20}(?=\[)/y, text, after);
   if (fence) return readObjects(source, after + fence[0].length, true);
-  const head = matchAt(ACTION, text, at);
+  const head = matchAt(ACTION, text, index);
   if (!head) return undefined;
-  const said = head[1]!.trim().replace(/^[`"'*[]+|[`"'*\]]+$/g, "");
-  const tool = toolFor(said, tools);
-  const next = at + head[0].length;
+  const actionName = head[1]!.trim().replace(/^[`"'*[]+|[`"'*\]]+$/g, "");
+  const tool = toolFor(actionName, tools);
+  const next = index + head[0].length;
   const input = matchAt(INPUT, text, next);
-  if (!input && tool && said.includes("("))
+  if (!input && tool && actionName.includes("("))
     return readPythonic(source, skipSpace(text, after), { list: false });
-  if (!tool || !input || said.includes("(")) return undefined;
+  if (!tool || !input || actionName.includes("(")) return undefined;
   const from = next + input[0].length;
-  const stop = source.next(OBSERVED, Math.max(at, from - 1));
+  const stop = source.next(OBSERVED, Math.max(index, from - 1));
   const end = stop?.at ?? text.length;
   const start = skipFence(text, from);
-  const read = text[start] === "{" ? readArguments(source, said, start) : undefined;
+  const read = text[start] === "{" ? readArguments(source, actionName, start) : undefined;
   if (read) return { calls: [read.call], end: Math.max(read.end, end) };
   const { properties = {} } = tool.schema as { properties?: object };
   const keys = Object.keys(properties);
   const plain = text.slice(from, end).trim();
   if (keys.length > 1 || (keys.length === 1 && !plain)) return undefined;
   return {
-    calls: [{ name: said, args: keys.length ? { [keys[0]!]: plain } : {}, raw: true }],
+    calls: [{ name: actionName, args: keys.length ? { [keys[0]!]: plain } : {}, raw: true }],
     end,
   };
 };

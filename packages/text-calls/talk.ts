@@ -21,7 +21,7 @@ const NOT_MADE = new RegExp(
     `\\b(not|never|don['’]t|won['’]t|cannot|can['’]t|without|instead of|rather than) (\\w{1,20} ){0,2}${SAYING}\\b`,
     "\\bas follows\\b",
   ]
-    .map((one) => `(?<!\\bI can )${one}[^\n]{0,120}$`)
+    .map((pattern) => `(?<!\\bI can )${pattern}[^\n]{0,120}$`)
     .join("|"),
   "i",
 );
@@ -38,7 +38,7 @@ const SAID = new RegExp(
     `(has|have|had|in) (\\S+ ){0,3}?(lines?|rows?) (\\d+ )?(stands|is)|(has|have|had) (this|that|these) ${TEXTS}`,
     "(is|was|are|were)$",
   ]
-    .map((one) => `\\b(${one})(?!\\w)`)
+    .map((pattern) => `\\b(${pattern})(?!\\w)`)
     .join("|")
     .replaceAll("$)(?!\\w)", "$)"),
   "i",
@@ -111,8 +111,8 @@ const NEUTRAL =
 const MEANT =
   /\b((I|we) (will|am|need|want|should|must|have to|can|(now |then |also |just |first )?(look|read|check|call|run|use|search|list|open|edit|write|fetch|try|ask|get|fix|create|change|add))|I[’']ll|I[’']m|let me|let[’']s|now I|so I|first I|then I)\b/i;
 
-export const isTalk = (...place: Parameters<typeof talkIn>): boolean =>
-  talkIn(...place) !== undefined;
+export const isTalk = (...range: Parameters<typeof talkIn>): boolean =>
+  talkIn(...range) !== undefined;
 
 /**
  * How a text talks about a call: as an example, or in the middle of a sentence that may as well
@@ -126,14 +126,14 @@ export function talkIn(
   const before = text.slice(Math.max(0, start - LOOK), start);
   const after = text.slice(end, end + LOOK);
   const line = before.slice(before.lastIndexOf("\n") + 1);
-  const rest = after
+  const following = after
     .split("\n")[0]!
     .replace(/^\s{0,20}<\/?[|\w:]{1,40}>/, "")
     .trim();
   const lead = before.trimEnd().split("\n").at(-1)!;
   // a quotation that ended leads to nothing
-  const said = /^\s{0,3}>/.test(lead) && /\n\s*\n\s*$/.test(before) ? "" : lead;
-  const sentence = said.split(/[.!?…。！？}\]>]\s/).at(-1)!;
+  const leadText = /^\s{0,3}>/.test(lead) && /\n\s*\n\s*$/.test(before) ? "" : lead;
+  const sentence = leadText.split(/[.!?…。！？}\]>]\s/).at(-1)!;
   const clause = sentence
     .replace(/[\s:：*_`]+$/, "")
     .split(/[,;:：]\s/)
@@ -145,11 +145,11 @@ export function talkIn(
       .at(-2) ?? "";
   if (PRINTS.test(above) || LEADS_QUOTED.test(above)) return "example";
   if (LEADER.test(line) || OPEN_QUOTE.test(line) || isHeld(text, start, end)) return "example";
-  const isCutOff = !/[.!?:;…。！？)\]}>*"”]\s{0,20}$/.test(line) && isWords(rest);
+  const isCutOff = !/[.!?:;…。！？)\]}>*"”]\s{0,20}$/.test(line) && isWords(following);
   // after the call
-  const goesOn = line.trim() !== "" && (isCutOff || /^[,;)]|^\.(\s|$)|^\?(\s|$)/.test(rest));
+  const goesOn = line.trim() !== "" && (isCutOff || /^[,;)]|^\.(\s|$)|^\?(\s|$)/.test(following));
   const [meant, quoted] = [sentence.search(MEANT), clause.search(SAID)];
-  const isDone = /[.!?…。！？]["'”)]?$/.test(said);
+  const isDone = /[.!?…。！？]["'”)]?$/.test(leadText);
   const isQuoted = quoted >= 0 && !isDone && !MEANT.test(clause.slice(0, quoted));
   if (isQuoted || NOT_MADE.test(sentence) || LABEL.test(sentence))
     return goesOn ? "sentence" : "example";

@@ -24,13 +24,13 @@ export const closerOf = (opener: string): string => PAIRS.find(([open]) => open 
 
 type Parts = { text: string; thinking: string };
 
-export function takeThinking(given: string): Parts {
-  const harmony = /^\s*(<\|channel\|>|<\|start\|>)/.test(given.slice(0, 200))
-    ? segments(given)
+export function takeThinking(reply: string): Parts {
+  const harmony = /^\s*(<\|channel\|>|<\|start\|>)/.test(reply.slice(0, 200))
+    ? harmonySegments(reply)
     : undefined;
   if (harmony) return harmony;
   const thoughts: string[] = [];
-  let text = given;
+  let text = reply;
   for (;;) {
     const start = text.trimStart();
     const pair = PAIRS.find(([open]) => start.startsWith(open));
@@ -57,29 +57,31 @@ const HEAD =
 const END = /<\|(?:end|call|return|start|channel)\|>/g;
 
 /**
- * gpt-oss: analysis is thinking, segments with a recipient are left for find.ts, all else is for
+ * gpt-oss: analysis is thinking, segments with a recipient are left for find-calls.ts, all else is
+ * for
  * the person.
  */
-function segments(text: string): Parts | undefined {
-  const said: string[] = [];
+function harmonySegments(text: string): Parts | undefined {
+  const shown: string[] = [];
   const thoughts: string[] = [];
-  let at = text.length - text.trimStart().length;
-  while (at < text.length) {
-    const head = matchAt(HEAD, text, at);
+  let index = text.length - text.trimStart().length;
+  while (index < text.length) {
+    const head = matchAt(HEAD, text, index);
     if (!head) break;
-    const from = at + head[0].length;
+    const from = index + head[0].length;
     END.lastIndex = from;
-    const found = END.exec(text);
-    const end = found?.index ?? text.length;
+    const match = END.exec(text);
+    const end = match?.index ?? text.length;
     const body = text.slice(from, end);
-    at = found && !/start|channel/.test(found[0]) ? end + found[0].length : end;
+    index = match && !/start|channel/.test(match[0]) ? end + match[0].length : end;
     if (/\sto=|^to=/.test(head[0].replace("<|start|>assistant", " ")))
-      said.push(text.slice(from - head[0].length, at));
-    else (head[1] === "analysis" ? thoughts : said).push(body);
-    at += text.slice(at, at + 100).length - text.slice(at, at + 100).trimStart().length;
+      shown.push(text.slice(from - head[0].length, index));
+    else (head[1] === "analysis" ? thoughts : shown).push(body);
+    index +=
+      text.slice(index, index + 100).length - text.slice(index, index + 100).trimStart().length;
   }
-  if (at < text.length) said.push(text.slice(at));
-  return said.length || thoughts.length
-    ? { text: said.join("\n").trim(), thinking: thoughts.join("\n").trim() }
+  if (index < text.length) shown.push(text.slice(index));
+  return shown.length || thoughts.length
+    ? { text: shown.join("\n").trim(), thinking: thoughts.join("\n").trim() }
     : undefined;
 }

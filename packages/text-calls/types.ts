@@ -29,14 +29,14 @@ export interface Source {
   readonly tools: readonly Tool[];
   readonly work: Work;
   readonly ended: boolean; // the output limit cut it off
-  next(what: string | RegExp, from: number): { at: number; end: number } | undefined;
+  next(sought: string | RegExp, from: number): { at: number; end: number } | undefined;
 }
 /**
  * Reads what begins at a marker; undefined if it is not a call. `after` is where the marker ends.
  */
 export type Reader = (
   source: Source,
-  at: number,
+  index: number,
   after: number,
   marker: string,
 ) => Piece | undefined;

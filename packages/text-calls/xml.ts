@@ -1,13 +1,13 @@
 // Calls in tags: Qwen3-Coder's <function=…>, <invoke name="…"> of many families, GLM's keys and
 // values, MiniCPM's tags.
 import { toolFor } from "./coerce.ts";
-import { put, skipSpace, wholeJson } from "./json.ts";
+import { setField, skipSpace, wholeJson } from "./json.ts";
 import { longestName, readArguments, readObjects, skipFence } from "./shapes.ts";
 import { matchAt } from "./source.ts";
 import { MAX_CALLS, type Piece, type Raw, type Reader, type Source } from "./types.ts";
 
 /** An XML value, without one line break at either end, which belongs to the tags. */
-const trimmed = (value: string): string => value.replace(/^\n/, "").replace(/\n$/, "");
+const trimValue = (value: string): string => value.replace(/^\n/, "").replace(/\n$/, "");
 
 /** A block in `<tool_call>` or a similar tag: what follows the tag shows its grammar. */
 export const readBlock: Reader = (source, _at, after) => {
@@ -72,22 +72,22 @@ const OPEN_TAGS: Tags = {
 
 const inTags =
   (tags: Tags): Reader =>
-  (source, at) =>
-    readSeries(source, at, tags);
+  (source, index) =>
+    readSeries(source, index, tags);
 /** `<function=NAME>`, `<invoke name="NAME">` or Kimi's `call tool="NAME"`, one after the other. */
 export const readFunction = inTags(FUNCTION_TAGS);
 export const readInvoke = inTags(INVOKE_TAGS);
 export const readKimi3 = inTags(OPEN_TAGS);
 
-function readSeries(source: Source, at: number, tags: Tags): Piece | undefined {
+function readSeries(source: Source, index: number, tags: Tags): Piece | undefined {
   const { text } = source;
   const calls: Raw[] = [];
-  let end = at;
-  for (let next = at; calls.length < MAX_CALLS; next = skipSpace(text, end)) {
-    const one = readOne(source, next, tags);
-    if (!one) break;
-    calls.push(one.call);
-    end = one.end;
+  let end = index;
+  for (let next = index; calls.length < MAX_CALLS; next = skipSpace(text, end)) {
+    const read = readTaggedCall(source, next, tags);
+    if (!read) break;
+    calls.push(read.call);
+    end = read.end;
   }
   if (!calls.length) return undefined;
   for (let i = 0; i < 3; i++) {
@@ -97,18 +97,22 @@ function readSeries(source: Source, at: number, tags: Tags): Piece | undefined {
   return { calls, end };
 }
 
-function readOne(source: Source, at: number, tags: Tags): { call: Raw; end: number } | undefined {
+function readTaggedCall(
+  source: Source,
+  index: number,
+  tags: Tags,
+): { call: Raw; end: number } | undefined {
   const { text } = source;
-  const head = matchAt(tags.head, text, at);
+  const head = matchAt(tags.head, text, index);
   if (!head) return undefined;
-  return readBody(source, groupOf(head), at + head[0].length, tags);
+  return readBody(source, groupOf(head), index + head[0].length, tags);
 }
 
 type Read = { call: Raw; end: number; closed?: boolean };
-function readBody(source: Source, name: string, at: number, tags: Tags): Read | undefined {
+function readBody(source: Source, name: string, index: number, tags: Tags): Read | undefined {
   const { text } = source;
-  const known = Object.keys((toolFor(name, source.tools)?.schema.properties as object) ?? {});
-  let next = skipFence(text, at);
+  const parameters = Object.keys((toolFor(name, source.tools)?.schema.properties as object) ?? {});
+  let next = skipFence(text, index);
   if (text[next] === "{")
     return jsonBody(source, name, next, tags === PAIR_TAGS ? BLOCK_END : tags.end);
   const args: Raw["args"] = {};
@@ -120,25 +124,31 @@ function readBody(source: Source, name: string, at: number, tags: Tags): Read | 
     const key = groupOf(opened).trim();
     const from = next + opened[0].length;
     const stop = Math.min(
-      ...tags.stops.map((one) => source.next(one, from)?.at ?? Number.POSITIVE_INFINITY),
+      ...tags.stops.map((pattern) => source.next(pattern, from)?.at ?? Number.POSITIVE_INFINITY),
     );
-    const value = valueEnd(source, from, tags.valueEnd, tags.nextKey, stop, (at) => {
-      if (tags === PAIR_TAGS) return (source.next("</arg_value", from)?.at ?? text.length) > at;
-      const match = matchAt(tags.key, text, at);
-      const other = match && groupOf(match);
+    const value = valueEnd(source, from, tags.valueEnd, tags.nextKey, stop, (offset) => {
+      if (tags === PAIR_TAGS) return (source.next("</arg_value", from)?.at ?? text.length) > offset;
+      const match = matchAt(tags.key, text, offset);
+      const otherKey = match && groupOf(match);
       return (
         tags === FUNCTION_TAGS &&
-        !!other &&
-        other !== key &&
-        known.includes(other) &&
-        !(other in args)
+        !!otherKey &&
+        otherKey !== key &&
+        parameters.includes(otherKey) &&
+        !(otherKey in args)
       );
     });
     const held = text.slice(from, value.end);
-    const kind = /string\s{0,5}=\s{0,5}["'](true|false)["']/.exec(opened[0])?.[1];
+    const textFlag = /string\s{0,5}=\s{0,5}["'](true|false)["']/.exec(opened[0])?.[1];
     const isWhole = tags === OPEN_TAGS || opened[0].endsWith("=");
-    put(args, key, kind ? ofKind(kind, held, source) : unwrapped(isWhole ? held : trimmed(held)));
-    if (!kind) call.raw = true;
+    setField(
+      args,
+      key,
+      textFlag
+        ? flaggedValue(textFlag, held, source)
+        : unwrapCdata(isWhole ? held : trimValue(held)),
+    );
+    if (!textFlag) call.raw = true;
     if (!value.closed) return { call: { ...call, cut: true }, end: text.length };
     next = skipSpace(text, value.next);
   }
@@ -154,12 +164,12 @@ const groupOf = (match: RegExpExecArray): string =>
   match.slice(1).find(Boolean)!.replaceAll("&quot;", '"').replaceAll("&amp;", "&");
 
 /** Whether the text ended inside of a tag, or between GLM's two around a key. */
-function isPartial(text: string, at: number, tags: Tags): boolean {
+function isPartial(text: string, index: number, tags: Tags): boolean {
   const pattern =
     tags === PAIR_TAGS
       ? /^<[^<>\n]{0,199}(>[^<>\n]{0,199}(<[^<>\n]{0,20})?)?\s*$/
       : /^<[^<>\n]{0,199}$/;
-  return at < text.length && text.length - at < 250 && pattern.test(text.slice(at));
+  return index < text.length && text.length - index < 250 && pattern.test(text.slice(index));
 }
 
 /** A value ends at the first closing tag that is followed by another parameter or the end; without
@@ -171,20 +181,21 @@ function valueEnd(
   closing: RegExp,
   opening: RegExp,
   stop: number,
-  isNext: (at: number) => boolean,
+  isNext: (index: number) => boolean,
 ): { end: number; next: number; closed: boolean } {
   const close = source.next(closing, from);
-  const other = source.next(opening, from);
-  if (other && other.at < Math.min(close?.at ?? stop, stop) && isNext(other.at))
-    return { end: other.at, next: other.at, closed: true };
+  const nextOpening = source.next(opening, from);
+  if (nextOpening && nextOpening.at < Math.min(close?.at ?? stop, stop) && isNext(nextOpening.at))
+    return { end: nextOpening.at, next: nextOpening.at, closed: true };
   if (close) return { end: close.at, next: close.end, closed: true };
-  if (other && other.at < stop) return { end: other.at, next: other.at, closed: true };
+  if (nextOpening && nextOpening.at < stop)
+    return { end: nextOpening.at, next: nextOpening.at, closed: true };
   if (Number.isFinite(stop)) return { end: stop, next: stop, closed: true };
   return { end: source.text.length, next: source.text.length, closed: false };
 }
 
 /** The value without CDATA, in which MiniCPM may wrap it. */
-const unwrapped = (value: string): string =>
+const unwrapCdata = (value: string): string =>
   /^\s{0,20}<!\[CDATA\[/.test(value) && value.trimEnd().endsWith("]]>")
     ? value.trim().slice(9, -3)
     : value;
@@ -192,10 +203,10 @@ const unwrapped = (value: string): string =>
 function jsonBody(
   source: Source,
   name: string,
-  at: number,
+  index: number,
   close: RegExp,
 ): { call: Raw; end: number } | undefined {
-  const read = readArguments(source, name, at);
+  const read = readArguments(source, name, index);
   if (!read) return undefined;
   const next = skipFence(source.text, read.end);
   const closed = matchAt(close, source.text, next);
@@ -203,9 +214,9 @@ function jsonBody(
 }
 
 /** DeepSeek marks each value as plain text or JSON. */
-function ofKind(kind: string, held: string, { work }: Source): unknown {
-  const value = kind === "true" ? held : wholeJson(held, work);
-  return value === undefined ? trimmed(held) : value;
+function flaggedValue(textFlag: string, held: string, { work }: Source): unknown {
+  const value = textFlag === "true" ? held : wholeJson(held, work);
+  return value === undefined ? trimValue(held) : value;
 }
 
 // ── GLM: <tool_call>NAME <arg_key>K</arg_key> <arg_value>V</arg_value> … ──
@@ -220,28 +231,30 @@ const PAIR_TAGS: Tags = {
   wrapperEnd: BLOCK_END,
 };
 
-function readPairs(source: Source, at: number): Piece | undefined {
+function readPairs(source: Source, index: number): Piece | undefined {
   const { text, tools } = source;
-  const head = matchAt(PAIR_TAGS.head, text, at);
+  const head = matchAt(PAIR_TAGS.head, text, index);
   if (!head) return undefined;
   // If the first <arg_key> is missing, the name and the key run into one another.
-  const isName = toolFor(head[1]!, tools) || text[skipSpace(text, at + head[0].length)] === "{";
-  const meant = isName ? head[1] : longestName(text.slice(at, at + 400).split("<")[0]!, tools);
+  const isName = toolFor(head[1]!, tools) || text[skipSpace(text, index + head[0].length)] === "{";
+  const meant = isName
+    ? head[1]
+    : longestName(text.slice(index, index + 400).split("<")[0]!, tools);
   if (!meant) return undefined;
-  const one = readBody(source, meant, at + (isName ? head[0] : meant).length, PAIR_TAGS);
+  const read = readBody(source, meant, index + (isName ? head[0] : meant).length, PAIR_TAGS);
   const isWord =
-    one && !Object.keys(one.call.args).length && one.call.raw && !one.call.cut && !one.closed;
+    read && !Object.keys(read.call.args).length && read.call.raw && !read.call.cut && !read.closed;
   // just a word after the tag
-  return !one || (isWord && !one.call.loose) ? undefined : { calls: [one.call], end: one.end };
+  return !read || (isWord && !read.call.loose) ? undefined : { calls: [read.call], end: read.end };
 }
 
 // ── MiniMax M3: every tag after a mark, a tag for each parameter ──
 
 const M3 = "]<]minimax[>[";
-export const readMarked: Reader = (source, at) => {
+export const readMarked: Reader = (source, index) => {
   const { text } = source;
-  const close = source.next(`${M3}</tool_call>`, at);
-  const inner = text.slice(at, close?.end ?? text.length);
+  const close = source.next(`${M3}</tool_call>`, index);
+  const inner = text.slice(index, close?.end ?? text.length);
   source.work.left -= inner.length;
   const plain = inner.replaceAll(M3, "");
   const calls: Raw[] = [];
@@ -259,20 +272,20 @@ export const readMarked: Reader = (source, at) => {
 
 /** `<k>v</k>` as an object, `<item>` as a list, anything else as text. */
 function tagsIn(text: string, depth: number): any {
-  if (depth > 8 || !/^\s*<[\w.-]{1,100}>/.test(text)) return depth ? trimmed(text) : {};
+  if (depth > 8 || !/^\s*<[\w.-]{1,100}>/.test(text)) return depth ? trimValue(text) : {};
   const items: unknown[] = [];
-  const made: Record<string, unknown> = {};
+  const fields: Record<string, unknown> = {};
   const TAG = /\s*<([\w.-]{1,100})>/y;
-  for (let at = 0; ; ) {
-    const open = matchAt(TAG, text, at);
+  for (let index = 0; ; ) {
+    const open = matchAt(TAG, text, index);
     if (!open) break;
-    const from = at + open[0].length;
+    const from = index + open[0].length;
     const end = text.indexOf(`</${open[1]}>`, from);
     if (end < 0) break;
     const value = tagsIn(text.slice(from, end), depth + 1);
     if (open[1] === "item" && depth) items.push(value);
-    else put(made, open[1]!, value);
-    at = end + open[1]!.length + 3;
+    else setField(fields, open[1]!, value);
+    index = end + open[1]!.length + 3;
   }
-  return items.length ? items : made;
+  return items.length ? items : fields;
 }

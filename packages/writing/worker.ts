@@ -7,7 +7,6 @@ import type { Checked } from "./check.ts";
 export type Order = { id: number; file: string; rules: CompilerRules; text?: string | undefined };
 export type Outcome = { id: number; checked?: Checked; failure?: string };
 
-module.enableCompileCache();
 const { check } = await import("./check.ts");
 module.flushCompileCache();
 

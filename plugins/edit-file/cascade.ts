@@ -1,6 +1,19 @@
 // Applies edits to a text. Each old_string is searched for literally first, then less and less
 // strictly. It replaces the characters of old_string or as many whole lines as that has, never what
 // is between two matched lines.
+
+import {
+  BOM,
+  countBelow,
+  type Edit,
+  type File,
+  indexIn,
+  open,
+  rawSpan,
+  rawText,
+  type Span,
+  toLf,
+} from "./file-text.ts";
 import {
   FOLDED,
   type How,
@@ -14,23 +27,11 @@ import {
   TRAILING,
   unescaped,
   withoutBlankEdges,
-} from "./match.ts";
+} from "./find-matches.ts";
 import { ambiguous, notFound } from "./report.ts";
-import {
-  BOM,
-  countBelow,
-  type Edit,
-  type File,
-  indexIn,
-  open,
-  rawSpan,
-  rawText,
-  type Span,
-  toLf,
-} from "./text.ts";
 
-export { HOW, type How } from "./match.ts";
-export type { Edit } from "./text.ts";
+export type { Edit } from "./file-text.ts";
+export { HOW, type How } from "./find-matches.ts";
 
 /**
  * Where an edit is in the new text, in lines from 1. When the end is before the start, the lines

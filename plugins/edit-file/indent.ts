@@ -1,5 +1,5 @@
 // Indentation: how old_string's differs from the file's, and how new lines get the file's.
-import { type File, indentOf, isBlank, type Lines } from "./text.ts";
+import { type File, indentOf, isBlank, type Lines } from "./file-text.ts";
 
 /**
  * Gives a new line the file's indentation; `like` is the line of old_string it replaces. Undefined
@@ -29,8 +29,8 @@ export function indented(file: File, { old }: Lines, start: number): Reindent {
     const owns = new Set(byIndent.get(indent)?.map(([, fileIndent]) => fileIndent));
     const alike = model !== undefined && !isBlank(old[model]!) && indentOf(old[model]!) === indent;
     const modelIndent = alike ? indentOf(file.lines[start + model]!) : undefined;
-    const own = owns.size === 1 ? [...owns][0] : modelIndent;
-    const fresh = own ?? (owns.size ? undefined : rule?.(indent));
+    const indentInFile = owns.size === 1 ? [...owns][0] : modelIndent;
+    const fresh = indentInFile ?? (owns.size ? undefined : rule?.(indent));
     return fresh === undefined ? undefined : fresh + line.slice(indent.length);
   };
 }
@@ -45,10 +45,10 @@ export function shift(indents: IndentPairs): Indent | undefined {
     ? fileIndent.slice(0, fileIndent.length - old.length)
     : undefined;
   const less = old.endsWith(fileIndent) ? old.slice(0, old.length - fileIndent.length) : undefined;
-  if (added !== undefined && indents.every(([old, own]) => own === added + old))
+  if (added !== undefined && indents.every(([old, ownIndent]) => ownIndent === added + old))
     // never mixes tabs and spaces
     return (indent) => (new Set(added + indent).size > 1 ? undefined : added + indent);
-  if (less !== undefined && indents.every(([old, own]) => old === less + own))
+  if (less !== undefined && indents.every(([old, ownIndent]) => old === less + ownIndent))
     return (indent) => (indent.startsWith(less) ? indent.slice(less.length) : undefined);
   return undefined;
 }

@@ -123,7 +123,7 @@ function resultText(
   { text, places }: { text: string; places: Place[] },
   words: Record<How, string>,
 ): string {
-  const applied = places.filter(({ how }) => how !== "already");
+  const applied = places.filter((place) => place.how !== "already");
   if (!applied.length)
     return `Nothing to change: '${path}' has the new text already, at ${listPlaces(places)}.`;
   const editCount = new Set(places.map(({ edit }) => edit)).size;

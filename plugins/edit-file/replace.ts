@@ -1,8 +1,8 @@
 // The text that replaces a match: with the line ends of what it replaces, and with the file's own
 // lines wherever new_string repeats those of old_string.
 import { diffArrays } from "diff";
+import { type Lines, split, toLf } from "./file-text.ts";
 import type { Reindent } from "./indent.ts";
-import { type Lines, split, toLf } from "./text.ts";
 
 /** A line and its line end. */
 type Piece = { text: string; end: string };

@@ -1,6 +1,7 @@
 // What messages tell the model when an old_string is not in exactly one place.
-import { HOW, linesOf, MAX_PLACES, type Match, NUMBERED, SPACED } from "./match.ts";
-import { countBelow, type Edit, type File } from "./text.ts";
+
+import { countBelow, type Edit, type File } from "./file-text.ts";
+import { HOW, linesOf, MAX_PLACES, type Match, NUMBERED, SPACED } from "./find-matches.ts";
 
 const MAX_SHOWN = 8; // nearest lines, or line numbers
 const MAX_WANTED_LINES = 20; // of old_string that are compared

@@ -12,24 +12,24 @@ export default (zz: Zz) =>
       "/attach": "choose among all",
       "/attach test": "among those with test in their names",
     },
-    async run(rest, { files, chat, note, pick }) {
+    async run(argument, { files, chat, note, pick }) {
       if (!pick)
         throw new Error(
           "Cannot attach a file here: there is no terminal to choose on. Name it with -f FILE.",
         );
       const names = (await files.list()).filter((name) =>
-        name.toLowerCase().includes(rest.toLowerCase()),
+        name.toLowerCase().includes(argument.toLowerCase()),
       );
       if (!names.length)
         throw new Error(
-          `Cannot attach '${rest}': no file has that in its name. /attach lists all.`,
+          `Cannot attach '${argument}': no file has that in its name. /attach lists all.`,
         );
-      const more =
+      const limitNote =
         names.length > MAX_CHOICES ? ` (the first ${MAX_CHOICES} of ${names.length})` : "";
       const name =
         names.length === 1
           ? names[0]
-          : await pick(`Which file?${more}`, names.slice(0, MAX_CHOICES));
+          : await pick(`Which file?${limitNote}`, names.slice(0, MAX_CHOICES));
       if (name === undefined) return note("Nothing was attached.");
       const { text } = await files.read(name);
       chat.attach(`--- FILE ${name} ---\n${text.trimEnd()}\n--- END ---`);

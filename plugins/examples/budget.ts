@@ -46,9 +46,9 @@ export default (zz: Zz<typeof defaults>) => {
  * too.
  */
 function spentIn(entries: readonly Entry[], cachedCounts: number): number {
-  const usages = entries.map((entry): Usage | undefined => {
-    if (entry.type === "spent") return entry.usage as Usage | undefined;
-    return entry.message?.role === "assistant" ? entry.message.usage : undefined;
+  const usages = entries.map((sessionEntry): Usage | undefined => {
+    if (sessionEntry.type === "spent") return sessionEntry.usage as Usage | undefined;
+    return sessionEntry.message?.role === "assistant" ? sessionEntry.message.usage : undefined;
   });
   return usages.reduce((sum, usage) => {
     const { input = 0, output = 0, cached = 0 } = usage ?? {};

@@ -55,10 +55,10 @@ function parse(file: string, text: string): Row[] {
   if (/\.(jsonl|ndjson)$/i.test(file))
     return text.split("\n").flatMap((line, i) => (line.trim() ? json(line, i + 1) : []));
   if (!/\.json$/i.test(file)) return table(text);
-  const found = json(text);
-  const inner = Array.isArray(found)
-    ? found
-    : (Object.values(Object(found)).find(Array.isArray) ?? [found]);
+  const parsed = json(text);
+  const inner = Array.isArray(parsed)
+    ? parsed
+    : (Object.values(Object(parsed)).find(Array.isArray) ?? [parsed]);
   return inner.map(asRow);
 
   function json(text: string, line?: number): any {
@@ -98,9 +98,9 @@ function table(text: string): Row[] {
   const [names = [], ...cells] = lines.filter((line) => line.some(Boolean));
   const nameAt = (i: number) => {
     const name = names[i]?.trim() || `column ${i + 1}`;
-    return names.slice(0, i).some((other) => other.trim() === name) ? `${name} ${i + 1}` : name;
+    return names.slice(0, i).some((earlier) => earlier.trim() === name) ? `${name} ${i + 1}` : name;
   };
-  const width = cells.reduce((most, line) => Math.max(most, line.length), names.length);
+  const width = cells.reduce((widest, line) => Math.max(widest, line.length), names.length);
   const heads = Array.from({ length: width }, (_, i) => nameAt(i));
   return cells.map((line) => Object.fromEntries(line.map((value, i) => [heads[i]!, value])));
 }
@@ -108,7 +108,7 @@ function table(text: string): Row[] {
 // Filtering
 
 /** The column that a text begins with; in JSON, dots lead to nested ones. */
-function columnIn(names: string[], text: string): { name: string; rest: string } {
+function columnIn(names: string[], text: string): { name: string; remainder: string } {
   const begins = (name: string) => text.toLowerCase().startsWith(name.toLowerCase());
   const ends = (name: string) => /^(\W|$)/.test(text.slice(name.length));
   const name = names
@@ -119,7 +119,7 @@ function columnIn(names: string[], text: string): { name: string; rest: string }
       `There is no column in '${text}'. There are: ${names.slice(0, 50).join(", ")}.`,
     );
   const deeper = /^(\.[\w-]+)*/.exec(text.slice(name.length))![0];
-  return { name: name + deeper, rest: text.slice(name.length + deeper.length).trim() };
+  return { name: name + deeper, remainder: text.slice(name.length + deeper.length).trim() };
 }
 
 function valueIn(row: Row, name: string): unknown {
@@ -129,26 +129,27 @@ function valueIn(row: Row, name: string): unknown {
   return name.split(".").reduce<unknown>(inside, row);
 }
 
-const TESTS: Record<string, (value: unknown, given: string) => boolean> = {
-  "=": (value, given) => (isEmpty(value) ? given === "" : compare(value, given) === 0),
-  "!=": (value, given) => !TESTS["="]!(value, given),
-  "<": (value, given) => !isEmpty(value) && compare(value, given) < 0,
-  "<=": (value, given) => !isEmpty(value) && compare(value, given) <= 0,
-  ">": (value, given) => !isEmpty(value) && compare(value, given) > 0,
-  ">=": (value, given) => !isEmpty(value) && compare(value, given) >= 0,
-  contains: (value, given) =>
-    cell(value, Number.POSITIVE_INFINITY).toLowerCase().includes(given.toLowerCase()),
+const TESTS: Record<string, (value: unknown, operand: string) => boolean> = {
+  "=": (value, operand) => (isEmpty(value) ? operand === "" : compare(value, operand) === 0),
+  "!=": (value, operand) => !TESTS["="]!(value, operand),
+  "<": (value, operand) => !isEmpty(value) && compare(value, operand) < 0,
+  "<=": (value, operand) => !isEmpty(value) && compare(value, operand) <= 0,
+  ">": (value, operand) => !isEmpty(value) && compare(value, operand) > 0,
+  ">=": (value, operand) => !isEmpty(value) && compare(value, operand) >= 0,
+  contains: (value, operand) =>
+    cell(value, Number.POSITIVE_INFINITY).toLowerCase().includes(operand.toLowerCase()),
 };
 
 function testOf(names: string[], text: string): Test {
-  const { name, rest } = columnIn(names, text.trim());
-  const [, sign = "", given = ""] = /^(<=|>=|!=|==?|<|>|contains\b)\s*(.*)$/is.exec(rest) ?? [];
+  const { name, remainder } = columnIn(names, text.trim());
+  const [, sign = "", operand = ""] =
+    /^(<=|>=|!=|==?|<|>|contains\b)\s*(.*)$/is.exec(remainder) ?? [];
   const test = TESTS[sign.toLowerCase().replace("==", "=")];
   if (!test)
     throw new Error(
       `Cannot filter by '${text}': after the column comes one of ${Object.keys(TESTS).join(" ")}.`,
     );
-  const plain = given.replace(/^(["'])(.*)\1$/s, "$2");
+  const plain = operand.replace(/^(["'])(.*)\1$/s, "$2");
   return (row) => test(valueIn(row, name), plain);
 }
 
@@ -156,11 +157,11 @@ const isEmpty = (value: unknown): boolean => value === undefined || value === nu
 
 /** Compares two values as numbers if both are numbers, otherwise as texts. */
 function compare(a: unknown, b: unknown): number {
-  const [one, two] = [numberOf(a), numberOf(b)];
-  if (!Number.isNaN(one) && !Number.isNaN(two)) return one - two;
-  const [left, right] = [cell(a, Number.POSITIVE_INFINITY), cell(b, Number.POSITIVE_INFINITY)];
-  if (left < right) return -1;
-  if (left > right) return 1;
+  const [first, second] = [numberOf(a), numberOf(b)];
+  if (!Number.isNaN(first) && !Number.isNaN(second)) return first - second;
+  const [firstText, right] = [cell(a, Number.POSITIVE_INFINITY), cell(b, Number.POSITIVE_INFINITY)];
+  if (firstText < right) return -1;
+  if (firstText > right) return 1;
   return 0;
 }
 
@@ -201,12 +202,12 @@ function project(
   );
   if (!by.length && !rows.length) groups.set("[]", []);
   const counted = sums.length ? sums : [sumOf([], "count", true)!];
-  const grouped = [...groups].map(([key, its]) => {
+  const grouped = [...groups].map(([key, groupRows]) => {
     const values: unknown[] = JSON.parse(key);
-    const own = by.map((name, i) => [name, values[i]] as const);
+    const keyValues = by.map((name, i) => [name, values[i]] as const);
     return Object.fromEntries([
-      ...own,
-      ...counted.map(({ label, of }) => [label, of(its)] as const),
+      ...keyValues,
+      ...counted.map(({ label, of }) => [label, of(groupRows)] as const),
     ]);
   });
   return sortRows(grouped, sort, [...by, ...counted.map(({ label }) => label)]);
@@ -218,25 +219,26 @@ function project(
 function sumOf(names: string[], text: string, grouped: boolean): Sum | undefined {
   const [, verb = "", of = ""] =
     /^(count|sum|avg|min|max)\b[\s(]*(.*?)\)?$/i.exec(text.trim()) ?? [];
-  const kind = verb.toLowerCase();
-  if (!kind || (names.includes(text.trim()) && !(grouped && kind === "count"))) return undefined;
+  const aggregate = verb.toLowerCase();
+  if (!aggregate || (names.includes(text.trim()) && !(grouped && aggregate === "count")))
+    return undefined;
   const name = of && of !== "*" ? columnIn(names, of).name : "";
-  if (!name && kind !== "count")
-    throw new Error(`Cannot compute '${kind}': name a column, as in "${kind} price".`);
-  return { label: name ? `${kind} ${name}` : kind, of: count };
+  if (!name && aggregate !== "count")
+    throw new Error(`Cannot compute '${aggregate}': name a column, as in "${aggregate} price".`);
+  return { label: name ? `${aggregate} ${name}` : aggregate, of: count };
 
   function count(rows: Row[]): unknown {
     const values = name
       ? rows.map((row) => valueIn(row, name)).filter((value) => !isEmpty(value))
       : rows;
-    if (kind === "count") return values.length;
-    if (kind === "min" || kind === "max")
-      return values.toSorted(compare).at(kind === "min" ? 0 : -1) ?? null;
+    if (aggregate === "count") return values.length;
+    if (aggregate === "min" || aggregate === "max")
+      return values.toSorted(compare).at(aggregate === "min" ? 0 : -1) ?? null;
     const numbers = values.map(numberOf).filter((number) => !Number.isNaN(number));
     const sum = numbers.reduce((sum, number) => sum + number, 0);
     const invalid = values.length - numbers.length;
     const average = numbers.length ? sum / numbers.length : null;
-    const result = kind === "sum" ? sum : average;
+    const result = aggregate === "sum" ? sum : average;
     // hides the error of 0.1 + 0.2
     const rounded = result === null ? null : Number(result.toPrecision(12));
     return invalid ? `${rounded} (${invalid} of ${values.length} are not numbers)` : rounded;
@@ -247,21 +249,22 @@ function sumOf(names: string[], text: string, grouped: boolean): Sum | undefined
 function sortRows(rows: Row[], sort: string, names: string[]): Row[] {
   const keys = sort.split(",").flatMap((text) => {
     if (!text.trim()) return [];
-    const { name, rest } = columnIn(names, text.trim());
-    return { name, direction: /^desc/i.test(rest) ? -1 : 1 };
+    const { name, remainder } = columnIn(names, text.trim());
+    return { name, direction: /^desc/i.test(remainder) ? -1 : 1 };
   });
   return rows.toSorted((a, b) => {
     for (const { name, direction } of keys) {
-      const [one, two] = [valueIn(a, name), valueIn(b, name)];
-      const order = Number(isEmpty(one)) - Number(isEmpty(two)) || direction * compare(one, two);
+      const [first, second] = [valueIn(a, name), valueIn(b, name)];
+      const order =
+        Number(isEmpty(first)) - Number(isEmpty(second)) || direction * compare(first, second);
       if (order) return order;
     }
     return 0;
   });
 }
 
-function cell(value: unknown, most = defaults.characters): string {
+function cell(value: unknown, maxChars = defaults.characters): string {
   const written = typeof value === "object" ? JSON.stringify(value) : String(value);
   const text = isEmpty(value) ? "" : written;
-  return (text.length > most ? `${text.slice(0, most)}…` : text).replaceAll("\n", "\\n");
+  return (text.length > maxChars ? `${text.slice(0, maxChars)}…` : text).replaceAll("\n", "\\n");
 }

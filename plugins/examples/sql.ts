@@ -16,7 +16,7 @@ export const settings = {
   },
 };
 
-type Found = { columns: string[]; rows: (string | number | null)[][]; more: boolean };
+type QueryResult = { columns: string[]; rows: (string | number | null)[][]; more: boolean };
 type Job = { url: string; sql: string; params: unknown } & typeof defaults;
 
 const TABLES = `SELECT m.name, m.type, group_concat(p.name || ' ' || p.type, ', ') AS columns
@@ -42,7 +42,7 @@ export default (zz: Zz<typeof defaults>) => {
       const path = ctx.files.path(file);
       if (!fs.statSync(path, { throwIfNoEntry: false })?.isFile())
         throw new Error(`Cannot query '${file}': no such file. Check the path.`);
-      const found = await ask({ url: urlOf(path), sql, params, ...zz.config }, ctx).catch(
+      const result = await ask({ url: urlOf(path), sql, params, ...zz.config }, ctx).catch(
         (error) => {
           throw new Error(
             `Cannot query '${file}': ${error.message.replace(/\.$/, "")}. Change the query.`,
@@ -51,10 +51,13 @@ export default (zz: Zz<typeof defaults>) => {
       );
       const line = (cells: unknown[]) =>
         cells.map((cell) => String(cell ?? "NULL").replaceAll("\n", "\\n")).join(" | ");
-      const end = found.more
+      const end = result.more
         ? `[more rows; narrow it, or LIMIT and OFFSET]`
-        : `[rows: ${found.rows.length}]`;
-      return { text: [line(found.columns), ...found.rows.map(line), end].join("\n"), data: found };
+        : `[rows: ${result.rows.length}]`;
+      return {
+        text: [line(result.columns), ...result.rows.map(line), end].join("\n"),
+        data: result,
+      };
     },
   });
 
@@ -70,7 +73,9 @@ export default (zz: Zz<typeof defaults>) => {
       const { text, data, failed } = await call("query_sql", { file, sql: TABLES });
       const tables = failed
         ? []
-        : (data as Found).rows.map(([name, type, columns]) => `${name} (${type}): ${columns}`);
+        : (data as QueryResult).rows.map(
+            ([name, type, columns]) => `${name} (${type}): ${columns}`,
+          );
       note(failed ? text : tables.join("\n") || `There are no tables in '${file}'.`);
     },
   });
@@ -85,7 +90,9 @@ function checkReads(sql: string): void {
     /--[^\n]*|\/\*.*?(\*\/|$)|(['"`])(?:(?!\2).|\2\2)*\2/gs,
     (text) => (/^['"`]/.test(text) ? "x" : " "),
   );
-  const [first = "", ...more] = withoutText.split(";").map((one) => one.trim());
+  const [first = "", ...furtherStatements] = withoutText
+    .split(";")
+    .map((statement) => statement.trim());
   const isRead = /^(select|values|with|explain)\b/i.test(first);
   const isSchemaQuery =
     /^pragma\s+(\w+\.)?(table_x?info|table_list|index_list|index_x?info|foreign_key_list)\b[^=]*$/i.test(
@@ -95,7 +102,7 @@ function checkReads(sql: string): void {
     throw new Error(
       "Cannot run that: only SELECT, WITH, VALUES, EXPLAIN and PRAGMA table_info are. Write it as one of them.",
     );
-  if (more.some(Boolean))
+  if (furtherStatements.some(Boolean))
     throw new Error("Cannot run several statements at once. Send them one at a time.");
 }
 
@@ -120,41 +127,47 @@ function urlOf(path: string): string {
 async function ask(
   job: Job,
   { programs, signal, io }: Pick<Ctx, "programs" | "signal" | "io">,
-): Promise<Found> {
+): Promise<QueryResult> {
   const late = io.clock.limit(Math.ceil(job.seconds * 1000));
-  const how = { signal: AbortSignal.any([signal, late]), killSignal: "SIGKILL", env: {} } as const;
+  const processOptions = {
+    signal: AbortSignal.any([signal, late]),
+    killSignal: "SIGKILL",
+    env: {},
+  } as const;
   const output = await new Promise<string>((resolve, reject) => {
     const tooLate = new Error(`it took longer than ${job.seconds} s`);
     const args = ["--no-warnings", "-e", `(${runQuery})()`];
     const child = programs.start(process.execPath, args, {
-      ...how,
+      ...processOptions,
       stdio: ["pipe", "pipe", "ignore"],
     });
-    let out = "";
-    child.stdout!.setEncoding("utf8").on("data", (text) => (out += text));
+    let written = "";
+    child.stdout!.setEncoding("utf8").on("data", (text) => (written += text));
     // also when it was stopped
     child.on("error", (error) => reject(late.aborted ? tooLate : error));
-    child.on("close", (code) => (code === 0 ? resolve(out) : reject(new Error("it ended early"))));
+    child.on("close", (code) =>
+      code === 0 ? resolve(written) : reject(new Error("it ended early")),
+    );
     child.stdin!.on("error", () => {}).end(JSON.stringify(job));
   });
-  const { why, ...found } = JSON.parse(output);
-  if (why) throw new Error(why);
-  return found;
+  const { why: reason, ...result } = JSON.parse(output);
+  if (reason) throw new Error(reason);
+  return result;
 }
 
 /** Runs in that process. It is passed as text, so it cannot refer to anything around it. */
 function runQuery(): void {
   const { DatabaseSync } = process.getBuiltinModule("node:sqlite");
   const { readFileSync, writeFileSync } = process.getBuiltinModule("node:fs");
-  const { url, sql, params, rows: most, characters }: Job = JSON.parse(readFileSync(0, "utf8"));
-  const found: Found & { why?: string } = { columns: [], rows: [], more: false };
+  const { url, sql, params, rows: maxRows, characters }: Job = JSON.parse(readFileSync(0, "utf8"));
+  const result: QueryResult & { why?: string } = { columns: [], rows: [], more: false };
   try {
     const database = new DatabaseSync(new URL(url), { readOnly: true, timeout: 1000 });
     database.exec("PRAGMA query_only = 1; PRAGMA trusted_schema = 0");
     const statement = database.prepare(sql);
     statement.setReadBigInts(true);
     statement.setReturnArrays(true);
-    found.columns = statement.columns().map(({ name }) => name);
+    result.columns = statement.columns().map(({ name }) => name);
     let room = characters;
     for (const row of statement.iterate(
       ...((Array.isArray(params) ? params : [params]) as any[]),
@@ -167,12 +180,12 @@ function runQuery(): void {
         return cell.length > 1000 ? `${cell.slice(0, 1000)}… [${cell.length} characters]` : cell;
       });
       room -= JSON.stringify(cells).length;
-      found.more = found.rows.length === most || room < 0;
-      if (found.more) break;
-      found.rows.push(cells);
+      result.more = result.rows.length === maxRows || room < 0;
+      if (result.more) break;
+      result.rows.push(cells);
     }
   } catch (error) {
-    found.why = (error as Error).message;
+    result.why = (error as Error).message;
   }
-  writeFileSync(1, JSON.stringify(found));
+  writeFileSync(1, JSON.stringify(result));
 }

@@ -19,21 +19,8 @@ export default (zz: Zz) => {
       done: "integer[]? numbers to tick off",
       undo: "integer[]? numbers to open again",
     },
-    run({ set, add = [], done = [], undo = [] }) {
-      const given = [...(set ?? []), ...add].map((text) => text.replace(/\s+/g, " ").trim());
-      const next = [...(set ? [] : kept.todos), ...given.map((text) => ({ text, done: false }))];
-      if (given.includes("")) throw new Error("Cannot add an empty step. Say what is to be done.");
-      if (next.length > MAX_STEPS)
-        throw new Error(
-          `Cannot keep ${next.length} steps: ${MAX_STEPS} is the limit. Combine some.`,
-        );
-      for (const number of [...done, ...undo])
-        if (!next[number - 1])
-          throw new Error(`There is no step ${number}. ${list(next) || "The list is empty."}`);
-      kept.todos = next.map((todo, i) => ({
-        ...todo,
-        done: (todo.done || done.includes(i + 1)) && !undo.includes(i + 1),
-      }));
+    run(changes) {
+      kept.todos = changed(kept.todos, changes);
       return { text: list(kept.todos) || "The list is empty.", data: kept.todos };
     },
     render: () => `${kept.todos.filter(({ done }) => done).length} of ${kept.todos.length} done`,
@@ -55,20 +42,37 @@ export default (zz: Zz) => {
     },
     usage: "[add TEXT | done N | clear]",
     complete: () => ["add", "done", "clear"],
-    run(rest, { note }) {
-      const [, verb = "", given = ""] = /^(\w*)\s*(.*)$/s.exec(rest)!;
-      const todo = kept.todos[Number(given) - 1];
-      if (verb === "add" && given) kept.todos.push({ text: given, done: false });
+    run(argument, { note }) {
+      const [, verb = "", operand = ""] = /^(\w*)\s*(.*)$/s.exec(argument)!;
+      const todo = kept.todos[Number(operand) - 1];
+      if (verb === "add" && operand) kept.todos.push({ text: operand, done: false });
       else if (verb === "done" && todo) todo.done = true;
       else if (verb === "clear") kept.todos = [];
-      else if (rest)
+      else if (argument)
         throw new Error(
-          `Cannot do '/todo ${rest}': /todo add TEXT, /todo done NUMBER, /todo clear.`,
+          `Cannot do '/todo ${argument}': /todo add TEXT, /todo done NUMBER, /todo clear.`,
         );
       note(list(kept.todos) || "The list is empty.");
     },
   });
 };
+
+type Changes = { set?: string[]; add?: string[]; done?: number[]; undo?: number[] };
+/** The list after what the model asked for. */
+function changed(todos: Todo[], { set, add = [], done = [], undo = [] }: Changes): Todo[] {
+  const newTexts = [...(set ?? []), ...add].map((text) => text.replace(/\s+/g, " ").trim());
+  const next = [...(set ? [] : todos), ...newTexts.map((text) => ({ text, done: false }))];
+  if (newTexts.includes("")) throw new Error("Cannot add an empty step. Say what is to be done.");
+  if (next.length > MAX_STEPS)
+    throw new Error(`Cannot keep ${next.length} steps: ${MAX_STEPS} is the limit. Combine some.`);
+  for (const number of [...done, ...undo])
+    if (!next[number - 1])
+      throw new Error(`There is no step ${number}. ${list(next) || "The list is empty."}`);
+  return next.map((todo, i) => ({
+    ...todo,
+    done: (todo.done || done.includes(i + 1)) && !undo.includes(i + 1),
+  }));
+}
 
 const list = (todos: Todo[]): string =>
   todos.map(({ text, done }, i) => `${i + 1}. [${done ? "x" : " "}] ${text}`).join("\n");

@@ -19,7 +19,7 @@ export const settings = {
   },
 };
 
-type Place = { name: string; latitude: number; longitude: number; population?: number } & Partial<
+type City = { name: string; latitude: number; longitude: number; population?: number } & Partial<
   Record<"admin1" | "country" | "country_code", string>
 >;
 type Forecast = {
@@ -32,7 +32,7 @@ const DAYS = 7;
 
 export default (zz: Zz<typeof defaults>) => {
   const { config } = zz;
-  const known = new Map<string, { at: number; forecast: Forecast }>();
+  const { search, forecast } = openWeather(zz);
 
   zz.tool({
     name: "get_weather",
@@ -46,27 +46,35 @@ export default (zz: Zz<typeof defaults>) => {
       net: [...new Set([config.geocoding, config.forecast].map((url) => new URL(url).host))],
     }),
     async run({ city, days = 3 }, { signal }) {
-      const place = choose(city, await search(city, signal));
-      const { current, current_units, daily } = await forecast(place, signal);
+      const foundCity = choose(city, await search(city, signal));
+      const { current, current_units, daily } = await forecast(foundCity, signal);
       const [degrees, speed] = [current_units.temperature_2m, current_units.wind_speed_10m];
-      const now = `${current.temperature_2m} ${degrees}, ${sky(current.weather_code)}, wind ${current.wind_speed_10m} ${speed}`;
+      const currentText = `${current.temperature_2m} ${degrees}, ${sky(current.weather_code)}, wind ${current.wind_speed_10m} ${speed}`;
       const rows = daily.time.slice(0, Math.max(1, days)).map((day, i) => {
-        const [code, most, least] = DAILY.map((name) => daily[name]?.[i] ?? Number.NaN);
-        return `${day}: ${least} to ${most} ${degrees}, ${sky(code!)}`;
+        const [code, highest, least] = DAILY.map((name) => daily[name]?.[i] ?? Number.NaN);
+        return `${day}: ${least} to ${highest} ${degrees}, ${sky(code!)}`;
       });
       return {
-        text: [`${nameOf(place)}, ${current.time}: ${now}`, ...rows].join("\n"),
-        data: { place, current, daily },
+        text: [`${nameOf(foundCity)}, ${current.time}: ${currentText}`, ...rows].join("\n"),
+        data: { place: foundCity, current, daily },
       };
     },
   });
+};
+
+/** What open-meteo.com knows. */
+function openWeather(zz: Zz<typeof defaults>) {
+  const { config } = zz;
+  const cache = new Map<string, { fetchedAt: number; forecast: Forecast }>();
+  return { search, forecast };
 
   /** Only the name is searched for; what follows the comma tells places apart. */
-  async function search(city: string, signal: AbortSignal): Promise<Place[]> {
+  async function search(city: string, signal: AbortSignal): Promise<City[]> {
     const [name = ""] = city.split(",");
     if (name.trim().length < 2)
       throw new Error(`Cannot look up '${city}': it is too short. Name a city.`);
-    const { results = [] } = await get<{ results?: Place[] }>(
+    const { results = [] } = await get<{ results?: City[] }>(
+      zz,
       config.geocoding,
       { name: name.trim(), count: 20 },
       signal,
@@ -74,11 +82,11 @@ export default (zz: Zz<typeof defaults>) => {
     return results;
   }
 
-  async function forecast({ latitude, longitude }: Place, signal: AbortSignal): Promise<Forecast> {
+  async function forecast({ latitude, longitude }: City, signal: AbortSignal): Promise<Forecast> {
     const key = `${latitude} ${longitude}`;
-    for (const [key, { at }] of known)
-      if (Date.now() - at >= config.minutes * 60_000) known.delete(key);
-    const cached = known.get(key);
+    for (const [key, { fetchedAt }] of cache)
+      if (Date.now() - fetchedAt >= config.minutes * 60_000) cache.delete(key);
+    const cached = cache.get(key);
     if (cached) return cached.forecast;
     const imperial = config.units === "imperial" && {
       temperature_unit: "fahrenheit",
@@ -90,53 +98,54 @@ export default (zz: Zz<typeof defaults>) => {
       timezone: "auto",
     };
     const asked = { latitude, longitude, ...wanted, forecast_days: DAYS, ...imperial };
-    const forecast = await get<Forecast>(config.forecast, asked, signal);
+    const forecast = await get<Forecast>(zz, config.forecast, asked, signal);
     if (!forecast.current || !forecast.current_units || !forecast.daily?.time)
       throw new Error(
         `Cannot get the weather: ${new URL(config.forecast).host} sent no forecast. Try again later.`,
       );
-    known.set(key, { at: Date.now(), forecast });
+    cache.set(key, { fetchedAt: Date.now(), forecast });
     return forecast;
   }
+}
 
-  async function get<T>(
-    base: string,
-    query: Record<string, unknown>,
-    stopped: AbortSignal,
-  ): Promise<T> {
-    const url = new URL(base);
-    for (const [name, value] of Object.entries(query)) url.searchParams.set(name, String(value));
-    const timeout = zz.io.clock.limit(Math.ceil(config.seconds * 1000));
-    try {
-      const answer = await zz.fetch(url.href, { signal: AbortSignal.any([stopped, timeout]) });
-      return Object((await answer.json()) ?? {});
-    } catch (error) {
-      if (stopped.aborted) throw error;
-      const { status, message } = error as Error & { status?: number };
-      const failure = error instanceof SyntaxError ? "it sent no JSON" : message;
-      const reason = status ? `it answered ${status}` : failure;
-      const why = timeout.aborted
-        ? `nothing came within ${config.seconds} s`
-        : reason.replace(/\.$/, "");
-      throw new Error(`Cannot get the weather from ${url.host}: ${why}. Try again later.`);
-    }
+async function get<T>(
+  zz: Zz<typeof defaults>,
+  base: string,
+  query: Record<string, unknown>,
+  stopped: AbortSignal,
+): Promise<T> {
+  const url = new URL(base);
+  for (const [name, value] of Object.entries(query)) url.searchParams.set(name, String(value));
+  const timeout = zz.io.clock.limit(Math.ceil(zz.config.seconds * 1000));
+  try {
+    const answer = await zz.fetch(url.href, { signal: AbortSignal.any([stopped, timeout]) });
+    return Object((await answer.json()) ?? {});
+  } catch (error) {
+    if (stopped.aborted) throw error;
+    const { status, message } = error as Error & { status?: number };
+    const failure = error instanceof SyntaxError ? "it sent no JSON" : message;
+    const reason = status ? `it answered ${status}` : failure;
+    const cause = timeout.aborted
+      ? `nothing came within ${zz.config.seconds} s`
+      : reason.replace(/\.$/, "");
+    throw new Error(`Cannot get the weather from ${url.host}: ${cause}. Try again later.`);
   }
-};
+}
 
 /** The place that the model means. If that is unclear, it throws, and the model has to say. */
-function choose(city: string, found: Place[]): Place {
+function choose(city: string, cities: City[]): City {
   const plain = (text: string) => text.normalize("NFD").replace(/\p{M}/gu, "").trim().toLowerCase();
   const [name = "", ...hints] = city.split(",").map(plain);
-  const words = (place: Place) =>
-    [place.admin1, place.country, place.country_code].map((word) => plain(word ?? ""));
-  const fits = found.filter((place) => hints.every((hint) => words(place).includes(hint)));
-  const same = fits.filter((place) => plain(place.name) === name);
-  const [first, second] = (same.length ? same : fits).toSorted(
+  const words = (candidate: City) =>
+    [candidate.admin1, candidate.country, candidate.country_code].map((word) => plain(word ?? ""));
+  const fits = cities.filter((candidate) => hints.every((hint) => words(candidate).includes(hint)));
+  const sameName = fits.filter((candidate) => plain(candidate.name) === name);
+  const [first, second] = (sameName.length ? sameName : fits).toSorted(
     (a, b) => (b.population ?? 0) - (a.population ?? 0),
   );
   if (!first)
     throw new Error(
-      `Cannot find '${city}'. ${found.length ? `There is: ${list(found)}.` : "Check how it is spelt."}`,
+      `Cannot find '${city}'. ${cities.length ? `There is: ${list(cities)}.` : "Check how it is spelt."}`,
     );
   if (
     second &&
@@ -144,14 +153,14 @@ function choose(city: string, found: Place[]): Place {
     (first.population ?? 0) < 10 * (second.population ?? 0)
   )
     throw new Error(
-      `There are several of '${city}': ${list(same.length ? same : fits)}. Name one like that.`,
+      `There are several of '${city}': ${list(sameName.length ? sameName : fits)}. Name one like that.`,
     );
   return first;
 }
 
-const nameOf = ({ name, admin1, country }: Place): string =>
+const nameOf = ({ name, admin1, country }: City): string =>
   [...new Set([name, admin1, country])].filter(Boolean).join(", ");
-const list = (places: Place[]): string => [...new Set(places.map(nameOf))].slice(0, 8).join("; ");
+const list = (places: City[]): string => [...new Set(places.map(nameOf))].slice(0, 8).join("; ");
 
 /** Codes of the World Meteorological Organization: each word applies up to its code. */
 const SKIES: [upTo: number, word: string][] = [

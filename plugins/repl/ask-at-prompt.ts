@@ -1,7 +1,15 @@
 // Questions to the person in the middle of a conversation: for one key, or for a line.
-import { clean, width } from "zz/text";
+import { clean, wantsWords, width } from "zz/text";
 import { type Keyboard, muteEditor, redraw, setLine, showPrompt } from "./input-line.ts";
-import { isPlain, PASTED, putQuestion, RESIZED, rowsOf, type Screen } from "./page-questions.ts";
+import {
+  isPlain,
+  PASTED,
+  putQuestion,
+  RESIZED,
+  rowsOf,
+  type Screen,
+  unframed,
+} from "./page-questions.ts";
 import { expandPastes } from "./pastes.ts";
 import { matchKey, timeAfter, waitForQuiet } from "./prompt-rows.ts";
 
@@ -122,12 +130,14 @@ async function askForLine(
   question: string,
   isOver: () => boolean,
 ): Promise<string> {
-  const rows = rowsOf(clean(question), screenOf(keyboard).size().columns).map(({ text }) => text);
+  const screen = screenOf(keyboard);
+  const rows = rowsOf(clean(question), screen.size().columns).map(({ text }) => text);
   const head = rows.slice(0, -1).join("\n");
-  if (!head) return readAnswer(keyboard, rows.at(-1)!);
+  const last = screen.unframed ? unframed(rows.at(-1)!) : rows.at(-1)!;
+  if (!head) return readAnswer(keyboard, last);
   const press = (settled: boolean) => nextKey(keyboard, settled, isOver);
-  if ((await putQuestion(head, undefined, { ...screenOf(keyboard), press })) === "on")
-    return readAnswer(keyboard, `\n${rows.at(-1)}`);
+  if ((await putQuestion(head, undefined, { ...screen, press })) === "on")
+    return readAnswer(keyboard, `\n${last}`);
   write(keyboard, "\n");
   redraw(keyboard);
   return "";
@@ -136,10 +146,15 @@ async function askForLine(
 const write = ({ zz }: Keyboard, text: string): void => void zz.io.stderr.write(text);
 
 /** Where questions are shown. */
-function screenOf(keyboard: Keyboard): Pick<Screen, "size" | "write" | "plain"> {
+function screenOf(keyboard: Keyboard): Pick<Screen, "size" | "write" | "plain" | "unframed"> {
   const { stderr } = keyboard.zz.io;
   const size = () => ({ columns: stderr.columns ?? 80, rows: stderr.rows ?? 24 });
-  return { size, write: (text: string) => write(keyboard, text), plain: isPlain(keyboard.zz) };
+  return {
+    size,
+    write: (text: string) => write(keyboard, text),
+    plain: isPlain(keyboard.zz),
+    unframed: wantsWords(keyboard.zz.io, keyboard.host.ctx()),
+  };
 }
 
 /** The next key. If settled is true, a key that is still held down does not count. */

@@ -5,7 +5,12 @@ import { matchKey, timeAfter, waitForQuiet } from "./prompt-rows.ts";
 import { SETTLED_MS } from "./redraw-on-resize.ts";
 
 /** Asks for one of the keys, or without keys for a line. */
-export async function askInOneShot(zz: Zz, question: string, keys?: string): Promise<string> {
+export async function askInOneShot(
+  zz: Zz,
+  question: string,
+  keys: string | undefined,
+  unframed: boolean,
+): Promise<string> {
   const { io } = zz;
   const { stderr } = io;
   const stdin = io.stdin as NodeJS.ReadStream;
@@ -44,6 +49,7 @@ export async function askInOneShot(zz: Zz, question: string, keys?: string): Pro
       press,
       soon,
       plain: isPlain(zz),
+      unframed,
     });
     if (typed === "\x03") process.kill(process.pid, "SIGINT");
     if (keys === undefined) {

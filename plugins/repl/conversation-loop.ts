@@ -1,6 +1,15 @@
 // The conversation at a prompt: line after line, until the person leaves.
 import type { Chat, Ctx, DialogHost, Fault, Message, Zz } from "zz";
-import { clean, clip, oneLine, plural, sentenceOf, terminalColumns, wordsOf } from "zz/text";
+import {
+  clean,
+  clip,
+  oneLine,
+  plural,
+  sentenceOf,
+  terminalColumns,
+  wantsWords,
+  wordsOf,
+} from "zz/text";
 import { askAtPrompt } from "./ask-at-prompt.ts";
 import { type Keyboard, muteEditor, showNote } from "./input-line.ts";
 import {
@@ -15,7 +24,7 @@ import {
 } from "./keyboard.ts";
 import { lastConversation } from "./offer-last-conversation.ts";
 import { expandPastes } from "./pastes.ts";
-import { askUnseen, canChoose, pickFromList } from "./pick-from-list.ts";
+import { askUnseen, canChoose, pickByNumber, pickFromList } from "./pick-from-list.ts";
 import { say } from "./prompt-rows.ts";
 
 export interface Talk {
@@ -46,7 +55,11 @@ export function openTalk(zz: Zz, host: DialogHost): Talk {
         lendTerminal(keyboard, () => askUnseen(zz.io, question, host.ctx()?.signal)),
       ...(canChoose(zz.io) && {
         pick: (question, choices) =>
-          lendTerminal(keyboard, () => pickFromList(zz.io, question, choices, host.ctx()?.signal)),
+          wantsWords(zz.io, host.ctx())
+            ? pickByNumber((list) => askAtPrompt(keyboard, list), question, choices)
+            : lendTerminal(keyboard, () =>
+                pickFromList(zz.io, question, choices, host.ctx()?.signal),
+              ),
       }),
       terminal: (act) => lendTerminal(keyboard, act),
       edit: async (text, name) =>
@@ -59,7 +72,7 @@ export function openTalk(zz: Zz, host: DialogHost): Talk {
         retracts = key === "a";
         return key === "r" || key === "m";
       },
-      goOn: async (why) => (await host.ask(`Stopped: ${why}. Go on? [y/N] `, "yn")) === "y",
+      goOn: async (reason) => (await host.ask(`Stopped: ${reason}. Go on? [y/N] `, "yn")) === "y",
     });
     const startsAtPrompt = !host.text;
     // a dumb terminal could not take it away again
@@ -122,8 +135,8 @@ function commandsToBegin(host: DialogHost): string[] {
 async function whatNow(zz: Zz, host: DialogHost, failed: Fault, ctx: Ctx): Promise<string> {
   const picks = ctx.about.commands.some(({ name }) => name === "model");
   const keys = `[r]etry, [S]kip, [a]bort and take the message back${picks ? ", another [m]odel" : ""}? `;
-  for (let why = `${clean(failed.message)}\n`; ; why = "") {
-    const key = await host.ask(why + keys, "rsam");
+  for (let message = `${clean(failed.message)}\n`; ; message = "") {
+    const key = await host.ask(message + keys, "rsam");
     failed.told = true;
     if (!/[ram]/.test(key))
       say(zz, "Your message stays in the conversation; /retry sends it again.");
@@ -208,12 +221,12 @@ const isAsked = (message?: Message): boolean => message?.role === "user" && !mes
 /** What takes back the changes to files since the last message. */
 function andUndo(chat: Chat, files: Ctx["files"]): string {
   const { branch } = chat.tree();
-  const made = new Set(
+  const fromPlugins = new Set(
     branch
       .slice(branch.findLastIndex(({ message }) => isAsked(message)))
       .map(({ change }) => change),
   );
-  const changes = files.changes().filter(({ id, undone }) => !undone && made.has(id)).length;
+  const changes = files.changes().filter(({ id, undone }) => !undone && fromPlugins.has(id)).length;
   return changes ? `, /undo takes back the last of its ${plural(changes, "change")} to files` : "";
 }
 

@@ -20,8 +20,9 @@ export async function openEditor(zz: Zz, text: string, name: string): Promise<st
         zz,
         `'${editor}' ended without saving (exit code ${status}). VISUAL or EDITOR names another.`,
       );
-    const now = tryTo(() => fs.statSync(file)); // an editor may have removed or replaced it
-    const saved = now?.isFile() && (now.mtimeMs !== before.mtimeMs || now.ino !== before.ino);
+    const savedFile = tryTo(() => fs.statSync(file)); // an editor may have removed or replaced it
+    const saved =
+      savedFile?.isFile() && (savedFile.mtimeMs !== before.mtimeMs || savedFile.ino !== before.ino);
     return status === 0 && saved ? fs.readFileSync(file, "utf8") : undefined;
   } finally {
     fs.rmSync(folder, { recursive: true, force: true });

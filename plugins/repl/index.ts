@@ -1,5 +1,6 @@
 // The conversation at a prompt, and questions at a terminal: the dialog that comes with zz.
 import type { Zz } from "zz";
+import { wantsWords } from "zz/text";
 import type { Talk } from "./conversation-loop.ts";
 
 export const defaults = { history: true, offer: true, readFirst: true };
@@ -22,11 +23,15 @@ export const settings = {
 
 export default (zz: Zz<typeof defaults>) => {
   let talk: Talk | undefined; // while it runs
+  let unframed = false;
+  zz.on("asked", (_, ctx) => {
+    unframed = wantsWords(zz.io, ctx);
+  });
   zz.dialog({
     name: "prompt",
     person: () => ({
       ask: async (question, keys) =>
-        (await import("./ask-in-one-shot.ts")).askInOneShot(zz, question, keys),
+        (await import("./ask-in-one-shot.ts")).askInOneShot(zz, question, keys, unframed),
       secret: async (question) => (await import("./pick-from-list.ts")).askUnseen(zz.io, question),
       ...(zz.io.variable("TERM") !== "dumb" && {
         pick: async (question, choices) =>

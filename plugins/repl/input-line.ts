@@ -1,9 +1,9 @@
 // The line at the prompt: what the keyboard's modules share, and how the line is drawn.
 import readline from "node:readline";
 import type { DialogHost, Zz } from "zz";
-import { ERASE_BELOW } from "zz/text";
+import { ERASE_BELOW, wantsWords } from "zz/text";
 import { type Draft, isStarted } from "./multi-line-drafts.ts";
-import { PASTED } from "./page-questions.ts";
+import { PASTED, unframed } from "./page-questions.ts";
 import { type Pastes, textInLine } from "./pastes.ts";
 import { say } from "./prompt-rows.ts";
 import type { History } from "./typed-history.ts";
@@ -140,7 +140,8 @@ export function insertPaste(keyboard: Keyboard, text: string): void {
 
 /** Shows a note, above the line if one is being typed. */
 export function showNote(keyboard: Keyboard, text: string): void {
-  const { zz, editor, question, isMuted, isClosed, isDumb } = keyboard;
+  const { zz, editor, host, question, isMuted, isClosed, isDumb } = keyboard;
+  if (wantsWords(zz.io, host.ctx())) text = text.split("\n").map(unframed).join("\n");
   if (isMuted || question.onLine || question.onKey || isClosed || isDumb) return void say(zz, text);
   const { stdout } = zz.io;
   const { rows } = editor.getCursorPos();

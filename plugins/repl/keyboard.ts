@@ -59,8 +59,9 @@ export function openKeyboard(zz: Zz, host: DialogHost, onLeave: (code: number) =
     isTTY: true,
     setRawMode: (on: boolean) => setRaw({ zz, isDumb }, on),
   });
-  const write = (text: string, ...more: []) =>
-    isScreenTaken(keyboard) || stdout.write(text === READLINES_ERASE ? ERASE_BELOW : text, ...more);
+  const write = (text: string, ...extraArgs: []) =>
+    isScreenTaken(keyboard) ||
+    stdout.write(text === READLINES_ERASE ? ERASE_BELOW : text, ...extraArgs);
   const screen: NodeJS.WriteStream = Object.create(stdout, { write: { value: write } });
   const history = openHistory(host);
   const others = stdout.listeners("resize");

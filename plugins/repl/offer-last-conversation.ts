@@ -17,7 +17,7 @@ export function lastConversation({
     return undefined;
   const saved = tryTo(() => sessions.list()) ?? []; // a store may be out of reach
   const last = saved.find(
-    (one) => one.root === root && one.id !== chat.id && one.title && !one.held,
+    (session) => session.root === root && session.id !== chat.id && session.title && !session.held,
   );
   if (!last) return undefined;
   const [head, tail] = ["Tab continues “", `” (${timeAgo(last.used)})`];
@@ -29,8 +29,8 @@ export function lastConversation({
 }
 
 /** Roughly how long ago that was. */
-export function timeAgo(at: string, now = Date.now()): string {
-  const minutes = Math.max(0, Math.floor((now - Date.parse(at)) / 60_000));
+export function timeAgo(timestamp: string, currentTime = Date.now()): string {
+  const minutes = Math.max(0, Math.floor((currentTime - Date.parse(timestamp)) / 60_000));
   if (!(minutes >= 1)) return "just now";
   if (minutes < 60) return `${minutes} min ago`;
   if (minutes < 24 * 60) return `${Math.floor(minutes / 60)} h ago`;

@@ -13,7 +13,12 @@ export interface Screen {
   // reads the rest of a line, returns the key that it means; "": it was deleted
   words?(first: string): Promise<string>;
   plain?: boolean; // any answer counts at once
+  unframed?: boolean; // no frame, no rules, and no cursor that moves: for screen readers
 }
+
+/** Without the frame what is quoted is indented, so that it cannot look like zz's own words. */
+export const unframed = (row: string): string =>
+  row.replace(/^(?:([┏┠┗])|┃) /u, (_, own) => (own ? "" : "  ")).replace(/^─+ /u, "");
 
 /** Whether the person wants a yes to count although parts of the question were not shown. */
 export const isPlain = ({ config }: Zz): boolean =>
@@ -54,7 +59,9 @@ export async function putQuestion(
     else if (move !== "redraw") return move;
     const isSame = view.fits(screen.size());
     screen.write(
-      below === undefined || !isSame ? "\n" : `\r${below ? `\x1b[${below}A` : ""}\x1b[J`,
+      below === undefined || !isSame || screen.unframed
+        ? "\n"
+        : `\r${below ? `\x1b[${below}A` : ""}\x1b[J`,
     );
   }
 
@@ -67,21 +74,21 @@ export async function putQuestion(
       const isReady = screen.plain || !view.unseen();
       // Even y and n may begin a word: of a reason, or of a message that was under way when the
       // question came.
-      const more = (isKey(typed) && typed !== "?" && (await screen.soon?.(typed))) || "";
-      if (more && LEAVE.test(more)) return more;
-      const said = /^\P{C}/u.test(more) ? typed + more : typed;
-      if (matchKey(said, (keys ?? "n").replace(/[^n]/g, "")))
-        return ENTER.test(more) ? said + more : said;
+      const typedSoon = (isKey(typed) && typed !== "?" && (await screen.soon?.(typed))) || "";
+      if (typedSoon && LEAVE.test(typedSoon)) return typedSoon;
+      const message = /^\P{C}/u.test(typedSoon) ? typed + typedSoon : typed;
+      if (matchKey(message, (keys ?? "n").replace(/[^n]/g, "")))
+        return ENTER.test(typedSoon) ? message + typedSoon : message;
       if (typed === "?" && isKey(typed)) return typed; // explaining them grants nothing
-      if (isReady && (isKey(said) || (ENTER.test(said) && !view.isNext()))) return said;
-      if (isKey(said)) return "hint";
+      if (isReady && (isKey(message) || (ENTER.test(message) && !view.isNext()))) return message;
+      if (isKey(message)) return "hint";
       if (view.isPaged && view.top && BACK.test(typed)) return "back";
       if (view.isNext() && FORWARD.test(typed)) return "on";
       if (view.isNext() && TO_END.test(typed)) return "end";
       const isChoice = keys !== undefined && keys.length > 1;
       const key =
-        isChoice && (WORDS.test(said) || said.startsWith(PASTED))
-          ? await screen.words?.(said)
+        isChoice && (WORDS.test(message) || message.startsWith(PASTED))
+          ? await screen.words?.(message)
           : undefined;
       if (key) return isReady || key === "n" ? key : "hint";
     }
@@ -92,11 +99,11 @@ export async function putQuestion(
 function newView(text: string, keys: string | undefined) {
   let rows: Row[] = [];
   let size = { columns: -1, rows: 0 };
-  let seen = new Set<number>();
+  let shownPages = new Set<number>();
   let [room, tail] = [1, 0]; // rows of a page with its end, and of the end, which stays in view
   const head = () => room - tail; // rows of the page above the end
   const last = () => rows.length - tail;
-  const firstUnseen = () => rows.findIndex((_, i) => !seen.has(i));
+  const firstUnseen = () => rows.findIndex((_, i) => !shownPages.has(i));
   const view = {
     top: 0,
     canRefuse: keys?.includes("n") ?? true,
@@ -109,21 +116,23 @@ function newView(text: string, keys: string | undefined) {
     get shown(): { to: number; all: number } {
       return { to: Math.min(view.top + head(), rows.length), all: rows.length };
     },
-    unseen: () => rows.length - seen.size,
+    unseen: () => rows.length - shownPages.size,
     isNext: () => view.top + head() < last() || view.unseen() > 0,
-    fits: (now: typeof size) => now.columns === size.columns && now.rows === size.rows,
+    fits: (newSize: typeof size) => newSize.columns === size.columns && newSize.rows === size.rows,
 
     /** In a window of another size it goes on at the same line. */
-    fit(now: typeof size): void {
+    fit(newSize: typeof size): void {
       const { line = 0 } = rows[view.top] ?? {};
-      if (now.columns !== size.columns) {
-        const open = new Set(rows.flatMap((row, i) => (seen.has(i) ? [] : row.line)));
+      if (newSize.columns !== size.columns) {
+        const open = new Set(rows.flatMap((row, i) => (shownPages.has(i) ? [] : row.line)));
         const isFirst = !rows.length;
-        rows = rowsOf(text, now.columns);
-        seen = new Set(isFirst ? [] : rows.flatMap((row, i) => (open.has(row.line) ? [] : i)));
+        rows = rowsOf(text, newSize.columns);
+        shownPages = new Set(
+          isFirst ? [] : rows.flatMap((row, i) => (open.has(row.line) ? [] : i)),
+        );
         view.top = rows.findIndex((row) => row.line === line);
       }
-      size = { ...now };
+      size = { ...newSize };
       room = Math.max((size.rows || 24) - 1, 1);
       tail = keys !== undefined && view.isPaged ? tailOf(rows, room) : 0;
       if (!view.isPaged) view.top = 0; // all of it fits by now, and is drawn again
@@ -138,11 +147,12 @@ function newView(text: string, keys: string | undefined) {
       const shown = [...rows.keys()].filter(
         (i) => (i >= view.top && i < until) || (i >= last() && view.isPaged),
       );
-      for (const i of view.isPaged ? shown : rows.keys()) seen.add(i);
+      for (const i of view.isPaged ? shown : rows.keys()) shownPages.add(i);
       const page = rows.slice(view.top, view.isPaged ? until : rows.length).map((row) => row.text);
       const end = view.isPaged ? rows.slice(last()).map((row) => row.text) : [];
       const hasBar = view.unseen() > 0;
-      screen.write([...page, ...(hasBar ? [bar()] : []), ...end].join("\n"));
+      const all = [...page, ...(hasBar ? [bar()] : []), ...end];
+      screen.write((screen.unframed ? all.map(unframed) : all).join("\n"));
       if (hasBar) return end.length;
       if (end.length) return end.length - 1;
       return undefined;
@@ -206,12 +216,12 @@ type Row = { text: string; line: number };
  */
 export function rowsOf(text: string, columns: number): Row[] {
   return text.split("\n").flatMap((line, i) => {
-    const [, bar = "", rest = line] = /^([┏┠┃┗] )(.*)$/su.exec(line) ?? [];
+    const [, bar = "", content = line] = /^([┏┠┃┗] )(.*)$/su.exec(line) ?? [];
     const nextBar = bar && (bar === "┗ " ? "  " : "┃ ");
     const room = Math.max((columns || Number.POSITIVE_INFINITY) - bar.length, 8);
-    const number = LINE_NUMBER.exec(rest)?.[1]?.length ?? 0;
+    const number = LINE_NUMBER.exec(content)?.[1]?.length ?? 0;
     const indent = number <= room / 3 ? number : 0;
-    return breakLine(rest, room, indent).map((row, j) => ({
+    return breakLine(content, room, indent).map((row, j) => ({
       text: j ? nextBar + " ".repeat(indent) + row : bar + row,
       line: i,
     }));
@@ -229,12 +239,12 @@ function breakLine(line: string, room: number, indent: number): string[] {
     if (style) styles = /^\x1b\[0?m$/.test(style) ? "" : styles + style;
     const columns = Math.min(style ? 0 : columnsOf(piece, width), room);
     while (width + columns > room) {
-      const at =
+      const position =
         piece !== " " && space.width > room / 3 ? space : { end: row.length, width, styles };
-      const shown = row.slice(0, at.end);
-      rows.push(at.styles ? `${shown}\x1b[0m` : shown);
+      const shown = row.slice(0, position.end);
+      rows.push(position.styles ? `${shown}\x1b[0m` : shown);
       if (rows.length === 1) room -= indent;
-      [row, width] = [at.styles + row.slice(at.end), width - at.width];
+      [row, width] = [position.styles + row.slice(position.end), width - position.width];
       space = { end: 0, width: 0, styles: "" };
       if (piece === " ") continue pieces; // it would be after the last column
     }
@@ -256,8 +266,8 @@ const PIECE = /(\x1b\[[\d;]*m|\x1b\]8;;[!-~]*\x1b\\)|./gsu;
 /** The width of one character. Terminals may show several as one, so the sum is never too small. */
 function widthOfCharacter(character: string): number {
   if (character >= " " && character <= "~") return 1;
-  const known = WIDTHS.get(character);
-  if (known !== undefined) return known;
+  const knownWidth = WIDTHS.get(character);
+  if (knownWidth !== undefined) return knownWidth;
   const width = widthOf(character);
   if (WIDTHS.size < MAX_WIDTHS) WIDTHS.set(character, width);
   return width;

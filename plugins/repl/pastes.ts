@@ -59,23 +59,26 @@ export function readInput(reader: PasteReader, bytes: Buffer): void {
   reader.lastReadAt = reader.clock.now();
   // its end was lost
   if (reader.paste && pause > LOST_END_MS && bytes.equals(CTRL_C)) bytes = Buffer.from(PASTE_END);
-  let rest: Buffer = Buffer.concat([reader.heldBack, bytes]);
+  let remaining: Buffer = Buffer.concat([reader.heldBack, bytes]);
   for (;;) {
     const marker = reader.paste ? PASTE_END : PASTE_START;
-    const at = rest.indexOf(marker);
-    if (at < 0) break;
+    const markerIndex = remaining.indexOf(marker);
+    if (markerIndex < 0) break;
     deliver(
       reader,
-      reader.paste ? rest.subarray(0, at) : withoutReports(reader, rest.subarray(0, at)),
+      reader.paste
+        ? remaining.subarray(0, markerIndex)
+        : withoutReports(reader, remaining.subarray(0, markerIndex)),
     );
-    rest = rest.subarray(at + marker.length);
+    remaining = remaining.subarray(markerIndex + marker.length);
     if (reader.paste) reader.onPaste(Buffer.concat(reader.paste).toString("utf8"));
     reader.paste = reader.paste ? undefined : [];
   }
-  if (!reader.paste) rest = withoutReports(reader, rest);
-  const complete = rest.length - (reader.paste ? startedEndLength(rest) : startedKeyLength(rest));
-  deliver(reader, rest.subarray(0, complete));
-  reader.heldBack = Buffer.from(rest.subarray(complete));
+  if (!reader.paste) remaining = withoutReports(reader, remaining);
+  const complete =
+    remaining.length - (reader.paste ? startedEndLength(remaining) : startedKeyLength(remaining));
+  deliver(reader, remaining.subarray(0, complete));
+  reader.heldBack = Buffer.from(remaining.subarray(complete));
   if (reader.heldBack.length && !reader.paste)
     reader.stopHolding = isStartedReport(reader.heldBack)
       ? reader.clock.timer(REPORT_MS, () => void (reader.heldBack = Buffer.alloc(0)))
@@ -107,8 +110,8 @@ export function keepReportsFrom(stdin: NodeJS.ReadStream, clock: PasteReader["cl
     onPaste,
     onReport: (report) => stdin.emit("report", report),
   });
-  stdin.push = (bytes, ...more) => {
-    if (!Buffer.isBuffer(bytes)) return push.call(stdin, bytes, ...more);
+  stdin.push = (bytes, ...encoding) => {
+    if (!Buffer.isBuffer(bytes)) return push.call(stdin, bytes, ...encoding);
     readInput(reader, bytes);
     if (!reader.paste && !isStartedReport(reader.heldBack)) {
       reader.stopHolding();
@@ -148,7 +151,7 @@ const MAX_KEY_BYTES = 32;
  * How many of the last bytes may be the beginning of a key, or of the marker that begins a paste.
  */
 function startedKeyLength(bytes: Buffer): number {
-  const end = (most: number) => bytes.toString("latin1", Math.max(0, bytes.length - most));
+  const end = (maxBytes: number) => bytes.toString("latin1", Math.max(0, bytes.length - maxBytes));
   const key = STARTED_KEY.exec(end(MAX_KEY_BYTES)) ?? STARTED_STRING.exec(end(MAX_KEY_BYTES));
   return Math.max(
     key?.[0].length ?? 0,

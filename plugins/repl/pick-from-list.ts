@@ -15,10 +15,10 @@ export async function pickFromList(
   choices: readonly (string | Choice)[],
   signal?: AbortSignal,
 ): Promise<string | undefined> {
-  const all = choices.map((one) =>
-    typeof one === "string" ? { name: one, description: "" } : one,
+  const allChoices = choices.map((choice) =>
+    typeof choice === "string" ? { name: choice, description: "" } : choice,
   );
-  const rows = all.map(({ name, description = "" }) => ({
+  const rows = allChoices.map(({ name, description = "" }) => ({
     value: name,
     name: clean(name),
     short: clean(name),
@@ -30,6 +30,26 @@ export async function pickFromList(
   return pickRow(io, { message, rows, signal });
 }
 
+/** The same by a line that the person types, for screen readers: nothing is drawn again. */
+export async function pickByNumber(
+  ask: (list: string) => Promise<string>,
+  question: string,
+  choices: readonly (string | Choice)[],
+): Promise<string | undefined> {
+  const all = choices.map((one) => (typeof one === "string" ? { name: one } : one));
+  const rows = all.map(({ name, description = "" }: Choice, i) =>
+    clean(`${i + 1}. ${name}${description && `: ${description}`}`),
+  );
+  for (let hint = ""; ; ) {
+    const text = [question.trim(), ...rows, `${hint}Number or name, nothing to leave: `];
+    const typed = (await ask(text.join("\n"))).trim();
+    if (!typed) return undefined;
+    const match = all[Number(typed) - 1] ?? all.find(({ name }) => name === typed);
+    if (match) return match.name;
+    hint = `There is no choice '${typed}'. `;
+  }
+}
+
 /** Asks for a line without showing it; "" if the person left the prompt. */
 export async function askUnseen(
   io: Zz["io"],
@@ -38,8 +58,8 @@ export async function askUnseen(
 ): Promise<string> {
   if (!canChoose(io)) return typedUnseen(io, question, signal);
   const { password } = await import("@inquirer/prompts");
-  const how = { message: wrapped(io, question), mask: "*", toggleMask: false } as const;
-  return (await orLeft(password(how, pickerContext(signal, io)))) ?? "";
+  const promptOptions = { message: wrapped(io, question), mask: "*", toggleMask: false } as const;
+  return (await orLeft(password(promptOptions, pickerContext(signal, io)))) ?? "";
 }
 
 /** The same on a terminal whose cursor does not move: there is nothing to draw. */

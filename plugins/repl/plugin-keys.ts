@@ -222,7 +222,7 @@ function showRows(keys: PluginKeys, text: string, chosen = -1): void {
   if (keys.areRowsShown) hideRows(keys);
   if (keyboard.isMuted || !text) return;
   const { columns = 80, rows: height = 24 } = stdout;
-  const here = editor.getCursorPos();
+  const cursorPosition = editor.getCursorPos();
   const { line, cursor } = editor;
   setLine(keyboard, line);
   const end = editor.getCursorPos();
@@ -230,10 +230,10 @@ function showRows(keys: PluginKeys, text: string, chosen = -1): void {
   const lines = text.split("\n").slice(0, Math.max(1, height - end.rows - 2));
   const cells = lines.map((line) => clip(clean(line), columns - 2));
   const rows = cells.map((cell, i) => `\r\n${i === chosen ? keys.mark(cell) : cell}`);
-  readline.moveCursor(stdout, 0, end.rows - here.rows);
+  readline.moveCursor(stdout, 0, end.rows - cursorPosition.rows);
   stdout.write(rows.join(""));
-  readline.moveCursor(stdout, 0, here.rows - end.rows - lines.length);
-  readline.cursorTo(stdout, here.cols);
+  readline.moveCursor(stdout, 0, cursorPosition.rows - end.rows - lines.length);
+  readline.cursorTo(stdout, cursorPosition.cols);
   Object.assign(keys, { areRowsShown: true, rows: { text, chosen } });
 }
 

@@ -14,8 +14,10 @@ export function say(zz: Zz, text: string): void {
 /** The key that was pressed, if it is offered, with or without Enter, in either case; else "". */
 export function matchKey(typed: string, keys: string): string {
   const key = typed.replace(/[\r\n]+$/, "");
-  const found = [key, key.toLowerCase()].find((one) => one.length === 1 && keys.includes(one));
-  return found ?? "";
+  const match = [key, key.toLowerCase()].find(
+    (candidate) => candidate.length === 1 && keys.includes(candidate),
+  );
+  return match ?? "";
 }
 
 /**

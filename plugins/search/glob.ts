@@ -2,7 +2,7 @@
 import { relative } from "node:path";
 import type { Zz } from "zz";
 import { notUtf8 } from "zz/text";
-import { newYielder } from "./lines.ts";
+import { newYielder } from "./find-in-lines.ts";
 import { shownName } from "./path.ts";
 import { matcher } from "./pattern.ts";
 

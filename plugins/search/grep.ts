@@ -13,7 +13,7 @@ import {
   newYielder,
   type Query,
   reader,
-} from "./lines.ts";
+} from "./find-in-lines.ts";
 import { shownName } from "./path.ts";
 import { matcher } from "./pattern.ts";
 import { askRipgrep } from "./ripgrep.ts";
@@ -270,7 +270,7 @@ async function mayShow(
 }
 
 function resultText(search: Search, args: Args, names: string[]): string {
-  const { hits, more, moreFiles, stuck } = search;
+  const { hits, more, moreFiles } = search;
   const rows = search.around.some(Boolean)
     ? rowsAround(hits)
     : hits.map(({ path, line, text, at }) => `${shownName(path)}:${line}: ${shownLine(text, at)}`);
@@ -280,10 +280,15 @@ function resultText(search: Search, args: Args, names: string[]): string {
     );
   if (search.near > MAX_NEAR)
     rows.push("[the lines around further hits are left out; ask for fewer]");
+  return withNotes(rows, search, args, names);
+}
+
+function withNotes(rows: string[], search: Search, args: Args, names: string[]): string {
+  const { stuck, lost } = search;
   if (!rows.length) rows.push(noHitText(search, args, names));
   if (stuck.length)
     rows.push(`[ignored, for the regular expression takes too long on it: ${stuck.join(", ")}]`);
-  return [...rows, ...search.lost].join("\n");
+  return [...rows, ...lost].join("\n");
 }
 
 /** Hits among the lines around them, as grep shows them: a:3: is a hit, a-4- is not. */
@@ -314,7 +319,7 @@ function rowsAround(hits: Search["hits"]): string[] {
 
 /** The result for the outputs `files` and `count`: which files have hits, or how many. */
 function filesResult(search: Search, args: Args, names: string[]) {
-  const { found, stuck } = search;
+  const { found } = search;
   const shown = found.slice(0, search.most);
   const rows = shown.map(({ path, count }) =>
     args.output === "count" ? `${shownName(path)}: ${count}` : shownName(path),
@@ -323,10 +328,7 @@ function filesResult(search: Search, args: Args, names: string[]) {
     rows.push(
       `[${plural(found.length - shown.length, "more file")}; narrow the query, the path or the glob]`,
     );
-  if (!rows.length) rows.push(noHitText(search, args, names));
-  if (stuck.length)
-    rows.push(`[ignored, for the regular expression takes too long on it: ${stuck.join(", ")}]`);
-  return { text: [...rows, ...search.lost].join("\n"), data: found };
+  return { text: withNotes(rows, search, args, names), data: found };
 }
 
 function noHitText(

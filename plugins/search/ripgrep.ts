@@ -9,7 +9,7 @@ import { closeSync, fstatSync, openSync, readSync, rmSync } from "node:fs";
 import { join, relative } from "node:path";
 import type { Ctx } from "zz";
 import { temporaryFolder } from "zz/text";
-import { isPlain, type Query } from "./lines.ts";
+import { isPlain, type Query } from "./find-in-lines.ts";
 import type { Once } from "./together.ts";
 
 const WALK =

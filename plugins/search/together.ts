@@ -9,8 +9,8 @@ export type Once = <T>(key: string, begin: () => Promise<T>) => Promise<T>;
 export function sharing(): Once {
   const begun = new Map<string, Promise<any>>();
   return (key, begin) => {
-    const known = begun.get(key);
-    if (known) return known.catch(begin); // the call that began it may have been stopped
+    const running = begun.get(key);
+    if (running) return running.catch(begin); // the call that began it may have been stopped
     const started = begin();
     begun.set(key, started);
     setImmediate(() => begun.delete(key));

@@ -1,41 +1,17 @@
-// bubblewrap: the mounts of a sandbox on Linux.
+// The mounts of a sandbox on Linux.
 import fs from "node:fs";
 import { isIP } from "node:net";
 import path from "node:path";
 import { isInside, tryTo } from "zz/text";
-import { repository } from "./guards.ts";
+import { BASE, type Mount, SYSTEM } from "./find-sandbox.ts";
+import { repositoryPaths } from "./guarded-files.ts";
 import { otherNames } from "./hard-links.ts";
-import { type Guard, type OpenLimits, PORT, pathFolders } from "./limits.ts";
-import { CACHE } from "./lookups.ts";
-import { canAppear, isFolder, real } from "./paths.ts";
-
-// No capabilities, even for root.
-export const BASE = [
-  "--unshare-all",
-  "--die-with-parent",
-  "--new-session",
-  "--cap-drop",
-  "ALL",
-  "--ro-bind",
-  "/",
-  "/",
-];
-
-interface Mount {
-  at: string;
-  args: string[];
-  isReadonly?: boolean; // made read-only once everything is mounted
-}
-
-/** root may write to /proc/sys without any capability, so it gets a read-only mount of its own. */
-export const SYSTEM: Mount[] = [
-  { at: "/dev", args: ["--dev", "/dev"], isReadonly: true },
-  { at: "/proc", args: ["--proc", "/proc"] },
-  { at: "/proc/sys", args: ["--ro-bind", "/proc/sys", "/proc/sys"] },
-];
+import { CACHE } from "./host-lookups.ts";
+import { canAppear, isFolder, real } from "./resolve-paths.ts";
+import { type Guard, type OpenLimits, PORT, pathFolders } from "./sandbox-limits.ts";
 
 export function bubblewrapArgs(limits: OpenLimits): string[] {
-  const mounts = plan(limits);
+  const mounts = planMounts(limits);
   return [
     ...BASE,
     ...(limits.view && process.getuid?.() ? asMyself() : []),
@@ -51,7 +27,7 @@ export function bubblewrapArgs(limits: OpenLimits): string[] {
           "--",
           String(PORT),
           INSIDE,
-          JSON.stringify(placesOf(limits)),
+          JSON.stringify(loopbackAddresses(limits)),
         ]
       : []),
   ];
@@ -72,11 +48,14 @@ const asMyself = (): string[] => [
  * Where a service finds a host that is allowed with its port: a program that knows no proxy
  * connects to it as ever.
  */
-function placesOf({ service, net }: Pick<OpenLimits, "service" | "net">): Place[] {
+function loopbackAddresses({
+  service,
+  net,
+}: Pick<OpenLimits, "service" | "net">): LoopbackAddress[] {
   const named =
     service && Array.isArray(net) ? net.map((host) => /^([\w.-]+):(\d+)$/.exec(host)) : [];
-  return named.flatMap((found, i) => {
-    const [, host = "", port] = found ?? [];
+  return named.flatMap((match, i) => {
+    const [, host = "", port] = match ?? [];
     const isHere = host === "localhost" || host === "127.0.0.1";
     return !port || (isIP(host) && !isHere)
       ? []
@@ -99,19 +78,19 @@ function nameCacheOf(
   };
 }
 
-type Place = { host: string; port: number; at: string };
+type LoopbackAddress = { host: string; port: number; at: string };
 
 /** The machine's names, and those places. */
-function namesOf(own: string, places: Place[]): Mount[] {
+function hostsMount(folder: string, places: LoopbackAddress[]): Mount[] {
   if (!places.length) return [];
-  const [at, file] = ["/etc/hosts", path.join(own, "hosts")];
-  const known = tryTo(() => fs.readFileSync(at, "utf8")) ?? "";
+  const [hostsFile, file] = ["/etc/hosts", path.join(folder, "hosts")];
+  const machineNames = tryTo(() => fs.readFileSync(hostsFile, "utf8")) ?? "";
   fs.writeFileSync(
     file,
-    `${places.map((place) => `${place.at} ${place.host}\n`).join("")}${known}`,
+    `${places.map((address) => `${address.at} ${address.host}\n`).join("")}${machineNames}`,
     { mode: 0o644 },
   );
-  return [{ at, args: ["--ro-bind", file, at] }];
+  return [{ at: hostsFile, args: ["--ro-bind", file, hostsFile] }];
 }
 
 const MAX_SHM_BYTES = `${1 << 30}`;
@@ -121,7 +100,7 @@ const INSIDE = "/run/zz-proxy";
  * Outer folders come before inner ones, which take precedence; of two mounts on one path, the later
  * one here wins.
  */
-function plan({
+function planMounts({
   root,
   write,
   hide,
@@ -140,48 +119,55 @@ function plan({
   net,
   own,
 }: OpenLimits): Mount[] {
-  const ownRepository = repository(root);
+  const ownRepository = repositoryPaths(root);
   // what is read-only anyway needs no guard
   const git = readonly ? { write: [], guard: [] } : ownRepository;
   const shown = real(show);
-  const denied = real(hide).filter((at) => !shown.includes(at));
+  const denied = real(hide).filter((target) => !shown.includes(target));
   const { nameCache, cacheAt } = nameCacheOf(denied.includes("/var"), service, lookups);
-  const secret = (at: string) =>
-    denied.some((folder) => isInside(folder, at) && !isInside(folder, root));
-  const within = (at: string, folders: string[]) => folders.some((folder) => isInside(folder, at));
-  const fixed = fixedPlaces({ root, view, readonly });
-  const kept = real(keep).filter((at) => at !== root);
-  const others = (places: string[]) =>
-    otherNames(places, [root, ...real(write).filter((at) => !isInside(root, at))]);
+  const isHidden = (target: string) =>
+    denied.some((folder) => isInside(folder, target) && !isInside(folder, root));
+  const isWithin = (target: string, folders: string[]) =>
+    folders.some((folder) => isInside(folder, target));
+  const fixed = fixedPaths({ root, view, readonly });
+  const kept = real(keep).filter((target) => target !== root);
+  const otherNamesOf = (places: string[]) =>
+    otherNames(places, [root, ...real(write).filter((target) => !isInside(root, target))]);
   const locked = [
     ...real([...keep, ...fixed, ...(readonly ? ownRepository.write : [])]),
-    ...(readonly ? [] : others(kept)),
+    ...(readonly ? [] : otherNamesOf(kept)),
   ];
   const pinned = [
-    ...new Set([...real(readonly ? [] : pin), ...kept].flatMap((at) => foldersBetween(at, root))),
-  ].filter((at) => !readonly && !within(at, locked));
+    ...new Set(
+      [...real(readonly ? [] : pin), ...kept].flatMap((target) => foldersBetween(target, root)),
+    ),
+  ].filter((target) => !readonly && !isWithin(target, locked));
   const writable = [
-    ...real(writtenPlaces({ root, write, view, readonly, service })).filter(
-      (at) => !secret(at) || shown.some((one) => isInside(one, at)),
+    ...real(writtenPaths({ root, write, view, readonly, service })).filter(
+      (target) => !isHidden(target) || shown.some((folder) => isInside(folder, target)),
     ),
     ...git.write,
-  ].filter((at) => !within(at, locked));
-  const reached = (at: string) =>
-    !within(at, ["/tmp", "/run"]) || within(at, [...writable, ...locked]);
+  ].filter((target) => !isWithin(target, locked));
+  const isReached = (target: string) =>
+    !isWithin(target, ["/tmp", "/run"]) || isWithin(target, [...writable, ...locked]);
   // other folders are whole homes and disks
-  const closed = denied.filter((at) => real(pin).includes(at) || !isFolder(at));
-  const hidden = [...denied, ...others(closed), ...endpoints].filter(reached);
+  const closed = denied.filter((target) => real(pin).includes(target) || !isFolder(target));
+  const hidden = [...denied, ...otherNamesOf(closed), ...endpoints].filter(isReached);
   // Needed paths that a cover would hide: zz's own node, the folders of PATH, the list of name
   // servers.
   const needed = real([process.execPath, "/etc/resolv.conf", ...pathFolders()]).filter(
-    (at) => !within(at, denied),
+    (target) => !isWithin(target, denied),
   );
   const open = [...shown, ...needed].filter(
-    (at) => !within(at, [...writable, ...locked]) && (within(at, denied) || !reached(at)),
+    (target) =>
+      !isWithin(target, [...writable, ...locked]) &&
+      (isWithin(target, denied) || !isReached(target)),
   );
-  const covers = (folder: string, at: string) =>
-    isInside(folder, at) &&
-    ![...open, ...writable, ...locked].some((one) => isInside(folder, one) && isInside(one, at));
+  const covers = (folder: string, target: string) =>
+    isInside(folder, target) &&
+    ![...open, ...writable, ...locked].some(
+      (between) => isInside(folder, between) && isInside(between, target),
+    );
   const inner = [
     ...writable,
     ...git.guard,
@@ -193,19 +179,22 @@ function plan({
     { at: "/tmp", args: ["--bind", tmp, "/tmp"] },
     ...["/run", "/var/run"]
       .filter(isFolder)
-      .map((at) => ({ at, args: ["--tmpfs", at], isReadonly: true })),
-    ...writable.map((at) => ({ at, args: ["--bind", view && at === root ? view.merged : at, at] })),
+      .map((target) => ({ at: target, args: ["--tmpfs", target], isReadonly: true })),
+    ...writable.map((target) => ({
+      at: target,
+      args: ["--bind", view && target === root ? view.merged : target, target],
+    })),
     ...git.guard.flatMap(protect),
-    ...guardMounts(guard).filter(({ at }) => !within(at, denied) && !within(at, locked)),
-    ...open.map((at) => ({ at, args: ["--ro-bind", at, at] })),
-    ...pinned.map((at) => ({ at, args: ["--bind", at, at] })),
-    ...locked.map((at) => ({ at, args: ["--ro-bind", at, at] })),
+    ...guardMounts(guard).filter(({ at }) => !isWithin(at, denied) && !isWithin(at, locked)),
+    ...open.map((target) => ({ at: target, args: ["--ro-bind", target, target] })),
+    ...pinned.map((target) => ({ at: target, args: ["--bind", target, target] })),
+    ...locked.map((target) => ({ at: target, args: ["--ro-bind", target, target] })),
     ...hidden
-      .filter((at) => !hidden.some((folder) => folder !== at && covers(folder, at)))
-      .map((at) =>
+      .filter((target) => !hidden.some((folder) => folder !== target && covers(folder, target)))
+      .map((target) =>
         cover(
-          at,
-          inner.some((one) => one !== at && isInside(at, one)),
+          target,
+          inner.some((folder) => folder !== target && isInside(target, folder)),
         ),
       ),
     ...SYSTEM,
@@ -214,14 +203,14 @@ function plan({
       args: ["--perms", "1777", ...(sized ? ["--size", MAX_SHM_BYTES] : []), "--tmpfs", "/dev/shm"],
     },
     ...(proxy?.socket ? [{ at: INSIDE, args: ["--ro-bind", proxy.socket, INSIDE] }] : []),
-    ...namesOf(own, placesOf({ service, net })),
+    ...hostsMount(own, loopbackAddresses({ service, net })),
     ...(nameCache ? [{ at: cacheAt, args: ["--ro-bind", nameCache.socket, cacheAt] }] : []),
   ];
   const depth = ({ at }: Mount) => at.split("/").filter(Boolean).length;
   return mounts.sort((a, b) => depth(a) - depth(b));
 }
 
-function fixedPlaces({
+function fixedPaths({
   root,
   view,
   readonly,
@@ -231,7 +220,7 @@ function fixedPlaces({
 }
 
 type WriteLimits = Pick<OpenLimits, "root" | "write" | "view" | "readonly" | "service">;
-function writtenPlaces({ root, write, view, readonly, service }: WriteLimits): string[] {
+function writtenPaths({ root, write, view, readonly, service }: WriteLimits): string[] {
   if (view) return [root];
   if (!readonly) return [root, ...write];
   return service ? write : [];
@@ -243,16 +232,16 @@ function guardMounts({
   copies,
 }: Pick<Guard, "readonly" | "writable" | "copies"> = NO_GUARD): Mount[] {
   return [
-    ...readonly.map((at) => ({ at, args: ["--ro-bind", at, at] })),
-    ...writable.map((at) => ({ at, args: ["--bind", at, at] })),
+    ...readonly.map((target) => ({ at: target, args: ["--ro-bind", target, target] })),
+    ...writable.map((target) => ({ at: target, args: ["--bind", target, target] })),
     ...copies.map(({ at, from }) => ({ at, args: ["--bind", from, at] })),
   ];
 }
 const NO_GUARD = { readonly: [], writable: [], copies: [] };
 
 /** The folders between the project and a path in it: a mount point cannot be moved. */
-function foldersBetween(at: string, root: string): string[] {
-  const folder = path.dirname(at);
+function foldersBetween(target: string, root: string): string[] {
+  const folder = path.dirname(target);
   return isInside(root, folder) && folder !== root ? [...foldersBetween(folder, root), folder] : [];
 }
 
@@ -260,23 +249,28 @@ function foldersBetween(at: string, root: string): string[] {
  * Covers a file with /dev/null, which cannot be opened where devices are forbidden, or a folder
  * with one of mode 0.
  */
-function cover(at: string, holdsMore: boolean): Mount {
-  if (!isFolder(at)) return { at, args: ["--ro-bind", "/dev/null", at] };
-  return { at, args: ["--perms", holdsMore ? "0111" : "0000", "--tmpfs", at], isReadonly: true };
+function cover(target: string, holdsMore: boolean): Mount {
+  if (!isFolder(target)) return { at: target, args: ["--ro-bind", "/dev/null", target] };
+  return {
+    at: target,
+    args: ["--perms", holdsMore ? "0111" : "0000", "--tmpfs", target],
+    isReadonly: true,
+  };
 }
 
 /**
  * Makes a guarded path read-only. What is not there gets an empty cover, unless it cannot be made
  * anyway.
  */
-function protect(at: string): Mount[] {
-  if (fs.existsSync(at)) return [{ at, args: ["--ro-bind", at, at] }];
-  return canAppear(at) ? [emptyCover(at)] : [];
+function protect(target: string): Mount[] {
+  if (fs.existsSync(target)) return [{ at: target, args: ["--ro-bind", target, target] }];
+  return canAppear(target) ? [emptyCover(target)] : [];
 }
 
-function emptyCover(at: string): Mount {
-  if (path.basename(at) === "config") return { at, args: ["--ro-bind", "/dev/null", at] };
-  return { at, args: ["--tmpfs", at], isReadonly: true };
+function emptyCover(target: string): Mount {
+  if (path.basename(target) === "config")
+    return { at: target, args: ["--ro-bind", "/dev/null", target] };
+  return { at: target, args: ["--tmpfs", target], isReadonly: true };
 }
 
 /**

@@ -1,8 +1,8 @@
-// files-only: lines of plain file tools. All that they do is in the project's files, so a copy
+// Lines of plain file tools. All that they do is in the project's files, so a copy
 // holds it, and undo brings it back.
 import path from "node:path";
-import type { Judged, Simple } from "./judge/index.ts";
-import { split } from "./judge/options.ts";
+import type { Judged, Simple } from "./judge/judge-line.ts";
+import { split } from "./judge/parse-options.ts";
 
 /** Programs that change files that they are told, and reach nothing else. */
 const TOOLS = new Set(
@@ -22,14 +22,14 @@ export function changesOnlyFiles({ simple, writes }: Judged): boolean {
   return (changes.length > 0 || writes.length > 0) && changes.every(isTool);
 }
 
-function isTool({ words: [program, ...rest], verdict }: Simple): boolean {
+function isTool({ words: [program, ...args], verdict }: Simple): boolean {
   if (!/^(open|ask)$/.test(verdict)) return false;
   return (
-    !program || (TOOLS.has(path.basename(program)) && !reachesFurther(path.basename(program), rest))
+    !program || (TOOLS.has(path.basename(program)) && !reachesFurther(path.basename(program), args))
   );
 }
 
 /** rsync and dd change files, or another machine, or a device. */
-export const reachesFurther = (name: string, rest: Simple["words"]): boolean =>
+export const reachesFurther = (name: string, args: Simple["words"]): boolean =>
   (name === "rsync" || name === "dd") &&
-  rest.some((word) => word === undefined || FURTHER.test(word));
+  args.some((word) => word === undefined || FURTHER.test(word));

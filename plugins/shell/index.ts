@@ -1,70 +1,34 @@
 // run_command: judged by what would really run, and run in a sandbox if there is one; also --judge,
-// to test a policy.
+// to test a policy. docs/how-it-is-built.md follows one call through the files of this folder.
 
-import fs from "node:fs";
-import os from "node:os";
-import { join } from "node:path";
 import { createInterface } from "node:readline";
-import type { Ctx, GitDoubt, Kind, Need, Needs, Result, Verdict, Zz } from "zz";
-import { clip, keptVariables, plural, removeTree, visible, withoutValues } from "zz/text";
-import { familyOf } from "./family.ts";
-import type { Judged } from "./judge/index.ts";
-import { sandboxService } from "./service.ts";
-import { type Config, defaults, settings } from "./settings.ts";
-import type { View } from "./view.ts";
+import type { Zz } from "zz";
+import { familyOf } from "./command-family.ts";
+import type { Decision } from "./decide-call.ts";
+import { renderRow, type Shown, shownAsTyped } from "./render-result.ts";
+import { sandboxService } from "./sandbox-service.ts";
+import { defaults, describeLimits, settings, timeLimits } from "./shell-settings.ts";
+import { privateTmp, type ShellState } from "./shell-state.ts";
 
-export { defaults, settings };
-
-const GIT_TIMEOUT_MS = 10_000; // for git to list what a repository's configuration would run
+export { defaults, settings }; // for git to list what a repository's configuration would run
 
 export default (zz: Zz<typeof defaults>) => {
-  const decisions = new WeakMap<object, Decision>();
-  const own: Own = {
+  const state: ShellState = {
     offers: new Map(),
-    tmp: scratch(zz),
+    tmp: privateTmp(zz),
     veil: (text) => zz.veil(text),
     fault: () => zz.configFault,
   };
-  zz.tool({
-    name: "run_command",
-    description:
-      "Run a shell command in the project and get its output and exit code. It has no input and no terminal. " +
-      "In a sandbox it can write only in the project and has no network but the hosts named.",
-    params: {
-      command: "string what to run, as bash reads it",
-      timeout_ms: `integer? ${limitWords(zz.config)}`,
-      hosts: "string[]? hosts that it has to reach",
-      direct:
-        "boolean? asked for beforehand and not on a copy: for .git, servers, files outside of the project",
-    },
-    editable: "command",
-    family: familyOf,
-    get timeout() {
-      return limits(zz.config).maxMs + 10_000;
-    },
-    needs: async (args, ctx) => {
-      const { needs, ...decision } = await decide(args, ctx, zz.config, own);
-      decisions.set(args, decision);
-      return needs;
-    },
-    preview: async ({ command, hosts }, ctx) => {
-      const box = sandboxLine(await sandboxName(zz.config, ctx), netOf(ctx, hosts));
-      const again = own.offers.size
-        ? own.offers.get(JSON.stringify([command, hosts ?? []]))
-        : undefined;
-      const lines = [promptLine(command), ...(again ? [again] : []), box];
-      return `${lines.join("\n")}${await whyBeforehand(zz.config, ctx)}`;
-    },
-    run: (args, ctx) => run(args, ctx, zz.config, own, decisions.get(args)),
-    render: ({ data }) => inOneRow(data as Shown),
-  });
+  registerTool(zz, state);
 
   zz.service(
     "sandbox",
     sandboxService({
-      find: (ctx) => sandboxName(zz.config, ctx),
-      open: openedForService,
-      openReader: async (ctx, folders) => (await import("./look.ts")).openLook(ctx, folders),
+      find: async (ctx) => (await import("./find-sandbox.ts")).sandboxName(zz.config, ctx),
+      open: async (ctx, limits) =>
+        (await import("./sandbox-for-call.ts")).openServiceSandbox(ctx, limits),
+      openReader: async (ctx, folders) =>
+        (await import("./reading-sandbox.ts")).openReadingSandbox(ctx, folders),
     }),
   );
   zz.layer({
@@ -75,565 +39,74 @@ export default (zz: Zz<typeof defaults>) => {
         ? "Off: commands can do whatever the person can."
         : undefined,
   });
+  registerJudgeFlag(zz, state);
+};
+
+type ShellZz = Zz<typeof defaults>;
+
+function registerTool(zz: ShellZz, state: ShellState): void {
+  const decisions = new WeakMap<object, Decision>();
+  zz.tool({
+    name: "run_command",
+    description:
+      "Run a shell command in the project and get its output and exit code. It has no input and no terminal. " +
+      "In a sandbox it can write only in the project and has no network but the hosts named.",
+    params: {
+      command: "string what to run, as bash reads it",
+      timeout_ms: `integer? ${describeLimits(zz.config)}`,
+      hosts: "string[]? hosts that it has to reach",
+      direct:
+        "boolean? asked for beforehand and not on a copy: for .git, servers, files outside of the project",
+    },
+    editable: "command",
+    family: familyOf,
+    get timeout() {
+      return timeLimits(zz.config).maxMs + 10_000;
+    },
+    needs: async (args, ctx) => {
+      const { decideCall } = await import("./decide-call.ts");
+      const { needs, ...decision } = await decideCall(args, ctx, zz.config, state);
+      decisions.set(args, decision);
+      return needs;
+    },
+    preview: async ({ command, hosts }, ctx) => {
+      const [{ explainQuestion }, { sandboxName }, { describeSandbox, networkAccess }] =
+        await Promise.all([
+          import("./decide-call.ts"),
+          import("./find-sandbox.ts"),
+          import("./network-access.ts"),
+        ]);
+      const box = describeSandbox(await sandboxName(zz.config, ctx), networkAccess(ctx, hosts));
+      const again = state.offers.size
+        ? state.offers.get(JSON.stringify([command, hosts ?? []]))
+        : undefined;
+      const lines = [shownAsTyped(command), ...(again ? [again] : []), box];
+      return `${lines.join("\n")}${await explainQuestion(zz.config, ctx)}`;
+    },
+    run: async (args, ctx) => {
+      const { runCommand } = await import("./run-command.ts");
+      return runCommand(args, ctx, zz.config, state, decisions.get(args));
+    },
+    render: ({ data }) => renderRow(data as Shown),
+  });
+}
+
+function registerJudgeFlag(zz: ShellZz, state: ShellState): void {
   zz.flag({
     name: "judge",
     value: "COMMAND",
     group: "what tools may do",
     description:
       "say whether a command would run without a question, and what would really run; - reads a JSON string per line",
-    run: async (given, ctx) => {
-      if (given !== "-") return verdictOf(String(given), ctx, zz.config, own);
+    run: async (argument, ctx) => {
+      const { explainVerdict, parseJsonString } = await import("./explain-verdict.ts");
+      if (argument !== "-") return explainVerdict(String(argument), ctx, zz.config, state);
       for await (const line of createInterface({ input: zz.io.stdin }))
         if (line.trim())
           zz.io.stdout.write(
-            `${JSON.stringify((await verdictOf(commandIn(line), ctx, zz.config, own)).data)}\n`,
+            `${JSON.stringify((await explainVerdict(parseJsonString(line), ctx, zz.config, state)).data)}\n`,
           );
       return { text: "" };
     },
   });
-};
-
-/** The default time limit of a command, and the highest that a call may set. */
-function limits({ seconds, maxSeconds }: Config): { ms: number; maxMs: number } {
-  const [ms, maxMs] = [seconds, maxSeconds].map((most) =>
-    most > 0 ? most * 1_000 : Number.POSITIVE_INFINITY,
-  );
-  return { ms: ms!, maxMs: Math.max(ms!, maxMs!) };
-}
-
-/** The limits in words, for the model. */
-function limitWords(config: Config): string {
-  const { ms, maxMs } = limits(config);
-  const most = Number.isFinite(maxMs) ? `, at most ${maxMs}` : "";
-  return `${Number.isFinite(ms) ? ms : "no limit"} unless it says otherwise${most}`;
-}
-
-/** The whole line: what feeds a command matters as much as its own words. */
-const promptLine = (command: string): string =>
-  command
-    .trim()
-    .split("\n")
-    .map((line, i) => `${i ? " " : "$"} ${line}`)
-    .join("\n");
-
-/** The state of the tool in one instance. */
-interface Own {
-  offers: Map<string, string>; // commands that are offered again, and why
-  tmp(): Promise<string>; // the private /tmp that commands on a copy use in turn
-  veil(text: string): string;
-  fault(): string | undefined; // what is wrong in the settings
-}
-
-/** A private folder next to the views, so that it is swept with them if zz is killed. */
-function scratch(zz: Zz<typeof defaults>): () => Promise<string> {
-  let base: string | undefined;
-  zz.defer(async () => {
-    if (base !== undefined) removeTree(base);
-  });
-  return async () => {
-    if (base === undefined || !fs.existsSync(base))
-      base = (await import("./view.ts")).ownFolder(os.tmpdir(), ["tmp"]);
-    return join(base, "tmp");
-  };
-}
-
-async function judgeCommand(
-  command: string,
-  ctx: Ctx,
-  { except }: Pick<Config, "except">,
-): Promise<Judged> {
-  const [{ judgeLine }, { secretsInGit }, { mayHoldPasswords }] = await Promise.all([
-    import("./judge/index.ts"),
-    import("./judge/git-history.ts"),
-    import("./guards.ts"),
-  ]);
-  const { root, permissions } = ctx;
-  const { rules } = permissions;
-  const denied = (kind: Kind, all: string[] = []) =>
-    rules.flatMap(({ verdict, kind: one, name }) => {
-      if (!(isClosed(verdict, kind) && one === kind)) return [];
-      if (name === undefined) return all;
-      return [name];
-    });
-  const isClosed = (verdict: Verdict, kind: Kind) =>
-    verdict === "deny" || (verdict === "ask" && kind === "read");
-  const env = envOf(ownVariables(ctx));
-  const lists = {
-    find: ctx.programs.find,
-    // git by another name is asked about
-    repository: /git/i.test(command) ? await repositoryOf(ctx, env) : undefined,
-    deny: denied("run"),
-    except,
-    hidden: permissions.wide === undefined ? denied("read", [root]) : [root],
-    env,
-  };
-  let isMissing = false;
-  const needsGit = () => void (isMissing = true);
-  // Git's own settings are secret only if somebody put a password into them.
-  const secret = (at: string) =>
-    permissions.secret(at) && (join(at) !== join(root, ".git/config") || mayHoldPasswords(root));
-  const first = await judgeLine(command, root, { ...lists, fileFacts: { secret, needsGit } });
-  if (!isMissing) return first;
-  const fileFacts = { secret, git: await secretsInGit(ctx) };
-  return judgeLine(command, root, { ...lists, fileFacts });
-}
-
-/** The repository as a git that the command starts would find it. */
-function repositoryOf(
-  { git, io, root, signal }: Ctx,
-  command: NodeJS.ProcessEnv,
-): Promise<GitDoubt> {
-  const stop = AbortSignal.any([signal, io.clock.limit(GIT_TIMEOUT_MS)]);
-  const silent = { why: "git gives no answer", reads: [] };
-  return git.check(root, { stop, command }).catch(() => silent);
-}
-
-/** Variables that the person allowed by name; what a rule denies stays denied. */
-function ownVariables({ about: { home }, permissions }: Ctx): Record<string, string> {
-  const kept = Object.entries(keptVariables(home));
-  return Object.fromEntries(
-    kept.filter(([name]) => permissions.judge("env", name).verdict !== "deny"),
-  );
-}
-const envOf = (own: Record<string, string>): NodeJS.ProcessEnv => ({ ...process.env, ...own });
-
-/** How a call may run: decided once, together with its needs, and kept until it runs. */
-interface Decision {
-  sandbox: string | undefined; // the sandbox's name; undefined if there is none
-  strict: boolean; // only zz's own tables allow it: it may write nothing, and gets no network
-  argv?: string[]; // without a sandbox: it runs unasked only without a shell
-  judgement?: Judged;
-  onView?: true; // on a copy-on-write view of the project: what it changed is asked for afterwards
-}
-
-/**
- * The judge alone is never enough: what runs unasked runs in the sandbox and can write nothing.
- * Without a sandbox, only plain commands run unasked; everything else is asked about, unless the
- * rules decide.
- */
-async function decide(
-  { command, hosts = [], direct = false }: { command: string; hosts?: string[]; direct?: boolean },
-  ctx: Ctx,
-  config: Config,
-  own: Own,
-): Promise<Decision & { needs: Needs & { unresolved?: boolean }; judgement: Judged }> {
-  const wrong = own.fault();
-  if (wrong) throw new Error(`Cannot run commands: the setting ${wrong}. Fix it.`);
-  const [judged, sandbox] = await Promise.all([
-    judgeCommand(command, ctx, config),
-    sandboxName(config, ctx),
-  ]);
-  const { askedForDenied, askedInstead, judgeForCopy, needsOf, needsOnCopy } = await import(
-    "./needs.ts"
-  );
-  const judge = (except: readonly string[]) =>
-    judgeCommand(command, ctx, { except: [...config.except, ...except] });
-  const mayOnCopy = config.effects === "ask" && sandbox && !hosts.length && !direct;
-  const onCopy = mayOnCopy
-    ? await judgeForCopy(command, judged, ctx, { judge, tmp: own.tmp })
-    : undefined;
-  if (onCopy)
-    return {
-      judgement: onCopy,
-      needs: needsOnCopy(onCopy, ctx),
-      sandbox,
-      strict: true,
-      onView: true,
-    };
-  const first = await askedInstead(judged, judge, ctx);
-  const judgement = sandbox ? first : askedForDenied(first, ctx);
-  const unasked = judgement.verdict === "allow";
-  const chosen = judgement.simple.every(
-    ({ text }) => ctx.permissions.judge("run", text).verdict === "allow",
-  );
-  const { plainCommand } = await import("./plain.ts");
-  const argv =
-    unasked && !sandbox ? plainCommand(command, judgement, ctx.programs.find) : undefined;
-  const simple = judgement.simple.map((one) =>
-    unasked && !sandbox && !argv ? { ...one, verdict: "open" as const, why: NO_SANDBOX } : one,
-  );
-  return {
-    judgement: { ...judgement, simple },
-    needs: needsOf(command, { ...judgement, simple }, hosts),
-    sandbox,
-    strict: unasked && !chosen,
-    ...(argv && { argv }),
-  };
-}
-const NO_SANDBOX =
-  "there is no sandbox here, so only plain commands that read run without a question";
-
-/** Why no command can run on a copy, for the question; "" if one can. */
-async function whyBeforehand(
-  { effects, sandbox }: Config,
-  { permissions, programs, root, about }: Ctx,
-): Promise<string> {
-  if (effects !== "ask" || sandbox === "off" || permissions.wide !== undefined) return "";
-  const why = await (await import("./view.ts")).whyNoView(programs, root, about.home);
-  return why
-    ? `\nAsked before it runs, since there is no copy of the project to run it on: ${clip(why, 200)}.`
-    : "";
-}
-
-/**
- * The verdict on a line: the strictest of the judge and of the rules for everything that it needs.
- */
-async function verdictOf(command: string, ctx: Ctx, config: Config, own: Own): Promise<Result> {
-  const { judgement, sandbox, onView, needs: all } = await decide({ command }, ctx, config, own);
-  const { unresolved: _, ...named } = all;
-  const needs = Object.entries(named) as [Kind, Need[]][];
-  const { whyNotOnCopy } = await import("./beyond.ts");
-  const beyond = onView ? undefined : whyNotOnCopy(judgement.simple);
-  const answers = needs.flatMap(([kind, list]) =>
-    list.map((need, i) => {
-      const name = typeof need === "string" ? need : need.name;
-      const { verdict, why } = ctx.permissions.judge(kind, need);
-      if (why) return { verdict, why };
-      if (kind !== "run") return { verdict, why: `it needs ${kind} access to '${name}'` };
-      if (judgement.simple[i]?.why === NO_SANDBOX) return { verdict, why: NO_SANDBOX };
-      return { verdict, why: beyond ?? `'${name}' is not on any list` };
-    }),
-  );
-  const order: Verdict[] = ["deny", "ask", "allow"];
-  const worst = order
-    .map((verdict) => answers.find((one) => one.verdict === verdict))
-    .find(Boolean);
-  const { verdict, why: reason } = worst ?? judgement;
-  const { runs } = judgement;
-  const allowedWay = onView ? "copy" : "unasked";
-  const otherWay = verdict === "ask" ? "beforehand" : "never";
-  const way: keyof typeof WAYS = verdict === "allow" ? allowedWay : otherWay;
-  const text = `${verdict}: ${WAYS[way]}: ${reason}\nruns: ${runs.join(", ") || "nothing"}`;
-  return { text, data: { command, verdict, way, runs, reason, sandbox: sandbox !== undefined } };
-}
-
-/** What can happen to a command, in words. */
-const WAYS = {
-  unasked: "runs without a question",
-  copy: "runs at once on a copy",
-  beforehand: "asked for before it runs",
-  never: "never runs",
-} as const;
-
-function commandIn(line: string): string {
-  try {
-    const value: unknown = JSON.parse(line);
-    if (typeof value === "string") return value;
-  } catch {}
-  throw new Error(
-    `Cannot judge '${line.slice(0, 60)}': it is not a JSON string. Write one a line, as in "git status".`,
-  );
-}
-
-async function sandboxName(
-  { sandbox }: Config,
-  { programs }: Pick<Ctx, "programs">,
-): Promise<string | undefined> {
-  return sandbox === "off" ? undefined : (await import("./sandbox.ts")).findSandbox(programs);
-}
-
-function sandboxLine(sandbox: string | undefined, net: Net, strict = false): string {
-  if (!sandbox)
-    return "No sandbox here (bubblewrap is missing or switched off): it can do whatever you can.";
-  return `Sandbox ${sandbox}: it writes ${strict ? "nothing, since nobody was asked" : "only in the project"}; ${reachOf(net, strict)}.`;
-}
-
-function reachOf(net: Net, strict: boolean): string {
-  if (net === "all") return "all of the network";
-  if (net !== "none") return `of the network ${net.join(", ")}`;
-  return strict ? "no network" : "no network, unless you allow a host that it tries";
-}
-
-/** A git that runs unasked must not run anything that a repository's configuration names. */
-const GIT = gitWith({ "core.fsmonitor": "false" });
-/**
- * Nor does it show more than its plain form, whatever the person's own configuration says: it stays
- * in this repository.
- */
-const GIT_UNASKED = gitWith({
-  "core.fsmonitor": "false",
-  "submodule.recurse": "false",
-  "diff.submodule": "short",
-  "status.submoduleSummary": "false",
-  "grep.fallbackToNoIndex": "false",
-});
-function gitWith(all: Record<string, string>): Record<string, string> {
-  const pairs = Object.entries(all);
-  const named = pairs.map(([key, value], i) => ({
-    [`GIT_CONFIG_KEY_${i}`]: key,
-    [`GIT_CONFIG_VALUE_${i}`]: value,
-  }));
-  return Object.assign({ GIT_OPTIONAL_LOCKS: "0", GIT_CONFIG_COUNT: `${pairs.length}` }, ...named);
-}
-
-/** Without a network, package managers need not try again and again, for up to minutes. */
-const WITHOUT_RETRIES = {
-  npm_config_fetch_retries: "0",
-  YARN_HTTP_RETRY: "0",
-  PIP_RETRIES: "0",
-  UV_HTTP_RETRIES: "0",
-  CARGO_NET_RETRY: "0",
-  BUNDLE_RETRY: "0",
-};
-
-function checkTime(ms: number, maxMs: number): void {
-  const most = Number.isFinite(maxMs) ? ` to ${maxMs}` : "";
-  if (ms < 1) throw new Error(`Cannot run it for ${ms} ms. Give a timeout_ms from 1${most}.`);
-}
-
-/** Without a sandbox runs only what was judged so, where the settings let it. */
-function checkBare(decision: Decision | undefined, { sandbox }: Config): void {
-  if (!decision)
-    throw new Error("Cannot run it: nothing was decided about this call. Call the tool again.");
-  if (sandbox === "required")
-    throw new Error(
-      "Cannot run it: the settings require a sandbox, and there is none here. Install bubblewrap.",
-    );
-}
-
-async function run(
-  {
-    command,
-    timeout_ms,
-    hosts = [],
-  }: { command: string; timeout_ms?: number; hosts?: string[]; direct?: boolean },
-  ctx: Ctx,
-  config: Config,
-  own: Own,
-  decision?: Decision,
-): Promise<Result> {
-  if (!command.trim()) throw new Error("Cannot run '': there is no command. Give one.");
-  const { ms, maxMs } = limits(config);
-  if (timeout_ms !== undefined) checkTime(timeout_ms, maxMs);
-  const { runJob } = await import("./exec.ts");
-  const decided: Decision = decision ?? { sandbox: await sandboxName(config, ctx), strict: true };
-  const { sandbox: name, strict, argv, onView } = decided;
-  if (!name) checkBare(decision, config);
-  const net = strict ? "none" : netOf(ctx, hosts);
-  const given = ownVariables(ctx);
-  const variables = await variablesFor(strict || argv !== undefined, given, ctx);
-  const env = {
-    ...(strict || argv ? GIT_UNASKED : GIT),
-    ...(name && net === "none" && WITHOUT_RETRIES),
-    ...variables,
-  };
-  const view = onView && (await import("./view.ts")).openView(ctx.programs, ctx.root);
-  let sandbox: Awaited<ReturnType<typeof openedSandbox>> | undefined;
-  try {
-    const simple = strict ? [] : (decided.judgement?.simple ?? []);
-    const lost = simple.length
-      ? await (await import("./git-undo.ts")).filesBefore(simple, ctx)
-      : undefined;
-    sandbox = name ? await openedSandbox(ctx, net, strict, view, own) : undefined;
-    const outcome = await runJob({
-      programs: ctx.programs,
-      clock: ctx.io.clock,
-      command,
-      cwd: ctx.root,
-      env: strict ? ctx.git.env(env) : env,
-      timeoutMs: Math.min(timeout_ms ?? ms, maxMs),
-      maxTimeoutMs: maxMs,
-      signal: ctx.signal,
-      ...(sandbox && { sandbox }),
-      ...(argv && { argv }),
-      caps: { upper: config.maxCopyMB * 2 ** 20 },
-      onTail: (lines) => ctx.progress(withoutValues(lines, given)),
-      veil: (text) => withoutValues(own.veil(text), given),
-      keepIn: join(ctx.about.home, "outputs"),
-    });
-    const { exit, signal, timedOut, file, aborted } = outcome;
-    const undoable = (await lost?.()) ?? "";
-    const [text, stdout, stderr] = [outcome.text, outcome.stdout, outcome.stderr].map(
-      // also from zz's own notes, such as the name of a host that was refused
-      (one) => withoutValues(one, given),
-    );
-    if (file) ctx.permissions.add({ verdict: "allow", kind: "read", name: file, from: "answer" });
-    const unwanted =
-      sandbox && !view ? await (await import("./hidden.ts")).unwantedFiles(ctx, sandbox) : [];
-    const failed = exit !== 0 || unwanted.length > 0;
-    const made = unwanted
-      .map((one) => `\n[It made '${visible(one)}', which the rules forbid. Look at it.]`)
-      .join("");
-    const data = { exit, signal, timedOut, stdout, stderr, file };
-    const isStopped = timedOut === true || aborted === true || exit === null;
-    const again = failed && sandbox && net !== "all" && !isStopped ? await runAgain(text) : "";
-    if (typeof again !== "string") return again;
-    if (view) {
-      const { keepChanges } = await import("./keep.ts");
-      const { unkept, ...kept } = await keepChanges(view, ctx, {
-        line: promptLine(command),
-        failed,
-        isStopped,
-      });
-      const said = text + kept.text + (again && `\n[${again}]`);
-      return { ...kept, text: said, data: { ...data, ...(unkept && { unkept }) } };
-    }
-    const limits = failed && name ? `\n[${sandboxLine(name, net, strict)}]` : "";
-    const notes = [undoable, again].map((note) => note && `\n[${note}]`).join("");
-    return { text: text + limits + made + notes, data, failed };
-  } finally {
-    sandbox?.close();
-    view?.close();
-  }
-
-  async function runAgain(output = ""): Promise<Result | string> {
-    const { findMissingAccess, lookupWords, offerRerun } = await import("./again.ts");
-    const lookups = (sandbox?.lookups?.() ?? []).filter(
-      (host) => ctx.permissions.judge("net", host).verdict !== "deny",
-    );
-    const lack = findMissingAccess(command, output, ctx.root, lookups);
-    const call = { command, hosts, ...(timeout_ms !== undefined && { timeout_ms }) };
-    if (view) return lack ? offerRerun(lack, call, ctx, own.offers, "copy") : lookupWords(lookups);
-    const others =
-      lack && "hosts" in lack
-        ? lack.hosts.filter((host) => net === "none" || !net.includes(host))
-        : [];
-    return others.length ? offerRerun({ hosts: others }, call, ctx, own.offers, "sandbox") : "";
-  }
-}
-
-/** Of the person's variables, those that a command gets. */
-async function variablesFor(
-  isUnasked: boolean,
-  given: Record<string, string>,
-  { permissions }: Ctx,
-) {
-  const { cleanEnv, neededEnv } = await import("./secrets.ts");
-  const mayHave = (name: string) =>
-    Object.hasOwn(given, name) || permissions.judge("env", name).verdict === "allow";
-  return (isUnasked ? neededEnv : cleanEnv)(envOf(given), mayHave);
-}
-
-type Shown = { exit: number | null; stdout: string; stderr: string; unkept?: string };
-function inOneRow({ exit, stdout, stderr, unkept }: Shown): string {
-  const shown = [stdout, stderr].join("\n");
-  const left = [...shown.matchAll(/^\[… (\d+) lines?, /gm)].reduce(
-    (sum, [, count]) => sum + Number(count) - 2,
-    0,
-  );
-  const lines = shown.split("\n").filter((line) => line.trim()).length + left;
-  const exitWords = exit ? `exit ${exit}` : "";
-  const end = exit === null ? "killed" : exitWords;
-  return [end, lines ? plural(lines, "line") : "no output", unkept].filter(Boolean).join(" · ");
-}
-
-/** Opens a sandbox that allows what the rules allow, and hides what must not be read. */
-async function openedSandbox(
-  ctx: Ctx,
-  net: Net,
-  readonly: boolean,
-  view: View | undefined,
-  own: Own,
-) {
-  const { openSandbox } = await import("./sandbox.ts");
-  const write = ctx.permissions.rules.flatMap(({ verdict, kind, name }) =>
-    verdict === "allow" && kind === "write" && name ? [ctx.permissions.place(name)] : [],
-  );
-  const { findUnreadableFiles } = await import("./hidden.ts");
-  const closed = await findUnreadableFiles(ctx, view !== undefined);
-  const more = view
-    ? { ...(await hiddenFromView(ctx, view, closed.hide)), tmp: await own.tmp() }
-    : await hiddenHome(ctx, closed.hide);
-  return {
-    keep: closed.keep,
-    absent: closed.absent,
-    ...(await openSandbox({
-      programs: ctx.programs,
-      root: ctx.root,
-      write,
-      ...closed,
-      net,
-      readonly,
-      ...more,
-    })),
-  };
-}
-
-/** What commands that were asked for do not see of the home. */
-async function hiddenHome({ permissions, root }: Ctx, closed: string[]) {
-  const { homeBut } = await import("./toolchains.ts");
-  const allowed = permissions.rules.flatMap(({ verdict, kind, name }) =>
-    verdict === "allow" && /^(read|write)$/.test(kind) && name ? [permissions.place(name)] : [],
-  );
-  const { hide, show } = homeBut(root, allowed, permissions.secret);
-  return { hide: [...closed, ...hide], show };
-}
-
-/**
- * Opens a sandbox for a program that keeps running. Nothing is restored, since others may change
- * the project, too.
- */
-async function openedForService(
-  ctx: Ctx,
-  { hosts, write, readonly }: { hosts: string[]; write: string[]; readonly: boolean },
-) {
-  const [{ openSandbox }, { findUnreadableFiles }] = await Promise.all([
-    import("./sandbox.ts"),
-    import("./hidden.ts"),
-  ]);
-  const isDenied = ctx.permissions.rules.some(
-    ({ verdict, kind }) => verdict === "deny" && kind === "net",
-  );
-  const net = hosts.includes("*") && !isDenied ? "all" : netOf(ctx, hosts);
-  const { programs, root } = ctx;
-  return openSandbox({
-    programs,
-    root,
-    write,
-    ...(await findUnreadableFiles(ctx)),
-    net,
-    readonly,
-    service: true,
-  });
-}
-
-/**
- * What commands on a view, which run unreviewed, cannot see: all but the project, the system and
- * PATH's programs.
- */
-async function hiddenFromView(ctx: Ctx, view: View, hide: string[]) {
-  const [{ outsideOf }, { toolchains }, { secretsInGit }] = await Promise.all([
-    import("./view.ts"),
-    import("./toolchains.ts"),
-    import("./judge/git-history.ts"),
-  ]);
-  const { index, history } = await secretsInGit(ctx);
-  const isDenied = ctx.permissions.rules.some(
-    ({ verdict, kind }) => verdict !== "allow" && kind === "read",
-  );
-  const { mayHoldPasswords, repository } = await import("./guards.ts");
-  const git =
-    index || history || isDenied || mayHoldPasswords(ctx.root)
-      ? [join(ctx.root, ".git"), ...repository(ctx.root).write]
-      : [];
-  const outside = outsideOf(ctx.root);
-  const programs = toolchains(ctx.root, [...outside, ...hide], ctx.permissions.secret);
-  return {
-    view,
-    hide: [...hide, ...git, ...outside, view.own, ...programs.hide],
-    show: programs.show,
-  };
-}
-
-type Net = "none" | "all" | string[];
-
-/**
- * The hosts that the rules allow, and those granted to this call by name. A pattern that might
- * match a denied host is left out.
- */
-function netOf({ permissions }: Ctx, granted: string[] = []): Net {
-  const rules = permissions.rules.filter(({ kind }) => kind === "net");
-  const named = (verdict: Verdict) =>
-    rules.flatMap((rule) => (rule.verdict === verdict && !rule.but ? [rule.name] : []));
-  const [denied, asked, allowed] = [named("deny"), named("ask"), named("allow")];
-  const isLimited = rules.some(({ but }) => but);
-  if (denied.includes(undefined)) return "none";
-  if (allowed.includes(undefined) && !denied.length && !asked.length && !isLimited) return "all";
-  const covers = (names: typeof denied, host: string) =>
-    (/[*?]/.test(host) && names.length > 0) ||
-    names.some((one) => one === undefined || permissions.matches("net", one)(host));
-  const isShut = (host: string) => isLimited && permissions.judge("net", host).verdict === "deny";
-  const open = allowed.filter((name) => name !== undefined).filter((name) => !covers(asked, name));
-  const hosts = [...open, ...granted].filter((host) => !covers(denied, host) && !isShut(host));
-  return hosts.length ? hosts.map((host) => host.replace(/:\*+$/, "")) : "none";
 }

@@ -1,9 +1,9 @@
-// seatbelt: the profile of a sandbox on macOS.
+// The profile of a sandbox on macOS.
 import path from "node:path";
 import { isInside } from "zz/text";
-import { GUARDED_IF_THERE, repository } from "./guards.ts";
-import { type OpenLimits, pathFolders } from "./limits.ts";
-import { real } from "./paths.ts";
+import { GUARDED_IF_THERE, repositoryPaths } from "./guarded-files.ts";
+import { real } from "./resolve-paths.ts";
+import { type OpenLimits, pathFolders } from "./sandbox-limits.ts";
 
 /**
  * What else a command could do outside of its files: other programs would act for it. Not every
@@ -47,6 +47,18 @@ export const OUTSIDE = [
     .join(" ")})`,
 ];
 
+/** Those of them that this macOS knows, once they were tried. */
+let enforcedRules: readonly string[] = OUTSIDE;
+
+/** Whether a profile works here at all, and which of these rules do. */
+export async function tryRules(
+  works: (rule: string) => Promise<string | undefined>,
+): Promise<boolean> {
+  const [plain, ...each] = await Promise.all(["", ...OUTSIDE].map(works));
+  enforcedRules = OUTSIDE.filter((_, i) => each[i]);
+  return plain !== undefined;
+}
+
 /** Shared by all programs: bubblewrap gives a command its own. */
 const SHARED = ["/private/tmp", "/private/var/tmp", "/private/var/folders"];
 
@@ -56,7 +68,7 @@ const SHARED = ["/private/tmp", "/private/var/tmp", "/private/var/folders"];
  */
 export function seatbeltProfile(
   limits: OpenLimits,
-  outside: readonly string[] = OUTSIDE,
+  outside: readonly string[] = enforcedRules,
 ): string[] {
   const {
     root,
@@ -72,46 +84,49 @@ export function seatbeltProfile(
     net,
     proxy,
   } = limits;
-  const { write: own, guard: gits } = repository(root);
+  const { write: gitWritable, guard: gits } = repositoryPaths(root);
   const serviceFiles = readonly && service ? real(write) : [];
-  const writable = readonly ? serviceFiles : [...real([root, ...write]), ...own];
+  const writable = readonly ? serviceFiles : [...real([root, ...write]), ...gitWritable];
   const git = path.join(root, ".git");
   const inGit = ["hooks", "config", ...GUARDED_IF_THERE].map((name) => path.join(git, name));
   const never = [...new Set([...inGit, path.join(root, ".zz"), ...gits])];
   const guarded = guard ? [...guard.readonly, ...guard.copies.map(({ at }) => at)] : [];
   const shown = real(show);
-  const hidden = [...real(hide).filter((at) => !shown.includes(at)), ...SHARED];
-  const secret = (at: string) =>
-    hidden.some((folder) => isInside(folder, at) && !isInside(folder, root));
-  const needed = real([process.execPath, ...pathFolders()]).filter((at) => !secret(at));
+  const hidden = [...real(hide).filter((target) => !shown.includes(target)), ...SHARED];
+  const secret = (target: string) =>
+    hidden.some((folder) => isInside(folder, target) && !isInside(folder, root));
+  const needed = real([process.execPath, ...pathFolders()]).filter((target) => !secret(target));
   const locked = real(keep);
   // As with mounts, the innermost rule wins; of two about one path, the later one here.
   const layers: Layer[] = [
-    ...hidden.map((at) => ({ at, rule: "(deny file* {})" })),
-    ...[...shown, ...needed, root].map((at) => ({ at, rule: "(allow file-read* {})" })),
-    ...[...writable, tmp].map((at) => ({ at, rule: "(allow file-read* file-write* {})" })),
-    ...guarded.map((at) => ({ at, rule: "(deny file-write* {})" })),
-    ...(guard?.writable ?? []).map((at) => ({ at, rule: "(allow file-write* {})" })),
-    ...locked.map((at) => ({ at, rule: "(deny file-write* {})" })),
+    ...hidden.map((target) => ({ at: target, rule: "(deny file* {})" })),
+    ...[...shown, ...needed, root].map((target) => ({ at: target, rule: "(allow file-read* {})" })),
+    ...[...writable, tmp].map((target) => ({
+      at: target,
+      rule: "(allow file-read* file-write* {})",
+    })),
+    ...guarded.map((target) => ({ at: target, rule: "(deny file-write* {})" })),
+    ...(guard?.writable ?? []).map((target) => ({ at: target, rule: "(allow file-write* {})" })),
+    ...locked.map((target) => ({ at: target, rule: "(deny file-write* {})" })),
   ];
   const open = [...shown, ...needed, ...writable, root, tmp];
-  const ways = [...new Set(open.flatMap(above))].filter((at) =>
-    hidden.some((folder) => isInside(folder, at)),
+  const foldersOnTheWay = [...new Set(open.flatMap(foldersAbove))].filter((target) =>
+    hidden.some((folder) => isInside(folder, target)),
   );
   // A folder that is moved takes what is hidden or guarded in it to a path that no rule names.
-  const still = [...hidden, ...real(pin), ...never, ...guarded, ...locked, git];
-  const moved = [...new Set(still.flatMap((at) => [at, ...above(at)]))].filter((at) =>
-    writable.some((one) => isInside(one, at)),
-  );
+  const immovable = [...hidden, ...real(pin), ...never, ...guarded, ...locked, git];
+  const unmovable = [
+    ...new Set(immovable.flatMap((target) => [target, ...foldersAbove(target)])),
+  ].filter((target) => writable.some((folder) => isInside(folder, target)));
   const rules = [
     "(version 1) (allow default) (deny file-write*)",
     ...layers
       .sort((a, b) => depth(a) - depth(b))
       .map(({ at, rule }) => rule.replace("{}", () => `(subpath ${quoted(at)})`)),
-    list("(allow file-read-metadata", "literal", ways),
-    ...never.map((at) => `(deny file-write* (subpath ${quoted(at)}) ${anyCase(at)})`),
-    list("(deny file-write-unlink", "literal", moved),
-    list("(allow file-write*", "literal", [
+    ruleFor("(allow file-read-metadata", "literal", foldersOnTheWay),
+    ...never.map((target) => `(deny file-write* (subpath ${quoted(target)}) ${anyCase(target)})`),
+    ruleFor("(deny file-write-unlink", "literal", unmovable),
+    ruleFor("(allow file-write*", "literal", [
       "/dev/null",
       "/dev/zero",
       "/dev/stdout",
@@ -133,22 +148,26 @@ interface Layer {
   rule: string;
 }
 const depth = ({ at }: Layer): number => at.split("/").filter(Boolean).length;
-const above = (at: string): string[] =>
-  path.dirname(at) === at ? [] : [path.dirname(at), ...above(path.dirname(at))];
-const list = (begin: string, kind: string, paths: string[]): string =>
-  paths.length ? `${begin} ${paths.map((at) => `(${kind} ${quoted(at)})`).join(" ")})` : "";
-const quoted = (at: string): string => JSON.stringify(at);
+const foldersAbove = (target: string): string[] =>
+  path.dirname(target) === target
+    ? []
+    : [path.dirname(target), ...foldersAbove(path.dirname(target))];
+const ruleFor = (begin: string, matcher: string, paths: string[]): string =>
+  paths.length
+    ? `${begin} ${paths.map((target) => `(${matcher} ${quoted(target)})`).join(" ")})`
+    : "";
+const quoted = (target: string): string => JSON.stringify(target);
 
 /**
  * The disk may take a capital and a small letter for the same: git finds its hooks in `.GIT/Hooks`,
  * too.
  */
-function anyCase(at: string): string {
+function anyCase(target: string): string {
   const letters = (text: string) =>
     text.replace(/[a-z]/gi, (letter) => `[${letter.toLowerCase()}${letter.toUpperCase()}]`);
-  const plain = at.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
+  const plain = target.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
   const from = plain.search(/\/\\\.(git|zz)\b/i);
-  return at.includes('"') || from < 0
+  return target.includes('"') || from < 0
     ? ""
     : `(regex #"^${plain.slice(0, from)}${letters(plain.slice(from))}(/|$)")`;
 }

@@ -1,4 +1,4 @@
-// seccomp: the system calls that a sandboxed command does not get: those that bypass the sandbox,
+// The system calls that a sandboxed command does not get: those that bypass the sandbox,
 // and kernel features that few programs need and many escapes used. A program for the kernel's
 // filter, assembled by hand.
 
@@ -58,13 +58,13 @@ export function seccompFilter({
   const column = MACHINES.indexOf(machine);
   if (column < 0) return;
   const rows = CALLS.split(",").map((row) => row.trim().split(" "));
-  const known = rows.map(([name = "", ...numbers]): [string, number] => [
+  const callNumbers = rows.map(([name = "", ...numbers]): [string, number] => [
     name,
     Number(numbers[column]),
   ]);
-  const numbers = Object.fromEntries(known.filter(([, number]) => number >= 0));
+  const numbers = Object.fromEntries(callNumbers.filter(([, number]) => number >= 0));
   const plain = Object.entries(numbers).filter(([name]) => !DEPENDS_ON_ARGUMENTS.includes(name));
-  const families = unix ? FAMILIES : FAMILIES.filter((one) => one !== 1);
+  const families = unix ? FAMILIES : FAMILIES.filter((family) => family !== 1);
   return compile([
     [LOAD, ARCHITECTURE],
     [EQUAL, AUDIT[column]!, 1, 0],

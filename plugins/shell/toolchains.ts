@@ -1,13 +1,13 @@
-// toolchains: what a command may see of the programs on PATH that lie in hidden folders. A sandbox
+// What a command may see of the programs on PATH that lie in hidden folders. A sandbox
 // shows what is named here, never what lies beside it: next to `~/work/bin` are the person's other
 // projects.
 import fs from "node:fs";
 import os from "node:os";
 import path from "node:path";
 import { isInside, tryTo } from "zz/text";
-import { entriesAt } from "./hidden.ts";
-import { split } from "./judge/options.ts";
-import { direntsOf, isFolder, real, realOf } from "./paths.ts";
+import { split } from "./judge/parse-options.ts";
+import { direntsOf, isFolder, real, realOf } from "./resolve-paths.ts";
+import { examineFolder } from "./unreadable-files.ts";
 
 /** Lines such as `name: what it needs`. */
 const pairs = (text: string): [name: string, needs: string][] =>
@@ -94,7 +94,7 @@ const AT_HOME = split(`
  * The home, for commands that were asked for: hidden but for what is known to be needed, and for
  * what the person allowed by name.
  */
-export function homeBut(
+export function hideHomeExceptNeeded(
   root: string,
   allowed: string[],
   isSecret: (file: string) => boolean,
@@ -103,7 +103,9 @@ export function homeBut(
   const needs = hide.flatMap((home) => AT_HOME.map((name) => path.join(home, name)));
   const programs = toolchains(root, hide, isSecret);
   const show = real([...needs, ...allowed]).filter(
-    (at) => !isSecret(at) && hide.some((home) => home !== at && isInside(home, at)),
+    (absolutePath) =>
+      !isSecret(absolutePath) &&
+      hide.some((home) => home !== absolutePath && isInside(home, absolutePath)),
   );
   return {
     show: [...programs.show, ...show],
@@ -117,15 +119,17 @@ export function homeBut(
 const secretsIn = (folders: string[], isSecret: (file: string) => boolean): string[] =>
   folders.filter(isFolder).flatMap((folder) => secretsBelow(folder, isSecret));
 function secretsBelow(folder: string, isSecret: (file: string) => boolean): string[] {
-  const found: string[] = [];
+  const secrets: string[] = [];
   const open = [folder];
   for (let i = 0; i < open.length && i < MAX_FOLDERS; i++) {
-    const at = open[i]!;
-    const { inner, secret } = entriesAt(at, isSecret, false);
-    found.push(...secret);
-    open.push(...inner.filter((name) => !SAMPLES.test(name)).map((name) => path.join(at, name)));
+    const current = open[i]!;
+    const { inner, secret } = examineFolder(current, isSecret, false);
+    secrets.push(...secret);
+    open.push(
+      ...inner.filter((name) => !SAMPLES.test(name)).map((name) => path.join(current, name)),
+    );
   }
-  return found;
+  return secrets;
 }
 /**
  * Deeper down lies what was downloaded: installations have a hundred thousand files, and each that
@@ -150,17 +154,20 @@ export function toolchains(
   isSecret: (file: string) => boolean,
 ): Shown {
   const homes = real([os.homedir()]);
-  const isWide = (at: string) =>
-    at === "/" || isInside(at, root) || homes.some((home) => isInside(at, home));
+  const isWide = (absolutePath: string) =>
+    absolutePath === "/" ||
+    isInside(absolutePath, root) ||
+    homes.some((home) => isInside(absolutePath, home));
   const folders = real([
     ...(process.env.PATH ?? "").split(":").filter(path.isAbsolute),
     path.dirname(process.execPath),
   ]);
-  const isHidden = (at: string) => hidden.some((folder) => isInside(folder, at));
+  const isHidden = (absolutePath: string) =>
+    hidden.some((folder) => isInside(folder, absolutePath));
   const shown = new Set<string>();
   const kept: string[] = [];
-  const show = (at: string) => {
-    if (!isWide(at) && fs.existsSync(at)) shown.add(at);
+  const show = (absolutePath: string) => {
+    if (!isWide(absolutePath) && fs.existsSync(absolutePath)) shown.add(absolutePath);
   };
   for (const folder of folders) {
     if (!isFolder(folder) || isWide(folder) || !isHidden(folder)) continue;
@@ -169,13 +176,13 @@ export function toolchains(
     if (!parts.some((part) => isInside(part, folder))) {
       show(folder);
       kept.push(
-        ...direntsOf(folder).flatMap((entry) =>
-          isProgram(folder, entry) ? [] : path.join(folder, entry.name),
+        ...direntsOf(folder).flatMap((dirent) =>
+          isProgram(folder, dirent) ? [] : path.join(folder, dirent.name),
         ),
       );
     }
     for (const target of targetsIn(folder))
-      if (isHidden(target) && ![...shown].some((at) => isInside(at, target)))
+      if (isHidden(target) && ![...shown].some((absolutePath) => isInside(absolutePath, target)))
         for (const part of partsOf(path.dirname(target)) ?? [packagesOf(target) ?? target])
           show(part);
   }
@@ -201,8 +208,8 @@ function partsOf(folder: string): string[] | undefined {
     return [path.dirname(folder)];
   if (!isBin(folder)) return undefined;
   const above = path.dirname(folder);
-  const found = INSTALLATIONS.find(([mark]) => fs.existsSync(path.join(above, mark)));
-  if (found) return needsIn(above, found[1]);
+  const installation = INSTALLATIONS.find(([mark]) => fs.existsSync(path.join(above, mark)));
+  if (installation) return needsIn(above, installation[1]);
   const python = direntsOf(path.join(above, "lib")).find(({ name }) => PYTHON.test(name));
   const isPython = python && fs.existsSync(path.join(above, "lib", python.name, "os.py"));
   return isPython ? [folder, path.join(above, "lib"), path.join(above, "include")] : undefined;
@@ -213,18 +220,18 @@ const needsIn = (folder: string, needs: string): string[] =>
   needs.split(" ").map((need) => path.join(folder, need));
 
 /** A link, or a file that may be executed and does not hide. */
-function isProgram(folder: string, entry: fs.Dirent): boolean {
-  if (entry.name.startsWith(".")) return false;
-  if (entry.isSymbolicLink()) return true;
+function isProgram(folder: string, dirent: fs.Dirent): boolean {
+  if (dirent.name.startsWith(".")) return false;
+  if (dirent.isSymbolicLink()) return true;
   const mode =
-    entry.isFile() && fs.statSync(path.join(folder, entry.name), { throwIfNoEntry: false })?.mode;
+    dirent.isFile() && fs.statSync(path.join(folder, dirent.name), { throwIfNoEntry: false })?.mode;
   return Boolean(mode && mode & 0o111);
 }
 
 /** Where the links in a folder lead. */
 const targetsIn = (folder: string): string[] =>
   direntsOf(folder)
-    .filter((entry) => entry.isSymbolicLink())
+    .filter((dirent) => dirent.isSymbolicLink())
     .slice(0, MAX_LINKS)
     .flatMap(({ name }) => realOf(path.join(folder, name)) ?? [])
     .filter((target) => tryTo(() => fs.statSync(target).isFile()) === true);

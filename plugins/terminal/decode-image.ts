@@ -40,23 +40,23 @@ function shrunk(image: Pixels, scale: number): Pixels {
   for (let y = 0; y < height; y++) {
     const [top, bottom] = span(y, height, image.height);
     for (let x = 0; x < width; x++) {
-      const [left, right] = span(x, width, image.width);
+      const [start, right] = span(x, width, image.width);
       const sum = [0, 0, 0, 0];
       for (let row = top; row < bottom; row++)
         for (
-          let at = (row * image.width + left) * 4, end = (row * image.width + right) * 4;
-          at < end;
-          at += 4
+          let offset = (row * image.width + start) * 4, end = (row * image.width + right) * 4;
+          offset < end;
+          offset += 4
         )
-          for (let part = 0; part < 4; part++) sum[part]! += image.data[at + part]!;
-      const count = (bottom - top) * (right - left);
+          for (let part = 0; part < 4; part++) sum[part]! += image.data[offset + part]!;
+      const count = (bottom - top) * (right - start);
       for (let part = 0; part < 4; part++) data[(y * width + x) * 4 + part] = sum[part]! / count;
     }
   }
   return { data, width, height };
 }
 
-function span(at: number, count: number, all: number): [from: number, to: number] {
-  const from = Math.floor((at * all) / count);
-  return [from, Math.max(from + 1, Math.floor(((at + 1) * all) / count))];
+function span(index: number, count: number, total: number): [from: number, to: number] {
+  const from = Math.floor((index * total) / count);
+  return [from, Math.max(from + 1, Math.floor(((index + 1) * total) / count))];
 }

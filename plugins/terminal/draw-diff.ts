@@ -34,9 +34,9 @@ export function renderDiff(
   const ranges = hunks.map(({ newStart, newLines, oldStart, oldLines }) =>
     after === undefined ? range(oldStart, oldLines) : range(newStart, newLines),
   );
-  const few = ranges.length === 1 && !ranges[0]!.includes("–");
+  const isOneRange = ranges.length === 1 && !ranges[0]!.includes("–");
   const where = ranges.length
-    ? [`${few ? "line" : "lines"} ${ranges.join(", ")}`, `+${count("+")} −${count("-")}`]
+    ? [`${isOneRange ? "line" : "lines"} ${ranges.join(", ")}`, `+${count("+")} −${count("-")}`]
     : [];
   const isEmpty = !ranges.length && (before === undefined || after === undefined) && !note;
   const head = [
@@ -153,30 +153,30 @@ function run(lines: string[], from: number, sign: string): string[] {
  * differs.
  */
 function markChanges(
-  one: string,
+  text: string,
   two: string,
   shown = two,
   paint: Paint,
   room: Room,
 ): [string, string] | undefined {
-  if (Math.max(one.length, two.length) > MAX_CLOSE_CHARS) return undefined;
-  room.chars -= one.length + two.length;
+  if (Math.max(text.length, two.length) > MAX_CLOSE_CHARS) return undefined;
+  room.chars -= text.length + two.length;
   if (room.chars < 0) return undefined;
-  const parts = diffWordsWithSpace(one, two, { timeout: DIFF_TIMEOUT });
+  const parts = diffWordsWithSpace(text, two, { timeout: DIFF_TIMEOUT });
   if (!parts) return undefined;
-  const same = parts
+  const sharedChars = parts
     .filter(({ added, removed }) => !added && !removed)
     .reduce((sum, { value }) => sum + value.length, 0);
-  if (same * 3 < Math.max(one.length, two.length)) return undefined;
+  if (sharedChars * 3 < Math.max(text.length, two.length)) return undefined;
   const marked = (line: string, skip: "added" | "removed") => {
-    const own = parts.filter((part) => !part[skip]);
-    const sizes = own.map(({ value, added, removed }) => ({
+    const ownParts = parts.filter((part) => !part[skip]);
+    const sizes = ownParts.map(({ value, added, removed }) => ({
       size: value.length,
       isMarked: added || removed,
     }));
     return markParts(line, sizes, paint.strong);
   };
-  return [marked(one, "added"), marked(shown, "removed")];
+  return [marked(text, "added"), marked(shown, "removed")];
 }
 
 /** Marks parts of a line that may have colours; where a mark ends them, they begin again. */
@@ -192,10 +192,10 @@ function markParts(
       open = /^\x1b\[(?:2\d|39)m$/.test(sequence) ? "" : open + sequence;
       continue;
     }
-    for (let rest = piece; rest && parts[0]; ) {
-      const text = rest.slice(0, parts[0].size);
+    for (let remaining = piece; remaining && parts[0]; ) {
+      const text = remaining.slice(0, parts[0].size);
       shown += parts[0].isMarked ? strong(text) + open : text;
-      rest = rest.slice(text.length);
+      remaining = remaining.slice(text.length);
       parts[0].size -= text.length;
       if (!parts[0].size) parts.shift();
     }

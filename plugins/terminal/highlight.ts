@@ -6,7 +6,10 @@ import type { Paint, Theme } from "./styles.ts";
 /** Its own types would bring those of a browser into all of zz. */
 interface Highlighter {
   getLanguage(name: string): unknown;
-  highlight(code: string, how: { language: string; ignoreIllegals: boolean }): { value: string };
+  highlight(
+    code: string,
+    options: { language: string; ignoreIllegals: boolean },
+  ): { value: string };
 }
 const hljs: Highlighter =
   typeof require === "function"

@@ -69,13 +69,14 @@ export async function drawImages(
   images: readonly { base64: string }[],
   ctx: Ctx,
 ): Promise<string> {
-  const how = await openDrawer(screen, ctx);
-  if (typeof how === "string") return "";
+  const drawer = await openDrawer(screen, ctx);
+  if (typeof drawer === "string") return "";
   const media = images.map(({ base64 }) => tryTo(() => mediaIn(Buffer.from(base64, "base64"))));
   const texts: string[] = [];
   // one at a time: each may take much memory
-  for (const one of media)
-    if (one && !how.unfit(one)) texts.push(await (async () => how.draw(one))().catch(() => ""));
+  for (const file of media)
+    if (file && !drawer.unfit(file))
+      texts.push(await (async () => drawer.draw(file))().catch(() => ""));
   return texts.filter(Boolean).join("\n");
 }
 
@@ -84,14 +85,18 @@ export function drawOne(
   { base64, bytes, width = 1, height = 1 }: MediaFile,
   columns: number,
 ): string {
-  const most = Math.max(1, Math.min(MAX_IMAGE_COLUMNS, columns - 1));
-  const scale = Math.min(1, (most * CELL_WIDTH) / width, (MAX_IMAGE_ROWS * CELL_HEIGHT) / height);
-  const wide = Math.min(most, Math.max(1, Math.ceil((width * scale) / CELL_WIDTH)));
+  const maxColumns = Math.max(1, Math.min(MAX_IMAGE_COLUMNS, columns - 1));
+  const scale = Math.min(
+    1,
+    (maxColumns * CELL_WIDTH) / width,
+    (MAX_IMAGE_ROWS * CELL_HEIGHT) / height,
+  );
+  const wide = Math.min(maxColumns, Math.max(1, Math.ceil((width * scale) / CELL_WIDTH)));
   const high = Math.min(MAX_IMAGE_ROWS, Math.max(1, Math.ceil((height * scale) / CELL_HEIGHT)));
   if (protocol === "iterm2")
     return `\x1b]1337;File=inline=1;size=${bytes};width=${wide};height=${high};preserveAspectRatio=1:${base64}\x07`;
   // the terminal keeps the proportions
-  const size = wide / most > high / MAX_IMAGE_ROWS ? `c=${wide}` : `r=${high}`;
+  const size = wide / maxColumns > high / MAX_IMAGE_ROWS ? `c=${wide}` : `r=${high}`;
   const pieces = base64.match(new RegExp(`.{1,${CHUNK_CHARS}}`, "g")) ?? [];
   return pieces
     .map((piece, i) => {

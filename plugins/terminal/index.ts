@@ -98,7 +98,7 @@ export default (zz: Zz<typeof defaults>) => {
       highlight && ((text: string, path: string) => highlight(text, languageOf(path), theme));
     return [
       about,
-      ...changes.map((one) => renderDiff(one, { removed, added, strong, dim, code }, room)),
+      ...changes.map((change) => renderDiff(change, { removed, added, strong, dim, code }, room)),
     ]
       .filter(Boolean)
       .join("\n");

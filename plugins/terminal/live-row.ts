@@ -24,7 +24,7 @@ export function liveLine({ io, on, look }: Where) {
   const columns = () => terminalColumns(io);
   // whether there are rows, and those above the cursor
   let [shown, above]: [boolean, string[]] = [false, []];
-  let [what, tokens, said, since, frame] = ["", 0, "", 0, 0];
+  let [activity, tokens, thinking, since, frame] = ["", 0, "", 0, 0];
   let ahead = ""; // typed for the next prompt
   // of the clock, which advances the time when nothing arrives
   let cancel: (() => void) | undefined;
@@ -33,7 +33,7 @@ export function liveLine({ io, on, look }: Where) {
   function begin(doing: string): void {
     stop();
     if (!on()) return;
-    [what, tokens, said, since] = [doing, 0, "", io.clock.now()];
+    [activity, tokens, thinking, since] = [doing, 0, "", io.clock.now()];
     tickSoon();
   }
   function tickSoon(): void {
@@ -47,14 +47,14 @@ export function liveLine({ io, on, look }: Where) {
   function thinks(count: number, thought: string): void {
     if (!cancel) begin("thinking"); // after a question
     // shortened when shown: for each piece, that would take quadratic time
-    [tokens, said] = [count, thought];
+    [tokens, thinking] = [count, thought];
   }
   /**
    * Shows progress. Outside a turn, such as while the code is indexed, there is no clock, so it is
    * drawn at once.
    */
   function progress(text: string): void {
-    said = text;
+    thinking = text;
     if (!cancel) show([shortenToColumns(text, Math.min(60, columns() - 1))]);
   }
   function typed(text: string): void {
@@ -64,18 +64,22 @@ export function liveLine({ io, on, look }: Where) {
   function tick(): void {
     const seconds = ((io.clock.now() - since) / 1000).toFixed(1);
     const head = [
-      `${FRAMES[frame++ % FRAMES.length]} ${what}`,
+      `${FRAMES[frame++ % FRAMES.length]} ${activity}`,
       `${seconds} s`,
       ...(tokens ? [`${tokens} tokens`] : []),
     ];
     const text = shortenToColumns(head.join(" · "), columns() - 1);
-    const lines = tokens ? [said] : said.split("\n"); // thoughts stay in one row
+    const lines = tokens ? [thinking] : thinking.split("\n"); // thoughts stay in one row
     const room = columns() - width(text) - 5;
-    const rest = lines.length > 1 ? "" : tail(said.slice(-500), Math.max(room, 1));
+    const latestWords = lines.length > 1 ? "" : tail(thinking.slice(-500), Math.max(room, 1));
     const rows =
       lines.length > 1 ? lines.slice(-tailRows()).map((line) => look().dim(cell(line))) : [];
     const mine = ahead ? [`› ${tail(ahead, columns() - 3)}`] : [];
-    show([room > 10 && rest ? `${text} · ${look().dim(rest)}` : text, ...rows, ...mine]);
+    show([
+      room > 10 && latestWords ? `${text} · ${look().dim(latestWords)}` : text,
+      ...rows,
+      ...mine,
+    ]);
   }
   function cell(line: string): string {
     return `  ${shortenToColumns(line, columns() - 3)}`;

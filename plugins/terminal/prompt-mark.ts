@@ -37,8 +37,8 @@ export async function branchOf(folder: string): Promise<string> {
   const git = path.join(top, ".git");
   const linked = /^gitdir: (.*)/.exec(await firstBytes(git))?.[1]?.trim();
   const head = await firstBytes(path.join(linked ? path.resolve(top, linked) : git, "HEAD"));
-  const found = /^(?:ref: refs\/heads\/(?!\.)(.+)|([0-9a-f]{7})[0-9a-f]{33,57})$/m.exec(head);
-  return shortenToColumns(found?.[1] ?? found?.[2] ?? "", 30);
+  const branch = /^(?:ref: refs\/heads\/(?!\.)(.+)|([0-9a-f]{7})[0-9a-f]{33,57})$/m.exec(head);
+  return shortenToColumns(branch?.[1] ?? branch?.[2] ?? "", 30);
 }
 
 /** The beginning of a file; "" if it cannot be read, or is a pipe or a device. */

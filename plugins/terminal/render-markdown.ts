@@ -111,9 +111,9 @@ function shallow(tokenizer: {
   blockquote(source: string): unknown;
 }): void {
   let depth = 0;
-  for (const kind of ["list", "blockquote"] as const) {
-    const parse = tokenizer[kind];
-    tokenizer[kind] = function (source) {
+  for (const blockType of ["list", "blockquote"] as const) {
+    const parse = tokenizer[blockType];
+    tokenizer[blockType] = function (source) {
       if (depth >= MAX_DEPTH) return undefined;
       depth++;
       try {
@@ -266,10 +266,10 @@ function listItem(page: Page, item: Tokens.ListItem, mark: string, margin: numbe
     const body = page.parse.blocks(item.tokens, item.loose);
     if (!body) return first;
     if (flat) return `${first}\n${body}`;
-    const rest = " ".repeat(size);
+    const indentation = " ".repeat(size);
     return body.startsWith(FLUSH)
-      ? `${first}\n${indent(body, rest, rest)}`
-      : indent(body, `${first} `, rest);
+      ? `${first}\n${indent(body, indentation, indentation)}`
+      : indent(body, `${first} `, indentation);
   });
 }
 function table(page: Page, token: Tokens.Table): string {
@@ -296,9 +296,9 @@ function table(page: Page, token: Tokens.Table): string {
     );
   });
   // it would be unclear which lines form a row
-  const apart = lines.slice(1).some(({ length }) => length > 1);
+  const isLoose = lines.slice(1).some(({ length }) => length > 1);
   return lines
-    .flatMap((row, i) => (i === 1 || (apart && i > 1) ? [cross, ...row] : row))
+    .flatMap((row, i) => (i === 1 || (isLoose && i > 1) ? [cross, ...row] : row))
     .join("\n");
 }
 /** A table without enough room: a line for each cell, with the title of its column. */
@@ -317,19 +317,21 @@ function source(page: Page, line: string): string {
 }
 function anchor({ theme, links }: Look, text: string, href: string): string {
   const plain = text.replace(SEQUENCE, "");
-  const same = [plain, `mailto:${plain}`, `http://${plain}`].includes(href);
+  const equivalents = [plain, `mailto:${plain}`, `http://${plain}`].includes(href);
   // A text that looks like an address but links to another must not hide where it leads.
-  if (links && theme.syntax && WEB.test(href) && (same || !/:\/\/|^www\./.test(plain)))
+  if (links && theme.syntax && WEB.test(href) && (equivalents || !/:\/\/|^www\./.test(plain)))
     return `\x1b]8;;${encode(href)}\x1b\\${theme.link(text || href)}${LINK_END}`;
-  if (same || !href) return theme.link(text);
+  if (equivalents || !href) return theme.link(text);
   return plain ? `${theme.link(text)} ${theme.url(`(${href})`)}` : theme.url(href);
 }
 
 /** Every line except those that stay at the left edge. */
-function indent(text: string, first: string, rest: string): string {
+function indent(text: string, first: string, hangingIndent: string): string {
   const lines = text.split("\n");
   return lines
-    .map((line, i) => (line.startsWith(FLUSH) ? line : `${i ? rest : first}${line}`.trimEnd()))
+    .map((line, i) =>
+      line.startsWith(FLUSH) ? line : `${i ? hangingIndent : first}${line}`.trimEnd(),
+    )
     .join("\n");
 }
 
@@ -342,15 +344,15 @@ const clean = (text: string): string => text.replace(UNSAFE, "\ufffd");
 
 /** Names of characters as in HTML, each looked up once. */
 function decoder(): (text: string) => string {
-  const known = new Map<string, string>();
+  const entities = new Map<string, string>();
   const read = (reference: string): string => {
     const value = decodeHTMLStrict(reference);
-    const whole = value && value.length < 3; // "&notit;" begins with a name but is not one
-    known.set(reference, whole && clean(value) === value ? value : reference);
-    return known.get(reference)!;
+    const isEntity = value && value.length < 3; // "&notit;" begins with a name but is not one
+    entities.set(reference, isEntity && clean(value) === value ? value : reference);
+    return entities.get(reference)!;
   };
   return (text) =>
-    text.includes("&") ? text.replace(ENTITY, (name) => known.get(name) ?? read(name)) : text;
+    text.includes("&") ? text.replace(ENTITY, (name) => entities.get(name) ?? read(name)) : text;
 }
 
 /** An address in the form that the terminal's link command needs. */
@@ -367,25 +369,26 @@ function encode(href: string): string {
 function fit(rows: string[][], room: number): number[] | undefined {
   const widest = (cut: (text: string) => string[]): number[] =>
     rows[0]!.map((_, i) => largest(rows.flatMap((row) => cut(row[i]!).map(width))));
-  const whole = widest((text) => text.split("\n"));
-  if (sum(whole) <= room) return whole;
+  const fullWidths = widest((text) => text.split("\n"));
+  if (sum(fullWidths) <= room) return fullWidths;
   const least = widest((text) => text.split(/[ \n]+/)).map((size) =>
     Math.min(size, MAX_WORD_COLUMNS),
   );
   if (sum(least) > room) return undefined;
   // The widest columns shrink first.
-  const at = (level: number) => whole.map((size, i) => Math.max(least[i]!, Math.min(size, level)));
+  const widthsAt = (level: number) =>
+    fullWidths.map((size, i) => Math.max(least[i]!, Math.min(size, level)));
   let level = room;
-  while (sum(at(level)) > room) level--;
-  const sizes = at(level);
+  while (sum(widthsAt(level)) > room) level--;
+  const sizes = widthsAt(level);
   for (let i = 0, spare = room - sum(sizes); i < sizes.length && spare > 0; i++)
-    if (sizes[i]! < whole[i]!) [sizes[i], spare] = [sizes[i]! + 1, spare - 1];
+    if (sizes[i]! < fullWidths[i]!) [sizes[i], spare] = [sizes[i]! + 1, spare - 1];
   return sizes;
 }
 
 /** Math.max takes only as many numbers as the stack holds. */
 const largest = (numbers: number[]): number =>
-  numbers.reduce((most, number) => Math.max(most, number), 1);
+  numbers.reduce((largest, number) => Math.max(largest, number), 1);
 const sum = (numbers: number[]): number => numbers.reduce((total, number) => total + number, 0);
 
 function align(line: string, size: number, side: "left" | "right" | "center"): string {
@@ -445,37 +448,41 @@ function wrap(text: string, room: number, hard = false): string[] {
 }
 
 /** A word in the parts between which a line may end, each with its sequences. */
-function split(word: string, most: number): string[] {
+function split(word: string, maxColumns: number): string[] {
   const text = word.includes("\x1b") ? word.replace(SEQUENCE, "") : word;
-  const whole = WIDE.test(text) ? text.match(WIDE_PIECE)! : [text];
+  const pieces = WIDE.test(text) ? text.match(WIDE_PIECE)! : [text];
   const parts =
-    most === Infinity
-      ? whole
-      : whole.flatMap((part) => (width(part) > most ? characters(part) : [part]));
+    maxColumns === Infinity
+      ? pieces
+      : pieces.flatMap((part) => (width(part) > maxColumns ? characters(part) : [part]));
   if (parts.length === 1) return [word];
   if (text === word) return parts;
-  let at = 0;
+  let offset = 0;
   return parts.map((part, i) => {
-    const from = at;
-    for (let rest = part.length; rest > 0; ) {
-      const size = sequenceAt(word, at)?.length;
-      at += size ?? 1;
-      if (size === undefined) rest--;
+    const from = offset;
+    for (let remaining = part.length; remaining > 0; ) {
+      const size = sequenceAt(word, offset)?.length;
+      offset += size ?? 1;
+      if (size === undefined) remaining--;
     }
-    for (let next = sequenceAt(word, at); next && ENDS.test(next); next = sequenceAt(word, at))
-      at += next.length;
-    if (i === parts.length - 1) at = word.length;
-    return word.slice(from, at);
+    for (
+      let next = sequenceAt(word, offset);
+      next && ENDS.test(next);
+      next = sequenceAt(word, offset)
+    )
+      offset += next.length;
+    if (i === parts.length - 1) offset = word.length;
+    return word.slice(from, offset);
   });
 }
 
 const characters = (text: string): string[] =>
   Array.from(new Intl.Segmenter().segment(text), ({ segment }) => segment);
 
-function sequenceAt(text: string, at: number): string | undefined {
-  if (text[at] !== "\x1b") return undefined;
+function sequenceAt(text: string, index: number): string | undefined {
+  if (text[index] !== "\x1b") return undefined;
   const sticky = new RegExp(SEQUENCE, "y");
-  sticky.lastIndex = at;
+  sticky.lastIndex = index;
   return sticky.exec(text)?.[0];
 }
 

@@ -75,8 +75,11 @@ export const isRich = (screen: Screen): boolean =>
   screen.live && Boolean(screen.io.stdout.isTTY) && !isPlain(screen);
 
 /** Whether there are colours. */
-const isColoured = ({ io, config, dumb }: Screen): boolean =>
-  !io.variable("NO_COLOR") && !dumb && Boolean(io.stderr.isTTY) && config().theme !== "none";
+const isColoured = (screen: Screen): boolean =>
+  !screen.io.variable("NO_COLOR") &&
+  !isPlain(screen) &&
+  Boolean(screen.io.stderr.isTTY) &&
+  screen.config().theme !== "none";
 
 export const look = (screen: Screen): Theme => (isColoured(screen) && screen.theme) || PLAIN;
 

@@ -48,6 +48,6 @@ export function foldRows(text: string, columns: number, maxRows: number): string
     .filter(Boolean)
     .flatMap((row) => wrap(row, Math.max(columns, 10)));
   if (rows.length <= maxRows + 1) return rows;
-  const rest = `… ${plural(rows.length - maxRows, "more row")} (display.thinking full shows them)`;
-  return [...rows.slice(0, maxRows), shortenToColumns(rest, columns)];
+  const moreRows = `… ${plural(rows.length - maxRows, "more row")} (display.thinking full shows them)`;
+  return [...rows.slice(0, maxRows), shortenToColumns(moreRows, columns)];
 }

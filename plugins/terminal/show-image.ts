@@ -17,16 +17,16 @@ export function addShowImage(zz: Zz<any>, screen: Screen): void {
     also: { path: ["file", "file_path", "filename"] },
     needs: ({ path }) => ({ read: [path] }),
     async run({ path }, ctx) {
-      const cannot = (why: string) => new Error(`Cannot show '${path}': ${why}`);
+      const cannot = (reason: string) => new Error(`Cannot show '${path}': ${reason}`);
       const { openDrawer } = await import("./images.ts");
-      const how = await openDrawer(screen, ctx);
+      const drawer = await openDrawer(screen, ctx);
       const image = imageAt(path, ctx, cannot);
       const { type, bytes, width, height } = image;
-      const otherwise = (why: string) =>
-        cannot(`${why}. open_file opens it in the person's own program.`);
-      const why = typeof how === "string" ? how : how.unfit(image);
-      if (why || typeof how === "string") throw otherwise(`${why}`);
-      const drawing = (async () => how.draw(image))();
+      const otherwise = (reason: string) =>
+        cannot(`${reason}. open_file opens it in the person's own program.`);
+      const obstacle = typeof drawer === "string" ? drawer : drawer.unfit(image);
+      if (obstacle || typeof drawer === "string") throw otherwise(`${obstacle}`);
+      const drawing = (async () => drawer.draw(image))();
       screen.pictures.set(
         path,
         await drawing.catch(({ message }) => Promise.reject(otherwise(message))),
@@ -43,7 +43,7 @@ export function addShowImage(zz: Zz<any>, screen: Screen): void {
   });
 }
 
-function imageAt(path: string, { files }: Ctx, cannot: (why: string) => Error): MediaFile {
+function imageAt(path: string, { files }: Ctx, cannot: (reason: string) => Error): MediaFile {
   const fd = files.open(files.path(path));
   try {
     const media = readMedia(fd);

@@ -51,8 +51,8 @@ export function showTurns(zz: Zz<any>, screen: Screen): void {
           text,
           columnsOf(screen) - 2,
           thinking === "full" ? Number.POSITIVE_INFINITY : 2,
-        ).map((one) => `┆ ${one}`);
-    for (const one of rows) printAbove(screen, look(screen).dim(one));
+        ).map((row) => `┆ ${row}`);
+    for (const printedRow of rows) printAbove(screen, look(screen).dim(printedRow));
   });
   const attached = new WeakSet<object>(); // messages whose images were drawn
   zz.on(
@@ -68,7 +68,7 @@ export function showTurns(zz: Zz<any>, screen: Screen): void {
     DRAWING,
   );
   zz.on("changed", ({ shown = "" }) => {
-    for (const one of foldedDiff(screen, shown)) printAbove(screen, one);
+    for (const row of foldedDiff(screen, shown)) printAbove(screen, row);
   });
   zz.on("progressed", ({ text }) => (text || !screen.idle ? line.progress(text) : line.stop()));
   zz.on("typed", ({ text }) => line.typed(text));
@@ -143,11 +143,11 @@ const nextCall = ({ calls }: Screen): Announced | undefined =>
  * Shows results in call order: one that is ahead of an earlier call, or beside a question, waits
  * for it, or until all calls have ended.
  */
-function showResults(screen: Screen, all = false): void {
-  if (screen.questions && !all) return;
+function showResults(screen: Screen, showsAll = false): void {
+  if (screen.questions && !showsAll) return;
   const printResult = ({ result }: Announced) => void (result && printAbove(screen, result));
   while (screen.calls[0]?.result !== undefined) printResult(screen.calls.shift()!);
-  if (all) screen.calls.splice(0).forEach(printResult);
+  if (showsAll) screen.calls.splice(0).forEach(printResult);
 }
 
 /**
@@ -184,14 +184,14 @@ function isShown({ config }: Screen, { failed }: Events["called"]["result"]): bo
 function rowsOf(screen: Screen, fact: Events["called"], subject: string): string {
   const first = rowOf(screen, fact, subject);
   const { result } = fact;
-  const most = screen.config().resultLines;
-  if (!most || result.refused) return first;
+  const maxLines = screen.config().resultLines;
+  if (!maxLines || result.refused) return first;
   const lines = result.text.split("\n").filter((line) => line.trim());
-  const rest =
-    lines.length > most + 1
-      ? [`… ${plural(lines.length - most, "more line")}: /show shows all`]
+  const moreLines =
+    lines.length > maxLines + 1
+      ? [`… ${plural(lines.length - maxLines, "more line")}: /show shows all`]
       : [];
-  const under = [...(rest.length ? lines.slice(0, most) : lines), ...rest];
+  const under = [...(moreLines.length ? lines.slice(0, maxLines) : lines), ...moreLines];
   return [
     first,
     ...under.map((line) => look(screen).dim(`  ${shortenToColumns(line, columnsOf(screen) - 3)}`)),
@@ -213,14 +213,14 @@ function rowOf(
     [sign, shortenToColumns(name), shortenToColumns(subject, Math.max(columns, 4))]
       .filter(Boolean)
       .join(" ");
-  const said = shown ?? result.text;
+  const output = shown ?? result.text;
   const isSentence =
-    result.failed && (shown ? width(shown) > MAX_SHOWN_COLUMNS : !said.trim().includes("\n"));
+    result.failed && (shown ? width(shown) > MAX_SHOWN_COLUMNS : !output.trim().includes("\n"));
   if (result.refused || (isSentence && width(came) > room - width(subject))) {
-    const why = result.refused
+    const reason = result.refused
       ? shortenToColumns(result.text, MAX_REFUSAL_COLUMNS)
-      : shortenToColumns(said, MAX_ERROR_COLUMNS);
-    return wrap(`${headWith(room)} · ${why}${time}`, columnsOf(screen)).join("\n");
+      : shortenToColumns(output, MAX_ERROR_COLUMNS);
+    return wrap(`${headWith(room)} · ${reason}${time}`, columnsOf(screen)).join("\n");
   }
   return formatRow(
     screen,
@@ -232,20 +232,20 @@ function rowOf(
 
 /** A change that was made without a question: its head, and as many rows as the settings allow. */
 function foldedDiff(screen: Screen, diff: string): string[] {
-  const most = screen.config().diffRows;
+  const maxRows = screen.config().diffRows;
   const rows = diff ? diff.split("\n").map((row) => clipStyled(row, columnsOf(screen) - 1)) : [];
-  if (rows.length <= most + 1) return rows;
-  const rest = `  … ${plural(rows.length - most, "more row")}: /changes N shows all`;
-  return [...rows.slice(0, most), rest];
+  if (rows.length <= maxRows + 1) return rows;
+  const moreRows = `  … ${plural(rows.length - maxRows, "more row")}: /changes N shows all`;
+  return [...rows.slice(0, maxRows), moreRows];
 }
 
 /** Clips a row. Colours take no columns, and end with the row. */
 function clipStyled(row: string, columns: number): string {
   if (width(row) <= columns) return row;
-  let [shown, taken] = ["", 0];
+  let [shown, takenColumns] = ["", 0];
   for (const [piece, style] of row.matchAll(/(\x1b\[[\d;]*m)|./gsu)) {
-    taken += style ? 0 : width(piece);
-    if (taken < columns || style) shown += piece;
+    takenColumns += style ? 0 : width(piece);
+    if (takenColumns < columns || style) shown += piece;
   }
   return `${shown}…`;
 }

@@ -23,11 +23,11 @@ export async function askForSixels({
   terminal,
 }: Pick<Ctx, "io" | "terminal">): Promise<Cell | undefined> {
   if (!terminal || !io.stdin.isTTY) return undefined;
-  const said = await terminal(() => ask(io)).catch(() => "");
-  const can = ANSWERED.exec(said)?.[1]?.split(";") ?? [];
+  const reply = await terminal(() => ask(io)).catch(() => "");
+  const can = ANSWERED.exec(reply)?.[1]?.split(";") ?? [];
   // the first number is the type of the terminal
   if (!can.slice(1).includes(SIXELS)) return undefined;
-  const [, height, width] = CELL.exec(said)?.map(Number) ?? [];
+  const [, height, width] = CELL.exec(reply)?.map(Number) ?? [];
   const isCell = width && height && width <= MAX_CELL && height <= MAX_CELL;
   return isCell ? [width, height] : PLAIN_CELL;
 }
@@ -36,10 +36,10 @@ export async function askForSixels({
 function ask({ stdin: input, stderr, clock }: Ctx["io"]): Promise<string> {
   const stdin = input as NodeJS.ReadStream;
   return new Promise((resolve) => {
-    let said = "";
+    let reply = "";
     const hear = (bytes: Buffer | string) => {
-      said += bytes.toString("latin1");
-      if (ANSWERED.test(said)) end();
+      reply += bytes.toString("latin1");
+      if (ANSWERED.test(reply)) end();
     };
     const cancel = clock.timer(ASK_MS, end);
     stdin.setRawMode(true);
@@ -50,9 +50,9 @@ function ask({ stdin: input, stderr, clock }: Ctx["io"]): Promise<string> {
       cancel();
       stdin.off("data", hear).off("report", hear).pause();
       stdin.setRawMode(false);
-      const typed = said.replace(ANSWERED, "").replace(CELL, "");
+      const typed = reply.replace(ANSWERED, "").replace(CELL, "");
       if (typed) stdin.unshift(Buffer.from(typed, "latin1"));
-      resolve(said);
+      resolve(reply);
     }
   });
 }
@@ -74,6 +74,6 @@ export async function sixels(
     near: import.meta.url,
     bytes: Buffer.from(base64, "base64"),
   };
-  const how = { type, room, mostPixels: MAX_PIXELS };
-  return (await decode<string>({ ...image, how }, ctx)).value;
+  const request = { type, room, mostPixels: MAX_PIXELS };
+  return (await decode<string>({ ...image, how: request }, ctx)).value;
 }

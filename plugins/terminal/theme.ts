@@ -91,13 +91,17 @@ function words(style: string, names: string): Record<string, string> {
 /**
  * `own`: the person's styles, in the same words; `depth`: the bits of colour that the terminal has.
  */
-export function themeOf(name: ThemeName, own: Record<string, string> = {}, depth = 4): Theme {
+export function themeOf(
+  name: ThemeName,
+  personColours: Record<string, string> = {},
+  depth = 4,
+): Theme {
   const chalk = new Chalk({ level: levelOf(depth) });
-  const painted = (all: object, setting = "") =>
-    Object.entries(all).map(
+  const painted = (styles: object, setting = "") =>
+    Object.entries(styles).map(
       ([style, words]) => [style, paintOf(chalk, words, setting + style)] as const,
     );
-  const mine = painted(own, "display.colours.");
+  const mine = painted(personColours, "display.colours.");
   if (name === "none") return PLAIN;
   const { styles, syntax } = THEMES[name];
   return {

@@ -1,8 +1,8 @@
 // Cuts texts of the conversation, when leaving out results and taking notes is not enough.
 import type { ChatRequest, Compaction, Ctx, Message } from "zz";
 import { allResults } from "./stale.ts";
-import { CAUTION_FACTOR, estimate, type State, weightOf } from "./state.ts";
 import { notesIn } from "./summary.ts";
+import { CAUTION_FACTOR, estimate, type State, weightOf } from "./window-state.ts";
 
 /** Cuts the results of the last round if they alone are too much for the window. */
 export function cutLastResults(state: State, maxTokens: number, ctx: Ctx): void {

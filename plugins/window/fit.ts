@@ -6,6 +6,7 @@ import { cutLastResults, cutTexts } from "./cut.ts";
 import { tryToTakeNotes } from "./notes.ts";
 import { overflow } from "./overflow.ts";
 import { staleResults, type Texts } from "./stale.ts";
+import { notesIn } from "./summary.ts";
 import {
   CAUTION_FACTOR,
   counted,
@@ -15,8 +16,7 @@ import {
   turnStarts,
   weightOf,
   windowOf,
-} from "./state.ts";
-import { notesIn } from "./summary.ts";
+} from "./window-state.ts";
 
 export async function fitToWindow(
   state: State,

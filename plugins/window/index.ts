@@ -13,7 +13,7 @@ import {
 import { takeNotes } from "./notes.ts";
 import { overflow } from "./overflow.ts";
 import { staleResults } from "./stale.ts";
-import { forgetModels, newState, tokensOf, turnStarts } from "./state.ts";
+import { forgetModels, newState, tokensOf, turnStarts } from "./window-state.ts";
 
 export const defaults = {
   compactAt: 0.8,

@@ -4,8 +4,8 @@
 import type { Ctx, Message } from "zz";
 import { sentenceOf } from "zz/text";
 import { charsOf } from "./cut.ts";
-import { type State, tokensOf, turnStarts, weightOf } from "./state.ts";
 import { filesChanged, headAndTail, notesIn, notesText, summaryRequest } from "./summary.ts";
+import { type State, tokensOf, turnStarts, weightOf } from "./window-state.ts";
 
 export async function tryToTakeNotes(state: State, upTo: number, ctx: Ctx): Promise<void> {
   const turn = `${ctx.chat.id} ${turnsIn(ctx)}`;
@@ -37,14 +37,14 @@ export async function takeNotes(
   const before = notesIn(chat.messages[0]);
   const leaving = chat.messages.slice(before ? 2 : 0, upTo);
   const turns = turnsIn(ctx) - turnStarts(chat.messages.slice(upTo)).length;
-  const said = isCut ? (before?.notes ?? "") : await askForNotes(leaving, before?.notes ?? "");
+  const newNotes = isCut ? (before?.notes ?? "") : await askForNotes(leaving, before?.notes ?? "");
   const gone = weightOf(state, chat.messages.slice(0, upTo));
   const files = filesChanged(ctx.files.changes(), before?.files ?? "");
-  const notesMessage: Message = { role: "user", text: notesText(said, turns, files) };
+  const notesMessage: Message = { role: "user", text: notesText(newNotes, turns, files) };
   if (state.scale.message(notesMessage) > gone * MAX_NOTES_SHARE)
     throw refuse(`the notes ${isCut ? "that stay " : ""}are no shorter than what they stand for`);
   const { words } = state.zz.config;
-  const text = notesText(headAndTail(said, words * MAX_CHARS_PER_WORD), turns, files);
+  const text = notesText(headAndTail(newNotes, words * MAX_CHARS_PER_WORD), turns, files);
   chat.compact({ upTo, summary: text });
   const first = turns === 1 ? "The first turn is" : `The first ${turns} turns are`;
   return `${first} ${isCut ? "left out" : "notes"} now`;

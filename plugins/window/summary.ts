@@ -115,8 +115,8 @@ export function filesChanged(changes: readonly Changed[], before: string): strin
   for (const { path: file, did, undone } of changes) {
     const path = visible(file);
     const had = states.get(path);
-    const made = did === "edited" && had === "created" ? "created" : did;
-    const state = undone ? "undone" : made;
+    const effect = did === "edited" && had === "created" ? "created" : did;
+    const state = undone ? "undone" : effect;
     if (!undone || !had || earlier.has(path)) states.set(path, state);
     earlier.delete(path);
   }

@@ -4,10 +4,10 @@
 import type { ChatRequest, Delta, HttpAnswer, Model, Price, Usage } from "zz";
 import { type EventPiece, eventPieces } from "zz/text";
 import { request, send } from "./client.ts";
-import { type Quirks, quirksOf, type Wire } from "./contract.ts";
 import { toMessages } from "./messages.ts";
 import { isDone, NoJson, noStream, objectsIn, parse, valuesIn, wordsOf } from "./sse.ts";
 import { knownModel, knownWindow } from "./windows.ts";
+import { type Quirks, quirksOf, type Wire } from "./wire-types.ts";
 
 const MAX_MODELS = 10_000;
 
@@ -123,11 +123,11 @@ function bodyOf(
   };
   // Every server knows one of the two: swap rather than lose the limit.
   const [limits, maxField] = [["max_tokens", "max_completion_tokens"], quirks.max];
-  for (const [one = "", otherName = ""] of [limits, limits.toReversed()]) {
-    const isOther = maxField ? maxField !== one : without.has(one) && !without.has(otherName);
-    if (body[one] === undefined || !isOther) continue;
-    body[otherName] ??= body[one];
-    delete body[one];
+  for (const [limit = "", otherName = ""] of [limits, limits.toReversed()]) {
+    const isOther = maxField ? maxField !== limit : without.has(limit) && !without.has(otherName);
+    if (body[limit] === undefined || !isOther) continue;
+    body[otherName] ??= body[limit];
+    delete body[limit];
   }
   for (const field of [...without, ...(quirks.without ?? [])]) delete body[field];
   return body;
@@ -269,8 +269,8 @@ const choiceOf = (chunk: any): any => objectsIn(chunk?.choices).find((choice) =>
 const refuses = (chunk: any): boolean =>
   Boolean((choiceOf(chunk)?.delta ?? choiceOf(chunk)?.message)?.refusal);
 
-function* deltas(given: any): Generator<Delta> {
-  const chunk = Array.isArray(given) ? given[0] : given;
+function* deltas(parsedChunk: any): Generator<Delta> {
+  const chunk = Array.isArray(parsedChunk) ? parsedChunk[0] : parsedChunk;
   const choice = choiceOf(chunk);
   const delta = choice?.delta ?? choice?.message;
   yield* content(delta?.content);

@@ -4,7 +4,7 @@
 import type { OpenAI } from "openai/client";
 import type { ChatRequest, Endpoint, HttpAnswer, Zz } from "zz";
 import { tryTo, usage } from "zz/text";
-import { baseOf, memory, type Preset, quirksOf } from "./contract.ts";
+import { baseOf, memory, type Preset, quirksOf } from "./wire-types.ts";
 
 const PATH = /\/(chat\/completions|responses)$/;
 const OFFICIAL = "https://api.openai.com/v1";

@@ -13,9 +13,9 @@ import type {
   Zz,
 } from "zz";
 import { fault } from "zz/text";
-import { baseOf, memory, type Preset, type Wire } from "./contract.ts";
 import { MAX_MODELS, needKey, toJson, type Value, valuesOf } from "./native.ts";
 import { objectsIn } from "./sse.ts";
+import { baseOf, memory, type Preset, type Wire } from "./wire-types.ts";
 
 const WINDOWS: [names: RegExp, window: number][] = [
   [/^gemini-1\.5-pro/, 2_097_152],
@@ -38,9 +38,9 @@ export const gemini: Wire = {
 
   async models(zz, preset, endpoint, signal) {
     const url = base(preset, endpoint);
-    const found: Model[] = [];
+    const listed: Model[] = [];
     let next = "";
-    for (let page = 0; page < MAX_PAGES && found.length < MAX_MODELS; page++) {
+    for (let page = 0; page < MAX_PAGES && listed.length < MAX_MODELS; page++) {
       const query = `?pageSize=1000${next && `&pageToken=${encodeURIComponent(next)}`}`;
       const answer = await zz.fetch(`${url}/models${query}`, {
         headers: headers(zz, preset, endpoint),
@@ -53,12 +53,12 @@ export const gemini: Wire = {
         if (Array.isArray(methods) && !methods.includes("generateContent")) continue;
         const id = plainName(String(name));
         const window = Number(inputTokenLimit) || knownWindow(id);
-        found.push({ id, ...(window && { window }) });
+        listed.push({ id, ...(window && { window }) });
       }
       if (!nextPageToken || nextPageToken === next) break;
       next = String(nextPageToken);
     }
-    return found.slice(0, MAX_MODELS);
+    return listed.slice(0, MAX_MODELS);
   },
 
   async *chat(zz, preset, request, signal) {
@@ -456,8 +456,8 @@ function finishOf({ text, calls }: Reading, reason: string, message = ""): strin
   if (reason === "MAX_TOKENS") return "length";
   if (FILTERED.test(reason)) return "filter";
   if (!SLIPS.test(reason) || (reason === "OTHER" && (text || calls))) return "stop";
-  const why = message ? `: ${String(message).slice(0, 200)}` : "";
-  throw fault(`Gemini gave up in the middle of its answer (${reason}${why}). Try again.`, {
+  const explanation = message ? `: ${String(message).slice(0, 200)}` : "";
+  throw fault(`Gemini gave up in the middle of its answer (${reason}${explanation}). Try again.`, {
     transient: true,
   });
 }

@@ -3,10 +3,10 @@
 import type { ChatRequest, Delta, Model, Zz } from "zz";
 import { deltasOf, usage } from "zz/text";
 import { chat } from "./chat.ts";
-import { baseOf, type Preset, type Wire, type WireName } from "./contract.ts";
 import { PRESETS } from "./presets.ts";
 import { responses } from "./responses.ts";
 import { knownModel } from "./windows.ts";
+import { baseOf, type Preset, type Wire, type WireName } from "./wire-types.ts";
 
 export const defaults = { model: "" };
 export const settings = {

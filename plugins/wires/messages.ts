@@ -1,7 +1,7 @@
 // The messages of a conversation as Chat Completions have them, in the shape that a server takes.
 import type { ChatCompletionMessageParam } from "openai/resources/chat/completions";
 import type { Image, Message } from "zz";
-import type { Quirks } from "./contract.ts";
+import type { Quirks } from "./wire-types.ts";
 
 export function toMessages(messages: Message[], model: string, quirks: Quirks): unknown[] {
   const sendable = quirks.tools === false ? withoutCalls(messages) : messages;

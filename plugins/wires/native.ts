@@ -2,8 +2,8 @@
 // of their protocol.
 import type { Endpoint, HttpAnswer } from "zz";
 import { eventPieces, fault, usage } from "zz/text";
-import { baseOf, type Preset } from "./contract.ts";
 import { NoJson, noStream, parse, valuesIn } from "./sse.ts";
+import { baseOf, type Preset } from "./wire-types.ts";
 
 export const MAX_MODELS = 10_000;
 
@@ -60,9 +60,9 @@ export async function* valuesOf(
   }
   raw = raw.replaceAll(/^:.*$/gm, ""); // comments keep a connection alive
   if (isStream || !raw.trim()) return;
-  const whole = parse(raw) ?? parse(raw.trim().split("\n")[0]!);
-  if (whole === undefined) yield [{ event: "error", value: noStream(raw) }];
-  for (const value of [whole].flat()) {
+  const parsedArgs = parse(raw) ?? parse(raw.trim().split("\n")[0]!);
+  if (parsedArgs === undefined) yield [{ event: "error", value: noStream(raw) }];
+  for (const value of [parsedArgs].flat()) {
     refuseOther(value, protocol, provider);
     yield [{ value }];
   }

@@ -1,6 +1,6 @@
 // Every provider that zz knows by name: its address, the variable that holds its key, its wire, and
 // its quirks.
-import type { Preset, Quirks } from "./contract.ts";
+import type { Preset, Quirks } from "./wire-types.ts";
 
 /** Models of OpenAI that think before they answer. */
 const REASONING = /^(gpt-5|o[134](-|$)|codex-)|-codex/;

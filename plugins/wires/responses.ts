@@ -5,9 +5,9 @@ import type { ChatRequest, Delta, HttpAnswer, Image, Message, Usage } from "zz";
 import { type EventPiece, eventPieces } from "zz/text";
 import { chat, isClosed } from "./chat.ts";
 import { send } from "./client.ts";
-import type { Wire } from "./contract.ts";
 import { acceptedIds } from "./messages.ts";
 import { isObject, NoJson, noStream, objectsIn, parse, valuesIn, wordsOf } from "./sse.ts";
+import type { Wire } from "./wire-types.ts";
 
 export const responses: Wire = {
   ...chat,
@@ -51,9 +51,9 @@ function bodyOf(
     ...others
   } = options;
   const limit = max_output_tokens ?? max_completion_tokens ?? max_tokens;
-  const how = reasoning_effort ?? effort;
+  const effortSetting = reasoning_effort ?? effort;
   const thinking = {
-    ...(!without.has("effort") && how !== undefined && { effort: how }),
+    ...(!without.has("effort") && effortSetting !== undefined && { effort: effortSetting }),
     ...(!without.has("summary") && { summary: "auto" }),
     ...(reasoning as object),
   };

@@ -1,6 +1,6 @@
 // What is known of models without asking a server: enough to begin with, before a wire is loaded.
 import type { Model } from "zz";
-import type { Preset } from "./contract.ts";
+import type { Preset } from "./wire-types.ts";
 
 /**
  * The windows of well-known models, in tokens, for servers that do not report them. The first match

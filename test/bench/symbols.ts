@@ -2,7 +2,7 @@
 import fs from "node:fs";
 import { join } from "node:path";
 import { mapFrom, type Source, surveyOf } from "../../packages/symbols/rank.ts";
-import { bagOf, readBag } from "../../packages/symbols/scan/words.ts";
+import { bagOf, readBag } from "../../packages/symbols/scan/word-bag.ts";
 import { scan } from "../../packages/symbols/scan.ts";
 import { type Embedded, embed } from "../../zz.ts";
 import type { Bench, Figure, Measure } from "../support/bench.ts";

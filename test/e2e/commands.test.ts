@@ -7,7 +7,7 @@ import { describe, type TestContext, test } from "node:test";
 import type { Entry } from "../../kernel/contract.ts";
 import { fillTemplate, frontMatter } from "../../kernel/conversation/prompt-files.ts";
 import { drawTree } from "../../plugins/conversation.ts";
-import { page } from "../../plugins/lists.ts";
+import { page } from "../../plugins/lists/help-page.ts";
 import { aligned } from "../../plugins/status.ts";
 import { askable, say } from "../support/fake/openai.ts";
 import { repl } from "../support/repl.ts";
@@ -396,7 +396,7 @@ describe("help and templates", () => {
     const { tells } = await sit(t, { home: { "plugins/mine.js": "export default () => {};" } });
     const takes = /takes:\n {2}path +string: relative .*\n {2}start +integer, optional: first/;
     match(await tells("/tools read_file", takes), /read_file \(read-file\)\n/);
-    await tells("/tools edit", "There is: edit_file, edit_lines.");
+    await tells("/tools edit_fil", "There is: edit_file");
     await tells("/plugins disable", "Name a plugin: /plugins disable NAME. /plugins lists them.");
     await tells("/permissions drop", "Cannot drop a rule: give its number, /permissions drop N.");
     await tells("/permissions", "the project, except files that hold secrets");

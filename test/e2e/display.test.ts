@@ -3,13 +3,14 @@
 import { doesNotMatch, equal, match, ok } from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { type TestContext, test } from "node:test";
+import { describe, type TestContext, test } from "node:test";
 import { standingClock } from "../../sdk/clock.ts";
 import { call, DONE, delta, say, stream, usage } from "../support/fake/openai.ts";
 import { ESC, type ReplOptions, repl, ticks } from "../support/repl.ts";
 import { put } from "../support/repository.ts";
 import { place } from "../support/run.ts";
 import { KEY } from "../support/terminal.ts";
+import { waitFor } from "../support/wait.ts";
 
 /** A home with these settings of the display. */
 const having = (display: object, more: object = {}) => place({}, { display, ...more });
@@ -221,4 +222,50 @@ test("The terminal is as it was, however zz ends", async (t) => {
     );
     ok(term.raw().includes(`${ESC}[?2004l`), "pastes are plain again");
   }
+});
+
+describe("display.plain: nothing is drawn, coloured or drawn again", () => {
+  const SCREENS: [what: string, keys: string[], sees: RegExp][] = [
+    ["help", ["/help\r"], /\/quit/],
+    ["tools", ["/tools\r"], /run_command/],
+    ["models", ["/models\r"], /openai/],
+    ["config", ["/config\r"], /display\.plain/],
+    ["context", ["/context\r"], /About \d+ tokens/],
+    ["plugins", ["/plugins\r"], /PLUGIN|plugin/],
+    ["permissions", ["/permissions\r"], /read/],
+    ["a question with a diff", ["go\r"], /requests write access[\s\S]*explains\)/],
+    ["its keys", ["?"], /without a reason[\s\S]*explains\)/],
+    ["a no with a reason", ["too long\r"], /Thought over\./],
+    ["changes", ["/changes\r"], /[Nn]o/],
+    ["tree", ["/tree\r"], /here: #\d+ go/],
+    ["what a tool returned", ["/show 1\r"], /write_file a\.txt[\s\S]*too long/],
+    [
+      "a list to choose from",
+      ["/choose\r"],
+      /1\. ham\r\n2\. jam: sweet\r\n[\s\S]*Number or name, /,
+    ],
+    ["a choice that is none", ["9\r"], /There is no choice '9'\. Number or name, /],
+    ["its choice", ["2\r"], /Chosen: jam/],
+  ];
+  // frames, rules, bars, arrows, dots, ticks, braille
+  const DRAWN = /[\u2190-\u21ff\u2500-\u25ff\u2600-\u27bf\u2800-\u28ff]/u;
+  // colours, and moves up a row; the line that is typed is edited in its own row
+  const MOVES = /\x1b\[(?:[1-9][\d;]*m|\d*A|2J|\d+;\d+H)/;
+
+  test("in every screen", async (t) => {
+    const long = Array.from({ length: 8 }, (_, i) => `line ${i}\n`).join("");
+    const script = [call(["write_file", { path: "a.txt", content: long }]), say("Thought over.")];
+    const choose = `zz.command({ name: "choose", description: "asks", run: async (_, ctx) =>
+      ctx.note("Chosen: " + await ctx.pick("Which?", ["ham", { name: "jam", description: "sweet" }])) });`;
+    const term = await open(t, { where: having({ plain: true }), script }, TOOLS + choose);
+    for (const [what, keys, sees] of SCREENS) {
+      const from = term.raw().length;
+      for (const key of keys) term.type(key);
+      const shown = () => `It shows:\n${term.screen()}`;
+      await waitFor(`${what}: ${sees}`, () => sees.test(term.raw().slice(from)), shown);
+      const raw = term.raw().slice(from);
+      doesNotMatch(raw, DRAWN, what);
+      doesNotMatch(raw, MOVES, what);
+    }
+  });
 });

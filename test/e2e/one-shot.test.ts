@@ -70,6 +70,19 @@ test("in a pipe, an answer with Markdown loads the client, and nothing that draw
   doesNotMatch(stderr, /loads \S*\b(chalk|theme|markdown|highlight|prompts)\b/);
 });
 
+test("one answer loads no module of Node that it does not need, and no letter that takes two bytes", async () => {
+  const { args } = await askable([say("hi")]);
+  const tell = 'process.on("exit",()=>process.stderr.write(process.moduleLoadList.join("\\n")))';
+  const { stdout, stderr } = await zzProcess(place(), ["--once", ...args, "hi"], {
+    env: { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(tell)}` },
+  });
+  const unneeded =
+    /^NativeModule (crypto|readline|perf_hooks|child_process|worker_threads|.*fs\/(promises|streams))$/gm;
+  deepEqual([stdout, stderr.match(unneeded)], ["hi\n", null]);
+  match(stderr, /^NativeModule http$/m); // it does tell
+  match(readFileSync(join(ROOT, "dist", "chunks", "start.js"), "latin1"), /^[\0-\x7f]{100000,}$/);
+});
+
 const FIELDS = ["calls", "finish", "model", "ms", "rounds", "session", "text", "usage"];
 const ENDLESS: Script = (seen, turn) =>
   seen.body.tools ? call(["list_dir", { path: turn % 2 ? "." : "./" }]) : say("so far");

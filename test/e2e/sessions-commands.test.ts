@@ -5,7 +5,7 @@ import { existsSync, readFileSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, type TestContext, test } from "node:test";
 import type { Entry, Header, Message } from "../../kernel/contract.ts";
-import { toMarkdown } from "../../plugins/sessions.ts";
+import { toMarkdown } from "../../plugins/sessions/export-session.ts";
 import type { Setup } from "../../sdk/testing.ts";
 import { repl } from "../support/repl.ts";
 import { put } from "../support/repository.ts";

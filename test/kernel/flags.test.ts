@@ -40,6 +40,7 @@ const parsed: [
   [["--", "--once", "-x"], {}, ["--once", "-x"]],
   [["--yes", "--new"], { "allow-all": [true], new: [true] }],
   [["--resume=abc", "--api-key", "k"], { session: ["abc"], key: ["k"] }],
+  [["--resume", "--api-key", "k"], { continue: [true], key: ["k"] }],
   [["-x", "hi"], {}, ["hi"], ["-x"]],
   [["--onse=3", "--modle", "m"], {}, ["m"], ["--onse", "--modle"]],
 ];
@@ -70,7 +71,8 @@ for (const [line, name, rest] of [
   ["undo 2", "", ""],
   ["", "", ""],
 ] as const)
-  test(`parseCommand() splits ${show(line)}`, () => deepEqual(parseCommand(line), { name, rest }));
+  test(`parseCommand() splits ${show(line)}`, () =>
+    deepEqual(parseCommand(line), { name, words: rest }));
 
 const flagNames = KERNEL_FLAGS.map((flag) => flag.name);
 for (const [word, known, near] of [

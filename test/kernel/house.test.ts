@@ -3,12 +3,13 @@ import { equal, ok } from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
+import { filesOf } from "../support/rooms.ts";
 import { ROOT } from "../support/run.ts";
 
 const text = (file: string): string => readFileSync(join(ROOT, file), "utf8");
 const page = text("docs/how-it-is-built.md");
 const spans = [...page.matchAll(/`([^`\n]+)`/g)].map(([, span]) => span!);
-const contract = text("kernel/contract.ts");
+const contract = ["kernel/contract.ts", ...filesOf("kernel/contract")].map(text).join("\n");
 
 /** The rows of the table under a heading, as cells. */
 function tableUnder(heading: string): string[][] {

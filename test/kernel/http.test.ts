@@ -12,7 +12,7 @@ import { createServer as createSecure } from "node:https";
 import { type AddressInfo, createServer as createSocket, type Server, type Socket } from "node:net";
 import { after, test } from "node:test";
 import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from "node:zlib";
-import { send } from "../../kernel/conversation/http-transport.ts";
+import { sendHttp } from "../../kernel/conversation/http-transport.ts";
 import { place, zz } from "../support/run.ts";
 
 type Answering = (request: IncomingMessage & { body: string }, response: ServerResponse) => void;
@@ -56,7 +56,7 @@ for (const [name, pack] of PACKED)
     const url = await serve((_, response) =>
       response.setHeader("content-encoding", name).end(pack(text)),
     );
-    equal(await (await send(url)).text(), text);
+    equal(await (await sendHttp(url)).text(), text);
   });
 
 for (const name of ["gzip", "deflate", "br", "zstd"])
@@ -65,7 +65,7 @@ for (const name of ["gzip", "deflate", "br", "zstd"])
       response.setHeader("content-encoding", name).end("plain words, and no more"),
     );
     await rejects(
-      (await send(url)).text(),
+      (await sendHttp(url)).text(),
       /^Error: Cannot unpack what '127\.0\.0\.1:\d+' sent: it is damaged, or packed/,
     );
   });
@@ -81,15 +81,15 @@ for (const [name, pack] of PACKED.slice(1))
     );
     for (let size = 1; size < packed.length; size++) {
       sent = packed.subarray(0, size);
-      await rejects((await send(url)).text(), {
+      await rejects((await sendHttp(url)).text(), {
         message: /^What '127[^']+' sent broke off\. Try again\.$/,
         code: "ECONNRESET",
       });
     }
     sent = Buffer.alloc(0);
-    equal(await (await send(url)).text(), "");
+    equal(await (await sendHttp(url)).text(), "");
     [sent, type] = [packed.subarray(0, -1), "text/event-stream"];
-    ok(text.startsWith(await (await send(url)).text()));
+    ok(text.startsWith(await (await sendHttp(url)).text()));
   });
 
 test("What is packed in unknown ways, or too often, is said to be", async () => {
@@ -98,7 +98,7 @@ test("What is packed in unknown ways, or too often, is said to be", async () => 
       response.setHeader("content-encoding", name).end(gzipSync("x")),
     );
     await rejects(
-      send(url),
+      sendHttp(url),
       /^Error: Cannot read what '127\.0\.0\.1:\d+' sent: it is packed in a way/,
     );
   }
@@ -111,7 +111,7 @@ test("A server that sends nothing at all is given up in words", async () => {
     // as Node does in its time
     if (url.endsWith(request.getHeader("host") as string)) request.emit("timeout");
   });
-  await rejects(send(url), { message: "no answer in time", code: "ETIMEDOUT" });
+  await rejects(sendHttp(url), { message: "no answer in time", code: "ETIMEDOUT" });
 });
 
 test("A request arrives as it was given: method, headers, body and its length", async () => {
@@ -124,7 +124,7 @@ test("A request arrives as it was given: method, headers, body and its length", 
     headers,
     body,
     url: path,
-  } = (await (await send(`${url}/v1/x?a=b`, request)).json()) as any;
+  } = (await (await sendHttp(`${url}/v1/x?a=b`, request)).json()) as any;
   deepEqual([method, path, body], ["POST", "/v1/x?a=b", "äh 🙂"]);
   deepEqual(
     [headers.authorization, headers["content-length"], headers["user-agent"]],
@@ -146,7 +146,7 @@ for (const [status, method, arrives] of MOVED)
         ? response.end(`${request.method} ${request.body}`.trim())
         : response.writeHead(status, { location: "/there" }).end("moved"),
     );
-    const asked = send(`${url}/here`, { method, ...(method === "POST" && { body: "body" }) });
+    const asked = sendHttp(`${url}/here`, { method, ...(method === "POST" && { body: "body" }) });
     if (arrives instanceof RegExp) await rejects(asked, arrives);
     else equal(await (await asked).text(), arrives);
   });
@@ -159,10 +159,10 @@ test("A key is not sent on to another server, only to the same one", async () =>
   });
   const headers = { Authorization: "Bearer secret", "x-api-key": "secret", accept: "text/plain" };
   equal(
-    ((await (await send(`${url}/a`, { headers })).json()) as any).authorization,
+    ((await (await sendHttp(`${url}/a`, { headers })).json()) as any).authorization,
     "Bearer secret",
   );
-  const far = await (await send(`${url}/b`, { headers })).text();
+  const far = await (await sendHttp(`${url}/b`, { headers })).text();
   ok(far.includes("text/plain") && !far.includes("secret"), far);
 });
 
@@ -175,12 +175,12 @@ test("A body is not sent on to another server; where nothing listens is said of 
       .end(),
   );
   await rejects(
-    send(`${url}/a`, { method: "POST", body: "words" }),
+    sendHttp(`${url}/a`, { method: "POST", body: "words" }),
     /Cannot reach '.*\/a': it has moved to 'http.*\/there', another server, and nothing was sent there\. Give that address\./,
   );
   equal(arrived, 0);
-  equal(await (await send(`${url}/a`)).text(), "1");
-  await rejects(send(`${url}/gone`), { host: "127.0.0.1:9", code: "ECONNREFUSED" });
+  equal(await (await sendHttp(`${url}/a`)).text(), "1");
+  await rejects(sendHttp(`${url}/gone`), { host: "127.0.0.1:9", code: "ECONNREFUSED" });
 });
 
 for (const [model, path, at, told, ...more] of [
@@ -217,7 +217,7 @@ for (const [model, path, at, told, ...more] of [
 
 test("An address that moves for ever is given up with a sentence", async () => {
   const url = await serve((_, response) => response.writeHead(302, { location: "/again" }).end());
-  await rejects(send(url), /it redirects without end/);
+  await rejects(sendHttp(url), /it redirects without end/);
 });
 
 test("A connection that was kept and is closed by then is made anew", async () => {
@@ -234,7 +234,7 @@ test("A connection that was kept and is closed by then is made anew", async () =
   });
   const url = `http://${await open(listening)}`;
   for (let i = 0; i < 3; i++)
-    equal(await (await send(url, { method: "POST", body: "x" })).text(), "ok");
+    equal(await (await sendHttp(url, { method: "POST", body: "x" })).text(), "ok");
   equal(asked, 5); // the second and the third were each sent twice
 });
 
@@ -244,7 +244,7 @@ test("A new connection that is reset is not asked again", async () => {
     asked++;
     socket.on("error", () => {}).on("data", () => socket.resetAndDestroy());
   });
-  await rejects(send(`http://${await open(listening)}`), { code: "ECONNRESET" });
+  await rejects(sendHttp(`http://${await open(listening)}`), { code: "ECONNRESET" });
   equal(asked, 1);
 });
 
@@ -260,7 +260,7 @@ for (const when of ["before it began", "before an answer", "in mid-answer"])
     });
     if (when === "before it began") stop.abort(why);
     await rejects(async () => {
-      for await (const _ of (await send(url, { signal: stop.signal })).body) stop.abort(why);
+      for await (const _ of (await sendHttp(url, { signal: stop.signal })).body) stop.abort(why);
     }, why);
     if (when !== "before it began") await closed.promise;
   });
@@ -277,12 +277,12 @@ test("An abort in the moment when an answer ends harms nobody: its connection ma
   for (let i = 0; i < 50; i++)
     for (const moment of moments) {
       const stop = new AbortController();
-      const answer = await send(url, { signal: stop.signal });
+      const answer = await sendHttp(url, { signal: stop.signal });
       if (i % 2) moment(() => stop.abort());
       await answer.text().catch((error: Error) => equal(error.name, "AbortError"));
       if (i % 2 === 0) moment(() => stop.abort());
     }
-  equal(await (await send(url)).text(), "whole");
+  equal(await (await sendHttp(url)).text(), "whole");
 });
 
 test("An answer that is left half read closes its connection", async () => {
@@ -292,7 +292,7 @@ test("An answer that is left half read closes its connection", async () => {
     const more = setInterval(() => response.write("more and more "), 1);
     response.on("close", () => clearInterval(more));
   });
-  for await (const bytes of (await send(url)).body) if (bytes.length) break;
+  for await (const bytes of (await sendHttp(url)).body) if (bytes.length) break;
   await closed.promise;
 });
 
@@ -308,11 +308,11 @@ const BROKEN: [name: string, wire: string, code: RegExp][] = [
 for (const [name, wire, code] of BROKEN)
   test(`A server that sends ${name} is an error with a code, never an answer`, async () => {
     const url = `http://${await open(createSocket((socket) => void socket.on("error", () => {}).end(wire)))}`;
-    await rejects(async () => (await send(url)).text(), { code });
+    await rejects(async () => (await sendHttp(url)).text(), { code });
   });
 
 test("What is neither http nor https is refused", () =>
-  rejects(send("file:///etc/passwd"), /neither http nor https/));
+  rejects(sendHttp("file:///etc/passwd"), /neither http nor https/));
 
 test("https: a certificate nobody signed is refused by name; with NODE_EXTRA_CA_CERTS the answer comes", async () => {
   const events = [

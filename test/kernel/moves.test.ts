@@ -11,8 +11,8 @@ import {
   keptMoves,
   type Moves,
   markMoves,
-  move,
-  plan,
+  moveFiles,
+  planMoves,
 } from "../../kernel/changes/folder-moves.ts";
 import type { Move } from "../../kernel/contract.ts";
 import { walk } from "../support/walk.ts";
@@ -60,7 +60,7 @@ function stage(t: TestContext, other = os.tmpdir()) {
     ["folder", source("made"), 0o555],
     ["folder/inner", source("inner")],
   ];
-  const planned = plan(root!, moves);
+  const planned = planMoves(root!, moves);
   keepMoves(sessions!, planned);
   return { root: root!, sessions: sessions!, planned, was: walk(root!) };
 }
@@ -76,7 +76,7 @@ for (const [where, other] of [
 ])
   test(`on ${where} they come, go back, and come again`, { skip: !isLinux }, (t) => {
     const { root, sessions, planned, was } = stage(t, other);
-    move(planned, false);
+    moveFiles(planned, false);
     const made = walk(root);
     deepEqual(made, {
       "": was[""],
@@ -89,9 +89,9 @@ for (const [where, other] of [
       "/folder/inner": "file 600 in",
       [`/${ODD}`]: "file 644 new",
     });
-    move(kept(planned, sessions), true);
+    moveFiles(kept(planned, sessions), true);
     deepEqual(walk(root), was);
-    move(kept(planned, sessions), false);
+    moveFiles(kept(planned, sessions), false);
     deepEqual(walk(root), made);
     deepEqual(changedSince(planned, true).changed, []);
   });
@@ -103,15 +103,15 @@ test("killed between any two of them and undone, they come again if their copies
   const names = files.map((name) => Buffer.from(name, "latin1").toString());
   for (let done = 0; done <= 9; done++) {
     const { root, sessions, planned, was } = stage(t);
-    move({ ...planned, rows: planned.rows.slice(0, done) }, false);
+    moveFiles({ ...planned, rows: planned.rows.slice(0, done) }, false);
     const rest = kept(planned, sessions);
     deepEqual(changedSince(rest, true), { changed: [], missing: [] }, `undo after ${done}`);
-    move(rest, true);
+    moveFiles(rest, true);
     deepEqual(walk(root), was, `undone after ${done}`);
     const gone = names.slice([0, 0, 0, 0, 1, 2, 3, 4, 4, 5][done]);
     deepEqual(changedSince(rest, false).missing, gone, `redo after ${done}`);
-    if (gone.length) throws(() => move(rest, false), /: its copy is gone\./);
-    move(rest, true);
+    if (gone.length) throws(() => moveFiles(rest, false), /: its copy is gone\./);
+    moveFiles(rest, true);
     deepEqual(walk(root), was, `after ${done}`);
   }
 });
@@ -127,9 +127,9 @@ test("a file alike in size, time and mode is back only if it is that file: its c
   };
   put(file, "old");
   put(from, "new");
-  const moves = plan(root, [["in/same", from]]);
+  const moves = planMoves(root, [["in/same", from]]);
   keepMoves(sessions, moves);
-  move(moves, false);
+  moveFiles(moves, false);
   const later = kept(moves, sessions);
   deepEqual(
     [changedSince(later, true).missing, changedSince(later, false).missing],
@@ -138,12 +138,12 @@ test("a file alike in size, time and mode is back only if it is that file: its c
   );
   fs.rmSync(join(moves.kept!, "old"), { recursive: true });
   deepEqual(changedSince(later, true).missing, ["in/same"]);
-  throws(() => move(later, true), /Cannot write 'in\/same': its copy is gone\./);
+  throws(() => moveFiles(later, true), /Cannot write 'in\/same': its copy is gone\./);
   deepEqual(fs.readFileSync(file, "utf8"), "new");
   const next: Move[] = [["in/same"]];
-  const removal = plan(root, next);
+  const removal = planMoves(root, next);
   keepMoves(sessions, removal);
-  move(removal, false);
+  moveFiles(removal, false);
   const known = new Map();
   deepEqual(changedSince(removal, true, known), { changed: [], missing: [] });
   deepEqual(changedSince(later, true, known).missing, ["in/same"], "after the removal was undone");
@@ -155,11 +155,11 @@ test("a file that is to be moved and is not there is not taken for a removal", {
   const { root, planned } = stage(t);
   fs.rmSync(planned.from![4]!);
   throws(
-    () => plan(root, [["in/same", planned.from![4]!]]),
+    () => planMoves(root, [["in/same", planned.from![4]!]]),
     /Cannot write 'in\/same': its copy is gone\./,
   );
-  throws(() => move(planned, false), /Cannot write 'in\/edited': its copy is gone\./);
-  move(planned, true);
+  throws(() => moveFiles(planned, false), /Cannot write 'in\/edited': its copy is gone\./);
+  moveFiles(planned, true);
   deepEqual(fs.readFileSync(join(root, "in/edited"), "utf8"), "old");
 });
 
@@ -167,7 +167,7 @@ test("what is neither as it was nor as it became is named, and a folder that hol
   skip: !isLinux,
 }, (t) => {
   const { root, planned } = stage(t);
-  move(planned, false);
+  moveFiles(planned, false);
   fs.writeFileSync(join(root, "in/edited"), "the person's");
   fs.chmodSync(join(root, "folder"), 0o755);
   fs.writeFileSync(join(root, "folder/own"), "own");
@@ -179,7 +179,7 @@ test("a folder that was swapped for a link leads nowhere", { skip: !isLinux }, (
   fs.renameSync(join(root, "in"), join(root, "elsewhere"));
   fs.symlinkSync("elsewhere", join(root, "in"));
   const some = { ...planned, rows: planned.rows.slice(4, 5), from: planned.from!.slice(4, 5) };
-  throws(() => move(some, false), /its folder was swapped for a link/);
+  throws(() => moveFiles(some, false), /its folder was swapped for a link/);
   deepEqual(fs.readFileSync(join(root, "elsewhere/edited"), "utf8"), "old");
 });
 
@@ -194,18 +194,18 @@ test("nor do files in a link that only stands there until a folder takes its pla
   for (const name of ["edited", "x", "same"]) fs.writeFileSync(join(sessions, name), "new");
   const names = ["in/edited", "in/same", "in/deep/x"];
   const edits = names.map((name): Move => [name, join(sessions, basename(name))]);
-  const moves = plan(root, edits);
+  const moves = planMoves(root, edits);
   ok(moves.rows.every(([, was]) => was === null));
   deepEqual(changedSince(moves, false), { changed: [], missing: [] });
   keepMoves(sessions, moves);
-  throws(() => move(moves, false), /its folder was swapped for a link/);
+  throws(() => moveFiles(moves, false), /its folder was swapped for a link/);
   const rows: Moves["rows"] = moves.rows.map(([name, , is]) => [name, is, null]);
-  throws(() => move({ ...moves, rows }, false), /swapped for a link/);
+  throws(() => moveFiles({ ...moves, rows }, false), /swapped for a link/);
   deepEqual(walk(root), was);
   fs.unlinkSync(join(root, "in"));
   fs.mkdirSync(join(root, "in/deep"), { recursive: true });
-  move(moves, false);
-  move(kept(moves, sessions), true);
+  moveFiles(moves, false);
+  moveFiles(kept(moves, sessions), true);
   deepEqual(fs.readdirSync(join(root, "in"), { recursive: true }), ["deep"]);
 });
 
@@ -213,11 +213,11 @@ test("what is kept goes with its session", { skip: !isLinux }, (t) => {
   const { root, sessions, planned } = stage(t);
   fs.writeFileSync(join(sessions, "mine.jsonl"), "{}");
   markMoves(planned, "gone");
-  const other = plan(root, [["in/same"]]);
+  const other = planMoves(root, [["in/same"]]);
   keepMoves(sessions, other);
   markMoves(other, "mine");
   ok(!fs.existsSync(planned.kept!), "its session is gone");
-  const last = plan(root, [["in/same"]]);
+  const last = planMoves(root, [["in/same"]]);
   keepMoves(sessions, last);
   markMoves(last, "mine");
   ok(fs.existsSync(other.kept!) && fs.existsSync(last.kept!), "its session is there");

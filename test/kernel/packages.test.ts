@@ -4,7 +4,7 @@ import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, test } from "node:test";
-import { whyUnfit } from "../../kernel/plugins/import-plugin.ts";
+import { whyWrongVersion } from "../../kernel/plugins/import-plugin.ts";
 import { put } from "../support/files.ts";
 import { place, ROOT, zz } from "../support/run.ts";
 import { harness } from "../support/script.ts";
@@ -161,7 +161,7 @@ describe("a package of another version of zz", () => {
     ],
   ] as [string, string, RegExp?][])
     test(`${range} with zz ${own}: ${why ? "refused" : "loads"}`, () => {
-      const said = whyUnfit(range, own);
+      const said = whyWrongVersion(range, own);
       if (why) match(said ?? "", why);
       else equal(said, undefined);
     });

@@ -15,7 +15,7 @@ import {
   namesSecret,
   revealSecret,
   Secret,
-  sealed,
+  sealSecrets,
   sealUrl,
   secretFinder,
   veil,
@@ -220,7 +220,7 @@ describe("a value that is known", () => {
     const bare = { a: [{ b: "x" }], c: 1 };
     equal(veilData(bare), bare);
     doesNotMatch(
-      JSON.stringify(sealed("web", { token: "in-sett-12", n: 5, list: ["x"] })),
+      JSON.stringify(sealSecrets("web", { token: "in-sett-12", n: 5, list: ["x"] })),
       /in-sett/,
     );
   });

@@ -1,7 +1,7 @@
 // What is found in an answer: blocks of code, and JSON that fits a schema.
 import { deepEqual, equal, match } from "node:assert/strict";
 import { describe, test } from "node:test";
-import { codeBlocks, readJson } from "../../sdk/answer.ts";
+import { codeBlocks, readJson } from "../../sdk/json-in-answers.ts";
 
 describe("codeBlocks()", () => {
   const ROWS: [name: string, text: string, ...blocks: string[]][] = [

@@ -82,6 +82,17 @@ test("decode() ends a job that takes too long, and one of a turn that is stopped
   await rejects(run(), { name: "AbortError" });
 });
 
+test("a job is not begun by a process that nobody can end any more", async (t) => {
+  const { zz } = await having(t, FOREVER);
+  const decoder = join(ROOT, "sdk/decoder.ts");
+  const { stdout, status } = spawnSync(
+    process.execPath,
+    ["--no-warnings", decoder, join(zz.root, "job.ts")],
+    { input: "", encoding: "utf8" },
+  );
+  deepEqual([stdout, status], ["\n", 0]);
+});
+
 const REACH = `
 const { readFileSync, writeFileSync } = await import("node:fs");
 const { connect } = await import("node:net");
@@ -114,7 +125,7 @@ test("where the system sets no limits, a job's process ends itself when it takes
   );
   const args = [join(ROOT, "sdk/decoder.ts"), join(zz.root, "job.ts"), "null", `${300e6}`];
   const { signal } = spawnSync(process.execPath, args, {
-    input: "",
+    input: "\n",
     timeout: 60_000,
     killSignal: "SIGTERM",
   });

@@ -395,8 +395,8 @@ test("every flag shows no key", async (t) => {
     'import { zz } from "zz";\nthrow new Error(await zz.ask("hello"));\n',
   );
   const isOwn = new Set(KERNEL_FLAGS.map(({ name }) => name)); // the plugins' run instead of a turn
-  // the last two read stdin to its end
-  const LEFT_OUT = /^(install|update|key|base-url|home|help-.*|acp|mcp)$/;
+  // the last ones stay until they are ended, or read stdin to its end
+  const LEFT_OUT = /^(install|update|key|base-url|home|help-.*|acp|mcp|serve|work)$/;
   const first = [
     "--no-stdin",
     "--base-url",

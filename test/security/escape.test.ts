@@ -8,10 +8,11 @@ import { basename, join } from "node:path";
 import { after, before, type TestContext, test } from "node:test";
 import { programs } from "../../kernel/system/other-programs.ts";
 import { CLOCK } from "../../kernel/text/clock.ts";
-import type { Job, Outcome } from "../../plugins/shell/exec.ts";
-import { runJob } from "../../plugins/shell/exec.ts";
-import type { Limits } from "../../plugins/shell/sandbox.ts";
-import { findSandbox, openSandbox } from "../../plugins/shell/sandbox.ts";
+import { findSandbox } from "../../plugins/shell/find-sandbox.ts";
+import type { Limits } from "../../plugins/shell/open-sandbox.ts";
+import { openSandbox } from "../../plugins/shell/open-sandbox.ts";
+import type { CommandJob, Outcome } from "../../plugins/shell/run-process.ts";
+import { runJob } from "../../plugins/shell/run-process.ts";
 import { seccompFilter } from "../../plugins/shell/seccomp.ts";
 import { type Needed, needs, whyNot } from "../support/needs.ts";
 
@@ -27,7 +28,7 @@ before(async () => {
 });
 after(() => fs.rmSync(base, { recursive: true, force: true }));
 
-function run(command: string, more: Partial<Job> = {}): Promise<Outcome> {
+function run(command: string, more: Partial<CommandJob> = {}): Promise<Outcome> {
   const signal = new AbortController().signal;
   const keepIn = join(base, "kept");
   const job = {
@@ -44,7 +45,7 @@ function run(command: string, more: Partial<Job> = {}): Promise<Outcome> {
 async function boxed(
   command: string,
   limits: Partial<Limits> = {},
-  more: Partial<Job> = {},
+  more: Partial<CommandJob> = {},
 ): Promise<Outcome> {
   const sandbox = await openSandbox({
     programs: programs(root),

@@ -10,7 +10,7 @@ import { programs } from "../../kernel/system/other-programs.ts";
 import { gitOf } from "../../kernel/system/safe-git.ts";
 import { CLOCK } from "../../kernel/text/clock.ts";
 import { secretsInGit } from "../../plugins/shell/judge/git-history.ts";
-import { judgeLine } from "../../plugins/shell/judge/index.ts";
+import { judgeLine } from "../../plugins/shell/judge/judge-line.ts";
 import { has, needs } from "../support/needs.ts";
 import { configure, INIT, put, settingLines, shell } from "../support/repository.ts";
 import { asksBefore, type Place, place, withEnvironment, zz } from "../support/run.ts";

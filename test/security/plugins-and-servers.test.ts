@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { gzipSync } from "node:zlib";
 import { openChat } from "../../kernel/conversation/chat.ts";
-import { send } from "../../kernel/conversation/http-transport.ts";
+import { sendHttp } from "../../kernel/conversation/http-transport.ts";
 import type { Options } from "../../kernel/instance.ts";
 import { createCtx } from "../../kernel/plugins/create-ctx.ts";
 import { refreshPlugins } from "../../kernel/plugins/load-plugins.ts";
@@ -233,7 +233,7 @@ test("A server that wants another protocol is named, not waited for without end"
     t,
     "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n",
   );
-  await rejects(send(url), /it answered 101, and wants a protocol other than HTTP/);
+  await rejects(sendHttp(url), /it answered 101, and wants a protocol other than HTTP/);
 });
 
 for (const name of ["__proto__", "constructor, toString"])
@@ -242,14 +242,14 @@ for (const name of ["__proto__", "constructor, toString"])
       t,
       `HTTP/1.1 200 OK\r\ncontent-encoding: ${name}\r\ncontent-length: 2\r\n\r\nok`,
     );
-    equal(await (await send(url)).text(), "ok");
+    equal(await (await sendHttp(url)).text(), "ok");
   });
 
 test("A body that unpacks to more than anybody can read is given up", async (t) => {
   const bomb = Buffer.concat(Array<Buffer>(130).fill(gzipSync(" ".repeat(1 << 20))));
   const head = `HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ncontent-length: ${bomb.length}\r\n\r\n`;
   const url = await raw(t, Buffer.concat([Buffer.from(head), bomb]));
-  await rejects((await send(url)).text(), /it is larger than 128 MB/);
+  await rejects((await sendHttp(url)).text(), /it is larger than 128 MB/);
 });
 
 // ── scripts ──

@@ -7,7 +7,7 @@ import { test } from "node:test";
 import { openChat } from "../../kernel/conversation/chat.ts";
 import { keepTrust } from "../../kernel/gate/trust.ts";
 import { createCtx } from "../../kernel/plugins/create-ctx.ts";
-import { reread } from "../../kernel/settings/plugin-settings.ts";
+import { rereadSettings } from "../../kernel/settings/plugin-settings.ts";
 import { readSettings } from "../../kernel/settings/settings-files.ts";
 import { createZz, embed } from "../../zz.ts";
 import { put } from "../support/repository.ts";
@@ -64,7 +64,7 @@ test("settings() and reread() elsewhere read the root's own settings", async () 
   const { where, b, home } = two({ rounds: 3 }, { rounds: 4 });
   await standing(where.cwd, async () => {
     const core = await createZz({ root: b, home, save: false });
-    await reread(core);
+    await rereadSettings(core);
     deepEqual(
       [(await readSettings({ home, root: b })).settings.rounds, core.options.settings?.rounds],
       [3, 3],
@@ -91,7 +91,7 @@ test("embed() elsewhere takes a trusted root's settings in full, and no other's"
   keepTrust({ root: b, home }, core.extras!.hashes);
   await standing(where.cwd, async () => {
     const again = await createZz({ root: b, home, save: false });
-    await reread(again);
+    await rereadSettings(again);
     deepEqual([again.extras!.given, again.options.settings.options], [true, { temperature: 0 }]);
   });
 });

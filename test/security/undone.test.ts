@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { describe, type TestContext, test } from "node:test";
 import { programs } from "../../kernel/system/other-programs.ts";
 import { changesOnlyFiles } from "../../plugins/shell/files-only.ts";
-import { judgeLine } from "../../plugins/shell/judge/index.ts";
+import { judgeLine } from "../../plugins/shell/judge/judge-line.ts";
 import { harness } from "../../sdk/testing.ts";
 import { INIT, shell } from "../support/repository.ts";
 import { some } from "../support/runs.ts";

@@ -1,8 +1,8 @@
 // The fuzzer: makes lines, judges them, really runs those that are allowed, and reports which did
 // more than the judge had said.
 import path from "node:path";
-import { type Judged, judgeLine } from "../../plugins/shell/judge/index.ts";
-import { programOf, SHELLS, WRAPPERS } from "../../plugins/shell/judge/programs.ts";
+import { type Judged, judgeLine } from "../../plugins/shell/judge/judge-line.ts";
+import { programOf, SHELLS, WRAPPERS } from "../../plugins/shell/judge/program-table.ts";
 import { linesFrom } from "./bash-lines.ts";
 import { type Jail, openJail, type Started } from "./jail.ts";
 

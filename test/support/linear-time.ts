@@ -23,7 +23,7 @@ import { readSchema, shortForm } from "../../packages/structured/schema.ts";
 import { scan } from "../../packages/symbols/scan.ts";
 import { rescue } from "../../packages/text-calls/rescue.ts";
 import { applyEdits } from "../../plugins/edit-file/cascade.ts";
-import { finder } from "../../plugins/search/lines.ts";
+import { finder } from "../../plugins/search/find-in-lines.ts";
 import { matcher } from "../../plugins/search/pattern.ts";
 import { patternFor } from "../../plugins/search/ripgrep.ts";
 import { renderDiff } from "../../plugins/terminal/draw-diff.ts";
@@ -33,7 +33,7 @@ import * as format from "../../plugins/terminal/shorten-for-rows.ts";
 import { themeOf } from "../../plugins/terminal/theme.ts";
 import { weigh } from "../../plugins/window/count.ts";
 import { overflow } from "../../plugins/window/overflow.ts";
-import { codeBlocks, readJson } from "../../sdk/answer.ts";
+import { codeBlocks, readJson } from "../../sdk/json-in-answers.ts";
 import { harness } from "../../sdk/testing.ts";
 import { RANDOM_TOOLS } from "./text-calls.ts";
 

@@ -25,9 +25,15 @@ type Candidate = Pick<Mutant, "file" | "line" | "kind"> & {
 
 /** How many of each part of the product. */
 const PARTS: [patterns: string[], count: number][] = [
-  [["kernel/*.ts"], 84],
-  [["plugins/shell/judge/*.ts", "plugins/shell/{effects,keep,restore,view}.ts"], 28],
-  [["plugins/{sessions,undo,conversation}.ts"], 8],
+  [["kernel/**/*.ts", "zz.ts"], 84],
+  [
+    [
+      "plugins/shell/judge/*.ts",
+      "plugins/shell/{read-copy-effects,keep-changes,restore-guarded,copy-on-write}.ts",
+    ],
+    28,
+  ],
+  [["plugins/sessions/*.ts", "plugins/{undo,conversation}.ts"], 8],
   [["plugins/edit-file/*.ts", "plugins/{edit-lines,write-file,move-file}.ts"], 14],
   [["plugins/wires/**/*.ts"], 18],
   [["packages/text-calls/**/*.ts"], 28],

@@ -34,7 +34,7 @@ const PROGRAMS = {
     debian: "exfat-fuse exfatprogs",
   },
   "redis-server": {
-    tests: "of sessions in Redis",
+    tests: "of sessions and queues in Redis",
     program: "redis-server",
     debian: "redis-server",
   },

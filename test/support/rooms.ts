@@ -51,7 +51,7 @@ export const importsOf = (file: string): string[] =>
 export const resolved = (file: string, specifier: string): string =>
   posix.join(dirname(file), specifier);
 /**
- * `plugins/undo.ts` is a plugin by itself, `plugins/shell/judge/words.ts` belongs to
+ * `plugins/undo.ts` is a plugin by itself, `plugins/shell/judge/bash-words.ts` belongs to
  * `plugins/shell`.
  */
 export const rootOf = (file: string): string => file.split("/").slice(0, 2).join("/");

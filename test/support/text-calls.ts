@@ -1,7 +1,7 @@
 // Writes random calls in each format and reads them again: none may be lost, invented or changed.
 import { deepEqual, ok } from "node:assert/strict";
 import type { Call } from "zz";
-import { findCalls } from "../../packages/text-calls/find.ts";
+import { findCalls } from "../../packages/text-calls/find-calls.ts";
 import { FORMATS, type Format } from "../../packages/text-calls/formats.ts";
 import { fc } from "./property.ts";
 

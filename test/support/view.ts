@@ -1,7 +1,7 @@
 // Tests of commands on a copy of the project, which need a kernel, or a container, that allows
 // mounting an overlay.
 import { programs } from "../../kernel/system/other-programs.ts";
-import { whyNoView } from "../../plugins/shell/view.ts";
+import { whyNoView } from "../../plugins/shell/try-copy.ts";
 import { has, impossible, type Needed, needs, type Test } from "./needs.ts";
 import { ROOT } from "./run.ts";
 

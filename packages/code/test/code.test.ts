@@ -2,33 +2,18 @@
 // of the project: the index answers by name, and says so in one sentence. The server is a program
 // of its own, found on the PATH as gopls is.
 import { deepEqual, doesNotMatch, equal, match, notEqual, ok } from "node:assert/strict";
-import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { delimiter, join } from "node:path";
-import { after, before, test } from "node:test";
+import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
 import { tryTo } from "zz/text";
 import { having } from "../../../test/support/having.ts";
 import { needs } from "../../../test/support/needs.ts";
 import { repl } from "../../../test/support/repl.ts";
 import { harness } from "../../../test/support/script.ts";
 import { waitFor } from "../../../test/support/wait.ts";
+import { asked, FILES, folder, installServer, takesOver } from "./strange-server.ts";
 
-const FILES = {
-  "a.go": "package a\n\nfunc Light() {}\n\n// Light in a comment\nfunc b() { Light() }\n",
-  "c.go": 'package a\n\nfunc c() { Light(); x := "Light"; _ = x }\n',
-};
-/** By name, without comments and texts. */
-const BY_NAME = [
-  "a.go:3: func Light() {}  [definition]",
-  "a.go:6: func b() { Light() }",
-  'c.go:3: func c() { Light(); x := "Light"; _ = x }',
-];
-
-/**
- * What the server does when it is asked who uses something: the body of a function of `send`, `id`
- * and `place`.
- */
-const WAYS: Record<string, [acts: string, says: string]> = {
+takesOver({
   "answers nothing": ["", "it gave no answer in 0.3 s"],
   "ends at once": [
     'console.error("no go\\n    at x"); process.exit(3)',
@@ -47,56 +32,7 @@ const WAYS: Record<string, [acts: string, says: string]> = {
     "send({ id, result: [place('a.go', -1)] })",
     "it sent an answer that cannot be used",
   ],
-};
-const SERVER = (acts: string) => `#!${process.execPath}
-const whole = (text) => "Content-Length: " + Buffer.byteLength(text) + "\\r\\n\\r\\n" + text;
-const send = (message) => process.stdout.write(whole(JSON.stringify({ jsonrpc: "2.0", ...message })));
-let root = "", all = "";
-const place = (file, line) => ({ uri: file[0] === "/" ? "file://" + file : root + "/" + file, range: { start: { line, character: 5 }, end: { line, character: 10 } } });
-process.stdin.on("data", (data) => {
-  all += data;
-  for (let found; (found = /Content-Length: (\\d+)\\r\\n\\r\\n/.exec(all)) && all.length >= found.index + found[0].length + +found[1]; ) {
-    const from = found.index + found[0].length;
-    const { id, method, params } = JSON.parse(all.slice(from, from + +found[1]));
-    all = all.slice(from + +found[1]);
-    if (method === "initialize") root = params.rootUri;
-    if (method === "initialize") send({ id, result: { capabilities: { referencesProvider: true } } });
-    else if (method === "textDocument/references") { ${acts} }
-    else if (id !== undefined && method) send({ id, result: null });
-  }
-});`;
-
-const [folder, path] = [mkdtempSync(join(tmpdir(), "zz-servers-")), process.env.PATH];
-before(() => void (process.env.PATH = `${folder}${delimiter}${path}`));
-after(() => {
-  process.env.PATH = path;
-  rmSync(folder, { recursive: true });
 });
-
-async function asked(acts: string): Promise<{ text: string; rows: string[]; again: string }> {
-  writeFileSync(join(folder, "gopls"), SERVER(acts));
-  chmodSync(join(folder, "gopls"), 0o755);
-  const zz = await harness({
-    own: true,
-    files: FILES,
-    settings: { code: { seconds: acts ? 20 : 0.3 } },
-  });
-  const { text } = await zz.call("find_references", { symbol: "Light" });
-  const { text: again } = await zz.call("find_references", { symbol: "Light" });
-  await zz.close();
-  return { text, rows: text.split("\n").filter((row) => /^\S+:\d+:/.test(row)), again };
-}
-for (const [what, [acts, says]] of Object.entries(WAYS))
-  needs("bwrap")(
-    `of a server that ${what} the index takes over, and says why, the next time at once`,
-    async () => {
-      const { text, rows, again } = await asked(acts);
-      match(text, /^\[By name: what else is called Light counts too, since .*\]\n/);
-      ok(text.includes(`gopls failed twice: ${says}`), text);
-      deepEqual(rows, BY_NAME);
-      equal(again, text);
-    },
-  );
 
 needs("bwrap")("of a language server's places only those in the project are shown", async () => {
   const places = [
@@ -106,6 +42,7 @@ needs("bwrap")("of a language server's places only those in the project are show
     "'../b.go', 1",
     "'node_modules/x/x.go', 1",
     "'c.go', 2",
+    "'c.go', 99",
   ];
   const { text, rows } = await asked(
     `send({ id, result: [${places.map((one) => `place(${one})`).join()}] })`,
@@ -192,8 +129,7 @@ test("without a sandbox only TypeScript's own server is asked, and types are che
     "a.ts": "export const lamp: string = 1;\n",
     "b.ts": 'import { lamp } from "./a";\nlamp;\n',
   };
-  writeFileSync(join(folder, "gopls"), SERVER("send({ id, result: [] })"));
-  chmodSync(join(folder, "gopls"), 0o755);
+  installServer("send({ id, result: [] })");
   const installs = {
     "jsconfig.json": '{ "typeAcquisition": { "enable": true, "include": ["node"] } }',
     "c.js": "lamp;\n",

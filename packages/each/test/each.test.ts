@@ -2,6 +2,8 @@ import assert from "node:assert/strict";
 import { appendFileSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { test } from "node:test";
+import type { ChatRequest, Plugin } from "zz";
+import { harness } from "zz/test";
 import { askable, refuse, say } from "../../../test/support/fake/openai.ts";
 import { place, type Ran, zz } from "../../../test/support/run.ts";
 
@@ -76,6 +78,7 @@ test("what cannot be asked about fails alone, before anything is sent", async ()
   const where = place({
     "a.txt": "ay",
     "b.bin": new Uint8Array([1, 0, 2]),
+    "huge.txt": "x".repeat(21 * 1024 * 1024),
     "new\nline.txt": "named so",
   });
   const ran = await zz(where, [...model.args, "--each", "*", "What?"]);
@@ -84,6 +87,7 @@ test("what cannot be asked about fails alone, before anything is sent", async ()
     [
       ["a.txt", "about ay"],
       ["b.bin", "Cannot ask about 'b.bin': it is neither text nor an image."],
+      ["huge.txt", "Cannot ask about 'huge.txt': it is over 20 MB. Cut it down first."],
       ["new\nline.txt", "about named so"],
     ],
   );
@@ -222,3 +226,72 @@ test("wrong usage is said before anything is sent", async (t) => {
       assert.equal(ran.stdout, "");
     });
 });
+
+test("Ctrl+C leaves the run whole: the rest is asked when it is resumed", async () => {
+  let strike = () => {};
+  const { args, requests } = await askable((request, turn) =>
+    turn < 2 ? echo(request) : { ending: "hang", sent: () => strike() },
+  );
+  const where = place();
+  const flags = [...args, "--no-tools", "--jobs", "1"];
+  const ran = await zz(where, [...flags, "--each-line", "Say."], {
+    input: "one\ntwo\nthree\n",
+    started: (child) => (strike = () => void child.kill("SIGINT")),
+  });
+  assert.equal(ran.code, 130);
+  assert.doesNotMatch(ran.stderr, /^\s+at /m);
+  assert.deepEqual(
+    rows(ran).map(({ answer }) => answer),
+    ["about one", "about two"],
+  );
+  assert.equal(requests.length, 3);
+  const other = await askable(echo);
+  const again = await zz(where, [...other.args, "--no-tools", "--each", "--resume"]);
+  assert.equal(again.code, 0, again.stderr);
+  assert.deepEqual(
+    rows(again).map(({ answer }) => answer),
+    ["about one", "about two", "about three"],
+  );
+  assert.equal(other.requests.length, 1);
+});
+
+test("a script asks about each of its items, so many at a time, and gets what came of them in order", async () => {
+  let [underWay, most] = [0, 0];
+  const { args, requests } = await askable(async ({ body }) => {
+    most = Math.max(most, ++underWay);
+    if (underWay < 2 && requests.length < 4) await both.promise;
+    both.resolve();
+    underWay--;
+    return say(`about ${asked(body)}`);
+  });
+  const both = Promise.withResolvers<void>();
+  const script = `import { zz } from "zz";
+    const answers = await zz.each(["a", "b", "c", "d"], (item, i) => zz.ask(item + i, { tools: false }), { jobs: 2 });
+    console.log(JSON.stringify(answers));
+    await zz.each(["e"], () => { throw new Error("no more") }).catch(({ message }) => console.log(message));
+    await zz.each([], () => {}, { jobs: 0 }).catch(({ message }) => console.log(message));`;
+  const ran = await zz(place({ "ask.ts": script }), [...args, "--run", "ask.ts"]);
+  assert.deepEqual(ran.stdout.trim().split("\n"), [
+    JSON.stringify(["about a0", "about b1", "about c2", "about d3"]),
+    "no more",
+    "Cannot run 0 jobs: it takes a whole number from 1.",
+  ]);
+  assert.equal(most, 2);
+});
+
+test("ctx.answer() asks in a conversation of its own, and leaves the person's alone", async (t) => {
+  const ask: Plugin = (zz) =>
+    zz.command({
+      name: "aside",
+      description: "asks apart",
+      async run(words, ctx) {
+        const { text, exit, session } = await ctx.answer({ text: words, save: false });
+        ctx.note(`${text} ${exit} ${session} ${ctx.chat.messages.length}`);
+      },
+    });
+  const script = [(request: ChatRequest) => `apart: ${messageOf(request)}`];
+  const it = await harness({ plugins: [ask], script }, t);
+  assert.deepEqual(await it.command("/aside what is it?"), ["apart: what is it? 0 null 0"]);
+  assert.equal(it.requests.length, 1);
+});
+const messageOf = ({ messages }: ChatRequest): string => (messages.at(-1) as { text: string }).text;

@@ -2,7 +2,8 @@
 import { deepEqual, equal } from "node:assert/strict";
 import { test } from "node:test";
 import { standingClock } from "zz/test";
-import { paceOf, spanOf } from "../pace.ts";
+import { spanOf } from "zz/text";
+import { paceOf } from "../pace.ts";
 
 const URL = "http://127.0.0.1/v1/chat/completions";
 const request = (body = "") => ({ url: URL, method: "POST", body });

@@ -118,6 +118,13 @@ test("a folder is installed and updated; what the person changed or put beside i
   deepEqual(lockOf(where), {});
 });
 
+test("a folder without a package.json is a plugin, too, and an empty word is one", async () => {
+  const where = place({ "rain/index.js": tool("rain", "R") });
+  await does(where, ["-A", "--install", "./rain"]);
+  equal(await says(where, "rain"), "R");
+  await refuses(where, ["-A", "--install", ""], /^Cannot install: nothing is named\. /m, 2);
+});
+
 test("an archive is read offline, and nothing in it lands outside or is a link", async () => {
   const files: Entries = [
     ["p/package.json", manifest("t")],
@@ -134,7 +141,7 @@ test("an archive is read offline, and nothing in it lands outside or is a link",
   const where = place({ "t.tgz": gzipSync(tar(files)), "no.tgz": "no", "large.tgz": "" });
   fs.truncateSync(join(where.cwd, "large.tgz"), 201e6);
   await refuses(where, ["-A", "--install", "./large.tgz"], /larger than 200 MB/);
-  await refuses(where, ["-A", "--install", "./no.tgz"], /the archive is damaged|npm failed/);
+  await refuses(where, ["-A", "--install", "./no.tgz"], /the archive is damaged\. Get/);
   const { stderr } = await refuses(where, ["--install", "./t.tgz"], NOBODY, 4);
   const shown =
     /plugin +t 1\.0\.0\n.*integrity sha512-.*files +4, .*: etc\/out, package\.json, plugin\.js, up\/out\n/s;
@@ -183,6 +190,46 @@ for (const [what, files, given, why, code] of [
     /'zz\/none-such': zz brings nothing of that name/,
   ],
   ["no such file", {}, "--install=./x.ts", /Cannot install '\.\/x\.ts': nothing is there\. Check/],
+  ["nothing, by an empty variable", {}, "--install=", /^Cannot install: nothing is named\. /m, 2],
+  ["blanks", {}, "--install=  ", /^Cannot install: nothing is named\. /m, 2],
+  [
+    "an address that is none",
+    {},
+    "--install=file:///…%zz",
+    /^Cannot install 'file:\/\/\/…%zz': it is not a URL\. Check it\./m,
+    2,
+  ],
+  ...["git+ssh://", "git+https://h", "git+https://h/", "file://", "ssh://h//"].map((spec) => [
+    `no repository: ${spec}`,
+    {},
+    `--install=${spec}`,
+    /^Cannot install '.*': it (names no repository\. Add its path|is not a URL\. Check it)\./m,
+    2,
+  ]),
+  [
+    "a FIFO in a folder",
+    { "d/index.ts": "", "d/pipe": "|" },
+    "--install=./d",
+    /^Cannot install '\.\/d': 'pipe' is neither a file nor a folder\. Remove it\./m,
+  ],
+  [
+    "a folder with nothing of a plugin",
+    { "d/": null },
+    "--install=./d",
+    /^Cannot install '\.\/d': it has neither a package\.json nor an index\.ts or index\.js\./m,
+  ],
+  [
+    "the folder that holds the home",
+    {},
+    "--install=/",
+    /^Cannot install '\/': it holds zz's own home\. Name the folder of the plugin alone\./m,
+  ],
+  [
+    "no such archive",
+    {},
+    "--install=none.tgz",
+    /^Cannot install 'none\.tgz': nothing is there\. Check the path\./m,
+  ],
   [
     "a plugin never installed",
     {},

@@ -70,7 +70,27 @@ describe("MCP servers", { concurrency: 2 }, () => {
       ["strict", /^one \{"text":"x"\}/], // it ends at what it does not know, and is greeted
       ["nonsense", /^MCP server 'it' sent something that is not an answer: /],
       ["refuses", /^MCP server 'it' says: the disk is full\.$/],
-      ["version", /^Cannot start MCP server 'it': .*protocol version is not supported: 1999-01-01/],
+      [
+        "version",
+        /^Cannot start MCP server 'it': .*version is not supported: 1999-01-01\. Update it, or zz\.$/,
+      ],
+      [
+        "later",
+        /^Cannot start MCP server 'it': .*version is not supported: 2031-01-01\. Update it, or zz\.$/,
+      ],
+      ["unsaid", /^Cannot start MCP server 'it': it sent something that is not an answer: /],
+      [
+        "future",
+        /^Cannot start MCP server 'it': Unsupported protocol version \(it speaks 2031-01-01, 2031-06-01\)\. Update it, or zz\.$/,
+      ],
+      [
+        "ageless",
+        /^Cannot start MCP server 'it': Unsupported protocol version\. Update it, or zz\.$/,
+      ],
+      [
+        "vague",
+        /^Cannot start MCP server 'it': Unsupported protocol version\. Update it, or zz\.$/,
+      ],
       [
         "quits",
         /^Cannot start MCP server 'it': .* before it could say what it is: it ended with exit code 1\.$/,

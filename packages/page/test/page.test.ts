@@ -92,7 +92,7 @@ describe("The page", () => {
       shown.map(([, did, path]) => `${did} ${path}`),
       ["edit /p/a.ts", "create /p/new.txt", "delete /p/old.txt", "change /p/.env"],
     );
-    match(page, /4 changes, in their order.*<li><a href="#e2">edit a\.ts<\/a><\/li>/s);
+    match(page, /<summary>4 changes<\/summary>.*<li><a href="#e2">edit a\.ts<\/a><\/li>/s);
     doesNotMatch(page, /KEY=|plover/);
   });
 

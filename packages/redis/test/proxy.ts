@@ -1,8 +1,9 @@
 // Stands before a server, in a process of its own, since a store waits for its answers. Its first
 // word is the server's port. "old": the server says that it is version 3.2.1. "mute": its next
-// answer is lost.
+// answer is lost. "slow": each answer takes a while.
 import { type AddressInfo, connect, createServer } from "node:net";
 
+const SLOW_MS = 100;
 let mode = "";
 process.on("message", (next: string) => {
   mode = next;
@@ -14,6 +15,7 @@ const server = createServer((near) => {
   near.pipe(far);
   far.on("data", (data) => {
     if (mode === "mute") mode = "";
+    else if (mode === "slow") setTimeout(() => near.write(data), SLOW_MS);
     else
       near.write(
         mode === "old" ? String(data).replace(/(redis_version:)\d+\.\d+\.\d+/, "$13.2.10") : data,

@@ -90,7 +90,7 @@ describe("a store that cannot be used", () => {
     equal(code, 2);
     match(
       stderr,
-      /Cannot get the password of the store by redis\.key_command: it failed\. Run it yourself, and fix it\./,
+      /Cannot get the password by redis\.key_command: it failed\. Run it yourself, and fix it\./,
     );
     doesNotMatch(`${stdout}${stderr}`, /hidden-word/);
   });

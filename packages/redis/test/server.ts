@@ -104,7 +104,7 @@ export async function proxy(port: number) {
   const own = (await heard()) as number;
   return {
     url: `redis://127.0.0.1:${own}`,
-    tell(mode: "old" | "mute") {
+    tell(mode: "old" | "mute" | "slow") {
       child.send(mode);
       return heard();
     },

@@ -30,6 +30,10 @@ export { n };
 const QUERIES = (way: string) =>
   [..."raw inline url worker sharedworker url&no-inline react".split(" ").map((query) => `import "${way}?${query}";`), `import "${way}#part";`,
     `export * from "${way}?component";`, `import("${way}?url");`, `new URL("${way}?x", import.meta.url);`, ""].join("\n");
+const ALIASED = (way: string) => `import a from "${way}?raw";\nimport b from "${way}";\nexport const late = [a, b, import("${way}?url")];\n`;
+const GLOB = 'import.meta.glob("./*.ts", { base: "./none" });\nexport {};\n';
+const AUTOMATIC = { "tsconfig.json": TS["tsconfig.json"].replace("{\"lib", "{\"jsx\":\"react-jsx\",\"lib") };
+const JSX_REACT = 'import React from "react";\nexport const x = <p />;\n';
 const tidy = (action: string, path = "a.ts") => ({ action, path });
 
 const MODULES = 'declare module "*";\ndeclare namespace JSX { interface IntrinsicElements { p: object } }\n';
@@ -58,6 +62,7 @@ const PATTERNS: [code: string, why: RegExp][] = [
   ...['import.meta.glob("./add*.ts")', 'import.meta.glob(["./*.ts", "!./use.ts"])', 'import.meta.glob("/src/*.ts")', 'import.meta.globEager("./*.ts")'],
   ...['import.meta.glob("./**/add.ts", { eager: true })', 'import.meta.glob("@/*.ts")', 'require.context("./", false)', "import(`./${name}.ts`)"],
   ...["new URL(`./${name}.ts`, import.meta.url)", "require(`./${name}.ts`)"],
+  ...['import.meta.glob("./*.ts", { base: "../src" })', 'import.meta.glob("*.ts", { base: "/src", eager: true })', `import.meta.glob(["**", "!z"], { "base": './' })`],
 ].map((line) => [`declare const name: string, require: any;\n${line};\nexport {};\n`, /'src\/g\.js' takes files by '[^']+' at line 2, and would no longer take the same\./]);
 
 /** What differs afterwards; undefined: it is gone. */
@@ -78,6 +83,14 @@ const MADE: Record<string, Row[]> = {
     ["what bundlers are asked for: queries, and patterns that take the same then",
       { ...TS, "src/logo.svg": "<svg />", "src/in/a.ts": 'import.meta.glob("./*.ts");\nexport {};\n', "src/use.ts": `${QUERIES("./logo.svg")}` }, move("src/logo.svg", "img/logo.svg"),
       { "src/logo.svg": undefined, "img/logo.svg": "<svg />", "src/use.ts": QUERIES("../img/logo.svg") }],
+    ["patterns from a base that is elsewhere", { ...BOTH, "src/g.ts": GLOB }, move("src/add.ts", "lib/add.ts"), { "src/add.ts": undefined, "lib/add.ts": ADD, "src/use.ts": USE.replace("./add", "../lib/add"), "src/g.ts": GLOB }],
+    ["what an alias with a query takes, within the alias",
+      { ...TS, "src/logo.svg": "<svg />", "src/a.ts": ADD, "src/use.ts": ALIASED("@/logo.svg") }, move("src/logo.svg", "src/img/logo.svg"),
+      { "src/logo.svg": undefined, "src/img/logo.svg": "<svg />", "src/use.ts": ALIASED("@/img/logo.svg") }],
+    ["what an alias with a query takes, out of it", { ...TS, "src/logo.svg": "<svg />", "src/use.ts": ALIASED("@/logo.svg") }, move("src/logo.svg", "img/logo.svg"),
+      { "src/logo.svg": undefined, "img/logo.svg": "<svg />", "src/use.ts": ALIASED("../img/logo.svg") }],
+    ["a script that an alias takes with a query, too", { ...BOTH, "src/w.ts": 'import W from "@/add?worker";\nimport { add } from "@/add";\nexport { W, add };\n' }, move("src/add.ts", "src/in/sum.ts"),
+      { "src/add.ts": undefined, "src/in/sum.ts": ADD, "src/use.ts": USE.replace("./add", "./in/sum"), "src/w.ts": 'import W from "@/in/sum?worker";\nimport { add } from "@/in/sum";\nexport { W, add };\n' }],
     ["a folder: what is in it moves along, what it imports and what imports it follows",
       {
         ...TS, "lib/a.ts": 'import { z } from "../z";\nimport "./look.css";\nimport { b } from "./b";\nexport const a = z + b;\n',
@@ -99,6 +112,9 @@ const MADE: Record<string, Row[]> = {
   organize_imports: [
     ...LEFT.map(([what, text, made = text]) =>
       [what, { ...TS, "a.tsx": text, "m.d.ts": MODULES }, tidy("organize_imports", "a.tsx"), { "a.tsx": made }] as Row),
+    ["React, where nothing calls it", { ...AUTOMATIC, "a.tsx": JSX_REACT, "m.d.ts": MODULES }, tidy("organize_imports", "a.tsx"), { "a.tsx": "export const x = <p />;\n" }],
+    ["not React, where a file asks for it", { ...AUTOMATIC, "a.tsx": `/** @jsxRuntime classic */\n${JSX_REACT}`, "m.d.ts": MODULES }, tidy("organize_imports", "a.tsx"), { "a.tsx": `/** @jsxRuntime classic */\n${JSX_REACT}` }],
+    ["h, where JSX calls React", { "tsconfig.json": AUTOMATIC["tsconfig.json"].replace("react-jsx", "react"), "a.tsx": `import React from "react";\n${JSX_H}`, "m.d.ts": MODULES }, tidy("organize_imports", "a.tsx"), { "a.tsx": JSX_REACT }],
     ["sorted, joined, unused ones gone, in the file's quotes", { ...BOTH, "src/a.ts": "import { x } from './use';\nimport { add } from './add';\nimport './use';\nadd(1, 2);\n", },
       tidy("organize_imports", "src/a.ts"), { "src/a.ts": "import { add } from './add';\nimport './use';\nadd(1, 2);\n" }],
   ],

@@ -3,14 +3,15 @@ import type { ts } from "ts-morph";
 import type { Ctx } from "zz";
 import { plural } from "zz/text";
 import { readText } from "../encoding.ts";
-import type { Found } from "../match.ts";
-import type { Place } from "../meaning/contract.ts";
-import { type Index, mayRead } from "../project.ts";
-import { using } from "../rows.ts";
+import type { Index } from "../index-view.ts";
+import type { FoundSymbol } from "../match-names.ts";
+import { mayRead } from "../may-read.ts";
+import type { CodeUse } from "../meaning/code-uses.ts";
+import { filesUsing } from "../rows.ts";
 import { bothSides } from "../scan/conflict.ts";
 import type { Facts } from "../scan/facts.ts";
-import { lineAt, lineStarts } from "../scan/lines.ts";
-import { SCRIPT } from "./rows.ts";
+import { lineAt, lineStarts } from "../scan/line-numbers.ts";
+import { SCRIPT } from "./answer-rows.ts";
 
 const MAX_FILES = 300; // that are searched
 const MAX_TEXT_CHARS = 120;
@@ -22,7 +23,7 @@ const TOGETHER = [
 ];
 
 export interface NamedUses {
-  places: Place[];
+  places: CodeUse[];
   note: string; // that it is by name
   missed: string[]; // what was not looked into
   covers(file: string): boolean; // whether such a file would have been found, if it used it
@@ -35,7 +36,7 @@ export interface NamedUses {
 export async function usesByName(
   index: Index,
   name: string,
-  defined: Found[],
+  defined: FoundSymbol[],
   ctx: Ctx,
   failure = "", // of a language server
   scripts?: { why: string; files: string[] }, // TypeScript and JavaScript as well
@@ -46,8 +47,9 @@ export async function usesByName(
   const definers = [...defined.map(({ path }) => path), ...(scripts?.files ?? [])];
   const languages = new Set(definers.flatMap((file) => languageOf(file)?.name ?? []));
   for (const group of TOGETHER)
-    if (group.some((one) => languages.has(one))) for (const one of group) languages.add(one);
-  const files = new Set([...definers, ...using(index, name)]);
+    if (group.some((language) => languages.has(language)))
+      for (const related of group) languages.add(related);
+  const files = new Set([...definers, ...filesUsing(index, name)]);
   const covers = (file: string): boolean => {
     const language = languageOf(file);
     return !!language && (!languages.size || languages.has(language.name)) && mayRead(ctx, file);
@@ -55,12 +57,12 @@ export async function usesByName(
   const fitting = [...files].filter(covers);
   if (!fitting.length) return { places: [], note: "", missed: [], covers };
   const looked = fitting.sort().slice(0, MAX_FILES);
-  const [{ prepare }, { placesOf }] = await Promise.all([
+  const [{ prepare }, { namePositions }] = await Promise.all([
     import("../languages/grammar.ts"),
-    import("../languages/places.ts"),
+    import("../languages/name-positions.ts"),
   ]);
   await prepare(looked);
-  const places: Place[] = [];
+  const places: CodeUse[] = [];
   const unread: string[] = [];
   for (const file of looked) {
     const text = await readText(ctx, file).then(
@@ -69,20 +71,20 @@ export async function usesByName(
     );
     if (text === undefined) unread.push(file);
     else {
-      const at = SCRIPT.test(file)
-        ? await placesInScript(file, text, name)
-        : placesOf(file, text, name);
-      places.push(...placesIn(file, text, at, index.facts(file)!, name));
+      const positions = SCRIPT.test(file)
+        ? await positionsInScript(file, text, name)
+        : namePositions(file, text, name);
+      places.push(...usesAt(file, text, positions, index.facts(file)!, name));
     }
   }
   const kinds = [...new Set(looked.map((file) => languageOf(file)!.name))].join(", ");
-  const why =
+  const reason =
     scripts?.why || failure || `${kinds} ${kinds.includes(",") ? "are" : "is"} not read by meaning`;
-  const note = `[By name: what else is called ${name} counts too, since ${why}]`;
-  const more = fitting.length - looked.length;
+  const note = `[By name: what else is called ${name} counts too, since ${reason}]`;
+  const moreCount = fitting.length - looked.length;
   const missed = [
-    ...(more
-      ? [`[Not looked at: ${plural(more, "more file")} with that name; grep shows them]`]
+    ...(moreCount
+      ? [`[Not looked at: ${plural(moreCount, "more file")} with that name; grep shows them]`]
       : []),
     ...unread.slice(0, 3).map((file) => `[Not looked at: ${file}: it cannot be read]`),
     ...(unread.length > 3
@@ -93,12 +95,16 @@ export async function usesByName(
 }
 
 /** Its identifiers, and no words of comments and texts. */
-async function placesInScript(file: string, text: string, name: string): Promise<At[]> {
+async function positionsInScript(
+  file: string,
+  text: string,
+  name: string,
+): Promise<NamePosition[]> {
   const { createSourceFile, forEachChild, K, PARSE_OPTIONS, skipTrivia } = await import(
     "../scan/parser.ts"
   );
   const starts = lineStarts(text);
-  const places: At[] = [];
+  const places: NamePosition[] = [];
   const visit = (node: ts.Node): void => {
     const isName = node.kind === K.Identifier || node.kind === K.PrivateIdentifier;
     if (isName && (node as ts.Identifier).text === name) {
@@ -113,22 +119,28 @@ async function placesInScript(file: string, text: string, name: string): Promise
   return places;
 }
 
-type At = { line: number; column: number; start: number; end: number };
-function placesIn(
+type NamePosition = { line: number; column: number; start: number; end: number };
+function usesAt(
   path: string,
   text: string,
-  found: At[],
+  positions: NamePosition[],
   { symbols, imports }: Facts,
   name: string,
-): Place[] {
+): CodeUse[] {
   const defined = new Map(
     symbols.filter((sym) => sym.name === name).map(({ line, end }) => [line, end]),
   );
   const imported = new Set(imports.map(({ line }) => line));
   const rows = text.split("\n");
-  return found.map(({ line, ...at }) => {
+  return positions.map(({ line, ...position }) => {
     const use = imported.has(line) ? "import" : "read";
-    const kind = defined.has(line) ? "definition" : use;
-    return { path, line, ...at, text: rows[line - 1]!.trim().slice(0, MAX_TEXT_CHARS), kind };
+    const useKind = defined.has(line) ? "definition" : use;
+    return {
+      path,
+      line,
+      ...position,
+      text: rows[line - 1]!.trim().slice(0, MAX_TEXT_CHARS),
+      kind: useKind,
+    };
   });
 }

@@ -2,13 +2,14 @@
 // does not read these files.
 import type { Ctx } from "zz";
 import { readText } from "../encoding.ts";
+import type { Index } from "../index-view.ts";
 import { isComponent } from "../languages/table.ts";
-import { type Index, mayRead } from "../project.ts";
-import { using } from "../rows.ts";
+import { mayRead } from "../may-read.ts";
+import { filesUsing } from "../rows.ts";
 import type { Facts, Import } from "../scan/facts.ts";
-import { importGraph } from "./imports.ts";
-import { takesName } from "./rows.ts";
-import type { State } from "./state.ts";
+import { takesName } from "./answer-rows.ts";
+import { importGraph } from "./list-imports.ts";
+import type { State } from "./tool-state.ts";
 
 const MAX_TEXT_CHARS = 120;
 
@@ -20,12 +21,12 @@ export async function usesInComponents(
   ctx: Ctx,
 ): Promise<string[]> {
   const facts = index.facts(path);
-  const sym = facts?.symbols.find((one) => one.line === line && one.name === name);
+  const sym = facts?.symbols.find((symbol) => symbol.line === line && symbol.name === name);
   const isMember = !sym || Boolean(sym.owner);
   if (sym?.local || (!isMember && !sym.exported && !facts!.global)) return [];
-  const users = using(index, name).filter((file) => isComponent(file) && mayRead(ctx, file));
+  const users = filesUsing(index, name).filter((file) => isComponent(file) && mayRead(ctx, file));
   if (!users.length) return [];
-  const { placesOf } = await import("../languages/places.ts");
+  const { namePositions } = await import("../languages/name-positions.ts");
   const { imports } = await importGraph(
     state,
     index,
@@ -35,49 +36,55 @@ export async function usesInComponents(
   const rows: string[] = [];
   for (const file of users) {
     const { text } = await readText(ctx, file);
-    const own = index.facts(file)!;
-    const places = placesOf(file, text, name);
+    const fileFacts = index.facts(file)!;
+    const places = namePositions(file, text, name);
     const isUse = ({ start, end }: { start: number; end: number }): boolean =>
       isMember ? isMemberUse(text, start, end) : isCall(text, start, end);
     const isMeant = isMember
       ? places.some(isUse)
-      : (isTaken(file, own, text) ?? (!isOwn(own) && places.some(isUse)));
+      : (isTaken(file, fileFacts, text) ?? (!declares(fileFacts, name) && places.some(isUse)));
     if (!isMeant) continue;
     const lines = text.split("\n");
-    const uses = new Set(
-      places.filter((place) => !isMember || isUse(place)).map((place) => place.line),
-    );
-    rows.push(
-      ...[...uses].map((at) => `${file}:${at}: ${lines[at - 1]!.trim().slice(0, MAX_TEXT_CHARS)}`),
-    );
+    const used = places.filter((position) => !isMember || isUse(position));
+    for (const line of new Set(used.map((position) => position.line)))
+      rows.push(`${file}:${line}: ${lines[line - 1]!.trim().slice(0, MAX_TEXT_CHARS)}`);
   }
   return rows;
 
   /** Undefined: no import says. */
-  function isTaken(file: string, { imports: own }: Facts, text: string): boolean | undefined {
+  function isTaken(
+    file: string,
+    { imports: fileImports }: Facts,
+    text: string,
+  ): boolean | undefined {
     const edges = imports.get(file) ?? [];
-    const taking = own.flatMap((one, i) =>
-      one.names.some((taken) => takesName(taken, name, text)) ? [edges[i]] : [],
+    const taking = fileImports.flatMap((importFact, i) =>
+      importFact.names.some((specifier) => takesName(specifier, name, text)) ? [edges[i]] : [],
     );
     if (!taking.length) return undefined;
     return taking.some(
       (edge) =>
-        edge && (edge.kind === "missing" || (edge.kind === "internal" && !isOther(edge.to))),
+        edge &&
+        (edge.kind === "missing" ||
+          (edge.kind === "internal" && !hasOtherThing(index, edge.to, path, name))),
     );
-  }
-  /** Whether that file has another thing of the name. */
-  function isOther(to: string | undefined): boolean {
-    if (!to || to === path) return false;
-    const { symbols = [], imports: taken = [] as Import[] } = index.facts(to) ?? {};
-    const isPassedOn = taken.some(({ names }) =>
-      names.some((one) => one.split(" as ").includes(name)),
-    );
-    return !isPassedOn && symbols.some((one) => one.name === name && !one.owner && one.exported);
-  }
-  function isOwn({ symbols }: Facts): boolean {
-    return symbols.some((one) => one.name === name);
   }
 }
+
+/** Whether that file has another thing of the name. */
+function hasOtherThing(index: Index, to: string | undefined, path: string, name: string): boolean {
+  if (!to || to === path) return false;
+  const { symbols = [], imports = [] as Import[] } = index.facts(to) ?? {};
+  const isPassedOn = imports.some(({ names }) =>
+    names.some((specifier) => specifier.split(" as ").includes(name)),
+  );
+  return (
+    !isPassedOn &&
+    symbols.some((symbol) => symbol.name === name && !symbol.owner && symbol.exported)
+  );
+}
+const declares = ({ symbols }: Facts, name: string): boolean =>
+  symbols.some((symbol) => symbol.name === name);
 
 /** `.name`, or taken out of something: `{ name } =`. */
 const isMemberUse = (text: string, start: number, end: number): boolean =>

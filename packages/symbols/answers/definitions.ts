@@ -2,16 +2,16 @@
 import type { Ctx, Result } from "zz";
 import { plural } from "zz/text";
 import { readText } from "../encoding.ts";
-import { bestFor, type Found, fuzzy } from "../match.ts";
+import type { Index } from "../index-view.ts";
+import { bestFor, type FoundSymbol, fuzzy } from "../match-names.ts";
 import { definitionElsewhere } from "../meaning/definition.ts";
 import { typeOf } from "../meaning/desk.ts";
-import type { Index } from "../project.ts";
-import { generated } from "../rows.ts";
+import { filesMarkedGenerated } from "../rows.ts";
 import type { Facts, Sym } from "../scan/facts.ts";
-import { isMade } from "../scan/made.ts";
+import { isGenerated } from "../scan/generated-files.ts";
 import { type Alias, aliasesOf } from "./aliases.ts";
 import {
-  capped,
+  capRows,
   filesUnder,
   foundIn,
   lastName,
@@ -19,18 +19,18 @@ import {
   MAX_ROWS,
   meantBy,
   NO_CODE,
+  nameAndLine,
   nameIn,
-  nameWithPlace,
   notLookedAt,
-  placeIn,
+  pathAndLine,
   relative,
   row,
-} from "./rows.ts";
-import { freshIndex, type State } from "./state.ts";
+} from "./answer-rows.ts";
+import { freshIndex, type State } from "./tool-state.ts";
 
 const MAX_PART_LINES = 400; // lines
 
-export async function definition(
+export async function findDefinition(
   state: State,
   { symbol }: { symbol: string },
   ctx: Ctx,
@@ -39,25 +39,33 @@ export async function definition(
   const { wanted, files } = meantBy(index, symbol);
   const named = foundIn(index, files, ctx);
   const aliases = await aliasesOf(state, index, files, wanted, ctx);
-  const code = named.filter(({ kind }) => kind !== "key");
-  const own = (code.length || aliases.length ? code : named).filter(
+  const code = named.filter(({ kind: symbolKind }) => symbolKind !== "key");
+  const sameNamed = (code.length || aliases.length ? code : named).filter(
     ({ name }) => name === wanted || name.endsWith(`.${wanted}`),
   );
-  const known = new Set(own.map(placeIn));
-  const made = ({ path: file }: Found): boolean => isMade(file) || Boolean(index.facts(file)?.made);
-  const writtenFirst = (a: Found, b: Found): number => Number(made(a)) - Number(made(b));
-  const exact = [...own, ...aliases.filter((found) => !known.has(placeIn(found)))].sort(
-    writtenFirst,
-  );
-  const all = () => foundIn(index, written(index), ctx).filter(({ kind }) => kind !== "key");
-  const { exact: sure, near } = exact.length ? { exact, near: [] } : bestFor(wanted, all());
+  const listedPlaces = new Set(sameNamed.map(pathAndLine));
+  const isFromGenerated = ({ path: file }: FoundSymbol): boolean =>
+    isGenerated(file) || Boolean(index.facts(file)?.made);
+  const writtenFirst = (a: FoundSymbol, b: FoundSymbol): number =>
+    Number(isFromGenerated(a)) - Number(isFromGenerated(b));
+  const exact = [
+    ...sameNamed,
+    ...aliases.filter((alias) => !listedPlaces.has(pathAndLine(alias))),
+  ].sort(writtenFirst);
+  const writtenSymbols = () =>
+    foundIn(index, writtenFilesOf(index), ctx).filter(
+      ({ kind: symbolKind }) => symbolKind !== "key",
+    );
+  const { exact: sure, near } = exact.length
+    ? { exact, near: [] }
+    : bestFor(wanted, writtenSymbols());
   if (sure.length)
-    return { text: capped(sure.map(rowWithAlias), MAX_ROWS, "definitions"), data: sure };
+    return { text: capRows(sure.map(rowWithAlias), MAX_ROWS, "definitions"), data: sure };
   const elsewhere = near.some(({ name }) => lastName(name) === wanted)
     ? []
     : await definitionElsewhere(state, index, wanted, ctx);
   if (elsewhere.length)
-    return { text: capped(elsewhere, MAX_ROWS, "definitions"), data: elsewhere };
+    return { text: capRows(elsewhere, MAX_ROWS, "definitions"), data: elsewhere };
   if (!near.length)
     throw new Error(`Cannot find a definition of '${symbol}': nothing has that name. Try grep.`);
   return {
@@ -67,41 +75,43 @@ export async function definition(
 }
 
 /** Tells build output and the like, by its path or by what its first lines say. */
-function madeBy(index: Index): (file: string) => boolean {
-  const marked = new Set(generated(index));
-  return (file) => isMade(file) || marked.has(file);
+function generatedTest(index: Index): (file: string) => boolean {
+  const marked = new Set(filesMarkedGenerated(index));
+  return (file) => isGenerated(file) || marked.has(file);
 }
 /** Without those, unless there is nothing else. */
-function written(index: Index): readonly string[] {
-  const made = madeBy(index);
-  const own = index.files.filter((file) => !made(file));
-  return own.length ? own : index.files;
+function writtenFilesOf(index: Index): readonly string[] {
+  const isGeneratedFile = generatedTest(index);
+  const writtenFiles = index.files.filter((file) => !isGeneratedFile(file));
+  return writtenFiles.length ? writtenFiles : index.files;
 }
 
-const rowWithAlias = (found: Found | Alias): string =>
-  "exporter" in found
-    ? `${row(found)}  [exported as ${found.alias} by ${found.exporter}]`
-    : row(found);
+const rowWithAlias = (symbol: FoundSymbol | Alias): string =>
+  "exporter" in symbol
+    ? `${row(symbol)}  [exported as ${symbol.alias} by ${symbol.exporter}]`
+    : row(symbol);
 
-export async function symbols(
+export async function findSymbols(
   state: State,
-  { query, kind, path: under = "." }: { query: string; kind?: string; path?: string },
+  { query, kind: wantedKind, path: under = "." }: { query: string; kind?: string; path?: string },
   ctx: Ctx,
 ) {
   const index = await freshIndex(state, ctx);
   const files = filesUnder(index, under, ctx);
-  const all = foundIn(index, relative(under, ctx) ? files : written(index), ctx).filter(
-    (found) => !kind || found.kind === kind,
-  );
-  const best = fuzzy(nameIn(query), all, MAX_ROWS);
+  const candidates = foundIn(
+    index,
+    relative(under, ctx) ? files : writtenFilesOf(index),
+    ctx,
+  ).filter((symbol) => !wantedKind || symbol.kind === wantedKind);
+  const best = fuzzy(nameIn(query), candidates, MAX_ROWS);
   if (!best.length)
     throw new Error(
-      `Cannot find symbols like '${query}'${kind ? ` of kind ${kind}` : ""}: none is near. Try grep.`,
+      `Cannot find symbols like '${query}'${wantedKind ? ` of kind ${wantedKind}` : ""}: none is near. Try grep.`,
     );
-  return { text: best.map((found) => `${row(found)}  [${found.kind}]`).join("\n"), data: best };
+  return { text: best.map((symbol) => `${row(symbol)}  [${symbol.kind}]`).join("\n"), data: best };
 }
 
-export async function structure(
+export async function showStructure(
   state: State,
   { path: under = ".", depth }: { path?: string; depth?: number },
   ctx: Ctx,
@@ -113,51 +123,53 @@ export async function structure(
     return outline(files[0], index.facts(files[0])!, depth);
   const rows = files.map((file) => {
     const { symbols, unread, exports } = index.facts(file)!;
-    const own = symbols
+    const exportedNames = symbols
       .filter(({ exported, owner }) => exported && !owner)
       .map(({ name, line }) => `${name}:${line}`);
     const names = [
-      ...own,
-      ...reexports(exports).map(([from, all]) => `{${all.join(", ")}} from ${from}`),
+      ...exportedNames,
+      ...reexports(exports).map(
+        ([from, passedNames]) => `{${passedNames.join(", ")}} from ${from}`,
+      ),
     ];
-    const more = names.length > MAX_NAMES_PER_FILE ? " …" : "";
+    const ellipsis = names.length > MAX_NAMES_PER_FILE ? " …" : "";
     return unread
       ? `${file} (not read: ${unread})`
-      : `${file} (${symbols.length}) ${names.slice(0, MAX_NAMES_PER_FILE).join(" ")}${more}`.trimEnd();
+      : `${file} (${symbols.length}) ${names.slice(0, MAX_NAMES_PER_FILE).join(" ")}${ellipsis}`.trimEnd();
   });
   const folders = files.length > 2 * MAX_ROWS ? foldersOf(files, relative(under, ctx)) : [];
   const shown = folders.length ? [...folders, "Files and what they export:"] : [];
   const text = [
     ...shown,
-    capped(rows, 2 * MAX_ROWS, "files"),
+    capRows(rows, 2 * MAX_ROWS, "files"),
     ...notLookedAt(index, under, [], ctx),
   ].join("\n");
   return { text, data: files };
 }
 
-const isMadeByCall = ({ kind, signature }: Found): boolean =>
-  /^(const|variable|property)$/.test(kind) && /=\s*[\w$.]+\s*(<.*>)?\(/.test(signature);
+const isMadeByCall = ({ kind: symbolKind, signature }: FoundSymbol): boolean =>
+  /^(const|variable|property)$/.test(symbolKind) && /=\s*[\w$.]+\s*(<.*>)?\(/.test(signature);
 
 /** What a file passes on, by where it comes from. */
 function reexports(exports: Facts["exports"]): [from: string, names: string[]][] {
   const passed = exports.filter(({ from }) => from !== undefined);
   const nameOf = ({ name, local }: Facts["exports"][number]) =>
     local === undefined || name === "*" ? name : `${local} as ${name}`;
-  return [...Map.groupBy(passed, ({ from }) => from!)].map(([from, all]) => [
+  return [...Map.groupBy(passed, ({ from }) => from!)].map(([from, group]) => [
     from,
-    all.map(nameOf),
+    group.map(nameOf),
   ]);
 }
 
 /** Each folder right below, with how many files of code it has. */
 function foldersOf(files: string[], under: string): string[] {
   const below = files.map((file) => file.slice(under ? under.length + 1 : 0).split("/"));
-  const all = Map.groupBy(below, (parts) => (parts.length > 1 ? `${parts[0]}/` : "./"));
-  const rows = [...all]
+  const byFolder = Map.groupBy(below, (parts) => (parts.length > 1 ? `${parts[0]}/` : "./"));
+  const rows = [...byFolder]
     .map(([folder, { length }]) => ({ folder, length }))
     .sort((a, b) => b.length - a.length);
   return [
-    capped(
+    capRows(
       rows.map(({ folder, length }) => `${folder} ${plural(length, "file")}`),
       MAX_ROWS,
       "folders",
@@ -175,7 +187,7 @@ function outline(
   const isShown = (sym: Sym) =>
     depth === undefined ? !sym.local : level(sym) < depth && (depth > 2 || !sym.local);
   const deep = symbols.filter(isShown);
-  const left = symbols.length - deep.length;
+  const hiddenCount = symbols.length - deep.length;
   const rows = deep.map(
     (sym) => `${"  ".repeat(level(sym))}${sym.line}-${sym.end}: ${sym.signature}`,
   );
@@ -187,14 +199,14 @@ function outline(
     ([from, names]) => `exports {${names.join(", ")}} from ${from}`,
   );
   const shown = [
-    capped(rows, 5 * MAX_ROWS, "symbols; a smaller depth shows fewer"),
-    capped(passed, MAX_ROWS, ""),
+    capRows(rows, 5 * MAX_ROWS, "symbols; a smaller depth shows fewer"),
+    capRows(passed, MAX_ROWS, ""),
   ];
   const below =
     depth === undefined
       ? "inside of functions; depth: 3 shows them"
       : "deeper; a greater depth shows them";
-  if (left) shown.push(`[${left} more ${below}]`);
+  if (hiddenCount) shown.push(`[${hiddenCount} more ${below}]`);
   return { text: [...head, ...shown].filter(Boolean).join("\n"), data: deep };
 }
 
@@ -204,67 +216,84 @@ export const showFunction = (state: State, args: Named, ctx: Ctx) =>
 export const showClass = (state: State, args: Named, ctx: Ctx) =>
   showPart(state, "class", args, ctx);
 
+/** Its text, with line numbers, which counts as shown to the model. */
+async function partRows(
+  state: State,
+  index: Index,
+  { path: file, line, end }: FoundSymbol,
+  partKind: "function" | "class",
+  name: string,
+  ctx: Ctx,
+): Promise<string[]> {
+  const { text, hash } = await readText(ctx, file);
+  const last = Math.min(end, line + MAX_PART_LINES - 1);
+  const lines = text
+    .replace(/^\ufeff/, "")
+    .split(/\r?\n/)
+    .slice(line - 1, last);
+  ctx.files.shown(file, [[line, last]], hash);
+  const type =
+    partKind === "function" ? await typeOf(state, index, { path: file, line, name }, ctx) : "";
+  const rows = [
+    `${file}:${line}-${end}${type && `  ${type}`}`,
+    ...lines.map((lineText, i) => `${line + i}\t${lineText}`),
+  ];
+  if (end - line >= MAX_PART_LINES)
+    rows.push(`[${plural(end - line + 1 - MAX_PART_LINES, "more line")}; read_file shows them]`);
+  return rows;
+}
+
 async function showPart(
   state: State,
-  what: "function" | "class",
-  { name, path: at }: Named,
+  partKind: "function" | "class",
+  { name, path: givenPath }: Named,
   ctx: Ctx,
 ): Promise<Result> {
   const index = await freshIndex(state, ctx);
   const kinds =
-    what === "function"
+    partKind === "function"
       ? ["function", "method"]
       : ["class", "interface", "type", "enum", "namespace", "const", "variable"];
   const { wanted, files: defining } = meantBy(index, name);
-  const files = at ? filesUnder(index, at, ctx) : defining;
+  const files = givenPath ? filesUnder(index, givenPath, ctx) : defining;
   const named = foundIn(index, files, ctx);
-  const all = named.filter(({ kind }) => kinds.includes(kind));
-  const isWanted = (found: Found) => found.name === wanted || found.name.endsWith(`.${wanted}`);
-  const own = all.filter(isWanted);
+  const ofKind = named.filter(({ kind: symbolKind }) => kinds.includes(symbolKind));
+  const isWanted = (symbol: FoundSymbol) =>
+    symbol.name === wanted || symbol.name.endsWith(`.${wanted}`);
+  const wantedSymbols = ofKind.filter(isWanted);
   // memo(() => …)
-  const made = own.length ? own : named.filter((one) => isWanted(one) && isMadeByCall(one));
-  const aliases = made.length ? [] : await aliasesOf(state, index, files, wanted, ctx);
-  const fits = made.length ? made : aliases.filter(({ kind }) => kinds.includes(kind));
+  const matches = wantedSymbols.length
+    ? wantedSymbols
+    : named.filter((symbol) => isWanted(symbol) && isMadeByCall(symbol));
+  const aliases = matches.length ? [] : await aliasesOf(state, index, files, wanted, ctx);
+  const fits = matches.length
+    ? matches
+    : aliases.filter(({ kind: symbolKind }) => kinds.includes(symbolKind));
   if (!fits.length) {
-    const known = at
-      ? all
+    const nearest = givenPath
+      ? ofKind
       : bestFor(
           wanted,
-          foundIn(index, index.files, ctx).filter(({ kind }) => kinds.includes(kind)),
+          foundIn(index, index.files, ctx).filter(({ kind: symbolKind }) =>
+            kinds.includes(symbolKind),
+          ),
         ).near;
-    const names = known.slice(0, MAX_ROWS).map(nameWithPlace);
-    const unread = at && index.facts(relative(at, ctx))?.unread;
+    const names = nearest.slice(0, MAX_ROWS).map(nameAndLine);
+    const unread = givenPath && index.facts(relative(givenPath, ctx))?.unread;
     if (unread)
       throw new Error(
-        `Cannot show ${what} '${name}': '${at}' was not read (${unread}). Try grep and read_file.`,
+        `Cannot show ${partKind} '${name}': '${givenPath}' was not read (${unread}). Try grep and read_file.`,
       );
     throw new Error(
-      `Cannot show ${what} '${name}': ${at ? `'${at}' has none of that name` : "none has that name"}. ${names.length ? `There are: ${names.join(", ")}.` : "Try find_symbols."}`,
+      `Cannot show ${partKind} '${name}': ${givenPath ? `'${givenPath}' has none of that name` : "none has that name"}. ${names.length ? `There are: ${names.join(", ")}.` : "Try find_symbols."}`,
     );
   }
   const shown: string[] = [];
-  for (const { path: file, line, end } of fits.slice(0, 5)) {
-    const { text, hash } = await readText(ctx, file);
-    const last = Math.min(end, line + MAX_PART_LINES - 1);
-    const lines = text
-      .replace(/^\ufeff/, "")
-      .split(/\r?\n/)
-      .slice(line - 1, last);
-    ctx.files.shown(file, [[line, last]], hash);
-    const type =
-      what === "function"
-        ? await typeOf(state, index, { path: file, line, name: lastName(wanted) }, ctx)
-        : "";
-    shown.push(
-      `${file}:${line}-${end}${type && `  ${type}`}`,
-      ...lines.map((one, i) => `${line + i}\t${one}`),
-    );
-    if (end - line >= MAX_PART_LINES)
-      shown.push(`[${plural(end - line + 1 - MAX_PART_LINES, "more line")}; read_file shows them]`);
-  }
+  for (const part of fits.slice(0, 5))
+    shown.push(...(await partRows(state, index, part, partKind, lastName(wanted), ctx)));
   if (fits.length > 5)
     shown.push(
-      `[${fits.length - 5} more of that name: ${fits.slice(5, 15).map(placeIn).join(", ")}]`,
+      `[${fits.length - 5} more of that name: ${fits.slice(5, 15).map(pathAndLine).join(", ")}]`,
     );
   return { text: shown.join("\n"), data: fits };
 }

@@ -2,17 +2,25 @@
 import crypto from "node:crypto";
 import type { Ctx, Result } from "zz";
 import { notUtf8, plural } from "zz/text";
-import { type Index, mayRead } from "../project.ts";
+import type { Index } from "../index-view.ts";
+import { mayRead } from "../may-read.ts";
 import { countTokens } from "../rank/tokens.ts";
 import type { MapRequest, RepoMap, Source, Survey } from "../rank.ts";
-import { defining } from "../rows.ts";
+import { filesDefining } from "../rows.ts";
 import type { Facts, Sym } from "../scan/facts.ts";
-import { isMade } from "../scan/made.ts";
-import { historyOf } from "./history.ts";
-import { importGraph, leadsAsBefore } from "./imports.ts";
-import { isMapped, lastName } from "./rows.ts";
-import { freshIndex, lean, type Resolved, type ShownMap, type State, unattended } from "./state.ts";
-import { named, unreadCode } from "./unread.ts";
+import { isGenerated } from "../scan/generated-files.ts";
+import { isMapped, lastName } from "./answer-rows.ts";
+import { importGraph, leadsAsBefore } from "./list-imports.ts";
+import { historyOf } from "./project-history.ts";
+import {
+  freshIndex,
+  lean,
+  type Resolved,
+  type ShownMap,
+  type State,
+  unattended,
+} from "./tool-state.ts";
+import { listUnread, unreadCode } from "./unread.ts";
 
 const MAP_TOKENS = 2_000;
 // of the map in the prompt: a part of the model's window
@@ -27,31 +35,36 @@ const MAX_NEW_FOCUS = 10;
 const REMAP_DELAY_MS = 200;
 const VERIFY_NOTE = "Lines may have moved since: verify with grep or read_file.";
 
-export async function map(
+export async function showMap(
   state: State,
   {
     query,
     focus,
     tokens = MAP_TOKENS,
-    why,
+    why: withReasons,
   }: { query?: string; focus?: string[]; tokens?: number; why?: boolean },
   ctx: Ctx,
 ): Promise<Result> {
   const index = await freshIndex(state, ctx);
-  const made = await mapFor(
+  const repoMap = await mapFor(
     state,
     index,
-    { ...(query && { query }), ...(focus && { focus }), ...(why && { why }), tokens },
+    {
+      ...(query && { query }),
+      ...(focus && { focus }),
+      ...(withReasons && { why: withReasons }),
+      tokens,
+    },
     ctx,
   );
-  const unknown = (focus ?? []).filter((one) => !isKnown(index, one));
+  const unknown = (focus ?? []).filter((focusName) => !isKnown(index, focusName));
   const missing = unknown.map(
-    (one) => `[Nothing here is called '${one}': no file, no folder, no symbol]`,
+    (focusName) => `[Nothing here is called '${focusName}': no file, no folder, no symbol]`,
   );
   const lost = notUtf8(ctx.root, index.names, "not mapped");
   return {
-    text: [made.text || "There is no code here to map.", ...missing, ...lost].join("\n"),
-    data: made,
+    text: [repoMap.text || "There is no code here to map.", ...missing, ...lost].join("\n"),
+    data: repoMap,
   };
 }
 
@@ -59,7 +72,7 @@ function isKnown(index: Index, focus: string): boolean {
   const name = focus.trim().replace(/^\.\/|\/+$|\(\)$/g, "");
   if (!name || name === ".") return true;
   const isThere = index.names.some((file) => `/${file}/`.includes(`/${name}/`));
-  return isThere || defining(index, lastName(name)).length > 0;
+  return isThere || filesDefining(index, lastName(name)).length > 0;
 }
 
 const mapFor = (
@@ -71,8 +84,10 @@ const mapFor = (
       surveyFor(state, index, ctx),
       request.query ? historyOf(state, ctx) : undefined,
     ]);
-    const known = new Set(survey.docs.flatMap(({ path: file, source }) => (source ? [file] : [])));
-    return mapFrom(survey, { seen: filesSeen(ctx, known, arrived), history, ...request });
+    const mappedFiles = new Set(
+      survey.docs.flatMap(({ path: file, source }) => (source ? [file] : [])),
+    );
+    return mapFrom(survey, { seen: filesSeen(ctx, mappedFiles, arrived), history, ...request });
   });
 
 /** What is counted of the index, until a file of it changes, or what may be read. */
@@ -81,20 +96,20 @@ export async function surveyFor(state: State, index: Index, ctx: Ctx): Promise<S
     "sha256",
     [JSON.stringify(ctx.permissions.rules), ...index.names].join("\n"),
   );
-  const { survey: known } = state;
-  if (known?.about === about && (await leadsAsBefore(state, index, known))) return known.made;
-  state.survey = { version: index.version, about, ...(await survey(state, index, ctx)) };
+  const { survey: earlier } = state;
+  if (earlier?.about === about && (await leadsAsBefore(state, index, earlier))) return earlier.made;
+  state.survey = { version: index.version, about, ...(await takeSurvey(state, index, ctx)) };
   return state.survey.made;
 }
 
-async function survey(
+async function takeSurvey(
   state: State,
   index: Index,
   ctx: Ctx,
 ): Promise<{ made: Survey; seen: Resolved["seen"] }> {
   const read = new Map<string, Facts | undefined>(); // of each file once, while it is counted
   const factsOf = (file: string) => {
-    if (!read.has(file)) read.set(file, counted(index.facts(file)));
+    if (!read.has(file)) read.set(file, factsToCount(index.facts(file)));
     return read.get(file);
   };
   const once: Index = Object.create(index, { facts: { value: factsOf } });
@@ -105,8 +120,8 @@ async function survey(
   const sources = index.files
     .filter((file) => isMapped(file) && mayRead(ctx, file))
     .map((file): Source => {
-      const targets = (imports.get(file) ?? []).flatMap(({ to, also = [], kind }) =>
-        kind === "internal" && to ? [to, ...also] : [],
+      const targets = (imports.get(file) ?? []).flatMap(({ to, also = [], kind: edgeKind }) =>
+        edgeKind === "internal" && to ? [to, ...also] : [],
       );
       return {
         path: file,
@@ -124,7 +139,7 @@ async function survey(
   const others = index.names.filter(
     (name) => !mapped.has(name) && !index.ignored.has(name) && mayRead(ctx, name),
   );
-  const made = surveyOf(
+  const counts = surveyOf(
     sources,
     others.map((name) => ({
       path: name,
@@ -134,21 +149,30 @@ async function survey(
     })),
   );
   read.clear();
-  return { made, seen: resolver.kept().seen };
+  return { made: counts, seen: resolver.kept().seen };
 }
 
 /** What counting needs of a file: the rest of all files takes three times as much memory. */
-function counted(facts: Facts | undefined): Facts | undefined {
+function factsToCount(facts: Facts | undefined): Facts | undefined {
   if (!facts) return undefined;
   const { symbols } = facts;
-  const isAlone = (at: number) =>
-    symbols[at - 1]?.line !== symbols[at]!.line && symbols[at + 1]?.line !== symbols[at]!.line;
-  const slim = symbols.map(({ name, kind, line, signature, visibility, local }, at): Sym => {
-    const sym: Sym = { name, kind, line, end: line, signature: isAlone(at) ? "" : signature };
-    if (visibility) sym.visibility = visibility;
-    if (local) sym.local = local;
-    return sym;
-  });
+  const isAlone = (index: number) =>
+    symbols[index - 1]?.line !== symbols[index]!.line &&
+    symbols[index + 1]?.line !== symbols[index]!.line;
+  const slim = symbols.map(
+    ({ name, kind: symbolKind, line, signature, visibility, local }, index): Sym => {
+      const sym: Sym = {
+        name,
+        kind: symbolKind,
+        line,
+        end: line,
+        signature: isAlone(index) ? "" : signature,
+      };
+      if (visibility) sym.visibility = visibility;
+      if (local) sym.local = local;
+      return sym;
+    },
+  );
   Object.assign(facts, { symbols: slim, todos: [] });
   return facts;
 }
@@ -173,7 +197,7 @@ export async function layer(state: State, ctx: Ctx): Promise<string | undefined>
     ]);
   const { text, files } = state.shownMap ?? state.toldMap;
   Object.assign(state.toldMap, { text, files: [...files] });
-  if (state.shownMap) state.told = state.shownMap;
+  if (state.shownMap) state.deliveredMap = state.shownMap;
   if (state.mapLook) state.mapLook.told = text;
   return text || undefined;
 }
@@ -209,11 +233,16 @@ function refreshMap(state: State): Promise<void> {
 }
 
 async function updateMap(state: State, ctx: Ctx): Promise<void> {
-  const [changes, told] = [state.watch.changes(), state.toldMap.text];
+  const [changes, toldText] = [state.watch.changes(), state.toldMap.text];
   const index = await freshIndex(state, ctx);
   const [{ version }, tokens] = [index, budgetOf(state, ctx)];
   const { mapLook: look } = state;
-  if (state.shownMap && look?.version === version && look.told === told && tokens >= look.tokens)
+  if (
+    state.shownMap &&
+    look?.version === version &&
+    look.told === toldText &&
+    tokens >= look.tokens
+  )
     return void (look.changes = changes);
   const words = ctx.chat.messages.flatMap((message) =>
     message.role === "user" && !message.aside ? [message.text] : [],
@@ -226,31 +255,34 @@ async function updateMap(state: State, ctx: Ctx): Promise<void> {
   if (came.length <= MAX_NEW_FOCUS) for (const file of came) state.arrived.add(file);
   const query = words.slice(-3).join("\n");
   const unread = unreadOnMap(index, ctx, tokens);
-  const rest = tokens - countTokens(`\n${unread}`);
-  const { text, files: all } = await mapFor(
+  const remainingTokens = tokens - countTokens(`\n${unread}`);
+  const { text, files: mappedFiles } = await mapFor(
     state,
     index,
-    { query, tokens: rest },
+    { query, tokens: remainingTokens },
     ctx,
     state.arrived,
   );
   const code = new Set(index.files);
-  const files = all.filter((file) => code.has(file));
+  const files = mappedFiles.filter((file) => code.has(file));
   const shown = text && [text, VERIFY_NOTE, unread, state.partial].filter(Boolean).join("\n");
   const isNews =
     !sent ||
     went.length ||
     came.some((file) => files.includes(file)) ||
     isOutdated(sent.text, shown);
-  state.mapLook = { version, tokens, changes, told };
+  state.mapLook = { version, tokens, changes, told: toldText };
   state.shownMap = isNews ? { text: shown, files, indexed: index.files } : sent;
 }
 
 /** What the map lacks, in one line; "": nothing that people wrote. */
 function unreadOnMap(index: Index, ctx: Ctx, tokens: number): string {
-  const all = unreadCode(index, ctx).filter(({ path: file }) => !isMade(file));
-  const lines = [`[Not read: ${named(all)}]`, `[Not read: ${plural(all.length, "file")}]`];
-  return all.length
+  const unreadFiles = unreadCode(index, ctx).filter(({ path: file }) => !isGenerated(file));
+  const lines = [
+    `[Not read: ${listUnread(unreadFiles)}]`,
+    `[Not read: ${plural(unreadFiles.length, "file")}]`,
+  ];
+  return unreadFiles.length
     ? (lines.find((line) => countTokens(line) <= tokens * MAX_UNREAD_SHARE) ?? "")
     : "";
 }
@@ -259,8 +291,9 @@ function unreadOnMap(index: Index, ctx: Ctx, tokens: number): string {
  * Which files there were is forgotten when zz ends: then none came meanwhile, as far as anyone
  * knows.
  */
-function sentMap({ toldMap: { text, files }, told }: State, index: Index): ShownMap {
-  const indexed = told?.text === text ? told.indexed : [...new Set([...files, ...index.files])];
+function sentMap({ toldMap: { text, files }, deliveredMap }: State, index: Index): ShownMap {
+  const indexed =
+    deliveredMap?.text === text ? deliveredMap.indexed : [...new Set([...files, ...index.files])];
   return { text, files: [...files], indexed };
 }
 
@@ -283,29 +316,29 @@ function changesByOthers(
 ): { came: string[]; went: string[] } {
   if (!sent) return { came: [], went: [] };
   const edits = files.changes().filter(({ undone }) => !undone);
-  const own = new Set(edits.map(({ path: file }) => file));
-  const [before, now] = [new Set(sent.indexed), new Set(index.files)];
-  const isOfOthers = (file: string) => !own.has(file);
+  const editedFiles = new Set(edits.map(({ path: file }) => file));
+  const [before, present] = [new Set(sent.indexed), new Set(index.files)];
+  const isOfOthers = (file: string) => !editedFiles.has(file);
   return {
     came: index.files.filter((file) => !before.has(file) && isOfOthers(file)),
-    went: sent.files.filter((file) => before.has(file) && !now.has(file) && isOfOthers(file)),
+    went: sent.files.filter((file) => before.has(file) && !present.has(file) && isOfOthers(file)),
   };
 }
 
 /** Whether so many lines are new or gone that the model needs it again: it knows its own edits. */
 function isOutdated(old: string, text: string): boolean {
-  const [before, now] = [old.split("\n"), text.split("\n")];
-  return shareOutside(now, before) > MIN_NEW_SHARE || shareOutside(before, now) > MIN_NEW_SHARE;
+  const [before, after] = [old.split("\n"), text.split("\n")];
+  return shareOutside(after, before) > MIN_NEW_SHARE || shareOutside(before, after) > MIN_NEW_SHARE;
 }
 function shareOutside(lines: string[], others: string[]): number {
-  const known = new Set(others);
-  return lines.filter((line) => !known.has(line)).length / lines.length;
+  const otherLines = new Set(others);
+  return lines.filter((line) => !otherLines.has(line)).length / lines.length;
 }
 
 /** The files that the conversation has read or changed, and those that came meanwhile. */
 function filesSeen(
   { chat, files }: Ctx,
-  known: Set<string>,
+  mappedFiles: Set<string>,
   arrived: Iterable<string> = [],
 ): MapRequest["seen"] {
   const edited = new Set(files.changes().map(({ path: file }) => file));
@@ -315,8 +348,12 @@ function filesSeen(
   const named = words
     .flatMap(({ args }) => Object.values(args))
     .filter((value) => typeof value === "string");
-  const seen = new Set([...edited, ...named.map((name) => name.replace(/^\.\//, "")), ...arrived]);
-  return [...seen]
-    .filter((file) => known.has(file))
+  const seenFiles = new Set([
+    ...edited,
+    ...named.map((name) => name.replace(/^\.\//, "")),
+    ...arrived,
+  ]);
+  return [...seenFiles]
+    .filter((file) => mappedFiles.has(file))
     .map((file) => ({ path: file, edited: edited.has(file) }));
 }

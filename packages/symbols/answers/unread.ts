@@ -2,10 +2,11 @@
 // grammar that works. An answer that may lack something because of it says so.
 import fs from "node:fs";
 import type { Ctx } from "zz";
+import type { Index } from "../index-view.ts";
 import { isComponent, languageOf } from "../languages/table.ts";
-import { type Index, mayRead } from "../project.ts";
-import { isMade } from "../scan/made.ts";
-import { relative, SCRIPT } from "./rows.ts";
+import { mayRead } from "../may-read.ts";
+import { isGenerated } from "../scan/generated-files.ts";
+import { relative, SCRIPT } from "./answer-rows.ts";
 
 const MAX_NAMED = 3; // files in a sentence
 const MAX_LOOK_BYTES = 64_000_000; // of all files that are searched for one answer
@@ -14,10 +15,10 @@ const MAX_WORDS = 8;
 
 export interface Unread {
   path: string;
-  why: string;
+  reason: string;
 }
 /** What an answer is about. */
-export interface About {
+export interface AnswerTopic {
   words?: string[]; // a file that has none of them lacks nothing
   anywhere?: boolean; // also as a part of a longer word
   path?: string | undefined; // of a file, or a folder
@@ -27,12 +28,12 @@ export interface About {
   map?: boolean;
 }
 
-const found = new WeakMap<object, Unread[]>(); // by the version of the index
+const unreadByVersion = new WeakMap<object, Unread[]>(); // by the version of the index
 
 /** The code that may be read and was not. */
 export function unreadCode(index: Index, ctx: Ctx): Unread[] {
-  let all = found.get(index.version);
-  if (!all) {
+  let unreadFiles = unreadByVersion.get(index.version);
+  if (!unreadFiles) {
     const paths = new Set(
       index.having(
         ',"unread":"',
@@ -40,89 +41,106 @@ export function unreadCode(index: Index, ctx: Ctx): Unread[] {
         ',"parseError":"cannot be parsed',
       ),
     );
-    all = [...paths].sort().flatMap((path) => {
+    unreadFiles = [...paths].sort().flatMap((path) => {
       const { unread, parseError } = (isCode(path) && index.facts(path)) || {};
-      const why = unread ?? (/^(?:nested|cannot)/.test(parseError ?? "") ? parseError : undefined);
-      return why ? [{ path, why: why.replace(/\.$/, "") }] : [];
+      const reason =
+        unread ?? (/^(?:nested|cannot)/.test(parseError ?? "") ? parseError : undefined);
+      return reason ? [{ path, reason: reason.replace(/\.$/, "") }] : [];
     });
-    found.set(index.version, all);
+    unreadByVersion.set(index.version, unreadFiles);
   }
-  return all.filter(({ path }) => mayRead(ctx, path));
+  return unreadFiles.filter(({ path }) => mayRead(ctx, path));
 }
 const isCode = (file: string): boolean => SCRIPT.test(file) || !!languageOf(file);
 
 /** The scripts and components that were not read and may use a thing of that name. */
-export function mayUse(index: Index, name: string, isGlobal: boolean, ctx: Ctx): Unread[] {
+export function unreadUsers(index: Index, name: string, isGlobal: boolean, ctx: Ctx): Unread[] {
   const scripts = unreadCode(index, ctx).filter(({ path }) => familiesOf(path).includes("script"));
-  return withWords(scripts, { words: [name], isImporting: !isGlobal }, ctx);
+  return filesWithWords(scripts, { words: [name], isImporting: !isGlobal }, ctx);
 }
 
 /** What the answer may lack, in a sentence; "": nothing. */
-export function lackOf(
+export function missingSentence(
   index: Index,
-  about: About,
+  about: AnswerTopic,
   answer: { text: string; data?: unknown },
   ctx: Ctx,
 ): string {
-  const all = unreadCode(index, ctx);
-  if (!all.length) return "";
+  const unreadFiles = unreadCode(index, ctx);
+  if (!unreadFiles.length) return "";
   if (/^Cannot .*\b(?:was|were) not read\b/.test(answer.text)) return ""; // said already
   const { words = [], path, users } = about;
   const file = path === undefined ? "" : relative(path, ctx);
-  const own = all.find((one) => one.path === file);
-  if (own && !users)
-    return /not read/.test(answer.text) ? "" : `[Not read: ${named([own])}; grep searches it]`;
+  const fileItself = unreadFiles.find((unreadFile) => unreadFile.path === file);
+  if (fileItself && !users)
+    return /not read/.test(answer.text)
+      ? ""
+      : `[Not read: ${listUnread([fileItself])}; grep searches it]`;
   const shown = new Set(answer.text.split("\n").map((row) => /^(.+?)(?::\d+:.*)?$/.exec(row)?.[1]));
   if (about.map) {
-    const others = all.filter((one) => !isMade(one.path));
-    const onMap = others.filter((one) => shown.has(one.path));
-    const more = words.length ? withWords(others, { words: words.slice(0, MAX_WORDS) }, ctx) : [];
+    const others = unreadFiles.filter((unreadFile) => !isGenerated(unreadFile.path));
+    const onMap = others.filter((unreadFile) => shown.has(unreadFile.path));
+    const likely = words.length
+      ? filesWithWords(others, { words: words.slice(0, MAX_WORDS) }, ctx)
+      : [];
     return sentence(
-      [...new Map([...onMap, ...more].map((one) => [one.path, one])).values()],
+      [
+        ...new Map(
+          [...onMap, ...likely].map((unreadFile) => [unreadFile.path, unreadFile]),
+        ).values(),
+      ],
       "Not read",
     );
   }
   if (about.imports) {
-    const importing = all.filter((one) => !isMade(one.path));
+    const importing = unreadFiles.filter((unreadFile) => !isGenerated(unreadFile.path));
     return sentence(importing, "Not read, so that what these import is not counted");
   }
   const answered = !users && about.like ? pathsIn(answer.data) : [];
   const families = new Set((users ? [file] : answered).flatMap(familiesOf));
-  const fitting = all
-    .filter((one) => !shown.has(one.path) && one.path !== file)
-    .filter((one) => !families.size || familiesOf(one.path).some((family) => families.has(family)));
+  const fitting = unreadFiles
+    .filter((unreadFile) => !shown.has(unreadFile.path) && unreadFile.path !== file)
+    .filter(
+      (unreadFile) =>
+        !families.size || familiesOf(unreadFile.path).some((family) => families.has(family)),
+    );
   if (users)
     return sentence(
-      withWords(fitting, { words: importedAs(file), isImporting: SCRIPT.test(file) }, ctx),
+      filesWithWords(fitting, { words: importedAs(file), isImporting: SCRIPT.test(file) }, ctx),
       MAY_IMPORT,
     );
   const near = fitting.filter(
-    (one) => (!file || one.path.startsWith(`${file}/`)) && !(about.anywhere && isMade(one.path)),
+    (unreadFile) =>
+      (!file || unreadFile.path.startsWith(`${file}/`)) &&
+      !(about.anywhere && isGenerated(unreadFile.path)),
   );
   const wanted = words.filter((word) => /^\S+$/.test(word));
   if (!wanted.length) return "";
-  const having = withWords(near, { words: wanted, anywhere: about.anywhere ?? false }, ctx);
+  const having = filesWithWords(near, { words: wanted, anywhere: about.anywhere ?? false }, ctx);
   return sentence(having, `Not read, though '${wanted[0]}' stands there`, "; grep shows where");
 }
 const MAY_IMPORT = "Not read, and may import it";
 
 /** The message of a failure, and the answer that there is nothing, hold for what was read. */
-export const qualified = (text: string): string =>
+export const qualifyText = (text: string): string =>
   text
     .replace(/': (?=(?:nothing|none|no code)\b)/, "': in what was read, ")
     .replace(/^Nothing imports/, "Nothing that was read imports");
 
-function sentence(all: Unread[], head: string, next = ""): string {
-  return all.length ? `[${head}: ${named(all)}${next}]` : "";
+function sentence(unreadFiles: Unread[], head: string, next = ""): string {
+  return unreadFiles.length ? `[${head}: ${listUnread(unreadFiles)}${next}]` : "";
 }
 
 /** The first few with the reason, and how many more there are. */
-export function named(all: Unread[]): string {
-  const byReason = Map.groupBy(all.slice(0, MAX_NAMED), ({ why }) => why);
+export function listUnread(unreadFiles: Unread[]): string {
+  const byReason = Map.groupBy(unreadFiles.slice(0, MAX_NAMED), ({ reason }) => reason);
   const parts = [...byReason].map(
-    ([why, some]) => `${some.map(({ path }) => path).join(" and ")} (${why})`,
+    ([reason, group]) => `${group.map(({ path }) => path).join(" and ")} (${reason})`,
   );
-  return parts.join(", ") + (all.length > MAX_NAMED ? ` and ${all.length - MAX_NAMED} more` : "");
+  return (
+    parts.join(", ") +
+    (unreadFiles.length > MAX_NAMED ? ` and ${unreadFiles.length - MAX_NAMED} more` : "")
+  );
 }
 
 /** Languages that use one another's things are one family. */
@@ -137,7 +155,7 @@ function familiesOf(file: string): string[] {
 function pathsIn(data: unknown): string[] {
   if (!Array.isArray(data)) return [];
   return data.flatMap(({ path, places }: { path?: string; places?: { path: string }[] }) =>
-    path ? [path] : (places ?? []).map((place) => place.path),
+    path ? [path] : (places ?? []).map((use) => use.path),
   );
 }
 
@@ -157,14 +175,15 @@ interface Wanted {
 }
 
 /** Those whose bytes have one of the words, and those that would take too long to look into. */
-function withWords(all: Unread[], wanted: Wanted, ctx: Ctx): Unread[] {
+function filesWithWords(unreadFiles: Unread[], wanted: Wanted, ctx: Ctx): Unread[] {
   const { clock } = ctx.io;
   const until = clock.now() + MAX_LOOK_MS;
-  let left = MAX_LOOK_BYTES;
-  return all.flatMap((one) => {
-    const has = clock.now() < until ? look(one.path) : undefined;
-    if (has === undefined) return [{ ...one, why: `${one.why}, not searched` }];
-    if (has) return [one];
+  let remainingBytes = MAX_LOOK_BYTES;
+  return unreadFiles.flatMap((unreadFile) => {
+    const isHit = clock.now() < until ? look(unreadFile.path) : undefined;
+    if (isHit === undefined)
+      return [{ ...unreadFile, reason: `${unreadFile.reason}, not searched` }];
+    if (isHit) return [unreadFile];
     return [];
   });
 
@@ -172,8 +191,8 @@ function withWords(all: Unread[], wanted: Wanted, ctx: Ctx): Unread[] {
     let fd: number | undefined;
     try {
       fd = ctx.files.open(ctx.files.path(name));
-      left -= fs.fstatSync(fd).size;
-      return left < 0 ? undefined : has(fs.readFileSync(fd), wanted);
+      remainingBytes -= fs.fstatSync(fd).size;
+      return remainingBytes < 0 ? undefined : hasWord(fs.readFileSync(fd), wanted);
     } catch {
       return undefined;
     } finally {
@@ -185,8 +204,8 @@ function withWords(all: Unread[], wanted: Wanted, ctx: Ctx): Unread[] {
 const IMPORT = /\b(?:import|from|require)\s*\(?\s*["'`]|\bimport\s*\(/;
 
 /** In any encoding that a text may have: UTF-16 has zeros between plain letters. */
-function has(bytes: Buffer, { words, anywhere = false, isImporting = false }: Wanted): boolean {
-  const plain = (some: Buffer) => some.toString("latin1").replaceAll("\0", "");
+function hasWord(bytes: Buffer, { words, anywhere = false, isImporting = false }: Wanted): boolean {
+  const plain = (content: Buffer) => content.toString("latin1").replaceAll("\0", "");
   const text = plain(bytes);
   const forms = words
     .flatMap((word) => [

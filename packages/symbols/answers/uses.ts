@@ -1,32 +1,33 @@
 // The uses of several definitions, each asked for by itself: one that cannot be located does not
 // end the answer.
-import type { At, Group, Place } from "../meaning/contract.ts";
+import type { CodeUse, Group, SymbolSpot } from "../meaning/code-uses.ts";
 import { NoAnswer } from "../meaning/desk.ts";
 
 export interface Uses {
-  found: Group[]; // one for each thing
+  useGroups: Group[]; // one for each thing
   unlocated: string[]; // what could not be told, as sentences
-  left?: string; // what was not looked into, as a sentence
+  unsearched?: string; // what was not looked into, as a sentence
 }
 
 export async function usesOf(
-  all: At[],
-  ask: (at: At) => Promise<Group[]>,
+  definitions: SymbolSpot[],
+  ask: (target: SymbolSpot) => Promise<Group[]>,
   mayShow: (file: string) => boolean,
 ): Promise<Uses> {
-  const found: Group[] = [];
+  const useGroups: Group[] = [];
   const unlocated: string[] = [];
-  for (const at of all) {
-    const isSame = ({ path, line }: Place) => path === at.path && line === at.line;
-    if (found.some(({ places }) => places.some(isSame))) continue;
+  for (const definition of definitions) {
+    const isSame = ({ path, line }: CodeUse) =>
+      path === definition.path && line === definition.line;
+    if (useGroups.some(({ places }) => places.some(isSame))) continue;
     try {
-      const groups = await ask(at); // under another name it is a separate group
+      const groups = await ask(definition); // under another name it is a separate group
       const places = groups.flatMap(({ places }) => places).filter(({ path }) => mayShow(path));
-      if (places.length) found.push({ symbol: groups[0]!.symbol, places });
+      if (places.length) useGroups.push({ symbol: groups[0]!.symbol, places });
     } catch (error) {
       if (!(error instanceof NoAnswer)) throw error;
       unlocated.push(error.message);
     }
   }
-  return { found, unlocated };
+  return { useGroups, unlocated };
 }

@@ -1,10 +1,10 @@
 // Vue, Svelte and HTML: their scripts are TypeScript's to read, in their place; a component has the
 // name of its file.
-import { empty, type Facts, MAX_TEXT_CHARS, type Sym } from "../scan/facts.ts";
-import { lineAt, lineStarts } from "../scan/lines.ts";
+import { emptyFacts, type Facts, MAX_TEXT_CHARS, type Sym } from "../scan/facts.ts";
+import { lineAt, lineStarts } from "../scan/line-numbers.ts";
 import { eachUse, packUses } from "../scan/uses.ts";
 import { scan } from "../scan.ts";
-import { countLines, maskOf, type Span, todosIn, usesIn } from "./marks.ts";
+import { countLines, maskOf, type Span, todosIn, usesIn } from "./comment-masks.ts";
 
 const PARTS =
   /<!--[\s\S]*?(?:-->|$)|<(script|style)\b((?:[^>"']|"[^"]*"|'[^']*')*)>([\s\S]*?)(?:<\/\1\s*>|$)|<[a-z][\w.:-]*(?:[^<>"']|"[^"]*"|'[^']*')*>/gi;
@@ -17,27 +17,28 @@ interface Parts {
   scripts: { span: Span; tag: string }[];
   comments: Span[];
   styles: Span[];
-  tags: { at: number; end: number; text: string }[];
+  tags: { offset: number; end: number; text: string }[];
 }
 
 export function scanComponent(path: string, text: string): Facts {
   const starts = lineStarts(text);
   const parts = partsOf(text);
-  const facts = scripted(path, text, parts);
+  const facts = scriptFacts(path, text, parts);
   const isPage = PAGE.test(path);
   if (isPage) idsIn(facts, parts, starts);
-  else facts.symbols.unshift(component(path, starts.length - (text.endsWith("\n") ? 1 : 0)));
-  for (const { text: tag, at } of parts.tags) linksOf(facts, tag, lineAt(starts, at), isPage);
+  else facts.symbols.unshift(componentSymbol(path, starts.length - (text.endsWith("\n") ? 1 : 0)));
+  for (const { text: tag, offset } of parts.tags)
+    linksOf(facts, tag, lineAt(starts, offset), isPage);
   for (const { tag, span } of parts.scripts)
     linksOf(facts, `<script ${tag}>`, lineAt(starts, span[0]), isPage);
   facts.imports.sort((a, b) => a.line - b.line);
   const scripts = parts.scripts.map(({ span }) => span);
-  const own = maskOf(text.length, {
+  const mask = maskOf(text.length, {
     comment: parts.comments,
     string: [...scripts, ...parts.styles],
     code: [],
   });
-  facts.todos = [...facts.todos, ...todosIn(text, starts, own)].sort((a, b) => a.line - b.line);
+  facts.todos = [...facts.todos, ...todosIn(text, starts, mask)].sort((a, b) => a.line - b.line);
   facts.loc = countLines(
     text,
     starts,
@@ -56,10 +57,10 @@ export function componentSpans(
   const { comments, styles, scripts, tags } = partsOf(text);
   if (!PAGE.test(path)) return { comment: comments, string: styles, code: [] };
   const code = scripts.map(({ span }) => span);
-  for (const { text: tag, at } of tags)
+  for (const { text: tag, offset } of tags)
     for (const { index, name, value } of attributesIn(tag)) {
       if (!namesIn(name, value).length && !HANDLER.test(name)) continue;
-      const start = at + tag.indexOf(value, index + name.length);
+      const start = offset + tag.indexOf(value, index + name.length);
       code.push([start, start + value.length]);
     }
   return { comment: comments, string: [[0, text.length]], code };
@@ -76,14 +77,14 @@ const namesIn = (name: string, value: string): string[] => {
 
 function partsOf(text: string): Parts {
   const parts: Parts = { scripts: [], comments: [], styles: [], tags: [] };
-  for (const { 0: all, 1: kind, 2: tag = "", 3: inner = "", index } of text.matchAll(PARTS)) {
-    const end = index + all.length;
-    if (!kind && all.startsWith("<!--")) parts.comments.push([index, end]);
-    else if (!kind) parts.tags.push({ at: index, end, text: all });
+  for (const { 0: match, 1: element, 2: tag = "", 3: inner = "", index } of text.matchAll(PARTS)) {
+    const end = index + match.length;
+    if (!element && match.startsWith("<!--")) parts.comments.push([index, end]);
+    else if (!element) parts.tags.push({ offset: index, end, text: match });
     else {
-      const start = index + 1 + kind.length + tag.length + 1;
+      const start = index + 1 + element.length + tag.length + 1;
       const span: Span = [start, start + inner.length];
-      if (kind.toLowerCase() === "style" || DATA_SCRIPT.test(tag)) parts.styles.push(span);
+      if (element.toLowerCase() === "style" || DATA_SCRIPT.test(tag)) parts.styles.push(span);
       else parts.scripts.push({ span, tag });
     }
   }
@@ -91,26 +92,26 @@ function partsOf(text: string): Parts {
 }
 
 /** The rest of the file is blank for TypeScript, so that lines stay what they are. */
-function scripted(path: string, text: string, { scripts }: Parts): Facts {
-  if (!scripts.some(({ span: [start, end] }) => text.slice(start, end).trim())) return empty();
-  let [made, from] = ["", 0];
+function scriptFacts(path: string, text: string, { scripts }: Parts): Facts {
+  if (!scripts.some(({ span: [start, end] }) => text.slice(start, end).trim())) return emptyFacts();
+  let [scriptText, from] = ["", 0];
   for (const {
     span: [start, end],
   } of scripts) {
-    made += text.slice(from, start).replace(/[^\n]/g, " ") + text.slice(start, end);
+    scriptText += text.slice(from, start).replace(/[^\n]/g, " ") + text.slice(start, end);
     from = end;
   }
   const isTyped = scripts.some(({ tag }) => /lang\s*=\s*["']?tsx?/i.test(tag));
   const isJsx = scripts.some(({ tag }) => /lang\s*=\s*["']?[jt]sx/i.test(tag));
   const facts = scan(
     `${path}.${isTyped ? "ts" : "js"}${isJsx ? "x" : ""}`,
-    made + text.slice(from).replace(/[^\n]/g, " "),
+    scriptText + text.slice(from).replace(/[^\n]/g, " "),
   );
-  if (facts.unread) return { ...empty(), unread: facts.unread };
+  if (facts.unread) return { ...emptyFacts(), unread: facts.unread };
   return facts;
 }
 
-function component(path: string, end: number): Sym {
+function componentSymbol(path: string, end: number): Sym {
   const file = path.slice(path.lastIndexOf("/") + 1).replace(/\.\w+$/, "");
   const folder = path.split("/").at(-2) ?? file;
   const name = pascal(/^index$/i.test(file) ? folder : file);
@@ -137,9 +138,9 @@ const attributesIn = (tag: string): { index: number; name: string; value: string
   });
 
 function idsIn(facts: Facts, { tags }: Parts, starts: number[]): void {
-  for (const { text, at } of tags) {
+  for (const { text, offset } of tags) {
     const id = attributesOf(text).get("id");
-    const line = lineAt(starts, at);
+    const line = lineAt(starts, offset);
     if (id)
       facts.symbols.push({
         name: id,
@@ -156,9 +157,9 @@ function idsIn(facts: Facts, { tags }: Parts, starts: number[]): void {
 function linksOf(facts: Facts, tag: string, line: number, isPage: boolean): void {
   const isLink = /^<link\b/i.test(tag);
   if (!isLink && !/^<script\b/i.test(tag)) return;
-  const all = attributesOf(tag);
-  const from = all.get(isLink ? "href" : "src");
-  if (!from || (isLink && !/stylesheet|modulepreload/i.test(all.get("rel") ?? ""))) return;
+  const attributes = attributesOf(tag);
+  const from = attributes.get(isLink ? "href" : "src");
+  if (!from || (isLink && !/stylesheet|modulepreload/i.test(attributes.get("rel") ?? ""))) return;
   const isBare = isPage && !/^(?:[./]|[a-z]+:)/i.test(from); // in a page that is beside it
   facts.imports.push({ from: isBare ? `./${from}` : from, line, how: "import", names: [] });
 }
@@ -174,10 +175,11 @@ function countUses(
   isPage: boolean,
 ): void {
   const uses = new Map<string, number>();
-  const add = (name: string, many = 1) => void uses.set(name, (uses.get(name) ?? 0) + many);
+  const add = (name: string, count = 1) => void uses.set(name, (uses.get(name) ?? 0) + count);
   eachUse(facts.uses, add);
   const addAll = (code: string) => {
-    for (const [name, many] of usesIn(code, new Uint8Array(code.length))) if (many) add(name, many);
+    for (const [name, count] of usesIn(code, new Uint8Array(code.length)))
+      if (count) add(name, count);
   };
   let [template, from] = ["", 0];
   for (const [start, end] of [...scripts.map(({ span }) => span), ...styles, ...comments].sort(
@@ -191,13 +193,13 @@ function countUses(
     const name = /^<([\w.-]+)/.exec(tag)![1]!;
     if (!isPage && /^\p{Lu}|-/u.test(name)) add(pascal(name.split(".")[0]!));
     for (const { name: key, value } of attributesIn(tag)) {
-      for (const one of namesIn(key, value)) add(one);
+      for (const word of namesIn(key, value)) add(word);
       if (isPage ? HANDLER.test(key) : /^(?:[@:#]|v-)/.test(key)) addAll(value);
       if (/^(?:v-bind)?:class$/.test(key))
         for (const [, names = ""] of value.matchAll(/["'`]([\w -]+)["'`]/g))
-          for (const one of namesIn("class", names)) add(one);
+          for (const word of namesIn("class", names)) add(word);
     }
-    for (const [, one = ""] of isPage ? [] : tag.matchAll(/\sclass:([\w-]+)/g)) add(one);
+    for (const [, word = ""] of isPage ? [] : tag.matchAll(/\sclass:([\w-]+)/g)) add(word);
   }
   if (!isPage) for (const [, code = ""] of template.matchAll(BRACES)) addAll(code);
   facts.uses = packUses(uses);

@@ -22,11 +22,11 @@ interface Module {
 export function noteCrate({ libs, roots }: Crates, name: string, text: string): void {
   const folder = folderOf(name);
   const section = (title: string) =>
-    text.split(/^\s*\[/m).find((one) => one.startsWith(`${title}]`)) ?? "";
+    text.split(/^\s*\[/m).find((block) => block.startsWith(`${title}]`)) ?? "";
   const settingOf = (key: string, of: string) =>
     new RegExp(`^\\s*${key}\\s*=\\s*["']([^"']+)["']`, "m").exec(of)?.[1];
-  const [own, lib] = [section("package"), section("lib")];
-  const crate = settingOf("name", lib) ?? settingOf("name", own);
+  const [packageSection, lib] = [section("package"), section("lib")];
+  const crate = settingOf("name", lib) ?? settingOf("name", packageSection);
   if (crate)
     libs.set(crate.replaceAll("-", "_"), under(folder, settingOf("path", lib) ?? "src/lib.rs"));
   for (const [, path] of text.matchAll(/^\s*path\s*=\s*["']([^"']+\.rs)["']/gm)) {
@@ -43,21 +43,22 @@ export function rust(
   const { from, names } = asked;
   const parts = from.split("::");
   if (/^(?:std|core|alloc|proc_macro|test)$/.test(parts[0]!)) return ["node:"];
-  const { at, rest } = startOf(project, file, parts, asked.inside ?? 0) ?? {};
-  if (!at || !rest) return /^\p{Lu}/u.test(from) ? [file] : [""]; // the variants of a type
-  const found = names.map((name) => moduleOf([...rest, name.split(" as ")[0]!])[0]);
-  const whole = parts[0] === "self" && !names.length ? moduleOf(rest) : holderOf(rest);
+  const { origin, remaining } = startOf(project, file, parts, asked.inside ?? 0) ?? {};
+  if (!origin || !remaining) return /^\p{Lu}/u.test(from) ? [file] : [""]; // the variants of a type
+  const moduleFiles = names.map((name) => moduleOf([...remaining, name.split(" as ")[0]!])[0]);
+  const wholeFiles =
+    parts[0] === "self" && !names.length ? moduleOf(remaining) : holderOf(remaining);
   return [
-    ...found.filter((one) => one !== undefined),
-    ...(found.length && found.every((one) => one !== undefined) ? [] : whole),
+    ...moduleFiles.filter((file) => file !== undefined),
+    ...(moduleFiles.length && moduleFiles.every((file) => file !== undefined) ? [] : wholeFiles),
   ];
 
   function moduleOf(path: string[]): string[] {
-    const base = [at!.folder, ...path].filter(Boolean).join("/");
+    const base = [origin!.folder, ...path].filter(Boolean).join("/");
     if (path.length) return firstOf(project, [`${base}.rs`, `${base}/mod.rs`]);
-    if (at!.file) return [at!.file];
+    if (origin!.file) return [origin!.file];
     return firstOf(project, [
-      ...["lib.rs", "main.rs", "mod.rs"].map((one) => under(base, one)),
+      ...["lib.rs", "main.rs", "mod.rs"].map((name) => under(base, name)),
       `${base}.rs`,
     ]);
   }
@@ -73,7 +74,7 @@ export function rust(
  * are around it.
  */
 function startOf(project: Project, file: string, parts: string[], inside: number) {
-  const own: Module = {
+  const ownModule: Module = {
     folder:
       /(?:^|\/)mod\.rs$/.test(file) || isRoot(project, file)
         ? folderOf(file)
@@ -82,28 +83,30 @@ function startOf(project: Project, file: string, parts: string[], inside: number
   };
   const [first] = parts;
   if (first === "crate") {
-    const at = isRoot(project, file) ? own : rootAbove(project, file);
-    return at && { at, rest: parts.slice(1) };
+    const origin = isRoot(project, file) ? ownModule : rootAbove(project, file);
+    return origin && { origin, remaining: parts.slice(1) };
   }
   if (first === "self" || first === "super") {
-    const rest = parts.slice(first === "self" ? 1 : 0);
-    let at = own;
-    for (let left = inside; rest[0] === "super"; rest.shift())
-      if (left-- <= 0) at = { folder: folderOf(at.folder) };
-    return { at, rest };
+    const remaining = parts.slice(first === "self" ? 1 : 0);
+    let origin = ownModule;
+    for (let remainingLevels = inside; remaining[0] === "super"; remaining.shift())
+      if (remainingLevels-- <= 0) origin = { folder: folderOf(origin.folder) };
+    return { origin, remaining };
   }
   const lib = libOf(project, first!);
-  if (lib) return { at: { folder: folderOf(lib), file: lib }, rest: parts.slice(1) };
-  const beside = [`${own.folder}/${first}.rs`, `${own.folder}/${first}/mod.rs`].map((one) =>
-    one.replace(/^\//, ""),
+  if (lib) return { origin: { folder: folderOf(lib), file: lib }, remaining: parts.slice(1) };
+  const beside = [`${ownModule.folder}/${first}.rs`, `${ownModule.folder}/${first}/mod.rs`].map(
+    (path) => path.replace(/^\//, ""),
   );
-  return firstOf(project, beside).length ? { at: own, rest: parts } : undefined;
+  return firstOf(project, beside).length ? { origin: ownModule, remaining: parts } : undefined;
 }
 
 function libOf({ crates, byEnd, names }: Project, crate: string): string | undefined {
   const lib = crates.libs.get(crate);
   if (lib && names.has(lib)) return lib;
-  return byEnd.get("lib.rs")?.find((one) => one.split("/").at(-3)?.replaceAll("-", "_") === crate);
+  return byEnd
+    .get("lib.rs")
+    ?.find((path) => path.split("/").at(-3)?.replaceAll("-", "_") === crate);
 }
 
 /** Where a crate begins: also each test, benchmark, example and further program of a package. */

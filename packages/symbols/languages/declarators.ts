@@ -10,15 +10,17 @@ export interface Declared {
 }
 
 export const declaredIn = (node: Node): Declared[] =>
-  node.childrenForFieldName("declarator").flatMap((one) => (one ? declared(one) : []));
+  node
+    .childrenForFieldName("declarator")
+    .flatMap((declarator) => (declarator ? declaredBy(declarator) : []));
 
-function declared(start: Node): Declared[] {
+function declaredBy(start: Node): Declared[] {
   let isFunction = false;
   let owner = "";
   let node: Node | null = start;
   for (let depth = 0; node && depth < 30; depth++) {
     if (node.type === "structured_binding_declarator")
-      return node.namedChildren.flatMap((one) => (one ? declared(one) : []));
+      return node.namedChildren.flatMap((declarator) => (declarator ? declaredBy(declarator) : []));
     if (node.type === "function_declarator") isFunction = true;
     if (node.type === "parenthesized_declarator") isFunction = false; // a pointer to one
     if (node.type === "qualified_identifier") {

@@ -42,9 +42,9 @@ export function grammarOf(
   { name, grammar, query }: Language,
   which: string = grammar!,
 ): Grammar | string {
-  let known = grammars.get(which);
-  if (known === undefined) grammars.set(which, (known = load(which as Name, query!)));
-  return typeof known === "string" ? `the grammar of ${name} cannot be loaded: ${known}` : known;
+  let loaded = grammars.get(which);
+  if (loaded === undefined) grammars.set(which, (loaded = load(which as Name, query!)));
+  return typeof loaded === "string" ? `the grammar of ${name} cannot be loaded: ${loaded}` : loaded;
 }
 
 function load(name: Name, query: string): Grammar | string {
@@ -91,9 +91,9 @@ export function renew(grammar: Grammar): void {
 /** Beside the bundle where zz is built, compressed; in node_modules where it runs from source. */
 function bytesOf(built: string, from: string): Uint8Array {
   const places = ["./", "../"].map((up) => new URL(up + built, import.meta.url));
-  const found = places.find((file) => fs.existsSync(file));
-  const bytes = fs.readFileSync(found ?? module.createRequire(import.meta.url).resolve(from));
-  return found && built.endsWith(".br") ? zlib.brotliDecompressSync(bytes) : bytes;
+  const existing = places.find((file) => fs.existsSync(file));
+  const bytes = fs.readFileSync(existing ?? module.createRequire(import.meta.url).resolve(from));
+  return existing && built.endsWith(".br") ? zlib.brotliDecompressSync(bytes) : bytes;
 }
 
 const reasonOf = (error: unknown): string =>

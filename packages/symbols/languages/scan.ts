@@ -1,14 +1,14 @@
 // One file's facts in another language, by its grammar. Does not throw, whatever the text is;
 // prepare() comes first.
 import type { Node, QueryMatch, Tree } from "web-tree-sitter";
-import { empty, type Facts, type Import, listed } from "../scan/facts.ts";
-import { lineStarts } from "../scan/lines.ts";
-import { isMarkedGenerated } from "../scan/made.ts";
+import { emptyFacts, type Facts, type Import, unreadFacts } from "../scan/facts.ts";
+import { isMarkedGenerated } from "../scan/generated-files.ts";
+import { lineStarts } from "../scan/line-numbers.ts";
 import { packUses } from "../scan/uses.ts";
+import { countLines, maskOf, type Spans, todosIn, usesIn } from "./comment-masks.ts";
 import { scanComponent } from "./component.ts";
 import { deadline, type Grammar, grammarOf, MAX_PARSE_S, renew } from "./grammar.ts";
-import { importsIn } from "./imports.ts";
-import { countLines, maskOf, type Spans, todosIn, usesIn } from "./marks.ts";
+import { importsIn } from "./read-imports.ts";
 import { scanSql } from "./sql.ts";
 import { definitionsIn, type Reading, symbolsOf } from "./symbols.ts";
 import { isComponent, type Language, languageOf } from "./table.ts";
@@ -23,7 +23,7 @@ export function scanLanguage(path: string, text: string, seconds = MAX_PARSE_S):
   const language = languageOf(path)!;
   const starts = lineStarts(text);
   if (text.length >= MINIFIED.chars && text.length / starts.length > MINIFIED.lines)
-    return listed("minified");
+    return unreadFacts("minified");
   const facts = language.grammar
     ? scanByGrammar(language, path, text, starts, seconds)
     : scanSql(text, starts);
@@ -37,31 +37,31 @@ function ruling(language: Language, path: string, text: string): Language {
 }
 
 function scanByGrammar(
-  given: Language,
+  namedLanguage: Language,
   path: string,
   text: string,
   starts: number[],
   seconds: number,
 ): Facts {
-  const language = ruling(given, path, text);
+  const language = ruling(namedLanguage, path, text);
   const grammar = grammarOf(language);
-  if (typeof grammar === "string") return { ...listed(grammar), retry: true };
+  if (typeof grammar === "string") return { ...unreadFacts(grammar), retry: true };
   const isLate = deadline(seconds);
   let tree: Tree | null | undefined;
   try {
     tree = parse(grammar, text, isLate);
-    const mended = tree?.rootNode.hasError && language.mend?.(text);
-    if (mended && mended !== text) {
+    const repaired = tree?.rootNode.hasError && language.repair?.(text);
+    if (repaired && repaired !== text) {
       tree!.delete();
-      tree = parse(grammar, mended, isLate);
+      tree = parse(grammar, repaired, isLate);
     }
     const matches = tree ? grammar.query.matches(tree.rootNode, { progressCallback: isLate }) : [];
     if (!tree || isLate())
-      return listed(`its ${language.name} takes more than ${seconds} s to parse`);
+      return unreadFacts(`its ${language.name} takes more than ${seconds} s to parse`);
     return factsOf({ language, text, starts }, tree.rootNode, matches);
   } catch (error) {
     renew(grammar);
-    return listed(
+    return unreadFacts(
       `its ${language.name} cannot be parsed: ${String((error as Error)?.message ?? error).split("\n")[0]}`,
     );
   } finally {
@@ -76,7 +76,7 @@ function parse({ parser }: Grammar, text: string, isLate: () => boolean): Tree |
 
 function factsOf(file: Reading, root: Node, matches: QueryMatch[]): Facts {
   const { text, starts, language } = file;
-  const facts = empty();
+  const facts = emptyFacts();
   const spans: Spans = { comment: [], string: [], code: [], branch: [], case: [] };
   for (const { captures } of matches)
     for (const { name, node } of captures) {
@@ -102,9 +102,12 @@ function importsAt({ name }: Language, node: Node): Import[] {
   for (let up = node.parent; up; up = up.parent)
     if (up.type === "mod_item") around.unshift(up.childForFieldName("name")?.text ?? "");
   if (!around.length) return imports;
-  return imports.map((one) => {
-    if (node.type !== "mod_item") return { ...one, inside: around.length };
-    return { ...one, from: ["self", ...around, one.from.slice("self::".length)].join("::") };
+  return imports.map((importFact) => {
+    if (node.type !== "mod_item") return { ...importFact, inside: around.length };
+    return {
+      ...importFact,
+      from: ["self", ...around, importFact.from.slice("self::".length)].join("::"),
+    };
   });
 }
 
@@ -122,14 +125,15 @@ function branchesOf(
   const operators = Array.from(text.matchAll(language.logic ?? /&&|\|\|/g), ({ index }) => index);
   const decisions = [
     ...[...spans.branch, ...spans.case].map(([start]) => start),
-    ...operators.filter((at) => !mask[at]),
+    ...operators.filter((offset) => !mask[offset]),
   ].sort((a, b) => a - b);
   const around: typeof functions = [];
   let next = 0;
-  for (const at of decisions) {
-    while (next < functions.length && functions[next]!.start <= at) around.push(functions[next++]!);
-    while (around.length && around.at(-1)!.end <= at) around.pop();
-    const inner = around.findLast(({ end }) => end > at)?.sym;
+  for (const offset of decisions) {
+    while (next < functions.length && functions[next]!.start <= offset)
+      around.push(functions[next++]!);
+    while (around.length && around.at(-1)!.end <= offset) around.pop();
+    const inner = around.findLast(({ end }) => end > offset)?.sym;
     if (inner) inner.decisions = (inner.decisions ?? 0) + 1;
   }
   const nests = [

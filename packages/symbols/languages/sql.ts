@@ -1,9 +1,9 @@
 // SQL, by hand: its dialects differ more than a grammar knows, and what is defined begins with
 // CREATE in all of them.
-import { empty, type Facts, MAX_TEXT_CHARS, type Sym } from "../scan/facts.ts";
-import { lineAt } from "../scan/lines.ts";
+import { emptyFacts, type Facts, MAX_TEXT_CHARS, type Sym } from "../scan/facts.ts";
+import { lineAt } from "../scan/line-numbers.ts";
 import { packUses } from "../scan/uses.ts";
-import { countLines, maskOf, type Span, todosIn, usesIn } from "./marks.ts";
+import { countLines, maskOf, type Span, todosIn, usesIn } from "./comment-masks.ts";
 
 /** Comments, texts, quoted names, and what stands between dollar signs: the body of a function. */
 const QUOTED =
@@ -50,18 +50,18 @@ export function sqlSpans(
   const [comment, string, ends]: [Span[], Span[], Span[]] = [[], [], []];
   let sign = ";";
   let wanted = tokens(sign);
-  for (let found = wanted.exec(text); found; found = wanted.exec(text)) {
-    const { 0: token, 1: dollars, 2: next, index } = found;
+  for (let match = wanted.exec(text); match; match = wanted.exec(text)) {
+    const { 0: token, 1: dollars, 2: next, index } = match;
     const span: Span = [index, index + token.length];
     if (next) {
-      const at = wanted.lastIndex;
+      const lastIndex = wanted.lastIndex;
       wanted = tokens((sign = next));
-      wanted.lastIndex = at;
+      wanted.lastIndex = lastIndex;
     }
     if (dollars && !isBody) {
       const inner = sqlSpans(token.slice(dollars.length, -dollars.length), true);
       const moved = ([start, end]: Span): Span =>
-        [start, end].map((at) => at + index + dollars.length) as Span;
+        [start, end].map((offset) => offset + index + dollars.length) as Span;
       comment.push(...inner.comment.map(moved));
       string.push(...inner.string.map(moved));
     } else if (/^(?:--|\/\*)/.test(token) && token !== sign) comment.push(span);
@@ -72,11 +72,11 @@ export function sqlSpans(
 }
 
 export function scanSql(text: string, starts: number[]): Facts {
-  const facts = empty();
+  const facts = emptyFacts();
   const { comment, string, ends } = sqlSpans(text);
   const mask = maskOf(text.length, { comment, string, code: [] });
-  const plain = Array.from(text, (letter, at) =>
-    mask[at] === 1 && letter !== "\n" ? " " : letter,
+  const plain = Array.from(text, (letter, index) =>
+    mask[index] === 1 && letter !== "\n" ? " " : letter,
   ).join("");
   let from = 0;
   for (const [end, next] of [...ends, [text.length, text.length] as Span]) {
@@ -97,8 +97,8 @@ function define(
   start: number,
   { text, starts, comment }: Reading,
 ): void {
-  const [all, what, path] = CREATE.exec(statement) ?? [];
-  if (!all) return;
+  const [createClause, objectKind, path] = CREATE.exec(statement) ?? [];
+  if (!createClause) return;
   const names = path!.match(new RegExp(PART, "gu"))!.map(bare);
   const line = lineAt(starts, start);
   const head = statement.slice(0, 4 * MAX_TEXT_CHARS).replace(/\s+/g, " ");
@@ -108,23 +108,24 @@ function define(
   const end = lineAt(starts, start + statement.trimEnd().length);
   const sym: Sym = {
     name: names.at(-1)!,
-    kind: KINDS[what!.toLowerCase()]!,
+    kind: KINDS[objectKind!.toLowerCase()]!,
     line,
     end,
     signature,
     exported: true,
   };
   const doc = comment.findLast(([, end]) => end <= start && !text.slice(end, start).trim());
-  const said =
+  const docLine =
     doc &&
     text
       .slice(...doc)
       .replace(/^(?:--+|\/\*+)\s*|\s*\*+\/$/g, "")
       .split("\n")[0]!
       .trim();
-  if (said && !/\n\s*\n/.test(text.slice(doc[1], start))) sym.doc = said.slice(0, MAX_TEXT_CHARS);
+  if (docLine && !/\n\s*\n/.test(text.slice(doc[1], start)))
+    sym.doc = docLine.slice(0, MAX_TEXT_CHARS);
   symbols.push(sym);
-  if (/^table$/i.test(what!)) columns(symbols, sym, statement, start, starts);
+  if (/^table$/i.test(objectKind!)) columns(symbols, sym, statement, start, starts);
 }
 
 function columns(
@@ -137,14 +138,14 @@ function columns(
   const open = statement.indexOf("(");
   if (open < 0) return;
   let [depth, from] = [0, open + 1];
-  for (let at = open; at < statement.length; at++) {
-    const letter = statement[at]!;
-    if (letter === "'") at = Math.max(at, statement.indexOf("'", at + 1));
+  for (let index = open; index < statement.length; index++) {
+    const letter = statement[index]!;
+    if (letter === "'") index = Math.max(index, statement.indexOf("'", index + 1));
     else if (letter === "(") depth++;
     else if (letter === ")") depth--;
     const isEnd = depth === 0;
     if (!isEnd && !(letter === "," && depth === 1)) continue;
-    const part = statement.slice(from, at);
+    const part = statement.slice(from, index);
     const [, name] = NO_COLUMN.test(part) ? [] : (COLUMN.exec(part) ?? []);
     const line = lineAt(starts, start + from + part.length - part.trimStart().length);
     const signature = part.trim().replace(/\s+/g, " ").slice(0, MAX_TEXT_CHARS);
@@ -159,7 +160,7 @@ function columns(
         exported: true,
       });
     if (isEnd) return;
-    from = at + 1;
+    from = index + 1;
   }
 }
 const bare = (name: string): string => name.replace(/^["`[]|["`\]]$/g, "");

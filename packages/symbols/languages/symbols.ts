@@ -1,9 +1,9 @@
 // From what a query found to symbols: their names, owners, signatures and comments.
 import type { Node, QueryMatch } from "web-tree-sitter";
 import { MAX_TEXT_CHARS, SYMBOL_KINDS, type Sym } from "../scan/facts.ts";
-import { lineAt } from "../scan/lines.ts";
+import { lineAt } from "../scan/line-numbers.ts";
+import type { Span, Spans } from "./comment-masks.ts";
 import { declaredIn } from "./declarators.ts";
-import type { Span, Spans } from "./marks.ts";
 import type { Language } from "./table.ts";
 
 export interface Reading {
@@ -20,10 +20,10 @@ export interface Definition {
   name: string;
   sym?: Sym;
 }
-type Kind = Sym["kind"] | "scope";
+type QueryKind = Sym["kind"] | "scope";
 
 const KINDS = new Set<string>([...SYMBOL_KINDS, "scope"]);
-const HOLDS = new Set<Kind>([
+const HOLDS = new Set<QueryKind>([
   "class",
   "interface",
   "enum",
@@ -33,7 +33,7 @@ const HOLDS = new Set<Kind>([
   "namespace",
   "member",
 ]);
-const TYPES = new Set<Kind>(["class", "interface", "enum", "scope", "member"]);
+const TYPES = new Set<QueryKind>(["class", "interface", "enum", "scope", "member"]);
 const BODY =
   /(?:^|_)(?:body|block|declaration_list|variant_list|compound_statement|field_list|accessor_list)$/;
 const MAX_SYMBOLS = 5_000; // of one file
@@ -43,20 +43,21 @@ const ANNOTATIONS =
 
 /** In the order of the text, what is around first. */
 export function definitionsIn(file: Reading, matches: QueryMatch[]): Definition[] {
-  const found = new Map<string, Definition & { order: number }>();
+  const definitionsByKey = new Map<string, Definition & { order: number }>();
   for (const { captures, patternIndex } of matches) {
-    const of = (name: string) => captures.find((one) => one.name === name)?.node;
-    const made = captures.find(({ name }) => KINDS.has(name));
-    if (!made) continue;
-    for (const one of made.node.childCount || of("name")
-      ? definedBy(file, made.name as Kind, made.node, of)
+    const of = (name: string) => captures.find((capture) => capture.name === name)?.node;
+    const kindCapture = captures.find(({ name }) => KINDS.has(name));
+    if (!kindCapture) continue;
+    for (const definition of kindCapture.node.childCount || of("name")
+      ? definedBy(file, kindCapture.name as QueryKind, kindCapture.node, of)
       : []) {
-      const key = `${one.key}`;
-      const known = found.get(key);
-      if (!known || known.order > patternIndex) found.set(key, { ...one, order: patternIndex });
+      const key = `${definition.key}`;
+      const earlier = definitionsByKey.get(key);
+      if (!earlier || earlier.order > patternIndex)
+        definitionsByKey.set(key, { ...definition, order: patternIndex });
     }
   }
-  return [...found.values()]
+  return [...definitionsByKey.values()]
     .sort((a, b) => a.from - b.from || b.end - a.end || a.order - b.order)
     .slice(0, MAX_SYMBOLS);
 }
@@ -64,29 +65,43 @@ export function definitionsIn(file: Reading, matches: QueryMatch[]): Definition[
 type Capture = (name: string) => Node | undefined;
 function definedBy(
   file: Reading,
-  kind: Kind,
+  symbolKind: QueryKind,
   node: Node,
   of: Capture,
 ): (Definition & { key: string })[] {
   const { language, text } = file;
   const [name, pattern, owner] = [of("name"), of("names"), ownerOf(of("owner")?.text ?? "")];
   if (pattern)
-    return namedIn(pattern).map((one) => ({
-      ...defined(file, kind, node, nameIn(one.text), owner),
-      key: `${one.startIndex}`,
+    return namedIn(pattern).map((nameNode) => ({
+      ...definitionOf(file, symbolKind, node, nameIn(nameNode.text), owner),
+      key: `${nameNode.startIndex}`,
     }));
-  if (name || kind === "scope") {
-    const at = name?.startIndex ?? node.startIndex;
-    return [{ ...defined(file, kind, node, nameIn(name?.text ?? ""), owner), key: `${at}` }];
+  if (name || symbolKind === "scope") {
+    const startIndex = name?.startIndex ?? node.startIndex;
+    return [
+      {
+        ...definitionOf(file, symbolKind, node, nameIn(name?.text ?? ""), owner),
+        key: `${startIndex}`,
+      },
+    ];
   }
   if (language.names) {
     const head = text.slice(node.startIndex, headEnd(node, text)).replace(NO_NAMES, " ");
-    const names = new Set(Array.from(head.matchAll(language.names), ([, one]) => one!));
-    return [...names].map((one) => ({ ...defined(file, kind, node, one, ""), key: `.${one}` }));
+    const names = new Set(Array.from(head.matchAll(language.names), ([, className]) => className!));
+    return [...names].map((className) => ({
+      ...definitionOf(file, symbolKind, node, className, ""),
+      key: `.${className}`,
+    }));
   }
-  return declaredIn(node).map((one) => ({
-    ...defined(file, one.isFunction ? "function" : kind, node, one.name, one.owner),
-    key: `${one.at}`,
+  return declaredIn(node).map((declared) => ({
+    ...definitionOf(
+      file,
+      declared.isFunction ? "function" : symbolKind,
+      node,
+      declared.name,
+      declared.owner,
+    ),
+    key: `${declared.at}`,
   }));
 }
 
@@ -96,7 +111,7 @@ function definedBy(
  */
 const namedIn = (node: Node): Node[] => {
   if (PATTERN.test(node.type))
-    return node.namedChildren.flatMap((one) => (!one || isLabel(one) ? [] : namedIn(one)));
+    return node.namedChildren.flatMap((child) => (!child || isLabel(child) ? [] : namedIn(child)));
   if (/^(?:identifier|simple_identifier|name)$/.test(node.type)) return [node];
   return [];
 };
@@ -121,9 +136,9 @@ const nameIn = (text: string): string =>
     .replaceAll("::", ".")
     .slice(0, MAX_TEXT_CHARS);
 
-function defined(
+function definitionOf(
   { language, text, starts }: Reading,
-  given: Kind,
+  queryKind: QueryKind,
   node: Node,
   name: string,
   owner: string,
@@ -132,16 +147,24 @@ function defined(
   const raw = text.slice(from, headEnd(node, text));
   const start = from + (ANNOTATIONS.exec(raw)?.[0].length ?? 0);
   const head = raw.slice(start - from);
-  const kind =
-    given === "class" ? (language.kinds?.find(([begin]) => begin.test(head))?.[1] ?? given) : given;
+  const symbolKind =
+    queryKind === "class"
+      ? (language.kinds?.find(([begin]) => begin.test(head))?.[1] ?? queryKind)
+      : queryKind;
   const end = node.endIndex;
-  const own = { start, end, from, owner: owner || (kind === "scope" ? ownerOf(name) : ""), name };
-  if (kind === "scope") return own;
+  const definition = {
+    start,
+    end,
+    from,
+    owner: owner || (symbolKind === "scope" ? ownerOf(name) : ""),
+    name,
+  };
+  if (symbolKind === "scope") return definition;
   const signature = oneLine((language.before?.[node.type] ?? "") + head);
   const line = lineAt(starts, start);
   const sym: Sym = {
     name,
-    kind,
+    kind: symbolKind,
     line,
     end: lineAt(starts, Math.max(start, endOf(text, end) - 1)),
     signature,
@@ -151,7 +174,7 @@ function defined(
   if (language.isPrivate?.(name, modifiers)) sym.visibility = "private";
   else if (/\bprotected\b/.test(modifiers)) sym.visibility = "protected";
   else if (language.isExported?.(name, modifiers) ?? true) sym.exported = true;
-  return { ...own, sym };
+  return { ...definition, sym };
 }
 
 /** Some nodes take the end of the line with them. */
@@ -163,10 +186,10 @@ function endOf(text: string, end: number): number {
 /** Where its body begins, or else its first line ends. */
 function headEnd(node: Node, text: string): number {
   const { namedChildren, startIndex: start } = node;
-  const own =
+  const bodyNode =
     node.childForFieldName("body") ?? namedChildren.find((child) => child && BODY.test(child.type));
   // Rust's `Circle(f64)`
-  const body = own?.type === "ordered_field_declaration_list" ? undefined : own;
+  const body = bodyNode?.type === "ordered_field_declaration_list" ? undefined : bodyNode;
   const comment = namedChildren.find(
     (child) => child && /comment/.test(child.type) && child.startIndex > start,
   );
@@ -176,7 +199,7 @@ function headEnd(node: Node, text: string): number {
   const within =
     type &&
     (type.childForFieldName("body") ??
-      type.namedChildren.find((one) => one && BODY.test(one.type)));
+      type.namedChildren.find((child) => child && BODY.test(child.type)));
   if (!node.childCount)
     // a keyword
     return start + /^[^;\n]*/.exec(text.slice(start, start + 4 * MAX_TEXT_CHARS))![0].length;
@@ -193,10 +216,10 @@ const isOpen = (line: string): boolean => /[(<,]\s*$/.test(line);
 function oneLine(text: string): string {
   return text
     .slice(0, 4 * MAX_TEXT_CHARS)
-    .replace(QUOTED_OR_BLANK, (all, quoted?: string, open?: string, comma?: string) => {
+    .replace(QUOTED_OR_BLANK, (matched, quoted?: string, open?: string, comma?: string) => {
       if (quoted) return quoted.replace(/\s+/g, " ");
       if (open !== undefined || comma === undefined) return open ?? " ";
-      return all.includes("\n") ? "" : comma;
+      return matched.includes("\n") ? "" : comma;
     })
     .replace(/(?:\s|[{;:,=]|=>|\bdo$|\bend$|(?<=\)) ?\{\}?$)+$/, "")
     .trim()
@@ -216,44 +239,47 @@ const QUOTED_OR_BLANK = new RegExp(
 );
 
 /** What is defined where: owners, what is local, what a method is, and the comment before each. */
-export function symbolsOf(file: Reading, all: Definition[], { comment }: Spans): Sym[] {
+export function symbolsOf(file: Reading, definitions: Definition[], { comment }: Spans): Sym[] {
   const open: Definition[] = [];
-  const known = new Set<string>();
+  const knownKeys = new Set<string>();
   const symbols: Sym[] = [];
   const docs = docsBefore(file, comment);
-  for (const one of all) {
-    const { sym, start, owner } = one;
+  for (const definition of definitions) {
+    const { sym, start, owner } = definition;
     while (open.length && open.at(-1)!.end <= start) open.pop();
     if (sym) {
       // `int f(void), g(void);` is one node
-      const outer = open.filter(({ from, end }) => from < one.from || end > one.end);
-      const around = outer.findLast((other) => HOLDS.has(kindOf(other)) && isOwner(file, other));
-      const own = [
-        ...outer.filter((other) => isOwner(file, other)).map((other) => other.owner || other.name),
+      const outer = open.filter(({ from, end }) => from < definition.from || end > definition.end);
+      const around = outer.findLast((holder) => HOLDS.has(kindOf(holder)) && isOwner(file, holder));
+      const owners = [
+        ...outer
+          .filter((holder) => isOwner(file, holder))
+          .map((holder) => holder.owner || holder.name),
         owner,
       ];
       const isLocal = outer.some(({ sym }) => sym?.kind === "function" || sym?.kind === "method");
       if (TYPES.has(around ? kindOf(around) : "key") || owner) toMember(sym);
-      sym.owner = [...new Set(own.filter(Boolean))].join(".");
+      sym.owner = [...new Set(owners.filter(Boolean))].join(".");
       if (!sym.owner) delete sym.owner;
       if (isLocal) sym.local = true;
       if (isLocal) delete sym.exported;
-      const doc = docs(one) || docstring(file, one);
+      const doc = docs(definition) || docstring(file, definition);
       if (doc) sym.doc = doc;
-      const place = `${sym.owner}\n${sym.name}`;
-      const isKnown = known.has(
-        isValue(sym) || file.language.isMarkup ? place : `${place}\n${sym.line}`,
+      const key = `${sym.owner}\n${sym.name}`;
+      const isKnown = knownKeys.has(
+        isValue(sym) || file.language.isMarkup ? key : `${key}\n${sym.line}`,
       );
       if (!isKnown && sym.name && !(isLocal && isValue(sym))) symbols.push(sym);
-      known.add(place).add(`${place}\n${sym.line}`);
+      knownKeys.add(key).add(`${key}\n${sym.line}`);
     }
-    if (!sym || (HOLDS.has(sym.kind) && !file.language.isMarkup)) open.push(one);
+    if (!sym || (HOLDS.has(sym.kind) && !file.language.isMarkup)) open.push(definition);
   }
   return symbols;
 }
 
-const kindOf = ({ sym }: Definition): Kind => sym?.kind ?? "scope";
-const isValue = ({ kind }: Sym): boolean => /^(?:const|variable|property)$/.test(kind);
+const kindOf = ({ sym }: Definition): QueryKind => sym?.kind ?? "scope";
+const isValue = ({ kind: symbolKind }: Sym): boolean =>
+  /^(?:const|variable|property)$/.test(symbolKind);
 /**
  * A namespace is around all of a file in some languages: it says little there. A Go method names
  * its type itself.
@@ -267,7 +293,10 @@ function toMember(sym: Sym): void {
 }
 
 /** The first line of the comment right before a definition. */
-function docsBefore({ text, starts }: Reading, comments: Span[]): (one: Definition) => string {
+function docsBefore(
+  { text, starts }: Reading,
+  comments: Span[],
+): (definition: Definition) => string {
   const byLine = new Map<number, Span>();
   for (const span of comments) byLine.set(lineAt(starts, endOf(text, span[1]) - 1), span);
   return ({ from }) => {

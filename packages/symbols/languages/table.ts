@@ -24,7 +24,7 @@ export interface Language {
   isPrivate?(name: string, head: string): boolean;
   isExported?(name: string, head: string): boolean;
   // of the same length, for a grammar that is stricter than the language
-  mend?(text: string): string;
+  repair?(text: string): string;
   hasMacros?: true; // what is not understood need not be wrong
   isMarkup?: true; // no code: it stands in no map, and has no branches
 }
@@ -281,7 +281,7 @@ export const LANGUAGES: readonly Language[] = [
     ],
     isPrivate: isHidden,
     // it wants an end of the line there
-    mend: (text) => text.replace(ENDED, (all) => (all === " " ? ";" : all)),
+    repair: (text) => text.replace(ENDED, (matched) => (matched === " " ? ";" : matched)),
   },
   {
     name: "Swift",

@@ -1,11 +1,12 @@
 // Where a name leads that nothing in the project defines: the server follows it from a use.
 import path from "node:path";
 import type { Ctx } from "zz";
-import type { State } from "../answers/state.ts";
-import { type Index, mayRead } from "../project.ts";
+import type { State } from "../answers/tool-state.ts";
+import type { Index } from "../index-view.ts";
+import { mayRead } from "../may-read.ts";
 import { SCRIPT } from "../resolve/paths.ts";
-import { using } from "../rows.ts";
-import { atDesk, type Desk, pointAt, show, textAt, titleOf, wordIn } from "./desk.ts";
+import { filesUsing } from "../rows.ts";
+import { atDesk, type Desk, pointAt, showFile, textAt, titleOf, wordIn } from "./desk.ts";
 
 const MAX_FILES = 5; // whose first use is followed
 
@@ -16,7 +17,7 @@ export async function definitionElsewhere(
   name: string,
   ctx: Ctx,
 ): Promise<string[]> {
-  const users = using(index, name).filter((file) => SCRIPT.test(file) && mayRead(ctx, file));
+  const users = filesUsing(index, name).filter((file) => SCRIPT.test(file) && mayRead(ctx, file));
   if (!users.length) return [];
   const files = users.slice(0, MAX_FILES);
   const ask = async (desk: Desk) => {
@@ -31,14 +32,15 @@ export async function definitionElsewhere(
 
 async function definedFrom(desk: Desk, file: string, name: string): Promise<string[]> {
   const { text } = await textAt(desk, file);
-  const at = wordIn(text, name);
-  if (at === undefined) return [];
-  await show(desk, file);
-  const point = await pointAt(desk, file, at);
-  const found = (await desk.server.definition(point)).filter((one) => one.path !== file);
-  if (!found.length) return [];
+  const offset = wordIn(text, name);
+  if (offset === undefined) return [];
+  await showFile(desk, file);
+  const point = await pointAt(desk, file, offset);
+  const spots = (await desk.server.definition(point)).filter((spot) => spot.path !== file);
+  if (!spots.length) return [];
   const title = await titleOf(desk, point, name);
   const { root } = desk.state;
-  const shown = (one: string) => (one.startsWith(`${root}/`) ? path.relative(root, one) : one);
-  return found.map((one) => `${shown(one.path)}:${one.line + 1}: ${title}`);
+  const shown = (target: string) =>
+    target.startsWith(`${root}/`) ? path.relative(root, target) : target;
+  return spots.map((spot) => `${shown(spot.path)}:${spot.line + 1}: ${title}`);
 }

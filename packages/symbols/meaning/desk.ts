@@ -3,13 +3,14 @@
 import fs from "node:fs";
 import path from "node:path";
 import type { Ctx, LanguageServer, Point, Spot } from "zz";
-import type { State } from "../answers/state.ts";
+import type { State } from "../answers/tool-state.ts";
 import { readText } from "../encoding.ts";
-import type { Index } from "../project.ts";
+import type { Index } from "../index-view.ts";
+import { readability } from "../may-read.ts";
 import { bothSides } from "../scan/conflict.ts";
 import type { Facts } from "../scan/facts.ts";
-import { lineStarts } from "../scan/lines.ts";
-import type { At, Place } from "./contract.ts";
+import { lineStarts } from "../scan/line-numbers.ts";
+import type { CodeUse, SymbolSpot } from "./code-uses.ts";
 import { kindAt } from "./kinds.ts";
 
 const MAX_LINE_CHARS = 120; // of the text of a place
@@ -26,6 +27,7 @@ export interface Desk {
   ctx: Ctx;
   server: LanguageServer;
   texts: Map<string, Text>;
+  mayShow(file: string): boolean; // each file is judged once for one answer
 }
 export interface Text {
   text: string; // as read, with its mark
@@ -33,7 +35,8 @@ export interface Text {
   rows: number[]; // the same, as all other tools count
   mark: number; // 1: it begins with a byte order mark, which servers do not see
   facts: Facts | undefined;
-  places: Map<string, Place>; // that were looked at
+  places: Map<string, CodeUse>; // that were looked at
+  points: Map<string, Point>; // where declarations have their names, as they were located
 }
 
 /**
@@ -46,28 +49,32 @@ export async function atDesk<T>(
   file: string,
   ctx: Ctx,
   ask: (desk: Desk) => Promise<T>,
-  instead?: (why: string) => T,
+  instead?: (reason: string) => T,
 ): Promise<T> {
   let answer: { value: T } | { error: unknown } | undefined;
-  const why = await ctx.service("languageServers")?.answer(
+  const mayShow = readability(ctx);
+  const reason = await ctx.service("languageServers")?.answer(
     {
       file,
       stamps: stampsOf(state, index),
       textOf: async (name) => shownText((await readText(ctx, name)).text),
       ask: async (server) => {
-        const desk: Desk = { state, index, ctx, server, texts: new Map() };
+        const desk: Desk = { state, index, ctx, server, texts: new Map(), mayShow };
         try {
           answer = { value: await ask(desk) };
         } catch (error) {
           // it is started again
           if (ctx.signal.aborted || (error as { isOver?: true }).isOver) throw error;
-          answer = { error };
+          const { isRefusal, message } = error as { isRefusal?: true; message: string };
+          answer = {
+            error: isRefusal ? new NoServer(`${server.name} refused: ${message}`) : error,
+          };
         }
       },
     },
     ctx,
   );
-  if (why) answer = { error: new NoServer(why) };
+  if (reason) answer = { error: new NoServer(reason) };
   else if (!answer) answer = { error: new NoServer("the plugin 'code' is turned off") };
   else state.hasServer = true;
   if (answer && "value" in answer) return answer.value;
@@ -99,29 +106,29 @@ function stampsOf(state: State, index: Index): ReadonlyMap<string, string> {
       const stat = fs.statSync(path.join(state.root, name), { throwIfNoEntry: false });
       return [name, [stat?.mtimeMs, stat?.size].join(" ")];
     });
-  const known = state.stamps;
+  const earlier = state.stamps;
   const isSame =
-    known?.version === index.version &&
-    unlisted.every(([name, stamp]) => known.all.get(name) === stamp);
-  if (isSame && known.names === index.names) return known.all;
-  const all = new Map(unlisted);
-  for (const name of index.files) all.set(name, index.entries.get(name)!.hash);
-  state.stamps = { version: index.version, names: index.names, all };
-  return all;
+    earlier?.version === index.version &&
+    unlisted.every(([name, stamp]) => earlier.all.get(name) === stamp);
+  if (isSame && earlier.names === index.names) return earlier.all;
+  const stamps = new Map(unlisted);
+  for (const name of index.files) stamps.set(name, index.entries.get(name)!.hash);
+  state.stamps = { version: index.version, names: index.names, all: stamps };
+  return stamps;
 }
 const READ_TOO = /\.(?:[cm]?[jt]sx?|json)$/i;
 
 export async function textAt(desk: Desk, file: string): Promise<Text> {
-  const known = desk.texts.get(file);
-  if (known) return known;
+  const opened = desk.texts.get(file);
+  if (opened) return opened;
   const hash = desk.index.entries.get(file)?.hash;
   const kept = desk.state.texts.get(file);
   const isKept = hash && kept?.hash === hash;
-  const made = isKept ? kept.text : textOf(desk, file, (await readText(desk.ctx, file)).text);
-  desk.texts.set(file, made);
+  const fileText = isKept ? kept.text : textOf(desk, file, (await readText(desk.ctx, file)).text);
+  desk.texts.set(file, fileText);
   if (desk.state.texts.size >= MAX_KEPT) desk.state.texts.clear();
-  if (hash) desk.state.texts.set(file, { hash, text: made });
-  return made;
+  if (hash) desk.state.texts.set(file, { hash, text: fileText });
+  return fileText;
 }
 const MAX_KEPT = 200; // texts, for the next question
 /** As if a file had this text. */
@@ -134,6 +141,7 @@ export function textOf({ index }: Desk, file: string, text: string): Text {
     mark,
     facts: index.facts(file),
     places: new Map(),
+    points: new Map(),
   };
 }
 /** For a server a carriage return alone ends a line, too. */
@@ -145,7 +153,7 @@ function linesOf(text: string): number[] {
 /** Both sides of a merge conflict count. */
 const shownText = (text: string): string => bothSides(text.startsWith(BOM) ? text.slice(1) : text);
 
-export async function show(desk: Desk, file: string): Promise<void> {
+export async function showFile(desk: Desk, file: string): Promise<void> {
   if (!desk.server.shows(file)) desk.server.show(file, shownText((await textAt(desk, file)).text));
 }
 
@@ -163,23 +171,23 @@ export async function pointAt(desk: Desk, file: string, offset: number): Promise
   return { path: file, line, character: offset - lines[line]! - (line === 0 ? mark : 0) };
 }
 
-export async function placeOf(desk: Desk, spot: Spot): Promise<Place> {
+export async function toCodeUse(desk: Desk, spot: Spot): Promise<CodeUse> {
   const start = await offsetOf(desk, spot);
   const end = await offsetOf(desk, { ...spot, line: spot.endLine, character: spot.endCharacter });
-  return placeAt(desk, spot.path, start, end);
+  return codeUseAt(desk, spot.path, start, end);
 }
-export async function placeAt(
+export async function codeUseAt(
   desk: Desk,
   file: string,
   start: number,
   end: number,
-): Promise<Place> {
+): Promise<CodeUse> {
   const { text, rows, facts, places } = await textAt(desk, file);
-  const known = places.get(`${start} ${end}`);
-  if (known) return known;
+  const earlier = places.get(`${start} ${end}`);
+  if (earlier) return earlier;
   const row = rows.findLastIndex((from) => from <= start);
   const line = text.slice(rows[row], rows[row + 1]);
-  const made: Place = {
+  const use: CodeUse = {
     path: file,
     line: row + 1,
     column: start - rows[row]! + 1,
@@ -191,27 +199,40 @@ export async function placeAt(
       .slice(0, MAX_LINE_CHARS),
     kind: kindAt(text, start, end, facts, row + 1),
   };
-  places.set(`${start} ${end}`, made);
-  return made;
+  places.set(`${start} ${end}`, use);
+  return use;
 }
 
 /** Where the name of a declaration stands. */
-export async function locate(desk: Desk, at: At): Promise<Point> {
-  const { path: file, line, name } = at;
-  const { text, rows, facts } = await textAt(desk, file);
-  await show(desk, file);
+export async function locate(desk: Desk, target: SymbolSpot): Promise<Point> {
+  const text = await textAt(desk, target.path);
+  await showFile(desk, target.path);
+  const key = `${target.line} ${target.name}`;
+  const point = text.points.get(key) ?? (await pointOf(desk, target, text));
+  text.points.set(key, point);
+  return point;
+}
+async function pointOf(
+  desk: Desk,
+  { path: file, line, name }: SymbolSpot,
+  { text, rows, facts }: Text,
+): Promise<Point> {
   if (name !== "default") {
     const row = line - 1;
-    const named = (await desk.server.symbols(file)).filter((one) => bare(one.name) === name);
-    const exact = named.find((one) => one.begins === row) ?? named.find((one) => one.line === row);
-    const around = named.find((one) => one.begins < row && row <= one.line);
-    const found = exact ?? around;
-    if (found) {
-      const start = await offsetOf(desk, found);
+    const named = (await desk.server.symbols(file)).filter(
+      (declared) => bare(declared.name) === name,
+    );
+    const exact =
+      named.find((declared) => declared.begins === row) ??
+      named.find((declared) => declared.line === row);
+    const around = named.find((declared) => declared.begins < row && row <= declared.line);
+    const located = exact ?? around;
+    if (located) {
+      const start = await offsetOf(desk, located);
       return pointAt(desk, file, text[start] === "'" || text[start] === '"' ? start + 1 : start);
     }
   }
-  const symbol = facts?.symbols.find((one) => one.line === line && one.name === name);
+  const symbol = facts?.symbols.find((sym) => sym.line === line && sym.name === name);
   const last = symbol?.end ?? line;
   const from = rows[line - 1] ?? text.length;
   const part = text.slice(from, rows[last] ?? text.length);
@@ -226,25 +247,31 @@ const bare = (name: string): string => name.replace(/^(["'])(.*)\1$/, "$2").repl
 
 /** Where it stands as a whole word. */
 export function wordIn(text: string, name: string, from = 0): number | undefined {
-  for (let at = text.indexOf(name, from); at >= 0; at = text.indexOf(name, at + 1))
-    if (!PART.test(text[at - 1] ?? "") && !PART.test(text[at + name.length] ?? "")) return at;
+  for (let index = text.indexOf(name, from); index >= 0; index = text.indexOf(name, index + 1))
+    if (!PART.test(text[index - 1] ?? "") && !PART.test(text[index + name.length] ?? ""))
+      return index;
   return undefined;
 }
 const PART = /[\p{L}\p{N}_$#]/u;
 
 /** Of what hover says, the first line that is no marker of a block. */
-export async function titleOf(desk: Desk, at: Point, name: string): Promise<string> {
+export async function titleOf(desk: Desk, point: Point, name: string): Promise<string> {
   if (!desk.server.isSafe) return name;
-  const said = await desk.server.hover(at);
-  const line = said.split("\n").find((one) => one.trim() && !one.startsWith("```")) ?? name;
+  const hoverText = await desk.server.hover(point);
+  const line = hoverText.split("\n").find((row) => row.trim() && !row.startsWith("```")) ?? name;
   return line.replace(/\s+/g, " ").slice(0, MAX_LINE_CHARS);
 }
 
 /** What a function takes and gives, where a server is there already: it is not started for this. */
-export async function typeOf(state: State, index: Index, at: At, ctx: Ctx): Promise<string> {
-  if (!state.hasServer || !READ_TOO.test(at.path)) return "";
-  const ask = async (desk: Desk) => titleOf(desk, await locate(desk, at), "");
-  return atDesk(state, index, at.path, ctx, ask).catch((error) => {
+export async function typeOf(
+  state: State,
+  index: Index,
+  target: SymbolSpot,
+  ctx: Ctx,
+): Promise<string> {
+  if (!state.hasServer || !READ_TOO.test(target.path)) return "";
+  const ask = async (desk: Desk) => titleOf(desk, await locate(desk, target), "");
+  return atDesk(state, index, target.path, ctx, ask).catch((error) => {
     if (error instanceof NoServer || error instanceof NoAnswer) return "";
     throw error;
   });

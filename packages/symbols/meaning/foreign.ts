@@ -1,8 +1,7 @@
 // All places of a name that the project takes from elsewhere, apart by what it means there.
 import { plural } from "zz/text";
-import { mayRead } from "../project.ts";
-import type { Group, Place } from "./contract.ts";
-import { type Desk, placeOf, pointAt, show, textAt, titleOf, wordIn } from "./desk.ts";
+import type { CodeUse, Group } from "./code-uses.ts";
+import { type Desk, pointAt, showFile, textAt, titleOf, toCodeUse, wordIn } from "./desk.ts";
 import { boundAt, usesOfBound, usesOfWhole } from "./missed.ts";
 
 const MAX_FILES = 1_000; // that may hold the name
@@ -14,68 +13,82 @@ export async function foreignUses(
   name: string,
   users: string[],
   first: string | undefined,
-): Promise<{ groups: Group[]; left: string }> {
-  const { index, server, ctx } = desk;
+): Promise<{ groups: Group[]; unsearched: string }> {
+  const { server } = desk;
   const files = users.toSorted((a, b) => Number(b === first) - Number(a === first));
   const looked = files.slice(0, MAX_FILES);
   const groups = new Map<string, Group>();
-  const known = new Set<string>();
+  const covered = new Set<string>();
   const until = performance.now() + MAX_MS;
   let done = 0;
-  for (const file of looked) await show(desk, file);
+  for (const file of looked) await showFile(desk, file);
   for (const file of looked) {
     if (performance.now() > until) break;
     done++;
     const { text } = await textAt(desk, file);
-    for (const { names, from, line } of index.passed(file).imports)
-      for (const taken of names) {
-        const [own = "", local = own] = taken.split(" as ");
-        const title = `"${from}".${name}`;
-        if (own === "*") add(from, title, await usesOfWhole(desk, file, local, name));
-        if (own !== name) continue;
-        const about = { path: file, name, local, line };
-        const bound = await boundAt(desk, about);
-        if (bound) add(from, title, await usesOfBound(desk, about, bound));
-      }
-    for (let at = wordIn(text, name); at !== undefined; at = wordIn(text, name, at + name.length)) {
-      const isText = /[^[\s]\s*["'`]$/.test(text.slice(Math.max(0, at - 20), at));
-      if (isText || known.has(`${file}:${at}`)) continue;
-      known.add(`${file}:${at}`);
-      const point = await pointAt(desk, file, at);
-      const spots = (await server.references(point)).filter((spot) => mayRead(ctx, spot.path));
-      const places: Place[] = [];
-      for (const spot of spots) places.push(await placeOf(desk, spot));
+    await addImported(desk, file, name, add);
+    for (
+      let offset = wordIn(text, name);
+      offset !== undefined;
+      offset = wordIn(text, name, offset + name.length)
+    ) {
+      const isText = /[^[\s]\s*["'`]$/.test(text.slice(Math.max(0, offset - 20), offset));
+      if (isText || covered.has(`${file}:${offset}`)) continue;
+      covered.add(`${file}:${offset}`);
+      const point = await pointAt(desk, file, offset);
+      const spots = (await server.references(point)).filter((spot) => desk.mayShow(spot.path));
+      const places: CodeUse[] = [];
+      for (const spot of spots) places.push(await toCodeUse(desk, spot));
       // a part of a text
-      if (!places.some((one) => one.path === file && one.start === at)) continue;
-      const taken = places.find(({ kind }) => kind === "import");
-      const from =
-        taken &&
-        index
-          .passed(taken.path)
-          .imports.find((one) => one.names.some((n) => n.split(" as ")[0] === name))?.from;
+      if (!places.some((use) => use.path === file && use.start === offset)) continue;
+      const importUse = places.find(({ kind: useKind }) => useKind === "import");
+      const from = importUse && moduleOf(desk, importUse, name);
       add(
-        from ?? `${file}:${at}`,
+        from ?? `${file}:${offset}`,
         from ? `"${from}".${name}` : await titleOf(desk, point, name),
         places,
       );
     }
   }
-  const rest = files.length - done;
+  const remainingFiles = files.length - done;
   return {
     groups: [...groups.values()].sort((a, b) => Number(isTaken(b)) - Number(isTaken(a))),
-    left: rest
-      ? `Not looked into: ${plural(rest, "more file")} with that name; path begins at one, grep finds all`
+    unsearched: remainingFiles
+      ? `Not looked into: ${plural(remainingFiles, "more file")} with that name; path begins at one, grep finds all`
       : "",
   };
 
-  function add(key: string, symbol: string, places: Place[]): void {
+  function add(key: string, symbol: string, places: CodeUse[]): void {
     const group = groups.get(key) ?? { symbol, places: [] };
-    const own = new Set(group.places.map((one) => `${one.path}:${one.start}`));
-    for (const place of places) {
-      known.add(`${place.path}:${place.start}`);
-      if (!own.has(`${place.path}:${place.start}`)) group.places.push(place);
+    const present = new Set(group.places.map((use) => `${use.path}:${use.start}`));
+    for (const use of places) {
+      covered.add(`${use.path}:${use.start}`);
+      if (!present.has(`${use.path}:${use.start}`)) group.places.push(use);
     }
     if (group.places.length) groups.set(key, group);
   }
 }
-const isTaken = ({ places }: Group): boolean => places.some(({ kind }) => kind === "import");
+type Add = (key: string, symbol: string, places: CodeUse[]) => void;
+/** The uses of what a file takes by that name. */
+async function addImported(desk: Desk, file: string, name: string, add: Add): Promise<void> {
+  for (const { names, from, line } of desk.index.passed(file).imports)
+    for (const specifier of names) {
+      const [imported = "", local = imported] = specifier.split(" as ");
+      const title = `"${from}".${name}`;
+      if (imported === "*") add(from, title, await usesOfWhole(desk, file, local, name));
+      if (imported !== name) continue;
+      const about = { path: file, name, local, line };
+      const bound = await boundAt(desk, about);
+      if (bound) add(from, title, await usesOfBound(desk, about, bound));
+    }
+}
+
+/** From where the file of such a use takes the name. */
+const moduleOf = ({ index }: Desk, { path }: CodeUse, name: string): string | undefined =>
+  index
+    .passed(path)
+    .imports.find(({ names }) => names.some((specifier) => specifier.split(" as ")[0] === name))
+    ?.from;
+
+const isTaken = ({ places }: Group): boolean =>
+  places.some(({ kind: useKind }) => useKind === "import");

@@ -1,6 +1,6 @@
 // What a place in a text is: a language server says only where.
 import type { Facts } from "../scan/facts.ts";
-import type { Place } from "./contract.ts";
+import type { CodeUse } from "./code-uses.ts";
 
 const MAX_STATEMENT_CHARS = 4_000;
 
@@ -10,7 +10,7 @@ export function kindAt(
   end: number,
   facts: Facts | undefined,
   line: number,
-): Place["kind"] {
+): CodeUse["kind"] {
   const before = text.slice(Math.max(0, start - MAX_STATEMENT_CHARS), start);
   const after = text.slice(end, end + MAX_STATEMENT_CHARS);
   const name = text.slice(start, end);
@@ -32,13 +32,15 @@ const WRITES_BEFORE = /(?:\+\+|--)\s*$/;
 
 /** The first place of a name on a line that defines it. */
 function isDefinition({ symbols }: Facts, name: string, before: string, line: number): boolean {
-  const own = name.replace(/^["'](.*)["']$/, "$1");
+  const bareName = name.replace(/^["'](.*)["']$/, "$1");
   const row = before.slice(before.lastIndexOf("\n") + 1);
-  const isFirst = !new RegExp(`(?<![\\w$#])${own.replace(/[^\w]/g, "\\$&")}(?![\\w$])`).test(row);
-  return symbols.some((one) => {
-    if (one.name !== own) return false;
-    if (one.line === line) return isFirst;
-    return one.line < line && line <= one.end && DECLARES.test(row);
+  const isFirst = !new RegExp(`(?<![\\w$#])${bareName.replace(/[^\w]/g, "\\$&")}(?![\\w$])`).test(
+    row,
+  );
+  return symbols.some((symbol) => {
+    if (symbol.name !== bareName) return false;
+    if (symbol.line === line) return isFirst;
+    return symbol.line < line && line <= symbol.end && DECLARES.test(row);
   });
 }
 /** A declaration whose name stands below the line that it begins on. */

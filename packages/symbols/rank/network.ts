@@ -13,10 +13,10 @@ const EDGE = { imported: 0.5, elsewhere: 0.1, definers: 50, guessed: 4 };
 /** Who uses whose symbols, those that it imports first. */
 export function networkOf(
   docs: Doc[],
-  known: (Facts | undefined)[],
+  factsOfDocs: (Facts | undefined)[],
   uses: ReadonlyMap<string, Use>,
 ): Network {
-  const reexports = known.map((facts) => facts?.exports.some(({ from }) => from) ?? false);
+  const reexports = factsOfDocs.map((facts) => facts?.exports.some(({ from }) => from) ?? false);
   const reachedBy = new Int32Array(docs.length).fill(-1); // the last file that reached it
   const edges: Network = docs.map(() => ({ to: [], share: [] }));
   for (const [doc, { imports }] of docs.entries()) {
@@ -25,11 +25,11 @@ export function networkOf(
       void weights.set(to, (weights.get(to) ?? 0) + weight);
     for (const to of imports) add(to, EDGE.imported);
     markReachable(doc, imports);
-    eachUse(known[doc]?.uses ?? "", (name, count) => {
+    eachUse(factsOfDocs[doc]?.uses ?? "", (name, count) => {
       const { definers = [], users = 1 } = uses.get(name) ?? {};
       const { length } = definers;
       if (!count || !length || length > EDGE.definers || definers.includes(doc)) return;
-      const near = definers.filter((one) => reachedBy[one] === doc);
+      const near = definers.filter((definer) => reachedBy[definer] === doc);
       if (!near.length && length > EDGE.guessed) return;
       const weight = Math.sqrt(count) * Math.log(1 + docs.length / users);
       const share = near.length ? weight / near.length : (EDGE.elsewhere * weight) / length;
@@ -42,7 +42,7 @@ export function networkOf(
   }
   for (const { share } of edges) {
     const sum = share.reduce((a, b) => a + b, 0);
-    for (let at = 0; at < share.length; at++) share[at]! /= sum;
+    for (let index = 0; index < share.length; index++) share[index]! /= sum;
   }
   return edges;
 
@@ -67,22 +67,22 @@ export function pageRank(net: Network, start: Float64Array, damping: number): Fl
   const sum = start.reduce((a, b) => a + b, 0);
   if (!sum) return start;
   const first = start.map((x) => x / sum);
-  let now = first;
+  let ranks = first;
   for (let round = 0; round < 50; round++) {
-    const next = new Float64Array(now.length);
+    const next = new Float64Array(ranks.length);
     let [lost, change] = [0, 0];
-    for (let doc = 0; doc < now.length; doc++) {
+    for (let doc = 0; doc < ranks.length; doc++) {
       const { to, share } = net[doc]!;
-      const weight = damping * now[doc]!;
+      const weight = damping * ranks[doc]!;
       if (!to.length) lost += weight;
-      for (let at = 0; at < to.length; at++) next[to[at]!]! += weight * share[at]!;
+      for (let index = 0; index < to.length; index++) next[to[index]!]! += weight * share[index]!;
     }
-    for (let doc = 0; doc < now.length; doc++) {
+    for (let doc = 0; doc < ranks.length; doc++) {
       next[doc]! += (1 - damping + lost) * first[doc]!;
-      change += Math.abs(next[doc]! - now[doc]!);
+      change += Math.abs(next[doc]! - ranks[doc]!);
     }
-    now = next;
+    ranks = next;
     if (change < 1e-5) break;
   }
-  return now;
+  return ranks;
 }

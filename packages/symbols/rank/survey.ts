@@ -1,16 +1,16 @@
 // What is counted once for a project, whatever the query: who uses whom, and which words are where.
 import type { Facts, Sym } from "../scan/facts.ts";
-import { isMade } from "../scan/made.ts";
+import { isGenerated } from "../scan/generated-files.ts";
 import { eachUse } from "../scan/uses.ts";
-import { type Bag, hashesIn, wordsOfName } from "../scan/words.ts";
-import type { Other, Source } from "./contract.ts";
+import { type Bag, hashesIn, wordsOfName } from "../scan/word-bag.ts";
+import type { OtherFile, Source } from "./map-request.ts";
 import { type Network, networkOf } from "./network.ts";
 
 export interface Doc {
   path: string;
   source?: Source | undefined; // undefined: not parsed, a bare path
   imports: number[]; // indexes into `docs`
-  place: Place;
+  role: FileRole;
   shown: number; // of its symbols
   pathWords: number[]; // hashes
   ownWords: number[]; // of its own name
@@ -24,7 +24,7 @@ type Name = ReturnType<typeof wordsOfName>;
  * code; a test; beside the code, as examples are; made by a program; prose and other files that are
  * no code.
  */
-export type Place = "code" | "test" | "aside" | "made" | "other";
+export type FileRole = "code" | "test" | "aside" | "made" | "other";
 
 export interface Survey {
   docs: Doc[]; // by path
@@ -39,35 +39,35 @@ export interface Use {
   users: number;
 }
 
-export function surveyOf(sources: Source[], others: Other[]): Survey {
+export function surveyOf(sources: Source[], others: OtherFile[]): Survey {
   const texts = new Map(
-    others.flatMap((one) => (typeof one === "string" ? [] : [[one.path, one] as const])),
+    others.flatMap((other) => (typeof other === "string" ? [] : [[other.path, other] as const])),
   );
   const docs = docsOf(sources, others);
-  const known = docs.map(({ source }) => source?.facts);
+  const factsOfDocs = docs.map(({ source }) => source?.facts);
   const [uses, names] = [new Map<string, Use>(), new Map<string, Name>()];
-  for (const [at, doc] of docs.entries()) {
-    const facts = known[at];
+  for (const [index, doc] of docs.entries()) {
+    const facts = factsOfDocs[index];
     doc.names = (facts?.symbols ?? []).map(({ name }) => {
       if (!names.has(name)) names.set(name, wordsOfName(name));
       return names.get(name)!;
     });
-    for (const sym of facts?.symbols ?? []) define(uses, at, sym);
+    for (const sym of facts?.symbols ?? []) define(uses, index, sym);
     doc.shown = facts ? publicSymbols(facts).length : 0;
-    if (facts && (facts.made || facts.unread === "minified")) doc.place = "made";
+    if (facts && (facts.made || facts.unread === "minified")) doc.role = "made";
     doc.bag = (doc.source ?? texts.get(doc.path))?.words;
     for (const count of doc.bag?.counts ?? []) doc.length += count;
   }
-  for (const facts of known)
+  for (const facts of factsOfDocs)
     eachUse(facts?.uses ?? "", (name) => {
       const use = uses.get(name);
       if (use) use.users++;
     });
-  return { docs, importers: importersOf(docs), net: networkOf(docs, known, uses), uses };
+  return { docs, importers: importersOf(docs), net: networkOf(docs, factsOfDocs, uses), uses };
 }
 
-function docsOf(sources: Source[], others: Other[]): Doc[] {
-  const bare = others.map((one) => (typeof one === "string" ? one : one.path));
+function docsOf(sources: Source[], others: OtherFile[]): Doc[] {
+  const bare = others.map((other) => (typeof other === "string" ? other : other.path));
   const docs = [
     ...sources.map((source) => ({ path: source.path, source })),
     ...bare.map((path) => ({ path, source: undefined })),
@@ -78,13 +78,13 @@ function docsOf(sources: Source[], others: Other[]): Doc[] {
       if (a.path > b.path) return 1;
       return 0;
     });
-  const indexes = new Map(docs.map(({ path }, at) => [path, at]));
+  const indexes = new Map(docs.map(({ path }, index) => [path, index]));
   for (const { path, imports } of sources) {
     const from = indexes.get(path)!;
-    const found = imports
+    const targets = imports
       .map((to) => indexes.get(to))
       .filter((to) => to !== undefined && to !== from) as number[];
-    docs[from]!.imports = [...new Set(found)].sort((a, b) => a - b);
+    docs[from]!.imports = [...new Set(targets)].sort((a, b) => a - b);
   }
   return docs;
 }
@@ -99,25 +99,25 @@ function docOf(path: string, source: Source | undefined): Doc {
   const bare = path.replace(/(?<=[^/])(?:[._-](?:test|spec|bench))?(?:\.\w+)+$/, "");
   const parts = bare.split("/");
   const last = parts.at(-1)!;
-  const own = /^(?:index|main|mod)$/.test(last) ? (parts.at(-2) ?? last) : last;
-  const place = roleOf(path);
+  const ownName = /^(?:index|main|mod)$/.test(last) ? (parts.at(-2) ?? last) : last;
+  const role = roleOf(path);
   const hashes = (text: string) => [...new Set(hashesIn(text))];
   return {
     path,
     source,
     imports: [],
-    place,
+    role,
     shown: 0,
     pathWords: hashes(bare),
-    ownWords: hashes(own),
+    ownWords: hashes(ownName),
     names: [],
     bag: undefined,
     length: 0,
   };
 }
 
-function roleOf(path: string): Doc["place"] {
-  if (isMade(path)) return "made";
+function roleOf(path: string): Doc["role"] {
+  if (isGenerated(path)) return "made";
   if (TEST.test(path)) return "test";
   if (ASIDE.test(path)) return "aside";
   return isCode(path) ? "code" : "other";
@@ -145,7 +145,7 @@ export const isPublic = (sym: Sym): boolean => !sym.local && !sym.visibility && 
 export function publicSymbols({ symbols }: Facts): Sym[] {
   const shown = symbols.filter(isPublic);
   return shown.filter(
-    ({ line, signature }, at) =>
-      shown[at - 1]?.line !== line || shown[at - 1]?.signature !== signature,
+    ({ line, signature }, index) =>
+      shown[index - 1]?.line !== line || shown[index - 1]?.signature !== signature,
   );
 }

@@ -2,8 +2,8 @@
 // conditional logit over 406 commits of three repositories (hono, zod and zz), by which the files
 // that a commit changed are chosen among all. Weights that two of them give name in the third as
 // many files as these do. Which files change together had no weight, and is left out.
-import type { Reason } from "./contract.ts";
-import type { Place } from "./survey.ts";
+import type { Reason } from "./map-request.ts";
+import type { FileRole } from "./survey.ts";
 
 /** Each signal is between 0 and 1, and 1 of the file for which it is the strongest. */
 export const SIGNALS = [
@@ -38,7 +38,7 @@ export const WEIGHTS: Record<Signal, number> = {
  * Tests stand behind what they test, examples behind the code, prose behind both, unless the query
  * is about them.
  */
-export const PLACES: Record<Place, number> = {
+export const ROLE_SCORES: Record<FileRole, number> = {
   code: 0,
   test: -4.2,
   aside: -2.1,

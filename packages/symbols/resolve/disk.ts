@@ -6,8 +6,8 @@ import path from "node:path";
 import type { CompilerGate } from "zz";
 import { tryTo } from "zz/text";
 import { markedText } from "../encoding.ts";
-import type { Disk, Json, Kept } from "./contract.ts";
 import { folderOf, IN_NODE_MODULES, join, SCRIPT, slashes, upwards } from "./paths.ts";
+import type { Disk, Json, Kept } from "./resolver-types.ts";
 
 const MAX_CONFIG_BYTES = 4_000_000; // of a package.json or tsconfig.json
 const CLOCK_TICK_MS = 50;
@@ -33,13 +33,13 @@ export function openDisk(
 ) {
   const root = slashes(folder).replace(/\/$/, "");
   const isFresh = !!kept && isKept(kept) && isUnchanged(root, kept.seen);
-  const seen = new Map(isFresh ? Object.entries(kept.seen) : []);
+  const seenStamps = new Map(isFresh ? Object.entries(kept.seen) : []);
   const state: DiskState = {
     root,
     roots: [...new Set([root, realOf(root)])],
     names,
     packages: new Map(),
-    seen,
+    seen: seenStamps,
     gate,
   };
   const disk: Disk = {
@@ -49,54 +49,57 @@ export function openDisk(
     isFile: (file) => isFile(state, file),
     isFolder: (file) => isFolder(state, file),
     read: (file) => read(state, file),
-    packageIn: (at) => packageIn(state, at),
-    sourceOf: (file, out, isNamed) => sourceOf(state, file, out, isNamed),
+    packageIn: (packageFolder) => packageIn(state, packageFolder),
+    sourceOf: (file, outFolders, isNamed) => sourceOf(state, file, outFolders, isNamed),
   };
-  return { disk, seen, isFresh };
+  return { disk, seenStamps, isFresh };
 }
 
 /** Whether everything that was read still is as it was then. */
-export const isUnchanged = (root: string, seen: Kept["seen"]): boolean =>
-  Object.entries(seen).every(([name, when]) => stampOf(path.resolve(root, name)) === when);
+export const isUnchanged = (root: string, stamps: Kept["seen"]): boolean =>
+  Object.entries(stamps).every(([name, when]) => stampOf(path.resolve(root, name)) === when);
 
-function note(state: DiskState, file: string): void {
+function noteStamp(state: DiskState, file: string): void {
   const name = file.startsWith(`${state.root}/`) ? file.slice(state.root.length + 1) : file;
   if (!state.seen.has(name)) state.seen.set(name, isSettled(file) ? stampOf(file) : "new");
 }
 
 function local(state: DiskState, file: string): string | undefined {
-  for (const one of state.roots) {
-    if (file === one) return "";
-    if (!file.startsWith(`${one}/`)) continue;
-    const inside = file.slice(one.length + 1).replace(/\/$/, "");
+  for (const root of state.roots) {
+    if (file === root) return "";
+    if (!file.startsWith(`${root}/`)) continue;
+    const inside = file.slice(root.length + 1).replace(/\/$/, "");
     return IN_NODE_MODULES.test(inside) ? undefined : inside;
   }
   return undefined;
 }
 
 function isFile(state: DiskState, file: string): boolean {
-  note(state, file.includes("/node_modules/") ? folderOf(file) : file);
+  noteStamp(state, file.includes("/node_modules/") ? folderOf(file) : file);
   return statOf(file)?.isFile() === true && state.gate?.mayLookUp(file) !== false;
 }
 
 function isFolder(state: DiskState, file: string): boolean {
   if (!IN_NODE_MODULES.test(file)) return true; // its files are checked one by one
-  note(state, file);
+  noteStamp(state, file);
   return statOf(file)?.isDirectory() === true && state.gate?.mayList(file) !== false;
 }
 
 function read(state: DiskState, file: string): string | undefined {
-  note(state, file);
+  noteStamp(state, file);
   const stat = statOf(file);
   if (!stat?.isFile() || stat.size > MAX_CONFIG_BYTES || state.gate?.mayLookUp(file) === false)
     return undefined;
   return tryTo(() => (stat.size ? markedText(fs.readFileSync(file)).replace(/^\ufeff/, "") : ""));
 }
 
-function packageIn(state: DiskState, at: string): Json | undefined {
-  if (!state.packages.has(at))
-    state.packages.set(at, parsed(read(state, path.posix.join(state.root, at, "package.json"))));
-  return state.packages.get(at);
+function packageIn(state: DiskState, folder: string): Json | undefined {
+  if (!state.packages.has(folder))
+    state.packages.set(
+      folder,
+      parseJson(read(state, path.posix.join(state.root, folder, "package.json"))),
+    );
+  return state.packages.get(folder);
 }
 
 /**
@@ -106,14 +109,14 @@ function packageIn(state: DiskState, at: string): Json | undefined {
 function sourceOf(
   state: DiskState,
   file: string,
-  out: readonly [string, string][] = [],
+  outFolders: readonly [string, string][] = [],
   isNamed = false,
 ): string | undefined {
   // "@/logo.svg.ts": as TypeScript asks for a picture
   const [, asset = ""] = /^(.*(?<!\.d\.\w+))\.ts$/.exec(file) ?? [];
   if (state.names.has(asset) && !SCRIPT.test(asset)) return asset;
   const [, base = file, extension = ""] = /^(.*?)(\.(?:d\.)?[cm]?[jt]sx?)?$/.exec(file) ?? [];
-  const bases = out
+  const bases = outFolders
     .filter(([from]) => file.startsWith(`${from}/`))
     .map(([from, to]) => join(to, base.slice(from.length))!);
   for (const home of upwards(folderOf(file))) {
@@ -124,18 +127,18 @@ function sourceOf(
         bases.push(join(home, [folder, ...parts.slice(1)].join("/"))!);
     if (isNamed) bases.push(join(home, `src/${parts.join("/")}`)!);
   }
-  const kind = /[cm]/.exec(extension.replace(/^\.d/, ""))?.[0] ?? "";
+  const moduleKind = /[cm]/.exec(extension.replace(/^\.d/, ""))?.[0] ?? "";
   const extensions = [
-    ...(kind ? [`.${kind}ts`] : []),
+    ...(moduleKind ? [`.${moduleKind}ts`] : []),
     ".ts",
     ".tsx",
-    ...(kind ? [`.${kind}js`] : []),
+    ...(moduleKind ? [`.${moduleKind}js`] : []),
     ".js",
     ".jsx",
   ];
-  for (const one of bases)
+  for (const candidate of bases)
     for (const each of extensions)
-      if (one + each !== file && state.names.has(one + each)) return one + each;
+      if (candidate + each !== file && state.names.has(candidate + each)) return candidate + each;
   return undefined;
 }
 
@@ -143,8 +146,8 @@ const BUILD_FOLDER =
   /^(?:_?(?:esm|cjs|types)|es|es\d+|umd|typings|commonjs|module|(?:dist|lib|build|out|output)(?:-\w+)?)$/;
 
 function isKept(kept: Partial<Kept>): boolean {
-  const { seen, ways, found } = kept;
-  return [seen, ways, found].every((one) => !!one && typeof one === "object");
+  const { seen: stamps, ways, found: answers } = kept;
+  return [stamps, ways, answers].every((part) => !!part && typeof part === "object");
 }
 
 /**
@@ -165,7 +168,7 @@ const isSettled = (file: string): boolean =>
 export const realOf = (file: string): string =>
   tryTo(() => slashes(fs.realpathSync.native(file))) ?? file;
 
-export function parsed(text: string | undefined): Json | undefined {
+export function parseJson(text: string | undefined): Json | undefined {
   const value: unknown = tryTo(() => JSON.parse(text ?? ""));
   return value && typeof value === "object" ? (value as Json) : undefined;
 }

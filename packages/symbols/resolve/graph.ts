@@ -1,22 +1,24 @@
 // Who imports whom.
 import type { Facts, Import } from "../scan/facts.ts";
-import { isMade } from "../scan/made.ts";
-import type { Edge, Graph, Resolver } from "./contract.ts";
+import { isGenerated } from "../scan/generated-files.ts";
 import { folderOf, SCRIPT } from "./paths.ts";
+import type { Edge, Graph, Resolver } from "./resolver-types.ts";
 
 export async function graphOf(
   files: Iterable<readonly [string, Pick<Facts, "imports">]>,
   resolver: Resolver,
 ): Promise<Graph> {
-  const all = [...files];
-  await resolver.prepare(all.map(([file, { imports }]) => [file, imports]));
+  const allFiles = [...files];
+  await resolver.prepare(allFiles.map(([file, { imports }]) => [file, imports]));
   const imports = new Map<string, Edge[]>();
   const dependents = new Map<string, Set<string>>();
-  for (const [file, facts] of all) {
-    const edges = facts.imports.map((one) => {
-      const others = resolver.others(file, one);
-      if (others?.[0] === file) return { ...edgeOf(one, file), own: true as const };
-      return others ? edgeOf(one, ...others) : edgeOf(one, resolver.resolve(file, one));
+  for (const [file, facts] of allFiles) {
+    const edges = facts.imports.map((importFact) => {
+      const others = resolver.others(file, importFact);
+      if (others?.[0] === file) return { ...edgeOf(importFact, file), own: true as const };
+      return others
+        ? edgeOf(importFact, ...others)
+        : edgeOf(importFact, resolver.resolve(file, importFact));
     });
     imports.set(file, edges);
     for (const to of edges.flatMap(({ to, also = [] }) => [to, ...also])) {
@@ -32,14 +34,18 @@ export async function graphOf(
   };
 }
 
-function edgeOf({ from: spec, line, how }: Import, to?: string, ...also: string[]): Edge {
-  const kind = kindOfTarget(to);
+function edgeOf(
+  { from: spec, line, how: importForm }: Import,
+  to?: string,
+  ...also: string[]
+): Edge {
+  const targetKind = kindOfTarget(to);
   return {
-    to: kind === "internal" ? to : undefined,
+    to: targetKind === "internal" ? to : undefined,
     spec,
     line,
-    kind,
-    how,
+    kind: targetKind,
+    how: importForm,
     ...(also.length && { also }),
   };
 }
@@ -57,8 +63,8 @@ const MAX_ORDINARY_IMPORTERS = 5;
 
 /** The files that more than five others import, the most imported first. */
 export function hubs({ dependents }: Graph): { path: string; count: number }[] {
-  const all = Array.from(dependents, ([path, by]) => ({ path, count: by.length }));
-  return all
+  const counts = Array.from(dependents, ([path, by]) => ({ path, count: by.length }));
+  return counts
     .filter(({ count }) => count > MAX_ORDINARY_IMPORTERS)
     .sort((a, b) => b.count - a.count || (a.path < b.path ? -1 : 1));
 }
@@ -73,12 +79,15 @@ export function entryPoints({ imports, dependents }: Graph, resolver: Resolver):
   const packages = resolver.packages();
   const mains = new Set(packages.flatMap(({ mains }) => mains));
   const tops = new Set(
-    ["", ...packages.map(({ folder }) => folder)].flatMap((at) => [at, at ? `${at}/src` : "src"]),
+    ["", ...packages.map(({ folder }) => folder)].flatMap((folder) => [
+      folder,
+      folder ? `${folder}/src` : "src",
+    ]),
   );
   return [...imports.keys()]
     .filter(
       (path) =>
-        (SCRIPT.test(path) || MAIN.test(path)) && !/\.d\.[cm]?ts$/.test(path) && !isMade(path),
+        (SCRIPT.test(path) || MAIN.test(path)) && !/\.d\.[cm]?ts$/.test(path) && !isGenerated(path),
     )
     .flatMap((path): EntryPoint[] => {
       if (!SCRIPT.test(path)) return [{ path, why: "name" }];
@@ -96,48 +105,52 @@ export function entryPoints({ imports, dependents }: Graph, resolver: Resolver):
 export function cycles({ imports }: Graph): { files: string[]; round: string[] }[] {
   const next = new Map(
     Array.from(imports, ([file, edges]) => {
-      const own = edges.filter(
-        ({ kind, how, own }) => kind === "internal" && how !== "type" && !own,
+      const cycleEdges = edges.filter(
+        ({ kind: edgeKind, how: importForm, own: isOwnFile }) =>
+          edgeKind === "internal" && importForm !== "type" && !isOwnFile,
       );
-      return [file, [...new Set(own.map(({ to }) => to!))]];
+      return [file, [...new Set(cycleEdges.map(({ to }) => to!))]];
     }),
   );
   const back = new Map<string, string[]>();
-  for (const [file, all] of next)
-    for (const to of all) back.get(to)?.push(file) ?? back.set(to, [file]);
-  const left = innermost(next, back);
-  const found: ReturnType<typeof cycles> = [];
-  for (const first of [...left].sort()) {
-    if (!left.has(first)) continue;
-    const [after, before] = [reached(first, next, left), reached(first, back, left)];
+  for (const [file, targets] of next)
+    for (const to of targets) back.get(to)?.push(file) ?? back.set(to, [file]);
+  const remaining = innermost(next, back);
+  const circles: ReturnType<typeof cycles> = [];
+  for (const first of [...remaining].sort()) {
+    if (!remaining.has(first)) continue;
+    const [after, before] = [reachFrom(first, next, remaining), reachFrom(first, back, remaining)];
     const files = [...after.keys()].filter((file) => before.has(file)).sort();
-    for (const file of [first, ...files]) left.delete(file);
-    if (files.length) found.push({ files, round: wayTo(first, after) });
+    for (const file of [first, ...files]) remaining.delete(file);
+    if (files.length) circles.push({ files, round: circleFrom(first, after) });
   }
-  return found;
+  return circles;
 }
 
 /** Without the files that lead to no circle, or that no circle leads to. */
 function innermost(next: Map<string, string[]>, back: Map<string, string[]>): Set<string> {
-  const left = new Set(next.keys());
+  const remaining = new Set(next.keys());
   for (const [ways, others] of [[next, back] as const, [back, next] as const]) {
     const count = new Map(
-      Array.from(left, (file) => [file, ways.get(file)?.filter((to) => left.has(to)).length ?? 0]),
+      Array.from(remaining, (file) => [
+        file,
+        ways.get(file)?.filter((to) => remaining.has(to)).length ?? 0,
+      ]),
     );
-    const done = [...left].filter((file) => !count.get(file));
+    const done = [...remaining].filter((file) => !count.get(file));
     for (const file of done) {
-      left.delete(file);
+      remaining.delete(file);
       for (const by of others.get(file) ?? []) {
         count.set(by, count.get(by)! - 1);
         if (count.get(by) === 0) done.push(by);
       }
     }
   }
-  return left;
+  return remaining;
 }
 
 /** What can be reached from a file, and from where first: itself too, where it lies on a circle. */
-function reached(
+function reachFrom(
   first: string,
   next: Map<string, string[]>,
   within: Set<string>,
@@ -152,9 +165,9 @@ function reached(
     }
   return from;
 }
-function wayTo(first: string, from: Map<string, string>): string[] {
-  const way = [first];
-  do way.push(from.get(way.at(-1)!)!);
-  while (way.at(-1) !== first);
-  return way.reverse();
+function circleFrom(first: string, from: Map<string, string>): string[] {
+  const round = [first];
+  do round.push(from.get(round.at(-1)!)!);
+  while (round.at(-1) !== first);
+  return round.reverse();
 }

@@ -16,9 +16,9 @@ export function* upwards(folder: string): Generator<string> {
 
 /** Undefined if it is outside of the project. */
 export function join(folder: string, spec: string): string | undefined {
-  const at = path.posix.join(folder || ".", spec).replace(/\/$/, "");
-  if (at === ".." || at.startsWith("../")) return undefined;
-  return at === "." ? "" : at;
+  const joined = path.posix.join(folder || ".", spec).replace(/\/$/, "");
+  if (joined === ".." || joined.startsWith("../")) return undefined;
+  return joined === "." ? "" : joined;
 }
 
 export const slashes = (file: string): string =>
@@ -28,8 +28,8 @@ export function firstOf(
   { names }: { names: ReadonlySet<string> },
   paths: readonly (string | undefined)[],
 ): string[] {
-  const found = paths.find((one) => one !== undefined && names.has(one));
-  return found === undefined ? [] : [found];
+  const existing = paths.find((candidate) => candidate !== undefined && names.has(candidate));
+  return existing === undefined ? [] : [existing];
 }
 
 /** The folders of these files, and those around them; "" is the project itself. */

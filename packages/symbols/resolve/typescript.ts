@@ -3,13 +3,13 @@
 // missing (see build/typescript.js).
 import path from "node:path";
 import { ts } from "ts-morph";
-import type { Disk, How, Json } from "./contract.ts";
-import { parsed, realOf } from "./disk.ts";
+import { parseJson, realOf } from "./disk.ts";
 import { folderOf, foldersOf, upwards } from "./paths.ts";
+import type { Disk, ImportForm, Json } from "./resolver-types.ts";
 
 export interface Modules {
-  wayOf(config: string): string;
-  answer(file: string, spec: string, how: How, config?: string): string | undefined;
+  configLetters(config: string): string;
+  answer(file: string, spec: string, importForm: ImportForm, config?: string): string | undefined;
 }
 
 interface Config {
@@ -85,39 +85,42 @@ export function openModules(disk: Disk): Modules {
   };
   const open: State = Object.assign(state, { views });
   return {
-    wayOf: (name) => wayOf(open, name),
-    answer: (file, spec, how, name) => answer(open, file, spec, how, name),
+    configLetters: (name) => wayOf(open, name),
+    answer: (file, spec, importForm, name) => answer(open, file, spec, importForm, name),
   };
 }
 
 function wayOf(state: State, name: string): string {
   const config = configOf(state, name);
-  const all = [config, ...config.references.map((name) => configOf(state, name))]
+  const letters = [config, ...config.references.map((name) => configOf(state, name))]
     .map(({ options }) => lettersOf(options))
     .join("");
-  return [..."pt"].filter((letter) => all.includes(letter)).join("");
+  return [..."pt"].filter((letter) => letters.includes(letter)).join("");
 }
 
 function answer(
   state: State,
   file: string,
   spec: string,
-  how: How,
+  importForm: ImportForm,
   name?: string,
 ): string | undefined {
   const config = configFor(state, file, name);
-  const mode = modeOf(state, file, how, config.options);
+  const mode = modeOf(state, file, importForm, config.options);
   ({ out: state.out } = config);
   const to = ask(state.views.asItIs);
-  const at = to === undefined ? undefined : placeOf(state, to, state.views.asItIs);
-  if (at !== undefined && state.disk.names.has(at))
-    return (isBuilt(state, at) ? state.disk.sourceOf(at, state.out) : undefined) ?? at;
-  if (to !== undefined && at === undefined) return ""; // in node_modules
+  const projectPath = to === undefined ? undefined : pathInProject(state, to, state.views.asItIs);
+  if (projectPath !== undefined && state.disk.names.has(projectPath))
+    return (
+      (isBuilt(state, projectPath) ? state.disk.sourceOf(projectPath, state.out) : undefined) ??
+      projectPath
+    );
+  if (to !== undefined && projectPath === undefined) return ""; // in node_modules
   for (const view of viewsFor(state, spec, config.options)) {
     const there = ask(view);
-    const source = there === undefined ? undefined : placeOf(state, there, view);
-    const found = source === undefined ? undefined : view.source(source);
-    if (found !== undefined) return found;
+    const source = there === undefined ? undefined : pathInProject(state, there, view);
+    const sourceFile = source === undefined ? undefined : view.source(source);
+    if (sourceFile !== undefined) return sourceFile;
   }
   return to !== undefined || /^[a-z][a-z\d+.-]+:/i.test(spec) || isDeclared(state, file, spec)
     ? ""
@@ -153,7 +156,7 @@ function cacheFor(state: State, { caches, options }: Config, view: View): ts.Mod
 }
 
 /** The path in the project; a workspace's package is linked into node_modules. */
-function placeOf(state: State, file: string, { local }: View): string | undefined {
+function pathInProject(state: State, file: string, { local }: View): string | undefined {
   return local(file) ?? state.disk.local(realOf(file));
 }
 
@@ -176,10 +179,12 @@ function viewsFor(state: State, spec: string, { paths, baseUrl }: ts.CompilerOpt
 function isDeclared(state: State, file: string, spec: string): boolean {
   const kinds = ["dependencies", "devDependencies", "peerDependencies", "optionalDependencies"];
   return [...upwards(folderOf(file))].some((up) => {
-    const known = state.disk.names.has(up ? `${up}/package.json` : "package.json")
+    const manifest = state.disk.names.has(up ? `${up}/package.json` : "package.json")
       ? state.disk.packageIn(up)
       : undefined;
-    return kinds.some((kind) => Object.hasOwn(Object(known?.[kind]), packageOf(spec)));
+    return kinds.some((dependencyKind) =>
+      Object.hasOwn(Object(manifest?.[dependencyKind]), packageOf(spec)),
+    );
   });
 }
 
@@ -201,17 +206,17 @@ function viewOf(
   const host: ts.ModuleResolutionHost = {
     ...readingOf(state),
     fileExists(file) {
-      const at = local(file);
-      return at === undefined ? isFile(file) : source(at) !== undefined;
+      const projectPath = local(file);
+      return projectPath === undefined ? isFile(file) : source(projectPath) !== undefined;
     },
     directoryExists(file) {
       if (hasModules && file === `${root}/node_modules`) return true;
-      const at = local(file);
-      return at === undefined ? isFolder(file) : hasFolder(at);
+      const projectPath = local(file);
+      return projectPath === undefined ? isFolder(file) : hasFolder(projectPath);
     },
     readFile(file) {
-      const at = local(file);
-      return readFile(state, at === undefined ? file : `${root}/${at}`);
+      const projectPath = local(file);
+      return readFile(state, projectPath === undefined ? file : `${root}/${projectPath}`);
     },
     realpath: (file) => (local(file) === undefined ? realOf(file) : file),
   };
@@ -220,23 +225,24 @@ function viewOf(
 
 /** A package of the project counts as being in node_modules, installed or not. */
 function workspaceFile(state: Workspaces, file: string): string | undefined {
-  const [, name, rest = ""] = /^.*\/node_modules\/((?:@[^/]+\/)?[^/]+)(\/.*)?$/.exec(file) ?? [];
+  const [, name, remainder = ""] =
+    /^.*\/node_modules\/((?:@[^/]+\/)?[^/]+)(\/.*)?$/.exec(file) ?? [];
   if (name === undefined) return state.disk.local(file);
   const folder = workspaces(state).get(name);
   return folder === undefined ||
     state.disk.local(file.slice(0, file.lastIndexOf("/node_modules/"))) === undefined
     ? state.disk.local(file)
-    : (folder + rest).replace(/^\/|\/$/g, "");
+    : (folder + remainder).replace(/^\/|\/$/g, "");
 }
 
 function workspaces(state: Workspaces): Map<string, string> {
   if (state.workspaces) return state.workspaces;
-  const found = [...state.disk.names]
+  const packageFolders = [...state.disk.names]
     .filter((name) => /(?:^|\/)package\.json$/.test(name) && !TEST_PACKAGE.test(name))
     .map(folderOf);
-  found.sort((a, b) => a.split("/").length - b.split("/").length || (a < b ? -1 : 1));
+  packageFolders.sort((a, b) => a.split("/").length - b.split("/").length || (a < b ? -1 : 1));
   state.workspaces = new Map();
-  for (const folder of found) {
+  for (const folder of packageFolders) {
     const name = state.disk.packageIn(folder)?.name;
     if (typeof name === "string" && name && !state.workspaces.has(name))
       state.workspaces.set(name, folder);
@@ -258,26 +264,27 @@ const readingOf = (state: Pick<State, "disk">) => ({
 function readFile(state: Pick<State, "disk">, file: string): string | undefined {
   const text = state.disk.read(file);
   if (!text || !file.endsWith("/package.json") || !/"#[^"]*"\s*[,\]}]/.test(text)) return text;
-  const { imports: _, ...rest } = parsed(text) ?? {};
-  return JSON.stringify(rest);
+  const { imports: _, ...otherFields } = parseJson(text) ?? {};
+  return JSON.stringify(otherFields);
 }
 
 function configFor(state: State, file: string, name: string | undefined): Config {
   const config = configOf(state, name);
   const folder = folderOf(file);
-  const covers = (one: Config) =>
-    one.covers.some(
-      ([at, deep]) => at === folder || (deep && (!at || folder.startsWith(`${at}/`))),
+  const covers = (candidate: Config) =>
+    candidate.covers.some(
+      ([covered, deep]) =>
+        covered === folder || (deep && (!covered || folder.startsWith(`${covered}/`))),
     );
   return config.references.map((name) => configOf(state, name)).find(covers) ?? config;
 }
 
 function configOf(state: State, name: string | undefined): Config {
-  const known = state.configs.get(name);
-  if (known) return known;
-  const made = readConfig(state, name);
-  state.configs.set(name, made);
-  return made;
+  const opened = state.configs.get(name);
+  if (opened) return opened;
+  const config = readConfig(state, name);
+  state.configs.set(name, config);
+  return config;
 }
 
 function readConfig(state: State, name: string | undefined): Config {
@@ -288,22 +295,22 @@ function readConfig(state: State, name: string | undefined): Config {
   } catch {} // broken beyond repair: as if there were none
   // Without outDir: given one, TypeScript looks for the source of a built file with its emitter,
   // which is not there.
-  const { outDir, declarationDir, rootDir, ...given } = parsed.options ?? DEFAULTS;
-  const options: ts.CompilerOptions = { resolveJsonModule: true, ...given };
+  const { outDir, declarationDir, rootDir, ...otherOptions } = parsed.options ?? DEFAULTS;
+  const options: ts.CompilerOptions = { resolveJsonModule: true, ...otherOptions };
   delete options.traceResolution;
-  const source = placeIn(state, rootDir ?? (file && folderOf(file)));
+  const source = localPath(state, rootDir ?? (file && folderOf(file)));
   return {
     options,
     out: [outDir, declarationDir]
-      .map((file) => placeIn(state, file))
+      .map((file) => localPath(state, file))
       .flatMap((from) =>
         from && source !== undefined ? [[from, source] as [string, string]] : [],
       ),
     covers: Object.entries(parsed.wildcardDirectories ?? {}).flatMap(([folder, deep]) => {
-      const at = placeIn(state, folder);
-      return at === undefined
+      const projectFolder = localPath(state, folder);
+      return projectFolder === undefined
         ? []
-        : [[at, deep === ts.WatchDirectoryFlags.Recursive] as [string, boolean]];
+        : [[projectFolder, deep === ts.WatchDirectoryFlags.Recursive] as [string, boolean]];
     }),
     references: hasNoFiles(parsed.raw) ? referencesOf(state, parsed) : [],
     caches: new Map(),
@@ -311,10 +318,10 @@ function readConfig(state: State, name: string | undefined): Config {
 }
 
 function parse(state: State, file: string): ts.ParsedCommandLine {
-  let left = MAX_EXTENDED_CONFIGS;
+  let remaining = MAX_EXTENDED_CONFIGS;
   const host: ts.ParseConfigHost & Pick<ts.ModuleResolutionHost, "directoryExists" | "realpath"> = {
     ...readingOf(state),
-    readFile: (name) => (left-- > 0 ? state.disk.read(name) : undefined),
+    readFile: (name) => (remaining-- > 0 ? state.disk.read(name) : undefined),
     fileExists: state.disk.isFile,
     directoryExists: state.disk.isFolder,
     readDirectory: () => [],
@@ -334,7 +341,7 @@ function parse(state: State, file: string): ts.ParsedCommandLine {
   );
 }
 
-function placeIn(state: State, file: string | undefined): string | undefined {
+function localPath(state: State, file: string | undefined): string | undefined {
   return file === undefined ? undefined : state.disk.local(file);
 }
 
@@ -351,19 +358,20 @@ function referencesOf(
 function modeOf(
   state: State,
   file: string,
-  how: How,
+  importForm: ImportForm,
   options: ts.CompilerOptions,
 ): ts.ResolutionMode {
   const { CommonJS, ESNext, ES2015, Node16, NodeNext, Preserve } = ts.ModuleKind;
   if (getEmitModuleResolutionKind(options) < ts.ModuleResolutionKind.Node16) return undefined;
-  if (how === "require") return CommonJS;
-  const kind = getEmitModuleKind(options);
-  const isNode = Node16 <= kind && kind <= NodeNext;
+  if (importForm === "require") return CommonJS;
+  const moduleKind = getEmitModuleKind(options);
+  const isNode = Node16 <= moduleKind && moduleKind <= NodeNext;
   const [, named] = /\.([cm])[jt]s$/.exec(file) ?? [];
   const isEsm = named ? named === "m" : isNode && isModule(state, file);
   const moduleFormat = isEsm ? ESNext : CommonJS;
-  const format = named || isNode ? moduleFormat : kind;
-  if (how === "dynamic") return isNode || kind === Preserve || format >= ES2015 ? ESNext : CommonJS;
+  const format = named || isNode ? moduleFormat : moduleKind;
+  if (importForm === "dynamic")
+    return isNode || moduleKind === Preserve || format >= ES2015 ? ESNext : CommonJS;
   if (format === CommonJS) return CommonJS;
   return (ES2015 <= format && format <= ESNext) || format === Preserve ? ESNext : undefined;
 }
@@ -374,7 +382,9 @@ function isModule(state: State, file: string): boolean {
       return state.disk.packageIn(up)?.type === "module";
   for (let up = folderOf(state.disk.root); up; up = folderOf(up))
     if (state.disk.isFile(`${up}/package.json`))
-      return (parsed(state.disk.read(`${up}/package.json`)) as Json | undefined)?.type === "module";
+      return (
+        (parseJson(state.disk.read(`${up}/package.json`)) as Json | undefined)?.type === "module"
+      );
   return false;
 }
 
@@ -389,9 +399,10 @@ function lettersOf({
   moduleSuffixes,
   ...options
 }: ts.CompilerOptions): string {
-  const kind = getEmitModuleResolutionKind(options);
+  const resolutionKind = getEmitModuleResolutionKind(options);
   const isOlder =
-    kind === ts.ModuleResolutionKind.Classic || kind === ts.ModuleResolutionKind.Node10;
+    resolutionKind === ts.ModuleResolutionKind.Classic ||
+    resolutionKind === ts.ModuleResolutionKind.Node10;
   return (
     (paths || baseUrl ? "p" : "") +
     (rootDirs?.length || moduleSuffixes?.length || isOlder ? "t" : "")

@@ -1,13 +1,13 @@
 // The top-level keys of JSON and YAML files.
-import { empty, type Facts, MAX_TEXT_CHARS, type Sym } from "./facts.ts";
-import { countLines, lineAt, lineStarts } from "./lines.ts";
+import { emptyFacts, type Facts, MAX_TEXT_CHARS, type Sym } from "./facts.ts";
+import { countLines, lineAt, lineStarts } from "./line-numbers.ts";
 import { noteError, parse } from "./parse.ts";
 import { isObjectLiteralExpression, isStringLiteral, parseJsonText } from "./parser.ts";
 import { startOf } from "./signature.ts";
 import { todosIn } from "./todos.ts";
 
 export function scanJson(path: string, text: string): Facts {
-  const facts = empty();
+  const facts = emptyFacts();
   const starts = lineStarts(text);
   const source = parse(facts, () => parseJsonText(path, text));
   const value = source?.statements[0]?.expression;
@@ -35,13 +35,13 @@ export function scanJson(path: string, text: string): Facts {
  * does.
  */
 export function scanYaml(text: string): Facts {
-  const facts = empty();
+  const facts = emptyFacts();
   let last: Sym | undefined;
-  for (const [at, row] of text.split(/\r?\n/).entries()) {
+  for (const [index, row] of text.split(/\r?\n/).entries()) {
     if (!/^\s*[^\s#]/.test(row)) continue;
     facts.loc++;
     const [, double, single, plain] = YAML_KEY.exec(row) ?? [];
-    const [name, line] = [double ?? single ?? plain?.trimEnd(), at + 1];
+    const [name, line] = [double ?? single ?? plain?.trimEnd(), index + 1];
     if (/^(?:---|\.\.\.)/.test(row)) last = undefined;
     else if (name && !/\s#/.test(name)) {
       last = { name, kind: "key", line, end: line, signature: name.slice(0, MAX_TEXT_CHARS) };

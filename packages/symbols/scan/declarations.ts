@@ -2,9 +2,8 @@
 
 import type { ts } from "ts-morph";
 import type { Sym } from "./facts.ts";
-import { takes } from "./imports.ts";
-import { lineAt } from "./lines.ts";
-import { isFunction, modifiersOf, nameOf, unwrapped } from "./nodes.ts";
+import { lineAt } from "./line-numbers.ts";
+import { isFunction, modifiersOf, nameOf, unwrap } from "./nodes.ts";
 import {
   forEachChild,
   idText,
@@ -26,14 +25,21 @@ import {
   ModifierFlags,
   NodeFlags,
 } from "./parser.ts";
+import { noteTaking } from "./scan-imports.ts";
+import {
+  countDecisionsOf,
+  exportOnce,
+  type Reading,
+  visitBody,
+  visitInside,
+} from "./scan-state.ts";
 import { docOf, headEnd, signatureOf, startOf } from "./signature.ts";
-import { body, exportOnce, inside, measured, type Reading } from "./state.ts";
 
 /**
  * Where a declaration is, and what its signature is made of. One of several variables is a part of
  * its statement.
  */
-export interface Place {
+export interface DeclarationSpan {
   node: ts.Node;
   statement?: ts.Node; // has the modifiers and the comment
   shown?: ts.Node;
@@ -46,32 +52,39 @@ export interface Place {
 export function declare(
   file: Reading,
   name: string | undefined,
-  kind: Sym["kind"],
+  symbolKind: Sym["kind"],
   node: ts.Node,
-  made: ts.Node = node,
-  at: Place = { node },
+  assigned: ts.Node = node,
+  span: DeclarationSpan = { node },
 ): Sym | undefined {
   const sym =
-    name === undefined ? undefined : add(file, name, kind, { ...at, end: headEnd(made, at.node) });
-  const isCode = isFunction(made);
-  if (sym && isCode && modifiersOf(made) & ModifierFlags.Async) sym.async = true;
-  inside(file, name, made, () => {
-    if (file.isScript && isClassLike(made)) addFields(made, file);
-    measured(file, isCode && made.body ? sym : undefined, () =>
-      isCode && made === node ? body(node, file) : forEachChild(node, file.visit),
+    name === undefined
+      ? undefined
+      : addSymbol(file, name, symbolKind, { ...span, end: headEnd(assigned, span.node) });
+  const isCode = isFunction(assigned);
+  if (sym && isCode && modifiersOf(assigned) & ModifierFlags.Async) sym.async = true;
+  visitInside(file, name, assigned, () => {
+    if (file.isScript && isClassLike(assigned)) addFields(assigned, file);
+    countDecisionsOf(file, isCode && assigned.body ? sym : undefined, () =>
+      isCode && assigned === node ? visitBody(node, file) : forEachChild(node, file.visit),
     );
   });
   return sym;
 }
 
-export function add(file: Reading, name: string, kind: Sym["kind"], place: Place): Sym {
+export function addSymbol(
+  file: Reading,
+  name: string,
+  symbolKind: Sym["kind"],
+  span: DeclarationSpan,
+): Sym {
   const { facts, owner, starts, text } = file;
-  const { node, statement = node, shown = node } = place;
+  const { node, statement = node, shown = node } = span;
   const start = startOf(node, text);
-  const signature = signatureOf(text, shown === node ? start : startOf(shown, text), place);
+  const signature = signatureOf(text, shown === node ? start : startOf(shown, text), span);
   const sym: Sym = {
     name,
-    kind,
+    kind: symbolKind,
     line: lineAt(starts, start),
     end: lineAt(starts, node.end),
     signature,
@@ -95,7 +108,7 @@ export function add(file: Reading, name: string, kind: Sym["kind"], place: Place
 /** A function expression: its own name counts if nothing else names it. */
 export function visitFunction(node: ts.FunctionExpression | ts.ArrowFunction, file: Reading): void {
   if (node.name && node !== file.made) declare(file, idText(node.name), "function", node);
-  else body(node, file);
+  else visitBody(node, file);
 }
 export function visitClass(node: ts.ClassExpression, file: Reading): void {
   if (node.name && node !== file.made) declare(file, idText(node.name), "class", node);
@@ -108,32 +121,36 @@ export function declareConstructor(node: ts.ConstructorDeclaration, file: Readin
       modifiersOf(parameter) & ModifierFlags.ParameterPropertyModifier &&
       isIdentifier(parameter.name)
     )
-      add(file, idText(parameter.name), "property", { node: parameter });
+      addSymbol(file, idText(parameter.name), "property", { node: parameter });
   declare(file, "constructor", "method", node);
 }
 
 export function declareProperty(node: ts.PropertyDeclaration, file: Reading): void {
   const name = nameOf(node.name);
-  const made = node.initializer && unwrapped(node.initializer);
-  if (made && isFunction(made)) return void declare(file, name, "method", node, made);
+  const assigned = node.initializer && unwrap(node.initializer);
+  if (assigned && isFunction(assigned)) return void declare(file, name, "method", node, assigned);
   if (name !== undefined)
-    add(file, name, "property", { node, end: node.initializer?.pos, ...(made && { value: made }) });
-  inside(file, name, made, () => forEachChild(node, file.visit));
+    addSymbol(file, name, "property", {
+      node,
+      end: node.initializer?.pos,
+      ...(assigned && { value: assigned }),
+    });
+  visitInside(file, name, assigned, () => forEachChild(node, file.visit));
 }
 
 /** Only the functions of an object literal are listed. */
 export function visitPropertyAssignment(node: ts.PropertyAssignment, file: Reading): void {
-  const made = unwrapped(node.initializer);
-  if (isFunction(made)) return void declare(file, nameOf(node.name), "method", node, made);
-  if (!isObjectLiteralExpression(made)) return void forEachChild(node, file.visit);
-  inside(file, nameOf(node.name), undefined, () => forEachChild(node, file.visit));
+  const assigned = unwrap(node.initializer);
+  if (isFunction(assigned)) return void declare(file, nameOf(node.name), "method", node, assigned);
+  if (!isObjectLiteralExpression(assigned)) return void forEachChild(node, file.visit);
+  visitInside(file, nameOf(node.name), undefined, () => forEachChild(node, file.visit));
 }
 
 /** A type's members are those of its own literals, not of nested ones. */
 export function declareType(node: ts.TypeAliasDeclaration, file: Reading): void {
   const name = idText(node.name);
-  add(file, name, "type", { node });
-  inside(file, name, undefined, () =>
+  addSymbol(file, name, "type", { node });
+  visitInside(file, name, undefined, () =>
     forEachChild(node, (part) => (part === node.type ? visitType(part, file) : file.visit(part))),
   );
 }
@@ -149,7 +166,7 @@ export function declareMember(
 ): void {
   const name = nameOf(node.name);
   if (name !== undefined)
-    add(file, name, isPropertySignature(node) ? "property" : "method", { node });
+    addSymbol(file, name, isPropertySignature(node) ? "property" : "method", { node });
   forEachChild(node, file.visit);
 }
 /** A type literal that is not a type's own: of a parameter, or nested. */
@@ -164,14 +181,15 @@ export function declareModule(node: ts.ModuleDeclaration, file: Reading): void {
   if (!isGlobal) {
     const isNested = (node.flags & NodeFlags.NestedNamespace) !== 0; // the B of A.B
     const before = isNested ? `namespace ${file.owner}.` : "";
-    const sym = add(file, name, "namespace", { node, before, end: node.name.end });
+    const sym = addSymbol(file, name, "namespace", { node, before, end: node.name.end });
     if (isNested) sym.exported = true;
   }
-  inside(file, isGlobal ? undefined : name, undefined, () => forEachChild(node, file.visit));
+  visitInside(file, isGlobal ? undefined : name, undefined, () => forEachChild(node, file.visit));
 }
 
 export function declareVariables(statement: ts.VariableStatement, file: Reading): void {
-  for (const one of statement.declarationList.declarations) declareVariable(file, one, statement);
+  for (const declaration of statement.declarationList.declarations)
+    declareVariable(file, declaration, statement);
 }
 /** A variable in a function or a block is listed only if it holds a function or a class. */
 export function declareVariable(
@@ -179,37 +197,44 @@ export function declareVariable(
   node: ts.VariableDeclaration,
   statement?: ts.VariableStatement,
 ): void {
-  const made = node.initializer && unwrapped(node.initializer);
+  const assigned = node.initializer && unwrap(node.initializer);
   const name = isIdentifier(node.name) ? idText(node.name) : undefined;
-  const at = placeOf(node, statement, file);
-  if (made && name && (isFunction(made) || isClassExpression(made)))
-    return void declare(file, name, isFunction(made) ? "function" : "class", node, made, at);
-  const isImport = made !== undefined && takes(node.name, made, file);
+  const span = spanOf(node, statement, file);
+  if (assigned && name && (isFunction(assigned) || isClassExpression(assigned)))
+    return void declare(
+      file,
+      name,
+      isFunction(assigned) ? "function" : "class",
+      node,
+      assigned,
+      span,
+    );
+  const isImport = assigned !== undefined && noteTaking(node.name, assigned, file);
   const isListed = statement !== undefined && !file.inFunction && !file.depth && !isImport;
   if (isListed) {
-    const kind = statement.declarationList.flags & CONSTANT ? "const" : "variable";
-    const place = { ...at, end: node.initializer?.pos ?? node.end, value: made };
-    if (name) add(file, name, kind, place);
+    const symbolKind = statement.declarationList.flags & CONSTANT ? "const" : "variable";
+    const valueSpan = { ...span, end: node.initializer?.pos ?? node.end, value: assigned };
+    if (name) addSymbol(file, name, symbolKind, valueSpan);
     else
       for (const bound of boundNames(node.name))
-        add(file, idText(bound.name as ts.Identifier), kind, {
-          ...place,
+        addSymbol(file, idText(bound.name as ts.Identifier), symbolKind, {
+          ...valueSpan,
           node: bound,
           statement,
-          shown: at.node,
+          shown: span.node,
         });
   }
-  const isOwner = made && (isListed || isObjectLiteralExpression(made));
-  inside(file, isOwner ? name : undefined, undefined, () => forEachChild(node, file.visit));
+  const isOwner = assigned && (isListed || isObjectLiteralExpression(assigned));
+  visitInside(file, isOwner ? name : undefined, undefined, () => forEachChild(node, file.visit));
 }
 const CONSTANT = NodeFlags.Const | NodeFlags.Using;
 
 /** If it is alone in its statement, a variable's text is the whole statement. */
-function placeOf(
+function spanOf(
   node: ts.VariableDeclaration,
   statement: ts.VariableStatement | undefined,
   { text }: Reading,
-): Place {
+): DeclarationSpan {
   if (!statement) return { node };
   const { declarations } = statement.declarationList;
   if (declarations.length === 1) return { node: statement };
@@ -227,14 +252,15 @@ function* boundNames(name: ts.BindingName): Generator<ts.BindingElement> {
 
 /** What a constructor assigns to `this` are fields, unless the class declares them. */
 function addFields(node: ts.ClassLikeDeclaration, file: Reading): void {
-  const seen = new Set(node.members.map(({ name }) => name && nameOf(name)));
+  const declaredNames = new Set(node.members.map(({ name }) => name && nameOf(name)));
   for (const statement of node.members.find(isConstructorDeclaration)?.body?.statements ?? []) {
     if (!isExpressionStatement(statement) || !isBinaryExpression(statement.expression)) continue;
-    const { left, operatorToken, right } = statement.expression;
-    if (operatorToken.kind !== K.EqualsToken || !isPropertyAccessExpression(left)) continue;
-    const name = nameOf(left.name);
-    if (left.expression.kind !== K.ThisKeyword || name === undefined || seen.has(name)) continue;
-    seen.add(name);
-    add(file, name, "property", { node: statement, end: right.pos });
+    const { left: target, operatorToken, right } = statement.expression;
+    if (operatorToken.kind !== K.EqualsToken || !isPropertyAccessExpression(target)) continue;
+    const name = nameOf(target.name);
+    if (target.expression.kind !== K.ThisKeyword || name === undefined || declaredNames.has(name))
+      continue;
+    declaredNames.add(name);
+    addSymbol(file, name, "property", { node: statement, end: right.pos });
   }
 }

@@ -1,9 +1,16 @@
 // What a file exports: in export statements, and as JavaScript assigns it to exports,
 // module.exports and prototypes.
 import type { ts } from "ts-morph";
-import { add, declare } from "./declarations.ts";
-import { importedBy, pushImport } from "./imports.ts";
-import { aliased, assignedValue, dotted, isFunction, nameOf, ownName, unwrapped } from "./nodes.ts";
+import { addSymbol, declare } from "./declarations.ts";
+import {
+  aliasText,
+  assignedValue,
+  dottedName,
+  isFunction,
+  nameOf,
+  ownName,
+  unwrap,
+} from "./nodes.ts";
 import {
   forEachChild,
   idText,
@@ -15,7 +22,8 @@ import {
   isStringLiteral,
   isVoidExpression,
 } from "./parser.ts";
-import { inside, type Reading } from "./state.ts";
+import { importedBy, pushImport } from "./scan-imports.ts";
+import { type Reading, visitInside } from "./scan-state.ts";
 
 /** In a namespace it says what the namespace exports, not the file. */
 export function noteExport(node: ts.ExportDeclaration, file: Reading): void {
@@ -31,7 +39,7 @@ export function noteExport(node: ts.ExportDeclaration, file: Reading): void {
     names = [`* as ${name}`];
     exports.push({ name, local: "*", ...from });
   } else {
-    names = exportClause.elements.map(aliased);
+    names = exportClause.elements.map(aliasText);
     for (const { name, propertyName } of exportClause.elements)
       exports.push({
         name: nameOf(name)!,
@@ -50,13 +58,15 @@ export function noteDefault(node: ts.ExportAssignment, file: Reading): void {
  * `export default …`, `export = …`, `module.exports = …`; false if the value is declared elsewhere.
  */
 function exportOne(file: Reading, node: ts.Node, expression: ts.Expression, as: string): boolean {
-  const made = assignedValue(expression);
+  const assigned = assignedValue(expression);
   const name =
-    isFunction(made) || isClassExpression(made) ? (ownName(made) ?? "default") : "default";
-  const local = isIdentifier(made) ? idText(made) : name;
+    isFunction(assigned) || isClassExpression(assigned)
+      ? (ownName(assigned) ?? "default")
+      : "default";
+  const local = isIdentifier(assigned) ? idText(assigned) : name;
   file.facts.exports.push({ name: as, ...(local !== "default" && { local }) });
-  if (isIdentifier(made) || importedBy(made)) return false;
-  declareValue(file, name, node, expression, made);
+  if (isIdentifier(assigned) || importedBy(assigned)) return false;
+  declareValue(file, name, node, expression, assigned);
   return true;
 }
 /** Declares an exported expression under the name of its export. */
@@ -65,14 +75,14 @@ function declareValue(
   name: string,
   node: ts.Node,
   expression: ts.Expression,
-  made: ts.Node,
+  assigned: ts.Node,
 ): void {
   const from = file.facts.symbols.length;
-  if (isFunction(made)) declare(file, name, "function", node, made);
-  else if (isClassExpression(made)) declare(file, name, "class", node, made);
+  if (isFunction(assigned)) declare(file, name, "function", node, assigned);
+  else if (isClassExpression(assigned)) declare(file, name, "class", node, assigned);
   else {
-    add(file, name, "const", { node, end: expression.pos, value: made });
-    inside(file, name, undefined, () => forEachChild(node, file.visit));
+    addSymbol(file, name, "const", { node, end: expression.pos, value: assigned });
+    visitInside(file, name, undefined, () => forEachChild(node, file.visit));
   }
   file.facts.symbols[from]!.exported = true;
 }
@@ -82,10 +92,10 @@ function declareValue(
  * left to visit.
  */
 export function visitAssignment(node: ts.BinaryExpression, file: Reading): boolean {
-  const path = dotted(node.left) ?? "";
-  const [whole, exported] = /^(?:module\.)?exports(?:\.([^.]+))?$/.exec(path) ?? [];
+  const path = dottedName(node.left) ?? "";
+  const [exportsPath, exported] = /^(?:module\.)?exports(?:\.([^.]+))?$/.exec(path) ?? [];
   const [, type = "", member] = /^(?:.+\.)?([^.]+)\.prototype(?:\.([^.]+))?$/.exec(path) ?? [];
-  if (whole) file.isCommonJs = true;
+  if (exportsPath) file.isCommonJs = true;
   const { owner } = file;
   file.owner = type;
   const isDone = declare();
@@ -94,30 +104,30 @@ export function visitAssignment(node: ts.BinaryExpression, file: Reading): boole
 
   function declare(): boolean {
     if (exported) return exportNamed(node, exported, file);
-    if (whole === "module.exports") return exportAll(node, file);
+    if (exportsPath === "module.exports") return exportAll(node, file);
     return type !== "" && declareOn(node, member, file);
   }
 }
 function declareOn(node: ts.BinaryExpression, member: string | undefined, file: Reading): boolean {
-  const made = unwrapped(node.right);
-  if (member && isFunction(made)) declare(file, member, "method", node, made);
-  else if (!member && isObjectLiteralExpression(made)) forEachChild(node, file.visit);
+  const assigned = unwrap(node.right);
+  if (member && isFunction(assigned)) declare(file, member, "method", node, assigned);
+  else if (!member && isObjectLiteralExpression(assigned)) forEachChild(node, file.visit);
   else return false;
   return true;
 }
 function exportNamed(node: ts.BinaryExpression, name: string, file: Reading): boolean {
-  const made = assignedValue(node.right);
-  if (isVoidExpression(made)) return false; // compilers declare a later export like this
-  file.facts.exports.push({ name, ...(isIdentifier(made) && { local: idText(made) }) });
-  if (dotted(made) || importedBy(made)) return false; // declared elsewhere
-  declareValue(file, name, node, node.right, made);
+  const assigned = assignedValue(node.right);
+  if (isVoidExpression(assigned)) return false; // compilers declare a later export like this
+  file.facts.exports.push({ name, ...(isIdentifier(assigned) && { local: idText(assigned) }) });
+  if (dottedName(assigned) || importedBy(assigned)) return false; // declared elsewhere
+  declareValue(file, name, node, node.right, assigned);
   return true;
 }
 /** Each property of an object literal is exported under its name. */
 function exportAll(node: ts.BinaryExpression, file: Reading): boolean {
-  const made = assignedValue(node.right);
-  if (!isObjectLiteralExpression(made)) return exportOne(file, node, node.right, "export=");
-  for (const property of made.properties) {
+  const assigned = assignedValue(node.right);
+  if (!isObjectLiteralExpression(assigned)) return exportOne(file, node, node.right, "export=");
+  for (const property of assigned.properties) {
     const name = property.name && nameOf(property.name);
     if (name === undefined) continue;
     const local =

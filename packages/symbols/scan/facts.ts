@@ -68,9 +68,9 @@ export const SYMBOL_KINDS = [
 export const MAX_TEXT_CHARS = 120;
 
 /** The facts of a file that is listed but not parsed. */
-export const listed = (unread: string): Facts => ({ ...empty(), unread });
+export const unreadFacts = (unread: string): Facts => ({ ...emptyFacts(), unread });
 
-export const empty = (): Facts => ({
+export const emptyFacts = (): Facts => ({
   symbols: [],
   imports: [],
   exports: [],

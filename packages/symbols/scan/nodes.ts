@@ -16,7 +16,7 @@ import {
 
 export function byKind<T>(rows: [kinds: ts.SyntaxKind[], value: T][]): (T | undefined)[] {
   const table = new Array<T | undefined>(K.Count).fill(undefined);
-  for (const [kinds, value] of rows) for (const kind of kinds) table[kind] = value;
+  for (const [kinds, value] of rows) for (const syntaxKind of kinds) table[syntaxKind] = value;
   return table;
 }
 
@@ -39,7 +39,7 @@ export const isFunction = (node: ts.Node): node is Code => FUNCTIONS[node.kind] 
 export function modifiersOf(node: ts.Node): number {
   let flags = 0;
   const { modifiers } = node as { modifiers?: ts.NodeArray<ts.ModifierLike> };
-  if (modifiers) for (const { kind } of modifiers) flags |= MODIFIERS[kind] ?? 0;
+  if (modifiers) for (const { kind: syntaxKind } of modifiers) flags |= MODIFIERS[syntaxKind] ?? 0;
   return flags;
 }
 const MODIFIERS = byKind<number>([
@@ -54,7 +54,7 @@ const MODIFIERS = byKind<number>([
 ]);
 
 /** Without parentheses and type assertions around it. */
-export function unwrapped(node: ts.Node): ts.Node {
+export function unwrap(node: ts.Node): ts.Node {
   while (WRAPPERS[node.kind]) node = (node as ts.ParenthesizedExpression).expression;
   return node;
 }
@@ -64,11 +64,8 @@ const WRAPPERS = byKind<true>([
 ]);
 /** The value at the end of `a = b = value`. */
 export function assignedValue(node: ts.Node): ts.Node {
-  for (
-    node = unwrapped(node);
-    isBinaryExpression(node) && node.operatorToken.kind === K.EqualsToken;
-  )
-    node = unwrapped(node.right);
+  for (node = unwrap(node); isBinaryExpression(node) && node.operatorToken.kind === K.EqualsToken; )
+    node = unwrap(node.right);
   return node;
 }
 
@@ -80,7 +77,7 @@ export function nameOf(name: ts.Node): string | undefined {
   if (!isComputedPropertyName(name)) return undefined;
   const { expression } = name;
   if (isStringLiteralLike(expression) || isNumericLiteral(expression)) return expression.text;
-  const path = dotted(expression);
+  const path = dottedName(expression);
   return path && `[${path}]`;
 }
 export const ownName = (node: ts.Node & { name?: ts.Node }): string | undefined => {
@@ -90,12 +87,15 @@ export const ownName = (node: ts.Node & { name?: ts.Node }): string | undefined 
 };
 
 /** `a.b.c`, or undefined if it is not made of names alone. */
-export function dotted(node: ts.Node): string | undefined {
+export function dottedName(node: ts.Node): string | undefined {
   if (isIdentifier(node)) return idText(node);
   if (!isPropertyAccessExpression(node)) return undefined;
-  const left = dotted(node.expression);
-  return left && `${left}.${idText(node.name)}`;
+  const leftPath = dottedName(node.expression);
+  return leftPath && `${leftPath}.${idText(node.name)}`;
 }
 
-export const aliased = ({ name, propertyName }: ts.ImportSpecifier | ts.ExportSpecifier): string =>
+export const aliasText = ({
+  name,
+  propertyName,
+}: ts.ImportSpecifier | ts.ExportSpecifier): string =>
   propertyName ? `${nameOf(propertyName)} as ${nameOf(name)}` : nameOf(name)!;

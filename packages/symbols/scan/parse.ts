@@ -2,7 +2,7 @@
 
 import type { ts } from "ts-morph";
 import type { Facts } from "./facts.ts";
-import { lineAt } from "./lines.ts";
+import { lineAt } from "./line-numbers.ts";
 import { createSourceFile, PARSE_OPTIONS } from "./parser.ts";
 
 export type Parsed = ts.SourceFile & {

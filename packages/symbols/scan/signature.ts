@@ -1,10 +1,10 @@
 // The one-line signature of a declaration and the first line of its comment.
 
 import type { ts } from "ts-morph";
-import type { Place } from "./declarations.ts";
+import type { DeclarationSpan } from "./declarations.ts";
 import { MAX_TEXT_CHARS } from "./facts.ts";
-import { textAfter } from "./lines.ts";
-import { dotted, isFunction, unwrapped } from "./nodes.ts";
+import { textAfter } from "./line-numbers.ts";
+import { dottedName, isFunction, unwrap } from "./nodes.ts";
 import {
   getLeadingCommentRanges,
   isArrayLiteralExpression,
@@ -20,21 +20,22 @@ import {
 export function startOf(node: ts.Node, text: string): number {
   const { modifiers } = node as { modifiers?: ts.NodeArray<ts.ModifierLike> };
   let from = node.pos;
-  if (modifiers) for (const { kind, end } of modifiers) if (kind === K.Decorator) from = end;
+  if (modifiers)
+    for (const { kind: syntaxKind, end } of modifiers) if (syntaxKind === K.Decorator) from = end;
   return skipTrivia(text, from);
 }
 /** Where a declaration's body begins. */
-export function headEnd(made: ts.Node, at: ts.Node): number {
-  const { members, body } = made as { members?: ts.NodeArray<ts.Node>; body?: ts.Node };
+export function headEnd(assigned: ts.Node, node: ts.Node): number {
+  const { members, body } = assigned as { members?: ts.NodeArray<ts.Node>; body?: ts.Node };
   if (members) return members.pos - 1; // before the brace
-  return (isFunction(made) && body?.pos) || at.end;
+  return (isFunction(assigned) && body?.pos) || node.end;
 }
 
 /** One line, without the body. `value`: the initializer, which is shown in part. */
 export function signatureOf(
   text: string,
   start: number,
-  { node, before = "", end = node.end, value }: Place,
+  { node, before = "", end = node.end, value }: DeclarationSpan,
 ): string {
   const head = text.slice(start, Math.min(end, start + 4 * MAX_TEXT_CHARS));
   return oneLine(before + head + (value ? ` ${shortValue(value, text)}` : "")).slice(
@@ -46,12 +47,12 @@ export function signatureOf(
 function shortValue(value: ts.Node, text: string): string {
   if (isObjectLiteralExpression(value)) return "{…}";
   if (isArrayLiteralExpression(value)) return "[…]";
-  if (isAwaitExpression(value)) return `await ${shortValue(unwrapped(value.expression), text)}`;
+  if (isAwaitExpression(value)) return `await ${shortValue(unwrap(value.expression), text)}`;
   if (isCallExpression(value) || isNewExpression(value)) {
     const first = value.arguments?.[0];
     const shortened = first && isObjectLiteralExpression(first) ? "{…}" : "…";
-    const given = first ? shortened : "";
-    return `${isNewExpression(value) ? "new " : ""}${dotted(value.expression) ?? "…"}(${given})`;
+    const argumentText = first ? shortened : "";
+    return `${isNewExpression(value) ? "new " : ""}${dottedName(value.expression) ?? "…"}(${argumentText})`;
   }
   const start = startOf(value, text);
   return text.slice(start, Math.min(value.end, start + MAX_TEXT_CHARS));
@@ -75,11 +76,14 @@ export function docOf(node: ts.Node, text: string): string {
   let next = skipTrivia(text, node.pos);
   if (textAfter(text, node.pos) === next) return "";
   let doc = "";
-  for (const { pos, end, kind } of getLeadingCommentRanges(text, node.pos)?.reverse() ?? []) {
+  for (const { pos, end, kind: commentKind } of getLeadingCommentRanges(
+    text,
+    node.pos,
+  )?.reverse() ?? []) {
     if (text.slice(end, next).split("\n").length > 2) break; // separated by a blank line
     doc = text.slice(pos, end);
     next = pos;
-    if (kind === K.MultiLineCommentTrivia) break;
+    if (commentKind === K.MultiLineCommentTrivia) break;
   }
   for (const line of doc.split("\n")) {
     const words = line.replace(/^\s*(?:\/\*+|\/\/+|\*+(?!\/))?|\*+\/\s*$/g, "").trim();

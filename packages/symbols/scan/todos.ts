@@ -2,7 +2,7 @@
 
 import type { ts } from "ts-morph";
 import { MAX_TEXT_CHARS, type Todo } from "./facts.ts";
-import { lineAt } from "./lines.ts";
+import { lineAt } from "./line-numbers.ts";
 import { forEachChild, isIdentifier, isPrivateIdentifier, K, skipTrivia } from "./parser.ts";
 
 const MAX_TODOS = 500; // per file
@@ -22,16 +22,18 @@ export function todosIn(source: ts.SourceFile, text: string, starts: number[]): 
 }
 
 /** The parser knows everything else: what is in no token is in a comment. */
-function isInComment(source: ts.SourceFile, text: string, at: number): boolean {
+function isInComment(source: ts.SourceFile, text: string, offset: number): boolean {
   let node: ts.Node = source;
   let inner: ts.Node | undefined = source;
   for (
     ;
     inner;
-    inner = forEachChild(inner, (child) => (child.pos <= at && at < child.end ? child : undefined))
+    inner = forEachChild(inner, (child) =>
+      child.pos <= offset && offset < child.end ? child : undefined,
+    )
   )
     node = inner;
   const isWord =
     node.kind <= K.LastTemplateToken || isIdentifier(node) || isPrivateIdentifier(node);
-  return node.kind !== K.JsxText && (!isWord || at < skipTrivia(text, node.pos));
+  return node.kind !== K.JsxText && (!isWord || offset < skipTrivia(text, node.pos));
 }

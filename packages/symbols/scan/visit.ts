@@ -16,7 +16,6 @@ import {
   visitTypeLiteral,
 } from "./declarations.ts";
 import { noteDefault, noteExport, visitAssignment } from "./exports.ts";
-import { noteCall, noteImport, noteImportEquals, noteImportType } from "./imports.ts";
 import { byKind, nameOf, ownName } from "./nodes.ts";
 import {
   forEachChild,
@@ -26,20 +25,29 @@ import {
   K,
   LAST_TOKEN,
 } from "./parser.ts";
-import { body, count, deeper, descend, mention, noteText, type Reading } from "./state.ts";
+import { noteCall, noteImport, noteImportEquals, noteImportType } from "./scan-imports.ts";
+import {
+  countUse,
+  descend,
+  noteMention,
+  noteText,
+  type Reading,
+  visitBody,
+  visitDeeper,
+} from "./scan-state.ts";
 
 export function visit(node: ts.Node, file: Reading): void {
-  const { kind } = node;
-  const act = VISITORS[kind];
-  if (kind === IDENTIFIER) count(node as ts.Identifier, file);
+  const { kind: syntaxKind } = node;
+  const act = VISITORS[syntaxKind];
+  if (syntaxKind === IDENTIFIER) countUse(node as ts.Identifier, file);
   else if (act) act(node, file);
-  else if (kind > LAST_TOKEN) forEachChild(node, file.visit);
+  else if (syntaxKind > LAST_TOKEN) forEachChild(node, file.visit);
 }
 
 type Visitor = (node: any, file: Reading) => void;
 const VISITORS = byKind<Visitor>([
-  [[K.PrivateIdentifier], count],
-  [[K.StringLiteral], mention],
+  [[K.PrivateIdentifier], countUse],
+  [[K.StringLiteral], noteMention],
   [
     [K.NoSubstitutionTemplateLiteral, K.TemplateHead, K.TemplateMiddle, K.TemplateTail, K.JsxText],
     noteText,
@@ -59,7 +67,7 @@ const VISITORS = byKind<Visitor>([
   [[K.Constructor], declareConstructor],
   [[K.ClassDeclaration], (node, file) => declare(file, ownName(node), "class", node)],
   [[K.ClassExpression], visitClass],
-  [[K.ClassStaticBlockDeclaration], body],
+  [[K.ClassStaticBlockDeclaration], visitBody],
   [[K.PropertyDeclaration], declareProperty],
   [[K.PropertyAssignment], visitPropertyAssignment],
   [[K.InterfaceDeclaration], (node, file) => declare(file, nameOf(node.name), "interface", node)],
@@ -75,7 +83,7 @@ const VISITORS = byKind<Visitor>([
   [[K.IfStatement], branch],
   [[K.ConditionalExpression, K.CaseClause, K.CatchClause], countDecision],
   [[K.ForStatement, K.ForInStatement, K.ForOfStatement, K.WhileStatement, K.DoStatement], loop],
-  [[K.SwitchStatement, K.TryStatement], deeper],
+  [[K.SwitchStatement, K.TryStatement], visitDeeper],
   [[K.Block], visitBlock],
 ]);
 function countDecision(node: ts.Node, file: Reading): void {
@@ -84,7 +92,7 @@ function countDecision(node: ts.Node, file: Reading): void {
 }
 function loop(node: ts.Node, file: Reading): void {
   file.decisions++;
-  deeper(node, file);
+  visitDeeper(node, file);
 }
 /** An `else if` is no deeper than its `if`. */
 function branch({ expression, thenStatement, elseStatement }: ts.IfStatement, file: Reading): void {
@@ -98,7 +106,7 @@ function branch({ expression, thenStatement, elseStatement }: ts.IfStatement, fi
 /** A block that is neither a function's nor a statement's: its declarations are local. */
 function visitBlock(node: ts.Block, file: Reading): void {
   if (file.depth) forEachChild(node, file.visit);
-  else deeper(node, file);
+  else visitDeeper(node, file);
 }
 
 /** A sum of thousands of terms is a left-leaning tree, so it is walked without recursion. */
@@ -106,12 +114,12 @@ function visitBinary(node: ts.BinaryExpression, file: Reading): void {
   if (file.isScript && node.operatorToken.kind === K.EqualsToken && visitAssignment(node, file))
     return;
   const rights: ts.Expression[] = [];
-  let left: ts.Expression = node;
-  for (; isBinaryExpression(left); left = left.left) {
-    if (LOGICAL.has(left.operatorToken.kind)) file.decisions++;
-    rights.push(left.right);
+  let operand: ts.Expression = node;
+  for (; isBinaryExpression(operand); operand = operand.left) {
+    if (LOGICAL.has(operand.operatorToken.kind)) file.decisions++;
+    rights.push(operand.right);
   }
-  file.visit(left);
+  file.visit(operand);
   while (rights.length) file.visit(rights.pop()!);
 }
 const LOGICAL = new Set([

@@ -26,8 +26,8 @@ test("references: a place that cannot be located is told, and the others are ask
     if (path === "b.ts") throw new NoAnswer("Cannot find 'a' at b.ts:1.");
     return [{ symbol: `a of ${path}`, places: [{ path, line, ...place }] }];
   };
-  const { found, unlocated } = await usesOf(all, ask, (file) => file !== "secret.ts");
-  const symbols = found.map(({ symbol }) => symbol);
+  const { useGroups, unlocated } = await usesOf(all, ask, (file) => file !== "secret.ts");
+  const symbols = useGroups.map(({ symbol }) => symbol);
   deepEqual(symbols, ["a of a.ts", "a of c.ts"]);
   deepEqual(unlocated, ["Cannot find 'a' at b.ts:1."]);
   const ends = () => Promise.reject(new Error("the thread ended"));

@@ -6,9 +6,9 @@ import "../../../test/support/lean.ts";
 import { some } from "../../../test/support/runs.ts";
 import { usesOf } from "../../../test/support/symbols.ts";
 import { warm } from "../../../test/support/warm.ts";
+import { openImportFinder } from "../languages/find-imports.ts";
 import { grammarOf, MAX_PARSE_S, prepare } from "../languages/grammar.ts";
-import { placesOf } from "../languages/places.ts";
-import { openOthers } from "../languages/resolve.ts";
+import { namePositions } from "../languages/name-positions.ts";
 import { scanLanguage } from "../languages/scan.ts";
 import { LANGUAGES, languageOf } from "../languages/table.ts";
 import { cycles, graphOf, openResolver } from "../resolve.ts";
@@ -477,7 +477,7 @@ for (const [file, text, expected] of [
   ["Sources/Shop/Cart.swift", "import Models", "Sources/Models/Item.swift"],
 ] as const)
   test(`${file}: "${text.split("\n").at(-1)}" leads to ${expected}`, () => {
-    const leads = openOthers(FILES, (name) => MODULES[name]);
+    const leads = openImportFinder(FILES, (name) => MODULES[name]);
     const [one] = scanLanguage(file, text).imports;
     const found = leads(file, one!);
     const names: Record<string, string> = { "": "external", "node:": "builtin" };
@@ -514,9 +514,11 @@ test("TODO comments in the body of a SQL function are found, between whatever do
 
 test("a class or an id stands where a page uses it, not in its text, nor in a longer name", () => {
   const page = `<style>.b{}</style><!-- b --><a class="b-x b" title="b" id='b'>b</a><script>b(b - 1)</script>`;
-  const around = placesOf("a.html", page, "b").map(({ start }) => page.slice(start - 2, start + 2));
+  const around = namePositions("a.html", page, "b").map(({ start }) =>
+    page.slice(start - 2, start + 2),
+  );
   deepEqual(around, ['x b"', "='b'", "t>b(", "b(b "]);
-  equal(placesOf("a.css", ".btn, .btn-x, .x-btn, .a > .btn:hover {}", "btn").length, 2);
+  equal(namePositions("a.css", ".btn, .btn-x, .x-btn, .a > .btn:hover {}", "btn").length, 2);
 });
 
 test("A header is C++ where it says so", () => {

@@ -12,8 +12,8 @@ import { type Place, zz } from "../../../test/support/run.ts";
 import { runs } from "../../../test/support/runs.ts";
 import { kernel } from "../../../test/support/script.ts";
 import type { RepoMap } from "../rank.ts";
-import { isMade, isMarkedGenerated } from "../scan/made.ts";
-import { hashesIn, keyOf, wordsOfName } from "../scan/words.ts";
+import { isGenerated, isMarkedGenerated } from "../scan/generated-files.ts";
+import { hashesIn, keyOf, wordsOfName } from "../scan/word-bag.ts";
 
 const notes: string[] = [];
 async function open({ cwd: root, home }: Place) {
@@ -31,8 +31,8 @@ test("The words of a name are those of a text that is only that name", () => {
   fc.assert(
     fc.property(fc.array(fc.constantFrom(...parts), { minLength: 1, maxLength: 6 }), (some) => {
       const name = some.join("");
-      const [{ own, key }, hashes] = [wordsOfName(name), new Set(hashesIn(name))];
-      deepEqual([new Set(own), own.length, key], [hashes, hashes.size, keyOf(name)], name);
+      const [{ words, key }, hashes] = [wordsOfName(name), new Set(hashesIn(name))];
+      deepEqual([new Set(words), words.length, key], [hashes, hashes.size, keyOf(name)], name);
     }),
     { numRuns: runs(500, 5_000) },
   );
@@ -49,8 +49,8 @@ const WRITTEN =
   "src/generated.ts src/target/a.js build/build.ts packages/next/src/build/index.js src/distance.ts src/layout/a.ts " +
   "build/deploy.sh out/main.go api/pb.go";
 test("A path says whether a program made the file, or others wrote it", () => {
-  for (const path of MADE.split(" ")) ok(isMade(path), path);
-  for (const path of WRITTEN.split(" ")) ok(!isMade(path), path);
+  for (const path of MADE.split(" ")) ok(isGenerated(path), path);
+  for (const path of WRITTEN.split(" ")) ok(!isGenerated(path), path);
 });
 
 const MARKED: [text: string, isMarked: boolean][] = [

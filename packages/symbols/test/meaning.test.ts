@@ -5,7 +5,7 @@ import { deepEqual, equal, match } from "node:assert/strict";
 import { test } from "node:test";
 import type { Harness } from "../../../sdk/testing.ts";
 import { type Files, warm } from "../../../test/support/warm.ts";
-import type { Group, Problem } from "../meaning/contract.ts";
+import type { Group, Problem } from "../meaning/code-uses.ts";
 
 type Texts = Record<string, string>;
 interface Asked {

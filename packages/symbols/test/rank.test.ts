@@ -8,7 +8,7 @@ import { test } from "node:test";
 import { ROOT } from "../../../test/support/run.ts";
 import { isAll } from "../../../test/support/runs.ts";
 import { countTokens, type MapRequest, mapOf, rank, type Source } from "../rank.ts";
-import { bagOf, readBag } from "../scan/words.ts";
+import { bagOf, readBag } from "../scan/word-bag.ts";
 import { scan } from "../scan.ts";
 
 const source = (path: string, text: string, imports: string[] = []): Source => ({
@@ -59,7 +59,7 @@ test("Each row is a path, a line and a signature of at most 120 characters toget
     ok(!signature || isThere, row);
     return { path: path!, line: Number(line) };
   });
-  ok(rows.some((row) => row.startsWith("plugins/shell/sandbox.ts:")) && rows.includes("README.md"), text);
+  ok(rows.some((row) => row.startsWith("plugins/shell/open-sandbox.ts:")) && rows.includes("README.md"), text);
   const order = rank(OWN, OTHERS, { query, tokens: 0 });
   const sorted = at.toSorted((a, b) => order.indexOf(a.path) - order.indexOf(b.path) || a.line - b.line);
   deepEqual(at, sorted);

@@ -37,9 +37,10 @@ function project(): string {
 async function watching(t: TestContext, root: string, names: string[]) {
   const watch = openWatch(root, () => 1, CLOCK);
   t.after(() => watch.close());
-  watch.on(names, gitOf(root), () => {});
-  await waitFor("the watch to have looked around", () => watch.take());
-  return async () => [...((await watch.take()) ?? ["everything has to be looked at"])].sort();
+  watch.watchFolders(names, gitOf(root), () => {});
+  await waitFor("the watch to have looked around", () => watch.takeTouched());
+  return async () =>
+    [...((await watch.takeTouched()) ?? ["everything has to be looked at"])].sort();
 }
 
 linuxTest(
@@ -107,7 +108,7 @@ linuxTest(
         done.push(`${deed} ${name}`);
       }
       const index = await watched.fresh(ctx);
-      watch.on(index.names, ctx.git, () => {});
+      watch.watchFolders(index.names, ctx.git, () => {});
       done.push("look");
       deepEqual(index.files, (await whole.fresh(ctx)).files, done.slice(-12).join(", "));
     }

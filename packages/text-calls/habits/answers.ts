@@ -24,22 +24,27 @@ export function withBlocks(reply: Reply, ctx: Ctx): Reply {
   const { text } = reply;
   if (text.length > MAX_TEXT_CHARS) return reply;
   const blocks: Block[] = [];
-  for (const found of text.matchAll(BLOCK)) {
-    const block = blockAt(text, found.index, found[0], blocks.at(-1));
+  for (const match of text.matchAll(BLOCK)) {
+    const block = blockAt(text, match.index, match[0], blocks.at(-1));
     if (!block) return reply;
     blocks.push(block);
   }
   const edits = new Map<string, Edit[]>();
   for (const { path, edit } of blocks) edits.set(path, [...(edits.get(path) ?? []), edit]);
-  if (!edits.size || ![...edits].every(([path, all]) => isMeant(path, all, ctx))) return reply;
-  const said = blocks.reduceRight(
-    (rest, { from, to }) => rest.slice(0, from) + rest.slice(to),
+  if (!edits.size || ![...edits].every(([path, fileEdits]) => isMeant(path, fileEdits, ctx)))
+    return reply;
+  const prose = blocks.reduceRight(
+    (remaining, { from, to }) => remaining.slice(0, from) + remaining.slice(to),
     text,
   );
   const calls = [...edits].map(
-    ([path, all]): Call => ({ id: newId(), name: "edit_file", args: { path, edits: all } }),
+    ([path, fileEdits]): Call => ({
+      id: newId(),
+      name: "edit_file",
+      args: { path, edits: fileEdits },
+    }),
   );
-  return { ...reply, text: said.replace(/\n{3,}/g, "\n\n").trim(), calls, finish: "calls" };
+  return { ...reply, text: prose.replace(/\n{3,}/g, "\n\n").trim(), calls, finish: "calls" };
 }
 
 const newId = (): string => `call_${Math.random().toString(36).slice(2, 12)}`;
@@ -52,7 +57,7 @@ const PATH = /^[#>*\s]*[`*"']*([\w@.][\w@./+-]*)[`*"':]*\s*$/;
  */
 function blockAt(
   text: string,
-  at: number,
+  index: number,
   block: string,
   before: Block | undefined,
 ): Block | undefined {
@@ -60,7 +65,7 @@ function blockAt(
   if (typeof parsed === "string" || !parsed[0]) return undefined;
   const lines: { line: string; from: number }[] = [];
   const least = before?.to ?? 0;
-  for (let end = at - 1; end > least && lines.length < 3; ) {
+  for (let end = index - 1; end > least && lines.length < 3; ) {
     const from = Math.max(least, text.lastIndexOf("\n", end - 1) + 1);
     lines.push({ line: text.slice(from, end).trimEnd(), from });
     end = from - 1;
@@ -70,15 +75,21 @@ function blockAt(
   if (!path) return undefined;
   let used = PATH.test(lines[named]?.line ?? "") ? named : -1;
   if (FENCE.test(lines[used + 1]?.line ?? "")) used++;
-  const own = lines.slice(0, used + 1);
-  const isFenced = own.length
-    ? own.some(({ line }) => FENCE.test(line))
+  const ownLines = lines.slice(0, used + 1);
+  const isFenced = ownLines.length
+    ? ownLines.some(({ line }) => FENCE.test(line))
     : (before?.isOpen ?? false);
-  const end = at + block.length;
+  const end = index + block.length;
   const closing =
     isFenced && /^\r?\n(`{3,}|~{3,})[ \t]*(?=\r?\n|$)/.exec(text.slice(end, end + 100));
   const to = end + (closing ? closing[0].length : 0);
-  return { path, edit: parsed[0], from: own.at(-1)?.from ?? at, to, isOpen: isFenced && !closing };
+  return {
+    path,
+    edit: parsed[0],
+    from: ownLines.at(-1)?.from ?? index,
+    to,
+    isOpen: isFenced && !closing,
+  };
 }
 
 /** Whether the file exists, may be read, and contains all that the edits replace. */

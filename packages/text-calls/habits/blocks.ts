@@ -15,7 +15,7 @@ export function editsOfBlocks(diff: string): Edit[] | string {
     [],
   ];
   for (const [i, line] of diff.split(/\r?\n/).entries()) {
-    const wrong = (what: string) => `Line ${i + 1} of the blocks is ${what}.`;
+    const wrong = (problem: string) => `Line ${i + 1} of the blocks is ${problem}.`;
     if (SEARCH.test(line)) {
       if (state !== "outside")
         return wrong(`another SEARCH, though the block before it has no ${missing(state)} line`);
@@ -52,9 +52,9 @@ const textOf = (lines: string[]): string => (lines.length ? `${lines.join("\n")}
  * applies.
  */
 function withoutHints(lines: string[]): string[] {
-  let at = 0;
-  while (HINT.test(lines[at] ?? "")) at++;
-  if (at) return lines.slice(/^-{5,9}\s*$/.test(lines[at] ?? "") ? at + 1 : at);
+  let index = 0;
+  while (HINT.test(lines[index] ?? "")) index++;
+  if (index) return lines.slice(/^-{5,9}\s*$/.test(lines[index] ?? "") ? index + 1 : index);
   if (/^-{7}$/.test(lines[0] ?? "")) return lines.slice(1);
   return lines;
 }

@@ -4,13 +4,13 @@ import { randomUUID } from "node:crypto";
 import type { Ctx } from "zz";
 import { tryTo } from "zz/text";
 import { readLiteral, skipSpace } from "../json.ts";
-import type { Args } from "./names.ts";
-import type { Asked } from "./values.ts";
+import type { Args } from "./rename-arguments.ts";
+import type { AskedCall } from "./values.ts";
 
 type Part = { key?: string; from: number; to: number };
 type Cell = { cell_type?: string; id?: string; [field: string]: unknown };
 
-export async function notebookEdit(args: Args, { files }: Ctx): Promise<Asked[] | string> {
+export async function notebookEdit(args: Args, { files }: Ctx): Promise<AskedCall[] | string> {
   const {
     path,
     new_string: source = "",
@@ -20,7 +20,7 @@ export async function notebookEdit(args: Args, { files }: Ctx): Promise<Asked[] 
     cell_idx,
     cell_type,
     edit_mode = "replace",
-    ...more
+    ...otherArgs
   } = args;
   if (typeof path !== "string") return "path must be the name of a notebook.";
   if (typeof source !== "string") return "new_source must be a text.";
@@ -29,50 +29,93 @@ export async function notebookEdit(args: Args, { files }: Ctx): Promise<Asked[] 
   const read = await files.read(path).catch((error: Error) => error);
   if (read instanceof Error) return read.message;
   const { text } = read;
-  const list = tryTo(() => members(text, skipSpace(text, 0)).find(({ key }) => key === "cells"));
-  if (!Array.isArray(tryTo(() => JSON.parse(text).cells)) || !list)
-    return `'${path}' is not a notebook.`;
+  const list = cellListIn(text);
+  if (!list) return `'${path}' is not a notebook.`;
   const cells = members(text, valueAt(text, list));
-  const all: Cell[] = JSON.parse(text).cells;
+  const parsedCells: Cell[] = JSON.parse(text).cells;
   const isInsert = edit_mode === "insert";
   const number = cell_number ?? cell_idx;
-  const unnumbered = isInsert ? -1 : Number.NaN;
-  const numbered = number === undefined ? unnumbered : Number(number) - (isInsert ? 1 : 0);
-  const at = cell_id === undefined ? numbered : cellAt(all, cell_id);
-  if (!Number.isInteger(at) || at >= cells.length || at < (isInsert ? -1 : 0))
+  const index =
+    cell_id === undefined ? cellNumbered(number, isInsert) : cellAt(parsedCells, cell_id);
+  if (!Number.isInteger(index) || index >= cells.length || index < (isInsert ? -1 : 0))
     return `'${path}' has no cell '${cell_id ?? number ?? ""}'; it has ${cells.length}. Read it again.`;
   const indent = /\n([ \t]+)"/.exec(text)?.[1] ?? "";
   const write = (cell: Cell) =>
     JSON.stringify(cell, null, indent).replaceAll("\n", `\n${indent.repeat(2)}`);
   const glue = indent ? `,\n${indent.repeat(2)}` : ",";
-  const edited = (from: number, to: number, by: string): Asked[] | string => {
+  const edited = (from: number, to: number, by: string): AskedCall[] | string => {
     const old = text.slice(from, to);
     return text.indexOf(old) === text.lastIndexOf(old)
-      ? [["edit_file", { path, old_string: old, new_string: by, ...more }]]
+      ? [["edit_file", { path, old_string: old, new_string: by, ...otherArgs }]]
       : `'${path}' has several such cells. Use edit_lines.`;
   };
   if (isInsert) {
-    const kind = cell_type === "markdown" || cell_type === "raw" ? cell_type : "code";
-    const fresh = write(
-      newCell(
-        kind,
-        source,
-        all.some(({ id }) => id !== undefined),
-      ),
+    return insertCell(
+      { text, list, cells, parsedCells, index, glue, source, cell_type },
+      edited,
+      write,
     );
-    if (!cells.length) return edited(list.from, list.to, `"cells": [${fresh}]`);
-    const near = cells[Math.max(0, at)]!;
-    const old = text.slice(near.from, near.to);
-    return edited(near.from, near.to, at < 0 ? fresh + glue + old : old + glue + fresh);
   }
-  const { from, to } = cells[at]!;
+  const { from, to } = cells[index]!;
   if (edit_mode === "delete") {
     if (cells.length === 1) return edited(list.from, list.to, '"cells": []');
-    return at + 1 < cells.length
-      ? edited(from, cells[at + 1]!.from, "")
-      : edited(cells[at - 1]!.to, to, "");
+    return index + 1 < cells.length
+      ? edited(from, cells[index + 1]!.from, "")
+      : edited(cells[index - 1]!.to, to, "");
   }
-  const cell = all[at]!;
+  return replaceCell(
+    parsedCells[index]!,
+    { text, from, to, indent, source, cell_type },
+    edited,
+    write,
+  );
+}
+
+/** Undefined: it is no notebook. */
+function cellListIn(text: string): Part | undefined {
+  if (!Array.isArray(tryTo(() => JSON.parse(text).cells))) return undefined;
+  return tryTo(() => members(text, skipSpace(text, 0)).find(({ key }) => key === "cells"));
+}
+
+interface CellPlace {
+  text: string;
+  list: Part;
+  cells: Part[];
+  parsedCells: Cell[];
+  index: number; // of the cell that it comes after
+  glue: string;
+  source: string;
+  cell_type: unknown;
+}
+function insertCell(
+  { text, list, cells, parsedCells, index, glue, source, cell_type }: CellPlace,
+  edited: (from: number, to: number, by: string) => AskedCall[] | string,
+  write: (cell: Cell) => string,
+): AskedCall[] | string {
+  const cellKind = cell_type === "markdown" || cell_type === "raw" ? cell_type : "code";
+  const hasIds = parsedCells.some(({ id }) => id !== undefined);
+  const fresh = write(newCell(cellKind, source, hasIds));
+  if (!cells.length) return edited(list.from, list.to, `"cells": [${fresh}]`);
+  const near = cells[Math.max(0, index)]!;
+  const old = text.slice(near.from, near.to);
+  return edited(near.from, near.to, index < 0 ? fresh + glue + old : old + glue + fresh);
+}
+
+interface CellEdit {
+  text: string;
+  from: number;
+  to: number;
+  indent: string;
+  source: string;
+  cell_type: unknown;
+}
+/** Only its source, where that is told from others by its text; else all of it. */
+function replaceCell(
+  cell: Cell,
+  { text, from, to, indent, source, cell_type }: CellEdit,
+  edited: (from: number, to: number, by: string) => AskedCall[] | string,
+  write: (cell: Cell) => string,
+): AskedCall[] | string {
   if (cell_type === undefined || cell_type === cell.cell_type) {
     const part = members(text, from).find(({ key }) => key === "source");
     const value = JSON.stringify(linesOf(source), null, indent).replaceAll(
@@ -84,30 +127,40 @@ export async function notebookEdit(args: Args, { files }: Ctx): Promise<Asked[] 
       return edited(part.from, part.to, `"source": ${value}`);
   }
   const { outputs: _o, execution_count: _e, ...kept } = cell;
-  const kind = String(cell_type ?? cell.cell_type);
+  const cellKind = String(cell_type ?? cell.cell_type);
   return edited(
     from,
     to,
-    write({ ...kept, cell_type: kind, ...(kind === "code" && RUN), source: linesOf(source) }),
+    write({
+      ...kept,
+      cell_type: cellKind,
+      ...(cellKind === "code" && RUN),
+      source: linesOf(source),
+    }),
   );
 }
 
 const RUN = { execution_count: null, outputs: [] };
 const linesOf = (source: string): string[] => source.match(/[^\n]*\n|[^\n]+$/g) ?? [];
-const newCell = (kind: string, source: string, hasIds: boolean): Cell => ({
-  cell_type: kind,
-  ...(kind === "code" && { execution_count: null }),
+const newCell = (cellKind: string, source: string, hasIds: boolean): Cell => ({
+  cell_type: cellKind,
+  ...(cellKind === "code" && { execution_count: null }),
   ...(hasIds && { id: randomUUID().slice(0, 8) }),
   metadata: {},
-  ...(kind === "code" && { outputs: [] }),
+  ...(cellKind === "code" && { outputs: [] }),
   source: linesOf(source),
 });
 
+function cellNumbered(number: unknown, isInsert: boolean): number {
+  if (number === undefined) return isInsert ? -1 : Number.NaN;
+  return Number(number) - (isInsert ? 1 : 0);
+}
+
 /** The index of a cell, by its id or by a number such as cell-3. */
-function cellAt(all: Cell[], wanted: unknown): number {
-  const at = all.findIndex(({ id }) => id !== undefined && id === wanted);
+function cellAt(cells: Cell[], wanted: unknown): number {
+  const index = cells.findIndex(({ id }) => id !== undefined && id === wanted);
   const [, number] = /^cell-(\d+)$/.exec(String(wanted)) ?? [];
-  if (at >= 0) return at;
+  if (index >= 0) return index;
   if (number === undefined) return Number.NaN;
   return Number(number);
 }
@@ -119,20 +172,20 @@ function cellAt(all: Cell[], wanted: unknown): number {
 function members(text: string, open: number): Part[] {
   const parts: Part[] = [];
   for (
-    let at = skipSpace(text, open + 1);
-    text[at] !== "}" && text[at] !== "]" && at < text.length;
+    let index = skipSpace(text, open + 1);
+    text[index] !== "}" && text[index] !== "]" && index < text.length;
   ) {
-    const from = at;
+    const from = index;
     let key: string | undefined;
     if (text[open] === "{") {
-      const end = endOf(text, at);
-      key = JSON.parse(text.slice(at, end));
-      at = skipSpace(text, skipSpace(text, end) + 1); // past the colon
+      const end = endOf(text, index);
+      key = JSON.parse(text.slice(index, end));
+      index = skipSpace(text, skipSpace(text, end) + 1); // past the colon
     }
-    const to = endOf(text, at);
+    const to = endOf(text, index);
     parts.push({ from, to, ...(key !== undefined && { key }) });
-    at = skipSpace(text, to);
-    if (text[at] === ",") at = skipSpace(text, at + 1);
+    index = skipSpace(text, to);
+    if (text[index] === ",") index = skipSpace(text, index + 1);
   }
   return parts;
 }

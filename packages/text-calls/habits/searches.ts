@@ -1,8 +1,8 @@
 // Searches in the forms of other programs, where patterns are regular expressions and file types
 // replace globs.
 import { tryTo } from "zz/text";
-import { type Args, bare, hasOwnName } from "./names.ts";
-import type { Given } from "./values.ts";
+import { type Args, bareName, hasOwnName } from "./rename-arguments.ts";
+import type { GivenCall } from "./values.ts";
 
 const TYPES: Record<string, string> = {
   ts: "{ts,tsx,mts,cts}",
@@ -64,10 +64,12 @@ const POSIX: Record<string, string> = {
   blank: " \\t",
 };
 
-export function grepCall({ args, given, name, tool }: Given): undefined {
+export function grepCall({ args, original, name, tool }: GivenCall): undefined {
   const take = (...keys: string[]): unknown => {
     const key = Object.keys(args).find(
-      (one) => keys.some((other) => bare(other) === bare(one)) && !hasOwnName(tool, one),
+      (candidate) =>
+        keys.some((wanted) => bareName(wanted) === bareName(candidate)) &&
+        !hasOwnName(tool, candidate),
     );
     const value = key === undefined ? undefined : args[key];
     if (key !== undefined) delete args[key];
@@ -79,10 +81,10 @@ export function grepCall({ args, given, name, tool }: Given): undefined {
   if (typeof args.output === "string") args.output = wordOf(OUTPUTS, args.output) ?? args.output;
   if (
     isTrue(take("names_only", "files_with_matches", "files_only", "l")) ||
-    given.MatchPerLine === false
+    original.MatchPerLine === false
   )
     args.output ??= "files";
-  if (given.MatchPerLine === false) take("match_per_line");
+  if (original.MatchPerLine === false) take("match_per_line");
   const isCase = take("case_sensitive", "is_case_sensitive");
   if (isCase !== undefined) args.ignore_case ??= !isTrue(isCase);
   else if (/^(searchfilecontent|grepsearch)$/.test(name)) args.ignore_case ??= true;
@@ -90,14 +92,14 @@ export function grepCall({ args, given, name, tool }: Given): undefined {
   if (isLiteral !== undefined) args.regex ??= !isTrue(isLiteral);
   globOf(args);
   if (typeof args.query !== "string") return;
-  const isOwn = name === "grep" && "query" in given;
+  const isOwn = name === "grep" && "query" in original;
   if (typeof args.regex !== "boolean" && typeof args.regex !== "string" && !isOwn)
     args.regex = isPattern(args.query);
   if (!args.regex) delete args.regex;
   else
     args.query = args.query.replace(
       /\[:(\w+):\]/g,
-      (whole, set: string) => wordOf(POSIX, set) ?? whole,
+      (matched, set: string) => wordOf(POSIX, set) ?? matched,
     );
 }
 
@@ -120,7 +122,7 @@ function globOf(args: Args): void {
   const isNames = typeof glob === "string" && glob.length < MAX_PATTERN_CHARS && !/[{}]/.test(glob);
   const names = isNames ? glob.split(/\s*,\s*/) : [];
   const list = Array.isArray(glob) ? glob : names;
-  if (list.length && list.every((one) => typeof one === "string"))
+  if (list.length && list.every((part) => typeof part === "string"))
     args.glob = list.length === 1 ? list[0] : `{${list.join(",")}}`;
   const ends =
     typeof type === "string" &&

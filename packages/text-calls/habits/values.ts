@@ -4,8 +4,8 @@ import { existsSync, statSync } from "node:fs";
 import type { ChatRequest, Ctx } from "zz";
 import { plural, tryTo } from "zz/text";
 import { editsOfBlocks } from "./blocks.ts";
-import { commandCall } from "./commands.ts";
-import { type Args, bare, isArgs, renamed } from "./names.ts";
+import { commandCall } from "./command-calls.ts";
+import { type Args, bareName, isArgs, renameArgs } from "./rename-arguments.ts";
 import { grepCall } from "./searches.ts";
 import { EDIT } from "./table.ts";
 
@@ -13,25 +13,26 @@ import { EDIT } from "./table.ts";
  * A call as the model made it (`name` without case and punctuation), and its arguments under zz's
  * names.
  */
-export interface Given {
+export interface GivenCall {
   args: Args;
-  given: Args;
+  original: Args;
   name: string;
   tool: ChatRequest["tools"][number];
   tools: ChatRequest["tools"];
   ctx: Ctx;
 }
-export type Asked = [tool: string, args: Args];
+export type AskedCall = [tool: string, args: Args];
 /**
  * zz's calls; a sentence that says why there is none; undefined if the arguments are right or were
  * fixed in place.
  */
-type Made = Asked[] | string | undefined;
+type Converted = AskedCall[] | string | undefined;
 
-export const VALUES: Record<string, (given: Given) => Made | Promise<Made>> = {
+export const VALUES: Record<string, (request: GivenCall) => Converted | Promise<Converted>> = {
   read_file: readCalls,
   write_file: ({ args }) => writeCall(args),
-  edit_file: (given) => (given.name.includes("notebook") ? notebookCall(given) : editCalls(given)),
+  edit_file: (request) =>
+    request.name.includes("notebook") ? notebookCall(request) : editCalls(request),
   edit_lines: insertCall,
   list_dir: listCall,
   glob: globCall,
@@ -48,18 +49,20 @@ export const VALUES: Record<string, (given: Given) => Made | Promise<Made>> = {
 const MAX_FILES = 20; // files that one call may read
 const MAX_RANGE_CHARS = 100;
 
-async function readCalls({ args, given, name, tools, ctx }: Given): Promise<Made> {
+async function readCalls({ args, original, name, tools, ctx }: GivenCall): Promise<Converted> {
   if (name.startsWith("readm") || name === "readfiles") return manyReads(args, tools, ctx);
-  const listed = [given.files, given.paths, isArgs(given.args) ? given.args.file : undefined].find(
-    Boolean,
-  );
+  const listed = [
+    original.files,
+    original.paths,
+    isArgs(original.args) ? original.args.file : undefined,
+  ].find(Boolean);
   if (listed !== undefined && args.path === undefined) return listedReads(listed);
   if (
     typeof args.should_read_entire_file === "boolean" ||
     /^(true|false)$/.test(String(args.should_read_entire_file))
   ) {
     if (String(args.should_read_entire_file) === "true")
-      for (const one of ["start", "end", "limit"]) delete args[one];
+      for (const field of ["start", "end", "limit"]) delete args[field];
     delete args.should_read_entire_file;
   }
   for (const range of ["view_range", "read_range", "line_range", "lines", "range"]) {
@@ -69,9 +72,9 @@ async function readCalls({ args, given, name, tools, ctx }: Given): Promise<Made
     delete args[range];
     Object.assign(args, { start: Math.max(1, start), ...(end !== -1 && { end }) });
   }
-  if ("absolute_path" in given && /^\d+$/.test(String(args.start)))
+  if ("absolute_path" in original && /^\d+$/.test(String(args.start)))
     args.start = Number(args.start) + 1; // was 0-based
-  return isFolder(args.path, ctx) && (given.command === "view" || name === "view")
+  return isFolder(args.path, ctx) && (original.command === "view" || name === "view")
     ? [["list_dir", { path: args.path }]]
     : undefined;
 }
@@ -84,8 +87,8 @@ function rangeOf(range: unknown): [number, number] | undefined {
     typeof range === "string"
       ? range.replace(/^\s*\[|\]\s*$/g, "").split(/\s*[-:,]\s*(?=-?\d+\s*$)/)
       : listed;
-  const [start, end] = parts.map((one) =>
-    typeof one === "number" || /^-?\d+$/.test(String(one).trim()) ? Number(one) : Number.NaN,
+  const [start, end] = parts.map((part) =>
+    typeof part === "number" || /^-?\d+$/.test(String(part).trim()) ? Number(part) : Number.NaN,
   );
   return parts.length === 2 && Number.isInteger(start) && Number.isInteger(end)
     ? [start!, end!]
@@ -97,36 +100,38 @@ function isFolder(path: unknown, { files }: Ctx): boolean {
 }
 
 /** A list from a single value, a list, or a list as JSON. */
-function listOf(given: unknown): unknown[] {
+function listOf(value: unknown): unknown[] {
   const list =
-    typeof given === "string" && /^\s*\[/.test(given)
-      ? (tryTo(() => JSON.parse(given)) ?? given)
-      : given;
+    typeof value === "string" && /^\s*\[/.test(value)
+      ? (tryTo(() => JSON.parse(value)) ?? value)
+      : value;
   if (Array.isArray(list)) return list;
   if (list === undefined) return [];
   return [list];
 }
 
 /** One read for each of [{ path, line_ranges: [[1, 50]] }] or { path }. */
-function listedReads(listed: unknown): Made {
+function listedReads(listed: unknown): Converted {
   const files = listOf(listed);
-  const reads = files.flatMap((file): Asked[] | undefined => {
-    const { path, line_range, line_ranges, lineRanges, ...more }: Args = isArgs(file)
+  const reads = files.flatMap((file): AskedCall[] | undefined => {
+    const { path, line_range, line_ranges, lineRanges, ...otherArgs }: Args = isArgs(file)
       ? file
       : { path: file };
-    if (typeof path !== "string") return [["read_file", { path, ...more }]];
-    const many = line_ranges ?? lineRanges;
+    if (typeof path !== "string") return [["read_file", { path, ...otherArgs }]];
+    const manyRanges = line_ranges ?? lineRanges;
     const single = line_range === undefined ? [] : [line_range].flat(0);
-    const ranges = Array.isArray(many) ? many : single;
-    if (!ranges.length) return [["read_file", { path, ...more }]];
-    return ranges.map((range): Asked => {
+    const ranges = Array.isArray(manyRanges) ? manyRanges : single;
+    if (!ranges.length) return [["read_file", { path, ...otherArgs }]];
+    return ranges.map((range): AskedCall => {
       const [start, end] = rangeOf(range) ?? [];
       return [
         "read_file",
-        start === undefined ? { path, line_range: range, ...more } : { path, start, end, ...more },
+        start === undefined
+          ? { path, line_range: range, ...otherArgs }
+          : { path, start, end, ...otherArgs },
       ];
     });
-  }) as Asked[];
+  }) as AskedCall[];
   return reads.length ? reads : "it names no file. Give a path.";
 }
 
@@ -135,18 +140,18 @@ function listedReads(listed: unknown): Made {
  * their names.
  */
 async function manyReads(
-  { paths, include, files, ...more }: Args,
-  tools: Given["tools"],
+  { paths, include, files, ...otherArgs }: Args,
+  tools: GivenCall["tools"],
   ctx: Ctx,
-): Promise<Made> {
-  const wanted = [paths, include, files].flatMap((some) => listOf(some));
+): Promise<Converted> {
+  const wanted = [paths, include, files].flatMap((source) => listOf(source));
   if (wanted.some(isArgs)) return listedReads(wanted);
   if (!wanted.length) return "it names no file. Give paths.";
   const patternOf = (path: unknown) =>
     isFolder(path, ctx)
       ? `${String(path).replace(/\/+$/, "")}/**/*`.replace(/^\.\//, "")
       : /[*?{[]/.test(String(path)) && String(path);
-  const reads = new Map<string, Asked>();
+  const reads = new Map<string, AskedCall>();
   for (const path of wanted) {
     const isThere =
       typeof path === "string" &&
@@ -157,27 +162,27 @@ async function manyReads(
       !isThere &&
       tools.some(({ name }) => name === "glob") &&
       patternOf(path);
-    if (!pattern) reads.set(JSON.stringify(path), ["read_file", { path, ...more }]);
+    if (!pattern) reads.set(JSON.stringify(path), ["read_file", { path, ...otherArgs }]);
     else {
       const { data, failed } = await ctx.call("glob", { pattern });
-      const found = !failed && Array.isArray(data) ? data : [];
-      if (!found.length || found.length + reads.size > MAX_FILES)
-        reads.set(pattern, ["glob", { pattern, ...more }]);
+      const fileNames = !failed && Array.isArray(data) ? data : [];
+      if (!fileNames.length || fileNames.length + reads.size > MAX_FILES)
+        reads.set(pattern, ["glob", { pattern, ...otherArgs }]);
       else
-        for (const name of found)
-          reads.set(JSON.stringify(name), ["read_file", { path: name, ...more }]);
+        for (const name of fileNames)
+          reads.set(JSON.stringify(name), ["read_file", { path: name, ...otherArgs }]);
     }
   }
   return [...reads.values()];
 }
 
-function writeCall(args: Args): Made {
+function writeCall(args: Args): Converted {
   if (args.append === true || /^(a|append)$/.test(String(args.mode)))
     return "it writes whole files and cannot append. Use edit_lines after the last line, or send all of the content.";
   if (args.append === false) delete args.append;
 }
 
-async function notebookCall({ args, ctx }: Given): Promise<Made> {
+async function notebookCall({ args, ctx }: GivenCall): Promise<Converted> {
   const { notebookEdit } = await import("./notebook.ts");
   return notebookEdit(args, ctx);
 }
@@ -185,13 +190,14 @@ async function notebookCall({ args, ctx }: Given): Promise<Made> {
 const DRY = /^(dryrun|preview|previewonly)$/;
 const PATTERN = /^(useregex|isregex|regex)$/;
 
-async function editCalls({ args, given, name, ctx }: Given): Promise<Made> {
+async function editCalls({ args, original, name, ctx }: GivenCall): Promise<Converted> {
   for (const [key, value] of Object.entries(args)) {
-    if (String(value) !== "true" || !(DRY.test(bare(key)) || PATTERN.test(bare(key)))) continue;
-    const only = DRY.test(bare(key))
+    if (String(value) !== "true" || !(DRY.test(bareName(key)) || PATTERN.test(bareName(key))))
+      continue;
+    const limitation = DRY.test(bareName(key))
       ? "it always makes the edit"
       : "it takes plain text, no patterns";
-    return `${only}, so ${key} cannot be true. Nothing was changed. Send the call without it.`;
+    return `${limitation}, so ${key} cannot be true. Nothing was changed. Send the call without it.`;
   }
   if (args.code_edit !== undefined || args.code !== undefined) return sketchCall(args, ctx);
   if (args.diff !== undefined && args.old_string === undefined) return diffCall(args);
@@ -200,7 +206,7 @@ async function editCalls({ args, given, name, ctx }: Given): Promise<Made> {
       return "it cannot be limited to lines. Nothing was changed. Use edit_lines, or name more of the text.";
     args.replace_all ??= true;
   }
-  if (name.startsWith("strreplace") || given.command === "str_replace")
+  if (name.startsWith("strreplace") || original.command === "str_replace")
     if (typeof args.old_string === "string") args.new_string ??= "";
   const wrong = await unexpectedCount(args, ctx);
   if (wrong) return wrong;
@@ -209,7 +215,7 @@ async function editCalls({ args, given, name, ctx }: Given): Promise<Made> {
   const listed = Array.isArray(parsed) ? parsed : undefined;
   const edits = isArgs(parsed) ? [parsed] : listed;
   if (edits) return listedEdits(args, edits);
-  return created(args)
+  return makesNewFile(args)
     ? [["create_file", { path: args.path, content: args.new_string }]]
     : undefined;
 }
@@ -234,30 +240,38 @@ async function unexpectedCount(args: Args, { files }: Ctx): Promise<string | und
 }
 
 /** Whether an edit replaces an empty text, which makes a new file in other programs. */
-const created = ({ path, old_string, new_string, replace_all, edits, ...more }: Args): boolean =>
+const makesNewFile = ({
+  path,
+  old_string,
+  new_string,
+  replace_all,
+  edits,
+  ...otherArgs
+}: Args): boolean =>
   old_string === "" &&
   typeof new_string === "string" &&
   new_string !== "" &&
   edits === undefined &&
-  !Object.keys(more).length;
+  !Object.keys(otherArgs).length;
 
 /** A list of edits, each of which may name its own file. */
-function listedEdits({ edits: _, ...args }: Args, edits: unknown[]): Made {
+function listedEdits({ edits: _, ...args }: Args, edits: unknown[]): Converted {
   const byPath = new Map<unknown, unknown[]>();
-  const more: Args = {};
+  const unknownFields: Args = {};
   for (const edit of edits) {
-    const { path = args.path, ...rest } = isArgs(edit)
-      ? renamed(edit, {
+    const { path = args.path, ...fields } = isArgs(edit)
+      ? renameArgs(edit, {
           params: { ...EDIT, path: "file_path file" },
           idle: "expected_replacements=1",
         })
       : { edit };
-    const plain = "edit" in rest ? rest.edit : { ...rest };
+    const plain = "edit" in fields ? fields.edit : { ...fields };
     if (isArgs(plain))
       for (const key of Object.keys(plain))
         if (!Object.hasOwn(EDIT, key)) {
           // unknown, and reported
-          if (!/^(startline|endline)$/.test(bare(key))) more[`edits.${key}`] = plain[key];
+          if (!/^(startline|endline)$/.test(bareName(key)))
+            unknownFields[`edits.${key}`] = plain[key];
           delete plain[key];
         }
     byPath.set(path, [...(byPath.get(path) ?? []), plain]);
@@ -266,61 +280,69 @@ function listedEdits({ edits: _, ...args }: Args, edits: unknown[]): Made {
     return [
       [
         "edit_file",
-        { ...args, path: [...byPath.keys()][0] ?? args.path, edits, ...more, ...only(byPath) },
+        {
+          ...args,
+          path: [...byPath.keys()][0] ?? args.path,
+          edits,
+          ...unknownFields,
+          ...onlyEdits(byPath),
+        },
       ],
     ];
   return [...byPath].map(
-    ([path, edits]): Asked => ["edit_file", { ...args, path, edits, ...more }],
+    ([path, edits]): AskedCall => ["edit_file", { ...args, path, edits, ...unknownFields }],
   );
 }
-const only = (byPath: Map<unknown, unknown[]>): Args =>
+const onlyEdits = (byPath: Map<unknown, unknown[]>): Args =>
   byPath.size ? { edits: [...byPath.values()][0] } : {};
 
 /**
  * A sketch of a file makes a new file. "existing code" for left-out parts would need a model that
  * fills them in.
  */
-function sketchCall({ path, code_edit, code, ...more }: Args, { files }: Ctx): Made {
+function sketchCall({ path, code_edit, code, ...otherArgs }: Args, { files }: Ctx): Converted {
   const content = code_edit ?? code;
   const isThere = typeof path === "string" && tryTo(() => existsSync(files.path(path))) !== false;
   if (isThere || typeof path !== "string" || /\.\.\.\s*existing code/i.test(String(content)))
     return `it takes old_string and new_string, no ${code_edit === undefined ? "code" : "code_edit"}. Nothing was changed. Copy the text to replace exactly.`;
-  return [["create_file", { path, content, ...more }]];
+  return [["create_file", { path, content, ...otherArgs }]];
 }
 
 /** Edits from SEARCH/REPLACE blocks or a diff. */
-function diffCall({ diff, ...args }: Args): Made {
+function diffCall({ diff, ...args }: Args): Converted {
   if (typeof diff !== "string") return "diff must be a text of SEARCH/REPLACE blocks.";
   if (/^\s*(\*\*\* Begin Patch|diff --git |--- .*\n\+\+\+ )/.test(diff))
-    return [["apply_patch", { patch: diff, ...others(args) }]];
+    return [["apply_patch", { patch: diff, ...argsWithoutPath(args) }]];
   if (/^@@ .*@@/.test(diff))
     return [
       [
         "apply_patch",
-        { patch: `--- a/${args.path}\n+++ b/${args.path}\n${diff}`, ...others(args) },
+        { patch: `--- a/${args.path}\n+++ b/${args.path}\n${diff}`, ...argsWithoutPath(args) },
       ],
     ];
   const edits = editsOfBlocks(diff);
   if (typeof edits === "string") return `${edits} Nothing was changed.`;
   const [first] = edits;
   if (edits.length === 1 && !first!.old_string)
-    return [["write_file", { path: args.path, content: first!.new_string, ...others(args) }]];
+    return [
+      ["write_file", { path: args.path, content: first!.new_string, ...argsWithoutPath(args) }],
+    ];
   return [["edit_file", { ...args, edits }]];
 }
-const others = ({ path: _, ...more }: Args): Args => more;
+const argsWithoutPath = ({ path: _, ...otherArgs }: Args): Args => otherArgs;
 
-async function insertCall({ args, given, name, ctx }: Given): Promise<Made> {
+async function insertCall({ args, original, name, ctx }: GivenCall): Promise<Converted> {
   const line = ["insert_line", "line", "line_number"]
-    .map((one) => args[one])
-    .find((one) => one !== undefined);
-  for (const one of ["insert_line", "line", "line_number"])
-    if (name !== "replacelines") delete args[one];
+    .map((field) => args[field])
+    .find((number) => number !== undefined);
+  for (const field of ["insert_line", "line", "line_number"])
+    if (name !== "replacelines") delete args[field];
   if (line === undefined) return undefined;
-  const at = typeof line === "string" && /^\d+$/.test(line) ? Number(line) : line;
-  if (!Number.isInteger(at)) return "start must be the number of a line.";
-  const isAfter = given.command === "insert"; // whether `at` is the line before it
-  const last = Number(at) === 0 && !isAfter ? await lineCount(args.path, ctx) : undefined;
-  const namedStart = isAfter ? Number(at) + 1 : Number(at);
+  const lineNumber = typeof line === "string" && /^\d+$/.test(line) ? Number(line) : line;
+  if (!Number.isInteger(lineNumber)) return "start must be the number of a line.";
+  const isAfter = original.command === "insert"; // whether `at` is the line before it
+  const last = Number(lineNumber) === 0 && !isAfter ? await lineCount(args.path, ctx) : undefined;
+  const namedStart = isAfter ? Number(lineNumber) + 1 : Number(lineNumber);
   const start = last === undefined ? namedStart : last + 1;
   Object.assign(args, { start, end: start - 1 });
 }
@@ -335,17 +357,17 @@ async function lineCount(path: unknown, { files }: Ctx): Promise<number | undefi
   return text === undefined ? undefined : text.replace(/\n$/, "").split("\n").length;
 }
 
-function listCall({ args, tools }: Given): Made {
+function listCall({ args, tools }: GivenCall): Converted {
   if (args.path === "") delete args.path;
-  const { path, recursive, ...more } = args;
+  const { path, recursive, ...otherArgs } = args;
   if (String(recursive) !== "true" || !tools.some(({ name }) => name === "glob")) return undefined;
-  return [["glob", { pattern: "**/*", ...(path !== undefined && { path }), ...more }]];
+  return [["glob", { pattern: "**/*", ...(path !== undefined && { path }), ...otherArgs }]];
 }
 
-function globCall({ args, name }: Given): Made {
+function globCall({ args, name }: GivenCall): Converted {
   if (args.path === "") delete args.path;
   const patterns = listOf(args.pattern);
-  if (patterns.length && patterns.every((one) => typeof one === "string"))
+  if (patterns.length && patterns.every((part) => typeof part === "string"))
     args.pattern = patterns.length === 1 ? patterns[0] : `{${patterns.join(",")}}`;
   const { pattern } = args;
   if (typeof pattern !== "string") return undefined;
@@ -366,7 +388,7 @@ function rename(args: Args, from: string, to: string): void {
 }
 
 /** A list of steps in any form, as zz's steps and the numbers of those that are done. */
-function todoCall(args: Args): Made {
+function todoCall(args: Args): Converted {
   const { set } = args;
   const rows = typeof set === "string" ? set.split("\n").filter((row) => row.trim()) : set;
   if (!Array.isArray(rows)) return undefined;

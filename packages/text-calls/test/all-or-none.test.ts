@@ -1,7 +1,7 @@
 // Several calls in one text: all of them count, or none runs and the model is told why.
 import { deepEqual, match } from "node:assert/strict";
 import { describe, test } from "node:test";
-import { findCalls } from "../find.ts";
+import { findCalls } from "../find-calls.ts";
 import { TOOLS } from "./tools.ts";
 
 const hermes = (name: string, args: object) =>

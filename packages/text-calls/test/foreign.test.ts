@@ -5,7 +5,7 @@ import { after, describe, test } from "node:test";
 import type { Call, Reply } from "../../../kernel/contract.ts";
 import type { Harness } from "../../../sdk/testing.ts";
 import { harness } from "../../../test/support/script.ts";
-import { decoded } from "../coerce.ts";
+import { decodeArgs } from "../coerce.ts";
 import { foreignTools, ownCalls } from "../habits/calls.ts";
 import { rescue } from "../rescue.ts";
 import "../../../test/support/lean.ts";
@@ -33,9 +33,9 @@ async function read(
   more: Partial<Reply> = {},
 ): Promise<Reply> {
   const { ctx, tools, foreign } = known;
-  const own = (call: Call) => ownCalls([call], tools, ctx);
+  const translate = (call: Call) => ownCalls([call], tools, ctx);
   const reply: Reply = { text, thinking: "", calls: [], finish: "stop", ...more };
-  return rescue(reply, { tools, foreign, own, options: {}, worded });
+  return rescue(reply, { tools, foreign, translate, options: {}, worded });
 }
 const NEW_ID = /(?<=id\\+": \\+")[\da-f]{8}/g; // of a notebook's cell
 const shown = (calls: readonly Call[]) =>
@@ -142,9 +142,15 @@ test("decoded() reads lists, objects and words of a call whose tool is not known
     broken: "[a",
     offset: "null",
   };
-  deepEqual(decoded(given), { all: true, paths: ["a"], nested: { a: 1 }, text: "1", broken: "[a" });
+  deepEqual(decodeArgs(given), {
+    all: true,
+    paths: ["a"],
+    nested: { a: 1 },
+    text: "1",
+    broken: "[a",
+  });
   const texts = { content: '{"a": 1}', command: "[ -e a ]" };
-  deepEqual(decoded(texts), texts);
+  deepEqual(decodeArgs(texts), texts);
 });
 
 describe("Nothing that only looks like it is a call", () => {

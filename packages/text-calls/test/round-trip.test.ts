@@ -3,7 +3,7 @@ import { equal, ok } from "node:assert/strict";
 import { describe, test } from "node:test";
 import { runs } from "../../../test/support/runs.ts";
 import { cutEverywhere, RANDOM_TOOLS, roundTrip } from "../../../test/support/text-calls.ts";
-import { findCalls } from "../find.ts";
+import { findCalls } from "../find-calls.ts";
 import { FORMATS, formatFor, wordsFor } from "../formats.ts";
 
 const RUNS = runs(25, 500);

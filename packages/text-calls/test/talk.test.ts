@@ -3,7 +3,7 @@
 // whole call before one that was cut off does not run either, and the model is told.
 import { deepEqual } from "node:assert/strict";
 import { describe, test } from "node:test";
-import { findCalls } from "../find.ts";
+import { findCalls } from "../find-calls.ts";
 import { TOOLS } from "./tools.ts";
 
 const CALLS = [

@@ -1,14 +1,14 @@
 // zz's own list of commands that never run.
 import { gitParts } from "./git-commands.ts";
-import { hasOption, split, type Words } from "./options.ts";
+import { hasOption, split, type Words } from "./parse-options.ts";
 
-const isRm = ([name, ...rest]: Words, forced: boolean): boolean =>
-  name === "rm" && hasOption(rest, "-r -R --recursive") && hasOption(rest, "-f --force") === forced;
+const isRm = ([name, ...args]: Words, forced: boolean): boolean =>
+  name === "rm" && hasOption(args, "-r -R --recursive") && hasOption(args, "-f --force") === forced;
 
-function isGit([name, ...rest]: Words, command: string, test: (words: Words) => boolean): boolean {
+function isGit([name, ...args]: Words, command: string, test: (words: Words) => boolean): boolean {
   if (name !== "git") return false;
-  const [, found, words] = gitParts(rest, (word) => word);
-  return found === command && test(words);
+  const [, subcommand, words] = gitParts(args, (word) => word);
+  return subcommand === command && test(words);
 }
 
 /** The words of a command without the values of an option with that letter. */
@@ -32,26 +32,29 @@ const isClean = (words: Words): boolean => !hasOption(withoutValues(words, "e"),
 
 /** npm accepts any prefix of a command. */
 const PUBLISH = ["publish", "publis", "publi", "publ", "pub"].flatMap((name) =>
-  ["npm", "pnpm", "yarn", "bun", "yarn npm", "pnpm recursive"].map((one) => [...split(one), name]),
+  ["npm", "pnpm", "yarn", "bun", "yarn npm", "pnpm recursive"].map((manager) => [
+    ...split(manager),
+    name,
+  ]),
 );
 const isPublish = (words: Words): boolean =>
-  PUBLISH.some((entry) => startsWith(words, entry)) ||
+  PUBLISH.some((publishWords) => startsWith(words, publishWords)) ||
   (words[0] === "yarn" &&
     words[1] === "workspace" &&
     startsWith(words.slice(2), [words[2] ?? "", "publish"]));
 
-const named = (name: string): Denied => [name, "elsewhere", ([first]) => first === name];
+const named = (name: string): DeniedCommand => [name, "elsewhere", ([first]) => first === name];
 
 /**
  * "files": it harms only files of the project, so it may run on a copy of the project; "elsewhere":
  * it never runs.
  */
-type Denied = [name: string, harm: "files" | "elsewhere", test: (words: Words) => boolean];
+type DeniedCommand = [name: string, harm: "files" | "elsewhere", test: (words: Words) => boolean];
 /**
  * Commands that are denied even if a rule allows them; naming one in shell.except lifts its denial.
  * The words start with the plain name of the program.
  */
-export const DENIED: Denied[] = [
+export const DENIED: DeniedCommand[] = [
   ["rm -rf", "files", (words) => isRm(words, true)],
   ["rm -r", "files", (words) => isRm(words, false)],
   ["chmod", "files", ([first]) => first === "chmod"],
@@ -59,7 +62,7 @@ export const DENIED: Denied[] = [
   [
     "git reset --hard",
     "elsewhere",
-    (words) => isGit(words, "reset", (rest) => hasOption(rest, "--hard")),
+    (words) => isGit(words, "reset", (args) => hasOption(args, "--hard")),
   ],
   ["git push --force", "elsewhere", (words) => isGit(words, "push", isForced)],
   ["npm publish", "elsewhere", isPublish],
@@ -75,16 +78,20 @@ export const ONLY_FILES: readonly string[] = DENIED.flatMap(([name, harm]) =>
  */
 export function startsWith(
   words: Words,
-  entry: string[],
-  same = (word: string | undefined, part: string): boolean => word === part,
+  listedWords: string[],
+  isSameWord = (word: string | undefined, part: string): boolean => word === part,
 ): boolean {
-  let places = new Set([0]);
-  for (const [i, part] of entry.entries()) {
+  let nextIndexes = new Set([0]);
+  for (const [i, part] of listedWords.entries()) {
     // The set grows during the loop: after an option may come its value, and then another option.
-    if (i) for (const at of places) if (words[at]?.startsWith("-")) places.add(at + 1).add(at + 2);
-    places = new Set(
-      [...places].filter((at) => at < words.length && same(words[at], part)).map((at) => at + 1),
+    if (i)
+      for (const index of nextIndexes)
+        if (words[index]?.startsWith("-")) nextIndexes.add(index + 1).add(index + 2);
+    nextIndexes = new Set(
+      [...nextIndexes]
+        .filter((index) => index < words.length && isSameWord(words[index], part))
+        .map((index) => index + 1),
     );
   }
-  return places.size > 0;
+  return nextIndexes.size > 0;
 }

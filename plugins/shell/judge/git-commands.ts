@@ -1,5 +1,5 @@
 // git's commands: which of them only read, with which options, and which may change something.
-import { split } from "./options.ts";
+import { split } from "./parse-options.ts";
 
 const GIT_DIFF = `-pusaRwbWz -U: -M? -C? -B? -S: -G: --patch --no-patch --unified= --raw --patch-with-raw --minimal
   --patience --histogram --diff-algorithm= --stat? --numstat --shortstat --dirstat? --summary --patch-with-stat
@@ -21,7 +21,7 @@ const GIT_LOG = `${GIT_DIFF} -# -n: -iEFPgmcq --max-count= --skip= --since= --af
 export interface GitReader {
   options: string;
   lists?: string; // with operands it creates something, unless one of these options is given
-  most?: number; // the most operands that it takes
+  maxOperands?: number; // the most operands that it takes
 }
 
 export const GIT_READERS: Record<string, GitReader> = {
@@ -83,8 +83,8 @@ export const GIT_READERS: Record<string, GitReader> = {
       --no-column --color? --ignore-case`,
     lists: "-l --list --merged --no-merged --contains --no-contains",
   },
-  remote: { options: "-v --verbose", most: 0 },
-  reflog: { options: GIT_LOG, most: 0 },
+  remote: { options: "-v --verbose", maxOperands: 0 },
+  reflog: { options: GIT_LOG, maxOperands: 0 },
   "remote get-url": { options: "--push --all" },
   "reflog show": { options: GIT_LOG },
   "stash list": { options: GIT_LOG },

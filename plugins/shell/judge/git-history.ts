@@ -4,8 +4,8 @@ import fs from "node:fs";
 import path from "node:path";
 import type { Ctx } from "zz";
 import { tryTo } from "zz/text";
-import { collect } from "../collect.ts";
-import type { FileFacts } from "./state.ts";
+import { collect } from "../collect-output.ts";
+import type { FileFacts } from "./judge-state.ts";
 
 /** What is known about the repository that the folder is in. */
 export interface GitSecrets {
@@ -47,7 +47,7 @@ const NAMES = [
 ];
 
 type History = { history: boolean; hashes: Set<string> };
-const known = new Map<string, History>(); // by the folder and all commits that its refs lead to
+const histories = new Map<string, History>(); // by the folder and all commits that its refs lead to
 
 export async function secretsInGit({
   root,
@@ -90,22 +90,22 @@ export async function secretsInGit({
     ask(["rev-parse", "--all", "HEAD", "FETCH_HEAD"]),
   ]);
   if (tracked.code) {
-    if (/not a git repository/.test(tracked.err)) return nothing;
+    if (/not a git repository/.test(tracked.stderr)) return nothing;
     if ((await ask(["rev-parse", "--git-dir"])).code) return unknown;
     index = true;
   }
-  const key = `${root}\0${tips.out}`;
-  if (!known.has(key)) {
-    known.clear(); // older states are not needed any more
-    known.set(key, await readHistory());
+  const key = `${root}\0${tips.stdout}`;
+  if (!histories.has(key)) {
+    histories.clear(); // older states are not needed any more
+    histories.set(key, await readHistory());
   }
-  const { history, hashes } = known.get(key)!;
-  const own = tryTo(() => fs.realpathSync(path.join(folder, ".git")));
+  const { history, hashes } = histories.get(key)!;
+  const gitFolder = tryTo(() => fs.realpathSync(path.join(folder, ".git")));
   return {
     index,
     history,
     linked,
-    folder: own,
+    folder: gitFolder,
     knows: (hash) => startsAnyHash(hashes, hash.toLowerCase()),
   };
 
@@ -119,7 +119,7 @@ export async function secretsInGit({
       return !history;
     };
     const { code } = await ask(["log", "--format=commit:%H", ...NAMES, ...ALL_REFS], take);
-    const empty = code === 128 && !tips.out.trim(); // no commit yet
+    const empty = code === 128 && !tips.stdout.trim(); // no commit yet
     return { history: history || (code !== 0 && !empty), hashes };
   }
 }
@@ -133,8 +133,8 @@ const isRepository = (folder: string) =>
  * Whether a path leads to what a repository keeps of its files, which may be a secret that is gone
  * from the files.
  */
-export function keepsSecrets(at: string, { git, needsGit }: FileFacts): boolean {
-  const real = tryTo(() => fs.realpathSync(at)) ?? at;
+export function keepsSecrets(absolutePath: string, { git, needsGit }: FileFacts): boolean {
+  const real = tryTo(() => fs.realpathSync(absolutePath)) ?? absolutePath;
   for (const { index } of real.matchAll(/\/objects(?=\/|$)/g)) {
     const parent = real.slice(0, index);
     const store = [parent, path.dirname(parent)].find(isRepository); // of git-lfs: .git/lfs/objects
@@ -162,8 +162,14 @@ export function repositoryAt(folder: string): string | undefined {
 function isEmpty(folder: string): boolean {
   const namesIn = (...names: string[]) =>
     tryTo(() => fs.readdirSync(path.join(folder, ".git", ...names)));
-  const [all, objects] = [namesIn(), namesIn("objects")];
-  if (!all || !objects || all.includes("index") || all.includes("commondir")) return false;
+  const [inGitFolder, objects] = [namesIn(), namesIn("objects")];
+  if (
+    !inGitFolder ||
+    !objects ||
+    inGitFolder.includes("index") ||
+    inGitFolder.includes("commondir")
+  )
+    return false;
   return objects.every(
     (name) => /^(info|pack)$/.test(name) && namesIn("objects", name)?.length === 0,
   );
@@ -171,6 +177,6 @@ function isEmpty(folder: string): boolean {
 
 function startsAnyHash(hashes: Set<string>, hash: string): boolean {
   if (hashes.has(hash)) return true;
-  for (const one of hashes) if (one.startsWith(hash)) return true;
+  for (const otherHash of hashes) if (otherHash.startsWith(hash)) return true;
   return false;
 }

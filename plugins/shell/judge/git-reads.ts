@@ -1,7 +1,8 @@
 // What git commands read, and which of them may show more than the files that they name.
 import type { GitDoubt } from "zz";
 import { repositoryTop } from "zz/text";
-import { inFolder, isFolderIn, realOf } from "../paths.ts";
+import { inFolder, isFolderIn, realOf } from "../resolve-paths.ts";
+import type { Arg } from "./bash-words.ts";
 import {
   GIT_ASKS,
   GIT_OWN,
@@ -13,17 +14,16 @@ import {
   isHeld,
   isObeyed,
 } from "./git-commands.ts";
-import { hasOption, type Parsed, parse, split } from "./options.ts";
-import { ask, type FileFacts, open, type Read, type Ruling } from "./state.ts";
-import type { Arg } from "./words.ts";
+import { ask, type FileFacts, open, type ReadRuling, type Ruling } from "./judge-state.ts";
+import { hasOption, type ParsedOptions, parseOptions, split } from "./parse-options.ts";
 
 export function readsOfGit(
   args: readonly Arg[],
   dirs: readonly string[],
   fileFacts: FileFacts,
   repository?: GitDoubt,
-): Read {
-  const [options, command, rest] = gitParts(args, ({ text }) => text);
+): ReadRuling {
+  const [options, command, commandArgs] = gitParts(args, ({ text }) => text);
   const before =
     isHere(options[1]?.text, dirs) && options[0]?.text === "-C" ? options.slice(2) : options;
   const name = command?.text;
@@ -32,7 +32,7 @@ export function readsOfGit(
   if (global)
     return doubted(ask(`git ${global.text!.split("=")[0]} may run or read something else`));
   if (!name) return doubted(open("git alone"));
-  const words = rest.map(({ text }) => text);
+  const words = commandArgs.map(({ text }) => text);
   const pair = Object.hasOwn(GIT_READERS, `${name} ${words[0]}`);
   const key = pair ? `${name} ${words[0]}` : name;
   const reader = Object.hasOwn(GIT_READERS, key) ? GIT_READERS[key] : undefined;
@@ -42,19 +42,19 @@ export function readsOfGit(
   if (runs || hasOption(words, GIT_ASKS) || words.some((word) => word?.startsWith("ext::")))
     return doubted(ask(`git ${name} can run other commands or write files this way`));
   if (!reader) return doubted(open(`git ${name} may change something`));
-  const parsed = parse(pair ? rest.slice(1) : rest, reader.options);
+  const parsed = parseOptions(pair ? commandArgs.slice(1) : commandArgs, reader.options);
   if (parsed.unknownOption) return doubted(open(`'${parsed.unknownOption}' may do more than read`));
   const showsUnnamed = showsContent(name, parsed);
-  const own = checkGit(name, reader, parsed, dirs);
-  if (own) return doubted(own);
+  const ownDoubt = checkGit(name, reader, parsed, dirs);
+  if (ownDoubt) return doubted(ownDoubt);
   const doubt = checkRepository(repository) ?? checkShown(name, parsed, showsUnnamed, fileFacts);
   if (doubt) return doubted({ ...doubt, git: true });
   const obeyed = repository?.settings?.filter((key) => isObeyed(key, name)) ?? [];
   const beyond = obeyed.find((key) => !isHeld(key));
   const setting = beyond ?? obeyed[0];
   if (setting) {
-    const why = `git would run or read what the repository's own setting '${setting}' names`;
-    return doubted({ ...ask(why), ...(beyond && { git: true }) });
+    const reason = `git would run or read what the repository's own setting '${setting}' names`;
+    return doubted({ ...ask(reason), ...(beyond && { git: true }) });
   }
   return {
     reads: [
@@ -71,18 +71,18 @@ const isHere = (name: string | undefined, [dir, ...others]: readonly string[]): 
 
 function checkGit(
   name: string,
-  { lists, most }: GitReader,
-  parsed: Parsed,
+  { lists, maxOperands }: GitReader,
+  parsed: ParsedOptions,
   dirs: readonly string[],
 ): Ruling | undefined {
   const { operands, values } = parsed;
-  const listed = lists === undefined || split(lists).some((one) => values.has(one));
-  if (operands.length > (listed ? (most ?? operands.length) : 0))
+  const listed = lists === undefined || split(lists).some((option) => values.has(option));
+  if (operands.length > (listed ? (maxOperands ?? operands.length) : 0))
     return open(`git ${name} with a name may change something`);
   if (operands.some(({ text }) => /^:[(/!^]|[*?[\\]/.test(text!)))
     return ask("git itself looks for the files that this names");
-  const formats = ["--format", "--pretty", "--sort"].flatMap((one) => values.get(one) ?? []);
-  if (formats.some((one) => /%G|signature/.test(one)))
+  const formats = ["--format", "--pretty", "--sort"].flatMap((option) => values.get(option) ?? []);
+  if (formats.some((format) => /%G|signature/.test(format)))
     return ask("git checks signatures with another program");
   // Two paths outside of a repository: git then compares their contents.
   if (name === "diff" && operands.length === 2 && !(parsed.split && repositoryTop(dirs[0] ?? "/")))
@@ -91,7 +91,7 @@ function checkGit(
   return undefined;
 }
 
-const doubted = (doubt: Ruling): Read => ({ doubt, reads: [] });
+const doubted = (doubt: Ruling): ReadRuling => ({ doubt, reads: [] });
 
 /** Options that show the contents of files, or search them. */
 const PATCHES = `-p -u -c -m -U -W -S -G --patch --unified --cc --binary --patch-with-stat --patch-with-raw --word-diff
@@ -101,8 +101,8 @@ const COUNTS = `-s --no-patch --raw --stat --numstat --shortstat --dirstat --sum
   --name-status --quiet`;
 
 /** Whether it shows the contents of files that the command does not name. */
-function showsContent(name: string, { operands, values }: Parsed): boolean {
-  const has = (names: string) => split(names).some((one) => values.has(one));
+function showsContent(name: string, { operands, values }: ParsedOptions): boolean {
+  const has = (names: string) => split(names).some((option) => values.has(option));
   if (name === "diff") return has(PATCHES) || !has(COUNTS);
   if (/^(show|stash|grep)$/.test(name)) return true;
   if (name === "status") return has("-v --verbose");
@@ -122,7 +122,7 @@ function checkRepository(repository: GitDoubt | undefined): Ruling | undefined {
  */
 function checkShown(
   name: string,
-  { operands, values }: Parsed,
+  { operands, values }: ParsedOptions,
   showsUnnamed: boolean,
   { git, needsGit }: FileFacts,
 ): Ruling | undefined {
@@ -135,9 +135,11 @@ function checkShown(
     return ask("a folder of the repository's files is a link, which git grep follows");
   if (past && git.history) return ask("the repository's history holds files that may hold secrets");
   const names = operands.flatMap(({ text = "" }) =>
-    text.split(/\.{2,3}/).map((one) => one.replace(/^\^|[~^@:].*$/gs, "")),
+    text.split(/\.{2,3}/).map((revision) => revision.replace(/^\^|[~^@:].*$/gs, "")),
   );
-  const hashes = names.flatMap((one) => /^(?:.*-g)?([0-9a-f]{4,64})$/i.exec(one)?.[1] ?? []);
+  const hashes = names.flatMap(
+    (revision) => /^(?:.*-g)?([0-9a-f]{4,64})$/i.exec(revision)?.[1] ?? [],
+  );
   const unseen = hashes.find((hash) => !git.knows(hash));
   return unseen === undefined ? undefined : ask(`'${unseen}' may be what was never committed`);
 }

@@ -1,7 +1,7 @@
 // git's commands that change the repository or reach another machine: they fail on a copy, where
 // .git is read-only.
 import { gitParts } from "./git-commands.ts";
-import { hasOption, split, type Words } from "./options.ts";
+import { hasOption, split, type Words } from "./parse-options.ts";
 
 const CHANGES = new Set(
   split(`add am bisect checkout cherry-pick clone commit commit-graph commit-tree fast-import fetch filter-branch gc init
@@ -37,21 +37,21 @@ const REMOVES =
  * there.
  */
 export function changesRepository(words: Words): boolean {
-  const [, name, rest] = gitParts(words, (word) => word);
+  const [, name, args] = gitParts(words, (word) => word);
   if (name === undefined) return false;
-  const operands = rest.filter((word) => word === undefined || !word.startsWith("-"));
+  const operands = args.filter((word) => word === undefined || !word.startsWith("-"));
   const [first = ""] = operands;
   if (Object.hasOwn(LOOKS, name)) return isChange(name, first);
   if (Object.hasOwn(LISTS, name)) {
-    if (hasOption(rest, REMOVES)) return true;
+    if (hasOption(args, REMOVES)) return true;
     if (name === "config" && /^(get|list)$/.test(first)) return false;
-    const listed = rest.some((word) => split(LISTS[name]!).includes(word?.split("=")[0] ?? ""));
+    const listed = args.some((word) => split(LISTS[name]!).includes(word?.split("=")[0] ?? ""));
     return !listed && operands.length > (name === "config" || name === "symbolic-ref" ? 1 : 0);
   }
   return CHANGES.has(name);
 
   function isChange(name: string, first: string): boolean {
     if (LOOKS[name]!.test(first)) return false;
-    return CHANGES.has(name) || first !== "" || (name === "remote" && rest.includes("update"));
+    return CHANGES.has(name) || first !== "" || (name === "remote" && args.includes("update"));
   }
 }

@@ -1,21 +1,10 @@
 // What a program may do with its words, by the person's lists, the table of commands that only
 // read, and what is known about it.
-import { realOf } from "../paths.ts";
-import { holdsCommand, isCommandName } from "./assignments.ts";
-import { denialInLines, denialInText, denialInWords, runnerEnd } from "./denials.ts";
+import { realOf } from "../resolve-paths.ts";
+import type { Arg } from "./bash-words.ts";
 import { repositoryAt } from "./git-history.ts";
-import { hasOption, parse, type Words } from "./options.ts";
-import {
-  ANY_ARGS,
-  ASK_REASONS,
-  INTERPRETER_SAFE,
-  INTERPRETERS,
-  PACKAGE_RUNNERS,
-  programOf,
-  RUNNING_OPTIONS,
-} from "./programs.ts";
-import { readsOf } from "./readers.ts";
-import type { Read } from "./state.ts";
+import { holdsCommand, isCommandName } from "./harmless-variables.ts";
+import type { ReadRuling } from "./judge-state.ts";
 import {
   addCommand,
   addReads,
@@ -32,17 +21,31 @@ import {
   textsOf,
   unknown,
   worse,
-} from "./state.ts";
-import type { Arg } from "./words.ts";
-import { scriptOf } from "./wrappers.ts";
+} from "./judge-state.ts";
+import { scriptOf } from "./judge-wrappers.ts";
+import { denialInLines, denialInText, denialInWords, runnerEnd } from "./match-denials.ts";
+import { hasOption, parseOptions, type Words } from "./parse-options.ts";
+import {
+  ANY_ARGS,
+  ASK_REASONS,
+  INTERPRETER_SAFE,
+  INTERPRETERS,
+  PACKAGE_RUNNERS,
+  programOf,
+  RUNNING_OPTIONS,
+} from "./program-table.ts";
+import { readsOf } from "./reading-commands.ts";
 
 /** Judges a command that needs no unwrapping. */
 export function judgeProgram(run: Run, args: Arg[], scope: Scope, name: string): Dirs {
-  const { ruling: own, read } = ruleOn(run, args, scope, name);
+  const { ruling: ownRuling, read } = ruleOn(run, args, scope, name);
   const ruling = [
-    ruleOnTexts(run, args, name, own),
+    ruleOnTexts(run, args, name, ownRuling),
     ruleOnPackageRunner(run, args, scope),
-  ].reduce<Ruling>((all, one) => (one ? worse(all, one) : all), own);
+  ].reduce<Ruling>(
+    (worstSoFar, ruling) => (ruling ? worse(worstSoFar, ruling) : worstSoFar),
+    ownRuling,
+  );
   const added = addCommand(run, args, scope, ruling);
   const globbed = args.flatMap(({ globbed, text }) => (globbed ? [text!] : []));
   if (read) addReads(run, added, [...read.reads, ...globbed, ...(scope.names ?? [])], scope);
@@ -55,10 +58,10 @@ function ruleOn(
   args: Arg[],
   { dirs }: Scope,
   name: string,
-): { ruling: Ruling; read?: Read } {
+): { ruling: Ruling; read?: ReadRuling } {
   const words = textsOf(args);
   const unknownArg = args.find(({ text }) => text === undefined);
-  if (unknownArg && !(unknownArg.given && ANY_ARGS.has(name)))
+  if (unknownArg && !(unknownArg.filledBy && ANY_ARGS.has(name)))
     return {
       ruling: {
         verdict: SOURCE.test(name) || evaluates(name, args) ? "unknown" : "ask",
@@ -77,11 +80,13 @@ function ruleOn(
 
 /** Whether git finds the same repository from all of these folders. */
 function isInRepositoryOf(cwd: string, dirs: readonly string[]): boolean {
-  const own = repositoryAt(realOf(cwd) ?? cwd);
+  const ownRepository = repositoryAt(realOf(cwd) ?? cwd);
   return (
     dirs.length > 0 &&
     dirs.every(
-      (dir) => dir === cwd || (own !== undefined && repositoryAt(realOf(dir) ?? dir) === own),
+      (dir) =>
+        dir === cwd ||
+        (ownRepository !== undefined && repositoryAt(realOf(dir) ?? dir) === ownRepository),
     )
   );
 }
@@ -108,32 +113,34 @@ const evaluates = (name: string, args: Arg[]): boolean =>
 const EVALUATES = /^(-[ce]["'$`]|--(eval|print)=)/;
 
 /** Whether it reads command lines, or a file that holds some, from stdin. */
-const runsInput = (name: string, rest: Words): boolean => {
+const runsInput = (name: string, words: Words): boolean => {
   if (name === "make" || name === "gmake")
-    return rest.some(
+    return words.some(
       (word, i) =>
         IS_INPUT.test((word ?? "").replace(/^(-f|--(make)?file=)/, "")) && (i || word !== "-"),
     );
-  if (name === "crontab") return !rest.length || rest.some((word) => IS_INPUT.test(word ?? ""));
-  return /^(at|batch)$/.test(name) && !rest.some((word) => /^-[flqrcdV]/.test(word ?? ""));
+  if (name === "crontab") return !words.length || words.some((word) => IS_INPUT.test(word ?? ""));
+  return /^(at|batch)$/.test(name) && !words.some((word) => /^-[flqrcdV]/.test(word ?? ""));
 };
 
 /** Judges commands that are neither denied nor known to only read. */
-function ruleOnUnknown(name: string, rest: Words, lists: Lists): Ruling {
-  const why = ASK_REASONS.get(name);
+function ruleOnUnknown(name: string, words: Words, lists: Lists): Ruling {
+  const reason = ASK_REASONS.get(name);
   if (
-    why &&
-    NAMES_OTHERS.some(([one, test]) => one === name && rest.some((word) => test.test(word ?? "")))
+    reason &&
+    NAMES_OTHERS.some(
+      ([otherName, test]) => otherName === name && words.some((word) => test.test(word ?? "")),
+    )
   )
     return unknown("it may give a harmless name to what never runs");
-  if (SOURCE.test(name) && rest.some((word) => IS_INPUT.test(word ?? "")))
+  if (SOURCE.test(name) && words.some((word) => IS_INPUT.test(word ?? "")))
     return unknown("it runs what comes in");
-  if (runsInput(name, rest)) return unknown("it runs what comes in");
-  if (why) return ask(why);
-  if (Object.hasOwn(RUNNING_OPTIONS, name) && hasOption(rest, RUNNING_OPTIONS[name]!))
+  if (runsInput(name, words)) return unknown("it runs what comes in");
+  if (reason) return ask(reason);
+  if (Object.hasOwn(RUNNING_OPTIONS, name) && hasOption(words, RUNNING_OPTIONS[name]!))
     return ask(`${name} can run other commands this way`);
-  if (INTERPRETERS.has(name) && runsText(rest)) return ask("an interpreter runs what it is given");
-  const denial = denialInWords(rest, lists) ?? denialInLines([name, ...rest], lists);
+  if (INTERPRETERS.has(name) && runsText(words)) return ask("an interpreter runs what it is given");
+  const denial = denialInWords(words, lists) ?? denialInLines([name, ...words], lists);
   if (denial) return unknown(denial);
   return {
     verdict: "open",
@@ -160,13 +167,17 @@ function ruleOnTexts(
     INTERPRETERS.has(name) ||
     Object.hasOwn(RUNNING_OPTIONS, name);
   const read = runs
-    ? texts.filter((one) => !changesShell || holdsCommand(one) || isCommandName(one.split("=")[0]!))
+    ? texts.filter(
+        (text) => !changesShell || holdsCommand(text) || isCommandName(text.split("=")[0]!),
+      )
     : [];
   if (name === "sed")
-    read.push(...texts.filter((one) => /(^|[\d$;{}/!\s])e\s|s(.).*\2.*\2\w*e/s.test(one)));
-  const all = runs && !changesShell ? denialInWords(textsOf(args.slice(1)), lists) : undefined;
+    read.push(...texts.filter((text) => /(^|[\d$;{}/!\s])e\s|s(.).*\2.*\2\w*e/s.test(text)));
+  const denialInArgs =
+    runs && !changesShell ? denialInWords(textsOf(args.slice(1)), lists) : undefined;
   const denial =
-    all ?? read.map((one) => denialInText(one, lists)).find((one) => one !== undefined);
+    denialInArgs ??
+    read.map((text) => denialInText(text, lists)).find((denied) => denied !== undefined);
   return denial ? unknown(denial) : undefined;
 }
 const CHANGES_SHELL =
@@ -177,11 +188,11 @@ function ruleOnPackageRunner(run: Run, args: Arg[], scope: Scope): Ruling | unde
   const texts = textsOf(args);
   const name = programOf(texts[0]!);
   for (const { words, options, script: names = "" } of PACKAGE_RUNNERS) {
-    const at = runnerEnd(texts, words, name);
-    if (at === undefined) continue;
-    const parsed = parse(args.slice(at + 1), options, true);
+    const runnerIndex = runnerEnd(texts, words, name);
+    if (runnerIndex === undefined) continue;
+    const parsed = parseOptions(args.slice(runnerIndex + 1), options, true);
     if (parsed.unknownOption) {
-      const denial = denialInWords(texts.slice(at + 1), run.lists);
+      const denial = denialInWords(texts.slice(runnerIndex + 1), run.lists);
       return denial || texts.includes(undefined)
         ? unknown(denial ?? "what it runs is not known")
         : undefined;
@@ -190,24 +201,30 @@ function ruleOnPackageRunner(run: Run, args: Arg[], scope: Scope): Ruling | unde
     const inner: Scope = { ...scope, depth: scope.depth + 1 };
     delete inner.floor;
     const line = scriptOf({ options, script: names }, parsed.operands, parsed.values);
-    const [first, ...rest] = parsed.operands;
+    const [first, ...otherOperands] = parsed.operands;
     if (line !== undefined) run.judgeScript(isolated, line, inner);
     else if (first)
       run.judgeArgs(
         isolated,
-        [{ ...first, ...(first.text && { text: first.text.replace(/(?<=.)@.*/s, "") }) }, ...rest],
+        [
+          { ...first, ...(first.text && { text: first.text.replace(/(?<=.)@.*/s, "") }) },
+          ...otherOperands,
+        ],
         inner,
       );
-    const worst = isolated.simple.reduce<Ruling>((all, one) => worse(all, one), RUNS_NOTHING);
+    const worst = isolated.simple.reduce<Ruling>(
+      (worstSoFar, command) => worse(worstSoFar, command),
+      RUNS_NOTHING,
+    );
     if (worst.verdict === "deny" || worst.verdict === "unknown") return worst;
   }
   return undefined;
 }
 
 /** Whether an interpreter gets its program from anything but the file that is named first. */
-function runsText(rest: Words): boolean {
-  const first = rest.findIndex((word) => !word?.startsWith("-") || word === "-");
-  const options = first < 0 ? rest : rest.slice(0, first);
+function runsText(words: Words): boolean {
+  const first = words.findIndex((word) => !word?.startsWith("-") || word === "-");
+  const options = first < 0 ? words : words.slice(0, first);
   if (options.some((word) => !INTERPRETER_SAFE.test(word ?? ""))) return true;
-  return first < 0 ? !options.length : rest[first] === "-";
+  return first < 0 ? !options.length : words[first] === "-";
 }

@@ -1,10 +1,10 @@
 // Anthropic's Messages. Thinking is sent back with its signature, the unchanging prefix is marked
 // for the cache, and what a server refuses by name is sent differently from then on.
 import type { ChatRequest, Endpoint, HttpAnswer, Model, Usage, Zz } from "zz";
-import { baseOf, memory, type Preset, type Wire } from "../contract.ts";
 import { MAX_MODELS, needKey, toJson, valuesOf } from "../native.ts";
 import { objectsIn } from "../sse.ts";
-import { MAX_BLOCKS, type Reading, readAll, settle, usageOf } from "./answer.ts";
+import { baseOf, memory, type Preset, type Wire } from "../wire-types.ts";
+import { MAX_BLOCKS, type Reading, readAll, settle, usageOf } from "./read-events.ts";
 import {
   bodyOf,
   isThought,
@@ -32,9 +32,9 @@ export const anthropic: Wire = {
   async models(zz, preset, endpoint, signal) {
     const url = base(zz, preset, endpoint);
     const learnt = learntOf(url, "");
-    const found: Model[] = [];
+    const listed: Model[] = [];
     let after = "";
-    for (let page = 0; page < MAX_PAGES && found.length < MAX_MODELS; page++) {
+    for (let page = 0; page < MAX_PAGES && listed.length < MAX_MODELS; page++) {
       const query = `?limit=1000${after && `&after_id=${encodeURIComponent(after)}`}`;
       const ask = () =>
         zz.fetch(`${url}/v1/models${query}`, {
@@ -52,7 +52,7 @@ export const anthropic: Wire = {
       const { data, has_more, last_id } = Object((await answer.json()) as any);
       for (const { id, max_input_tokens } of objectsIn(data)) {
         const window = max_input_tokens ?? knownOf(String(id)).window;
-        found.push({
+        listed.push({
           id: String(id),
           ...(window && { window }),
           ...(/^claude/.test(id) && { tools: true, vision: true }),
@@ -61,7 +61,7 @@ export const anthropic: Wire = {
       if (!has_more || !last_id || last_id === after) break;
       after = String(last_id);
     }
-    return found.slice(0, MAX_MODELS);
+    return listed.slice(0, MAX_MODELS);
   },
 
   async *chat(zz, preset, request, signal) {
@@ -150,9 +150,9 @@ async function send(
   preset: Preset,
   request: ChatRequest,
   signal: AbortSignal,
-  way: Way,
+  connection: Way,
 ): Promise<HttpAnswer> {
-  const { url, learnt, once, pausedBlocks } = way;
+  const { url, learnt, once, pausedBlocks } = connection;
   for (;;) {
     const body = bodyOf(request, learnt, once, pausedBlocks);
     try {
@@ -239,7 +239,7 @@ function adapts(
     /signature|thinking/.test(message) &&
     thoughts.some((thought: string) => !learnt.thoughts.has(thought))
   ) {
-    for (const one of thoughts) learnt.thoughts.add(one);
+    for (const signed of thoughts) learnt.thoughts.add(signed);
     return true;
   }
   const [name] =

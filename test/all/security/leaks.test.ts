@@ -5,7 +5,7 @@ import { deepEqual, ok } from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import fs from "node:fs";
 import { join } from "node:path";
-import { direntsOf } from "../../../plugins/shell/paths.ts";
+import { direntsOf } from "../../../plugins/shell/resolve-paths.ts";
 import { harness } from "../../../sdk/testing.ts";
 import { leakIn, MARKED, openMachine } from "../../support/leaks.ts";
 import { withEnvironment } from "../../support/run.ts";

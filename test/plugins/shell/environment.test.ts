@@ -2,7 +2,7 @@
 // somebody may keep secret.
 import { deepEqual, equal, match } from "node:assert/strict";
 import { describe, test } from "node:test";
-import { neededEnv } from "../../../plugins/shell/secrets.ts";
+import { neededEnv } from "../../../plugins/shell/command-variables.ts";
 import { withEnvironment } from "../../support/run.ts";
 import { harness } from "../../support/script.ts";
 

@@ -8,17 +8,15 @@ import { join } from "node:path";
 import { after, test } from "node:test";
 import { programs } from "../../../kernel/system/other-programs.ts";
 import { CLOCK } from "../../../kernel/text/clock.ts";
-import type { Job, Outcome } from "../../../plugins/shell/exec.ts";
-import {
-  MAX_FILE_BYTES,
-  MAX_SHOWN_CHARS,
-  outputForModel,
-  runJob,
-} from "../../../plugins/shell/exec.ts";
-import { unused } from "../../../plugins/shell/pipes.ts";
-import type { Caps } from "../../../plugins/shell/processes.ts";
-import { findSandbox, openSandbox } from "../../../plugins/shell/sandbox.ts";
-import { cleanEnv } from "../../../plugins/shell/secrets.ts";
+import { cleanEnv } from "../../../plugins/shell/command-variables.ts";
+import type { ResourceCaps } from "../../../plugins/shell/end-processes.ts";
+import { findSandbox } from "../../../plugins/shell/find-sandbox.ts";
+import { MAX_FILE_BYTES, MAX_SHOWN_CHARS } from "../../../plugins/shell/keep-outputs.ts";
+import { openSandbox } from "../../../plugins/shell/open-sandbox.ts";
+import { unusedFifos } from "../../../plugins/shell/real-pipes.ts";
+import type { CommandJob, Outcome } from "../../../plugins/shell/run-process.ts";
+import { runJob } from "../../../plugins/shell/run-process.ts";
+import { outputForModel } from "../../../plugins/shell/shorten-output.ts";
 import { type StandingClock, standingClock } from "../../../sdk/clock.ts";
 import { tryTo } from "../../../sdk/text.ts";
 import { needs } from "../../support/needs.ts";
@@ -31,13 +29,17 @@ const cwd = join(base, "project");
 const keepIn = join(base, "kept");
 fs.mkdirSync(cwd);
 
-function run(command: string, more: Partial<Job> = {}): Promise<Outcome> {
+function run(command: string, more: Partial<CommandJob> = {}): Promise<Outcome> {
   const { signal } = new AbortController();
   const how = { programs: programs(cwd), clock: CLOCK, cwd, env: process.env, timeoutMs: 170_000 };
   return runJob({ ...how, command, signal, keepIn, ...more });
 }
 
-async function inBox(command: string, more: Partial<Job> = {}, tmp?: string): Promise<Outcome> {
+async function inBox(
+  command: string,
+  more: Partial<CommandJob> = {},
+  tmp?: string,
+): Promise<Outcome> {
   equal(await findSandbox(programs(cwd)), "bubblewrap");
   const limits = { programs: programs(cwd), root: cwd, write: [], hide: [], net: "none" as const };
   const sandbox = await openSandbox({ ...limits, ...(tmp && { tmp }) });
@@ -332,7 +334,7 @@ const MANY =
 const FILL = "for i in 1 2 3 4 5 6 7 8 9; do head -c 20000000 /dev/zero > /tmp/$i; done; sleep 300";
 const OPEN =
   "exec 3> /tmp/a 4> /tmp/b; rm /tmp/a /tmp/b; for i in 3 4; do head -c 40000000 /dev/zero >&$i; done";
-const OVER: [what: string, command: string, caps: Partial<Caps>, says: RegExp][] = [
+const OVER: [what: string, command: string, caps: Partial<ResourceCaps>, says: RegExp][] = [
   [
     "takes too much memory",
     `perl -e '$x = "x" x 300_000_000; sleep 300'`,
@@ -430,7 +432,7 @@ test("runJob() uses no folder of somebody else's", {
 });
 
 /** How many are open, without the pipes for later commands. */
-const files = () => fs.readdirSync("/proc/self/fd").length - unused.length;
+const files = () => fs.readdirSync("/proc/self/fd").length - unusedFifos.length;
 
 test("runJob() leaves no timer, listener, handle or open file behind", async () => {
   const { signal } = new AbortController();
@@ -465,7 +467,7 @@ test("runJob() shows the last lines as they change, ten times a second at most, 
   deepEqual(seen, ["10%", "20%", "30%"], "the last ones at its end");
 });
 
-const CANNOT: [what: string, job: Partial<Job>, message: RegExp][] = [
+const CANNOT: [what: string, job: Partial<CommandJob>, message: RegExp][] = [
   [
     "in a folder that is not there",
     { cwd: join(base, "gone") },
@@ -496,10 +498,10 @@ needs("bwrap")("runJob() hands on no file that zz was given open", async () => {
   fs.writeFileSync(secret, "s3cret-fd", { mode: 0o600 });
   const from = (name: string) => JSON.stringify(join(import.meta.dirname, "../../..", name));
   const code = `
-    import { runJob } from ${from("plugins/shell/exec.ts")};
+    import { runJob } from ${from("plugins/shell/run-process.ts")};
     import { CLOCK as clock } from ${from("kernel/text/clock.ts")};
     import { programs as of } from ${from("kernel/system/other-programs.ts")};
-    import { openSandbox } from ${from("plugins/shell/sandbox.ts")};
+    import { openSandbox } from ${from("plugins/shell/open-sandbox.ts")};
     const [root, keepIn, boxed] = process.argv.slice(2);
     const programs = of(root);
     const sandbox = boxed ? await openSandbox({ programs, root, write: [], hide: [], net: "none" }) : undefined;

@@ -1,13 +1,13 @@
 // The family that a question offers to allow: never one that runs whatever it is given.
 import { deepEqual } from "node:assert/strict";
 import { test } from "node:test";
-import { familyOf } from "../../../plugins/shell/family.ts";
+import { familyOf } from "../../../plugins/shell/command-family.ts";
 import {
   ASK_REASONS,
   INTERPRETERS,
   PACKAGE_RUNNERS,
   WRAPPERS,
-} from "../../../plugins/shell/judge/programs.ts";
+} from "../../../plugins/shell/judge/program-table.ts";
 
 const offered = (commands: string[]) =>
   commands.filter((command) => familyOf(command) !== undefined);

@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import path, { join } from "node:path";
 import { after, describe, test } from "node:test";
 import { holdsSecret } from "../../../kernel/gate/secret-files.ts";
-import { type Judged, judgeLine, type Lists } from "../../../plugins/shell/judge/index.ts";
+import { type Judged, judgeLine, type Lists } from "../../../plugins/shell/judge/judge-line.ts";
 import { tryTo } from "../../../sdk/text.ts";
 import { DANGEROUS, type Row } from "../../support/dangerous.ts";
 import { fuzz } from "../../support/fuzz-judge.ts";

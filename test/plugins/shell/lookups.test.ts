@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { setImmediate as nextRound } from "node:timers/promises";
-import { recordLookups } from "../../../plugins/shell/lookups.ts";
+import { recordLookups } from "../../../plugins/shell/host-lookups.ts";
 
 const request = (type: number, name: string, length = name.length + 1): Buffer => {
   const head = Buffer.alloc(12);

@@ -4,7 +4,7 @@ import fs, { mkdtempSync, readdirSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { MAX_SHOWN_CHARS, openOutputStore } from "../../../plugins/shell/outputs.ts";
+import { MAX_SHOWN_CHARS, openOutputStore } from "../../../plugins/shell/keep-outputs.ts";
 
 const long = Buffer.alloc(MAX_SHOWN_CHARS + 1, "x");
 

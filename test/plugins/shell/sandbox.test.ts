@@ -9,14 +9,10 @@ import { after, before, test } from "node:test";
 import { credentials } from "../../../kernel/gate/secret-files.ts";
 import { programs } from "../../../kernel/system/other-programs.ts";
 import { CLOCK } from "../../../kernel/text/clock.ts";
-import { type Job, type Outcome, runJob } from "../../../plugins/shell/exec.ts";
-import { isPrivate, judgeHost, parseHost } from "../../../plugins/shell/proxy.ts";
-import {
-  findSandbox,
-  type Limits,
-  openSandbox,
-  type Sandbox,
-} from "../../../plugins/shell/sandbox.ts";
+import { findSandbox } from "../../../plugins/shell/find-sandbox.ts";
+import { isPrivate, judgeHost, parseHost } from "../../../plugins/shell/host-proxy.ts";
+import { type Limits, openSandbox, type Sandbox } from "../../../plugins/shell/open-sandbox.ts";
+import { type CommandJob, type Outcome, runJob } from "../../../plugins/shell/run-process.ts";
 import { tryTo } from "../../../sdk/text.ts";
 import { needs, whyNot } from "../../support/needs.ts";
 import { withEnvironment } from "../../support/run.ts";
@@ -98,7 +94,7 @@ async function box(limits: Partial<Limits> = {}): Promise<Sandbox> {
 }
 
 /** Without a sandbox. */
-function free(command: string, more: Partial<Job> = {}): Promise<Outcome> {
+function free(command: string, more: Partial<CommandJob> = {}): Promise<Outcome> {
   const { signal } = new AbortController();
   const how = {
     programs: programs(root),

@@ -101,6 +101,18 @@ function muddle(id: unknown, said: string): void {
   else setTimeout(answer, 50);
 }
 
+/** Who says which versions it speaks, and who greets by another than it was asked for. */
+const ERAS: Record<string, unknown> = {
+  modern: ["2026-07-28"],
+  future: ["2031-01-01", "2031-06-01"],
+  ageless: [],
+  vague: "all of them",
+};
+const GREETED: Record<string, unknown> = {
+  version: "1999-01-01",
+  later: "2031-01-01",
+  unsaid: null,
+};
 /** What servers of 2026 say of each result. */
 const KEPT = { resultType: "complete", ttlMs: 0, cacheScope: "private" };
 if (how === "reaches")
@@ -111,24 +123,18 @@ if (how === "reaches")
 createInterface({ input: process.stdin }).on("line", (line) => {
   const { id, method, params } = JSON.parse(line);
   if (how === "strict" && method === "server/discover") process.exit(1);
-  if (how === "modern" && method === "server/discover")
+  const eras = ERAS[how];
+  if (eras && method === "server/discover")
+    send({ id, result: { ...KEPT, supportedVersions: eras, capabilities: { tools: {} } } });
+  else if (eras && method === "initialize")
     send({
       id,
-      result: { ...KEPT, supportedVersions: ["2026-07-28"], capabilities: { tools: {} } },
-    });
-  else if (how === "modern" && method === "initialize")
-    send({
-      id,
-      error: {
-        code: -32022,
-        message: "Unsupported protocol version",
-        data: { supported: ["2026-07-28"] },
-      },
+      error: { code: -32022, message: "Unsupported protocol version", data: { supported: eras } },
     });
   else if (method === "initialize") {
     if (how === "silent") return;
     if (how === "garbage") process.stdout.write("Listening on stdio…\n{ not json\n\x1b[31mred\n");
-    const protocolVersion = how === "version" ? "1999-01-01" : params.protocolVersion;
+    const { [how]: protocolVersion = params.protocolVersion } = GREETED;
     const capabilities = { tools: { listChanged: true } };
     send({
       id,

@@ -48,6 +48,8 @@ export async function fakeRegistry() {
     const [, name = "", version = ""] = /^(.+)\/-\/(.+)\.tgz$/.exec(url) ?? [];
     const sent = versions.get(name)?.get(version);
     if (sent) return void response.end(sent.bytes);
+    const status = /^answers-(\d+)$/.exec(url)?.[1];
+    if (status) return void response.writeHead(Number(status)).end("<html>A page.</html>");
     const found = versions.get(url);
     if (!found) return void response.writeHead(404).end("{}");
     const dist = (at: string, integrity: string) => ({

@@ -1,8 +1,9 @@
+// What kills leave of a run.
 import assert from "node:assert/strict";
 import type { ChildProcess } from "node:child_process";
 import { test } from "node:test";
 import { askable, refuse, say } from "../../../../test/support/fake/openai.ts";
-import { place, zzProcess } from "../../../../test/support/run.ts";
+import { place, type Ran, zzProcess } from "../../../../test/support/run.ts";
 import { waitFor } from "../../../../test/support/wait.ts";
 
 const INPUTS = 1_000;
@@ -51,4 +52,39 @@ test("1,000 inputs with three failures in ten and ten kill -9: each has one answ
   );
   const twice = [...seen.values()].reduce((sum, times) => sum + times - 1, 0);
   assert.ok(twice <= KILLS * 8, `${twice} were asked again, more than were under way at the kills`);
+});
+
+test("a fold that is killed between its requests asks only what is missing", async () => {
+  const folds: string[] = [];
+  const asked = (body: any): string => body.messages.at(-1).content;
+  const model = await askable(({ body }) => {
+    const text = asked(body);
+    if (!text.startsWith("Sum up.")) return say("word ".repeat(60));
+    folds.push(text);
+    // each second fold that is asked for hangs, until its zz is killed
+    return folds.length % 2 ? say("a sum") : { ending: "hang" };
+  });
+  const where = place({}, { window: 2000 });
+  const input = Array.from({ length: 60 }, (_, n) => `item ${n}`).join("\n");
+  const args = [...model.args, "--no-tools", "--system", "S", "--jobs", "1"];
+  const first = ["--reduce", "Sum up.", "--each-line", "Say."];
+  for (let kills = 0; ; kills++) {
+    let child: ChildProcess | undefined;
+    const before = folds.length;
+    const ended = zzProcess(where, [...args, ...(kills ? ["--each", "--resume"] : first)], {
+      started: (process: ChildProcess) => void (child = process),
+      ...(kills === 0 && { input }),
+    });
+    let ran: Ran | undefined;
+    void ended.then((result) => (ran = result));
+    await waitFor("two folds, or the end", () => ran || folds.length === before + 2);
+    child!.kill("SIGKILL");
+    await ended;
+    if (ran?.code !== 0) continue;
+    assert.equal(ran.stdout, "a sum\n");
+    break;
+  }
+  const answered = folds.filter((_, i) => i % 2 === 0);
+  assert.ok(answered.length > 3);
+  assert.equal(new Set(answered).size, answered.length, "a fold that was kept is not asked again");
 });

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { pathToFileURL } from "node:url";
 import { gzipSync } from "node:zlib";
-import { type Entries, tar } from "../../../../test/support/fake/registry.ts";
+import { type Entries, tar, tgz } from "../../../../test/support/fake/registry.ts";
 import { put } from "../../../../test/support/files.ts";
 import {
   all,
@@ -26,6 +26,23 @@ import {
 import { needs } from "../../../../test/support/needs.ts";
 import { shell } from "../../../../test/support/repository.ts";
 import { place, zzProcess } from "../../../../test/support/run.ts";
+
+const WRONG = {
+  "empty.tgz": "",
+  "none.tgz": "no archive",
+  "half.tgz": tgz({ "package.json": manifest("half"), "plugin.js": "1".repeat(9_000) }).subarray(
+    0,
+    -20,
+  ),
+  "needs/package.json": manifest("needs", { dependencies: { "none-such": "1" } }),
+  "named/package.json": manifest("A B!"),
+  "aix/package.json": manifest("aix", { os: ["aix"] }),
+};
+const shows = (name: string) =>
+  new RegExp(
+    `^Cannot install '.*': npm's registry does not show ${name}\\. Check the name, and`,
+    "m",
+  );
 
 describe("from npm", () => {
   const npm = withRegistry();
@@ -117,8 +134,22 @@ describe("from npm", () => {
   });
 
   for (const [what, words, why, code, registry] of [
-    ["no such package", ["none-such"], /'none-such@.*' (could not be found|is not in this)/],
-    ["no such version", ["drop@9"], /has no such version \(npm: ETARGET\)/],
+    ["no such package", ["none-such"], shows("'none-such'")],
+    ["no such package of a scope", ["@no/such"], shows("'@no/such'")],
+    ["no such package that it needs", ["./needs"], shows("'none-such@1'")],
+    ["no such version", ["drop@9"], /registry does not have 'drop@9'\. Check the version\./],
+    ["no such tag", ["drop@late"], /registry does not have 'drop@late'\. Check the version\./],
+    ["an empty archive", ["./empty.tgz"], /the archive is empty\. Get it once more\./],
+    ["an archive that is none", ["./none.tgz"], /the archive is damaged\. Get it once more\./],
+    ["a half archive", ["./half.tgz"], /the archive is damaged\. Get it once more\./],
+    ["a name that is none", ["./named"], /npm takes no such name or version as 'A B!'\./],
+    ["another system", ["./aix"], /'aix@1\.0\.0' is not made for this system\./],
+    ["no login", ["answers-401"], /the registry requires a login\. Use npm login first\./],
+    ["no right", ["answers-403"], /the registry requires a login\. Use npm login first\./],
+    ["a registry that has enough", ["answers-429"], /wants fewer requests\. Try again later\./],
+    ["a registry that fails", ["answers-503"], /the registry has failed\. Try again later\./],
+    ["no registry", ["answers-200"], /what answers is no registry of npm\. Check npm's/],
+    ["no such host", ["drop"], /npm cannot reach its registry\./, 1, "http://zz.invalid"],
     ["no network", ["drop"], /npm cannot reach its registry\./, 1, "http://127.0.0.1:49"],
     [
       "a registry that is denied",
@@ -129,7 +160,7 @@ describe("from npm", () => {
     ],
   ] as [string, string[], RegExp, number?, string?][])
     test(`refused: ${what}`, async () => {
-      const where = place();
+      const where = place(WRONG);
       process.env.npm_config_registry = registry ?? npm.registry;
       await refuses(where, ["-A", "--install", ...words], why, code);
       deepEqual(all(where.home), {});

@@ -9,7 +9,7 @@ import type { Harness } from "../../../../sdk/testing.ts";
 import { codeIn, copyCode } from "../../../../test/support/corpus.ts";
 import { random, SEED } from "../../../../test/support/runs.ts";
 import { harness } from "../../../../test/support/script.ts";
-import type { At, Group } from "../../meaning/contract.ts";
+import type { Group, SymbolSpot } from "../../meaning/code-uses.ts";
 import { type Facts, scan } from "../../scan.ts";
 
 const PACKAGES = ["zod/src"];
@@ -67,7 +67,7 @@ function wholeProgram({ root, names, texts }: Project): ts.LanguageService {
   });
 }
 
-type Drawn = At & { position: number };
+type Drawn = SymbolSpot & { position: number };
 
 /**
  * Of every name that something is declared under, or only of members, where the line has it once.

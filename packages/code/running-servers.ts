@@ -1,0 +1,262 @@
+// The servers that run: each is started when it is first asked, told of what changed before each
+// question, started again once where it fails in one, and ended with zz.
+import fs from "node:fs";
+import path from "node:path";
+import { pathToFileURL } from "node:url";
+import type { Ctx, LanguageQuestion, LanguageServers, SandboxedProgram, Zz } from "zz";
+import type { Config } from "./index.ts";
+import {
+  languageIdOf,
+  ownTypescript,
+  type ServerKind,
+  serverFor,
+  TYPESCRIPT,
+} from "./known-servers.ts";
+import { type Client, openClient, ServerOver } from "./server-client.ts";
+import { type OpenServer, openServer } from "./server-questions.ts";
+
+interface RunningServer {
+  client: Client;
+  server: OpenServer;
+  key: string; // what it may see, and what it may have missed
+  stamps: ReadonlyMap<string, string>;
+  close(): void;
+}
+export interface Host extends LanguageServers {
+  warm(file: string, text: string, ctx: Ctx): Promise<void>;
+  forget(): void; // files may have changed that nobody lists
+  close(): void;
+}
+export class RunningServers implements Host {
+  #running = new Map<string, Promise<RunningServer>>();
+  #failed = new Map<string, string>();
+  #missed = 0;
+  #line = Promise.resolve();
+  readonly #zz: Zz<Config>;
+  constructor(zz: Zz<Config>) {
+    this.#zz = zz;
+  }
+
+  async answer(question: LanguageQuestion, ctx: Ctx): Promise<string | undefined> {
+    const serverKind = serverFor(question.file);
+    if (!serverKind || (serverKind !== TYPESCRIPT && !this.#zz.config.others))
+      return "no language server is asked for it";
+    // one after the other
+    const turn = this.#line.then(() => this.#answerNow(serverKind, question, ctx));
+    this.#line = turn.then(
+      () => {},
+      () => {},
+    );
+    return turn;
+  }
+
+  async #answerNow(
+    serverKind: ServerKind,
+    question: LanguageQuestion,
+    ctx: Ctx,
+  ): Promise<string | undefined> {
+    const failure = this.#failed.get(serverKind.name);
+    if (failure) return failure;
+    const stop = Promise.withResolvers<never>();
+    stop.promise.catch(() => {});
+    const onAbort = () => stop.reject(ctx.signal.reason);
+    ctx.signal.addEventListener("abort", onAbort, { once: true });
+    try {
+      return await this.#tryTwice(serverKind, question, ctx, stop.promise);
+    } finally {
+      ctx.signal.removeEventListener("abort", onAbort);
+    }
+  }
+
+  async #tryTwice(
+    serverKind: ServerKind,
+    question: LanguageQuestion,
+    ctx: Ctx,
+    stopped: Promise<never>,
+  ) {
+    let sentence = "";
+    for (let attempt = 0, isHung = false; attempt < 2 && !isHung; attempt++) {
+      ctx.signal.throwIfAborted();
+      try {
+        const running = await this.#serverOf(serverKind, ctx);
+        if (typeof running === "string") return running;
+        await tellChanges(running, question);
+        await Promise.race([question.ask(running.server), stopped]);
+        return undefined;
+      } catch (error) {
+        if (ctx.signal.aborted) this.#drop(serverKind.name); // it may go by texts that nobody wrote
+        if (!(error instanceof ServerOver)) throw error;
+        this.#drop(serverKind.name);
+        isHung = error.isHung;
+        sentence = `${serverKind.name} failed${attempt ? " twice" : ""}: ${error.message}`;
+      }
+    }
+    this.#failed.set(serverKind.name, sentence);
+    return sentence;
+  }
+
+  /** A sentence: why there is none. */
+  async #serverOf(serverKind: ServerKind, ctx: Ctx): Promise<RunningServer | string> {
+    const key = JSON.stringify([ctx.permissions.rules, this.#missed, installedIn(ctx.root)]);
+    const before = await this.#running.get(serverKind.name)?.catch(() => undefined);
+    if (before?.key === key && !before.client.isOver()) return before;
+    this.#drop(serverKind.name);
+    const program = programOf(serverKind, ctx);
+    if (typeof program === "string") return program;
+    const sandbox = ctx.service("sandbox");
+    const box = await (serverKind === TYPESCRIPT
+      ? sandbox?.startReader(program.argv, program.reads, ctx)
+      : sandbox?.start(program.argv, {}, ctx));
+    if (!box && serverKind !== TYPESCRIPT)
+      return `${serverKind.name} runs only in a sandbox, and there is none here`;
+    const started = this.#start(serverKind, program, box, key, ctx);
+    this.#running.set(serverKind.name, started);
+    return started;
+  }
+
+  async #start(
+    serverKind: ServerKind,
+    program: Program,
+    box: SandboxedProgram | undefined,
+    key: string,
+    ctx: Ctx,
+  ) {
+    const [file, ...args] = box?.argv ?? program.bare;
+    const variables = Object.fromEntries(
+      VARIABLES.map((name) => [name, this.#zz.io.variable(name)]),
+    );
+    const child = ctx.programs.start(file!, args, {
+      // without a sandbox it finds no program
+      env: { ...variables, ...(box ? { ...box.env, ...CACHES } : { PATH: "" }), ...serverKind.env },
+      stdio: ["pipe", "pipe", "pipe"],
+      detached: process.platform !== "win32",
+      windowsHide: true,
+    });
+    const { options, settings } = serverKind;
+    try {
+      const client = await openClient(child, {
+        root: pathToFileURL(ctx.root).href,
+        ...(options && { options }),
+        ...(settings && { settings }),
+        seconds: this.#zz.config.seconds,
+        clock: ctx.io.clock,
+      });
+      const server = openServer(client, {
+        name: serverKind.name,
+        root: ctx.root,
+        isSafe: !!box,
+        languageIdOf: (file) => languageIdOf(serverKind, file),
+      });
+      const closeBoth = () => {
+        client.close();
+        box?.close();
+      };
+      return { client, server, key, stamps: new Map(), close: closeBoth };
+    } catch (error) {
+      box?.close();
+      throw error;
+    }
+  }
+
+  async warm(file: string, text: string, ctx: Ctx): Promise<void> {
+    const question: LanguageQuestion = {
+      file,
+      stamps: new Map(),
+      textOf: async () => text,
+      ask: async (server) => {
+        server.show(file, text);
+        await server.symbols(file);
+      },
+    };
+    await this.answer(question, ctx);
+  }
+
+  #drop(name: string): void {
+    this.#running.get(name)?.then(
+      (running) => running.close(),
+      () => {},
+    );
+    this.#running.delete(name);
+  }
+  close(): void {
+    for (const name of this.#running.keys()) this.#drop(name);
+  }
+
+  forget(): void {
+    this.#missed++;
+  }
+}
+
+/** The variables that a program needs to run at all; the person's keys are not among them. */
+const VARIABLES =
+  "HOME LANG LC_ALL LOGNAME PATH SHELL USER GOPATH GOROOT JAVA_HOME RUSTUP_HOME CARGO_HOME".split(
+    " ",
+  );
+const CACHES = { XDG_CACHE_HOME: "/tmp/.cache", TMPDIR: "/tmp" };
+
+interface Program {
+  argv: string[]; // in the sandbox
+  bare: string[]; // without one
+  reads: string[];
+}
+function programOf({ name, program, args = [], install }: ServerKind, ctx: Ctx): Program | string {
+  if (program) {
+    const programPath = ctx.programs.find(program);
+    if (!programPath) return `${name} is not installed (${install})`;
+    return { argv: [programPath, ...args], bare: [programPath, ...args], reads: [] };
+  }
+  const typescript = ownTypescript();
+  if (!typescript) return `${name} is not installed (${install})`;
+  const serverArgs = ["--lsp", "--stdio"];
+  const above = modulesAbove(ctx.root);
+  return {
+    argv: [typescript.program, ...serverArgs],
+    bare: [process.execPath, typescript.starter, ...serverArgs],
+    reads: [typescript.folder, ...above],
+  };
+}
+
+/** Where a workspace keeps packages, above the folder that zz works in. */
+function modulesAbove(root: string): string[] {
+  const above = root.split("/").slice(1, -1);
+  return above
+    .map((_, i) => `/${above.slice(0, i + 1).join("/")}/node_modules`)
+    .concat("/node_modules");
+}
+
+/** Changes when packages are installed, which no list of files has. */
+const installedIn = (root: string): string =>
+  ["", ".package-lock.json", ".modules.yaml", ".yarn-state.yml"]
+    .map(
+      (name) =>
+        fs.statSync(path.join(root, "node_modules", name), { throwIfNoEntry: false })?.mtimeMs,
+    )
+    .join();
+
+/** What changed on the disk since it was asked last. */
+async function tellChanges(
+  running: RunningServer,
+  { stamps, textOf }: LanguageQuestion,
+): Promise<void> {
+  const { client, server, stamps: before } = running;
+  if (!stamps.size || stamps === before) return;
+  const changes: { uri: string; type: number }[] = [];
+  for (const [file, stamp] of stamps) {
+    const stampBefore = before.get(file);
+    if (stampBefore === stamp || (!before.size && !server.shows(file))) continue;
+    if (before.size)
+      changes.push({
+        uri: server.uriOf(file),
+        type: stampBefore === undefined ? CREATED : CHANGED,
+      });
+    if (server.shows(file)) server.show(file, await textOf(file));
+  }
+  for (const file of before.keys()) {
+    if (stamps.has(file)) continue;
+    changes.push({ uri: server.uriOf(file), type: DELETED });
+    server.hide(file);
+  }
+  if (changes.length) client.tell("workspace/didChangeWatchedFiles", { changes });
+  running.stamps = stamps;
+}
+const [CREATED, CHANGED, DELETED] = [1, 2, 3];

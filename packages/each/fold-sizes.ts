@@ -1,0 +1,34 @@
+// How much of a model's window the folds of --reduce take, and how many there will be.
+import type { Ctx } from "zz";
+
+const ASSUMED_WINDOW = 32_000; // tokens, if nobody says it
+const FOLD_SHARE = 0.5; // of the window: the rest is for the answer, and for estimates that are wrong
+const BYTES_PER_TOKEN = 3; // rather too many tokens than a request that does not fit
+export const FRAME_TOKENS = 20; // around each answer
+
+export const tokensIn = (text: string): number =>
+  Math.ceil(Buffer.byteLength(text) / BYTES_PER_TOKEN);
+
+export const promptLayers = async (ctx: Ctx): Promise<string> =>
+  (await ctx.about.prompt()).map(({ text }) => text).join("\n");
+
+/** How many tokens of answers one request may hold. */
+export const foldRoom = (window: number | undefined, layers: string, prompt: string): number =>
+  Math.floor((window ?? ASSUMED_WINDOW) * FOLD_SHARE) - tokensIn(layers) - tokensIn(prompt);
+
+/** The requests of a fold of so many answers of that length, and the tokens that they send. */
+export function foldsFor(
+  answers: number,
+  tokensEach: number,
+  room: number,
+): { requests: number; tokens: number } {
+  const perGroup = Math.max(2, Math.floor(room / (tokensEach + FRAME_TOKENS)));
+  let [requests, tokens] = [0, 0];
+  for (let parts = answers; ; ) {
+    const groups = Math.max(1, Math.ceil(parts / perGroup));
+    requests += groups;
+    tokens += parts * (tokensEach + FRAME_TOKENS);
+    if (groups === 1) return { requests, tokens };
+    parts = groups;
+  }
+}

@@ -1,0 +1,98 @@
+// --queue: what zz asks of a model is answered by other machines, through BullMQ on Redis or
+// Valkey. --work: this machine answers. What passes between them is a request and its reply, so
+// tools, files, keys and what was allowed stay where they are.
+import type { Ctx, Zz } from "zz";
+import { usage } from "zz/text";
+
+export const defaults = {
+  prefix: "zz",
+  key_command: "",
+  cluster: false,
+  lease_seconds: 30,
+  days: 14,
+};
+const count = (minimum: number, maximum: number, description: string) => ({
+  type: "integer",
+  minimum,
+  maximum,
+  description,
+});
+export const settings = {
+  name: "queue",
+  schema: {
+    type: "object",
+    additionalProperties: false,
+    properties: {
+      prefix: {
+        type: "string",
+        pattern: "^[\\w.-]{1,100}$",
+        description: "what the names of all keys of the queue begin with",
+      },
+      key_command: {
+        type: "string",
+        description: "a command that prints the password of the queue, run when it is needed",
+      },
+      cluster: { type: "boolean", description: "whether the queue is a node of a cluster" },
+      lease_seconds: count(
+        2,
+        3_600,
+        "seconds after which a job is given to another worker, if its worker is cut off",
+      ),
+      days: count(1, 365, "days after which the queue forgets a run that nobody goes on with"),
+    },
+  },
+};
+
+const group = "many inputs";
+
+export default (zz: Zz<typeof defaults>) => {
+  zz.flag({
+    name: "queue",
+    group,
+    value: "URL",
+    description: "let workers of this queue answer: redis://USER:PASSWORD@HOST:6379",
+    set: async (url, ctx) =>
+      (await import("./sender.ts")).sendTo(zz, ctx, await open(zz, String(url), "--queue", ctx)),
+  });
+  const stop = new AbortController();
+  zz.flag({
+    name: "work",
+    group,
+    value: "URL",
+    description: "answer for those who ask with --queue; --jobs N at a time",
+    stop: () => stop.abort(),
+    async run(url, ctx, { values }) {
+      const given = values.get("jobs")?.at(-1) ?? 4;
+      const jobs = Number(given);
+      if (!(Number.isInteger(jobs) && jobs > 0 && jobs <= 256))
+        throw usage(`Cannot use --jobs '${given}': it takes a whole number from 1 to 256.`);
+      if (values.has("queue"))
+        throw usage(
+          "Cannot use --queue with --work: a worker asks the model itself. Leave it out.",
+        );
+      refuseOpenQueue(String(url), zz.config.key_command);
+      const queue = await open(zz, String(url), "--work", ctx);
+      return (await import("./take-jobs.ts")).work(zz, ctx, queue, { jobs, stop: stop.signal });
+    },
+  });
+};
+
+async function open(zz: Zz<typeof defaults>, url: string, named: string, ctx: Ctx) {
+  const redis = ctx.service("redis");
+  if (!redis)
+    throw usage(
+      `Cannot use ${named}: the plugin 'redis' is off. /plugins enable redis turns it on.`,
+    );
+  if (URL.parse(url)?.password) process.title = "zz"; // what `ps` shows
+  const { key_command: keyCommand, cluster } = zz.config;
+  return redis.open(url, { what: "queue", named, keyCommand, cluster });
+}
+
+/** A worker does what the queue says, with its own keys: not everyone may say it. */
+function refuseOpenQueue(url: string, keyCommand: string): void {
+  const { hostname = "", password = "" } = URL.parse(url) ?? {};
+  if (password || keyCommand || /^(|localhost|127\.[\d.]+|\[::1\])$/.test(hostname)) return;
+  throw usage(
+    `Cannot work for '${hostname}': without a password it takes jobs of anyone. Set one there, and give it in the URL or by queue.key_command.`,
+  );
+}

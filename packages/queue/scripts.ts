@@ -1,0 +1,85 @@
+// What runs in the server, each script whole or not at all.
+
+/**
+ * The first answer to a job counts. KEYS: the answers of its run, the job. ARGV: the job's id, an
+ * answer, seconds to keep it. Gives the one that counts; nothing: nobody waits for it any more.
+ */
+export const KEEP = `
+if redis.call('EXISTS', KEYS[2]) == 0 then return false end
+if redis.call('HSETNX', KEYS[1], ARGV[1], ARGV[2]) == 1 then redis.call('EXPIRE', KEYS[1], ARGV[3]) end
+return redis.call('HGET', KEYS[1], ARGV[1])`;
+
+// What is known of a provider's server: until when nothing is sent ("paused"), whether an answer
+// said how much may be ("known"), until when one request asks alone ("probe"), how much was sent.
+// Of requests (r) and tokens (t): the limit, what is left of it, when it is whole again, how long
+// that took at most, and how much had been sent when it was whole last.
+//
+// What is left, as answers tell it, is not enough: they come late and out of order, a failure tells
+// nothing, and nobody knows when the server begins to count again. So KEYS[2] has each request of
+// its own until when it may count there: as long as a limit takes to be whole, from its answer on,
+// or from when it must have arrived. Of those there are never more than the limit.
+const NOW = `
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local function get(field) return tonumber(redis.call('HGET', KEYS[1], field) or '0') end
+local function set(field, value) redis.call('HSET', KEYS[1], field, value) end
+redis.call('PEXPIRE', KEYS[1], 3600000)
+redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', now)`;
+
+/**
+ * Whether one more request may be sent. ARGV: its tokens, ms that one may ask alone, ms that one
+ * may be on its way. Gives ms to wait, or 0 and what has been sent with it.
+ */
+export const ALLOW = `${NOW}
+local wait = get('paused') - now
+if get('known') == 0 then
+  if get('probe') > now then wait = math.max(wait, 25)
+  elseif wait <= 0 then set('probe', now + ARGV[2]) end
+end
+for kind, needed in pairs({r = 1, t = tonumber(ARGV[1])}) do
+  local limit, whole = get(kind .. 'limit'), get(kind .. 'whole')
+  if limit > 0 then
+    if now >= whole then
+      set(kind .. 'left', limit)
+      set(kind .. 'since', get(kind .. 'sent'))
+      whole = now + get(kind .. 'span')
+      set(kind .. 'whole', whole)
+    end
+    if get(kind .. 'left') < math.min(needed, limit) then wait = math.max(wait, whole - now, 1) end
+  end
+end
+local limit = get('rlimit')
+if limit > 0 and redis.call('ZCARD', KEYS[2]) >= limit then
+  wait = math.max(wait, redis.call('ZRANGE', KEYS[2], 0, 0, 'WITHSCORES')[2] - now, 1)
+end
+if wait > 0 then return {math.ceil(wait), 0, 0} end
+redis.call('HINCRBY', KEYS[1], 'rleft', -1)
+redis.call('HINCRBY', KEYS[1], 'tleft', 0 - ARGV[1])
+local sent = redis.call('HINCRBY', KEYS[1], 'rsent', 1)
+redis.call('ZADD', KEYS[2], now + ARGV[3] + get('rspan'), sent)
+redis.call('PEXPIRE', KEYS[2], 3600000)
+return {0, sent, redis.call('HINCRBY', KEYS[1], 'tsent', ARGV[1])}`;
+
+/**
+ * What an answer said. ARGV: ms to pause, whether it was answered, then for
+ * requests and tokens: what had been sent with it, limit (0: not said), left, ms until it is whole.
+ */
+export const LEARN = `${NOW}
+if tonumber(ARGV[1]) > 0 then set('paused', math.max(get('paused'), now + ARGV[1])) end
+if ARGV[2] == '1' then set('known', 1) else set('probe', 0) end
+for i, kind in ipairs({'r', 't'}) do
+  local sent, limit, left, ms = unpack(ARGV, i * 4 - 1, i * 4 + 2)
+  sent, limit, left, ms = tonumber(sent), tonumber(limit), tonumber(left), tonumber(ms)
+  -- One that was sent before the limit was whole speaks of what is over.
+  if limit > 0 and sent > get(kind .. 'since') then
+    set(kind .. 'limit', limit)
+    set(kind .. 'left', left - (get(kind .. 'sent') - sent))
+    set(kind .. 'whole', now + ms)
+    set(kind .. 'span', math.max(get(kind .. 'span'), ms))
+  end
+end
+local span, counts = get('rspan'), redis.call('ZSCORE', KEYS[2], ARGV[3])
+if counts and span > 0 then
+  redis.call('ZADD', KEYS[2], math.min(tonumber(counts), now + span), ARGV[3])
+end
+return 1`;

@@ -1,0 +1,249 @@
+// The zz that asks: each request that it would send to a model becomes a job, and what a worker was
+// answered comes back in its place. A job is named by its run, its input and its content, so that
+// a zz that was killed finds again what was answered meanwhile.
+import { AsyncLocalStorage } from "node:async_hooks";
+import { randomUUID } from "node:crypto";
+import os from "node:os";
+import { Queue as BullQueue, QueueEvents } from "bullmq";
+import type { ChatRequest, Ctx, OpenedRedis, Queue, Reply, Result, RunReport, Zz } from "zz";
+import { fault } from "zz/text";
+import {
+  type Asked,
+  ATTEMPTS,
+  askedIn,
+  type Failure,
+  hashOf,
+  QUEUE,
+  readReply,
+  VERSION,
+} from "./job.ts";
+import { type AskJob, type AskQueue, type Config, type Connection, connection } from "./queue.ts";
+import { SEEN_MS, statusOf } from "./queue-status.ts";
+
+const POLL_MS = 2_000; // an event may be lost with the server
+const REPORT_MS = 500;
+const FIRST_BACKOFF_MS = 500;
+const NO_LIMIT_MS = 2 ** 31 - 1;
+
+/** The input that is asked for, and how many requests it took so far. */
+interface Place {
+  run: string;
+  n: number;
+  count: number;
+}
+interface Waiting {
+  again(): Promise<void>; // for a server that lost it
+  resolve(reply: Reply): void;
+  reject(error: unknown): void;
+}
+
+export async function sendTo(zz: Zz<Config>, ctx: Ctx, opened: OpenedRedis): Promise<void> {
+  const sender = new Sender(zz, connection(opened, zz.config, ctx));
+  zz.service("queue", sender);
+  // last: what leaves is what the provider would have got
+  zz.wrap("request", (request, _, { signal }) => sender.send(request, signal), {
+    limit: NO_LIMIT_MS,
+  });
+  zz.defer(() => sender.close());
+}
+
+class Sender implements Queue {
+  readonly where: string;
+  private zz: Zz<Config>;
+  private server: Connection;
+  private jobs: AskQueue;
+  private events: QueueEvents;
+  private poll: NodeJS.Timeout;
+  private places = new AsyncLocalStorage<Place>();
+  private waiting = new Map<string, Waiting>();
+  private sent = new Map<string, { id: string; text: string }[]>(); // by run and input
+  private uses = new Map<string, number>(); // of a text, by its hash
+  private reported = { run: "", at: 0 };
+
+  constructor(zz: Zz<Config>, server: Connection) {
+    this.zz = zz;
+    this.server = server;
+    this.where = server.where;
+    const how = { connection: server.client as never, prefix: server.keys.base };
+    const kept = { age: server.seconds };
+    const backoff = { type: "exponential", delay: FIRST_BACKOFF_MS, jitter: 0.5 };
+    const usual = { attempts: ATTEMPTS, backoff, removeOnComplete: kept, removeOnFail: kept };
+    this.jobs = new BullQueue(QUEUE, {
+      ...how,
+      defaultJobOptions: { ...usual, stackTraceLimit: 0 },
+    });
+    this.events = new QueueEvents(QUEUE, how);
+    this.jobs.on("error", server.trouble);
+    this.hear();
+    this.poll = setInterval(() => {
+      for (const id of this.waiting.keys()) void this.settle(id);
+      void this.tellIfNobodyWorks();
+    }, POLL_MS);
+  }
+
+  private hear(): void {
+    this.events.on("error", this.server.trouble);
+    this.events.on("completed", ({ jobId }) => void this.settle(jobId));
+    this.events.on("failed", ({ jobId }) => void this.settle(jobId));
+    this.events.on("progress", ({ jobId, data }) => {
+      const { left } = Object(data);
+      if (this.waiting.has(jobId) && typeof left === "string")
+        this.server.once(`A worker leaves it to others: ${this.zz.veil(left)}`);
+    });
+  }
+
+  ask<T>(run: string, n: number, act: () => Promise<T>): Promise<T> {
+    return this.places.run({ run, n, count: 0 }, act);
+  }
+
+  async send(request: ChatRequest, signal: AbortSignal): Promise<Reply> {
+    const { server, jobs } = this;
+    const place = this.places.getStore();
+    const { run, n, count } = place ?? { run: `once-${randomUUID().slice(0, 8)}`, n: 0, count: 0 };
+    if (place) place.count++;
+    const asked = askedIn(request);
+    const text = this.zz.veil(JSON.stringify(asked));
+    const hash = hashOf(text);
+    const id = `${run}.${n}.${count}.${hashOf(gistOf(asked)).slice(0, 12)}`;
+    this.remember(`${run}.${n}`, id, hash);
+    try {
+      const before = await server.attempt(() => jobs.getJob(id));
+      if (before && (await before.isFailed()))
+        await before.retry("failed", { resetAttemptsMade: true, resetAttemptsStarted: true });
+      const put = () => server.attempt(() => this.put(id, run, text, hash));
+      const answer = this.answerTo(id, signal, put);
+      if (before) void this.settle(id); // it may have come to something
+      return await answer;
+    } finally {
+      if (!place) await this.drop(run, n).catch(() => {});
+    }
+  }
+
+  private remember(key: string, id: string, text: string): void {
+    this.sent.set(key, [...(this.sent.get(key) ?? []), { id, text }]);
+    this.uses.set(text, (this.uses.get(text) ?? 0) + 1);
+  }
+
+  /** A job that is there already is not added. */
+  private async put(id: string, run: string, text: string, hash: string): Promise<void> {
+    const { client, keys, seconds } = this.server;
+    await client.hset(keys.texts(run), hash, text);
+    await client.expire(keys.texts(run), seconds);
+    await this.jobs.add("ask", { zz: VERSION, run, text: hash }, { jobId: id });
+  }
+
+  private async answerTo(
+    id: string,
+    signal: AbortSignal,
+    again: () => Promise<void>,
+  ): Promise<Reply> {
+    const { promise, resolve, reject } = Promise.withResolvers<Reply>();
+    const stop = () => reject(signal.reason);
+    signal.addEventListener("abort", stop, { once: true });
+    try {
+      this.waiting.set(id, { again, resolve, reject });
+      await again();
+      return await promise;
+    } finally {
+      this.waiting.delete(id);
+      signal.removeEventListener("abort", stop);
+    }
+  }
+
+  /** If the job has come to something, whoever waits for it gets it. */
+  private async settle(id: string): Promise<void> {
+    const { waiting, jobs, server } = this;
+    const waits = waiting.get(id);
+    if (!waits || server.client.status !== "ready") return;
+    try {
+      // first its state: what was read of a job before it ended says nothing of its end
+      const state = await jobs.getJobState(id);
+      const job = await jobs.getJob(id);
+      if (!waiting.has(id)) return;
+      if (!job) await waits.again();
+      else if (state === "completed") waits.resolve(await this.replyTo(job));
+      else if (state === "failed") waits.reject(failureOf(job));
+    } catch (error) {
+      if (server.client.status === "ready" && !server.sentenceOf(error as Error))
+        waits.reject(error);
+    }
+  }
+
+  private async replyTo({ id = "", returnvalue, data }: AskJob): Promise<Reply> {
+    const { client, keys } = this.server;
+    const text = await client.hget(keys.answers(data.run), id);
+    if (text !== null && hashOf(text) === returnvalue) return readReply(text);
+    // gone, so that --resume asks again
+    await client.hdel(keys.answers(data.run), id);
+    await this.jobs.remove(id);
+    throw fault("The answer in the queue is not the one that the worker gave. Ask again.");
+  }
+
+  forget(run: string, n: number): Promise<void> {
+    return this.server.attempt(() => this.drop(run, n));
+  }
+
+  private async drop(run: string, n: number): Promise<void> {
+    const { client, keys } = this.server;
+    for (const { id, text } of this.sent.get(`${run}.${n}`) ?? []) {
+      const left = (this.uses.get(text) ?? 1) - 1;
+      if (left) this.uses.set(text, left);
+      else this.uses.delete(text);
+      await client.hdel(keys.answers(run), id);
+      if (!left) await client.hdel(keys.texts(run), text);
+      await this.jobs.remove(id);
+    }
+    this.sent.delete(`${run}.${n}`);
+  }
+
+  private async tellIfNobodyWorks(): Promise<void> {
+    const { client, keys, where, once } = this.server;
+    if (!this.waiting.size || client.status !== "ready") return;
+    const count = await client.zcount(keys.workers, Date.now() - SEEN_MS, "+inf").catch(() => 1);
+    if (!count) once(`Nobody works for ${where} yet. Start it on a machine: zz --work ${where}`);
+  }
+
+  async report({ run, ...facts }: RunReport): Promise<void> {
+    const isOver = facts.answered + facts.failed === facts.inputs;
+    const { reported } = this;
+    if (reported.run === run && !isOver && performance.now() - reported.at < REPORT_MS) return;
+    this.reported = { run, at: performance.now() };
+    // --status tells less without it, and the run goes on
+    await this.writeReport(run, facts).catch(() => {});
+  }
+
+  private async writeReport(run: string, facts: object): Promise<void> {
+    const { client, keys, seconds } = this.server;
+    if (client.status !== "ready") return;
+    await client.hset(keys.run(run), { ...facts, host: os.hostname(), at: Date.now() });
+    await client.expire(keys.run(run), seconds);
+    await client.zadd(keys.runs, Date.now(), run);
+    await client.zremrangebyscore(keys.runs, "-inf", Date.now() - seconds * 1_000);
+  }
+
+  status(run?: string): Promise<Result> {
+    return this.server.attempt(() => statusOf(this.server, this.jobs, run));
+  }
+
+  async close(): Promise<void> {
+    clearInterval(this.poll);
+    await Promise.all([this.jobs.close(), this.events.close()]).catch(() => {});
+    this.server.close();
+  }
+}
+
+/** What makes it the same question later: the system prompt tells the time, too. */
+const gistOf = ({ system: _, messages, ...asked }: Asked): string =>
+  JSON.stringify([asked, messages.map((message) => ({ ...message, news: undefined }))]);
+
+function failureOf({ failedReason = "" }: AskJob): Error {
+  let failure: Partial<Failure> = {};
+  try {
+    failure = JSON.parse(failedReason);
+  } catch {} // BullMQ's own words
+  const { error = `No worker could answer: ${failedReason}.`, exit = 1, kind } = failure;
+  return fault(String(error), {
+    exit: exit === 2 ? 1 : Number(exit), // of one input; the run goes on
+    ...(kind === "network" || kind === "provider" ? { kind } : {}),
+  });
+}

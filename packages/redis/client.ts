@@ -1,0 +1,46 @@
+// A connection for other plugins (the service `redis`): checked once, then it comes back by itself
+// whenever the server does.
+import type { OpenedRedis } from "zz";
+import { usage } from "zz/text";
+import { type Connecting, connect, factsOf, refusalOf, refuseOld } from "./server.ts";
+
+const MAX_PAUSE_MS = 2_000; // before another try to connect
+
+export async function openClient(
+  given: Connecting & { where: string },
+  { what, named }: { what: string; named: string },
+): Promise<OpenedRedis> {
+  const sentenceOf = (error: Error) => {
+    const refusal = refusalOf(error, given);
+    if (!refusal) return undefined;
+    const why = refusal.why.replaceAll("the setting `store`", named);
+    return { text: `Cannot use the ${what} ${given.where}: ${why}.`, passes: refusal.again };
+  };
+  const first = connect(given);
+  let reason: Error | undefined; // connect() itself only says that it failed
+  first.on("error", (error) => void (reason = error));
+  try {
+    await first.connect().catch((error) => Promise.reject(reason ?? error));
+    const facts = await factsOf(first);
+    refuseOld(facts);
+    const patient = {
+      maxRetriesPerRequest: null,
+      enableOfflineQueue: true,
+      autoResendUnfulfilledCommands: true,
+      retryStrategy: (tries: number) => Math.min(100 * tries, MAX_PAUSE_MS),
+    };
+    const client = "nodes" in first ? first.duplicate([], {}) : first.duplicate(patient);
+    client.on("error", () => {});
+    return {
+      client,
+      where: given.where,
+      keepsLog: facts.logs,
+      evicts: facts.evicts || "",
+      sentenceOf,
+    };
+  } catch (error) {
+    throw usage(sentenceOf(error as Error)?.text ?? (error as Error).message);
+  } finally {
+    first.disconnect();
+  }
+}

@@ -1,0 +1,53 @@
+// A process that makes the plan of one refactoring: the conversation goes on meanwhile, and its
+// memory goes with it.
+import type { CompilerRules, MakeCompilerGate } from "zz";
+import { changeSignature } from "./change-signature.ts";
+import { extractConstant, extractFunction } from "./extract-code.ts";
+import { move } from "./move-files.ts";
+import {
+  type Change,
+  changesOf,
+  type OpenProject,
+  openProject,
+  type Plan,
+  type RefactorRequest,
+} from "./project.ts";
+import { fixImports, organizeImports, removeUnused } from "./tidy-imports.ts";
+
+export type PlannedChanges = {
+  changes: Change[];
+  summary: string;
+  seen?: string[];
+  dropped?: string[];
+  unread: string[];
+};
+
+const ACTIONS: Record<string, (opened: OpenProject) => Plan> = {
+  move,
+  organize_imports: organizeImports,
+  fix_imports: fixImports,
+  remove_unused: removeUnused,
+  change_signature: changeSignature,
+  extract_function: extractFunction,
+  extract_constant: extractConstant,
+};
+
+async function makePlan(order: RefactorRequest, rules: CompilerRules): Promise<PlannedChanges> {
+  const { compilerGate } = (await import(rules.module)) as { compilerGate: MakeCompilerGate };
+  const gate = compilerGate(rules);
+  const opened = openProject(order, gate);
+  const plan = ACTIONS[order.action]!(opened);
+  return { ...plan, changes: changesOf(opened, plan), unread: gate.unread() };
+}
+
+process.on(
+  "message",
+  async ({ order, rules }: { order: RefactorRequest; rules: CompilerRules }) => {
+    const outcome = await makePlan(order, rules).catch((error: Error) => ({
+      failure: error.message,
+    }));
+    process.send!(outcome, () => process.exit());
+  },
+);
+process.on("disconnect", () => process.exit()); // nobody waits for it any more
+process.on("SIGINT", () => {}); // the parent decides when to stop

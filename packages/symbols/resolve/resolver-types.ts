@@ -1,0 +1,59 @@
+// What a resolver answers, and the graph made of the answers.
+import type { Import } from "../scan/facts.ts";
+
+/**
+ * Where imports lead: a file of the project; "" for something outside of it; "node:" for a built-in
+ * module; undefined for nowhere. A resolver is made for one list of names: open another one when
+ * files were added or removed.
+ */
+export interface Resolver {
+  // before resolve()
+  prepare(files: Iterable<readonly [file: string, imports: readonly AskedImport[]]>): Promise<void>;
+  resolve(file: string, asked: AskedImport): string | undefined;
+  // undefined: resolve() knows. See languages/find-imports.ts
+  others(file: string, asked: Pick<Import, "from" | "names" | "inside">): string[] | undefined;
+  // mains: what package.json names as main, bin, exports …
+  packages(): { folder: string; mains: string[] }[];
+  kept(): Kept; // the same object as was given, unless there are new answers, or more was read
+}
+/** Plain JSON, to pass to openResolver() the next time. */
+export interface Kept {
+  names: string; // a hash of the list of files
+  seen: Record<string, string>; // what the answers were made from, with their stamps
+  ways: Record<string, string>; // what a tsconfig.json asks for, in letters: see resolve.ts
+  found: Record<string, string | null>;
+}
+export type AskedImport = Pick<Import, "from" | "how">;
+export type ImportForm = Import["how"];
+
+export interface Edge {
+  to: string | undefined; // if it is internal
+  also?: string[]; // where an import is of several files
+  own?: true; // what a module within a file takes from the file itself
+  spec: string;
+  line: number;
+  kind: "internal" | "external" | "builtin" | "missing";
+  how: ImportForm;
+}
+export interface Graph {
+  imports: Map<string, Edge[]>;
+  dependents: Map<string, string[]>;
+}
+
+/** The project on the disk, for typescript.ts. Everything it reads is recorded. */
+export interface Disk {
+  readonly root: string;
+  readonly names: ReadonlySet<string>;
+  // relative to the project; undefined: outside, or in node_modules
+  local(file: string): string | undefined;
+  isFile(file: string): boolean;
+  isFolder(file: string): boolean;
+  read(file: string): string | undefined;
+  packageIn(folder: string): Json | undefined; // its package.json
+  sourceOf(
+    file: string,
+    outFolders?: readonly [from: string, to: string][],
+    isNamed?: boolean,
+  ): string | undefined;
+}
+export type Json = Record<string, unknown>;

@@ -1,0 +1,35 @@
+// A process that reads files for the index: batches of names come in, their rows go out.
+import fs from "node:fs";
+import module from "node:module";
+import type { Entry, Row } from "./rows.ts";
+
+export type ReadRequest = { root: string; files: (readonly [string, Entry | undefined])[] };
+/** Where each row lies in the file that this process writes to; of length 0 if it is unchanged. */
+export type Rows = {
+  files: (Omit<Row, "text"> & { offset: number; length: number })[];
+  read: number;
+};
+
+const SCRATCH_FD = 4; // its file descriptor
+let written = 0;
+
+const { readRow } = await import("./read-row.ts");
+const { prepare } = await import("./languages/grammar.ts");
+module.flushCompileCache();
+
+process.on("message", async ({ root, files }: ReadRequest) => {
+  await prepare(files.map(([name]) => name));
+  const rows = files
+    .map(([name, earlier]) => readRow(root, name, earlier))
+    .filter((row) => row !== undefined);
+  const bytes = Buffer.concat(rows.map(({ text }) => text));
+  fs.writeSync(SCRATCH_FD, bytes, 0, bytes.length, written);
+  const stored = rows.map(({ text: { length }, ...row }) => ({
+    ...row,
+    length,
+    offset: (written += length) - length,
+  }));
+  process.send!({ files: stored, read: files.length } satisfies Rows);
+});
+process.on("disconnect", () => process.exit()); // nobody is waiting any more
+process.on("SIGINT", () => {}); // the parent decides when to stop

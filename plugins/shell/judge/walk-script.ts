@@ -1,0 +1,330 @@
+// Walks a script statement by statement, along bash's grammar: which commands run, and in which
+// folders.
+import type { Node } from "web-tree-sitter";
+import { isPlainName } from "./harmless-variables.ts";
+import {
+  addBareRedirect,
+  addRedirects,
+  judgeAssignment,
+  judgeBracket,
+  judgeCommand,
+  judgeDeclaration,
+  redirectOf,
+} from "./judge-command.ts";
+import {
+  addCommand,
+  addIdle,
+  ask,
+  type Dirs,
+  joinDirs,
+  MAX_DEPTH,
+  NOWHERE,
+  RUNS_NOTHING,
+  type Run,
+  raise,
+  type Scope,
+  type SourceScope,
+  stayIn,
+  unknown,
+  withFloor,
+} from "./judge-state.ts";
+import { denialInText } from "./match-denials.ts";
+
+const MAX_LINE_CHARS = 10_000;
+/**
+ * Control characters, Unicode's spaces and invisible characters, which bash, the grammar and a
+ * person read differently.
+ */
+const MISLEADING = /(?![\t\n ])(?:\p{C}|\p{Z}|\p{Variation_Selector}|[\u115f\u1160\u3164\uffa0])/u;
+
+/** A script: the line itself, or the argument of bash -c and eval. */
+export function judgeScript(run: Run, source: string, outer: Scope): Dirs {
+  const start = run.simple.length;
+  if (source.length > MAX_LINE_CHARS || outer.depth > MAX_DEPTH) {
+    giveUp(
+      source.length > MAX_LINE_CHARS ? `it is longer than ${MAX_LINE_CHARS} characters` : TOO_DEEP,
+    );
+    return NOWHERE;
+  }
+  const scope: SourceScope = { ...outer, source };
+  const tree = run.parser.parse(source);
+  if (!tree) throw new Error("the parser gave nothing");
+  try {
+    const dirs = walk(run, tree.rootNode, scope);
+    const misleading = MISLEADING.exec(source)?.[0];
+    if (misleading !== undefined)
+      askFor(
+        `it holds the character U+${misleading.codePointAt(0)!.toString(16).padStart(4, "0")}`,
+      );
+    else if (tree.rootNode.hasError) giveUp(CANNOT_PARSE);
+    else if (holdsUnknown(tree.rootNode) || !isCovered(tree.rootNode, source))
+      askFor("some of the line cannot be told before it runs", false);
+    if (run.simple.length === start) addIdle(run, source.trim(), scope, RUNS_NOTHING);
+    return dirs;
+  } finally {
+    tree.delete();
+  }
+
+  /**
+   * Makes all of its commands ask, by default for this reason even if they had one of their own.
+   */
+  function askFor(reason: string, replacesOthers = true): void {
+    const commands = run.simple.slice(start);
+    raise(commands, ask(reason));
+    if (replacesOthers)
+      for (const command of commands)
+        if (/^(ask|unknown)$/.test(command.verdict)) command.why = reason;
+    if (!commands.length) addIdle(run, source.trim(), outer, ask(reason));
+  }
+
+  function giveUp(reason: string): void {
+    askFor(reason);
+    raise(run.simple.slice(start), unknown(reason));
+  }
+}
+const TOO_DEEP = "it is nested too deeply";
+const CANNOT_PARSE = "zz cannot parse it as a command line";
+
+/**
+ * Whether a script holds what only a running shell can tell, or what may set a variable or change
+ * what a name means.
+ */
+const holdsUnknown = (root: Node): boolean =>
+  root.descendantsOfType(UNKNOWN).length > 0 ||
+  root
+    .descendantsOfType("expansion")
+    .some((expansion) => !/^\$\{\w+\}$/.test(expansion?.text ?? ""));
+const UNKNOWN = [
+  "command_substitution",
+  "process_substitution",
+  "arithmetic_expansion",
+  "((",
+  "[[",
+  "select",
+  "subscript",
+  "heredoc_redirect",
+  "herestring_redirect",
+  "case_statement",
+  "function_definition",
+];
+
+/** Whether the grammar has dropped no word, and divided none at the end of a line. */
+function isCovered(root: Node, source: string): boolean {
+  let end = 0;
+  const isBlank = (to: number) =>
+    /^(\s|\\\n)*$/.test(source.slice(end, to)) && !/^(\\\n)+$/.test(source.slice(end, to));
+  const visit = (node: Node): boolean => {
+    if (node.childCount) return node.children.every(visit);
+    const follows = isBlank(node.startIndex);
+    end = Math.max(end, node.endIndex);
+    return follows;
+  };
+  return visit(root) && isBlank(source.length);
+}
+
+// ── Statements ───────────────────────────────────────────────────────────────────────────────────
+
+/**
+ * Redirections after a list count for its last command alone, those after a loop or a block for all
+ * of its commands.
+ */
+function walk(run: Run, node: Node, scope: SourceScope): Dirs {
+  const { tail = [], ...alone } = scope;
+  if (
+    !tail.length ||
+    /^(command|list|pipeline|negated_command|redirected_statement)$/.test(node.type)
+  )
+    return walkStatement(run, node, scope);
+  const start = run.simple.length;
+  const dirs = walkStatement(run, node, alone);
+  if (run.simple.length === start) addBareRedirect(run, node, tail, alone);
+  else addRedirects(run, run.simple.slice(start), tail, alone);
+  return dirs;
+}
+
+function walkStatement(run: Run, node: Node, scope: SourceScope): Dirs {
+  if (scope.depth > MAX_DEPTH) throw new Error(TOO_DEEP);
+  const inner = { ...scope, depth: scope.depth + 1 };
+  const { tail, ...alone } = inner;
+  switch (node.type) {
+    case "command":
+      return walkCommand(run, node, scope);
+    case "program":
+    case "compound_statement":
+      if (node.children[0]?.type === "((")
+        return askForUnfollowed(run, node, alone, "it holds arithmetic");
+      return sequence(run, node.children, alone);
+    case "subshell":
+      sequence(run, node.children, alone);
+      return stayIn(scope);
+    case "list":
+      return walkList(run, node, inner);
+    case "pipeline": {
+      const parts = node.namedChildren;
+      for (const part of parts) walk(run, part, part === parts.at(-1) ? inner : alone);
+      return stayIn(scope);
+    }
+    case "negated_command": {
+      const { any } = sequence(run, node.namedChildren, inner);
+      return { any, ok: any };
+    }
+    case "redirected_statement":
+      return walkRedirected(run, node, inner);
+    case "if_statement":
+    case "elif_clause":
+    case "else_clause":
+      return branches(run, node, alone);
+    case "while_statement":
+    case "do_group":
+      return branches(run, node, { ...alone, looped: true });
+    case "for_statement":
+      return walkForLoop(run, node, { ...alone, looped: true });
+    case "variable_assignment":
+    case "variable_assignments":
+      return walkAssignments(run, node, alone);
+    case "test_command":
+      if (node.children[0]?.type !== "[")
+        return askForUnfollowed(run, node, alone, "[[ ]] may run what it is given");
+      return (
+        judgeBracket(run, node, alone) ??
+        askForUnfollowed(run, node, alone, "zz does not follow this test")
+      );
+    case "function_definition":
+      run.functions.add(node.childForFieldName("name")?.text ?? "");
+      return askForUnfollowed(run, node, alone, "it defines a function");
+    case "case_statement":
+      return askForUnfollowed(run, node, alone, "zz does not follow case");
+    case "declaration_command":
+    case "unset_command":
+      return walkDeclaration(run, node, alone);
+    case "ERROR":
+      return askForUnfollowed(run, node, alone, CANNOT_PARSE);
+    case "comment":
+      return stayIn(scope);
+    default:
+      return askForUnfollowed(run, node, alone, "it holds something that zz does not follow");
+  }
+}
+
+/** Statements one after another. What comes before & runs in a subshell. */
+function sequence(run: Run, children: Node[], scope: SourceScope): Dirs {
+  let dirs = stayIn(scope);
+  for (const [i, child] of children.entries()) {
+    if (!child.isNamed || child.type === "comment") continue;
+    const isBehind = children[i + 1]?.type === "&";
+    const after = walk(run, child, {
+      ...scope,
+      dirs: dirs.any,
+      ...(isBehind && { ends: "background" as const }),
+    });
+    if (!isBehind) dirs = after;
+  }
+  return dirs;
+}
+
+function walkList(run: Run, node: Node, scope: SourceScope): Dirs {
+  const { tail, ...alone } = scope;
+  const [leading, following] = node.namedChildren.filter(({ type }) => type !== "comment");
+  if (!leading || !following) throw new Error("half a list");
+  const first = walk(run, leading, alone);
+  const and = node.children.some(({ type }) => type === "&&");
+  const second = walk(run, following, { ...scope, dirs: and ? first.ok : first.any });
+  return {
+    any: joinDirs(first.any, second.any),
+    ok: and ? second.ok : joinDirs(first.ok, second.ok),
+  };
+}
+
+/** Each part may run or not, so a cd in one adds a folder that the shell may be in. */
+function branches(run: Run, node: Node, scope: SourceScope): Dirs {
+  let { dirs } = scope;
+  for (const child of node.namedChildren)
+    dirs = joinDirs(dirs, walk(run, child, { ...scope, dirs }).any);
+  return { any: dirs, ok: dirs };
+}
+
+function walkForLoop(run: Run, node: Node, scope: SourceScope): Dirs {
+  const body = node.childForFieldName("body");
+  const name = node.childForFieldName("variable")?.text ?? "";
+  const values = node.namedChildren.filter((child) => child.type !== "do_group");
+  const floor = !isPlainName(name, run.env) && ask(`it sets ${name}`);
+  for (const value of values) walkSubstitutions(run, value, scope);
+  return body ? walk(run, body, withFloor(scope, floor)) : stayIn(scope);
+}
+
+function walkRedirected(run: Run, node: Node, scope: SourceScope): Dirs {
+  const body = node.childForFieldName("body");
+  const redirects = node.childrenForFieldName("redirect").filter((redirect) => redirect !== null);
+  const files = redirects.filter(({ type }) => type === "file_redirect").map(redirectOf);
+  const document = redirects.find(({ type }) => type !== "file_redirect");
+  const tail = [...files, ...(scope.tail ?? [])];
+  const floor =
+    document &&
+    ask(
+      document.type === "heredoc_redirect" ? "it holds a here-document" : "it holds a here-string",
+    );
+  const { tail: _, ...alone } = withFloor(scope, floor);
+  const dirs = body ? walk(run, body, { ...alone, tail }) : stayIn(scope);
+  if (!body) addBareRedirect(run, node, tail, alone);
+  for (const searched of redirects)
+    if (searched !== document) walkSubstitutions(run, searched, alone);
+  if (document) searchInside(run, document, alone);
+  return dirs;
+}
+
+// ── Commands, and the commands within them ───────────────────────────────────────────────────────
+
+function walkCommand(run: Run, node: Node, scope: SourceScope): Dirs {
+  const { tail, ...alone } = scope;
+  const { dirs, inside, subshell, scope: inner } = judgeCommand(run, node, scope);
+  if (subshell) walk(run, subshell, inner);
+  for (const wordNode of inside) walkSubstitutions(run, wordNode, alone);
+  return dirs;
+}
+
+function walkAssignments(run: Run, node: Node, scope: SourceScope): Dirs {
+  for (const assignment of node.type === "variable_assignment" ? [node] : node.namedChildren) {
+    judgeAssignment(run, assignment, scope);
+    walkSubstitutions(run, assignment, scope);
+  }
+  return stayIn(scope);
+}
+
+function walkDeclaration(run: Run, node: Node, scope: SourceScope): Dirs {
+  judgeDeclaration(run, node, scope);
+  for (const child of node.namedChildren) walkSubstitutions(run, child, scope);
+  return stayIn(scope);
+}
+
+/**
+ * Searches a part that zz does not follow for commands. If it has none, the whole part is asked
+ * for.
+ */
+function askForUnfollowed(run: Run, node: Node, scope: SourceScope, reason: string): Dirs {
+  const start = run.simple.length;
+  const denial = /^(\(\(|\[\[|for)/.test(node.text)
+    ? denialInText(node.text.split(/\bdo\b/)[0]!, run.lists)
+    : undefined;
+  const floor = denial ? unknown(denial) : ask(reason);
+  searchInside(run, node, withFloor(scope, floor));
+  if (run.simple.length === start)
+    addCommand(run, [{ text: undefined, shown: node.text.trim(), why: reason }], scope, floor);
+  return NOWHERE;
+}
+
+function searchInside(run: Run, node: Node, scope: SourceScope): void {
+  const isCommand =
+    /_(statement|command|definition|assignments?)$|^(command|list|pipeline|subshell|do_group|case_item|ERROR)$/;
+  for (const child of node.namedChildren)
+    if (isCommand.test(child.type)) walk(run, child, scope);
+    else walkSubstitutions(run, child, scope);
+}
+
+/** The commands inside `$( )`, backticks, `<( )` and `>( )`, anywhere in a word. */
+function walkSubstitutions(run: Run, node: Node, scope: SourceScope): void {
+  if (scope.depth > MAX_DEPTH) throw new Error(TOO_DEEP);
+  const { tail, ...alone } = { ...scope, depth: scope.depth + 1 };
+  if (node.type === "command_substitution" || node.type === "process_substitution")
+    sequence(run, node.children, alone);
+  else for (const child of node.namedChildren) walkSubstitutions(run, child, alone);
+}

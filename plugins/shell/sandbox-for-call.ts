@@ -1,0 +1,98 @@
+// Opens the sandbox of a call, by what the rules allow and what must not be read.
+import { join } from "node:path";
+import type { Ctx } from "zz";
+import { outsidePaths, type View } from "./copy-on-write.ts";
+import { mayHoldPasswords, repositoryPaths } from "./guarded-files.ts";
+import { secretsInGit } from "./judge/git-history.ts";
+import { type NetworkAccess, networkAccess } from "./network-access.ts";
+import { openSandbox } from "./open-sandbox.ts";
+import type { ShellState } from "./shell-state.ts";
+import { hideHomeExceptNeeded, toolchains } from "./toolchains.ts";
+import { findUnreadableFiles } from "./unreadable-files.ts";
+
+/** Opens a sandbox that allows what the rules allow, and hides what must not be read. */
+export async function openSandboxForCall(
+  ctx: Ctx,
+  net: NetworkAccess,
+  readonly: boolean,
+  view: View | undefined,
+  state: ShellState,
+) {
+  const write = ctx.permissions.rules.flatMap(({ verdict, kind, name }) =>
+    verdict === "allow" && kind === "write" && name ? [ctx.permissions.place(name)] : [],
+  );
+  const closed = await findUnreadableFiles(ctx, view !== undefined);
+  const visibility = view
+    ? { ...(await hiddenOnCopy(ctx, view, closed.hide)), tmp: await state.tmp() }
+    : await hiddenHome(ctx, closed.hide);
+  return {
+    keep: closed.keep,
+    absent: closed.absent,
+    ...(await openSandbox({
+      programs: ctx.programs,
+      root: ctx.root,
+      write,
+      ...closed,
+      net,
+      readonly,
+      ...visibility,
+    })),
+  };
+}
+
+export type CallSandbox = Awaited<ReturnType<typeof openSandboxForCall>>;
+
+/** What commands that were asked for do not see of the home. */
+async function hiddenHome({ permissions, root }: Ctx, closed: string[]) {
+  const allowed = permissions.rules.flatMap(({ verdict, kind, name }) =>
+    verdict === "allow" && /^(read|write)$/.test(kind) && name ? [permissions.place(name)] : [],
+  );
+  const { hide, show } = hideHomeExceptNeeded(root, allowed, permissions.secret);
+  return { hide: [...closed, ...hide], show };
+}
+
+/**
+ * Opens a sandbox for a program that keeps running. Nothing is restored, since others may change
+ * the project, too.
+ */
+export async function openServiceSandbox(
+  ctx: Ctx,
+  { hosts, write, readonly }: { hosts: string[]; write: string[]; readonly: boolean },
+) {
+  const isDenied = ctx.permissions.rules.some(
+    ({ verdict, kind }) => verdict === "deny" && kind === "net",
+  );
+  const net = hosts.includes("*") && !isDenied ? "all" : networkAccess(ctx, hosts);
+  const { programs, root } = ctx;
+  return openSandbox({
+    programs,
+    root,
+    write,
+    ...(await findUnreadableFiles(ctx)),
+    net,
+    readonly,
+    service: true,
+  });
+}
+
+/**
+ * What commands on a view, which run unreviewed, cannot see: all but the project, the system and
+ * PATH's programs.
+ */
+async function hiddenOnCopy(ctx: Ctx, view: View, hide: string[]) {
+  const { index, history } = await secretsInGit(ctx);
+  const isDenied = ctx.permissions.rules.some(
+    ({ verdict, kind }) => verdict !== "allow" && kind === "read",
+  );
+  const git =
+    index || history || isDenied || mayHoldPasswords(ctx.root)
+      ? [join(ctx.root, ".git"), ...repositoryPaths(ctx.root).write]
+      : [];
+  const outside = outsidePaths(ctx.root);
+  const programs = toolchains(ctx.root, [...outside, ...hide], ctx.permissions.secret);
+  return {
+    view,
+    hide: [...hide, ...git, ...outside, view.workFolder, ...programs.hide],
+    show: programs.show,
+  };
+}

@@ -1,0 +1,45 @@
+// Starts other plugins' programs in the sandbox, by ctx.service("sandbox").
+import type { Ctx, Sandbox, SandboxedProgram } from "zz";
+import { isInside } from "zz/text";
+import type { Sandbox as OpenSandbox } from "./open-sandbox.ts";
+
+type ServiceLimits = { hosts: string[]; write: string[]; readonly: boolean };
+/** How the sandbox is found and opened, by this plugin's settings. */
+interface SandboxOpener {
+  find(ctx: Pick<Ctx, "programs">): Promise<string | undefined>;
+  open(ctx: Ctx, limits: ServiceLimits): Promise<OpenSandbox>;
+  openReader(ctx: Ctx, folders: string[]): Promise<Pick<OpenSandbox, "wrap" | "close" | "lookups">>;
+}
+
+export function sandboxService({ find, open, openReader }: SandboxOpener): Sandbox {
+  return {
+    name: find,
+    async start(argv, { hosts = [], write = [] }, ctx) {
+      const name = await find(ctx);
+      if (!name) return undefined;
+      const folders = write.map(ctx.permissions.place);
+      const readonly = !folders.some((folder) => isInside(folder, ctx.root));
+      return wrapProgram(await open(ctx, { hosts, write: folders, readonly }), name, argv);
+    },
+    async startReader(argv, folders, ctx) {
+      const name = await find(ctx);
+      return name ? wrapProgram(await openReader(ctx, folders), name, argv) : undefined;
+    },
+    async startDecoder(argv, files, ctx) {
+      const name = await find(ctx);
+      return name
+        ? (await import("./decoder-sandbox.ts")).shutSandbox(ctx.programs, name, argv, files)
+        : undefined;
+    },
+  };
+}
+
+function wrapProgram(
+  sandbox: Pick<OpenSandbox, "wrap" | "close" | "lookups">,
+  name: string,
+  program: string[],
+): SandboxedProgram {
+  const { argv, env } = sandbox.wrap(program);
+  const { lookups, close } = sandbox;
+  return { name, argv, env: env ?? {}, ...(lookups && { failedLookups: lookups }), close };
+}

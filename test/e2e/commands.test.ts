@@ -347,15 +347,8 @@ describe("help and templates", () => {
     const { tells } = await sit(t, { home: { "plugins/mine.js": mine } });
     const all = await tells("/help all", /typing:[\s\S]*f9 +a key of mine/);
     const groups = [...all.matchAll(/^([a-z ]+):$/gm)].map(([, group]) => group);
-    const own = [
-      "conversation",
-      "sessions and model",
-      "files and undo",
-      "code",
-      "settings",
-      "templates",
-      "other",
-    ];
+    const own = `conversation § sessions and model § files and undo § code § settings § templates
+      other`.split(/ § |\n */);
     for (const group of own) ok(groups.includes(group), group);
     match(all, /^ {2}\/review \[WHAT\] [\s\S]*^other:$\n {2}\/dance \[HOW\] +a dance \(mine\)$/m);
     await tells(
@@ -369,20 +362,8 @@ describe("help and templates", () => {
     await tells("/help files", files);
     const keys = documentedKeys();
     ok(keys.length >= 10 && keys.includes("Up") && keys.includes("Escape"), keys.join());
-    const others = [
-      "F9",
-      "control-c",
-      "^D",
-      "esc",
-      "Alt-Enter",
-      "\\ ",
-      '"""',
-      "@FILE",
-      "@",
-      "!",
-      "!!",
-      "//",
-    ];
+    const others =
+      `F9 § control-c § ^D § esc § Alt-Enter § \\  § """ § @FILE § @ § ! § !! § //`.split(" § ");
     for (const key of [...keys, ...others]) await tells(`/help ${key}`, /^ *\S+ +\w/);
   });
 

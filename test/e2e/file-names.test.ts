@@ -3,10 +3,8 @@ import { doesNotMatch, equal, match } from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { test } from "node:test";
-import { call, say } from "../support/fake/openai.ts";
 import { ESC, repl, TAB } from "../support/repl.ts";
 import { place, zz } from "../support/run.ts";
-import { KEY } from "../support/terminal.ts";
 
 const EVIL = [
   `zzq1${ESC}[45mpainted.ts`,
@@ -37,19 +35,6 @@ test("In menus no name is obeyed", async (t) => {
     for (let i = 0; i < 4; i++) await zz.press(TAB);
     await zz.drawn();
   }
-  doesNotMatch(zz.raw(), OBEYED);
-});
-
-test("In questions, calls and refusals no name is obeyed", async (t) => {
-  const calls = EVIL.map((path) => call(["write_file", { path: `new-${path}`, content: "x" }]));
-  const zz = await repl(t, { where: evil(), rows: 40, script: [...calls, say("Done.")] });
-  zz.type(`go${KEY.enter}`);
-  for (const i of EVIL.keys()) {
-    await zz.sees(new RegExp(`(Allow\\?[\\s\\S]*){${i + 1}}`));
-    await zz.hit("n", new RegExp(`(Why not\\?[\\s\\S]*){${i + 1}}`));
-    zz.type(KEY.enter);
-  }
-  await zz.sees("Done.");
   doesNotMatch(zz.raw(), OBEYED);
 });
 

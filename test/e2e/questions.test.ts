@@ -4,7 +4,6 @@ import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { existsSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { familyOf } from "../../plugins/shell/command-family.ts";
 import { standingClock } from "../../sdk/clock.ts";
 import { harness } from "../../sdk/testing.ts";
 import type { Fake } from "../support/fake/http.ts";
@@ -167,22 +166,4 @@ test("e edits a command: what was saved is asked for and run, and the model is t
     const made = ["wrong", "right", "no"].filter((name) => existsSync(join(it.root, name)));
     deepEqual(made, saved === "touch right" ? ["right"] : []);
   }
-});
-
-test("The family of a command is its program and subcommand, where that says what it does", () => {
-  for (const [command, family] of [
-    ["npm run build -- --watch", "npm run"],
-    ["npm test", "npm test"],
-    ["mkdir a b", "mkdir"],
-    ["mkdir", undefined],
-    ["npm --prefix x run", undefined],
-    ["npm exec evil", undefined],
-    ["bash -c x", undefined],
-    ["python3.12 a.py", undefined],
-    ["./script.sh x", undefined],
-    ["A=1 npm run x", undefined],
-    ["to* x", undefined],
-    ["$CMD x", undefined],
-  ] as const)
-    equal(familyOf(command), family, command);
 });

@@ -71,24 +71,6 @@ test("--undo 2 takes back two changes; -c goes on with the last talk, not with w
   match(JSON.stringify(model.requests.at(-1)!.body.messages), /the first word/);
 });
 
-test("Permissions that cannot be understood are refused", async () => {
-  const where = place({ "a.txt": "kept to oneself" });
-  for (const permissions of [
-    { deny: { read: "a.txt" } },
-    { deny: { raed: ["a.txt"] } },
-    { deny: ["a.txt"] },
-    [],
-  ]) {
-    const ran = await withSettings(where, { permissions }, [
-      "--call",
-      "read_file",
-      '{"path":"a.txt"}',
-    ]);
-    deepEqual([ran.code, ran.stdout], [2, ""], JSON.stringify(permissions));
-    match(ran.stderr, /^Cannot use the settings '.*': .*"?permissions.*\n$/);
-  }
-});
-
 test("A setting of 'shell' that cannot be understood lets no command run", async () => {
   for (const [shell, why] of [
     [

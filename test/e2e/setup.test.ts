@@ -196,26 +196,6 @@ test("A key for another provider is tried there, kept with the model that is cho
   doesNotMatch(rest(where), new RegExp(SECRET));
 });
 
-test("Of another server's address the rest is found: /v1; one that nobody answers at is asked for again", async (t) => {
-  const server = await serve([sayOpenAI("From mine.")], {
-    "GET /v1/models": () => refuse(200, { data: [{ id: "own-7b" }] }),
-    "GET /models": () => refuse(404, "404 page not found"),
-  });
-  t.after(server.close);
-  const { notes, where } = await setUp(t, [
-    ["Which model should", "Enter another server's address"],
-    ["Base URL", "-", "http://127.0.0.1:49/v1", `127.0.0.1:${server.port}`],
-    ["Its key", "x", "-"],
-    ["", "own-7b"],
-  ]);
-  match(notes, /Cannot use '-': not a URL\.[\s\S]*Cannot reach '127\.0\.0\.1:49'/);
-  match(notes, /From now on local-\d+\/own-7b answers/);
-  equal(
-    Object.values<any>(kept(where, "zz.config.json").providers)[0].url,
-    `http://127.0.0.1:${server.port}/v1`,
-  );
-});
-
 test("A model is pulled with a bar on one line, then used and kept", async (t) => {
   const [first, second] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   const fake = await ollama(t, [], undefined, pulling(2.6, first.promise, second.promise));

@@ -5,6 +5,7 @@ import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
+import { standingClock } from "../../sdk/clock.ts";
 import { call, say } from "../support/fake/openai.ts";
 import { DOWN, ESC, LEFT, repl, sharedRepl, TAB, UP } from "../support/repl.ts";
 import { place } from "../support/run.ts";
@@ -199,4 +200,18 @@ test("A key that a plugin adds works, one that throws is named, one that hangs i
   await term.hit(KEY.ctrlC, "^C");
   term.type(`after${KEY.enter}`);
   equal(await term.asked(), "after");
+});
+
+test("Ctrl+C clears what is typed; at an empty prompt twice within a second it leaves with 130", async (t) => {
+  const clock = standingClock();
+  const term = await repl(t, { clock });
+  await term.hit("half a thought", "half a thought");
+  await term.hit(KEY.ctrlC, "^C");
+  for (const times of [1, 2]) {
+    await term.hit(KEY.ctrlC, new RegExp(`(Ctrl\\+C again to leave\\.[\\s\\S]*){${times}}›$`));
+    await clock.pass(times === 1 ? 1_000 : 999);
+  }
+  term.type(KEY.ctrlC);
+  equal(await term.exited, 130);
+  doesNotMatch(term.screen(), /(again to leave\.[\s\S]*){3}/);
 });

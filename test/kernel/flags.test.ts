@@ -1,5 +1,5 @@
 // The small pure functions of the kernel, a table each.
-import { deepEqual, equal, throws } from "node:assert/strict";
+import { deepEqual, doesNotMatch, equal, notEqual, throws } from "node:assert/strict";
 import { test } from "node:test";
 import type { Answer, Tool } from "../../kernel/contract.ts";
 import { frontMatter } from "../../kernel/conversation/prompt-files.ts";
@@ -10,6 +10,7 @@ import { exitCode, parseCommand } from "../../kernel/program/command-line.ts";
 import { parseFlags } from "../../kernel/program/parse-flags.ts";
 import { KERNEL_FLAGS } from "../../kernel/settings/flag-table.ts";
 import { nearest } from "../../kernel/text/did-you-mean.ts";
+import { errnoSentence, sentenceOf } from "../../kernel/text/faults.ts";
 import { clean, cleanRendered } from "../../kernel/text/show-safely.ts";
 
 const show = (value: unknown) => JSON.stringify(value);
@@ -205,3 +206,19 @@ test("findTool() takes a name that fits two tools for neither", () =>
   equal(findTool(having(["move-crate"], ["move_crate"]), "move.crate"), undefined));
 test("findTool() takes the exact name before one that is only like it", () =>
   equal(findTool(having(["move-crate"], ["move_crate"]), "move_crate")?.name, "move_crate"));
+
+const RAW = /\bE[A-Z]{3,}\b|errno|syscall/;
+const CODES =
+  `ENOENT EACCES EPERM EROFS ENOSPC EDQUOT EMFILE ENFILE EISDIR ENOTDIR ELOOP ENAMETOOLONG EBUSY ETXTBSY EXDEV EEXIST ENOTEMPTY
+  EFBIG EIO ESTALE E2BIG ENOMEM EAGAIN ENXIO ENODEV EMLINK EINVAL ENOEXEC`.split(/\s+/);
+test("Each fault of the disk has its sentence", () => {
+  for (const code of CODES) {
+    const error = Object.assign(new Error(`${code}: raw words, write`), { code, syscall: "write" });
+    notEqual(errnoSentence(error), "", code);
+    doesNotMatch(sentenceOf(error), RAW, code);
+    equal(
+      sentenceOf(Object.assign(error, { syscall: "spawn" })),
+      `Cannot start it: ${errnoSentence(error)}`,
+    );
+  }
+});

@@ -35,20 +35,8 @@ fs.symlinkSync("/nowhere/at/all", join(root, "dangling"));
 /** As -A does. */
 const ALL: Options["allow"] = { read: true, write: true, run: true, net: true, env: true };
 /** What zz goes by in its home, and what the model is told from there. */
-const OWN = [
-  "zz.config.json",
-  "permissions.json",
-  "keys.json",
-  "history",
-  "sessions/s.jsonl",
-  "plugins/x.ts",
-  "prompts/x.md",
-  "skills/x/SKILL.md",
-  "memory/INDEX.md",
-  "SOUL.md",
-  ".zz/SOUL.md",
-  "trust.json",
-];
+const OWN = `zz.config.json permissions.json keys.json history sessions/s.jsonl plugins/x.ts
+  prompts/x.md skills/x/SKILL.md memory/INDEX.md SOUL.md .zz/SOUL.md trust.json`.split(/\s+/);
 const saying = (name: string, verdict: Verdict): Need => ({ name, verdict, why: "so it is" });
 const UNSURE = saying("echo $(x)", "ask");
 const byName = (name: string): Need => ({ name, verdict: "ask", why: "so it is", exact: true });

@@ -1,9 +1,11 @@
 // A disk that is full while zz talks: the conversation goes on, and its session is whole again once
 // there is room.
-import { deepEqual, equal, match } from "node:assert/strict";
+import { deepEqual, equal, match, throws } from "node:assert/strict";
 import fs from "node:fs";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
+import type { Header } from "../../kernel/contract.ts";
+import { openSession } from "../../kernel/conversation/session-files.ts";
 import { harness } from "../../sdk/testing.ts";
 import { place, zz } from "../support/run.ts";
 
@@ -13,6 +15,7 @@ async function conversation(t: TestContext) {
   const real = fs.writeSync;
   t.after(() => Object.assign(fs, { writeSync: real }));
   fs.writeSync = ((...given: Parameters<typeof real>) => {
+    if (it.isFull) real(...(given.slice(0, 3) as [number, Buffer, number]), 5); // half a line
     if (it.isFull)
       throw Object.assign(new Error("ENOSPC: no space left on device, write"), { code: "ENOSPC" });
     return real(...given);
@@ -53,6 +56,9 @@ test("from the first entry on: a session is made once there is room", async (t) 
   const { it, zz, files, saved } = await conversation(t);
   it.isFull = true;
   await zz.ask("first");
+  const header: Header = { zz: 1, id: "own", at: "", root: "/p", model: "a/b", title: "t" };
+  throws(() => openSession(zz.home, header, () => {}), /ENOSPC/);
+  deepEqual(files(), [], "no empty file is left");
   it.isFull = false;
   await zz.ask("second");
   deepEqual([files().length, saved()], [1, ["first", "one", "second", "two"]]);
@@ -110,4 +116,12 @@ for (const makesRoom of [true, false])
     );
     const again = (await zz(where, ["--undo"])).stdout;
     equal(/^Nothing to undo/.test(again), makesRoom, again);
+    if (makesRoom) return;
+    const args = '{"path":"more","content":"x"}';
+    const refused = await zz(where, ["--allow-write", "--call", "write_file", args]);
+    match(
+      refused.stderr,
+      /^Cannot write 'more': what would undo it cannot be saved\. Cannot save the/,
+    );
+    deepEqual([refused.code, fs.existsSync(join(where.cwd, "more"))], [1, false]);
   });

@@ -90,35 +90,11 @@ test("A secret with words of its own is shown as these, in texts, in JSON and in
 });
 
 describe("what is called so is a secret:", () => {
-  const SECRET = [
-    "key",
-    "apiKey",
-    "api_key",
-    "x-api-key",
-    "OPENAI_API_KEY",
-    "GH_TOKEN",
-    "SECRET_KEY_BASE",
-    "password",
-    "PGPASSWORD",
-    "passphrase",
-    "authorization",
-    "Cookie",
-    "SMTP_PASS",
-    "MYSQL_PWD",
-    "GITHUB_PAT",
-    "sas_sig",
-  ];
-  const PLAIN = [
-    "PWD",
-    "PATH",
-    "max_tokens",
-    "keyboard",
-    "monkey",
-    "GIT_ASKPASS",
-    "SSH_AUTH_SOCK",
-    "author",
-    "bypass",
-  ];
+  const SECRET = `key apiKey api_key x-api-key OPENAI_API_KEY GH_TOKEN SECRET_KEY_BASE password
+    PGPASSWORD passphrase authorization Cookie SMTP_PASS MYSQL_PWD GITHUB_PAT sas_sig`.split(/\s+/);
+  const PLAIN = `PWD PATH max_tokens keyboard monkey GIT_ASKPASS SSH_AUTH_SOCK author bypass`.split(
+    " ",
+  );
   for (const name of SECRET) test(`${name} is`, () => equal(namesSecret(name), true));
   for (const name of PLAIN) test(`${name} is not`, () => equal(namesSecret(name), false));
 });

@@ -89,19 +89,7 @@ test("edit_file changes a file only as the model was last shown it in the messag
     new: () => it.command("/new"),
     restart: () => it.restart(),
   };
-  const often = [
-    "read",
-    "read",
-    "read",
-    "edit",
-    "edit",
-    "edit",
-    "edit",
-    "write",
-    "undo",
-    "back",
-    "jump",
-  ];
+  const often = `read read read edit edit edit edit write undo back jump`.split(" ");
   for (let round = 0; round < runs(60, 1_000); round++) {
     const [deed, file] = [one([...often, ...Object.keys(DEEDS)]), one(FILES)];
     done.push(`${deed} ${file}`);

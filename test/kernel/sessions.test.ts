@@ -1,9 +1,7 @@
-// Sessions: what was saved stays saved. On real files, real processes and, where the machine lets
-// us, a real full disk.
+// Sessions: what was saved stays saved. On real files and real processes.
 import { deepEqual, equal, match, ok, throws } from "node:assert/strict";
 import { spawn, spawnSync } from "node:child_process";
 import fs from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
 import type { Entry, Header } from "../../kernel/contract.ts";
@@ -371,102 +369,6 @@ for (const [what, home] of [
     match(ran.stderr, why);
     equal(fs.readFileSync(join(where.cwd, "file"), "utf8"), "mine\n");
   });
-
-/** A small disk of our own; undefined where the machine does not let us have one. */
-function disk(size: string): { home: string; free(): void } | undefined {
-  const home = fs.mkdtempSync(join(tmpdir(), "zz-disk-"));
-  const mount = (...options: string[]) => spawnSync("mount", [...options, home]).status === 0;
-  if (process.platform !== "linux" || !mount("-t", "tmpfs", "-o", `size=${size}`, "tmpfs")) {
-    fs.rmdirSync(home);
-    return undefined;
-  }
-  return {
-    home,
-    free: () => {
-      spawnSync("umount", ["-l", home]);
-      fs.rmdirSync(home);
-    },
-  };
-}
-const probe = disk("64k");
-probe?.free();
-const onDisk = (name: string, run: (where: Place) => void | Promise<void>) =>
-  test(name, { skip: !probe && "only root can mount a small disk" }, async () => {
-    const small = disk("64k")!;
-    try {
-      await run({ ...place(), ...small });
-    } finally {
-      small.free();
-    }
-  });
-
-/** Leaves not one byte. */
-function fill(home: string): void {
-  const fd = fs.openSync(join(home, "filler"), "w");
-  try {
-    for (;;) fs.writeSync(fd, Buffer.alloc(4096));
-  } catch {
-    fs.closeSync(fd);
-  }
-}
-
-onDisk(
-  "append() on a full disk throws, leaves no half line and works again once there is room",
-  ({ home }) => {
-    const session = openSession(home, head(), silent);
-    session.append("message", { message: { role: "user", text: "fits" } });
-    const before = fs.readFileSync(join(home, "sessions", `${ID}.jsonl`), "utf8");
-    throws(
-      () =>
-        session.append("message", { message: { role: "assistant", text: "x".repeat(100_000) } }),
-      /ENOSPC/,
-    );
-    equal(fs.readFileSync(join(home, "sessions", `${ID}.jsonl`), "utf8"), before);
-    equal(session.entries.length, 1, "nor is it in memory as if it were saved");
-    session.append("message", { message: { role: "assistant", text: "fits too" } });
-    session.close();
-    deepEqual(ids(look(home).branch), [1, 2]);
-  },
-);
-
-onDisk(
-  "a disk with room for the lock but not for the header leaves no empty session file behind",
-  ({ home }) => {
-    fs.mkdirSync(join(home, "sessions"), { mode: 0o700 });
-    fill(home);
-    fs.truncateSync(join(home, "filler"), fs.statSync(join(home, "filler")).size - 4096);
-    throws(() => openSession(home, { ...head(), title: "x".repeat(20_000) }, silent), /ENOSPC/);
-    deepEqual(folder(home), []);
-  },
-);
-
-onDisk(
-  "a full home keeps a change from being made that could not be undone, and says so",
-  async (where) => {
-    fs.mkdirSync(join(where.home, "sessions"), { mode: 0o700 });
-    fill(where.home);
-    fs.writeFileSync(join(where.cwd, "old.txt"), "before\n");
-    const call = (tool: string, args: object, ...flags: string[]) =>
-      zz(where, [...flags, "--allow-write", "--call", tool, JSON.stringify(args)]);
-    for (const [tool, args] of [
-      ["write_file", { path: "old.txt", content: "after\n" }],
-      ["delete_file", { path: "old.txt" }],
-    ] as const) {
-      const ran = await call(tool, args);
-      equal(ran.code, 1, `${tool}: ${ran.stderr}`);
-      match(
-        ran.stderr,
-        /^Cannot write '\w+\.txt': what would undo it cannot be saved\. Cannot save the session in /,
-      );
-    }
-    equal(fs.readFileSync(join(where.cwd, "old.txt"), "utf8"), "before\n");
-    equal(
-      (await call("write_file", { path: "old.txt", content: "after\n" }, "--no-session")).code,
-      0,
-    );
-    equal(fs.readFileSync(join(where.cwd, "old.txt"), "utf8"), "after\n");
-  },
-);
 
 test("A lock whose process died before the session had a first line goes with the next -c; one that is held stays", async () => {
   const where = place();

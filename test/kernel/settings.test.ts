@@ -328,6 +328,12 @@ describe("what is wrong is named with the nearest right one", { concurrency: 2 }
       { permissions: { allow: { run: [3] } } },
       `"permissions.allow.run" must be true, or its entry 0 must be a string`,
     ],
+    [{ permissions: [] }, `"permissions" must be an object`],
+    [{ permissions: { deny: ["a"] } }, `"permissions.deny" must be an object`],
+    [
+      { permissions: { deny: { read: "a" } } },
+      `"permissions.deny.read" must be true, or must be a list`,
+    ],
     [{ window: 0 }, `"window" must be more than 0`],
     [{ disabled: [""] }, `"disabled.0" must not be empty`],
     [{ budget: "x" }, `"budget" must be a number, or must be an object`],

@@ -8,15 +8,8 @@ import { harness } from "../../sdk/testing.ts";
 import { needs } from "../support/needs.ts";
 import { INIT, shell } from "../support/repository.ts";
 
-const TRACKED = [
-  "a.ts",
-  "build/deep/er/x.ts",
-  "build/x.ts",
-  "dist/Größe.ts",
-  "src/build/y.ts",
-  "src/ignored/z.ts",
-  "target/a b.ts",
-];
+const TRACKED = `a.ts § build/deep/er/x.ts § build/x.ts § dist/Größe.ts § src/build/y.ts
+  src/ignored/z.ts § target/a b.ts`.split(/ § |\n */);
 const OTHERS = [
   "build/made.js",
   "dist/made.js",

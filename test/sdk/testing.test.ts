@@ -65,15 +65,11 @@ const having = (
 const puts: Step = { call: ["puts", { path: "a.txt", text: "new\n" }] };
 
 describe("script", () => {
+  // biome-ignore format: one case a row.
   const rows: [what: string, script: Step[], text: string, calls?: [string, string][], more?: object][] = [
     ["a text is the answer", ["Hello."], "Hello."],
     ["a call alone: what came of it is the answer", [{ call: ["echo", { words: "a" }] }], "a", [["echo", "a"]]],
-    [
-      "several calls in one round, in their order",
-      [{ calls: [["echo", { words: "a" }], ["echo", { words: "b", times: 2 }]], text: "So." }, "done"],
-      "done",
-      [["echo", "a"], ["echo", "b b"]],
-    ],
+    ["several calls in one round, in their order", [{ calls: [["echo", { words: "a" }], ["echo", { words: "b", times: 2 }]], text: "So." }, "done"], "done", [["echo", "a"], ["echo", "b b"]]],
     ["a call without arguments is told what it lacks", [{ call: ["echo"] }, "done"], "done", [["echo", "Cannot call 'echo': it needs 'words'. Send the call again with valid arguments."]]],
     ["arguments that are no JSON", [{ call: ["echo", "{words"] }, "done"], "done", [["echo", "The arguments are not usable: Ex"]]],
     ["a function that gives a call", [() => ({ call: ["echo", { words: "f" }] }), "done"], "done", [["echo", "f"]]],

@@ -73,41 +73,20 @@ const A = { "a.ts": "1\n" };
 const GONE = repository(A, ENV, { ".env": undefined, "a.ts": "2\n" });
 put(GONE.cwd, { "a.ts": "3\n" });
 
+const SHOWS = `git log -p § git show HEAD~1 § git log -1 --patch § git diff HEAD~1 § git log -S open
+  git reflog -p § git log --check § git rev-list -p HEAD § git stash show § git diff --cached
+  git status -v § git log --cc § git log -U1 § git log --word-diff § git cat-file -p HEAD^{tree}
+  git shortlog -p`.split(/ § |\n */);
+const NAMES =
+  `git log --oneline -5 § git log --stat § git status § git diff § git diff --stat HEAD~1
+  git reflog § git diff --name-only HEAD~2 § git shortlog -s § git ls-files
+  git rev-list HEAD`.split(/ § |\n */);
 test("After a committed and removed .env, what shows it asks", async () => {
-  await judges(GONE, "ask", [
-    "git log -p",
-    "git show HEAD~1",
-    "git log -1 --patch",
-    "git diff HEAD~1",
-    "git log -S open",
-    "git reflog -p",
-    "git log --check",
-    "git rev-list -p HEAD",
-    "git stash show",
-    "git diff --cached",
-    "git status -v",
-    "git log --cc",
-    "git log -U1",
-    "git log --word-diff",
-    "git cat-file -p HEAD^{tree}",
-    "git shortlog -p",
-  ]);
+  await judges(GONE, "ask", SHOWS);
   const { stdout } = await zz(asksBefore(GONE), ["--judge", "git log -p", "--json"]);
   match(JSON.parse(stdout).reason, /history holds files that may hold secrets/);
 });
-test("but not what only names files and commits", () =>
-  judges(GONE, "allow", [
-    "git log --oneline -5",
-    "git log --stat",
-    "git status",
-    "git diff",
-    "git diff --stat HEAD~1",
-    "git reflog",
-    "git diff --name-only HEAD~2",
-    "git shortlog -s",
-    "git ls-files",
-    "git rev-list HEAD",
-  ]));
+test("but not what only names files and commits", () => judges(GONE, "allow", NAMES));
 describe("A history that asks", () => {
   for (const [what, make] of some([
     ["amended away", () => repository(A, ENV, ["rm", "-q", ".env"], ["commit", "-q", "--amend", "-m", "x", "--allow-empty"])],

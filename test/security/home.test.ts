@@ -11,29 +11,12 @@ import { harness } from "../support/script.ts";
 
 const test = needs("bwrap");
 const CANARY = "CANARY-91c2";
-const HIDDEN = [
-  ".config/Bitwarden CLI/data.json",
-  ".cloudflared/cert.pem",
-  ".sbt/1.0/credentials",
-  ".ivy2/.credentials",
-  ".local/share/com.vercel.cli/auth.json",
-  ".circleci/cli.yml",
-  ".nuget/NuGet/NuGet.Config",
-  ".android/adbkey",
-  ".aws/credentials",
-  ".ssh/id_ed25519",
-  ".npmrc",
-  ".docker/config.json",
-  ".bash_history",
-  "letters/taxes.txt",
-  ".config/a-tool-that-nobody-knows/session",
-  "work/other/.env",
-  "work/other/main.ts",
-  ".cargo/credentials.toml",
-  "go/pkg/mod/private/.env",
-  ".cache/a/tool/.npmrc",
-  ".local/lib/python3/id_rsa", // below what is shown
-];
+const HIDDEN = `.config/Bitwarden CLI/data.json § .cloudflared/cert.pem § .sbt/1.0/credentials
+  .ivy2/.credentials § .local/share/com.vercel.cli/auth.json § .circleci/cli.yml
+  .nuget/NuGet/NuGet.Config § .android/adbkey § .aws/credentials § .ssh/id_ed25519 § .npmrc
+  .docker/config.json § .bash_history § letters/taxes.txt § .config/a-tool-that-nobody-knows/session
+  work/other/.env § work/other/main.ts § .cargo/credentials.toml § go/pkg/mod/private/.env
+  .cache/a/tool/.npmrc § .local/lib/python3/id_rsa`.split(/ § |\n */);
 const SHOWN = [
   ".gitconfig",
   ".cache/pip/wheel",

@@ -169,16 +169,9 @@ test("without a sandbox, what names a denied file or a folder around it is asked
     t,
   );
   fs.linkSync(join(zz.root, "keep/frozen/f.ts"), join(zz.root, "hard"));
-  for (const command of [
-    "cp b.txt keep/frozen/f.ts",
-    "rm keep/frozen/f.ts",
-    "mv keep moved",
-    "truncate -s0 hard",
-    "dd of=hard",
-    "cd keep && rm frozen/f.ts",
-    "dd if=b.txt of=keep/frozen/f.ts",
-    "rm ./keep/../keep/frozen/in/g.txt",
-  ])
+  for (const command of `cp b.txt keep/frozen/f.ts § rm keep/frozen/f.ts § mv keep moved
+    truncate -s0 hard § dd of=hard § cd keep && rm frozen/f.ts § dd if=b.txt of=keep/frozen/f.ts
+    rm ./keep/../keep/frozen/in/g.txt`.split(/ § |\n */))
     match(
       (await zz.call("run_command", { command })).text,
       /^Refused: .*it names what --deny-write=keep\/frozen covers/,

@@ -6,13 +6,10 @@ import { join } from "node:path";
 import { test } from "node:test";
 import type { Result } from "../../kernel/contract.ts";
 import type { Options } from "../../kernel/instance.ts";
-import { call, fakeOpenAI, say } from "../support/fake/openai.ts";
-import { mains } from "../support/mains.ts";
 import { needs } from "../support/needs.ts";
 import { fill, INIT, shell } from "../support/repository.ts";
 import { type Place, place, zz } from "../support/run.ts";
 import { kernel } from "../support/script.ts";
-import { KEY, terminal } from "../support/terminal.ts";
 
 const GIT = { GIT_CONFIG_GLOBAL: "/dev/null", GIT_CONFIG_SYSTEM: "/dev/null" };
 Object.assign(process.env, GIT); // no configuration of this machine's own
@@ -35,14 +32,13 @@ function repo(files: Record<string, string>): Place {
   return where;
 }
 
-const zzAgain = mains(); // for a PATH of its own
 const tool = (
   where: Place,
   name: string,
   args: unknown,
   flags: string[] = [],
   env: Record<string, string> = {},
-) => (env.PATH ? zzAgain : zz)(where, ["--call", name, JSON.stringify(args), ...flags], { env });
+) => zz(where, ["--call", name, JSON.stringify(args), ...flags], { env });
 
 /** A command is asked for before it runs, not about what it changed on a copy. */
 const BEFORE: Options = { settings: { shell: { effects: "before" } } };
@@ -60,22 +56,6 @@ async function held(where: Place, answers: string[] = [], more: Options = {}) {
     call: (name: string, args: unknown): Promise<Result> => ctx.call(name, args),
   };
 }
-
-// ── what PATH leads to ──
-
-needs("git")(
-  "What goes unasked asks where PATH leads to the project's own program of that name",
-  async () => {
-    const where = repo({ a: "a\n" });
-    const trap = `#!/bin/sh\ntouch '${where.home}-ran' '${where.cwd}/ran'\n`;
-    put(where, { "bin/ls": trap, "bin/git": trap, "bin/bash": trap });
-    const env = { PATH: `${where.cwd}/bin:${process.env.PATH}` };
-    for (const command of ["ls", "timeout 5 ls", "git status", "bash -c pwd"])
-      equal((await tool(where, "run_command", { command }, [], env)).code, 4, command);
-    for (const file of [`${where.home}-ran`, `${where.cwd}/ran`])
-      ok(!fs.existsSync(file), "the project's program ran");
-  },
-);
 
 // ── secrets ──
 
@@ -103,17 +83,6 @@ for (const command of ["git show HEAD", "rg secret"])
       doesNotMatch(stdout, /secret/);
     }
   });
-
-// ── rules ──
-
-test("--allow-write=src does not follow src out of the project", async () => {
-  const where = place();
-  const out = join(where.cwd, "..", "out");
-  fs.mkdirSync(out);
-  fs.symlinkSync("../out", join(where.cwd, "src"));
-  await tool(where, "create_file", { path: "src/x", content: "x\n" }, ["--allow-write=src"]);
-  deepEqual(fs.readdirSync(out), []);
-});
 
 test("install_skill takes more than --allow-write, whatever else is allowed", async () => {
   const where = place();
@@ -162,14 +131,6 @@ test("The question shows all of a command, what hides in the middle of a long li
   }
 });
 
-test("The question names the file that a link leads to", async () => {
-  const where = place();
-  fs.symlinkSync("/etc/hosts", join(where.cwd, "README.txt"));
-  const { call, asked } = await held(where);
-  await call("read_file", { path: "README.txt" });
-  match(asked[0]!, /\/etc\/hosts/);
-});
-
 test("The question shows that a moved file is a link, or can run", async () => {
   const where = place();
   put(where, { a: "x\n", "a.sh": "#!/bin/sh\n" });
@@ -180,28 +141,6 @@ test("The question shows that a moved file is a link, or can run", async () => {
   await call("move_file", { from: "a.sh", to: "b.sh" });
   match(asked.at(-1)!, /mode|runs|executable/);
 });
-
-// ── the person at the question ──
-
-test("A reason for a no is no answer to the next question", async (t) => {
-  const both = call(["read_file", { path: "/etc/hosts" }], ["read_file", { path: "/etc/passwd" }]);
-  const fake = await fakeOpenAI([both, say("End.")]);
-  t.after(fake.close);
-  const term = terminal(place(), ["-m", "openai/m", "--base-url", fake.url, "--key", "x"], {
-    rows: 40,
-  });
-  await term.sees("›");
-  term.type(`go${KEY.enter}`);
-  await term.sees("Allow?");
-  term.type("n");
-  await term.sees("Why not?");
-  term.type("A secret");
-  await term.sees("A secret");
-  term.type(KEY.enter);
-  doesNotMatch(await term.sees(/Allow\?[\s\S]*Allow\?/), /root:x:0/);
-});
-
-// ── the e key ──
 
 const TWO = "--- a/a\n+++ b/a\n@@ -1 +1 @@\n-1\n+2\n--- a/b\n+++ b/b\n@@ -1 +1 @@\n-1\n+2\n";
 
@@ -237,19 +176,4 @@ needs("bwrap")("A command cannot make the rules of a home that lies in the proje
       .length,
     0,
   );
-});
-
-test("What is longer than anybody reads before a yes is refused", async () => {
-  const where = place();
-  put(where, { old: "a\n".repeat(50_000) });
-  const { call, asked } = await held(where);
-  const [wide, long, other] = ["x".repeat(3_000_000), "x\n".repeat(20_001), "b\n".repeat(50_000)];
-  for (const [path, content] of Object.entries({ new: wide, "./new": long, old: other })) {
-    const { text, refused } = await call("write_file", { path, content });
-    deepEqual([asked.length, refused], [0, true]);
-    match(
-      text,
-      /^Refused: write_file asks for more than anyone can review at once \(\d+ (lines|characters|bytes)\)\. Do it/,
-    );
-  }
 });

@@ -121,19 +121,7 @@ async function run(root: string, command: string, limits: Partial<Limits> = {}):
 /** What people and their tools do all day, in each of the folders, until something planted runs.
  * One shell starts git: from this process, starting it costs more than what git does. */
 function goOn(root: string): void {
-  const folders = [
-    ".",
-    "sub",
-    "tree",
-    "nested",
-    "bare.git",
-    "new",
-    "new/deep",
-    "moved",
-    "n2",
-    "wt",
-    "b",
-  ];
+  const folders = `. sub tree nested bare.git new new/deep moved n2 wt b`.split(" ");
   const there = folders.filter((name) => fs.existsSync(join(root, name)));
   execFileSync("sh", ["-c", GO_ON, "sh", ...there], { cwd: root, stdio: "ignore" });
 }

@@ -17,136 +17,32 @@ import { viewTest } from "../support/view.ts";
 
 // ── by name ──
 
-const SECRET = [
-  ".aws/credentials",
-  ".docker/config.json",
-  "keys.json",
-  "env.json",
-  "node_modules/x/.env",
-  ".env-prod",
-  "a/b/.Config/GH/hosts.yml",
-  ".git/modules/lib/config",
-  ".git/worktrees/w/config.worktree",
-  "lib.git/config",
-  ".GIT/CONFIG",
-  ".env2",
-  ".ENV.LOCAL",
-  "production-env",
-  ".envrc",
-  ".kube/config",
-  "prod-kubeconfig.yaml",
-  "office.ovpn",
-  "wg0.conf",
-  "secret.json",
-  "db-credentials.json",
-  "service-account-1.json",
-  "terraform.tfstate",
-  "client_secret_12.apps.json",
-  "prod.auto.tfvars",
-  "wallet.dat",
-  "UTC--2020-01-01",
-  ".mozilla/x/logins.json",
-  ".psql_history",
-  "id_ecdsa_sk",
-  "deploy_rsa",
-  "user.keytab",
-  "login.keychain-db",
-  "Login Data",
-  "wp-config.php",
-  ".htpasswd",
-  "rclone.conf",
-  "vault_pass.txt",
-  "sign.p8",
-  "/proc/self/environ",
-  "deploy/secrets",
-  "/etc/shadow",
-  "/etc/sudoers.d/me",
-  "secring.gpg",
-  "my-private-key.asc",
-  "Server.PEM",
-  "store.jks",
-  ".dev.vars",
-  "gha-creds-12ab.json",
-  ".age-key.txt",
-  ".yarnrc.yml",
-  ".secrets/x",
-  "secrets/db.txt",
-  "env.prod",
-  "deploy_key",
-  "prod-sa-key.json",
-  "NuGet.Config",
-  "conf/Secrets/in/pw",
-  ".age_key",
-  "staging-env",
-  "env-qa",
-  // copies of one
-  ".env.local~",
-  "#.env#",
-  ".#.env",
-  ".env.swp",
-  ".server.pem.swp",
-  "id_rsa.1",
-  "server.pem.bak.2",
-  "id_rsa copy",
-  // names that some disks take for one
-  ".env.",
-  ".env ",
-  ".env::$DATA",
-  "server.pem:stream",
-  "a\\.env",
-  "\uff0eenv",
-  ".\u200cenv",
-  "\u212aeys.json",
-  "HEAD:.env",
-  "lib:.env",
-  "prod.env",
-  "x/.docker/config.json",
-  "y/.kube/config",
-  ".gnupg/z",
-  ".m2/settings.xml",
-];
+/** The rows: by name, copies of one, names that some disks take for one. */
+const SECRET = `.aws/credentials § .docker/config.json § keys.json § env.json § node_modules/x/.env
+  .env-prod § a/b/.Config/GH/hosts.yml § .git/modules/lib/config § .git/worktrees/w/config.worktree
+  lib.git/config § .GIT/CONFIG § .env2 § .ENV.LOCAL § production-env § .envrc § .kube/config
+  prod-kubeconfig.yaml § office.ovpn § wg0.conf § secret.json § db-credentials.json
+  service-account-1.json § terraform.tfstate § client_secret_12.apps.json § prod.auto.tfvars
+  wallet.dat § UTC--2020-01-01 § .mozilla/x/logins.json § .psql_history § id_ecdsa_sk § deploy_rsa
+  user.keytab § login.keychain-db § Login Data § wp-config.php § .htpasswd § rclone.conf
+  vault_pass.txt § sign.p8 § /proc/self/environ § deploy/secrets § /etc/shadow § /etc/sudoers.d/me
+  secring.gpg § my-private-key.asc § Server.PEM § store.jks § .dev.vars § gha-creds-12ab.json
+  .age-key.txt § .yarnrc.yml § .secrets/x § secrets/db.txt § env.prod § deploy_key
+  prod-sa-key.json § NuGet.Config § conf/Secrets/in/pw § .age_key § staging-env § env-qa
+  .env.local~ § #.env# § .#.env § .env.swp § .server.pem.swp § id_rsa.1 § server.pem.bak.2
+  id_rsa copy
+  .env. § .env  § .env::$DATA § server.pem:stream § a\\.env § \uff0eenv § .\u200cenv
+  \u212aeys.json § HEAD:.env § lib:.env § prod.env § x/.docker/config.json § y/.kube/config
+  .gnupg/z § .m2/settings.xml`.split(/ § |\n */);
 const ORDINARY = [
-  ".env.example",
-  ".env.local.example",
-  ".env.example~",
-  "example.env",
-  "secrets.example.yml",
-  "key.pem.sample",
-  "credentials.json.dist",
-  "environment.ts",
-  "src/keys.ts",
-  "vite-env.d.ts",
-  ".env.d.ts",
-  "credentials.py",
-  "public.pem",
-  "jwt.pub.pem",
-  "id_rsa.pub",
-  "cacert.pem",
-  "fullchain.pem",
-  "debian-archive-keyring.gpg",
-  "docs/release.asc",
-  "server.crt",
-  "tokens.json",
-  "package.json",
-  ".git/HEAD",
-  ".gitconfig",
-  ".bashrc",
-  "monkey.js",
-  "lib/rsa",
-  "crypto_rsa.c",
-  "history.ts",
-  ".gemini/settings.json",
-  "a.envelope",
-  ".environ",
-  "src/secrets/a.ts",
-  "src/secrets/x.txt",
-  "secrets.md",
-  "docker/config.json",
   "",
-  ".",
-  "..",
-  "/",
-  "src/",
+  ...`.env.example § .env.local.example § .env.example~ § example.env
+  secrets.example.yml § key.pem.sample § credentials.json.dist § environment.ts § src/keys.ts
+  vite-env.d.ts § .env.d.ts § credentials.py § public.pem § jwt.pub.pem § id_rsa.pub § cacert.pem
+  fullchain.pem § debian-archive-keyring.gpg § docs/release.asc § server.crt § tokens.json
+  package.json § .git/HEAD § .gitconfig § .bashrc § monkey.js § lib/rsa § crypto_rsa.c § history.ts
+  .gemini/settings.json § a.envelope § .environ § src/secrets/a.ts § src/secrets/x.txt § secrets.md
+  docker/config.json § . § .. § / § src/`.split(/ § |\n */),
 ];
 
 describe("holdsSecret()", () => {

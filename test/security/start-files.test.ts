@@ -10,19 +10,9 @@ import { shell } from "../support/repository.ts";
 import { harness } from "../support/script.ts";
 import { viewTest } from "../support/view.ts";
 
-const FILES = [
-  ".husky/pre-commit",
-  ".vscode/tasks.json",
-  ".claude/settings.json",
-  ".mcp.json",
-  ".vimrc",
-  "pkg/.envrc",
-  "pkg/app/.zz/plugins/x.ts",
-  "deep/er/.devcontainer/devcontainer.json",
-  "pkg/.idea/runConfigurations/x.xml",
-  "pkg/mise.toml",
-  "a/.helix/config.toml",
-];
+const FILES = `.husky/pre-commit .vscode/tasks.json .claude/settings.json .mcp.json .vimrc
+  pkg/.envrc pkg/app/.zz/plugins/x.ts deep/er/.devcontainer/devcontainer.json
+  pkg/.idea/runConfigurations/x.xml pkg/mise.toml a/.helix/config.toml`.split(/\s+/);
 const test = needs("bwrap", "git");
 const IGNORE = ".husky/\n.vscode/\n.claude/\n.mcp.json\n.vimrc\n.envrc\npkg/\ndeep/\na/\nsub/\n";
 const MARK = "echo planted";

@@ -10,96 +10,31 @@ import { harness } from "../support/script.ts";
 import { viewTest } from "../support/view.ts";
 
 /** A folder of PATH in the home, what else its programs need, and what lies beside them. */
+// biome-ignore format: one case a row.
 const PLACES: [bin: string, needs: string[], secrets: string[]][] = [
-  [
-    "work/bin",
-    [],
-    [
-      "work/other/.env",
-      "work/other/main.ts",
-      "work/bin/.env",
-      "work/bin/notes.txt",
-      "work/bin/sub/k",
-    ],
-  ],
+  ["work/bin", [], ["work/other/.env", "work/other/main.ts", "work/bin/.env", "work/bin/notes.txt", "work/bin/sub/k"]],
   ["go/bin", [], ["go/src/private/main.go", "go/pkg/mod/private.example/lib.go"]],
   [".foundry/bin", [], [".foundry/keystores/me", ".foundry/cache/x"]],
   [".local/bin", [], [".local/share/keyrings/login.keyring", ".local/state/history"]],
-  [
-    ".cargo/bin",
-    [".rustup/toolchains/stable/bin/rustc"],
-    [".cargo/credentials.toml", ".cargo/registry/private/x.rs"],
-  ],
-  [
-    ".nvm/versions/node/v22/bin",
-    [".nvm/versions/node/v22/lib/node_modules/npm/cli.js"],
-    [".nvm/.env", ".nvm/versions/node/v22/lib/node_modules/mine/.env"],
-  ],
+  [".cargo/bin", [".rustup/toolchains/stable/bin/rustc"], [".cargo/credentials.toml", ".cargo/registry/private/x.rs"]],
+  [".nvm/versions/node/v22/bin", [".nvm/versions/node/v22/lib/node_modules/npm/cli.js"], [".nvm/.env", ".nvm/versions/node/v22/lib/node_modules/mine/.env"]],
   [".volta/bin", [".volta/tools/image/node/bin/node"], [".volta/hooks.json", ".volta/log/x"]],
-  [
-    ".pyenv/shims",
-    [".pyenv/versions/3.13/lib/os.py", ".pyenv/libexec/pyenv"],
-    [".pyenv/.git/config", ".pyenv/versions/3.13/.git-credentials"],
-  ],
+  [".pyenv/shims", [".pyenv/versions/3.13/lib/os.py", ".pyenv/libexec/pyenv"], [".pyenv/.git/config", ".pyenv/versions/3.13/.git-credentials"]],
   [".rbenv/shims", [".rbenv/versions/3.4/lib/set.rb"], [".rbenv/cache/x", ".rbenv/version.d/k"]],
-  [
-    ".asdf/shims",
-    [".asdf/installs/x/1/bin/x", ".asdf/lib/asdf.bash"],
-    [".asdf/.git/config", ".asdf/downloads/x"],
-  ],
-  [
-    ".sdkman/candidates/java/current/bin",
-    [".sdkman/candidates/java/current/lib/modules"],
-    [".sdkman/etc/config"],
-  ],
+  [".asdf/shims", [".asdf/installs/x/1/bin/x", ".asdf/lib/asdf.bash"], [".asdf/.git/config", ".asdf/downloads/x"]],
+  [".sdkman/candidates/java/current/bin", [".sdkman/candidates/java/current/lib/modules"], [".sdkman/etc/config"]],
   [".deno/bin", [], [".deno/keys/mine", ".deno/registry/x.ts"]],
-  [
-    ".dotnet/tools",
-    [".dotnet/shared/x.dll", ".dotnet/host/y"],
-    [".dotnet/corefx/cryptography/x509stores/my/k"],
-  ],
-  [
-    ".local/share/pnpm",
-    [".local/share/pnpm/global/5/x.js"],
-    [".local/share/pnpm/rc", ".local/share/pnpm/store/x"],
-  ],
-  [
-    ".composer/vendor/bin",
-    [".composer/vendor/composer/installed.json"],
-    [".composer/auth.json", ".composer/x"],
-  ],
-  [
-    ".gem/ruby/3.4/bin",
-    [".gem/ruby/3.4/gems/x/x.rb", ".gem/ruby/3.4/specifications/x"],
-    [".gem/credentials"],
-  ],
+  [".dotnet/tools", [".dotnet/shared/x.dll", ".dotnet/host/y"], [".dotnet/corefx/cryptography/x509stores/my/k"]],
+  [".local/share/pnpm", [".local/share/pnpm/global/5/x.js"], [".local/share/pnpm/rc", ".local/share/pnpm/store/x"]],
+  [".composer/vendor/bin", [".composer/vendor/composer/installed.json"], [".composer/auth.json", ".composer/x"]],
+  [".gem/ruby/3.4/bin", [".gem/ruby/3.4/gems/x/x.rb", ".gem/ruby/3.4/specifications/x"], [".gem/credentials"]],
   [".opam/5/bin", [".opam/5/lib/ocaml/x.ml"], [".opam/config", ".opam/5/.opam-switch/x"]],
   [".railway/bin", [], [".railway/config.json"]],
-  [
-    ".bun/bin",
-    [".bun/install/global/node_modules/x/index.js"],
-    [".bun/install/cache/private/x.js", ".bun/.bunfig"],
-  ],
-  [
-    "apps/jdk/bin",
-    ["apps/jdk/lib/jrt-fs.jar", "apps/jdk/lib/modules"],
-    ["apps/jdk/notes/key", "apps/secret.txt"],
-  ],
-  [
-    "code/venv/bin",
-    ["code/venv/pyvenv.cfg", "code/venv/lib/x.py"],
-    ["code/settings.py", "code/venv/lib/x/id_rsa"],
-  ],
-  [
-    "miniconda3/bin",
-    ["miniconda3/conda-meta/history", "miniconda3/lib/x.py"],
-    ["miniconda3/.condarc"],
-  ],
-  [
-    "projects/site/node_modules/.bin",
-    ["projects/site/node_modules/x/index.js"],
-    ["projects/site/src/app.ts"],
-  ],
+  [".bun/bin", [".bun/install/global/node_modules/x/index.js"], [".bun/install/cache/private/x.js", ".bun/.bunfig"]],
+  ["apps/jdk/bin", ["apps/jdk/lib/jrt-fs.jar", "apps/jdk/lib/modules"], ["apps/jdk/notes/key", "apps/secret.txt"]],
+  ["code/venv/bin", ["code/venv/pyvenv.cfg", "code/venv/lib/x.py"], ["code/settings.py", "code/venv/lib/x/id_rsa"]],
+  ["miniconda3/bin", ["miniconda3/conda-meta/history", "miniconda3/lib/x.py"], ["miniconda3/.condarc"]],
+  ["projects/site/node_modules/.bin", ["projects/site/node_modules/x/index.js"], ["projects/site/src/app.ts"]],
 ];
 const CANARY = "CANARY-7d1f";
 const home = fs.mkdtempSync("/var/tmp/zz-person-"); // a sandbox has a /tmp of its own

@@ -199,22 +199,11 @@ needs("git")("what shows many files is denied where all reading is", async () =>
     where.cwd,
     `${INIT}; git add -A; git -c user.name=x -c user.email=x@y commit -qm one; echo more >> a.txt`,
   );
+  const shows = `git diff § rg sesame § cat < a.txt § git show § rg -l sesame | xargs
+    grep -r sesame § cd . && rg sesame § git grep sesame § git blame a.txt
+    git show HEAD:a.txt`.split(/ § |\n */);
   for (const flag of ["--deny-read", "--deny-read=.", "--deny-read=**"])
-    for (const command of some(
-      [
-        "git diff",
-        "rg sesame",
-        "cat < a.txt",
-        "git show",
-        "rg -l sesame | xargs",
-        "grep -r sesame",
-        "cd . && rg sesame",
-        "git grep sesame",
-        "git blame a.txt",
-        "git show HEAD:a.txt",
-      ],
-      5,
-    )) {
+    for (const command of some(shows, 5)) {
       const { stdout } = await call(where, command, ["--no-prompt", flag]);
       doesNotMatch(stdout, /^(?!Refused).*(sesame|a\.txt)/m, `${command} under ${flag}`);
     }

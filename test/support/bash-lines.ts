@@ -6,16 +6,8 @@ import { random } from "./runs.ts";
  * Commands that must never run unasked: they run a program of the project, or make, change or
  * remove a file.
  */
-const PAYLOADS = [
-  "./canary",
-  "canary",
-  ">pwned",
-  "touch pwned",
-  "id >pwned",
-  "rm a.ts",
-  "tee pwned",
-  "cp a.ts pwned",
-];
+const PAYLOADS = `./canary § canary § >pwned § touch pwned § id >pwned § rm a.ts § tee pwned
+  cp a.ts pwned`.split(/ § |\n */);
 
 /** Words that are told apart by two spaces, since some hold one. */
 const words = (text: string): string[] => text.trim().split(/ {2,}|\n */);
@@ -51,15 +43,7 @@ const COMMANDS: Record<string, string[]> = {
     `'BEGIN{x = 1system("touch pwned"); y = length /}1/; print "x" > "pwned"; y = length /[{]1/}'`,
   ],
   cut: ["-c1", "-d: -f1"],
-  sort: [
-    "-r",
-    "-u",
-    "-o pwned",
-    "-opwned",
-    "--ou pwned",
-    "-T .",
-    "--compress-program=./canary -S1b",
-  ],
+  sort: words(`-r  -u  -o pwned  -opwned  --ou pwned  -T .  --compress-program=./canary -S1b`),
   uniq: ["-c", "a.ts pwned", "-c a.ts -"],
   find: [
     ". -name x",
@@ -88,70 +72,25 @@ const COMMANDS: Record<string, string[]> = {
     "%d 'a[$(>pwned)]'",
     "'%(%s)T' 'a[$(>pwned)]'",
   ],
-  sed: [
-    "-n 1p a.ts",
-    "-n 1,2p a.ts",
-    "-i s/a/b/ a.ts",
-    "-n '1w pwned' a.ts",
-    "'1e touch pwned' a.ts",
-    "'s/h/x/;2q' a.ts",
-    "'s/h/x/w pwned' a.ts",
-    "'s|h|touch pwned|e' a.ts",
-  ],
-  xargs: [
-    "echo",
-    "-n1 echo",
-    "./canary",
-    "-I{} touch {}",
-    "-I{} sh -c {}",
-    "-a a.ts echo",
-    "-I echo echo touch pwned",
-  ],
-  env: [
-    "ls",
-    "CI=1 ls",
-    "-i ls",
-    "-S 'touch pwned'",
-    "BASH_ENV=evil.sh bash -c ls",
-    "./canary",
-    "-S'ls -l'",
-  ],
+  sed: words(`-n 1p a.ts  -n 1,2p a.ts  -i s/a/b/ a.ts  -n '1w pwned' a.ts  '1e touch pwned' a.ts
+    's/h/x/;2q' a.ts  's/h/x/w pwned' a.ts  's|h|touch pwned|e' a.ts`),
+  xargs: words(`echo  -n1 echo  ./canary  -I{} touch {}  -I{} sh -c {}  -a a.ts echo
+    -I echo echo touch pwned`),
+  env: words(
+    `ls  CI=1 ls  -i ls  -S 'touch pwned'  BASH_ENV=evil.sh bash -c ls  ./canary  -S'ls -l'`,
+  ),
   timeout: ["5 ls", "-s KILL 5 ls", "5 ./canary", "5 touch pwned", "-k 1 5 bash -c ls"],
   nice: ["ls", "-n 5 ls", "-5 ls", "./canary", "touch pwned"],
   time: ["ls", "-p ls", "./canary", "-o pwned ls"],
   command: ["ls", "-v ls", "-p ls", "./canary", "-pv ls", "eval '>pwned'"],
   builtin: ["echo a", "eval '>pwned'", "source evil.sh"],
   exec: ["ls", "-a x ls", ">pwned", "./canary", "3<a.ts"],
-  eval: [
-    "ls",
-    "'ls -la'",
-    "'>pwned'",
-    "x=1",
-    "RANDOM='a[$(>pwned)]'",
-    "'ls; touch pwned'",
-    "-- ls",
-  ],
-  bash: [
-    "-c ls",
-    "-c 'ls;ls'",
-    "-c x=1",
-    "-xc ls",
-    "-c ./canary",
-    "evil.sh",
-    "-c '. ./evil.sh'",
-    "-lc ls",
-    "-ic ls",
-  ],
+  eval: words(`ls  'ls -la'  '>pwned'  x=1  RANDOM='a[$(>pwned)]'  'ls; touch pwned'  -- ls`),
+  bash: words(`-c ls  -c 'ls;ls'  -c x=1  -xc ls  -c ./canary  evil.sh  -c '. ./evil.sh'  -lc ls
+    -ic ls`),
   sh: ["-c ls", "-c 'x=1'", "evil.sh", "-c '>pwned'", "-ec ls", "-c 'ls' x y"],
-  git: [
-    "status",
-    "log --oneline",
-    "diff",
-    "branch",
-    "tag x",
-    "-c core.pager=./canary log",
-    "log -p --output=pwned",
-  ],
+  git: words(`status  log --oneline  diff  branch  tag x  -c core.pager=./canary log
+    log -p --output=pwned`),
   rg: ["-n hello", "hello src", "--pre ./canary hello", "--files", "--pre=./canary -z hello"],
   read: ["x < a.ts", "'a[$(touch pwned)]' <<< x", "-r x"],
   mapfile: ["x < a.ts", "-C 'touch pwned' -c 1 x < a.ts"],

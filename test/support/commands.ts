@@ -5,116 +5,66 @@ import { chmodSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { INIT, put, shell } from "./repository.ts";
 
-const lines = (text: string): string[] => text.trim().split("\n");
+const lines = (text: string): string[] => text.trim().split(/ § |\n/);
 
-/** One command a line; those of several lines are items of a list. */
+/** Told apart by §; those of several lines are items of a list. */
 export const COMMANDS: Record<string, string[]> = {
   "looking at files": lines(`
-ls
-ls -lh dist 2>/dev/null
-ls node_modules | head -20
-cat package.json
-cat -n src/price.ts
-jq -r '.scripts | keys[]' package.json
-head -c 400 src/price.ts
-sed -n '10,20p' src/cart.ts
-awk '{ if (length($0) > 100) print FILENAME":"FNR }' src/*.ts
-file src/price.ts
-diff -u src/price.ts src/cart.ts | head -40
-sort -u data/prices.csv | head
-for f in src/*.ts; do echo "$f: $(wc -l < "$f")"; done
-[ -d node_modules ] && echo installed
+ls § ls -lh dist 2>/dev/null § ls node_modules | head -20 § cat package.json § cat -n src/price.ts
+jq -r '.scripts | keys[]' package.json § head -c 400 src/price.ts § sed -n '10,20p' src/cart.ts
+awk '{ if (length($0) > 100) print FILENAME":"FNR }' src/*.ts § file src/price.ts
+diff -u src/price.ts src/cart.ts | head -40 § sort -u data/prices.csv | head
+for f in src/*.ts; do echo "$f: $(wc -l < "$f")"; done § [ -d node_modules ] && echo installed
 cd test && ls && cat price.test.js
 `),
   searching: lines(`
-grep -n "total" src/price.ts
-grep -rn "console.log" src test --include="*.ts" --include="*.js"
+grep -n "total" src/price.ts § grep -rn "console.log" src test --include="*.ts" --include="*.js"
 grep -R "version" --include=package.json . --exclude-dir=node_modules
-grep -n "scripts" -A 8 package.json
-grep -rn "foo" src || echo "no match"
-grep -A3 -B3 "reduce" src/price.ts
-rg -n "export function" --type ts
-find src -name '*.ts' | head -20
-find src -name "*.ts" | xargs grep -n "total"
-find src -type f -print0 | xargs -0 ls -la
-find . -name "*.log" -mtime -1
+grep -n "scripts" -A 8 package.json § grep -rn "foo" src || echo "no match"
+grep -A3 -B3 "reduce" src/price.ts § rg -n "export function" --type ts
+find src -name '*.ts' | head -20 § find src -name "*.ts" | xargs grep -n "total"
+find src -type f -print0 | xargs -0 ls -la § find . -name "*.log" -mtime -1
 git ls-files | head -50
 `),
   "from the project's folder": lines(`
-cd /PROJECT && ls -la
-cd /PROJECT && git status --short
-cd /PROJECT && git diff
+cd /PROJECT && ls -la § cd /PROJECT && git status --short § cd /PROJECT && git diff
 cd /PROJECT && git log --oneline -5
 cd /PROJECT && grep -rn "total" src --include="*.ts" | head -20
 cd /PROJECT && grep -n "export\\|import" src/price.ts
 cd /PROJECT && find . -name "*.ts" -not -path "./node_modules/*" | head
-cd /PROJECT && cat package.json
-cd /PROJECT && cat src/price.ts | head -50
-cd /PROJECT && sed -n '1,40p' src/price.ts
-cd /PROJECT && sed -n '/export/,/}/p' src/price.ts
-cd /PROJECT && awk 'NR>=1 && NR<=5' src/price.ts
-cd /PROJECT && wc -l src/*.ts
+cd /PROJECT && cat package.json § cd /PROJECT && cat src/price.ts | head -50
+cd /PROJECT && sed -n '1,40p' src/price.ts § cd /PROJECT && sed -n '/export/,/}/p' src/price.ts
+cd /PROJECT && awk 'NR>=1 && NR<=5' src/price.ts § cd /PROJECT && wc -l src/*.ts
 cd /PROJECT && head -20 README.md; tail -5 src/cart.ts
-cd /PROJECT && ls src tests 2>/dev/null || true
-cd /PROJECT && git diff --stat && git status -s
-cd /PROJECT && nl -ba src/cart.ts | sed -n '1,20p'
-cd /PROJECT/src && ls
+cd /PROJECT && ls src tests 2>/dev/null || true § cd /PROJECT && git diff --stat && git status -s
+cd /PROJECT && nl -ba src/cart.ts | sed -n '1,20p' § cd /PROJECT/src && ls
 cd /PROJECT && sort data/prices.csv | uniq -c | sort -rn | head -5
-cd /PROJECT && npm test 2>&1 | tail -20
-cd /PROJECT && python3 -m pytest tests -q 2>&1 | tail -5
-cd /PROJECT && npx tsc --noEmit
-cd /PROJECT && node -e "console.log(1)"
+cd /PROJECT && npm test 2>&1 | tail -20 § cd /PROJECT && python3 -m pytest tests -q 2>&1 | tail -5
+cd /PROJECT && npx tsc --noEmit § cd /PROJECT && node -e "console.log(1)"
 cd /PROJECT && npm run build
 `),
   "git, looking": lines(`
-git status
-git diff
-git diff --cached
-git diff --name-only HEAD~1
-git log -5
-git log --format='%h %an %s' -5
-git log --follow --oneline -- src/price.ts
-git show --stat HEAD
-git blame -L 1,5 src/price.ts
-git rev-parse --abbrev-ref HEAD
-git config --list --local
-git status --short | awk '{print $2}'
-git -C . log --oneline -2
+git status § git diff § git diff --cached § git diff --name-only HEAD~1 § git log -5
+git log --format='%h %an %s' -5 § git log --follow --oneline -- src/price.ts § git show --stat HEAD
+git blame -L 1,5 src/price.ts § git rev-parse --abbrev-ref HEAD § git config --list --local
+git status --short | awk '{print $2}' § git -C . log --oneline -2
 `),
   "testing and building": lines(`
-npm test
-npm test -- --grep total
-npm run check
-npm run lint
-npm run build && npm test
-npm run
-time npm test
-npx tsc --noEmit 2>&1 | head -20
-npx eslint src
-npx jest
-npx biome check .
-node_modules/.bin/vitest run --reporter=dot
-node --test test/*.test.js 2>&1 | tail -15
-node scripts/report.js | head -5
-make test
-sh scripts/check.sh 2>&1 | tail -5
-cargo test -- --nocapture
-go vet ./...
-pytest tests/test_shop.py -q
-python3 -m unittest discover -s tests
-gcc -Wall -fsyntax-only native/hello.c
-npm test; echo "exit code: $?"
+npm test § npm test -- --grep total § npm run check § npm run lint § npm run build && npm test
+npm run § time npm test § npx tsc --noEmit 2>&1 | head -20 § npx eslint src § npx jest
+npx biome check . § node_modules/.bin/vitest run --reporter=dot
+node --test test/*.test.js 2>&1 | tail -15 § node scripts/report.js | head -5 § make test
+sh scripts/check.sh 2>&1 | tail -5 § cargo test -- --nocapture § go vet ./...
+pytest tests/test_shop.py -q § python3 -m unittest discover -s tests
+gcc -Wall -fsyntax-only native/hello.c § npm test; echo "exit code: $?"
 if npm test > /dev/null 2>&1; then echo PASS; else echo FAIL; fi
 `),
   "small scripts": [
     ...lines(`
 node -e "console.log(1+1)"
 node -e 'const p = require("./package.json"); console.log(Object.keys(p.dependencies || {}))'
-echo 'console.log(6*7)' | node
-python3 -c "import sys; print(sys.version)"
-perl -ne 'print if /total/' src/price.ts
-date
-seq 1 5 | paste -sd+
+echo 'console.log(6*7)' | node § python3 -c "import sys; print(sys.version)"
+perl -ne 'print if /total/' src/price.ts § date § seq 1 5 | paste -sd+
 sqlite3 :memory: "select 1+1"
 `),
     "python3 - <<'EOF'\nimport re\ntext = open('src/price.ts').read()\nprint(len(re.findall('export', text)))\nEOF",
@@ -125,46 +75,30 @@ sqlite3 :memory: "select 1+1"
   ],
   "changing files": [
     ...lines(`
-sed -i 's/price/amount/' src/cart.ts
-sed -i 's/total/sumOf/g' src/*.ts && git diff --stat
-perl -pi -e 's/total/sum/' src/price.ts
-echo "export const a = 1;" > src/a.ts
-mv src/cart.ts src/basket.ts
-rm -rf dist && npm run build
-git clean -fd
-npm version patch --no-git-tag-version
-ln -s ../README.md docs/README.md
+sed -i 's/price/amount/' src/cart.ts § sed -i 's/total/sumOf/g' src/*.ts && git diff --stat
+perl -pi -e 's/total/sum/' src/price.ts § echo "export const a = 1;" > src/a.ts
+mv src/cart.ts src/basket.ts § rm -rf dist && npm run build § git clean -fd
+npm version patch --no-git-tag-version § ln -s ../README.md docs/README.md
 `),
     "cat > test/new.test.js <<'EOF'\nconst test = require('node:test');\ntest('x', () => {});\nEOF\nnode --test test/new.test.js",
     "node -e \"const fs=require('fs');fs.writeFileSync('src/x.ts', fs.readFileSync('src/price.ts','utf8').replace(/total/g,'sum'))\"",
   ],
   "git, changing": lines(`
-git add -A
-git commit -m "Say what it does" -m "And why"
-git stash
+git add -A § git commit -m "Say what it does" -m "And why" § git stash
 git mv src/cart.ts src/basket.ts
 `),
   "installing and the web": lines(`
-npm install
-npm ls
-npm config get registry
-pip list
-curl -s https://example.com/api | head
+npm install § npm ls § npm config get registry § pip list § curl -s https://example.com/api | head
 python3 --version
 `),
   "servers and processes": [
     ...lines(`
-node scripts/server.js & sleep 1; curl -s http://127.0.0.1:8123/; kill %1
-timeout 3 npm run dev
-curl -s http://localhost:3000/health
-lsof -i :3000
-docker compose up -d
+node scripts/server.js & sleep 1; curl -s http://127.0.0.1:8123/; kill %1 § timeout 3 npm run dev
+curl -s http://localhost:3000/health § lsof -i :3000 § docker compose up -d
 `),
   ],
   "the machine": lines(`
-env | sort | head -20
-ls /usr/lib | head
-ls ..
+env | sort | head -20 § ls /usr/lib | head § ls ..
 `),
 };
 

@@ -40,6 +40,7 @@ export interface Turn {
   answer?: Answer;
   error?: Fault;
   retried: Events["retried"][];
+  slept: number[];
   fake: Fake;
   bodies: any[];
   messages: readonly Message[];
@@ -63,8 +64,10 @@ export async function turnWith(fake: Fake, model: string, how: How = {}): Promis
   const retried: Events["retried"][] = (instance.retried = []);
   const chat = kernel.openChat(core, model);
   chat.messages.push(...before);
+  slept = [];
   const had = () => ({
     retried,
+    slept,
     fake,
     bodies: fake.requests.map(({ body }) => body),
     messages: chat.messages,
@@ -86,7 +89,11 @@ export async function turnWith(fake: Fake, model: string, how: How = {}): Promis
 }
 
 /** Nobody waits before a request is sent again; `retried` tells how long it would have been. */
-export const HURRIED: Clock = { ...clockOf({}), sleep: async () => {} };
+export const HURRIED: Clock = {
+  ...clockOf({}),
+  sleep: async (ms) => void slept.push(Math.round(ms)),
+};
+let slept: number[] = []; // how long they would have waited
 
 interface Instance {
   core: Core;

@@ -179,29 +179,17 @@ describe("/eval", () => {
     match(fake.requests[2]!.body.messages[1].content, /<question>\nquestion 1\n/);
   });
 
-  for (const [about, answers, command, sentence, requests] of [
+  for (const [
+    about,
+    answers,
+    command,
+    sentence,
+    requests,
+  ] of /* biome-ignore format: one case a row */ [
     ["without an answer", [], "/eval", /Cannot check an answer: there is none yet\./, 0],
-    [
-      "of an answer that there is not",
-      ["One."],
-      "/eval 3",
-      /Cannot check answer 3: there is 1\. Use \/eval/,
-      1,
-    ],
-    [
-      "of what it does not know",
-      ["One."],
-      "/eval all",
-      /Cannot check 'all': use \/eval, \/eval N/,
-      1,
-    ],
-    [
-      "of an answer that names nothing",
-      ["It is so."],
-      "/eval",
-      /names no file and no symbol that could be[\s\S]*Nothing else\./,
-      2,
-    ],
+    ["of an answer that there is not", ["One."], "/eval 3", /Cannot check answer 3: there is 1\. Use \/eval/, 1],
+    ["of what it does not know", ["One."], "/eval all", /Cannot check 'all': use \/eval, \/eval N/, 1],
+    ["of an answer that names nothing", ["It is so."], "/eval", /names no file and no symbol that could be[\s\S]*Nothing else\./, 2],
   ] as const)
     test(`${about} says so: ${command}`, async (t) => {
       const { ran, fake } = await evaluated(t, [...answers], command);

@@ -21,13 +21,15 @@ test("/setup makes another server's address a provider of its own, with its key,
   });
   t.after(fake.close);
   const url = `${fake.url}/v1`;
+  const given = ["-", "http://127.0.0.1:49/v1", `127.0.0.1:${fake.port}`];
   const answer = async (question: string) => {
     if (/Which model should/.test(question)) return "Enter another server's address";
-    if (/Base URL/.test(question)) return url;
+    if (/Base URL/.test(question)) return given.shift()!;
     return /key/.test(question) ? KEY : "own-7b";
   };
   const it = await harness({ own: true, answer }, t);
-  await it.command("setup");
+  const said = (await it.command("setup")).join("\n");
+  match(said, /Cannot use '-': not a URL\.[\s\S]*Cannot reach '127\.0\.0\.1:49'/);
   const name = `local-${fake.port}`;
   const kept = (file: string) => JSON.parse(readFileSync(join(it.home, file), "utf8"));
   const settings = { providers: { [name]: { like: "openai", url } }, model: `${name}/own-7b` };

@@ -35,14 +35,9 @@ test("references: a place that cannot be located is told, and the others are ask
 });
 
 const SPAWN = 'import { spawn } from "node:child_process";\nspawn("a");\n';
-for (const [what, files, args, expected] of [
+for (const [what, files, args, expected] of /* biome-ignore format: one case a row */ [
   ["an import", { "1.ts": SPAWN, "2.ts": SPAWN }, { symbol: "spawn" }, "1:1 1:2 2:1 2:2"],
-  [
-    "where another file has the word in a pattern first",
-    { "1.ts": "export const a = /[^spawn]/;\nexport const b = 'spawn';\n", "2.ts": SPAWN },
-    { symbol: "spawn" },
-    "2:1 2:2",
-  ],
+  ["where another file has the word in a pattern first", { "1.ts": "export const a = /[^spawn]/;\nexport const b = 'spawn';\n", "2.ts": SPAWN }, { symbol: "spawn" }, "2:1 2:2"],
 ] as [string, Record<string, string>, object, string][])
   test(`references of a name that the project takes from elsewhere are in all files: ${what}`, async () => {
     const { said: text } = await warmCall(files, "find_references", args);

@@ -207,20 +207,7 @@ for (const [i, [about, files, spec, to, more = {}]] of ROWS.entries())
   });
 
 /** Names that can be told apart only by TypeScript's order. */
-const ENDS = [
-  ".ts",
-  ".tsx",
-  ".d.ts",
-  ".js",
-  ".jsx",
-  ".mts",
-  ".d.mts",
-  ".mjs",
-  ".cts",
-  ".cjs",
-  ".json",
-  ".d.json.ts",
-];
+const ENDS = `.ts .tsx .d.ts .js .jsx .mts .d.mts .mjs .cts .cjs .json .d.json.ts`.split(" ");
 const someName = fc
   .tuple(
     fc.constantFrom("", "d/", "d/b/", "b/"),

@@ -78,24 +78,7 @@ const COMMANDS =
   );
 const LETTERS = [..."abc def ghi é日🎉 '\"()[]{}`$\\~#-"];
 const KEYS = [
-  ...[
-    "A",
-    "B",
-    "C",
-    "D",
-    "H",
-    "F",
-    "Z",
-    "3~",
-    "5~",
-    "6~",
-    "1;5C",
-    "1;5D",
-    "200~",
-    "I",
-    "O",
-    "<0;1;1M",
-  ].map((key) => `${ESC}[${key}`),
+  ...`A B C D H F Z 3~ 5~ 6~ 1;5C 1;5D 200~ I O <0;1;1M`.split(" ").map((key) => `${ESC}[${key}`),
   ..."\x01\x02\x05\x06\x07\x08\x09\x0b\x0c\x0e\x0f\x10\x12\x14\x15\x17\x19\x1f\x7f",
   ESC,
   `${ESC}b`,

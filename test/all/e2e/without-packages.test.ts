@@ -14,18 +14,8 @@ after(() => rmSync(base, { recursive: true, force: true }));
 
 function copyOf(name: string): string {
   const folder = join(base, name);
-  for (const part of [
-    "zz.ts",
-    "kernel",
-    "sdk",
-    "plugins",
-    "packages",
-    "prompts",
-    "build",
-    "package.json",
-    "tsconfig.json",
-    "LICENSE",
-  ])
+  for (const part of `zz.ts kernel sdk plugins packages prompts build package.json tsconfig.json
+    LICENSE`.split(/\s+/))
     cpSync(join(ROOT, part), join(folder, part), { recursive: true });
   symlinkSync(join(ROOT, "node_modules"), join(folder, "node_modules"));
   cpSync(join(ROOT, "dist", "plugins.json"), join(folder, "dist", "plugins.json"));

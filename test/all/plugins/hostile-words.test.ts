@@ -2,6 +2,8 @@
 // takes: each answer is a sentence, not the system's words.
 import { deepEqual, ok } from "node:assert/strict";
 import { execFileSync } from "node:child_process";
+import { symlinkSync } from "node:fs";
+import { join } from "node:path";
 import { test } from "node:test";
 import { sentenceOf } from "../../../kernel/text/faults.ts";
 import { harness } from "../../../sdk/testing.ts";
@@ -12,10 +14,14 @@ const WORDS: [what: string, word: string][] = [
   ["a NUL character", "a\0b"],
   ["more than a program takes", "y".repeat(200_000)],
   ["half a character", "\ud800"],
+  ["a folder", "folder"],
+  ["a file as a folder", "a.ts/in"],
+  ["a link to itself", "loop"],
 ];
+const FILES = { "a.ts": "export const a = 1;\n", "folder/in.txt": "x\n" };
 const MAX_ARGUMENT = 100_000; // Linux starts no program with one of more than 128 KiB
 const SYSTEM_WORDS =
-  /\bE[A-Z0-9]{3,}\b: |\bspawn\b|null bytes|ERR_[A-Z]|TypeError|RangeError|\[object |\n\s+at /;
+  /\bE[A-Z0-9]{3,}\b: |\bspawn\b|errno|syscall|\bZ_[A-Z]|incorrect header|fetch failed|null bytes|ERR_[A-Z]|TypeError|RangeError|\[object |\n\s+at /;
 
 /** Says each of the words, and looks at what comes of it. */
 async function answers(
@@ -37,8 +43,11 @@ async function answers(
 }
 
 test("no tool answers in the system's own words", async (t) => {
-  const files = { "a.ts": "export const a = 1;\n" };
-  const zz = await harness({ own: true, files, answer: async (_, keys) => (keys ? "y" : "") }, t);
+  const zz = await harness(
+    { own: true, files: FILES, answer: async (_, keys) => (keys ? "y" : "") },
+    t,
+  );
+  symlinkSync("loop", join(zz.root, "loop"));
   execFileSync("git", ["init", "-q", zz.root]);
   await zz.command("/tools");
   await zz.ask("hi");
@@ -62,7 +71,8 @@ test("no tool answers in the system's own words", async (t) => {
 });
 
 test("no command answers in the system's own words", async (t) => {
-  const zz = await harness({ own: true, files: { "a.ts": "" }, answer: async () => "" }, t);
+  const zz = await harness({ own: true, files: FILES, answer: async () => "" }, t);
+  symlinkSync("loop", join(zz.root, "loop"));
   const help = (await zz.command("/help")).join("\n");
   const names = [...help.matchAll(/^\s*\/([\w-]+)/gm)].map(([, name]) => name!);
   const usual = names.filter((one) => !/^(js|quit|exit|update)$/.test(one));
@@ -72,7 +82,8 @@ test("no command answers in the system's own words", async (t) => {
 });
 
 test("no flag answers in the system's own words", async () => {
-  const where = place();
+  const where = place(FILES);
+  symlinkSync("loop", join(where.cwd, "loop"));
   const { stdout } = await zz(where, ["--help"]);
   const flags = [...new Set([...stdout.matchAll(/--[a-z][\w-]+/g)].map(([flag]) => flag))];
   const usual = flags.filter((one) => !/^--(mcp|acp|setup|debug)$/.test(one));

@@ -35,22 +35,12 @@ for (const [what, pieces, seen] of [
   });
 
 /** What terminals answer to questions that no key press asks. */
-const REPORTS = [
-  "[?62;4;6c",
-  "[24;80R",
-  "[6;20;10t",
-  "[0n",
-  "[?0u",
-  "[?2026;2$y",
-  "]11;rgb:1e1e/1e1e/1e1e\x07",
-  "]10;rgb:ffff/ffff/ffff\x1b\\",
-  "]52;c;aGk=\x07",
-  "P>|kitty(0.40.1)\x1b\\",
-  "P1+r544e=787465\x1b\\",
-  "P1$r0 q\x1b\\",
-  "P!|00000000\x1b\\",
-  "_Gi=31;OK\x1b\\",
-].map((report) => `\x1b${report}`);
+const REPORTS = `[?62;4;6c § [24;80R § [6;20;10t § [0n § [?0u § [?2026;2$y
+  ]11;rgb:1e1e/1e1e/1e1e\x07 § ]10;rgb:ffff/ffff/ffff\x1b\\ § ]52;c;aGk=\x07
+  P>|kitty(0.40.1)\x1b\\ § P1+r544e=787465\x1b\\ § P1$r0 q\x1b\\ § P!|00000000\x1b\\
+  _Gi=31;OK\x1b\\`
+  .split(/ § |\n */)
+  .map((report) => `\x1b${report}`);
 for (const report of REPORTS)
   test(`readInput() types no report of the terminal, however it is split: ${JSON.stringify(report)}`, async () => {
     for (let at = 0; at <= report.length; at++) {
@@ -65,15 +55,7 @@ for (const report of REPORTS)
     equal(seen(), "ab");
   });
 
-for (const keys of [
-  "\x1b[1;2R",
-  "\x1b[27;5;9~",
-  "\x1b]",
-  "\x1bP",
-  "\x1bOP",
-  "\x1b[200",
-  "\x1b\x1b[A",
-])
+for (const keys of `\x1b[1;2R \x1b[27;5;9~ \x1b] \x1bP \x1bOP \x1b[200 \x1b\x1b[A`.split(" "))
   test(`readInput() takes a key for a key: ${JSON.stringify(keys)}`, async () => {
     const { clock, read, seen } = reading();
     read(keys);

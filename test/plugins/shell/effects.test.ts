@@ -138,27 +138,14 @@ async function prove(
 /** Each command is one that no list knows. */
 const script = (text: string): string => `sh -c '${text.replaceAll("'", "'\\''")}'`;
 
-const CHANGES = [
-  "echo new > n",
-  "mkdir -p new/deep; echo x > new/deep/f",
-  "echo more >> a",
-  "rm a",
-  "rm -r src; mkdir src",
-  "rm -r src; echo file > src",
-  "rm -r src; ln -s empty src",
-  "rm a; mkdir a; echo in > a/in",
-  "rm a; ln -s b a",
-  "rm link; echo file > link",
-  "echo through > link",
-  'ln -s "$(printf "caf\\351")" odd; echo x > "$(printf "caf\\351")"',
-  "rm link; mkdir link; echo in > link/in",
-  "ln a twin; echo x >> twin",
-  "mv src moved",
-  "chmod 600 a; chmod 700 src; chmod -x tool",
-  "printf '\\1\\0\\2' > bin",
-  'echo x > "a b"; echo y > "$(printf "new\\nline")"; echo z > "quote\\"s"; echo w > ./-dash',
-  "echo built > dist/new; rm dist/old",
-];
+const CHANGES = `echo new > n § mkdir -p new/deep; echo x > new/deep/f § echo more >> a § rm a
+  rm -r src; mkdir src § rm -r src; echo file > src § rm -r src; ln -s empty src
+  rm a; mkdir a; echo in > a/in § rm a; ln -s b a § rm link; echo file > link § echo through > link
+  ln -s "$(printf "caf\\351")" odd; echo x > "$(printf "caf\\351")"
+  rm link; mkdir link; echo in > link/in § ln a twin; echo x >> twin § mv src moved
+  chmod 600 a; chmod 700 src; chmod -x tool § printf '\\1\\0\\2' > bin
+  echo x > "a b"; echo y > "$(printf "new\\nline")"; echo z > "quote\\"s"; echo w > ./-dash
+  echo built > dist/new; rm dist/old`.split(/ § |\n */);
 viewTest("a change × what stands there", () => prove("sh", CHANGES, true));
 viewTest("what changes nothing is not asked for", () =>
   prove("sh", ["rm a; echo one > a", "touch a", "true", "cat a | sort"], false),

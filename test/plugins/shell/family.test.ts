@@ -11,7 +11,8 @@ import {
 
 const offered = (commands: string[]) =>
   commands.filter((command) => familyOf(command) !== undefined);
-const OTHERS = `systemd-run --user|make all|just build|rake x|unshare -r|nsenter -t 1|chroot /x|docker run x|docker exec a sh|podman run x
+const OTHERS = `npm --prefix x run|npm exec evil|bash -c x|python3.12 a.py|./script.sh x|A=1 npm run x|to* x|$CMD x|mkdir
+  systemd-run --user|make all|just build|rake x|unshare -r|nsenter -t 1|chroot /x|docker run x|docker exec a sh|podman run x
   kubectl exec p|kubectl run p|go run x.go|dotnet run x|uv tool run x|poetry shell|rails console|rails runner x|cargo x|pipenv shell`;
 
 test("what the judge knows to run others has none, nor have the verbs that do", () => {
@@ -23,7 +24,9 @@ test("what the judge knows to run others has none, nor have the verbs that do", 
 
 test("others have the words that say what they do", () => {
   const rows = {
-    "npm run build": "npm run",
+    "npm run build -- --watch": "npm run",
+    "npm test": "npm test",
+    "mkdir a b": "mkdir",
     "git log -p": "git log",
     "eslint src": "eslint",
     "cargo test x": "cargo test",

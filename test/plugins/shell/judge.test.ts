@@ -147,53 +147,20 @@ describe("the person's lists", () => {
 });
 
 describe("no rule for all commands allows what may be one that never runs", () => {
-  const UNKNOWN = [
-    'eval "$(echo rm -rf d)"',
-    "eval $X",
-    "env $X",
-    "env -S $X",
-    "timeout $X",
-    "ls | xargs rm",
-    "bash -s <<< 'rm -rf d'",
-    "bash <(echo rm -rf d)",
-    "bash $X",
-    "source /dev/stdin <<< 'rm -rf d'",
-    "sh -c 'rm \"$@\"' _ -rf d",
-    "alias x='rm -rf'",
-    "shopt -s expand_aliases",
-    "enable -f ./x.so ls",
-    "hash -p /bin/rm ls; ls -rf d",
-    "coproc $X",
-    "npx $X",
-    "trap $X EXIT",
-    "PS4='$(rm -rf d)' bash -xc ls",
-    "BASH_ENV=$X bash -c ls",
-    "RANDOM='a[$(rm -rf d)]'",
-    "x='a[$(sudo ls)]'; echo $((x))",
-    "[[ -v 'a[$(rm -rf d)]' ]]",
-    "let 'a[$(rm -rf d)]'",
-    "mapfile -C 'rm -rf d' -c 1 x",
-    "export GIT_PAGER='rm -rf d'",
-    "git submodule foreach 'rm -rf d'",
-    "git config alias.x '!rm -rf d'",
-    "awk 'BEGIN{system(\"rm -rf d\")}'",
-    "python3 -c 'import os; os.system(\"rm -rf d\")'",
-    "sed '1e rm -rf d' a.ts",
-    "test -v 'a[$(rm -rf d)]'",
-    "wait -n -p 'a[$(rm -rf d)]'",
-    "make SHELL='rm -rf d'",
-    "make -f - <<< 'x: ; rm -rf d'",
-    "at now <<< 'rm -rf d'",
-    "echo rm -rf d | batch",
-    "parallel 'rm -rf {}' ::: d",
-    "nodemon --exec 'rm -rf d'",
-    "python -m sh -c 'rm -rf d'",
-    "git rebase -x'rm -rf d' main",
-    "git grep -O'rm -rf d' x",
-    "tar -I'rm -rf d' -xf x",
-    'python3 -c "$(cat f)"',
-    'perl -pe "$X" f',
-  ];
+  const UNKNOWN = `eval "$(echo rm -rf d)" § eval $X § env $X § env -S $X § timeout $X
+    ls | xargs rm § bash -s <<< 'rm -rf d' § bash <(echo rm -rf d) § bash $X
+    source /dev/stdin <<< 'rm -rf d' § sh -c 'rm "$@"' _ -rf d § alias x='rm -rf'
+    shopt -s expand_aliases § enable -f ./x.so ls § hash -p /bin/rm ls; ls -rf d § coproc $X
+    npx $X § trap $X EXIT § PS4='$(rm -rf d)' bash -xc ls § BASH_ENV=$X bash -c ls
+    RANDOM='a[$(rm -rf d)]' § x='a[$(sudo ls)]'; echo $((x)) § [[ -v 'a[$(rm -rf d)]' ]]
+    let 'a[$(rm -rf d)]' § mapfile -C 'rm -rf d' -c 1 x § export GIT_PAGER='rm -rf d'
+    git submodule foreach 'rm -rf d' § git config alias.x '!rm -rf d'
+    awk 'BEGIN{system("rm -rf d")}' § python3 -c 'import os; os.system("rm -rf d")'
+    sed '1e rm -rf d' a.ts § test -v 'a[$(rm -rf d)]' § wait -n -p 'a[$(rm -rf d)]'
+    make SHELL='rm -rf d' § make -f - <<< 'x: ; rm -rf d' § at now <<< 'rm -rf d'
+    echo rm -rf d | batch § parallel 'rm -rf {}' ::: d § nodemon --exec 'rm -rf d'
+    python -m sh -c 'rm -rf d' § git rebase -x'rm -rf d' main § git grep -O'rm -rf d' x
+    tar -I'rm -rf d' -xf x § python3 -c "$(cat f)" § perl -pe "$X" f`.split(/ § |\n */);
   const ORDINARY =
     `npm test § node x.js $X § make -j$(nproc) § git commit -m "no sudo here" § rm "$PWD/$X" § rm "src/$X" § at -l §
     find . -name '*.o' -exec rm {} + § cat > f <<'E'⏎never rm -rf or sudo⏎E § case $X in a) ls;; esac § set -euo pipefail § make -f x.mk §

@@ -16,24 +16,9 @@ before(() => {
   writeFileSync(join(where.cwd, "a"), "a\n");
 });
 
-const LINES = [
-  "ls -LR",
-  "ls -H",
-  "ls -R --deref",
-  "du -aL",
-  "du -aD",
-  "tree -al",
-  "grep -nR text",
-  "grep --dereference-recursive text .",
-  "rg -nL text",
-  "find -L .",
-  "find . -follow",
-  "xargs ls -LR < a",
-  "bash -c 'ls -LR'",
-  "ls -R 'link/'",
-  "ls */",
-  "cat link/*",
-];
+const LINES = `ls -LR § ls -H § ls -R --deref § du -aL § du -aD § tree -al § grep -nR text
+  grep --dereference-recursive text . § rg -nL text § find -L . § find . -follow § xargs ls -LR < a
+  bash -c 'ls -LR' § ls -R 'link/' § ls */ § cat link/*`.split(/ § |\n */);
 
 for (const sandbox of ["bubblewrap", "off"] as const)
   test(`a line that would follow links never goes unasked ${sandbox === "off" ? "without" : "with"} a sandbox`, async () => {

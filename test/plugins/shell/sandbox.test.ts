@@ -372,18 +372,12 @@ const fetched = (port: number) =>
   `${node} -e 'fetch("http://127.0.0.1:${port}").then((r) => r.text()).then((t) => process.stdout.write(t))'`;
 const ANSWERED = /^answered$/;
 type Asks = [command: (port: number) => string, says: RegExp];
+// biome-ignore format: one case a row.
 const NETS: [net: (port: number) => Limits["net"], ...asks: Asks[]][] = [
   [() => "none", [get(), /ECONNREFUSED|ENETUNREACH/], [raw, /ECONNREFUSED/]],
   [() => "all", [get(), ANSWERED]],
   [(port) => [`127.0.0.1:${port}`], [get(), ANSWERED]],
-  [
-    () => ["127.0.0.1"],
-    [get("/x?y body=sent"), ANSWERED],
-    [get(" tunnel"), ANSWERED],
-    [fetched, ANSWERED],
-    [raw, /ECONNREFUSED/],
-    [() => get()(1), /zz's proxy cannot reach '127\.0\.0\.1:1': .*ECONNREFUSED/],
-  ],
+  [() => ["127.0.0.1"], [get("/x?y body=sent"), ANSWERED], [get(" tunnel"), ANSWERED], [fetched, ANSWERED], [raw, /ECONNREFUSED/], [() => get()(1), /zz's proxy cannot reach '127\.0\.0\.1:1': .*ECONNREFUSED/]],
 ];
 for (const [net, ...asks] of NETS)
   sandboxTest(

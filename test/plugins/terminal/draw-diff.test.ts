@@ -14,10 +14,11 @@ import { harness } from "../../support/script.ts";
 const same = (text: string): string => text;
 const PLAIN: Paint = { removed: same, added: same, strong: same, dim: same };
 
-const ROWS: [difference: Omit<Difference, "path">, head: string][] = [
+const ROWS: [difference: Partial<Difference>, head: string][] = [
   [{ after: "one\ntwo\n" }, "create a · lines 1–2 · +2 −0"],
   [{ after: "" }, "create a · empty"],
   [{ after: "", note: "a folder" }, "create a · a folder"],
+  [{ path: "a\nb\x1b[2J", after: "" }, "create a␊b␛[2J · empty"],
   [{ before: "" }, "delete a · empty"],
   [{ before: "one\n" }, "delete a · line 1 · +0 −1"],
   [

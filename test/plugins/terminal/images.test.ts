@@ -92,15 +92,7 @@ function project(settings: object = {}) {
 }
 const drawings = (raw: string): string[] => raw.match(/\x1b_G.*?\x1b\\|\x1b\]1337;.*?\x07/gs) ?? [];
 const BASE64 = PNG.toString("base64");
-const NAMES = [
-  "TERM_PROGRAM",
-  "LC_TERMINAL",
-  "KITTY_WINDOW_ID",
-  "KONSOLE_VERSION",
-  "TMUX",
-  "STY",
-  "ZELLIJ",
-];
+const NAMES = `TERM_PROGRAM LC_TERMINAL KITTY_WINDOW_ID KONSOLE_VERSION TMUX STY ZELLIJ`.split(" ");
 const NONE = Object.fromEntries(NAMES.map((name) => [name, ""]));
 const IN_KITTY = { ...NONE, TERM: "xterm-kitty" };
 const IN_ITERM = { ...NONE, TERM_PROGRAM: "iTerm.app" };

@@ -12,9 +12,10 @@ import { staleResults } from "../../../plugins/window/stale.ts";
 import { filesChanged } from "../../../plugins/window/summary.ts";
 import { newState } from "../../../plugins/window/window-state.ts";
 import type { Fake, Script, Step } from "../../support/fake/http.ts";
-import { call, problems, refuse, say, strictOpenAI, tokensOf } from "../../support/fake/openai.ts";
+import { call, refuse, say, strictOpenAI, tokensOf } from "../../support/fake/openai.ts";
 import { put } from "../../support/files.ts";
 import { type Place, place, zz } from "../../support/run.ts";
+import { sit } from "../../support/sit.ts";
 import { KEY, terminal } from "../../support/terminal.ts";
 
 const SUMMARY = "Goal: the lamp.\nConstraints: tabs, no semicolons.";
@@ -396,33 +397,22 @@ describe("what need not be seen again", () => {
 });
 
 describe("at the prompt", () => {
-  test("/compact makes notes with a hint, /context shows them, /back brings back what was said", async () => {
-    const where = talked(4);
-    const fake = await strictOpenAI(32_768, answers(say(SUMMARY)));
-    const term = terminal(where, ["-c", ...flags(fake)], { cols: 100, rows: 60 });
-    await term.sees(/›$/);
-    term.type(`/compact keep the tabs${KEY.enter}`);
-    await term.sees(
-      /The first 2 turns are notes now: about \d+ tokens of conversation became \d+\.\s+The session/,
+  test("/compact makes notes with a hint, /context shows them, /back brings back what was said", async (t) => {
+    const script = ["A.", "B.", "C.", "D.", SUMMARY, "Good.", "Good."];
+    const { it, say, tells, sent } = await sit(t, { script });
+    await say(...[1, 2, 3, 4].map((i) => `said ${i}, and some words about the lamp. `.repeat(30)));
+    await tells(
+      "/compact keep the tabs",
+      /^The first 2 turns are notes now: about \d+ tokens of conversation became \d+\./,
     );
-    match(
-      fake.requests[0]!.body.messages[1].content,
-      /The person says of the notes: keep the tabs/,
-    );
-    term.type(`/context${KEY.enter}`);
-    await term.sees(/what zz told it \(1\)/);
-    term.type(`next${KEY.enter}`);
-    await term.sees("Good.");
-    deepEqual([problems(fake.requests[1]!.body), fake.refusals], [[], []]);
-    match(fake.requests[1]!.body.messages[1].content, /the first 2 turns have left your view/);
-    doesNotMatch(texts(fake.requests[1]!.body), /said 1,/);
-    term.type(`/back 3${KEY.enter}`);
-    await term.sees("Took back");
-    term.type(`again${KEY.enter}`);
-    await term.sees(/again\n[\s\S]*Good\./);
-    match(texts(fake.requests[2]!.body), /said 1,[\s\S]*said 2,[\s\S]*again/);
-    term.type(KEY.ctrlD);
-    equal(await term.exited, 0);
+    match(it.requests[4]!.messages.at(-1)!.text, /The person says of the notes: keep the tabs/);
+    await tells("/context", /what zz told it \(1\)/);
+    await say("next");
+    match(sent()[0]!, /the first 2 turns have left your view/);
+    doesNotMatch(sent().join("\n"), /said 1,/);
+    await tells("/back 3", "Took back");
+    await say("again");
+    match(sent().join("\n"), /said 1,[\s\S]*said 2,[\s\S]*again/);
   });
 
   test("Ctrl+C while the notes are written stops the turn, and nothing was taken away", async () => {

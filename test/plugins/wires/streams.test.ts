@@ -73,7 +73,7 @@ type Told = Partial<Pick<Reply, "text" | "thinking" | "finish">> & {
 type Row = [sentence: string, step: Step, told: Told];
 /** Streams with much that may come, some of the rows, which are spoilt at the end. */
 const TOLD: Partial<Record<Wire, string[]>> = {};
-function tellsAll(wire: Wire, rows: Row[], usual: object): void {
+function tellsAll(wire: Wire, rows: Row[], usual?: object): void {
   const bodies = rows
     .map(([, { body = [] }]) => body.join(""))
     .filter((text) => /^(event|data):/.test(text));
@@ -204,6 +204,10 @@ for (const [wire, own] of [
         });
   });
 
+failsAll("ollama", [
+  ["an error line", { body: ['{"message":{"content":"H"}}\n{"error":"the runner went away"}\n'] }, /the runner went away/, AGAIN],
+  ["no done", { body: ['{"message":{"content":"H"}}\n'] }, ENDED, AGAIN],
+]); // biome-ignore format: one case a row
 test("ollama: lines that are cut anywhere, in the middle of a character as well, are understood", async () => {
   const lines = ["💡", " on"].map((content) =>
     JSON.stringify({ message: { content }, done: false }),
@@ -211,6 +215,76 @@ test("ollama: lines that are cut anywhere, in the middle of a character as well,
   const bytes = Buffer.from(`${lines.join("\n")}\n{"message":{"content":""},"done":true}`);
   const pieces = [...bytes].map((_, i) => bytes.subarray(i, i + 1)) as unknown as string[];
   equal((await heard("ollama", { body: pieces })).text, "💡 on");
+});
+
+describe("chat", () => {
+  const { DONE, data, delta, refuse, stream, usage } = openai;
+  const [stop, hi] = [delta({}, "stop"), delta({ content: "Hi" })];
+  const COUNTED = { input: 61, output: 9 };
+  const dim: Told["calls"] = [["lamp_dim", { level: 8 }, "call_q1"]];
+  const message = (message: unknown, end = "stop") => ({
+    usage: { prompt_tokens: 61, completion_tokens: 9 },
+    choices: [{ message, finish_reason: end }],
+  });
+  const lampCall = {
+    id: "call_q1",
+    type: "function",
+    function: { name: "lamp_dim", arguments: '{"level":8}' },
+  };
+  const utf8 = new TextEncoder().encode(delta({ content: "Grüße 🏮 灯" }) + stop + DONE);
+  const half = (piece: string): [Uint8Array, Uint8Array] => {
+    const at = Buffer.from(utf8).indexOf(piece) + 1;
+    return [utf8.subarray(0, at), utf8.subarray(at)];
+  };
+  const parts = [
+    { type: "thinking", thinking: [{ type: "text", text: "hm" }] },
+    { type: "text", text: "Hi" },
+  ];
+
+  const BAD_CALL = String.raw`event: error
+data: {"error":{"message":"bad call","code":"tool_use_failed","failed_generation":"lamp_dim{\"level\":8}"}}
+
+`;
+
+  // biome-ignore format: one case a row.
+  const CACHED: [server: string, usage: object, expected: object][] = [
+  ["OpenAI", { prompt_tokens_details: { cached_tokens: 40 } }, { cached: 40 }],
+  ["OpenRouter", { prompt_tokens_details: { cached_tokens: 40, cache_write_tokens: 10 } }, { cached: 40, written: 10 }],
+  ["Moonshot", { cached_tokens: 40 }, { cached: 40 }],
+  ["a gateway to Anthropic", { cache_read_input_tokens: 40, cache_creation_input_tokens: 10 }, { cached: 40, written: 10 }],
+  ["a server whose counts are below zero", { prompt_tokens: -1, completion_tokens: -5 }, { input: 0, output: 0 }],
+  ];
+  // biome-ignore format: one case a row.
+  const TOLD: Row[] = [
+  ["two answers at once, of which the first counts", stream(data({ choices: [{ index: 1, delta: { content: "No" } }] }), hi, data({ choices: [{ index: 1, delta: {}, finish_reason: "length" }, { index: 0, delta: {}, finish_reason: "stop" }] }), DONE), { text: "Hi" }],
+  ["no finish and no [DONE], but its usage as the last thing", stream(hi, usage(61, 9)), { text: "Hi", usage: COUNTED }],
+  ["a delta of null", stream(data({ choices: [{ delta: null, finish_reason: null }] }), hi, data({ choices: [{ delta: null, finish_reason: "stop" }] })), { text: "Hi" }],
+  ["tool_calls of null and of nothing", stream(delta({ content: "H", tool_calls: null }), delta({ content: "i", tool_calls: [] }), stop), { text: "Hi" }],
+  ["anything after [DONE] left alone", stream(hi, stop, DONE, delta({ content: "!" })), { text: "Hi" }],
+  ["[DONE] after text without a finish", stream(hi, DONE), { text: "Hi" }],
+  ["usage inside the choice", stream(hi, data({ choices: [{ delta: {}, finish_reason: "stop", usage: { prompt_tokens: 61, completion_tokens: 9 } }] })), { text: "Hi", usage: COUNTED }],
+  ["reasoning_content", stream(delta({ reasoning_content: "h" }), delta({ reasoning_content: "m", content: null }), hi, stop), { text: "Hi", thinking: "hm" }],
+  ["thinking", stream(delta({ thinking: "hm" }), hi, stop), { text: "Hi", thinking: "hm" }],
+  ["two reasoning fields of the same text", stream(delta({ reasoning: "h", reasoning_content: "h" }), delta({ reasoning: "m", reasoning_content: "m" }), hi, stop), { text: "Hi", thinking: "hm" }],
+  ["reasoning details beside the text", stream(delta({ reasoning: "hm", reasoning_details: [{ type: "reasoning.text", text: "hm" }] }), hi, stop), { text: "Hi", thinking: "hm" }],
+  ["content in parts", stream(delta({ content: parts }), stop), { text: "Hi", thinking: "hm" }],
+  ["a refusal", stream(delta({ refusal: "I can" }), delta({ refusal: "not." }), stop), { text: "I cannot.", finish: "refusal" }],
+  ["the old function_call", stream(delta({ function_call: { name: "lamp_dim", arguments: '{"level"' } }), delta({ function_call: { arguments: ":8}" } }, "function_call")), { calls: [["lamp_dim", { level: 8 }]] }],
+  ["a chunk cut in a four-byte character", stream(...half("🏮")), { text: "Grüße 🏮 灯" }],
+  ["one JSON body instead of a stream", refuse(200, message({ role: "assistant", content: "Hi" })), { text: "Hi", usage: COUNTED }],
+  ["one JSON body with a call", refuse(200, message({ role: "assistant", content: null, tool_calls: [lampCall] }, "tool_calls")), { calls: dim, usage: COUNTED }],
+  ...CACHED.map(([server, more, expected]): Row => [`tokens from a cache, as ${server} tells them`, stream(hi, stop, data({ choices: [], usage: { prompt_tokens: 61, completion_tokens: 9, ...more } }), DONE), { text: "Hi", usage: { input: 61, output: 9, ...expected } }]),
+  ];
+  tellsAll("chat", TOLD);
+
+  // biome-ignore format: one case a row.
+  const FAILS: Failure[] = [
+  ["an error as an event", stream(hi, BAD_CALL), `${MID}bad call.`],
+  ["an error on a raw line", stream(hi, '{"error":"the runner went away"}\n'), `${MID}the runner went away.`, AGAIN],
+  ["an error with JSON in its metadata", stream(data({ error: { code: 429, message: "Provider returned error", metadata: { raw: "slow down" } } })), `${MID}Provider returned error: slow down.`, AGAIN],
+  ["[DONE] and nothing else", stream(DONE), NOTHING, AGAIN],
+  ];
+  failsAll("chat", FAILS);
 });
 
 describe("anthropic", () => {

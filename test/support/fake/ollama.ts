@@ -24,7 +24,7 @@ export const done = (
  * A failure after the first line: status 200 was sent before, so it is one more line, and no `done`
  * follows.
  */
-export const failure = (words: string): string => `${JSON.stringify({ error: words })}\n`;
+const failure = (words: string): string => `${JSON.stringify({ error: words })}\n`;
 
 export const stream = (...body: (string | Promise<unknown>)[]): Step => ({ headers: LINES, body });
 const texts = (text: string): string[] =>
@@ -44,12 +44,6 @@ export const call = (...calls: [name: string, args: object, id?: string][]): Ste
 const wholeCall = ([name, args, id]: [name: string, args: object, id?: string], index: number) => ({
   ...(id && { id }),
   function: { ...(id && { index }), name, arguments: args },
-});
-
-/** Only the start of an answer: then the connection is cut, or ends properly but without `done`. */
-export const broken = (text: string, ending: "cut" | "end"): Step => ({
-  ...stream(...texts(text)),
-  ending,
 });
 
 const json = (body: unknown, ready?: Promise<unknown>, status = 200): Step => ({

@@ -54,15 +54,8 @@ const name = fc.oneof(
   },
 );
 const at = name.map(quote);
-const MODES = [
-  "chmod 700",
-  "chmod 711",
-  "chmod 755",
-  "chmod 640",
-  "chmod 000",
-  "chmod 1777",
-  "chmod a-w",
-];
+const MODES =
+  `chmod 700 § chmod 711 § chmod 755 § chmod 640 § chmod 000 § chmod 1777 § chmod a-w`.split(" § ");
 const PRINTS = ["'\\1\\0\\2'", "'%70000s' x", "'no end'", "''", "'a\\r\\nb'"].map(
   (text) => `printf ${text} >`,
 );

@@ -1,5 +1,5 @@
-// What a project brings that could run or steer zz: plugins, prompts and settings in its .zz/, and
-// the servers of its .mcp.json. It counts only after the person has trusted exactly these bytes;
+// What a project brings that could run or steer zz: plugins, prompts, settings and hooks in its
+// .zz/, the servers of its .mcp.json, and what it has for other agents. It counts only after the person has trusted exactly these bytes;
 // trust.json in the home remembers them.
 
 import fs from "node:fs";
@@ -32,7 +32,10 @@ export function projectExtras(
   const stamps: ProjectExtras["stamps"] = {};
   let bytes = 0;
   let wrong: string | undefined;
-  for (const name of [".zz/plugins", ".zz/prompts", ".zz/zz.config.json", ".mcp.json"])
+  const others = OTHER_AGENTS.filter(
+    (name) => !isBehindLink(root, name) && isOfUse(path.join(root, name)),
+  );
+  for (const name of [...OWN, ...others])
     try {
       if (tryTo(() => fs.lstatSync(path.join(root, name)).isSymbolicLink()))
         throw fault(
@@ -80,13 +83,33 @@ export function projectExtras(
     if (!stat?.isFile()) return;
     bytes += stat.size;
     if (Object.keys(hashes).length >= MAX_FILES || bytes > MAX_BYTES)
-      throw fault("there is too much in .zz/ to look at");
+      throw fault("there is too much in .zz/ and .claude/ to look at");
     stamps[name] = `${stat.mtimeMs} ${stat.ctimeMs} ${stat.size} ${stat.ino}`;
     hashes[name] =
       (before?.stamps[name] === stamps[name] ? before.hashes[name] : undefined) ??
       hashOf(fs.readFileSync(inspected));
   }
 }
+
+const OWN = [".zz/plugins", ".zz/prompts", ".zz/zz.config.json", ".zz/hooks.json", ".mcp.json"];
+/** What other agents read, and zz too: commands, skills, agents and hooks. */
+const OTHER_AGENTS = [
+  ...[".claude", ".agents"].flatMap((folder) =>
+    ["commands", "skills", "agents", "hooks"].map((name) => `${folder}/${name}`),
+  ),
+  ".agents/hooks.json",
+  ".codex/hooks.json",
+  ".claude/settings.json",
+  ".claude/settings.local.json",
+];
+/** What a link leads to may be another project's. */
+const isBehindLink = (root: string, name: string): boolean =>
+  [path.dirname(name), name].some((part) =>
+    fs.lstatSync(path.join(root, part), { throwIfNoEntry: false })?.isSymbolicLink(),
+  );
+/** Settings of another agent count for their hooks alone. */
+const isOfUse = (file: string): boolean =>
+  !/settings(\.local)?\.json$/.test(file) || textOf(file).includes('"hooks"');
 
 const DESTINATION_MARK = "to "; // no file name in .zz/ begins like this
 const INVISIBLE_CHARS = /[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/u;

@@ -4,6 +4,7 @@
 import type { AsyncLocalStorage } from "node:async_hooks";
 import type { Ctx, Zz } from "zz";
 import { fault, oneLine, plural, unknown } from "zz/text";
+import { agentList, agentNamed } from "./agents.ts";
 
 export const defaults = { tools: [] as string[], rounds: 20, depth: 1, most: 40, model: "" };
 export const settings = {
@@ -72,7 +73,9 @@ export default (zz: Zz<Config>) => {
       "Send a helper to find something out; it reads as much as it needs and reports. Several at once work side by side.",
     params: {
       question: "string all that the helper has to know: it sees nothing of this conversation",
+      agent: "string? one of the agents, if any are listed",
     },
+    also: { agent: ["subagent_type"] },
     timeout: 3_600_000,
     // An empty need of another kind keeps a helper that may do more than read from running next to
     // other calls.
@@ -83,7 +86,7 @@ export default (zz: Zz<Config>) => {
       const { calls } = (data ?? {}) as { calls?: number };
       return calls === undefined ? oneLine(text) : `${plural(calls, "call")} · ${oneLine(text)}`;
     },
-    async run({ question }, ctx) {
+    async run({ question, agent = "" }, ctx) {
       const { AsyncLocalStorage } = await import("node:async_hooks");
       current ??= new AsyncLocalStorage(); // several calls may have waited for the import
       const level = (current.getStore()?.level ?? 0) + 1;
@@ -108,7 +111,7 @@ export default (zz: Zz<Config>) => {
       working.add(helper);
       show(ctx);
       try {
-        return await current.run(helper, () => report(zz.config, helper, question, ctx));
+        return await current.run(helper, () => report(zz.config, helper, { question, agent }, ctx));
       } finally {
         working.delete(helper);
         show(ctx);
@@ -116,6 +119,7 @@ export default (zz: Zz<Config>) => {
     },
   });
 
+  zz.layer({ name: "agents", slot: "memory", budget: 1_500, text: agentList });
   zz.on("phase", ({ to }) => {
     if (to === "idle") inTurn = 0;
   });
@@ -166,11 +170,19 @@ async function toolsOf(config: Config, { about, service }: Ctx, level: number): 
 const mayChange = ({ tools }: Config, { about }: Ctx): boolean =>
   tools.some((given) => about.tools.find(({ name }) => name === given)?.kind !== "read");
 
-async function report(config: Config, helper: Helper, question: string, ctx: Ctx) {
+async function report(
+  config: Config,
+  helper: Helper,
+  { question, agent }: { question: string; agent: string },
+  ctx: Ctx,
+) {
   const { rounds, model } = config;
   const tools = await toolsOf(config, ctx, helper.level);
   const messages = [{ role: "user" as const, text: question }];
-  const asked = { task: KIND, system: SYSTEM, messages, tools, rounds, ...(model && { model }) };
+  // most agents of other programs say general-purpose where they mean none
+  const named = agent && agent !== "general-purpose" ? agentNamed(agent, ctx) : undefined;
+  const system = named ? `${named.system}\n\n${SYSTEM}` : SYSTEM;
+  const asked = { task: KIND, system, messages, tools, rounds, ...(model && { model }) };
   const reply = await ctx.request(asked);
   if (!reply.text.trim())
     throw fault("The helper answered with nothing. Ask more precisely, or look for it yourself.");

@@ -11,6 +11,7 @@ declare module "../kernel/contract.ts" {
     queue: Queue;
     toolNames: ToolNames;
     otherNames: OtherNames;
+    ownOutput: OwnOutput;
     page: Page;
     conversations: ConversationStarter;
   }
@@ -59,6 +60,11 @@ export type RunReport = {
 /** What a command's name in another agent comes to here, as a sentence. */
 export interface OtherNames {
   meaning(name: string): string | undefined;
+}
+
+/** What the person's last own command printed, for the next message; false: there is none. */
+export interface OwnOutput {
+  give(ctx: Ctx): boolean;
 }
 
 /** zz's own names for the tools of other programs: run_command for Bash. */

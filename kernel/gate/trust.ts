@@ -83,7 +83,7 @@ export function projectExtras(
     if (!stat?.isFile()) return;
     bytes += stat.size;
     if (Object.keys(hashes).length >= MAX_FILES || bytes > MAX_BYTES)
-      throw fault("there is too much in .zz/ and .claude/ to look at");
+      throw fault("there is too much in .zz/ to look at");
     stamps[name] = `${stat.mtimeMs} ${stat.ctimeMs} ${stat.size} ${stat.ino}`;
     hashes[name] =
       (before?.stamps[name] === stamps[name] ? before.hashes[name] : undefined) ??
@@ -94,9 +94,12 @@ export function projectExtras(
 const OWN = [".zz/plugins", ".zz/prompts", ".zz/zz.config.json", ".zz/hooks.json", ".mcp.json"];
 /** What other agents read, and zz too: commands, skills, agents and hooks. */
 const OTHER_AGENTS = [
-  ...[".claude", ".agents"].flatMap((folder) =>
-    ["commands", "skills", "agents", "hooks"].map((name) => `${folder}/${name}`),
-  ),
+  ...[".claude", ".agents"].flatMap((folder) => [
+    `${folder}/commands`,
+    `${folder}/skills`,
+    `${folder}/agents`,
+    `${folder}/hooks`,
+  ]),
   ".agents/hooks.json",
   ".codex/hooks.json",
   ".claude/settings.json",

@@ -15,7 +15,11 @@ const GROUPS = [
 export const [OTHER, TYPING] = ["other", "typing"];
 /** Signs that mean something in a line, with the plugin that handles each. */
 const SIGNS: [plugin: string, sign: string, does: string][] = [
-  ["bang", "!COMMAND", "run a command of your own, as in your shell"],
+  [
+    "bang",
+    "!COMMAND",
+    "run a command of your own, as in your shell; !! or Tab on the empty line then gives its output to the model",
+  ],
   ["bang", "!!COMMAND", "give a command of your own the whole terminal"],
   [
     "bang",

@@ -16,11 +16,14 @@ const ERASE = `\r${ERASE_BELOW}`; // from the cursor's row on
 /** A row stays one, even if the window has become narrower and zz has not been told yet. */
 const [NO_WRAP, WRAP] = ["\x1b[?7l", "\x1b[?7h"];
 
+/** From one second on; before that it says nothing. */
+export const seconds = (ms: number): string => (ms < 1_000 ? "" : `${(ms / 1000).toFixed(1)} s`);
+
 const up = (rows: number): string => (rows ? `\x1b[${rows}A` : "");
 
-type Where = { io: Zz["io"]; on(): boolean; look(): Theme };
+type Where = { io: Zz["io"]; on(): boolean; waiting(): string[]; look(): Theme };
 
-export function liveLine({ io, on, look }: Where) {
+export function liveLine({ io, on, waiting, look }: Where) {
   const columns = () => terminalColumns(io);
   // whether there are rows, and those above the cursor
   let [shown, above]: [boolean, string[]] = [false, []];
@@ -28,7 +31,7 @@ export function liveLine({ io, on, look }: Where) {
   let ahead = ""; // typed for the next prompt
   // of the clock, which advances the time when nothing arrives
   let cancel: (() => void) | undefined;
-  return { begin, resume, thinks, progress, typed, wipe, stop };
+  return { begin, resume, thinks, progress, typed, wipe, stop, isLive: on };
 
   function begin(doing: string): void {
     stop();
@@ -62,10 +65,10 @@ export function liveLine({ io, on, look }: Where) {
     if (cancel) tick();
   }
   function tick(): void {
-    const seconds = ((io.clock.now() - since) / 1000).toFixed(1);
+    const time = seconds(io.clock.now() - since);
     const head = [
       `${FRAMES[frame++ % FRAMES.length]} ${activity}`,
-      `${seconds} s`,
+      ...(time ? [time] : []),
       ...(tokens ? [`${tokens} tokens`] : []),
     ];
     const text = shortenToColumns(head.join(" · "), columns() - 1);
@@ -76,10 +79,17 @@ export function liveLine({ io, on, look }: Where) {
       lines.length > 1 ? lines.slice(-tailRows()).map((line) => look().dim(cell(line))) : [];
     const mine = ahead ? [`› ${tail(ahead, columns() - 3)}`] : [];
     show([
+      ...announced(),
       room > 10 && latestWords ? `${text} · ${look().dim(latestWords)}` : text,
       ...rows,
       ...mine,
     ]);
+  }
+  /** The calls that have not ended, as many as there is room for. */
+  function announced(): string[] {
+    const rows = waiting();
+    const most = Math.max(1, (io.stderr.rows || 24) - 12);
+    return rows.length > most ? [...rows.slice(0, most), `… ${rows.length - most} more`] : rows;
   }
   function cell(line: string): string {
     return `  ${shortenToColumns(line, columns() - 3)}`;

@@ -24,7 +24,7 @@ export const defaults = {
 };
 
 /** A call that was announced, and what is shown of it once it has ended. */
-export type Announced = { id: string; name: string; result?: string };
+export type Announced = { id: string; name: string; row?: string; result?: string };
 
 export interface Screen {
   readonly io: Zz["io"];
@@ -48,7 +48,10 @@ const WORDS = { call: "calls:", ok: "done:", bad: "failed:" };
 
 export function openScreen(io: Screen["io"], config: Screen["config"]): Screen {
   const on = () => screen.live && Boolean(io.stderr.isTTY) && !screen.questions && !isPlain(screen);
-  const where = { on, io, look: () => look(screen) };
+  // a call is one row, live until it is printed: first its name, then what came of it
+  const waiting = () =>
+    screen.calls.flatMap(({ row, result }) => (row && (result ?? row).split("\n")[0]) || []);
+  const where = { on, io, waiting, look: () => look(screen) };
   const screen: Screen = {
     io,
     config,

@@ -42,17 +42,14 @@ test("At 40×15 a result names its file, its command or its tool's own words, an
   const zz = await open(t, { cols: 40, rows: 15, script, args: ["--allow-run"] });
   const shown = await zz.say("go", "Done.");
   for (const row of [
-    /^✓ read_file src\/a\.ts · 3 lines · \d\.\d s$/m,
-    /^✓ run_command printf.* · 2 lines · \d\.\d s$/m,
+    /^✓ read_file src\/a\.ts · 3 lines/m,
+    /^✓ run_command printf.* · 2 lines/m,
     /^✗ run_command sh .*· exit 3/m,
-    /^■ send_parcel 20 g to BO ?\[?3?1?m?$/m,
-    /^✓ send_parcel 20 g to B(O.*|…) · sent · \d\.\d s$/m,
-    /^■ send_parcel 5 g to ANNA ANNA.*…$/m,
+    /^✓ send_parcel 20 g to B(O.*|…) · sent/m,
     /^✗ send_parcel 5 · .*/m,
-    /^■ send_parcel 5$/m,
   ])
     match(shown, row);
-  const why = /✗ read_file src\/\S+ · (Cannot read [^✗]*?) · \d\.\d s/.exec(
+  const why = /✗ read_file src\/\S+ · (Cannot read [^✗✓]*?) ✓/.exec(
     shown.replace(/\s+/g, " "),
   )?.[1];
   // not cut

@@ -12,14 +12,13 @@ import {
 import { sessionPlaceOf } from "../conversation/session-store.ts";
 import type { LiveChat, TurnContext } from "../instance.ts";
 import {
-  hashOfState,
   missingFolders,
   removeEmptyFolders,
-  sharedEnds,
   type Unfinished,
   writeAllOrNone,
   writeFault,
 } from "../system/atomic-write.ts";
+import { hashOfState, sharedEnds } from "../system/file-state.ts";
 import { shortestName } from "../system/real-paths.ts";
 import { orAbort } from "../text/deadlines.ts";
 import { fault } from "../text/faults.ts";

@@ -17,7 +17,7 @@ import {
   isSameState,
   stateInPlace,
   TYPE,
-} from "../system/atomic-write.ts";
+} from "../system/file-state.ts";
 import { withProjectLock } from "../system/locks.ts";
 import { shortestName } from "../system/real-paths.ts";
 import { clockOf } from "../text/clock.ts";

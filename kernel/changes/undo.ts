@@ -15,17 +15,19 @@ import {
 import { emitNote } from "../events.ts";
 import type { LiveChat, TurnContext } from "../instance.ts";
 import {
+  type Unfinished,
+  type WriteStep,
+  writeAllOrNone,
+  writeFault,
+} from "../system/atomic-write.ts";
+import {
   type DiskState,
   FOLDER,
   hashOfState,
   isSameState,
   stateInPlace,
   TYPE,
-  type Unfinished,
-  type WriteStep,
-  writeAllOrNone,
-  writeFault,
-} from "../system/atomic-write.ts";
+} from "../system/file-state.ts";
 import { withProjectLock } from "../system/locks.ts";
 import { realPath, shortestName } from "../system/real-paths.ts";
 import { clockOf } from "../text/clock.ts";

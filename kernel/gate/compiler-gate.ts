@@ -2,7 +2,7 @@
 import path from "node:path";
 import type { CompilerGate, CompilerRules, MakeCompilerGate } from "../contract.ts";
 import type { Core } from "../instance.ts";
-import { followLinks } from "../system/atomic-write.ts";
+import { followLinks } from "../system/open-real.ts";
 import { isInside } from "../text/read-quietly.ts";
 import { verdictFor } from "./rules.ts";
 import { holdsSecret } from "./secret-files.ts";

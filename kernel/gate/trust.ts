@@ -5,7 +5,8 @@
 import fs from "node:fs";
 import path from "node:path";
 import type { Core, Hashes, ProjectExtras } from "../instance.ts";
-import { fileFault, hashOf } from "../system/atomic-write.ts";
+import { fileFault } from "../system/atomic-write.ts";
+import { hashOf } from "../system/file-state.ts";
 import { updatePrivateFile } from "../system/locks.ts";
 import { fault } from "../text/faults.ts";
 import { entriesOf, textOf } from "../text/read-quietly.ts";

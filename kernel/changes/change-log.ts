@@ -2,13 +2,9 @@
 import { isUtf8 } from "node:buffer";
 import path from "node:path";
 import type { Changed } from "../contract.ts";
-import { saveChangeEntry, saveEntry, saveFault } from "../conversation/chat.ts";
-import {
-  type Change,
-  type Content,
-  isChange,
-  sessionsFolder,
-} from "../conversation/session-files.ts";
+import { saveChangeEntry, saveEntry, saveFault } from "../conversation/save-chat.ts";
+import { sessionsFolder } from "../conversation/session-files.ts";
+import { type Change, type Content, isChange } from "../conversation/session-lines.ts";
 import { sessionPlaceOf } from "../conversation/session-store.ts";
 import type { LiveChat, TurnContext } from "../instance.ts";
 import {

@@ -1,17 +1,16 @@
 // Undo and redo.
 
 import type { Entry, Result } from "../contract.ts";
-import { addMessage, openChat, saveAgain, saveEntry } from "../conversation/chat.ts";
+import { addMessage, openChat } from "../conversation/chat.ts";
+import { saveAgain, saveEntry } from "../conversation/save-chat.ts";
 import {
-  type Change,
   findSession,
-  isChange,
   lastSession,
   openSession,
   readSession,
   sessionsFolder,
-  unsavedSession,
 } from "../conversation/session-files.ts";
+import { type Change, isChange, unsavedSession } from "../conversation/session-lines.ts";
 import { emitNote } from "../events.ts";
 import type { LiveChat, TurnContext } from "../instance.ts";
 import {

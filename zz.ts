@@ -21,21 +21,19 @@
  */
 
 import type { Answer, Fault, Image, Io, Message, Reply } from "./kernel/contract.ts";
-import {
-  addAsides,
-  addMessage,
-  closeChat,
-  markFailed,
-  openChat,
-  saveEntry,
-  savePluginStates,
-} from "./kernel/conversation/chat.ts";
+import { addAsides, addMessage, openChat } from "./kernel/conversation/chat.ts";
 import { NO_MODEL_MESSAGE } from "./kernel/conversation/choose-model.ts";
 import {
   messageOfReply,
   messageOfResult,
   takeAttachments,
 } from "./kernel/conversation/messages.ts";
+import {
+  closeChat,
+  markFailed,
+  saveEntry,
+  savePluginStates,
+} from "./kernel/conversation/save-chat.ts";
 import { sendRequest } from "./kernel/conversation/send-request.ts";
 import { loadPrompts, prepareSystemPrompt } from "./kernel/conversation/system-prompt.ts";
 import { assertPhase, emit, emitNote, enterPhase, runStep } from "./kernel/events.ts";

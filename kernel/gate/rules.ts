@@ -13,8 +13,8 @@ import {
   words,
 } from "../contract.ts";
 import type { Core, PathScope } from "../instance.ts";
-import { followLinks } from "../system/atomic-write.ts";
 import { PACKAGE_FOLDER } from "../system/installation.ts";
+import { followLinks } from "../system/open-real.ts";
 import { hasNameIn, isInsideByIdentity } from "../system/other-names.ts";
 import { absolutePath, projectContaining, projectsOf, realPath } from "../system/real-paths.ts";
 import { usage } from "../text/faults.ts";

@@ -201,7 +201,11 @@ export interface About {
   readonly plugins: (PluginFile & PluginState)[];
   readonly flags: Flag[];
   // variable: of its key
-  readonly providers: { name: string; variable?: string; endpoint: Endpoint; owner: string }[];
+  readonly providers: (Pick<Provider, "name" | "role"> & {
+    variable?: string;
+    endpoint: Endpoint;
+    owner: string;
+  })[];
   // of all providers, or of the one in --model
   models(isOfAll?: boolean): Promise<{ models: Model[]; failures: string[] }>;
   offered(): Promise<ChatRequest["tools"]>; // the tools that the model is told of

@@ -141,12 +141,13 @@ function createAbout(turn: TurnContext): About {
       }),
     flags: () => allFlags(core),
     providers: () =>
-      [...allProviders(core).values()].map(({ name, key }) => {
+      [...allProviders(core).values()].map(({ name, key, role }) => {
         const owner = core.providers.get(name)?.owner ?? ZZ;
         return {
           name,
           owner,
           endpoint: endpointOf(core, name),
+          ...(role && { role }),
           ...(key && { variable: key.variable }),
         };
       }),

@@ -10,6 +10,7 @@ declare module "../kernel/contract.ts" {
     redis: RedisServers;
     queue: Queue;
     toolNames: ToolNames;
+    otherNames: OtherNames;
     page: Page;
     conversations: ConversationStarter;
   }
@@ -54,6 +55,11 @@ export type RunReport = {
   failed: number;
   prompt: string;
 };
+
+/** What a command's name in another agent comes to here, as a sentence. */
+export interface OtherNames {
+  meaning(name: string): string | undefined;
+}
 
 /** zz's own names for the tools of other programs: run_command for Bash. */
 export interface ToolNames {

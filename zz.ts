@@ -86,6 +86,7 @@ import {
   printFailure,
   printOutcome,
   printVersion,
+  takeCommandNotes,
 } from "./kernel/program/print-outcome.ts";
 import { type EarlyStop, runAsProcess } from "./kernel/program/process-signals.ts";
 import { type FirstMessage, readPrompt, readStdin } from "./kernel/program/read-input.ts";
@@ -517,10 +518,12 @@ async function answerOnce(
   first.attached.forEach(chat.attach);
   const show = format === "text" ? (text: string) => printAnswer(io, text) : undefined;
   if (!first.typed) chat.send(first.words);
+  const said = takeCommandNotes(core, format);
   const answer = await (first.typed
     ? obey({ core, chat, ctx: createCtx(core, chat) }, first.words, { show })
     : sendQueued(core, chat, { show }));
-  await printOutcome(core, answer ?? newTurn(core, chat).answer, format);
+  const text = await said();
+  await printOutcome(core, answer ?? { ...newTurn(core, chat).answer, text }, format);
   return exitCode(answer); // a command may have led to no turn
 }
 

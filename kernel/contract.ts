@@ -411,7 +411,8 @@ export interface Events {
   started: { session: string | null; model: string; root: string; live: boolean; stays: boolean };
   phase: { from: Phase; to: Phase };
   requested: ChatRequest; // as sent to the provider
-  received: { tokens: number; ms: number; thinking: string }; // while a reply streams
+  // while a reply streams; text: of the answer, what came since the last time
+  received: { tokens: number; ms: number; thinking: string; text: string };
   replied: Reply & { task: string; ms: number }; // the whole reply
   compacted: { before: number; after: number; summary?: string }; // messages
   retried: { attempt: number; wait: number; reason: string };
@@ -429,7 +430,7 @@ export interface Events {
   // "": a plugin or an editor has the terminal; until `resumed` nothing else draws
   asked: { question: string };
   resumed: { ms: number }; // the question is over, after so long
-  noted: { text: string };
+  noted: { text: string; command?: string }; // said by this command
   answered: Answer;
   failed: { message: string; exit: number; kind: string };
 }

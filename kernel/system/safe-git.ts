@@ -8,8 +8,8 @@ import { CLOCK } from "../text/clock.ts";
 import { isInside, repositoryTop } from "../text/read-quietly.ts";
 import { learnData, learnSecret } from "../text/secrets.ts";
 import { tryTo } from "../text/words.ts";
-import { followLinks } from "./atomic-write.ts";
 import harmless from "./git-settings.json" with { type: "json" };
+import { followLinks } from "./open-real.ts";
 import { programs } from "./other-programs.ts";
 
 const GIT_PATIENCE_MS = 10_000; // ms for one question

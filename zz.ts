@@ -22,7 +22,7 @@
 
 import type { Answer, Fault, Image, Io, Message, Reply } from "./kernel/contract.ts";
 import { addAsides, addMessage, openChat } from "./kernel/conversation/chat.ts";
-import { fallbackModel, NO_MODEL_MESSAGE } from "./kernel/conversation/choose-model.ts";
+import { NO_MODEL_MESSAGE } from "./kernel/conversation/choose-model.ts";
 import {
   messageOfReply,
   messageOfResult,
@@ -68,6 +68,7 @@ import {
   emitStarted,
   exitCode,
   openConversation,
+  openForCommand,
   parseAllFlags,
   takeForkId,
 } from "./kernel/program/command-line.ts";
@@ -495,13 +496,6 @@ async function obeyFlags(argv: string[], io: Io, stop: EarlyStop): Promise<numbe
   } finally {
     closeChat(core, chat);
   }
-}
-
-/** A command may do without a model, unless it is a template. */
-async function openForCommand(core: Core, first: FirstMessage): Promise<LiveChat | undefined> {
-  const { name } = commandIn(core, first.typed ? first.words : "");
-  const asksModel = core.commands.get(name)?.value.template;
-  return name && !asksModel ? openChat(core, await fallbackModel(core)) : undefined;
 }
 
 /** One turn, its answer printed: the exit code. */

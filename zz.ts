@@ -15,9 +15,8 @@
  *    system/         the machine: disk, locks, programs, git
  *    text/           words, faults, schemas, secrets
  *
- * Next to it: sdk/ (zz in scripts and programs, the test kit, zz/text), plugins/ (what everyone
- * needs; the prompt is plugins/repl) and packages/ (abilities of their own). Deliberately not here:
- * tools, providers, how things look. Nothing at module level but constants.
+ * Next to it: sdk/ (scripts, programs, the test kit, zz/text), plugins/ (what everyone needs; the
+ * prompt is plugins/repl), packages/ (abilities of their own). Not here: tools, providers, looks.
  */
 
 import type { Answer, Fault, Image, Io, Message, Reply } from "./kernel/contract.ts";

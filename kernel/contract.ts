@@ -201,7 +201,11 @@ export interface About {
   readonly plugins: (PluginFile & PluginState)[];
   readonly flags: Flag[];
   // variable: of its key
-  readonly providers: { name: string; variable?: string; endpoint: Endpoint; owner: string }[];
+  readonly providers: (Pick<Provider, "name" | "role"> & {
+    variable?: string;
+    endpoint: Endpoint;
+    owner: string;
+  })[];
   // of all providers, or of the one in --model
   models(isOfAll?: boolean): Promise<{ models: Model[]; failures: string[] }>;
   offered(): Promise<ChatRequest["tools"]>; // the tools that the model is told of
@@ -407,7 +411,8 @@ export interface Events {
   started: { session: string | null; model: string; root: string; live: boolean; stays: boolean };
   phase: { from: Phase; to: Phase };
   requested: ChatRequest; // as sent to the provider
-  received: { tokens: number; ms: number; thinking: string }; // while a reply streams
+  // while a reply streams; text: of the answer, what came since the last time
+  received: { tokens: number; ms: number; thinking: string; text: string };
   replied: Reply & { task: string; ms: number }; // the whole reply
   compacted: { before: number; after: number; summary?: string }; // messages
   retried: { attempt: number; wait: number; reason: string };
@@ -425,7 +430,7 @@ export interface Events {
   // "": a plugin or an editor has the terminal; until `resumed` nothing else draws
   asked: { question: string };
   resumed: { ms: number }; // the question is over, after so long
-  noted: { text: string };
+  noted: { text: string; command?: string }; // said by this command
   answered: Answer;
   failed: { message: string; exit: number; kind: string };
 }

@@ -56,8 +56,21 @@ export function helpOn(topic: string, { about, io, service }: Ctx): string {
     ? undefined
     : [...allSections.keys()].find((name) => [name, ...name.split(" ")].includes(topic));
   if (group) return section(group, allSections.get(group)!, columns);
-  const meaning = isCommand || keyRow(topic, about) ? "" : service("otherNames")?.meaning(topic);
-  return meaning || commandHelp(topic, about, columns);
+  if (isCommand || keyRow(topic, about)) return commandHelp(topic, about, columns);
+  return (
+    service("otherNames")?.meaning(topic) ||
+    searched(topic, allSections, columns) ||
+    commandHelp(topic, about, columns)
+  );
+}
+/** What is about these words, by group; "" if nothing is. */
+function searched(topic: string, allSections: Map<string, Row[]>, room: number): string {
+  const words = topic.toLowerCase().split(/\s+/);
+  const holds = (row: Row) => words.every((word) => row.join(" ").toLowerCase().includes(word));
+  const found = [...allSections].map(([group, rows]) => [group, rows.filter(holds)] as const);
+  return found
+    .flatMap(([group, rows]) => (rows.length ? section(group, rows, room) : []))
+    .join("\n");
 }
 type Known = Pick<About, "commands" | "keys"> & Partial<Pick<About, "plugins">>;
 /** The commands by group, then what else can be typed. */

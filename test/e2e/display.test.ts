@@ -123,6 +123,21 @@ test("NO_COLOR: nothing that is written has a colour; in a pipe an answer is raw
   equal(readFileSync(join(term.where.cwd, "answer.md"), "utf8"), `${ANSWER}\n`);
 });
 
+for (const [says, heading] of [
+  ["rgb:ffff/ffff/ffff", 34],
+  ["rgb:1e/1e/1e", 36],
+  ["rgba:fa/fa/f5/ff", 34],
+  ["nonsense", 36],
+] as const)
+  test(`A terminal that says it is ${says} gets the colours for it`, async (t) => {
+    const term = await open(t, { script: [say("# Result")] });
+    match(term.raw(), /\x1b\]11;\?\x1b\\/);
+    await term.press(`\x1b]11;${says}\x07`);
+    await term.say("go", /Result[\s\S]*›\s*$/);
+    match(term.raw(), new RegExp(`\\x1b\\[${heading}m[^\\n]*Result`));
+    doesNotMatch(term.screen(), /rgb|nonsense/);
+  });
+
 test("display.plain has words for signs, and nothing that moves", async (t) => {
   const clock = standingClock();
   const script = [call(["slow", {}], ["dig", { where: "rock" }]), thinks()];
@@ -143,7 +158,7 @@ test("After the answer one dim line: time, tokens, calls, context; the prompt te
   const term = await repl(t, { where, script, args: ["-m", "openai/n"] });
   await term.sees("project · feature/x ›");
   const shown = await term.say("go", /Seen\.\n[\s\S]*project · feature\/x · 1 % ›\s*$/);
-  match(shown, /Seen\.\n\d+\.\d s · 122 tokens in, 18 out · 1 call · context 1 % of 8,192\n/);
+  match(shown, /Seen\.\n(\d+\.\d s · )?122 tokens in, 18 out · 1 call · context 1 % of 8,192\n/);
 });
 
 test("With display.bellAfter 0.2 a turn of 201 ms ends with a bell, one of 200 ms does not", async (t) => {

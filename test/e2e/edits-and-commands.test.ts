@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import type { Step } from "../../sdk/testing.ts";
 import { askable, call, problems, say } from "../support/fake/openai.ts";
-import { repl } from "../support/repl.ts";
+import { ESC, repl } from "../support/repl.ts";
 import { place, zz } from "../support/run.ts";
 import { sit } from "../support/sit.ts";
 import { KEY } from "../support/terminal.ts";
@@ -83,7 +83,7 @@ test("Without bubblewrap the question says that there is no sandbox; where the s
   const script = [call(["run_command", { command: "touch x" }]), say("Not run.")];
   const term = await repl(t, { where, script, env });
   await term.say("go", /┃ No sandbox here \(bubblewrap is missing or switched off\)[\s\S]*Allow\?/);
-  await term.hit(KEY.enter, "Not run.");
+  await term.hit(ESC, "Not run.");
   await term.leave();
   const args = [
     "--config",

@@ -8,7 +8,7 @@ import { standingClock } from "../../sdk/clock.ts";
 import { harness } from "../../sdk/testing.ts";
 import type { Fake } from "../support/fake/http.ts";
 import { call, say } from "../support/fake/openai.ts";
-import { DOWN, LEFT, nobodyTypes, pressKey, repl, sharedRepl, UP } from "../support/repl.ts";
+import { DOWN, ESC, LEFT, nobodyTypes, pressKey, repl, sharedRepl, UP } from "../support/repl.ts";
 import { asksBefore, place } from "../support/run.ts";
 import { KEY } from "../support/terminal.ts";
 import { waitFor } from "../support/wait.ts";
@@ -111,7 +111,7 @@ test("Enter explains the keys, Escape is a no; a reason after n goes to the mode
   const zz = await again([run("touch made"), run("touch made"), say("Done.")]);
   await zz.say("go", "Allow?");
   await zz.hit(KEY.enter, /Allow\?[\s\S]*Escape {2}no[\s\S]*Allow\?/);
-  await zz.hit("\x1b", /Allow\?[\s\S]*Allow\?[\s\S]*wants to run "touch made"[\s\S]*Allow\?/);
+  await zz.hit(ESC, /Allow\?[\s\S]*Allow\?[\s\S]*wants to run "touch made"[\s\S]*Allow\?/);
   await zz.hit("n", "Why not?");
   await zz.say("use mkdir instead", "Done.");
   deepEqual(refusals(zz), [".", ": use mkdir instead"]);
@@ -130,7 +130,7 @@ test("Words at a question are a no that says why, and are kept where nobody asks
   await zz.hit("\x1b[200~name\ny\x1b[201~", /explains\) name y$/); // a paste
   await zz.hit(KEY.enter, /name y\n[\s\S]*explains\)$/);
   await zz.hit("why", /explains\) why$/);
-  await zz.hit("\x1b", /explains\)$/);
+  await zz.hit(ESC, /explains\)$/);
   await zz.say("yes", "Done.");
   deepEqual(
     refusals(zz),
@@ -149,7 +149,7 @@ test("F allows the family of a command for the session", async () => {
   await zz.say("go", "Allow?");
   await zz.hit("F", /wants to run "mkdir three"[\s\S]*Allow\?/);
   ok(existsSync(join(zz.where.cwd, "two")), "the second was not asked for");
-  await zz.hit(KEY.enter, "Done.");
+  await zz.hit(ESC, "Done.");
   await zz.say("/permissions", /allow {2}run +touch {2}\(this session\)/);
 });
 

@@ -357,7 +357,12 @@ describe("help and templates", () => {
       /\/dance \[HOW\]\n {2}a dance\n {2}group: other; plugin: mine \(.*mine\.js\)/,
     );
     await tells("/help other", /^other:\n {2}\/dance \[HOW\] +a dance \(mine\)$/);
-    await tells("/help danc", "There is no command or key 'danc'. There is: /dance.");
+    await tells("/help danc", /^other:\n {2}\/dance \[HOW\] +a dance \(mine\)$/);
+    await tells("/help qqq", "There is no command or key 'qqq'. /help lists them.");
+    await tells(
+      "/help clipboard image",
+      /conversation:\n {2}\/paste +attach the image[\s\S]*typing:\n {2}ctrl\+v/,
+    );
     const files =
       /files and undo:\n {2}\/changes \[N\] +what .*\n[\s\S]*\/undo \[N \| turn \| FILE\] +take back/;
     await tells("/help files", files);

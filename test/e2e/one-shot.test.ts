@@ -1,7 +1,7 @@
 // One answer, then exit: the program itself against a server on loopback. What it prints, where,
 // and its exit code.
 import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
-import { execFile, execFileSync, spawn } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { Readable } from "node:stream";

@@ -1,6 +1,6 @@
 // What zz's own plugins offer one another, by `zz.service()` and `ctx.service()`: types alone. A
 // plugin of yours adds its own: declare module "zz" { interface Services { lamp: { on(): void } } }
-import type { Ctx, Result, Saved } from "../kernel/contract.ts";
+import type { Call, Ctx, Result, Saved } from "../kernel/contract.ts";
 
 declare module "../kernel/contract.ts" {
   interface Services {
@@ -64,6 +64,7 @@ export interface OtherNames {
 /** zz's own names for the tools of other programs: run_command for Bash. */
 export interface ToolNames {
   own(name: string): Promise<string | undefined>;
+  calls(call: Call, ctx: Ctx): Promise<Call[]>; // a call, with the arguments of zz's own tools
 }
 
 /** Starts programs that the person need not be asked about, since they can do no harm there. */

@@ -22,7 +22,7 @@
 
 import type { Answer, Fault, Image, Io, Message, Reply } from "./kernel/contract.ts";
 import { addAsides, addMessage, openChat } from "./kernel/conversation/chat.ts";
-import { NO_MODEL_MESSAGE } from "./kernel/conversation/choose-model.ts";
+import { fallbackModel, NO_MODEL_MESSAGE } from "./kernel/conversation/choose-model.ts";
 import {
   messageOfReply,
   messageOfResult,
@@ -86,6 +86,7 @@ import {
   printFailure,
   printOutcome,
   printVersion,
+  takeCommandNotes,
 } from "./kernel/program/print-outcome.ts";
 import { type EarlyStop, runAsProcess } from "./kernel/program/process-signals.ts";
 import { type FirstMessage, readPrompt, readStdin } from "./kernel/program/read-input.ts";
@@ -483,7 +484,7 @@ async function obeyFlags(argv: string[], io: Io, stop: EarlyStop): Promise<numbe
     return runDialog(core, dialog, { open, first, stop, obey });
   checkPrompt(first);
   checkNamedPlugins(core);
-  const chat = await open();
+  const chat = (await open()) ?? (await openForCommand(core, first));
   if (!chat) throw usage(NO_MODEL_MESSAGE);
   stop.leave = () => chat.stop.abort();
   try {
@@ -494,6 +495,13 @@ async function obeyFlags(argv: string[], io: Io, stop: EarlyStop): Promise<numbe
   } finally {
     closeChat(core, chat);
   }
+}
+
+/** A command may do without a model, unless it is a template. */
+async function openForCommand(core: Core, first: FirstMessage): Promise<LiveChat | undefined> {
+  const { name } = commandIn(core, first.typed ? first.words : "");
+  const asksModel = core.commands.get(name)?.value.template;
+  return name && !asksModel ? openChat(core, await fallbackModel(core)) : undefined;
 }
 
 /** One turn, its answer printed: the exit code. */
@@ -510,10 +518,12 @@ async function answerOnce(
   first.attached.forEach(chat.attach);
   const show = format === "text" ? (text: string) => printAnswer(io, text) : undefined;
   if (!first.typed) chat.send(first.words);
+  const said = takeCommandNotes(core, format);
   const answer = await (first.typed
     ? obey({ core, chat, ctx: createCtx(core, chat) }, first.words, { show })
     : sendQueued(core, chat, { show }));
-  await printOutcome(core, answer ?? newTurn(core, chat).answer, format);
+  const text = await said();
+  await printOutcome(core, answer ?? { ...newTurn(core, chat).answer, text }, format);
   return exitCode(answer); // a command may have led to no turn
 }
 

@@ -176,7 +176,11 @@ export interface About {
   readonly plugins: (PluginFile & PluginState)[];
   readonly flags: Flag[];
   // variable: of its key
-  readonly providers: { name: string; variable?: string; endpoint: Endpoint; owner: string }[];
+  readonly providers: (Pick<Provider, "name" | "role"> & {
+    variable?: string;
+    endpoint: Endpoint;
+    owner: string;
+  })[];
   // of all providers, or of the one in --model
   models(isOfAll?: boolean): Promise<{ models: Model[]; failures: string[] }>;
   offered(): Promise<ChatRequest["tools"]>; // the tools that the model is told of
@@ -355,7 +359,8 @@ export interface Events {
   started: { session: string | null; model: string; root: string; live: boolean; stays: boolean };
   phase: { from: Phase; to: Phase };
   requested: ChatRequest; // as sent to the provider
-  received: { tokens: number; ms: number; thinking: string }; // while a reply streams
+  // while a reply streams; text: of the answer, what came since the last time
+  received: { tokens: number; ms: number; thinking: string; text: string };
   replied: Reply & { task: string; ms: number }; // the whole reply
   compacted: { before: number; after: number; summary?: string }; // messages
   retried: { attempt: number; wait: number; reason: string };
@@ -373,13 +378,15 @@ export interface Events {
   // "": a plugin or an editor has the terminal; until `resumed` nothing else draws
   asked: { question: string };
   resumed: { ms: number }; // the question is over, after so long
-  noted: { text: string };
+  noted: { text: string; command?: string }; // said by this command
   answered: Answer;
   failed: { message: string; exit: number; kind: string };
 }
 /** Steps that a plugin can wrap: what goes in, what comes out. */
 export interface Steps {
   line: [string, string]; // what the person typed
+  // the command line; out come its words, of which those that begin with -- count as flags
+  words: [Typed, readonly string[]];
   // the tools that the model is offered; it can still call others
   offer: [ChatRequest["tools"], ChatRequest["tools"]];
   request: [ChatRequest, Reply];
@@ -400,7 +407,9 @@ export const EVENTS = words<keyof Events>(
   "started phase requested received replied compacted retried thought planned " +
     "decided changed configured reloaded called progressed typed asked resumed noted answered failed",
 );
-export const STEPS = words<keyof Steps>("line offer request fetch call gate preview render prompt");
+export const STEPS = words<keyof Steps>(
+  "line words offer request fetch call gate preview render prompt",
+);
 /** Which phase may follow which; `error` and `aborted` may follow any. Thinking is shown only in
  * `thinking` and `planning_tools`, tools run only in `executing_tools`, and text is shown only in
  * `responding`. */

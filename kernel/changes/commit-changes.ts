@@ -151,7 +151,11 @@ async function askAboutChanges(
     ...((news || warning) && { r: "let the model look again" }),
   };
   const needs = [...open.values()];
-  const { key, refusal } = await askPerson(turn, call.name, needs, text, { also, long });
+  const { key, refusal } = await askPerson(turn, call.name, needs, text, {
+    also,
+    long,
+    args: call.args,
+  });
   if (refusal) return { refusal };
   if (key === "r") return { refusal: SENT_BACK };
   // the editor was closed without saving: ask again

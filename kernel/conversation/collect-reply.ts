@@ -299,6 +299,12 @@ export function splitThinking(text: string): { text: string; thinking: string } 
   return { text: remaining, thinking: thoughts.filter(Boolean).join("\n") };
 }
 
+/** Of a reply that is not complete yet, the text that is certainly no thinking at its start. */
+export function answerSoFar(text: string): string {
+  if (!/^\s*</.test(text.slice(0, 200))) return text;
+  return /^\s*<[^>]*$/.test(text) ? "" : splitThinking(text).text;
+}
+
 /** Whether a text ends inside of a code fence or inline code. */
 function isQuoted(before: string): boolean {
   return (

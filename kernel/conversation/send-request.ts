@@ -7,10 +7,10 @@ import { SILENCE_SECONDS } from "../settings/settings-table.ts";
 import { clockOf } from "../text/clock.ts";
 import { deadline, orAbort } from "../text/deadlines.ts";
 import { asFault, fault } from "../text/faults.ts";
-import { errorMessage, secretFinder, veil, veilData } from "../text/secrets.ts";
+import { errorMessage, secretFinder, veil, veilData, veilPieces } from "../text/secrets.ts";
 import { CHARS_PER_TOKEN } from "../text/words.ts";
 import { endpointOf, providerNamed } from "./choose-model.ts";
-import { collectReply } from "./collect-reply.ts";
+import { answerSoFar, collectReply } from "./collect-reply.ts";
 
 const MAX_RETRY_WAIT_MS = 60_000;
 const LIFE_SIGN_SILENCES = 4; // that many times as long while comments and other signs of life come
@@ -105,7 +105,8 @@ async function receiveReply(
   const signal = AbortSignal.any([chat.stop.signal, silence.signal]);
   let [partial, thought] = [{ text: "", thinking: "" }, ""];
   let telling: NodeJS.Immediate | undefined; // one event for pieces that arrive together
-  const secret = secretFinder();
+  const [secret, veiledPiece] = [secretFinder(), veilPieces()];
+  let told = 0; // characters of the answer
   try {
     const reply = await orAbort(
       signal,
@@ -119,7 +120,7 @@ async function receiveReply(
     throw Object.assign(failed, { kind: failed.kind ?? "provider", partial: veilData(partial) });
   } finally {
     silence.lift();
-    if (telling) tell();
+    if (telling || told) tell(true);
   }
 
   function see(text: string, thinking: string, newThought: string, size: number): void {
@@ -131,11 +132,14 @@ async function receiveReply(
     if (!isSigns) silence.putOff();
     const { endpoint, task, ...shown } = request;
     if (core.options.dry) throw fault("dry run", { dry: shown });
-    telling = setImmediate(tell);
+    telling = setImmediate(() => tell());
   }
-  function tell(): void {
+  function tell(isLast = false): void {
     clearImmediate(telling);
     const { text, thinking } = partial;
+    const answer = answerSoFar(text);
+    const newText = veiledPiece(answer.slice(told), isLast);
+    told = Math.max(told, answer.length);
     const tokens = Math.round((text.length + thinking.length) / CHARS_PER_TOKEN);
     const shownThinking = secret(thought) ? veil(thinking) : thinking;
     [telling, thought] = [undefined, ""];
@@ -143,6 +147,7 @@ async function receiveReply(
       tokens,
       ms: Math.round(clock.now() - started),
       thinking: shownThinking,
+      text: newText,
     });
   }
 }

@@ -108,6 +108,7 @@ export async function judgeCall(
     const { key, refusal } = await askPerson(turn, tool.name, [...open.values()], clean(text), {
       also: moreKeys,
       writes: tool.changes,
+      args,
     });
     if (refusal) return refusal;
     if (key === "F") core.rules.push(...rules!);
@@ -272,6 +273,7 @@ type QuestionOptions = {
   also?: AnswerKeys;
   writes?: boolean | undefined;
   long?: string | undefined;
+  args?: unknown; // of the call
 };
 /** Asks the person; without a terminal the answer is no. */
 export async function askPerson(
@@ -279,7 +281,7 @@ export async function askPerson(
   tool: string,
   open: PendingNeed[],
   text: string,
-  { also = {}, writes = false, long: tooMuch }: QuestionOptions = {},
+  { also = {}, writes = false, long: tooMuch, args }: QuestionOptions = {},
 ): Promise<PersonAnswer> {
   const accesses = describeAccess(open);
   const isAlwaysAsked = open.some((need) => need.isAlwaysAsked);
@@ -307,8 +309,10 @@ export async function askPerson(
     ...(!isAlwaysAsked && { A: describeRules(rules) }),
     ...(F && { F }),
   };
+  const needs = open.map(({ kind, name, why }) => ({ kind, name, ...(why && { why }) }));
+  const asked = { tool, ...(args !== undefined && { args }), needs, shown: text, keys };
   const put = (question: string) =>
-    orAbort(ctx.signal, core.ask!(question, `${Object.keys(keys).join("")}?`));
+    orAbort(ctx.signal, core.ask!(question, `${Object.keys(keys).join("")}?`, asked));
   const { key, because } = await oneQuestionAtATime(core, async () => {
     const isAllowed = (need: PendingNeed) =>
       verdictFor(core, need.kind, needOf(need), need.target).verdict === "allow";

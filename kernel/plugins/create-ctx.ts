@@ -15,7 +15,7 @@ import type {
 import { sessions } from "../conversation/chat.ts";
 import { describeModel, endpointOf, listModels } from "../conversation/choose-model.ts";
 import { composePrompt, updatePart } from "../conversation/system-prompt.ts";
-import { emit, emitNote, runStep, withinHookLimit } from "../events.ts";
+import { emit, runStep, withinHookLimit } from "../events.ts";
 import { effectOf } from "../gate/gate.ts";
 import { permissions } from "../gate/permissions.ts";
 import { keepTrust, projectExtras } from "../gate/trust.ts";
@@ -74,7 +74,8 @@ export function createCtx(core: Core, chat: LiveChat, actor = ZZ): Ctx {
     service: (name: string) => core.services.get(name)?.value.offer as any,
     command: async (name: string, words = "") =>
       commandNamed(core, name).run(words, createCtx(core, chat, `/${name}`)),
-    note: (text: string) => emitNote(core, text),
+    note: (text: string) =>
+      void emit(core, "noted", { text, ...(actor.startsWith("/") && { command: actor.slice(1) }) }),
     keep: (name: string, change: (text: string) => string) =>
       updatePrivateFile(path.join(home, path.basename(name)), change),
     progress: (text: string) => void emit(core, "progressed", { text }),
@@ -141,12 +142,13 @@ function createAbout(turn: TurnContext): About {
       }),
     flags: () => allFlags(core),
     providers: () =>
-      [...allProviders(core).values()].map(({ name, key }) => {
+      [...allProviders(core).values()].map(({ name, key, role }) => {
         const owner = core.providers.get(name)?.owner ?? ZZ;
         return {
           name,
           owner,
           endpoint: endpointOf(core, name),
+          ...(role && { role }),
           ...(key && { variable: key.variable }),
         };
       }),

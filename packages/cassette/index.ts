@@ -22,8 +22,11 @@ export default (zz: Zz) => {
     value: "FILE",
     group,
     description: "answer from what was recorded in it, without a model",
-    set: async (value) =>
-      void (player = await (await import("./tape.ts")).play(pathTo(value), String(value))),
+    async set(value) {
+      player = await (await import("./tape.ts")).play(pathTo(value), String(value));
+      const { model } = player;
+      return { line: model ? ["--model", model] : [] }; // a model that the person names wins
+    },
   });
   zz.wrap("fetch", (request, next) => {
     if (player) return player.answer(request);
@@ -31,7 +34,8 @@ export default (zz: Zz) => {
   });
   // Nothing is sent, so no key is needed, but providers ask for one.
   zz.wrap("request", (request, next) => {
-    const { endpoint } = request;
+    const { endpoint, model } = request;
+    recorder?.asks(model);
     return next(
       player && !endpoint.key
         ? { ...request, endpoint: { ...endpoint, key: zz.secret("replayed") } }

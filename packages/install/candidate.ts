@@ -3,7 +3,6 @@ import fs from "node:fs";
 import path from "node:path";
 import type { Ctx } from "zz";
 import { fault, plural } from "zz/text";
-import { PACKAGE_FOLDER } from "./check.ts";
 import { fetchSpec } from "./fetch.ts";
 import { counter, filesIn, inUnits, plain, sumOf } from "./files.ts";
 import { type Look, lookAt } from "./look.ts";
@@ -45,12 +44,7 @@ export async function fetchCandidate(
   const { home } = ctx.about;
   assertAllowed(ctx, "write", pluginsOf(home));
   ctx.progress(`Fetching ${plain(spec.text)}`);
-  const fetched = await fetchSpec(
-    spec,
-    { work: stage.work, zzFolder: PACKAGE_FOLDER },
-    ctx,
-    locked,
-  );
+  const fetched = await fetchSpec(spec, { work: stage.work, ctx, locked });
   const about = aboutOf(fetched.pluginPath, fetched.base);
   const { name = spec.kind === "example" ? spec.text.slice("zz/".length) : about.name } = wanted;
   assertAllowed(ctx, "write", path.join(pluginsOf(home), name));

@@ -3,9 +3,9 @@ import fs from "node:fs";
 import path from "node:path";
 import type { Ctx } from "zz";
 import { fault, plural } from "zz/text";
+import { type Look, lookAt } from "./describe-plugin.ts";
 import { fetchSpec } from "./fetch.ts";
 import { counter, filesIn, inUnits, plain, sumOf } from "./files.ts";
-import { type Look, lookAt } from "./look.ts";
 import { assertAllowed, packagesIn } from "./npm.ts";
 import { aboutOf } from "./package.ts";
 import {
@@ -16,7 +16,7 @@ import {
   readLock,
   type Stage,
   sumsIn,
-} from "./place.ts";
+} from "./put-in-place.ts";
 import type { Spec } from "./spec.ts";
 
 /** Not confirmed yet. */

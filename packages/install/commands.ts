@@ -13,7 +13,6 @@ import {
   versionOf,
   type Wanted,
 } from "./candidate.ts";
-import { checkLoads } from "./check.ts";
 import { examples as known } from "./fetch.ts";
 import { plain } from "./files.ts";
 import { assertAllowed, packagesIn } from "./npm.ts";
@@ -29,8 +28,9 @@ import {
   type Stage,
   sumsIn,
   sweep,
-} from "./place.ts";
+} from "./put-in-place.ts";
 import { specOf } from "./spec.ts";
+import { checkLoads } from "./try-loading.ts";
 
 const KINDS: Kind[] = ["read", "write", "run", "net", "env"];
 const RIGHTS =

@@ -5,13 +5,13 @@ import fs from "node:fs";
 import path from "node:path";
 import type { Ctx } from "zz";
 import { entriesOf, fault, isInside, tryTo } from "zz/text";
-import { PACKAGE_FOLDER } from "./check.ts";
 import { counter, plain, sumOf } from "./files.ts";
 import { archiveCommit } from "./git.ts";
 import { assertAllowed, installPackage, type NpmLock } from "./npm.ts";
 import { packageOf } from "./package.ts";
-import type { LockEntry } from "./place.ts";
+import type { LockEntry } from "./put-in-place.ts";
 import { hostOf, pathOf, type Spec } from "./spec.ts";
+import { PACKAGE_FOLDER } from "./try-loading.ts";
 
 interface Fetched {
   pluginPath: string; // a file, or a folder

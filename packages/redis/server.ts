@@ -226,7 +226,7 @@ const SAID: [RegExp, why: string, again: boolean][] = [
     false,
   ],
   [
-    /NOPERM|user executing the script can't run/,
+    /NOPERM|user executing the script can't run|ACL failure in script/,
     "this user may not do that there. Give it the keys and commands that docs/many.md names",
     false,
   ],

@@ -41,6 +41,9 @@ export interface Server {
   whole(line: string): Promise<string>;
 }
 
+/** Another one, such as valkey-server. */
+const PROGRAM = process.env.REDIS_SERVER ?? "redis-server";
+
 export const LASTING = ["--appendonly", "yes", "--appendfsync", "always", "--save", ""];
 
 export async function redisServer(...options: string[]): Promise<Server> {
@@ -57,7 +60,7 @@ export async function redisServer(...options: string[]): Promise<Server> {
     },
     async start() {
       const given = ["--port", `${port}`, "--bind", "127.0.0.1", "--dir", folder, ...options];
-      child = spawn("redis-server", given, { stdio: "ignore" });
+      child = spawn(PROGRAM, given, { stdio: "ignore" });
       await waitFor("the server to answer", () =>
         tell(port, "PING").then(
           (said) => !/LOADING|MASTERDOWN/.test(said),

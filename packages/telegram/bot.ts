@@ -240,8 +240,8 @@ export class Bot {
     const reason = this.#reasons.get(key);
     this.#reasons.delete(key);
     // "Why not?" was answered with the no
-    if (!options.length && reason !== undefined) return chat.answer(name, hash, reason);
-    void this.#put(key, event, chat).catch((error) => this.#afterwards(error));
+    if (!options.length && reason !== undefined) chat.answer(name, hash, reason);
+    else void this.#put(key, event, chat).catch((error) => this.#afterwards(error));
   }
 
   async #put(

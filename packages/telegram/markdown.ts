@@ -53,7 +53,10 @@ function splitBlock(token: Token, max: number): Part[] {
 /** A piece of a block. What would not fit as Markdown is sent as the plain text that it is. */
 function asPart(piece: string, max: number): Part {
   const plain = piece.trim();
-  const text = lexer(plain).map(blockText).filter(Boolean).join("\n\n");
+  const text = lexer(plain)
+    .map((token) => blockText(token))
+    .filter(Boolean)
+    .join("\n\n");
   return { markdown: text && text.length <= max ? text : escapeText(plain), plain };
 }
 
@@ -88,7 +91,14 @@ export function codeBlock(text: string, lang = ""): string {
   return `\`\`\`${language}\n${escapeCode(text)}\n\`\`\``;
 }
 
-function blockText(token: Token): string {
+/** The blocks within a block, where nothing can be quoted. */
+const innerText = (tokens: Token[] = [], between: string): string =>
+  tokens
+    .map((token) => blockText(token, true))
+    .filter(Boolean)
+    .join(between);
+
+function blockText(token: Token, isInner = false): string {
   switch (token.type) {
     case "space":
       return "";
@@ -99,7 +109,7 @@ function blockText(token: Token): string {
     case "hr":
       return "———";
     case "blockquote":
-      return quoted((token.tokens ?? []).map(blockText).filter(Boolean).join("\n\n"));
+      return quoted(innerText(token.tokens, "\n\n"), isInner);
     case "list":
       return listText(token as Tokens.List);
     case "table":
@@ -112,19 +122,19 @@ function blockText(token: Token): string {
   }
 }
 
-/** Code blocks cannot stand in a quotation. */
-const quoted = (text: string): string => (text.includes("```") ? text : text.replace(/^/gm, ">"));
+/** Code blocks cannot stand in a quotation, nor one quotation in another. */
+const quoted = (text: string, isInner: boolean): string =>
+  isInner || text.includes("```") ? text : text.replace(/^|(?<=\n)/g, ">");
 
 function listText({ items, ordered, start }: Tokens.List): string {
   return items
     .map(({ tokens, task, checked }, index) => {
       const number = ordered ? `${Number(start || 1) + index}\\. ` : "• ";
       const box = checked ? "☑ " : "☐ ";
-      const text = tokens
-        .filter(({ type }) => type !== "checkbox")
-        .map(blockText)
-        .filter(Boolean)
-        .join("\n");
+      const text = innerText(
+        tokens.filter(({ type }) => type !== "checkbox"),
+        "\n",
+      );
       const body = text.includes("```") ? text : text.replace(/\n/g, "\n   ");
       return `${task ? box : number}${body}`;
     })

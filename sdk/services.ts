@@ -11,6 +11,8 @@ declare module "../kernel/contract.ts" {
     queue: Queue;
     toolNames: ToolNames;
     otherNames: OtherNames;
+    ownOutput: OwnOutput;
+    background: Background;
     page: Page;
     conversations: ConversationStarter;
   }
@@ -59,6 +61,16 @@ export type RunReport = {
 /** What a command's name in another agent comes to here, as a sentence. */
 export interface OtherNames {
   meaning(name: string): string | undefined;
+}
+
+/** The terminal's background, if it has said what it is. */
+export interface Background {
+  isLight(): boolean | undefined;
+}
+
+/** What the person's last own command printed, for the next message; false: there is none. */
+export interface OwnOutput {
+  give(ctx: Ctx): boolean;
 }
 
 /** zz's own names for the tools of other programs: run_command for Bash. */

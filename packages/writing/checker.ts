@@ -4,9 +4,9 @@ import type { ChildProcess } from "node:child_process";
 import fs from "node:fs";
 import path from "node:path";
 import type { Clock, Ctx, Programs } from "zz";
-import { tryTo, usage } from "zz/text";
+import { fileBeside, tryTo, usage } from "zz/text";
 import type { Checked, Problem } from "./check.ts";
-import type { Order, Outcome } from "./worker.ts";
+import type { Order, Outcome } from "./writing-worker.ts";
 
 type Asking = Pick<Ctx, "permissions"> & { signal?: AbortSignal };
 export interface Checker {
@@ -81,7 +81,7 @@ function startChecker(programs: Programs, clock: Clock): Checker {
 
   async function start(): Promise<ChildProcess> {
     const os = await import("node:os");
-    const child = programs.fork(workerFile(), {
+    const child = programs.fork(fileBeside(import.meta.url, "writing-worker")!, {
       execArgv: [],
       stdio: ["ignore", "ignore", "ignore", "ipc"],
     });
@@ -114,14 +114,6 @@ function startChecker(programs: Programs, clock: Clock): Checker {
     running?.removeAllListeners("exit").kill("SIGKILL");
     running = worker = undefined;
   }
-}
-
-/** In dist/ it is next to the kernel, in the source it is here. */
-function workerFile(): URL {
-  const places = ["./worker.ts", "./writing-worker.js", "../writing-worker.js"].map(
-    (relativePath) => new URL(relativePath, import.meta.url),
-  );
-  return places.find((candidate) => fs.existsSync(candidate))!;
 }
 
 /** The plugin's file for a path, or for the name of one in the home; for a folder, its index. */

@@ -27,6 +27,12 @@ export function repositoryTop(folder: string): string | undefined {
 /** The names in a folder; none if it cannot be read. */
 export const entriesOf = (folder: string): string[] => tryTo(() => fs.readdirSync(folder)) ?? [];
 
+/** A plugin's own file of code, named without its ending; in zz's build it is beside the kernel. */
+export const fileBeside = (near: string, name: string): URL | undefined =>
+  [`./${name}.ts`, `./${name}.js`, `../${name}.js`]
+    .map((relativePath) => new URL(relativePath, near))
+    .find((url) => fs.existsSync(url));
+
 /** Changes whenever the file does; "" if it does not exist. */
 export function stampOf(file: string): string {
   const stat = tryTo(() => fs.statSync(file, { throwIfNoEntry: false }));

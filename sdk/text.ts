@@ -21,6 +21,7 @@ export { fitsStars } from "../kernel/text/name-patterns.ts";
 export {
   entriesOf,
   isInside,
+  isInsideAny,
   repositoryTop,
   stampOf,
   textOf,

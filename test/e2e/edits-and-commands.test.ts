@@ -9,7 +9,6 @@ import { askable, call, problems, say } from "../support/fake/openai.ts";
 import { ESC, repl } from "../support/repl.ts";
 import { place, zz } from "../support/run.ts";
 import { sit } from "../support/sit.ts";
-import { KEY } from "../support/terminal.ts";
 
 const READ = call(["read_file", { path: "src/a.ts" }]);
 const EDIT = call(["edit_file", { path: "src/a.ts", old_string: "a - b", new_string: "a + b" }]);

@@ -6,7 +6,7 @@ import { describe, test } from "node:test";
 import { call, say } from "../../../../test/support/fake/openai.ts";
 import { place } from "../../../../test/support/run.ts";
 import { waitFor } from "../../../../test/support/wait.ts";
-import { ALICE, MALLORY, TOKEN } from "../fake-bot-api.ts";
+import { MALLORY, TOKEN } from "../fake-bot-api.ts";
 import { codeOf, type Phone, phone } from "../phone.ts";
 
 const BODY = ({ model }: Phone) => JSON.stringify(model.requests.at(-1)!.body);

@@ -45,6 +45,11 @@ export default (zz: Zz) => {
 };
 
 function addCommands(zz: Zz, waiting: Attachment[]): void {
+  zz.key({
+    name: "ctrl+v",
+    description: "attach the image that is in the clipboard, or its text",
+    press: (_, ctx) => ctx.command("paste"),
+  });
   zz.command({
     name: "paste",
     description: "attach the image that is in the clipboard",

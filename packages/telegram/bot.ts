@@ -4,7 +4,7 @@ import { randomBytes, timingSafeEqual } from "node:crypto";
 import path from "node:path";
 import type { CallbackQuery, Message, Update } from "grammy/types";
 import type { Conversation, ConversationEvent, Conversations, Ctx, Zz } from "zz";
-import { usage } from "zz/text";
+import { acquireLock, makeFolder, usage } from "zz/text";
 import {
   descriptionOf,
   GrammyError,
@@ -16,6 +16,7 @@ import {
 import { Book, type Kept } from "./book.ts";
 import { Chat } from "./chat.ts";
 import { wordsIn } from "./incoming.ts";
+import { answerByWords, lockOf, press as pressElsewhere } from "./phone.ts";
 import { closeQuestion, NO_WORDS, type Standing, sendQuestion, tokenOf } from "./questions.ts";
 import { addressOf } from "./say.ts";
 
@@ -38,6 +39,9 @@ export async function runBot(zz: Zz<{ minutes: number }>, ctx: Ctx): Promise<voi
     );
   const { endpoint = {} } = ctx.about.providers.find(({ name }) => name === "telegram") ?? {};
   const telegram = await openTelegram(zz, endpoint, ctx.signal);
+  const remedy = "End it, or type /phone off there";
+  makeFolder(ctx.about.home, 0o700);
+  zz.defer(acquireLock(lockOf(ctx.about.home), "Cannot listen to Telegram", remedy));
   const folder = path.join(ctx.about.home, "telegram-files");
   const given = process.argv.slice(2).filter((word) => !/^--telegram(=|$)/.test(word));
   const flags = [...given, "--phone-session", `--allow-read=${folder}`];
@@ -166,6 +170,7 @@ export class Bot {
     if (edited) return this.#takeEdited(kept, edited);
     const words = wordsIn(said, this.telegram.me.username);
     if (/^\/stop$/.test(words)) return () => this.#chat(key).stop();
+    if (answerByWords(this.ctx.about.home, said)) return false;
     const asked = this.#questionFor(key, said);
     if (asked && words) return async () => this.#answerInWords(asked, words);
     kept.chats[key] ??= { ...entryFor(kept, said) };
@@ -269,6 +274,9 @@ export class Bot {
   async #press({ id, data = "", message }: CallbackQuery): Promise<void> {
     const [, token = "", index = ""] = /^q:([\w-]+):(\d+)$/.exec(data) ?? [];
     const standing = this.#standing.get(token);
+    const { home } = this.ctx.about;
+    if (!standing && message && data.startsWith("q:"))
+      return pressElsewhere(this.telegram, home, { id, data, message });
     let text = "This question is over.";
     if (standing && message && keyOf(message) === standing.key) {
       const { options } = standing.question;

@@ -1,5 +1,5 @@
 // The conversation at a prompt: line after line, until the person leaves.
-import type { Chat, Ctx, DialogHost, Fault, Message, Zz } from "zz";
+import type { AnswerPlace, Chat, Ctx, DialogHost, Fault, Message, Zz } from "zz";
 import {
   clean,
   clip,
@@ -10,6 +10,7 @@ import {
   wantsWords,
   wordsOf,
 } from "zz/text";
+import { askEverywhere } from "./answer-elsewhere.ts";
 import { askAtPrompt } from "./ask-at-prompt.ts";
 import { type Keyboard, muteEditor, showNote } from "./input-line.ts";
 import {
@@ -33,7 +34,11 @@ export interface Talk {
 }
 
 /** The prompt shows at once; the first message waits until a model is chosen. */
-export function openTalk(zz: Zz, host: DialogHost): Talk {
+export function openTalk(
+  zz: Zz,
+  host: DialogHost,
+  places: ReadonlySet<AnswerPlace>, // where questions are asked as well
+): Talk {
   let code = 0;
   let hasLeft = false;
   let retracts = false; // whether to take the message back once its turn has ended
@@ -50,7 +55,7 @@ export function openTalk(zz: Zz, host: DialogHost): Talk {
   async function run(): Promise<number> {
     host.onEnd(end);
     host.meet({
-      ask: (question, keys) => askAtPrompt(keyboard, question, keys),
+      ask: (question, keys) => askEverywhere(keyboard, places, question, keys),
       secret: (question) =>
         lendTerminal(keyboard, () => askUnseen(zz.io, question, host.ctx()?.signal)),
       ...(canChoose(zz.io) && {

@@ -255,8 +255,6 @@ export class Bot {
     chat: Conversation,
   ): Promise<void> {
     const { name, hash, options } = question;
-    const sent = await sendQuestion(this.telegram, addressOf(key), question, this.ctx.root);
-    this.book.changeChat(key, ({ questions }) => void questions.push(sent.message));
     const answer = (given: string) => chat.answer(name, hash, given);
     const expire = () => {
       this.#reasons.set(key, "");
@@ -265,10 +263,12 @@ export class Bot {
     };
     const { minutes } = this.zz.config;
     const cancelExpiry = this.zz.io.clock.timer(minutes * 60_000, expire);
-    const standing = { ...sent, key, question, cancelExpiry, answer };
+    const sent = sendQuestion(this.telegram, addressOf(key), question, this.ctx.root);
+    const standing: Standing = { key, question, sent, cancelExpiry, answer };
     this.#standing.set(tokenOf(question), standing);
-    const isOver = chat.events.some((event) => event.type === "answered" && event.name === name);
-    if (isOver) this.answered(name, "");
+    const message = await sent;
+    standing.message = message;
+    this.book.changeChat(key, ({ questions }) => void questions.push(message.message));
   }
 
   async #press({ id, data = "", message }: CallbackQuery): Promise<void> {
@@ -298,7 +298,7 @@ export class Bot {
   #questionFor(key: string, { reply_to_message: quoted }: Message): Standing | undefined {
     const open = [...this.#standing.values()].filter((standing) => standing.key === key);
     return (
-      open.find(({ message }) => message === quoted?.message_id) ??
+      open.find(({ message }) => message && message.message === quoted?.message_id) ??
       open.find(({ question }) => !question.options.length)
     );
   }
@@ -318,11 +318,14 @@ export class Bot {
       standing.cancelExpiry();
       const option = standing.question.options.find(({ id }) => id === answer);
       const outcome = `→ ${option?.name ?? (answer || "no answer")}`;
-      const { key, message } = standing;
-      void closeQuestion(this.telegram, addressOf(key), standing, outcome)
-        .then(() => this.#forgetQuestion(key, message))
-        .catch((error) => this.#afterwards(error));
+      void this.#close(standing, outcome).catch((error) => this.#afterwards(error));
     }
+  }
+
+  async #close({ key, sent }: Standing, outcome: string): Promise<void> {
+    const message = await sent;
+    await closeQuestion(this.telegram, addressOf(key), message, outcome);
+    this.#forgetQuestion(key, message.message);
   }
 
   #forgetQuestion(key: string, message: number): void {

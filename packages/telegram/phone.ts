@@ -1,5 +1,5 @@
-// /phone: the questions of a conversation at the terminal are put to a paired chat as well. Who hears
-// from Telegram is zz --telegram where it runs; else this process, until it ends.
+// /phone: the questions of a conversation at the terminal are put to a paired chat as well. It is
+// zz --telegram that hears from Telegram where it runs; else this process, until it ends.
 import { createHash, randomUUID } from "node:crypto";
 import path from "node:path";
 import { stripVTControlCharacters } from "node:util";
@@ -55,6 +55,7 @@ export class Phone implements AnswerPlace {
     const token = tokenOf(asked);
     const address = addressOf(this.#key);
     const { home } = this.#ctx.about;
+    openLetter(home, token, { key: this.#key, message: 0 }); // a press may come before its number
     const sent = await sendQuestion(this.#telegram, address, asked, this.#ctx.root);
     openLetter(home, token, { key: this.#key, message: sent.message });
     const given = await this.#answer(token, signal);

@@ -39,6 +39,42 @@ test(`${CONVERSATIONS} random conversations: each message is answered once, each
   const written: number[] = [];
   let next = 0;
 
+  async function asked(n: number, from: (typeof PEOPLE)[number]) {
+    api.say(`write ${n}`, { from });
+    return api.asks(new RegExp(`"${n}\\.txt"`), { chat: from.id });
+  }
+
+  const KIND = {
+    talk: async (n, from) => void api.say(`talk ${n}`, { from }),
+    picture: async (n, from) => {
+      const photo = [{ ...api.file(Buffer.from("89504e47", "hex")), width: 1, height: 1 }];
+      api.say(`picture ${n}`, { from, photo });
+    },
+    allow: async (n, from) => {
+      written.push(n);
+      const question = await asked(n, from);
+      api.press(question, "Reject", MALLORY);
+      api.press(question, "Allow", from);
+    },
+    reject: async (n, from) => {
+      const question = await asked(n, from);
+      api.press(question, "Allow", MALLORY);
+      api.press(question, "Reject", from);
+    },
+    reply: async (n, from) => {
+      const { id } = await asked(n, from);
+      api.say("no", { from, reply_to_message: { message_id: id, from: { id: 123456 } } });
+    },
+    ten: async (n, from) => {
+      written.push(n);
+      const question = await asked(n, from);
+      const presses = Array.from({ length: 10 }, () => api.press(question, "Allow", from));
+      const won = () => api.answered.filter(({ id }) => presses.includes(id));
+      await waitFor("ten answers", () => won().length === 10);
+      equal(won().filter(({ text }) => text === "Allow").length, 1);
+    },
+  } satisfies Record<string, (n: number, from: (typeof PEOPLE)[number]) => Promise<void>>;
+
   await Promise.all(PEOPLE.map((from) => converse(from)));
   const answers = api.messages.map(({ text }) => /^Answer (\d+)\./.exec(text)?.[1]).filter(Boolean);
   deepEqual(
@@ -71,42 +107,6 @@ test(`${CONVERSATIONS} random conversations: each message is answered once, each
       await api.sees(new RegExp(`^Answer ${n}\\.`), { chat });
     }
   }
-
-  async function asked(n: number, from: (typeof PEOPLE)[number]) {
-    api.say(`write ${n}`, { from });
-    return api.asks(new RegExp(`"${n}\\.txt"`), { chat: from.id });
-  }
-
-  var KIND = {
-    talk: async (n, from) => void api.say(`talk ${n}`, { from }),
-    picture: async (n, from) => {
-      const photo = [{ ...api.file(Buffer.from("89504e47", "hex")), width: 1, height: 1 }];
-      api.say(`picture ${n}`, { from, photo });
-    },
-    allow: async (n, from) => {
-      written.push(n);
-      const question = await asked(n, from);
-      api.press(question, "Reject", MALLORY);
-      api.press(question, "Allow", from);
-    },
-    reject: async (n, from) => {
-      const question = await asked(n, from);
-      api.press(question, "Allow", MALLORY);
-      api.press(question, "Reject", from);
-    },
-    reply: async (n, from) => {
-      const { id } = await asked(n, from);
-      api.say("no", { from, reply_to_message: { message_id: id, from: { id: 123456 } } });
-    },
-    ten: async (n, from) => {
-      written.push(n);
-      const question = await asked(n, from);
-      const presses = Array.from({ length: 10 }, () => api.press(question, "Allow", from));
-      const won = () => api.answered.filter(({ id }) => presses.includes(id));
-      await waitFor("ten answers", () => won().length === 10);
-      equal(won().filter(({ text }) => text === "Allow").length, 1);
-    },
-  } satisfies Record<string, (n: number, from: (typeof PEOPLE)[number]) => Promise<void>>;
 });
 
 /** Numbers from 0 to 1, the same for the same seed. */

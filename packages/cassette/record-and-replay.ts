@@ -9,9 +9,11 @@ type Request = HttpRequest & { url: string };
 type Next = (request: Request) => Promise<HttpAnswer>;
 
 export interface Recorder {
+  asks(model: string): void; // from now on
   keep(request: Request, next: Next): Promise<HttpAnswer>;
 }
 export interface Player {
+  readonly model: string | undefined; // that was asked first
   answer(request: Request): Promise<HttpAnswer>;
 }
 
@@ -29,15 +31,18 @@ export function record(file: string, veil: (text: string) => string): Recorder {
   } catch (error) {
     throw cannot(errnoSentence(error) || "it cannot be written. Name another file.");
   }
+  let model: string | undefined;
   const write = (exchange: Exchange) => {
     try {
-      appendFileSync(file, `${veil(JSON.stringify(exchange))}\n`);
+      const line = JSON.stringify({ ...exchange, ...(model && { model }) });
+      appendFileSync(file, `${veil(line)}\n`);
     } catch (error) {
       throw cannot(errnoSentence(error) || "it cannot be written.");
     }
   };
 
   return {
+    asks: (name) => void (model = name),
     async keep(request, next) {
       const asked = { method: request.method ?? "GET", url: request.url, ...bodyOf(request) };
       let answer: HttpAnswer;
@@ -57,44 +62,49 @@ export function record(file: string, veil: (text: string) => string): Recorder {
         write({ ...kept, pieces: [text] });
         return text;
       };
+      const ended = (pieces: Uint8Array[], error: unknown) =>
+        write({
+          ...kept,
+          pieces: veiledPieces(pieces, veil),
+          ...(error !== undefined && { error: errorOf(error) }),
+        });
       return {
         ...answer,
-        body: tee(answer.body, kept),
+        body: tee(answer.body, ended),
         text: wholeText,
         json: async () => JSON.parse(await wholeText()),
       };
     },
   };
+}
 
-  async function* tee(body: AsyncIterable<Uint8Array>, kept: Exchange): AsyncGenerator<Uint8Array> {
-    const pieces: Uint8Array[] = [];
-    let error: unknown;
-    try {
-      for await (const bytes of body) {
-        pieces.push(Uint8Array.from(bytes));
-        yield bytes;
-      }
-    } catch (failed) {
-      error = failed;
-      throw failed;
-    } finally {
-      write({
-        ...kept,
-        pieces: veiledPieces(pieces),
-        ...(error !== undefined && { error: errorOf(error) }),
-      });
+async function* tee(
+  body: AsyncIterable<Uint8Array>,
+  ended: (pieces: Uint8Array[], error: unknown) => void,
+): AsyncGenerator<Uint8Array> {
+  const pieces: Uint8Array[] = [];
+  let error: unknown;
+  try {
+    for await (const bytes of body) {
+      pieces.push(Uint8Array.from(bytes));
+      yield bytes;
     }
+  } catch (failed) {
+    error = failed;
+    throw failed;
+  } finally {
+    ended(pieces, error);
   }
+}
 
-  /**
-   * The pieces as they came, unless they hold a secret, perhaps across two: then the whole answer,
-   * veiled.
-   */
-  function veiledPieces(pieces: Uint8Array[]): Exchange["pieces"] {
-    const original = Buffer.concat(pieces).toString();
-    const veiled = veilEvents(veil(original), veil);
-    return veiled === original ? pieces.map(textOrBytes) : [veiled];
-  }
+/**
+ * The pieces as they came, unless they hold a secret, perhaps across two: then the whole answer,
+ * veiled.
+ */
+function veiledPieces(pieces: Uint8Array[], veil: (text: string) => string): Exchange["pieces"] {
+  const original = Buffer.concat(pieces).toString();
+  const veiled = veilEvents(veil(original), veil);
+  return veiled === original ? pieces.map(textOrBytes) : [veiled];
 }
 
 /**
@@ -144,6 +154,7 @@ export async function play(file: string, shown: string): Promise<Player> {
     played: 0,
   }));
   return {
+    model: exchanges.find(({ exchange }) => exchange.model)?.exchange.model,
     async answer(request) {
       const { signal, method = "GET", url } = request;
       signal?.throwIfAborted();
@@ -229,8 +240,11 @@ const bodyOf = ({ body }: Request): { body?: unknown } => {
 function keyOf({ method, url, body }: Exchange["asked"]): string {
   const spoken = saidIn(body);
   const { model } = Object(body);
-  return JSON.stringify([method, pathOf(url), model ?? null, spoken ?? body ?? null]);
+  const place = spoken ? endOf(url) : pathOf(url);
+  return JSON.stringify([method, place, model ?? null, spoken ?? body ?? null]);
 }
+/** Of a model's address: where its server has it, such as in /v1 or /api/v1, does not count. */
+const endOf = (url: string): string => pathOf(url).split("/").slice(-2).join("/");
 
 const pathOf = (url: string): string => tryTo(() => new URL(url).pathname) ?? url;
 const BLOCK = /--- ([A-Z][A-Z ]*) ---\n[\s\S]*?\n--- END \1 ---\n*/g;

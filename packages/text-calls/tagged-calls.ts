@@ -1,9 +1,10 @@
 // Calls in tags: Qwen3-Coder's <function=…>, <invoke name="…"> of many families, GLM's keys and
 // values, MiniCPM's tags.
+
+import { longestName, readArguments, readObjects, skipFence } from "./call-shapes.ts";
 import { toolFor } from "./coerce.ts";
 import { setField, skipSpace, wholeJson } from "./json.ts";
-import { longestName, readArguments, readObjects, skipFence } from "./shapes.ts";
-import { matchAt } from "./source.ts";
+import { matchAt } from "./search-text.ts";
 import { MAX_CALLS, type Piece, type Raw, type Reader, type Source } from "./types.ts";
 
 /** An XML value, without one line break at either end, which belongs to the tags. */

@@ -304,7 +304,7 @@ describe("what is wrong is named with the nearest right one", { concurrency: 2 }
     ["shell.sandbox", "on", "auto"], ["shell.sandbox", true, "auto"], ["shell.sandbox", "never", "off"], ["shell.sandbox", false, "off"],
     ["shell.sandbox", "enabled", "auto"], ["shell.sandbox", "requierd", "required"], ["shell.sandbox", "no", "off"], ["shell.sandbox", 3, ""],
     ["display.images", "on", "auto"], ["display.images", false, "off"], ["display.thinking", "on", ""], ["display.thinking", "none", "off"],
-    ["display.theme", "off", "none"], ["display.theme", true, ""], ["symbols.map", "on", "always"], ["symbols.map", "off", "never"],
+    ["display.theme", "off", "none"], ["display.theme", true, "auto"], ["symbols.map", "on", "always"], ["symbols.map", "off", "never"],
   ] as const) // biome-ignore format: a table
     test(`${setting} of ${JSON.stringify(value)} ${near ? `suggests ${near}` : "suggests nothing"}`, async () => {
       const [part, name] = setting.split(".") as [string, string];

@@ -5,13 +5,14 @@
 // that begins.
 
 import type { Zz } from "zz";
-import { ERASE_BELOW, rewrapsLines, terminalColumns, width } from "zz/text";
+import { clean, ERASE_BELOW, rewrapsLines, terminalColumns, width, wrap } from "zz/text";
 import { shortenToColumns, tail } from "./shorten-for-rows.ts";
 import type { Theme } from "./styles.ts";
 
 const FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏";
 const FRAME_TIME = 100; // ms
 const MAX_TAIL_ROWS = 4; // of a running call's output
+const MAX_LIVE_CHARS = 2_000;
 const ERASE = `\r${ERASE_BELOW}`; // from the cursor's row on
 /** A row stays one, even if the window has become narrower and zz has not been told yet. */
 const [NO_WRAP, WRAP] = ["\x1b[?7l", "\x1b[?7h"];
@@ -25,6 +26,7 @@ export function liveLine({ io, on, look }: Where) {
   // whether there are rows, and those above the cursor
   let [shown, above]: [boolean, string[]] = [false, []];
   let [activity, tokens, thinking, since, frame] = ["", 0, "", 0, 0];
+  let answer = ""; // so far, with display.live
   let ahead = ""; // typed for the next prompt
   // of the clock, which advances the time when nothing arrives
   let cancel: (() => void) | undefined;
@@ -34,6 +36,7 @@ export function liveLine({ io, on, look }: Where) {
     stop();
     if (!on()) return;
     [activity, tokens, thinking, since] = [doing, 0, "", io.clock.now()];
+    answer = "";
     tickSoon();
   }
   function tickSoon(): void {
@@ -44,10 +47,10 @@ export function liveLine({ io, on, look }: Where) {
   function resume(doing: string): void {
     if (!cancel) begin(doing);
   }
-  function thinks(count: number, thought: string): void {
+  function thinks(count: number, thought: string, text = ""): void {
     if (!cancel) begin("thinking"); // after a question
     // shortened when shown: for each piece, that would take quadratic time
-    [tokens, thinking] = [count, thought];
+    [tokens, thinking, answer] = [count, thought, text];
   }
   /**
    * Shows progress. Outside a turn, such as while the code is indexed, there is no clock, so it is
@@ -69,7 +72,7 @@ export function liveLine({ io, on, look }: Where) {
       ...(tokens ? [`${tokens} tokens`] : []),
     ];
     const text = shortenToColumns(head.join(" · "), columns() - 1);
-    const lines = tokens ? [thinking] : thinking.split("\n"); // thoughts stay in one row
+    const lines = linesBelow();
     const room = columns() - width(text) - 5;
     const latestWords = lines.length > 1 ? "" : tail(thinking.slice(-500), Math.max(room, 1));
     const rows =
@@ -80,6 +83,11 @@ export function liveLine({ io, on, look }: Where) {
       ...rows,
       ...mine,
     ]);
+  }
+  function linesBelow(): string[] {
+    const end = clean(answer.slice(-MAX_LIVE_CHARS)).trimEnd();
+    if (end) return ["", ...wrap(end, Math.max(10, columns() - 4))];
+    return tokens ? [thinking] : thinking.split("\n"); // thoughts stay in one row
   }
   function cell(line: string): string {
     return `  ${shortenToColumns(line, columns() - 3)}`;

@@ -23,6 +23,23 @@ export async function fitToWindow(
   request: ChatRequest,
   ctx: Ctx,
 ): Promise<ChatRequest> {
+  const sent = await withinMessages(state, request, ctx);
+  return fitTokens(state, sent, ctx);
+}
+
+/** context.messages: earlier turns leave, each whole, once the conversation has more messages. */
+async function withinMessages(state: State, request: ChatRequest, ctx: Ctx): Promise<ChatRequest> {
+  const { chat } = ctx;
+  const { messages: most } = state.zz.config;
+  if (!most || chat.messages.length <= most) return request;
+  const tail = request.messages.slice(chat.messages.length);
+  const starts = turnStarts(chat.messages);
+  const end = starts.find((start) => chat.messages.length - start <= most) ?? starts.at(-1) ?? 0;
+  if (end > (notesIn(chat.messages[0]) ? 2 : 0)) await tryToTakeNotes(state, end, ctx);
+  return { ...request, messages: [...chat.messages, ...tail] };
+}
+
+async function fitTokens(state: State, request: ChatRequest, ctx: Ctx): Promise<ChatRequest> {
   const chars = charsOfRequest(request); // more than its tokens, so most requests need no estimate
   const window = await windowOf(state, request, chars < MAX_CHARS_UNCHECKED, ctx);
   if (!window) return request;

@@ -6,6 +6,7 @@ export interface Config {
   compactAt: number;
   turns: number;
   words: number;
+  messages: number; // 0: no limit
   method: "summary" | "truncate";
 }
 export interface State {

@@ -46,7 +46,7 @@ describe("In a part of a repository", () => {
       "--tools",
     ]);
     deepEqual([wrong.stdout, wrong.code], ["", 2]);
-    match(wrong.stderr, /project\.scope must be one of folder, repository/);
+    match(wrong.stderr, /"project\.scope" must be one of folder, repository/);
   });
 
   test("a project cannot widen itself", async () => {

@@ -135,6 +135,21 @@ describe("a full window", () => {
     match(hinted.stderr, /^Cannot use a hint: context\.method is 'truncate'/);
   });
 
+  test("with context.messages earlier turns leave a large window, each whole", async () => {
+    const where = talked(30, { context: { method: "truncate", messages: 12 } });
+    const { stdout, stderr, chats } = await goesOn(
+      where,
+      1_000_000,
+      [say("Good.")],
+      ["-c", "next"],
+    );
+    equal(stdout, "Good.\n");
+    match(stderr, /^The first 25 turns are left out now/);
+    const [, , , ...rest] = chats[0].messages.map(({ content }: any) => content);
+    equal(rest.length, 11); // five turns of two, and the question
+    match(rest[0], /^said 26,/);
+  });
+
   for (const [what, step, why] of [
     ["is empty", say(""), "the model answered with nothing"],
     ["is a call", call(["read_file", { path: "a" }]), "the model called a tool instead"],

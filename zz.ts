@@ -21,21 +21,19 @@
  */
 
 import type { Answer, Fault, Image, Io, Message, Reply } from "./kernel/contract.ts";
-import {
-  addAsides,
-  addMessage,
-  closeChat,
-  markFailed,
-  openChat,
-  saveEntry,
-  savePluginStates,
-} from "./kernel/conversation/chat.ts";
-import { NO_MODEL_MESSAGE } from "./kernel/conversation/choose-model.ts";
+import { addAsides, addMessage, openChat } from "./kernel/conversation/chat.ts";
+import { fallbackModel, NO_MODEL_MESSAGE } from "./kernel/conversation/choose-model.ts";
 import {
   messageOfReply,
   messageOfResult,
   takeAttachments,
 } from "./kernel/conversation/messages.ts";
+import {
+  closeChat,
+  markFailed,
+  saveEntry,
+  savePluginStates,
+} from "./kernel/conversation/save-chat.ts";
 import { sendRequest } from "./kernel/conversation/send-request.ts";
 import { loadPrompts, prepareSystemPrompt } from "./kernel/conversation/system-prompt.ts";
 import { assertPhase, emit, emitNote, enterPhase, runStep } from "./kernel/events.ts";
@@ -486,7 +484,7 @@ async function obeyFlags(argv: string[], io: Io, stop: EarlyStop): Promise<numbe
     return runDialog(core, dialog, { open, first, stop, obey });
   checkPrompt(first);
   checkNamedPlugins(core);
-  const chat = await open();
+  const chat = (await open()) ?? (await openForCommand(core, first));
   if (!chat) throw usage(NO_MODEL_MESSAGE);
   stop.leave = () => chat.stop.abort();
   try {
@@ -497,6 +495,13 @@ async function obeyFlags(argv: string[], io: Io, stop: EarlyStop): Promise<numbe
   } finally {
     closeChat(core, chat);
   }
+}
+
+/** A command may do without a model, unless it is a template. */
+async function openForCommand(core: Core, first: FirstMessage): Promise<LiveChat | undefined> {
+  const { name } = commandIn(core, first.typed ? first.words : "");
+  const asksModel = core.commands.get(name)?.value.template;
+  return name && !asksModel ? openChat(core, await fallbackModel(core)) : undefined;
 }
 
 /** One turn, its answer printed: the exit code. */

@@ -201,7 +201,11 @@ export interface About {
   readonly plugins: (PluginFile & PluginState)[];
   readonly flags: Flag[];
   // variable: of its key
-  readonly providers: { name: string; variable?: string; endpoint: Endpoint; owner: string }[];
+  readonly providers: (Pick<Provider, "name" | "role"> & {
+    variable?: string;
+    endpoint: Endpoint;
+    owner: string;
+  })[];
   // of all providers, or of the one in --model
   models(isOfAll?: boolean): Promise<{ models: Model[]; failures: string[] }>;
   offered(): Promise<ChatRequest["tools"]>; // the tools that the model is told of
@@ -433,6 +437,8 @@ export interface Events {
 /** Steps that a plugin can wrap: what goes in, what comes out. */
 export interface Steps {
   line: [string, string]; // what the person typed
+  // the command line; out come its words, of which those that begin with -- count as flags
+  words: [Typed, readonly string[]];
   // the tools that the model is offered; it can still call others
   offer: [ChatRequest["tools"], ChatRequest["tools"]];
   request: [ChatRequest, Reply];
@@ -479,7 +485,9 @@ export const EVENTS = words<keyof Events>(
   "started phase requested received replied compacted retried thought planned " +
     "decided changed configured reloaded called progressed typed asked resumed noted answered failed",
 );
-export const STEPS = words<keyof Steps>("line offer request fetch call gate preview render prompt");
+export const STEPS = words<keyof Steps>(
+  "line words offer request fetch call gate preview render prompt",
+);
 /** Which phase may follow which; `error` and `aborted` may follow any. Thinking is shown only in
  * `thinking` and `planning_tools`, tools run only in `executing_tools`, and text is shown only in
  * `responding`. */

@@ -11,8 +11,9 @@ import type {
   Schema,
   Tool,
 } from "../kernel/contract.ts";
-import { closeChat, openChat } from "../kernel/conversation/chat.ts";
+import { openChat } from "../kernel/conversation/chat.ts";
 import { chooseModel, NO_MODEL_MESSAGE } from "../kernel/conversation/choose-model.ts";
+import { closeChat } from "../kernel/conversation/save-chat.ts";
 import { type Core, IDENTIFIER, type LiveChat, NO_MODEL_ID, newId } from "../kernel/instance.ts";
 import { createCtx } from "../kernel/plugins/create-ctx.ts";
 import {

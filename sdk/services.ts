@@ -10,6 +10,7 @@ declare module "../kernel/contract.ts" {
     redis: RedisServers;
     queue: Queue;
     toolNames: ToolNames;
+    otherNames: OtherNames;
     page: Page;
     conversations: ConversationStarter;
   }
@@ -54,6 +55,11 @@ export type RunReport = {
   failed: number;
   prompt: string;
 };
+
+/** What a command's name in another agent comes to here, as a sentence. */
+export interface OtherNames {
+  meaning(name: string): string | undefined;
+}
 
 /** zz's own names for the tools of other programs: run_command for Bash. */
 export interface ToolNames {
@@ -163,18 +169,28 @@ export interface Conversations {
 export interface Conversation {
   readonly id: string;
   readonly events: readonly ConversationEvent[]; // so far
+  readonly last: string | undefined; // when it was opened: the key of its last message with one
   listen(hear: (event: ConversationEvent) => void): () => void; // gives what ends it
-  send(text: string, images?: { type: string; base64: string }[]): void; // begins a turn
+  send(text: string, along?: SentAlong): void; // begins a turn
   stop(): Promise<void>;
   use(model: string): Promise<void>;
   /** The first answer counts, if the hash is that of the question. */
   answer(name: string, hash: string, answer: string): void;
+  close(): Promise<void>; // ends its process; it can be opened again
+}
+export interface SentAlong {
+  images?: { type: string; base64: string }[];
+  files?: string[]; // absolute paths, which the model is told
+  // of the dialog's own: kept with the session before anything is asked of a model, or a command
+  // runs, so that a dialog knows after a crash whether the conversation had got the message
+  key?: string;
 }
 /** What a call or a question shows besides its text. */
 export type Shown =
   | { type: "text"; text: string }
   | { type: "diff"; path: string; before: string; after: string }
-  | { type: "image"; mime: string; base64: string };
+  | { type: "image"; mime: string; base64: string }
+  | { type: "file"; path: string }; // for the person to have
 type Named = { id: string; name: string };
 /** `id` counts from 1 in each conversation; a name is the same in later events. */
 export type ConversationEvent = { id: number; text: string } & (

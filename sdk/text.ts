@@ -50,6 +50,14 @@ export {
   mediaOf,
   readMedia,
 } from "./media.ts";
+export {
+  type News,
+  PROBE_MS,
+  pacing,
+  type RequestCount,
+  type Sent,
+  TRANSIT_MS,
+} from "./pacing.ts";
 export { type Picker, type PickerRow, pickRow } from "./picker.ts";
 export { type RateLimit, rateLimitIn, spanOf } from "./rate-limits.ts";
 export { shortSchema } from "./short-schema.ts";

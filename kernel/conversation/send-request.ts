@@ -99,15 +99,9 @@ async function receiveReply(
   const seconds = timeout || Number.POSITIVE_INFINITY; // 0: no limit
   // when more than a sign of life came; whether for too long nothing else has
   let [heard, isSigns] = [started, false];
-  const silence = deadline(clock, seconds * 1000, () => {
-    const late = isSigns
-      ? `nothing but signs of life for ${seconds * LIFE_SIGN_SILENCES}`
-      : `nothing for ${seconds}`;
-    return fault(
-      `'${provider.name}' sent ${late} s. Try again, or raise "timeout" in the settings.`,
-      { kind: "network", stalled: true },
-    );
-  });
+  const silence = deadline(clock, seconds * 1000, () =>
+    stalledFault(provider.name, seconds, isSigns),
+  );
   const signal = AbortSignal.any([chat.stop.signal, silence.signal]);
   let [partial, thought] = [{ text: "", thinking: "" }, ""];
   let telling: NodeJS.Immediate | undefined; // one event for pieces that arrive together
@@ -156,6 +150,16 @@ async function receiveReply(
       text: newText,
     });
   }
+}
+
+function stalledFault(provider: string, seconds: number, isSigns: boolean): Fault {
+  const late = isSigns
+    ? `nothing but signs of life for ${seconds * LIFE_SIGN_SILENCES}`
+    : `nothing for ${seconds}`;
+  return fault(`'${provider}' sent ${late} s. Try again, or raise "timeout" in the settings.`, {
+    kind: "network",
+    stalled: true,
+  });
 }
 
 /** Extras are sent back only to the provider that they came from. */

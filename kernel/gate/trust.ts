@@ -5,7 +5,8 @@
 import fs from "node:fs";
 import path from "node:path";
 import type { Core, Hashes, ProjectExtras } from "../instance.ts";
-import { fileFault, hashOf } from "../system/atomic-write.ts";
+import { fileFault } from "../system/atomic-write.ts";
+import { hashOf } from "../system/file-state.ts";
 import { updatePrivateFile } from "../system/locks.ts";
 import { fault } from "../text/faults.ts";
 import { entriesOf, textOf } from "../text/read-quietly.ts";
@@ -28,20 +29,7 @@ export function projectExtras(
 ): ProjectExtras | undefined {
   const projectFolder = path.join(root, ".zz");
   if (tryTo(() => fs.realpathSync(projectFolder) === fs.realpathSync(home))) return undefined;
-  const hashes: Hashes = {};
-  const stamps: ProjectExtras["stamps"] = {};
-  let bytes = 0;
-  let wrong: string | undefined;
-  for (const name of [".zz/plugins", ".zz/prompts", ".zz/zz.config.json", ".mcp.json"])
-    try {
-      if (tryTo(() => fs.lstatSync(path.join(root, name)).isSymbolicLink()))
-        throw fault(
-          `${name} is a link, and what it leads to was not looked at. Put it there itself`,
-        );
-      look(path.join(root, name));
-    } catch (error) {
-      wrong = (error as Error).message;
-    }
+  const { hashes, stamps, wrong } = hashExtras(root, before);
   const files = Object.keys(hashes).sort(compare);
   if (!files.length && !wrong) return undefined;
   const trustEntries = readTrustFile(home)[root];
@@ -67,6 +55,25 @@ export function projectExtras(
     ...(changed && { changed }),
     ...(wrong && { wrong }),
   };
+}
+
+/** What is there as it is now; `wrong`: why it cannot be trusted. */
+function hashExtras(root: string, before?: ProjectExtras) {
+  const hashes: Hashes = {};
+  const stamps: ProjectExtras["stamps"] = {};
+  let bytes = 0;
+  let wrong: string | undefined;
+  for (const name of [".zz/plugins", ".zz/prompts", ".zz/zz.config.json", ".mcp.json"])
+    try {
+      if (tryTo(() => fs.lstatSync(path.join(root, name)).isSymbolicLink()))
+        throw fault(
+          `${name} is a link, and what it leads to was not looked at. Put it there itself`,
+        );
+      look(path.join(root, name));
+    } catch (error) {
+      wrong = (error as Error).message;
+    }
+  return { hashes, stamps, wrong };
 
   function look(inspected: string): void {
     const stat = fs.lstatSync(inspected, { throwIfNoEntry: false });

@@ -4,8 +4,9 @@
 import fs from "node:fs";
 import path from "node:path";
 import type { Ask, Ctx, Dialog, DialogHost, Flag, Person } from "../contract.ts";
-import { closeChat, openChat, retractLastMessage } from "../conversation/chat.ts";
+import { openChat, retractLastMessage } from "../conversation/chat.ts";
 import { fallbackModel, learnWindow, NO_MODEL_MESSAGE } from "../conversation/choose-model.ts";
+import { closeChat } from "../conversation/save-chat.ts";
 import { emit, emitNote, observeEvent, runStep } from "../events.ts";
 import type { Core, LiveChat, TurnContext } from "../instance.ts";
 import { createCtx } from "../plugins/create-ctx.ts";

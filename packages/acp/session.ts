@@ -6,7 +6,7 @@ import type { AgentContext, AnyMessage, ContentBlock, StopReason } from "@agentc
 import * as acp from "@agentclientprotocol/sdk";
 import type { Ctx, DialogHost, Zz } from "zz";
 import { sentenceOf } from "zz/text";
-import { keepName, namesIn } from "./names.ts";
+import { keepName, lastKeyOf, namesIn } from "./names.ts";
 import { askThrough } from "./questions.ts";
 import { lendServers } from "./servers.ts";
 import { type Running, running, type Talk, tell } from "./talk.ts";
@@ -93,7 +93,7 @@ export async function talk(zz: Zz, host: DialogHost): Promise<number> {
       return { configOptions: await optionsOf(ctx) };
     })
     .onRequest(acp.methods.agent.session.prompt, async ({ params }) => ({
-      stopReason: await prompt(current(), params.prompt),
+      stopReason: await prompt(current(), params.prompt, keyIn(params)),
     }))
     .onNotification(acp.methods.agent.session.cancel, () => cancel(live))
     .connect(streamOfParent());
@@ -133,7 +133,9 @@ async function begun(talk: Talk) {
       configOptions: await optionsOf(ctx),
     });
   });
+  const last = lastKeyOf(ctx, talk.id);
   return {
+    ...(last !== undefined && { _meta: { zz: { last } } }),
     modes: {
       currentModeId: mode,
       availableModes: Object.entries(MODES).map(([id, about]) => ({ id, ...about })),
@@ -157,7 +159,25 @@ function cancel(talk?: Talk): void {
   talk?.host.stop();
 }
 
-async function prompt(talk: Talk, blocks: ContentBlock[]): Promise<StopReason> {
+/** A client's own key for a prompt: after a crash it asks whether zz had got it. */
+const keyIn = ({ _meta }: acp.PromptRequest): string | undefined => {
+  const { key } = Object((_meta as { zz?: unknown } | undefined)?.zz) as { key?: unknown };
+  return typeof key === "string" ? key : undefined;
+};
+
+/** So that the session is found by the editor's name, whatever ends this process. */
+function nameSession({ ctx, id, key }: Talk): void {
+  const { id: own } = ctx.chat;
+  if (!own) return;
+  const isKept = namesIn(ctx)[id] === own || id === own;
+  if (!isKept || (key !== undefined && key !== lastKeyOf(ctx, id))) keepName(ctx, id, own, key);
+}
+
+async function prompt(
+  talk: Talk,
+  blocks: ContentBlock[],
+  key: string | undefined,
+): Promise<StopReason> {
   const { host, ctx } = talk;
   if (talk.busy)
     throw acp.RequestError.invalidRequest(
@@ -169,14 +189,15 @@ async function prompt(talk: Talk, blocks: ContentBlock[]): Promise<StopReason> {
     failed: undefined,
     finish: "stop",
     turn: new AbortController(),
+    key,
   });
   try {
     const words = blocks.flatMap((block) => wordsOf(ctx, block)).join("\n\n");
+    if (words.startsWith("/")) nameSession(talk); // a command may do what must not be done twice
     await host.obey(words);
   } finally {
     talk.busy = false;
-    if (ctx.chat.id && !Object.hasOwn(namesIn(ctx), talk.id) && ctx.chat.id !== talk.id)
-      keepName(ctx, talk.id, ctx.chat.id);
+    nameSession(talk);
   }
   const { failed } = talk as Talk;
   if (talk.turn.signal.aborted || failed?.exit === 130) return "cancelled";
@@ -220,6 +241,7 @@ function pathOrUri(uri: string, name = uri): string {
  */
 function watch(talk: Talk): void {
   const { zz, ctx } = talk;
+  zz.on("requested", () => nameSession(talk)); // the message is saved, and nothing was done yet
   zz.on("thought", ({ text }) => tell(talk, textUpdate("agent_thought_chunk", text)));
   zz.on(
     "planned",

@@ -62,44 +62,49 @@ export function record(file: string, veil: (text: string) => string): Recorder {
         write({ ...kept, pieces: [text] });
         return text;
       };
+      const ended = (pieces: Uint8Array[], error: unknown) =>
+        write({
+          ...kept,
+          pieces: veiledPieces(pieces, veil),
+          ...(error !== undefined && { error: errorOf(error) }),
+        });
       return {
         ...answer,
-        body: tee(answer.body, kept),
+        body: tee(answer.body, ended),
         text: wholeText,
         json: async () => JSON.parse(await wholeText()),
       };
     },
   };
+}
 
-  async function* tee(body: AsyncIterable<Uint8Array>, kept: Exchange): AsyncGenerator<Uint8Array> {
-    const pieces: Uint8Array[] = [];
-    let error: unknown;
-    try {
-      for await (const bytes of body) {
-        pieces.push(Uint8Array.from(bytes));
-        yield bytes;
-      }
-    } catch (failed) {
-      error = failed;
-      throw failed;
-    } finally {
-      write({
-        ...kept,
-        pieces: veiledPieces(pieces),
-        ...(error !== undefined && { error: errorOf(error) }),
-      });
+async function* tee(
+  body: AsyncIterable<Uint8Array>,
+  ended: (pieces: Uint8Array[], error: unknown) => void,
+): AsyncGenerator<Uint8Array> {
+  const pieces: Uint8Array[] = [];
+  let error: unknown;
+  try {
+    for await (const bytes of body) {
+      pieces.push(Uint8Array.from(bytes));
+      yield bytes;
     }
+  } catch (failed) {
+    error = failed;
+    throw failed;
+  } finally {
+    ended(pieces, error);
   }
+}
 
-  /**
-   * The pieces as they came, unless they hold a secret, perhaps across two: then the whole answer,
-   * veiled.
-   */
-  function veiledPieces(pieces: Uint8Array[]): Exchange["pieces"] {
-    const original = Buffer.concat(pieces).toString();
-    const veiled = veilEvents(veil(original), veil);
-    return veiled === original ? pieces.map(textOrBytes) : [veiled];
-  }
+/**
+ * The pieces as they came, unless they hold a secret, perhaps across two: then the whole answer,
+ * veiled.
+ */
+function veiledPieces(pieces: Uint8Array[], veil: (text: string) => string): Exchange["pieces"] {
+  const original = Buffer.concat(pieces).toString();
+  const veiled = veilEvents(veil(original), veil);
+  return veiled === original ? pieces.map(textOrBytes) : [veiled];
 }
 
 /**

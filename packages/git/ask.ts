@@ -93,7 +93,9 @@ export async function repository(
     throw cannot(
       `the repository's files are in '${top}', outside the project. Look at core.worktree`,
     );
-  const filters = readsFiles ? await filterNames() : [];
+  const filters = readsFiles
+    ? await filterNames((args, options) => ask([...quiet], args, options))
+    : [];
   const off = filters.flatMap((name) =>
     ["clean=", "smudge=", "process=", "required=false"].flatMap((setting) => [
       "-c",
@@ -106,26 +108,26 @@ export async function repository(
     fromProject: (name) => (prefix ? relativeTo(prefix, name) : name),
     filters,
   };
+}
 
-  /**
-   * The content filters to switch off: status and diff would run the clean filter of each file
-   * whose date changed, and that may be any program. Without its filter a file is compared as it is
-   * on the disk.
-   */
-  async function filterNames(): Promise<string[]> {
-    const configured = await ask(
-      [...quiet],
-      ["config", "-z", "--name-only", "--get-regexp", "^filter\\."],
-      { codes: [0, 1] },
-    );
-    const names = new Set(
-      configured.stdout.split("\0").flatMap((key) => /^filter\.(.*)\.[^.]*$/s.exec(key)?.[1] ?? []),
-    );
-    for (const name of names)
-      if (/[=\n]/.test(name))
-        throw cannot(`nothing can switch off its content filter '${name}'. Rename the filter`);
-    return [...names];
-  }
+/**
+ * The content filters to switch off: status and diff would run the clean filter of each file
+ * whose date changed, and that may be any program. Without its filter a file is compared as it is
+ * on the disk.
+ */
+async function filterNames(
+  ask: (args: string[], options: AskOptions) => Promise<Answer>,
+): Promise<string[]> {
+  const configured = await ask(["config", "-z", "--name-only", "--get-regexp", "^filter\\."], {
+    codes: [0, 1],
+  });
+  const names = new Set(
+    configured.stdout.split("\0").flatMap((key) => /^filter\.(.*)\.[^.]*$/s.exec(key)?.[1] ?? []),
+  );
+  for (const name of names)
+    if (/[=\n]/.test(name))
+      throw cannot(`nothing can switch off its content filter '${name}'. Rename the filter`);
+  return [...names];
 }
 
 const cannot = (reason: string): Error => new Error(`Cannot ask git: ${reason}.`);

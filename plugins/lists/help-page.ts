@@ -40,7 +40,7 @@ const PROMPT_KEYS: Row[] = [
   ["ctrl+l", "clear the screen"],
 ];
 /** The help on a command or group; without an argument the whole page, if it fits the terminal. */
-export function helpOn(topic: string, { about, io }: Ctx): string {
+export function helpOn(topic: string, { about, io, service }: Ctx): string {
   const columns = availableColumns(io);
   const wholePage = page(about, columns);
   const fits = wholePage.split("\n").length < (io.stderr.rows ?? Number.POSITIVE_INFINITY) - 1;
@@ -51,9 +51,9 @@ export function helpOn(topic: string, { about, io }: Ctx): string {
   const group = isCommand
     ? undefined
     : [...allSections.keys()].find((name) => [name, ...name.split(" ")].includes(topic));
-  return group
-    ? section(group, allSections.get(group)!, columns)
-    : commandHelp(topic, about, columns);
+  if (group) return section(group, allSections.get(group)!, columns);
+  const meaning = isCommand || keyRow(topic, about) ? "" : service("otherNames")?.meaning(topic);
+  return meaning || commandHelp(topic, about, columns);
 }
 type Known = Pick<About, "commands" | "keys"> & Partial<Pick<About, "plugins">>;
 /** The commands by group, then what else can be typed. */

@@ -46,19 +46,7 @@ export function showTurns(zz: Zz<any>, screen: Screen): void {
     if (config().live) answer += text;
     line.thinks(tokens, thinking, answer);
   });
-  zz.on("thought", ({ text, ms }) => {
-    const { thinking } = config();
-    if (thinking === "off" || !screen.live) return;
-    const plain = isPlain(screen);
-    const rows = plain
-      ? [`thought for ${seconds(ms)}`]
-      : foldRows(
-          text,
-          columnsOf(screen) - 2,
-          thinking === "full" ? Number.POSITIVE_INFINITY : 2,
-        ).map((row) => `┆ ${row}`);
-    for (const printedRow of rows) printAbove(screen, look(screen).dim(printedRow));
-  });
+  zz.on("thought", (thought) => showThought(screen, thought));
   const attached = new WeakSet<object>(); // messages whose images were drawn
   zz.on(
     "requested",
@@ -89,6 +77,18 @@ export function showTurns(zz: Zz<any>, screen: Screen): void {
         `${look(screen).dim(shortenToColumns(figures(answer), columnsOf(screen) - 1))}\n`,
       );
   });
+}
+
+function showThought(screen: Screen, { text, ms }: Events["thought"]): void {
+  const { thinking } = screen.config();
+  if (thinking === "off" || !screen.live) return;
+  const plain = isPlain(screen);
+  const rows = plain
+    ? [`thought for ${seconds(ms)}`]
+    : foldRows(text, columnsOf(screen) - 2, thinking === "full" ? Number.POSITIVE_INFINITY : 2).map(
+        (row) => `┆ ${row}`,
+      );
+  for (const printedRow of rows) printAbove(screen, look(screen).dim(printedRow));
 }
 
 /** Shows calls, and nothing beside a question. */

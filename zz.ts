@@ -15,14 +15,13 @@
  *    system/         the machine: disk, locks, programs, git
  *    text/           words, faults, schemas, secrets
  *
- * Next to it: sdk/ (zz in scripts and programs, the test kit, zz/text), plugins/ (what everyone
- * needs; the prompt is plugins/repl) and packages/ (abilities of their own). Deliberately not here:
- * tools, providers, how things look. Nothing at module level but constants.
+ * Next to it: sdk/ (scripts, programs, the test kit, zz/text), plugins/ (what everyone needs; the
+ * prompt is plugins/repl), packages/ (abilities of their own). Not here: tools, providers, looks.
  */
 
 import type { Answer, Fault, Image, Io, Message, Reply } from "./kernel/contract.ts";
 import { addAsides, addMessage, openChat } from "./kernel/conversation/chat.ts";
-import { fallbackModel, NO_MODEL_MESSAGE } from "./kernel/conversation/choose-model.ts";
+import { NO_MODEL_MESSAGE } from "./kernel/conversation/choose-model.ts";
 import {
   messageOfReply,
   messageOfResult,
@@ -68,6 +67,7 @@ import {
   emitStarted,
   exitCode,
   openConversation,
+  openForCommand,
   parseAllFlags,
   takeForkId,
 } from "./kernel/program/command-line.ts";
@@ -364,7 +364,7 @@ async function checkLimits(turn: Turn): Promise<void> {
 async function showAnswer(turn: Turn, { text, finish, data }: Reply): Promise<void> {
   const { core, chat, answer } = turn;
   enterPhase(core, chat, "responding");
-  const safe = turn.show && core.io.stdout.isTTY ? clean(text) : text;
+  const safe = turn.show && (core.io.stdout.isTTY || core.io.clean) ? clean(text) : text;
   // what is shown is not lost in a power cut
   const synced = core.io.stdout.isTTY ? chat.session?.sync() : undefined;
   const shown = await rendered(turn, safe, (error) =>
@@ -495,13 +495,6 @@ async function obeyFlags(argv: string[], io: Io, stop: EarlyStop): Promise<numbe
   } finally {
     closeChat(core, chat);
   }
-}
-
-/** A command may do without a model, unless it is a template. */
-async function openForCommand(core: Core, first: FirstMessage): Promise<LiveChat | undefined> {
-  const { name } = commandIn(core, first.typed ? first.words : "");
-  const asksModel = core.commands.get(name)?.value.template;
-  return name && !asksModel ? openChat(core, await fallbackModel(core)) : undefined;
 }
 
 /** One turn, its answer printed: the exit code. */

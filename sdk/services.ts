@@ -1,6 +1,6 @@
 // What zz's own plugins offer one another, by `zz.service()` and `ctx.service()`: types alone. A
 // plugin of yours adds its own: declare module "zz" { interface Services { lamp: { on(): void } } }
-import type { Ctx, Result, Saved } from "../kernel/contract.ts";
+import type { Call, Ctx, Result, Saved } from "../kernel/contract.ts";
 
 declare module "../kernel/contract.ts" {
   interface Services {
@@ -11,6 +11,8 @@ declare module "../kernel/contract.ts" {
     queue: Queue;
     toolNames: ToolNames;
     otherNames: OtherNames;
+    ownOutput: OwnOutput;
+    background: Background;
     page: Page;
     conversations: ConversationStarter;
   }
@@ -61,9 +63,20 @@ export interface OtherNames {
   meaning(name: string): string | undefined;
 }
 
+/** The terminal's background, if it has said what it is. */
+export interface Background {
+  isLight(): boolean | undefined;
+}
+
+/** What the person's last own command printed, for the next message; false: there is none. */
+export interface OwnOutput {
+  give(ctx: Ctx): boolean;
+}
+
 /** zz's own names for the tools of other programs: run_command for Bash. */
 export interface ToolNames {
   own(name: string): Promise<string | undefined>;
+  calls(call: Call, ctx: Ctx): Promise<Call[]>; // a call, with the arguments of zz's own tools
 }
 
 /** Starts programs that the person need not be asked about, since they can do no harm there. */

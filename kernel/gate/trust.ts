@@ -1,5 +1,5 @@
-// What a project brings that could run or steer zz: plugins, prompts and settings in its .zz/, and
-// the servers of its .mcp.json. It counts only after the person has trusted exactly these bytes;
+// What a project brings that could run or steer zz: plugins, prompts, settings and hooks in its
+// .zz/, the servers of its .mcp.json, and what it has for other agents. It counts only after the person has trusted exactly these bytes;
 // trust.json in the home remembers them.
 
 import fs from "node:fs";
@@ -63,7 +63,10 @@ function hashExtras(root: string, before?: ProjectExtras) {
   const stamps: ProjectExtras["stamps"] = {};
   let bytes = 0;
   let wrong: string | undefined;
-  for (const name of [".zz/plugins", ".zz/prompts", ".zz/zz.config.json", ".mcp.json"])
+  const others = OTHER_AGENTS.filter(
+    (name) => !isBehindLink(root, name) && isOfUse(path.join(root, name)),
+  );
+  for (const name of [...OWN, ...others])
     try {
       if (tryTo(() => fs.lstatSync(path.join(root, name)).isSymbolicLink()))
         throw fault(
@@ -94,6 +97,29 @@ function hashExtras(root: string, before?: ProjectExtras) {
       hashOf(fs.readFileSync(inspected));
   }
 }
+
+const OWN = [".zz/plugins", ".zz/prompts", ".zz/zz.config.json", ".zz/hooks.json", ".mcp.json"];
+/** What other agents read, and zz too: commands, skills, agents and hooks. */
+const OTHER_AGENTS = [
+  ...[".claude", ".agents"].flatMap((folder) => [
+    `${folder}/commands`,
+    `${folder}/skills`,
+    `${folder}/agents`,
+    `${folder}/hooks`,
+  ]),
+  ".agents/hooks.json",
+  ".codex/hooks.json",
+  ".claude/settings.json",
+  ".claude/settings.local.json",
+];
+/** What a link leads to may be another project's. */
+const isBehindLink = (root: string, name: string): boolean =>
+  [path.dirname(name), name].some((part) =>
+    fs.lstatSync(path.join(root, part), { throwIfNoEntry: false })?.isSymbolicLink(),
+  );
+/** Settings of another agent count for their hooks alone. */
+const isOfUse = (file: string): boolean =>
+  !/settings(\.local)?\.json$/.test(file) || textOf(file).includes('"hooks"');
 
 const DESTINATION_MARK = "to "; // no file name in .zz/ begins like this
 const INVISIBLE_CHARS = /[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/u;

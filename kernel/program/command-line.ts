@@ -5,6 +5,7 @@ import { openChat } from "../conversation/chat.ts";
 import {
   chooseModel,
   completeModelName,
+  fallbackModel,
   modelOfSession,
   providerNamed,
 } from "../conversation/choose-model.ts";
@@ -230,6 +231,16 @@ export async function openConversation(
       return undefined;
     }
   }
+}
+
+/** A command may do without a model, unless it is a template. */
+export async function openForCommand(
+  core: Core,
+  first: FirstMessage,
+): Promise<LiveChat | undefined> {
+  const { name } = commandIn(core, first.typed ? first.words : "");
+  const asksModel = core.commands.get(name)?.value.template;
+  return name && !asksModel ? openChat(core, await fallbackModel(core)) : undefined;
 }
 
 /** Refuses to ask nothing. */

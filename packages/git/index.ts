@@ -4,6 +4,7 @@ import fs from "node:fs";
 import type { Ctx, Needs, Zz } from "zz";
 import { plural } from "zz/text";
 import { changedIn, type Shown } from "./agreed.ts";
+import { assertAsShown, carryOut, look, plan } from "./commit.ts";
 import {
   capped,
   check,
@@ -13,8 +14,7 @@ import {
   pathspec,
   type Repository,
   repository,
-} from "./ask.ts";
-import { assertAsShown, carryOut, look, plan } from "./commit.ts";
+} from "./run-git.ts";
 import { branchAndFiles, row } from "./status.ts";
 
 // what git may take to answer; hooks can run a test suite

@@ -4,6 +4,7 @@
 import type { AsyncLocalStorage } from "node:async_hooks";
 import type { Ctx, Result, Zz } from "zz";
 import { fault, oneLine, plural, unknown } from "zz/text";
+import { agentList, agentNamed } from "./agents.ts";
 
 export const defaults = { tools: [] as string[], rounds: 20, depth: 1, most: 40, model: "" };
 export const settings = {
@@ -75,7 +76,9 @@ export default (zz: Zz<Config>) => {
       "Send a helper to find something out; it reads as much as it needs and reports. Several at once work side by side.",
     params: {
       question: "string all that the helper has to know: it sees nothing of this conversation",
+      agent: "string? one of the agents, if any are listed",
     },
+    also: { agent: ["subagent_type"] },
     timeout: 3_600_000,
     // An empty need of another kind keeps a helper that may do more than read from running next to
     // other calls.
@@ -86,8 +89,9 @@ export default (zz: Zz<Config>) => {
       const { calls } = (data ?? {}) as { calls?: number };
       return calls === undefined ? oneLine(text) : `${plural(calls, "call")} · ${oneLine(text)}`;
     },
-    run: ({ question }, ctx) => send(state, zz.config, question, ctx),
+    run: ({ question, agent = "" }, ctx) => send(state, zz.config, { question, agent }, ctx),
   });
+  zz.layer({ name: "agents", slot: "memory", budget: 1_500, text: agentList });
   zz.on("phase", ({ to }) => {
     if (to === "idle") state.inTurn = 0;
   });
@@ -109,7 +113,10 @@ export default (zz: Zz<Config>) => {
   });
 };
 
-async function send(state: State, config: Config, question: string, ctx: Ctx): Promise<Result> {
+type Errand = { question: string; agent: string };
+
+async function send(state: State, config: Config, errand: Errand, ctx: Ctx): Promise<Result> {
+  const { question } = errand;
   const { working } = state;
   const { AsyncLocalStorage } = await import("node:async_hooks");
   // several calls may have waited for the import
@@ -134,7 +141,7 @@ async function send(state: State, config: Config, question: string, ctx: Ctx): P
   working.add(helper);
   show(state, ctx);
   try {
-    return await current.run(helper, () => report(config, helper, question, ctx));
+    return await current.run(helper, () => report(config, helper, errand, ctx));
   } finally {
     working.delete(helper);
     show(state, ctx);
@@ -170,11 +177,14 @@ async function toolsOf(config: Config, { about, service }: Ctx, level: number): 
 const mayChange = ({ tools }: Config, { about }: Ctx): boolean =>
   tools.some((given) => about.tools.find(({ name }) => name === given)?.kind !== "read");
 
-async function report(config: Config, helper: Helper, question: string, ctx: Ctx) {
+async function report(config: Config, helper: Helper, { question, agent }: Errand, ctx: Ctx) {
   const { rounds, model } = config;
   const tools = await toolsOf(config, ctx, helper.level);
   const messages = [{ role: "user" as const, text: question }];
-  const asked = { task: KIND, system: SYSTEM, messages, tools, rounds, ...(model && { model }) };
+  // most agents of other programs say general-purpose where they mean none
+  const named = agent && agent !== "general-purpose" ? agentNamed(agent, ctx) : undefined;
+  const system = named ? `${named.system}\n\n${SYSTEM}` : SYSTEM;
+  const asked = { task: KIND, system, messages, tools, rounds, ...(model && { model }) };
   const reply = await ctx.request(asked);
   if (!reply.text.trim())
     throw fault("The helper answered with nothing. Ask more precisely, or look for it yourself.");

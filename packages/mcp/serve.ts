@@ -18,7 +18,7 @@ import {
 import { serveStdio } from "@modelcontextprotocol/server/stdio";
 import type { Ctx, Result, Zz } from "zz";
 import { codeOf, errnoSentence, fault, tryTo, usage } from "zz/text";
-import type { Asking, Form } from "./person.ts";
+import type { Asking, Form } from "./ask-client.ts";
 import { KEPT } from "./settings.ts";
 import { onStdin } from "./stdin.ts";
 

@@ -39,12 +39,17 @@ export default (zz: Zz) => {
   zz.wrap("request", async (request, next, ctx) => {
     if (!request.messages.some((message) => message.role !== "assistant" && message.images?.length))
       return next(request);
-    const { suited } = await import("./suit.ts");
+    const { suited } = await import("./unfit-media.ts");
     return next(suited(request, await ctx.about.model(request.model, true)));
   });
 };
 
 function addCommands(zz: Zz, waiting: Attachment[]): void {
+  zz.key({
+    name: "ctrl+v",
+    description: "attach the image that is in the clipboard, or its text",
+    press: (_, ctx) => ctx.command("paste"),
+  });
   zz.command({
     name: "paste",
     description: "attach the image that is in the clipboard",

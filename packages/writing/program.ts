@@ -8,7 +8,7 @@ import { getLibFiles } from "@ts-morph/common";
 import { ts } from "ts-morph";
 import type { CompilerGate } from "zz";
 import { tryTo } from "zz/text";
-import { contractFiles, packageAt, packageFolder } from "./where.ts";
+import { contractFiles, packageAt, packageFolder } from "./locate-zz.ts";
 
 export { ts };
 

@@ -15,7 +15,11 @@ const GROUPS = [
 export const [OTHER, TYPING] = ["other", "typing"];
 /** Signs that mean something in a line, with the plugin that handles each. */
 const SIGNS: [plugin: string, sign: string, does: string][] = [
-  ["bang", "!COMMAND", "run a command of your own, as in your shell"],
+  [
+    "bang",
+    "!COMMAND",
+    "run a command of your own, as in your shell; !! or Tab on the empty line then gives its output to the model",
+  ],
   ["bang", "!!COMMAND", "give a command of your own the whole terminal"],
   [
     "bang",
@@ -52,8 +56,21 @@ export function helpOn(topic: string, { about, io, service }: Ctx): string {
     ? undefined
     : [...allSections.keys()].find((name) => [name, ...name.split(" ")].includes(topic));
   if (group) return section(group, allSections.get(group)!, columns);
-  const meaning = isCommand || keyRow(topic, about) ? "" : service("otherNames")?.meaning(topic);
-  return meaning || commandHelp(topic, about, columns);
+  if (isCommand || keyRow(topic, about)) return commandHelp(topic, about, columns);
+  return (
+    service("otherNames")?.meaning(topic) ||
+    searched(topic, allSections, columns) ||
+    commandHelp(topic, about, columns)
+  );
+}
+/** What is about these words, by group; "" if nothing is. */
+function searched(topic: string, allSections: Map<string, Row[]>, room: number): string {
+  const words = topic.toLowerCase().split(/\s+/);
+  const holds = (row: Row) => words.every((word) => row.join(" ").toLowerCase().includes(word));
+  const found = [...allSections].map(([group, rows]) => [group, rows.filter(holds)] as const);
+  return found
+    .flatMap(([group, rows]) => (rows.length ? section(group, rows, room) : []))
+    .join("\n");
 }
 type Known = Pick<About, "commands" | "keys"> & Partial<Pick<About, "plugins">>;
 /** The commands by group, then what else can be typed. */

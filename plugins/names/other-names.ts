@@ -79,7 +79,7 @@ export const COMMANDS: Record<string, string> = {
   "security-review": "/review",
   "map-refresh": "/reindex",
   test: "Write !COMMAND to run your tests yourself, or ask for them: the tool run_tests runs them.",
-  run: "Write !COMMAND to run a command of your own; !!COMMAND also gives its output to the model.",
+  run: "Write !COMMAND to run a command of your own; !! then gives its output to the model.",
   git: "Write !git WORDS. /commit commits the changes, and the model has tools for git.",
   lint: "zz --install zz/lint runs your linter after each change.",
   web: "Give the address in your message: the tool web_fetch reads it, after asking.",

@@ -30,6 +30,7 @@ import { say } from "./prompt-rows.ts";
 export interface Talk {
   run(): Promise<number>;
   leave(code: number): void;
+  isLight(): boolean | undefined;
 }
 
 /** The prompt shows at once; the first message waits until a model is chosen. */
@@ -45,7 +46,8 @@ export function openTalk(zz: Zz, host: DialogHost): Talk {
   const keyboard = openKeyboard(zz, host, leave);
   zz.on("failed", () => void (keyboard.isCutShort = true));
   const end = (exit: number) => (exit === 130 ? stopInstead(keyboard) : leave(exit));
-  return { run, leave: (exit) => void ([code, hasLeft] = [exit, true]) };
+  const isLight = () => keyboard.isLight;
+  return { run, isLight, leave: (exit) => void ([code, hasLeft] = [exit, true]) };
 
   async function run(): Promise<number> {
     host.onEnd(end);

@@ -17,9 +17,12 @@ const ERASE = `\r${ERASE_BELOW}`; // from the cursor's row on
 /** A row stays one, even if the window has become narrower and zz has not been told yet. */
 const [NO_WRAP, WRAP] = ["\x1b[?7l", "\x1b[?7h"];
 
+/** From one second on; before that it says nothing. */
+export const seconds = (ms: number): string => (ms < 1_000 ? "" : `${(ms / 1000).toFixed(1)} s`);
+
 const up = (rows: number): string => (rows ? `\x1b[${rows}A` : "");
 
-type Where = { io: Zz["io"]; on(): boolean; look(): Theme };
+type Where = { io: Zz["io"]; on(): boolean; waiting(): string[]; look(): Theme };
 
 export function liveLine(where: Where) {
   const { io, on } = where;
@@ -30,7 +33,7 @@ export function liveLine(where: Where) {
   let ahead = ""; // typed for the next prompt
   // of the clock, which advances the time when nothing arrives
   let cancel: (() => void) | undefined;
-  return { begin, resume, thinks, progress, typed, wipe: rows.wipe, stop };
+  return { begin, resume, thinks, progress, typed, wipe: rows.wipe, stop, isLive: on };
 
   function begin(doing: string): void {
     stop();
@@ -72,17 +75,25 @@ export function liveLine(where: Where) {
     rows.wipe();
   }
   function tick(): void {
-    const seconds = ((io.clock.now() - since) / 1000).toFixed(1);
+    const time = seconds(io.clock.now() - since);
     const head = [
       `${FRAMES[frame++ % FRAMES.length]} ${activity}`,
-      `${seconds} s`,
+      ...(time ? [time] : []),
       ...(tokens ? [`${tokens} tokens`] : []),
     ];
     rows.show([
+      ...announcedRows(where),
       ...latestRows(where, head.join(" · "), answer || thinking, tokens > 0 && !answer),
       ...(ahead ? [`› ${tail(ahead, columns() - 3)}`] : []),
     ]);
   }
+}
+
+/** The calls that were not printed yet, as many as there is room for. */
+function announcedRows({ io, waiting }: Where): string[] {
+  const rows = waiting();
+  const most = Math.max(1, (io.stderr.rows || 24) - 12);
+  return rows.length > most ? [...rows.slice(0, most), `… ${rows.length - most} more`] : rows;
 }
 
 /** What runs, and the last of what it says: a thought in the same row, output in those below. */

@@ -2,6 +2,7 @@
 // figures at its end.
 import type { Answer, Ctx, Events, Image, Zz } from "zz";
 import { plural, thousands, width, wrap } from "zz/text";
+import { seconds } from "./live-row.ts";
 import {
   type Announced,
   columnsOf,
@@ -84,7 +85,7 @@ function showThought(screen: Screen, { text, ms }: Events["thought"]): void {
   if (thinking === "off" || !screen.live) return;
   const plain = isPlain(screen);
   const rows = plain
-    ? [`thought for ${seconds(ms)}`]
+    ? [["thought", seconds(ms)].filter(Boolean).join(" for ")]
     : foldRows(text, columnsOf(screen) - 2, thinking === "full" ? Number.POSITIVE_INFINITY : 2).map(
         (row) => `┆ ${row}`,
       );
@@ -107,17 +108,14 @@ function showCalls(zz: Zz<any>, screen: Screen): void {
   zz.on("planned", ({ calls, text }, { about }) => {
     if (text) printAbove(screen, look(screen).dim(shortenToColumns(text, columnsOf(screen) - 1)));
     const sign = look(screen).accent(signsOf(screen).call);
-    const announced = config().calls === "all" ? calls : [];
-    for (const call of announced)
-      printAbove(
-        screen,
-        formatRow(
-          screen,
-          `${sign} ${shortenToColumns(call.name)}`,
-          about.line(call) ?? argumentsOf(call.args),
-        ),
-      );
-    screen.calls = calls.map(({ id, name }) => ({ id, name: shortenToColumns(name) }));
+    const isAnnounced = config().calls === "all";
+    screen.calls = calls.map((call) => {
+      const name = shortenToColumns(call.name);
+      const words = about.line(call) ?? argumentsOf(call.args);
+      const row = isAnnounced ? formatRow(screen, `${sign} ${name}`, words) : "";
+      return { id: call.id, name, row };
+    });
+    if (!line.isLive()) for (const { row } of screen.calls) if (row) printAbove(screen, row);
   });
   zz.on(
     "called",
@@ -211,7 +209,7 @@ function rowOf(
 ): string {
   const { ok, bad } = signsOf(screen);
   const sign = result.failed ? look(screen).bad(bad) : look(screen).ok(ok);
-  const time = ` · ${seconds(ms)}`;
+  const time = ms < 1_000 ? "" : ` · ${seconds(ms)}`;
   const came = shortenToColumns(shown ?? summary(result.text), columnsOf(screen));
   const room = columnsOf(screen) - 1 - width(`✓ ${shortenToColumns(name)}  · ${time}`);
   const headWith = (columns: number) =>
@@ -266,8 +264,6 @@ function whileThinking(screen: Screen): (fact: Events["phase"]) => void {
   };
 }
 
-const seconds = (ms: number): string => `${(ms / 1000).toFixed(1)} s`;
-
 /** Tokens are left out if the server did not report them. */
 function figures({ usage, calls, ms, used, window }: Answer): string {
   const { input, output, cached } = usage;
@@ -281,5 +277,10 @@ function figures({ usage, calls, ms, used, window }: Answer): string {
     used && window
       ? [`context ${Math.round((100 * used) / window)} % of ${thousands(window)}`]
       : [];
-  return [seconds(ms), ...tokens, plural(calls.length, "call"), ...context].join(" · ");
+  return [
+    ...(ms < 1_000 ? [] : [seconds(ms)]),
+    ...tokens,
+    plural(calls.length, "call"),
+    ...context,
+  ].join(" · ");
 }

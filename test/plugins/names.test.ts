@@ -9,7 +9,7 @@ import { sit } from "../support/sit.ts";
 const TYPED: [agent: string, names: string][] = [
   [
     "what people type first",
-    "resume continue rewind checkpoint usage stats tokens share init theme themes login logout settings diff history agents memory bug exit q",
+    "resume continue rewind checkpoint usage stats tokens share init theme themes login logout settings diff history agents hooks memory bug exit q",
   ],
   [
     "Claude Code",

@@ -156,7 +156,7 @@ describe("--acp", () => {
     equal(readFileSync(join(one.where.cwd, "a.txt"), "utf8"), "new\n");
     const [question] = one.asked;
     equal(question!.options.map(({ kind }) => kind).join(), "allow_once,allow_always,reject_once");
-    const words = 'write_file requests write access to "a.txt".\na.txt: new';
+    const words = "write_file wants to change a.txt.\na.txt: new";
     deepEqual(question!.toolCall.content, [
       { type: "content", content: { type: "text", text: words } },
       { type: "diff", path: join(one.where.cwd, "a.txt"), oldText: null, newText: "new\n" },

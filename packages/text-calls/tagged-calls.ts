@@ -1,9 +1,10 @@
 // Calls in tags: Qwen3-Coder's <function=…>, <invoke name="…"> of many families, GLM's keys and
 // values, MiniCPM's tags.
+
+import { longestName, readArguments, readObjects, skipFence } from "./call-shapes.ts";
 import { toolFor } from "./coerce.ts";
 import { setField, skipSpace, wholeJson } from "./json.ts";
-import { longestName, readArguments, readObjects, skipFence } from "./shapes.ts";
-import { matchAt } from "./source.ts";
+import { matchAt } from "./search-text.ts";
 import { MAX_CALLS, type Piece, type Raw, type Reader, type Source } from "./types.ts";
 
 /** An XML value, without one line break at either end, which belongs to the tags. */
@@ -257,7 +258,7 @@ const NAMED_END = /<\/tool_call>/y;
 /** A value ends where its own tag is closed and another key or the end of the call follows. */
 const AFTER_VALUE = /\s{0,80}(?:<[A-Za-z_][\w.-]{0,99}>|<\/tool_call>|$)/y;
 
-export const readNamed: Reader = (source, index) => {
+export const readNamedBlock: Reader = (source, index) => {
   const { text } = source;
   const head = matchAt(NAMED_HEAD, text, index);
   if (!head) return undefined;

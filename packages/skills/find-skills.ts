@@ -1,10 +1,10 @@
 // Finds the skills: folders with a SKILL.md, in the project and in the home. On a name clash the
-// project's wins.
+// project's wins. Those that a project has for other agents count once it is trusted.
 import fs from "node:fs";
 import path from "node:path";
 import type { Ctx } from "zz";
 import { codeOf, entriesOf, errnoSentence, isInside, tryTo } from "zz/text";
-import { asList, asText, parseSkill } from "./front.ts";
+import { asList, asText, parseSkill } from "./front-matter.ts";
 
 type From = "project" | "home";
 export interface Skill {
@@ -35,15 +35,29 @@ export const foldersOf = ({ root, about }: Pick<Ctx, "root" | "about">): [From, 
   ["home", path.join(about.home, "skills")],
 ];
 
+/** What other agents read. */
+const OTHER_AGENTS = [".claude/skills", ".agents/skills"];
+const otherFolders = ({ root }: Ctx): [From, string][] =>
+  OTHER_AGENTS.map((name) => ["project", path.join(root, name)]);
+
+/** Whether the person has trusted this file of the project, with links followed. */
+const isTrusted = ({ root, plugins: { brought } }: Ctx, file: string): boolean =>
+  brought?.given === true &&
+  brought.files.includes(path.relative(root, file).replaceAll(path.sep, "/"));
+
 /** Finds all skills. Reads only those files again whose stamp changed. */
 export function findSkills(ctx: Ctx, cache: SkillCache): FoundSkills {
   const result: FoundSkills = { skills: [], broken: [] };
   const seenFiles = new Set<string>();
-  for (const [from, parent] of foldersOf(ctx))
-    for (const folderName of namesIn(parent)) {
+  const [project, home] = foldersOf(ctx) as [[From, string], [From, string]];
+  const others = otherFolders(ctx);
+  for (const place of [project, ...others, home])
+    for (const folderName of namesIn(place[1])) {
+      const [from, parent] = place;
       const file = realOf(path.join(parent, folderName, FILE));
       // if the project is the home folder, its skills are the home's
       if (!file || seenFiles.has(file)) continue;
+      if (others.includes(place) && !isTrusted(ctx, file)) continue;
       seenFiles.add(file);
       const read = readOnce(ctx, cache, { from, folder: path.join(parent, folderName), file });
       if ("problem" in read) result.broken.push(read);

@@ -364,7 +364,7 @@ async function checkLimits(turn: Turn): Promise<void> {
 async function showAnswer(turn: Turn, { text, finish, data }: Reply): Promise<void> {
   const { core, chat, answer } = turn;
   enterPhase(core, chat, "responding");
-  const safe = turn.show && core.io.stdout.isTTY ? clean(text) : text;
+  const safe = turn.show && (core.io.stdout.isTTY || core.io.clean) ? clean(text) : text;
   // what is shown is not lost in a power cut
   const synced = core.io.stdout.isTTY ? chat.session?.sync() : undefined;
   const shown = await rendered(turn, safe, (error) =>

@@ -240,7 +240,6 @@ class RunningConversations implements Conversations {
       live.questions.set(name, { hash, options, settle });
       this.#add(live, { type: "question", name, hash, ...asked });
     });
-    live.questions.delete(name);
     this.#add(live, { type: "answered", name, text: answer });
     return answer;
   }
@@ -256,5 +255,6 @@ function settle(live: Live, given: { name: string; hash: string; answer: string 
   if (question.hash !== hash) throw refusal(409, "This answer is for another question.");
   if (question.options.length && !question.options.includes(answer))
     throw refusal(400, `Answer with one of ${question.options.join(", ")}.`);
+  live.questions.delete(name); // at once: the next answer may come before this one is acted on
   question.settle(answer);
 }

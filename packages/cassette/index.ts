@@ -2,7 +2,7 @@
 // plugins and scripts can be tried without a model, and a bug report can be run.
 import path from "node:path";
 import type { Zz } from "zz";
-import type { Player, Recorder } from "./tape.ts";
+import type { Player, Recorder } from "./record-and-replay.ts";
 
 export default (zz: Zz) => {
   let recorder: Recorder | undefined;
@@ -15,7 +15,7 @@ export default (zz: Zz) => {
     group,
     description: "keep in it what the model is sent and answers, without keys",
     set: async (value) =>
-      void (recorder = (await import("./tape.ts")).record(pathTo(value), zz.veil)),
+      void (recorder = (await import("./record-and-replay.ts")).record(pathTo(value), zz.veil)),
   });
   zz.flag({
     name: "replay",
@@ -23,7 +23,7 @@ export default (zz: Zz) => {
     group,
     description: "answer from what was recorded in it, without a model",
     async set(value) {
-      player = await (await import("./tape.ts")).play(pathTo(value), String(value));
+      player = await (await import("./record-and-replay.ts")).play(pathTo(value), String(value));
       const { model } = player;
       return { line: model ? ["--model", model] : [] }; // a model that the person names wins
     },

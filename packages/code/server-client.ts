@@ -56,10 +56,8 @@ interface ClientOptions {
   clock: Clock;
 }
 
-export async function openClient(child: ChildProcess, options: ClientOptions): Promise<Client> {
-  const client = new ServerClient(child, options);
-  await client.introduce();
-  return client;
+export function openClient(child: ChildProcess, options: ClientOptions): Promise<Client> {
+  return new ServerClient(child, options).introduce();
 }
 
 class ServerClient implements Client {
@@ -67,11 +65,9 @@ class ServerClient implements Client {
   private readonly options: ClientOptions;
   private readonly connection: MessageConnection;
   private readonly over = Promise.withResolvers<never>();
-  private readonly killAtExit = () => signalGroup(this.child, "SIGKILL");
   private capabilities: ServerCapabilities = {};
   private endReason = "";
   private isHung = false;
-  private errors = "";
   private unasked = 0; // bytes
 
   constructor(child: ChildProcess, options: ClientOptions) {
@@ -95,24 +91,26 @@ class ServerClient implements Client {
 
   private watchProcess(): void {
     const { stdin, stdout, stderr } = this.child;
-    process.once("exit", this.killAtExit);
+    let errors = "";
+    const killAtExit = () => signalGroup(this.child, "SIGKILL");
+    process.once("exit", killAtExit);
     stdout!.on("data", ({ length }: Buffer) => {
       this.unasked += length;
       if (this.unasked > MAX_UNASKED_BYTES) this.end("it sent far more than anybody asked for");
     });
     stderr!.setEncoding("utf8").on("data", (text: string) => {
-      this.errors = (this.errors + text).slice(-MAX_STDERR_CHARS);
+      errors = (errors + text).slice(-MAX_STDERR_CHARS);
     });
     for (const stream of [stdin!, stdout!, stderr!]) stream.on("error", () => {});
     this.child.on("error", (error) => this.end(error.message));
     this.child.on("exit", (code, signal) => {
-      process.off("exit", this.killAtExit);
+      process.off("exit", killAtExit);
       const how = signal ? `it was ended by ${signal}` : `it ended with exit code ${code}`;
-      this.end(how + lastWordsIn(this.errors));
+      this.end(how + lastWordsIn(errors));
     });
   }
 
-  async introduce(): Promise<void> {
+  async introduce(): Promise<Client> {
     try {
       const answer = await this.ask<InitializeResult | null>(
         "initialize",
@@ -122,6 +120,7 @@ class ServerClient implements Client {
       if (typeof capabilities !== "object" || capabilities === null) this.end(UNREADABLE);
       else this.capabilities = capabilities;
       this.tell("initialized", {});
+      return this;
     } catch (error) {
       this.end(String((error as Error).message));
       throw error instanceof ServerOver ? error : new ServerOver(this.endReason, this.isHung);

@@ -3,10 +3,9 @@ import fs from "node:fs";
 import path from "node:path";
 import type { Ctx } from "zz";
 import { fault, plural } from "zz/text";
-import { PACKAGE_FOLDER } from "./check.ts";
+import { type Look, lookAt } from "./describe-plugin.ts";
 import { fetchSpec } from "./fetch.ts";
 import { counter, filesIn, inUnits, plain, sumOf } from "./files.ts";
-import { type Look, lookAt } from "./look.ts";
 import { assertAllowed, packagesIn } from "./npm.ts";
 import { aboutOf } from "./package.ts";
 import {
@@ -17,7 +16,7 @@ import {
   readLock,
   type Stage,
   sumsIn,
-} from "./place.ts";
+} from "./put-in-place.ts";
 import type { Spec } from "./spec.ts";
 
 /** Not confirmed yet. */
@@ -45,12 +44,7 @@ export async function fetchCandidate(
   const { home } = ctx.about;
   assertAllowed(ctx, "write", pluginsOf(home));
   ctx.progress(`Fetching ${plain(spec.text)}`);
-  const fetched = await fetchSpec(
-    spec,
-    { work: stage.work, zzFolder: PACKAGE_FOLDER },
-    ctx,
-    locked,
-  );
+  const fetched = await fetchSpec(spec, { work: stage.work, ctx, locked });
   const about = aboutOf(fetched.pluginPath, fetched.base);
   const { name = spec.kind === "example" ? spec.text.slice("zz/".length) : about.name } = wanted;
   assertAllowed(ctx, "write", path.join(pluginsOf(home), name));

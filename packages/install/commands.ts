@@ -13,7 +13,6 @@ import {
   versionOf,
   type Wanted,
 } from "./candidate.ts";
-import { checkLoads, PACKAGE_FOLDER } from "./check.ts";
 import { examples as known } from "./fetch.ts";
 import { plain } from "./files.ts";
 import { assertAllowed, packagesIn } from "./npm.ts";
@@ -29,14 +28,15 @@ import {
   type Stage,
   sumsIn,
   sweep,
-} from "./place.ts";
+} from "./put-in-place.ts";
 import { specOf } from "./spec.ts";
+import { checkLoads } from "./try-loading.ts";
 
 const KINDS: Kind[] = ["read", "write", "run", "net", "env"];
 const RIGHTS =
   "What it adds and reaches is what its text seems to do; it was not run. It runs with all your rights: the gate asks only for what goes through it.";
 
-export const examples = (): string[] => [...known(PACKAGE_FOLDER).keys()];
+export const examples = (): string[] => [...known().keys()];
 
 export function installed(ctx: Ctx): Choice[] {
   try {

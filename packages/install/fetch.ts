@@ -9,8 +9,9 @@ import { counter, plain, sumOf } from "./files.ts";
 import { archiveCommit } from "./git.ts";
 import { assertAllowed, installPackage, type NpmLock } from "./npm.ts";
 import { packageOf } from "./package.ts";
-import type { LockEntry } from "./place.ts";
+import type { LockEntry } from "./put-in-place.ts";
 import { hostOf, pathOf, type Spec } from "./spec.ts";
+import { PACKAGE_FOLDER } from "./try-loading.ts";
 
 interface Fetched {
   pluginPath: string; // a file, or a folder
@@ -21,27 +22,24 @@ interface Fetched {
   lock?: NpmLock;
   note?: string;
 }
-type Fetching = { work: string; ctx: Ctx; locked: LockEntry | undefined };
-type WorkFolders = { work: string; zzFolder: string };
+interface Fetching {
+  work: string;
+  ctx: Ctx;
+  locked: LockEntry | undefined; // what the lock file says of it, to get the same
+}
 
 const SOURCE_FILE = /\.[cm]?[jt]s$/;
 const ARCHIVE = /\.(tgz|tar\.gz|tar)$/;
 
-/** locked: what the lock file says of it, to get the same. */
-export async function fetchSpec(
-  spec: Spec,
-  { work, zzFolder }: WorkFolders,
-  ctx: Ctx,
-  locked?: LockEntry,
-): Promise<Fetched> {
-  const by: Fetching = { work, ctx, locked };
+export async function fetchSpec(spec: Spec, by: Fetching): Promise<Fetched> {
+  const { work, ctx, locked } = by;
   if (spec.kind === "npm") {
     const wanted = locked?.version ? `${spec.name}@${locked.version}` : spec.text;
     return { ...(await viaNpm(by, wanted, wanted)), source: `npm package ${spec.text}` };
   }
   if (spec.kind === "git") return fromGit(by, spec);
   if (spec.kind === "path") assertAllowed(ctx, "read", spec.text);
-  const file = spec.kind === "path" ? spec.text : exampleAt(spec.text, zzFolder);
+  const file = spec.kind === "path" ? spec.text : exampleAt(spec.text);
   const stat = fs.statSync(file, { throwIfNoEntry: false });
   if (!stat) throw fault("nothing is there. Check the path");
   const source = spec.kind === "path" ? file : `${kindOf(file)} that zz brings`;
@@ -133,8 +131,8 @@ const kindOf = (file: string): string =>
   path.basename(path.dirname(file)) === "packages" ? "a package" : "an example";
 
 /** The examples and packages that come with zz, as zz/NAME, and their paths. */
-export function examples(zzFolder: string): Map<string, string> {
-  const folders = [path.join(zzFolder, "plugins", "examples"), path.join(zzFolder, "packages")];
+export function examples(): Map<string, string> {
+  const folders = ["plugins/examples", "packages"].map((name) => path.join(PACKAGE_FOLDER, name));
   const files = folders.flatMap((folder) =>
     entriesOf(folder).map((name) => path.join(folder, name)),
   );
@@ -146,8 +144,8 @@ export function examples(zzFolder: string): Map<string, string> {
   );
 }
 
-function exampleAt(name: string, zzFolder: string): string {
-  const exampleFiles = examples(zzFolder);
+function exampleAt(name: string): string {
+  const exampleFiles = examples();
   const file = exampleFiles.get(name);
   if (file) return file;
   throw fault(

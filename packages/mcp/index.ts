@@ -5,11 +5,11 @@ import fs from "node:fs";
 import path from "node:path";
 import type { ChatRequest, Ctx, Tool, Zz } from "zz";
 import { clip, compare, fault, tokensOf } from "zz/text";
+import { type Asking, personOf } from "./ask-client.ts";
 import type { Accepts, Hub, Server } from "./hub.ts";
 import { lookUp, stop } from "./hub.ts";
-import { type Asking, personOf } from "./person.ts";
-import { SCHEMA, type ServerConfig } from "./schema.ts";
-import * as use from "./use.ts";
+import { SCHEMA, type ServerConfig } from "./settings-schema.ts";
+import * as use from "./use-servers.ts";
 
 export const defaults: Record<string, ServerConfig> = {};
 export const settings = { name: "mcpServers", schema: SCHEMA };
@@ -33,7 +33,7 @@ type Tools = ChatRequest["tools"];
 /** Loaded once there are servers. */
 interface Loaded {
   hub: Hub;
-  use: typeof import("./use.ts");
+  use: typeof import("./use-servers.ts");
   lookUp: typeof import("./hub.ts").lookUp;
 }
 /** The state of the plugin. */

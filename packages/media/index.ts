@@ -39,7 +39,7 @@ export default (zz: Zz) => {
   zz.wrap("request", async (request, next, ctx) => {
     if (!request.messages.some((message) => message.role !== "assistant" && message.images?.length))
       return next(request);
-    const { suited } = await import("./suit.ts");
+    const { suited } = await import("./unfit-media.ts");
     return next(suited(request, await ctx.about.model(request.model, true)));
   });
 };

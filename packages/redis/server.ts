@@ -1,5 +1,6 @@
 // One server, and what it says. Each question is tried again until its time is up, since a server
 // restarts or fails over.
+import { isIP } from "node:net";
 import { Cluster, Redis } from "ioredis";
 import type { Options } from "./protocol.ts";
 
@@ -118,7 +119,9 @@ export function connect(
     ...((password || address.password) && {
       password: password || decodeURIComponent(address.password),
     }),
-    ...(address.protocol === "rediss:" && { tls: { servername: address.hostname } }),
+    ...(address.protocol === "rediss:" && {
+      tls: isIP(address.hostname.replace(/^\[|\]$/g, "")) ? {} : { servername: address.hostname },
+    }),
   };
   const [host, port] = [
     address.hostname.replace(/^\[|\]$/g, "") || "127.0.0.1",
@@ -227,7 +230,7 @@ const SAID: [RegExp, why: string, again: boolean][] = [
     false,
   ],
   [
-    /NOPERM|user executing the script can't run/,
+    /NOPERM|user executing the script can't run|ACL failure in script/,
     "this user may not do that there. Give it the keys and commands that docs/many.md names",
     false,
   ],
@@ -257,7 +260,7 @@ const SAID: [RegExp, why: string, again: boolean][] = [
   ],
   [
     /self.signed|certificate|altnames|wrong version number|SSL/i,
-    "its certificate or its encryption does not fit. Use redis:// or rediss:// as it does",
+    "its certificate or its encryption does not fit. Use redis:// or rediss:// as it does, and name a CA of your own in NODE_EXTRA_CA_CERTS",
     false,
   ],
 ];

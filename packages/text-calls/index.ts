@@ -28,6 +28,22 @@ const NO_TOOLS =
 
 const MAX_SHOW_MS = 30_000; // a busy server may take long to describe a model
 
+type Parameters = { properties?: object; required?: string[] };
+/** With zz's name another program's arguments count for tools that only read. */
+async function callsMeant(call: Call, ctx: Ctx): Promise<Call[]> {
+  const { tools } = ctx.about;
+  const own = tools.find(({ name }) => name === call.name);
+  const { properties = {}, required = [] } = (own?.schema ?? {}) as Parameters;
+  const args = (call.args ?? {}) as object;
+  const isExact =
+    Object.keys(args).every((name) => Object.hasOwn(properties, name)) &&
+    required.every((name) => Object.hasOwn(args, name));
+  if (own && (own.kind !== "read" || isExact)) return [call];
+  const calls = await (await import("./habits/calls.ts")).ownCalls([call], tools, ctx);
+  const reads = ({ name }: Call) => tools.find((tool) => tool.name === name)?.kind === "read";
+  return own && !calls.every(reads) ? [call] : calls;
+}
+
 export default (zz: Zz<typeof defaults>) => {
   const translated = new WeakSet<Call>(); // calls from texts that were translated already
   const inWords = new Set<string>(); // models whose server refused tools
@@ -46,6 +62,7 @@ export default (zz: Zz<typeof defaults>) => {
 
   zz.service("toolNames", {
     own: async (name) => (await import("./habits/calls.ts")).ownName(name),
+    calls: callsMeant,
   });
   // a call that no model made: --call, a plugin's, an editor's
   zz.wrap("call", callOwnTools);
@@ -85,13 +102,7 @@ async function callOwnTools(
   next: (call: Call) => Promise<Result>,
   ctx: Ctx,
 ): Promise<Result> {
-  const { tools } = ctx.about;
-  if (tools.some(({ name }) => name === call.name)) return next(call);
-  const [first = call, ...more] = await (await import("./habits/calls.ts")).ownCalls(
-    [call],
-    tools,
-    ctx,
-  );
+  const [first = call, ...more] = await callsMeant(call, ctx);
   let result = await next(first);
   for (const own of more) {
     if (result.failed) break;

@@ -13,8 +13,8 @@ import {
   plural,
   whyNotPublic,
 } from "zz/text";
+import { type Kind, kindOf, textFrom } from "./decode-answer.ts";
 import type { Config } from "./index.ts";
-import { type Kind, kindOf, textFrom } from "./text.ts";
 
 /** A page that was read. */
 export interface Page {

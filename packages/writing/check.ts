@@ -4,8 +4,8 @@
 import path from "node:path";
 import type { CompilerGate, CompilerRules, MakeCompilerGate } from "zz";
 import { usage } from "zz/text";
+import { contractFiles } from "./locate-zz.ts";
 import { messageOf, type Opened, openProgram, ownFiles, ts } from "./program.ts";
-import { contractFiles } from "./where.ts";
 
 export interface Problem {
   file: string;

@@ -49,7 +49,7 @@ export default (zz: Zz) => {
     group: "the model's tools",
     description: "make each exported TypeScript function a tool, for this run",
     set: async (codeOrFile) =>
-      (await import("./functions.ts")).addFunctions(zz, String(codeOrFile)),
+      (await import("./functions-as-tools.ts")).addFunctions(zz, String(codeOrFile)),
   });
   zz.command({
     name: "plugin",
@@ -104,7 +104,7 @@ async function checkResult(
   checked: Checked,
   ctx: Ctx,
 ): Promise<Result> {
-  const { resultOf } = await import("./result.ts");
+  const { resultOf } = await import("./print-check.ts");
   // like the loader
   return resultOf(shownName, file, checked, ctx, Number(ctx.io.variable("ZZ_LOAD_LIMIT")) || 10);
 }

@@ -8,7 +8,7 @@ import { getLibFiles } from "@ts-morph/common";
 import { ts } from "ts-morph";
 import type { CompilerGate } from "zz";
 import { tryTo } from "zz/text";
-import { contractFiles, packageAt, packageFolder } from "./where.ts";
+import { contractFiles, packageAt, packageFolder } from "./locate-zz.ts";
 
 export { ts };
 
@@ -224,6 +224,7 @@ function optionsFor(node: string | undefined): ts.CompilerOptions {
     moduleResolution: ts.ModuleResolutionKind.Bundler,
     lib: ["lib.esnext.d.ts", node ? "lib.dom.iterable.d.ts" : "lib.dom.d.ts"],
     strict: true,
+    noImplicitAny: Boolean(node), // what Node calls back with is known by its types alone
     noFallthroughCasesInSwitch: true,
     verbatimModuleSyntax: true,
     allowImportingTsExtensions: true,

@@ -6,7 +6,7 @@ import path from "node:path";
 import type { Ctx, Needs, Result, Zz } from "zz";
 import { plural, sentenceOf } from "zz/text";
 import type { Checker } from "./checker.ts";
-import { checkName, pluginFile } from "./where.ts";
+import { checkName, pluginFile } from "./locate-zz.ts";
 
 type Args = { name: string; code: string };
 
@@ -45,7 +45,7 @@ export function addWriteTool(zz: Zz, checker: () => Promise<Checker>): void {
       shownOf.delete(file);
       if (!asShown)
         throw new Error(`Cannot write plugin '${name}': ${file} changed meanwhile. Call again.`);
-      const { tryOut } = await import("./trial.ts");
+      const { tryOut } = await import("./try-loading.ts");
       await ctx.plugins.refresh(); // so that the previous version is known
       await tryOut(
         name,

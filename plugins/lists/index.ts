@@ -70,9 +70,9 @@ function registerPlugins(zz: Zz): void {
     group: "settings",
     complete: (typed, { about }) => choices(typed, about),
     async run(typed, ctx) {
-      const [, verb, name] = /^(enable|disable)(?:\s+(\S+))?$/.exec(typed) ?? [];
+      const [, verb, name] = /^(enable|disable|on|off)(?:\s+(\S+))?$/.exec(typed) ?? [];
       if (verb && !name) ctx.note(`Name a plugin: /plugins ${verb} NAME. /plugins lists them.`);
-      else if (name) await switchPlugin(name, verb === "enable", ctx);
+      else if (name) await switchPlugin(name, /^(enable|on)$/.test(verb!), ctx);
       else {
         const columns = availableColumns(ctx.io);
         ctx.note(typed ? plugin(typed, ctx.about, columns) : plugins(ctx.about, columns));

@@ -25,15 +25,11 @@ export async function neverTooFast(pace: Around<Steps["fetch"]>, seed: number): 
     while (left-- > 0) await (pace as any)(post, server.answer).catch(() => {});
   };
   await Promise.all(Array.from({ length: WORKERS }, work));
-  const counts = server.counts();
   equal(
-    counts.reduce((sum, count) => sum + count),
+    server.counts().reduce((sum, count) => sum + count),
     REQUESTS,
   );
-  deepEqual(
-    counts.filter((count) => count > RATE),
-    [],
-  );
+  deepEqual(server.tooMany(), []);
 }
 
 /** Chance that is the same at each run. */
@@ -42,26 +38,38 @@ function chances(seed: number): () => number {
   return () => (state = (state * 48_271) % 2_147_483_647) / 2_147_483_647;
 }
 
-function windowedServer(chance: () => number) {
+/** A server's count of what it got in each window, and the headers with which it tells it. */
+export function rateWindows(limit: number, ms: number) {
   let [used, ends] = [0, 0];
   const over: number[] = [];
+  return {
+    count(): Record<string, string> {
+      const now = performance.now();
+      if (now >= ends) {
+        over.push(used);
+        [used, ends] = [0, now + ms];
+      }
+      used++;
+      return {
+        "x-ratelimit-limit-requests": `${limit}`,
+        "x-ratelimit-remaining-requests": `${Math.max(0, limit - used)}`,
+        "x-ratelimit-reset-requests": `${Math.ceil(ends - now)}ms`,
+      };
+    },
+    counts: () => [...over, used],
+    tooMany: () => [...over, used].filter((count) => count > limit),
+  };
+}
+
+function windowedServer(chance: () => number) {
+  const windows = rateWindows(RATE, WINDOW_MS);
   const answer = async () => {
     await sleep(chance() * 20);
-    const now = performance.now();
-    if (now >= ends) {
-      over.push(used);
-      [used, ends] = [0, now + WINDOW_MS];
-    }
-    used++;
-    const told: Record<string, string> = {
-      "x-ratelimit-limit-requests": `${RATE}`,
-      "x-ratelimit-remaining-requests": `${Math.max(0, RATE - used)}`,
-      "x-ratelimit-reset-requests": `${Math.ceil(ends - now)}ms`,
-    };
+    const told = windows.count();
     const isFailed = chance() < 0.3;
     await sleep(chance() * 20);
     if (isFailed) throw Object.assign(new Error("no"), { status: 500 });
     return { ok: true, status: 200, headers: { get: (name: string) => told[name] ?? null } };
   };
-  return { answer, counts: () => [...over, used] };
+  return { ...windows, answer };
 }

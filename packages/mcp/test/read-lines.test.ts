@@ -2,7 +2,7 @@
 // lines around it are whole.
 import { deepEqual, equal, ok } from "node:assert/strict";
 import { test } from "node:test";
-import { lineReader } from "../lines.ts";
+import { lineReader } from "../read-lines.ts";
 
 type Cut = Parameters<Parameters<typeof lineReader>[1]>[0];
 const LONG = 9_000_000;

@@ -5,8 +5,8 @@ import { fileURLToPath } from "node:url";
 import type { Ctx } from "zz";
 import { fault } from "zz/text";
 import { plain } from "./files.ts";
-import type { Stage } from "./place.ts";
 import { run } from "./program.ts";
+import type { Stage } from "./put-in-place.ts";
 
 const TIMEOUT = 15_000; // ms
 

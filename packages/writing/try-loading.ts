@@ -4,7 +4,7 @@ import fs from "node:fs";
 import path from "node:path";
 import type { About, Ctx } from "zz";
 import { jsonOrText, makeFolder } from "zz/text";
-import { diskReason, programFile } from "./where.ts";
+import { diskReason, programFile } from "./locate-zz.ts";
 
 // to see later errors
 const PAUSE_PLUGIN = "export default () => new Promise((done) => setTimeout(done, 100));\n";

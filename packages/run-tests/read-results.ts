@@ -1,5 +1,5 @@
 // Reads a runner's plain output: how many tests passed, which failed and why.
-import type { Runner } from "./find.ts";
+import type { Runner } from "./find-runner.ts";
 
 export interface Reading {
   passed: number;

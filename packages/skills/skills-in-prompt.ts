@@ -2,7 +2,7 @@
 // that a message calls for.
 import type { Ctx, Zz } from "zz";
 import { CHARS_PER_TOKEN } from "zz/text";
-import { findSkills, type Skill, type SkillCache } from "./find.ts";
+import { findSkills, type Skill, type SkillCache } from "./find-skills.ts";
 import { calledSkills } from "./match.ts";
 
 export interface SkillsPlugin {

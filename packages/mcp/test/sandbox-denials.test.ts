@@ -3,7 +3,7 @@
 import { deepEqual } from "node:assert/strict";
 import { test } from "node:test";
 import { elicit } from "../elicit.ts";
-import { keptFrom } from "../kept.ts";
+import { keptFrom } from "../sandbox-denials.ts";
 
 test("what a server printed names hosts and folders that it may be given", () => {
   const rows: [said: string, hosts: string[], write: string[]][] = [

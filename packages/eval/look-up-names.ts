@@ -3,7 +3,7 @@ import fs from "node:fs";
 import path from "node:path";
 import type { Ctx } from "zz";
 import { nearest, plural, tryTo } from "zz/text";
-import type { Named } from "./names.ts";
+import type { Named } from "./names-in-answer.ts";
 
 export interface Finding {
   sign: "bad" | "open" | "good"; // not found, unknown, found

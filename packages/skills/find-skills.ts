@@ -4,7 +4,7 @@ import fs from "node:fs";
 import path from "node:path";
 import type { Ctx } from "zz";
 import { codeOf, entriesOf, errnoSentence, isInside, tryTo } from "zz/text";
-import { asList, asText, parseSkill } from "./front.ts";
+import { asList, asText, parseSkill } from "./front-matter.ts";
 
 type From = "project" | "home";
 export interface Skill {

@@ -1,10 +1,11 @@
 // Calls after special tokens: Mistral, DeepSeek, Kimi, Granite, Command, Phi, InternLM, Gemma,
 // gpt-oss and others.
+
+import { argumentsIn, readArguments, readObjects, skipFence } from "./call-shapes.ts";
 import { toolFor } from "./coerce.ts";
 import { skipSpace } from "./json.ts";
 import { readPythonic } from "./pythonic.ts";
-import { argumentsIn, readArguments, readObjects, skipFence } from "./shapes.ts";
-import { matchAt } from "./source.ts";
+import { matchAt } from "./search-text.ts";
 import { MAX_CALLS, type Piece, type Raw, type Reader, type Source } from "./types.ts";
 
 /** Reads objects or a list of them after a marker, in JSON or in Python. */

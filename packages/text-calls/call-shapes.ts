@@ -3,7 +3,7 @@
 
 import { typeOf } from "./coerce.ts";
 import { type Json, readJson, skipSpace, type Work, wholeJson } from "./json.ts";
-import { matchAt } from "./source.ts";
+import { matchAt } from "./search-text.ts";
 import { MAX_CALLS, type Piece, type Raw, type Source, type Tool } from "./types.ts";
 
 const NAMES = ["name", "tool_name", "tool", "function", "action", "recipient_name"];

@@ -15,9 +15,9 @@ import {
   stop,
   tell,
 } from "./hub.ts";
-import { allow, isAny, wordsOf } from "./kept.ts";
 import type { Answers } from "./link.ts";
 import { cut, ofResource, readContent, resultOf } from "./results.ts";
+import { allow, isAny, wordsOf } from "./sandbox-denials.ts";
 
 export { tell, toolName };
 

@@ -5,8 +5,8 @@ import type { Ctx, Result } from "zz";
 import { isInside, plural } from "zz/text";
 import type { Checked, Problem } from "./check.ts";
 import { formatProblems, nearName } from "./checker.ts";
-import { failureOf } from "./trial.ts";
-import { packageFolder } from "./where.ts";
+import { packageFolder } from "./locate-zz.ts";
+import { failureOf } from "./try-loading.ts";
 
 export async function resultOf(
   shownName: string,

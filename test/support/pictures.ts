@@ -158,13 +158,13 @@ function rowsOf({ buffer: { active }, cols }: xterm.Terminal): Cell[][] {
 
 const textOf = (row: Cell[]): string => row.map(({ text }) => text).join("");
 
-/** Makes times the same. A cell is a character here, since nothing on this screen is wide. */
+/**
+ * Leaves out times, which stand there only if a machine was slow. A cell is a character here, since
+ * nothing on this screen is wide.
+ */
 function withoutTimes(row: Cell[]): Cell[] {
-  const found = [...textOf(row).matchAll(/\d+\.\d s\b/g)];
-  for (const { index, 0: time } of found.reverse()) {
-    const first = row[index]!;
-    row.splice(index, time.length, ...[..."0.4 s"].map((text) => ({ ...first, text })));
-  }
+  const found = [...textOf(row).matchAll(/^\d+\.\d s · | · \d+\.\d s\b/g)];
+  for (const { index, 0: time } of found.reverse()) row.splice(index, time.length);
   return row;
 }
 

@@ -353,8 +353,7 @@ describe("at the prompt", () => {
     const it = await repl(t, { where: keeping({ GH_TOKEN: VALUE }), env: { SHELL: "/bin/sh" } });
     await it.say('!echo "t=$GH_TOKEN"', `t=${VALUE}`);
     await it.sees("gives it to the model");
-    await it.say("!!");
-    await it.sees("with your next message");
+    await it.say("!!", "with your next message");
     await it.say("see?");
     match(await it.asked(), /\nt=\[value of GH_TOKEN\]\n/);
     await it.leave();

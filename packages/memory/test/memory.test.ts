@@ -156,7 +156,7 @@ describe("remember", () => {
     match((await run.ask("go")).results[0]!.text, /Refused: the person said no/);
     match(
       run.questions[0]!,
-      /write access to ".*topics\/x\.md", ".*INDEX\.md"[\s\S]*: Likes tea\./,
+      /wants to change \S*topics\/x\.md and \S*INDEX\.md[\s\S]*: Likes tea\./,
     );
     ok(!existsSync(join(run.home, "memory")));
   });

@@ -469,9 +469,9 @@ for (const answer of some(["y", "n"] as const, 2))
 viewTest("direct asks beforehand, and so does a named host", async () => {
   const zz = await freshZz("n");
   await run(zz, "touch n", { direct: true });
-  match(zz.questions[0]!, /run access to "touch n"/);
+  match(zz.questions[0]!, /wants to run "touch n"/);
   await run(zz, "touch n", { hosts: ["example.com"] });
-  match(zz.questions.join("\n"), /net access to "example.com"/);
+  match(zz.questions.join("\n"), /to reach example\.com/);
 });
 
 /** Answers by what is asked for: the first that fits. Other lines get nothing. */

@@ -127,7 +127,7 @@ viewTest(
     const zz = await project(t);
     const { text, refused } = await run(zz, command);
     equal(zz.questions.filter((one) => /net access/.test(one)).length, 1, zz.questions.join("\n"));
-    match(zz.questions[0]!, /net access to "zz-nowhere\.example"/);
+    match(zz.questions[0]!, /to reach zz-nowhere\.example\./);
     const question =
       /It ran on a copy of the project, where it tried to reach 'zz-nowhere\.example'\. Run it again /;
     match(zz.questions[0]!, question);
@@ -149,7 +149,7 @@ viewTest(
     const command = "sh -c 'echo x >> ran; echo Could not resolve host: two.example; exit 6'";
     await run(zz, command, { hosts: ["one.example"] });
     equal(zz.read("ran"), "x\nx\n", zz.questions.join("\n"));
-    match(zz.questions.at(-1)!, /net access to .*"two\.example"/);
+    match(zz.questions.at(-1)!, /to reach .*two\.example/);
     ok(zz.questions.length === 2 || zz.questions.length === 3, "and no third time");
   },
 );

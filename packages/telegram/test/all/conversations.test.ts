@@ -17,7 +17,7 @@ describe("--telegram", () => {
     const one = await phone([write("a.txt", "new\n"), say("Written.")]);
     const { api, where } = one;
     api.say("write it");
-    const question = await api.asks(/requests write access to "a\.txt"/);
+    const question = await api.asks(/wants to change a\.txt/);
     match(question.text, /--- a\.txt\n\+\+\+ a\.txt\n@@ -0,0 \+1,1 @@\n\+new/);
     deepEqual(
       question.buttons.map(({ text }) => text),

@@ -257,7 +257,7 @@ test("run_tests: what runs is asked for, as a command; a no comes back as one", 
   const ask = async (question: string) => (questions.push(question) ? "n" : "");
   const { text, refused } = await run(real, { filter: "a b" }, ask, []);
   match(questions[0]!, /run_command[\s\S]*wants to run "node --test '--test-name-pattern=a b'"/);
-  match(text, /^Refused: the person said no to wants to run "node --test/);
+  match(text, /^Refused: the person said no to run access to "node --test/);
   equal(refused, true);
 });
 

@@ -51,8 +51,17 @@ export {
   mediaOf,
   readMedia,
 } from "./media.ts";
+export {
+  type News,
+  PROBE_MS,
+  pacing,
+  type RequestCount,
+  type Sent,
+  TRANSIT_MS,
+} from "./pacing.ts";
 export { type Picker, type PickerRow, pickRow } from "./picker.ts";
 export { type RateLimit, rateLimitIn, spanOf } from "./rate-limits.ts";
+export { shortSchema } from "./short-schema.ts";
 export { keptVariables, MIN_VALUE_CHARS, withoutValues } from "./variables.ts";
 export { clip, ERASE_BELOW, rewrapsLines, terminalColumns, width, wrap } from "./width.ts";
 

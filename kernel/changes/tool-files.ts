@@ -6,19 +6,19 @@ import type { Call, Fault, FileRead, FileState, Files, Kind } from "../contract.
 import { emit } from "../events.ts";
 import { verdictFor } from "../gate/rules.ts";
 import { isTool, type TurnContext } from "../instance.ts";
+import { fileFault } from "../system/atomic-write.ts";
 import {
   type DiskState,
   FILE,
-  fileFault,
   hashOfState,
   isFolder,
   MAX_READ_BYTES,
-  openReal,
   stateInPlace,
   stateOf,
   TYPE,
-} from "../system/atomic-write.ts";
+} from "../system/file-state.ts";
 import { withProjectLock } from "../system/locks.ts";
+import { openReal } from "../system/open-real.ts";
 import { absolutePath, projectContaining, realPath, shortestName } from "../system/real-paths.ts";
 import { clockOf } from "../text/clock.ts";
 import { codeOf, fault } from "../text/faults.ts";

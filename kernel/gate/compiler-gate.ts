@@ -2,7 +2,7 @@
 import path from "node:path";
 import type { CompilerGate, CompilerRules, MakeCompilerGate } from "../contract.ts";
 import type { Core } from "../instance.ts";
-import { followLinks } from "../system/atomic-write.ts";
+import { followLinks } from "../system/open-real.ts";
 import { isInside } from "../text/read-quietly.ts";
 import { verdictFor } from "./rules.ts";
 import { holdsSecret } from "./secret-files.ts";
@@ -33,14 +33,11 @@ export function compilerRules(
  * denied or with secrets.
  */
 export const compilerGate: MakeCompilerGate = (
-  { rules, where },
+  compiled,
   { own = [], near = [] } = {},
 ): CompilerGate => {
-  const options = where as Core["options"];
-  const core = { rules: [...rules], options };
-  const root = followLinks(options.root);
-  const [mine, nearby] = [own.map(followLinks), near.map(followLinks)];
-  const anchors = [root, ...mine, ...nearby];
+  const { whyUnreadable, mayList, isInstalled, isAround } = pathJudge(compiled, own, near);
+  const { root } = compiled.where as Core["options"];
   const verdicts = new Map<string, string | undefined>();
   const unreadFiles = new Map<string, string>();
   return {
@@ -74,7 +71,7 @@ export const compilerGate: MakeCompilerGate = (
     if (unreadFiles.size < MAX_UNREAD_NAMED) unreadFiles.set(name, reason);
   }
   function shown(file: string): string {
-    return isInside(options.root, file) ? path.relative(options.root, file) : file;
+    return isInside(root, file) ? path.relative(root, file) : file;
   }
 
   /** Why a file may not be read; undefined if it may. `lookUp`: only to resolve an import. */
@@ -83,6 +80,18 @@ export const compilerGate: MakeCompilerGate = (
     if (!verdicts.has(key)) verdicts.set(key, whyUnreadable(file, lookUp));
     return verdicts.get(key);
   }
+};
+const MAX_UNREAD_NAMED = 20;
+
+/** What the rules and the place of a path say, without a memory of it. */
+function pathJudge({ rules, where }: CompilerRules, own: string[], near: string[]) {
+  const options = where as Core["options"];
+  const core = { rules: [...rules], options };
+  const root = followLinks(options.root);
+  const [mine, nearby] = [own.map(followLinks), near.map(followLinks)];
+  const anchors = [root, ...mine, ...nearby];
+  return { whyUnreadable, mayList, isInstalled, isAround };
+
   function whyUnreadable(file: string, lookUp: boolean): string | undefined {
     if (file.includes("\0") || file.split("/").length > MAX_PATH_DEPTH) return "is not a path";
     const real = followLinks(file);
@@ -128,5 +137,4 @@ export const compilerGate: MakeCompilerGate = (
       isInstalled(file)
     );
   }
-};
-const MAX_UNREAD_NAMED = 20;
+}

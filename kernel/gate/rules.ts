@@ -13,8 +13,8 @@ import {
   words,
 } from "../contract.ts";
 import type { Core, PathScope } from "../instance.ts";
-import { followLinks } from "../system/atomic-write.ts";
 import { PACKAGE_FOLDER } from "../system/installation.ts";
+import { followLinks } from "../system/open-real.ts";
 import { hasNameIn, isInsideByIdentity } from "../system/other-names.ts";
 import { absolutePath, projectContaining, projectsOf, realPath } from "../system/real-paths.ts";
 import { usage } from "../text/faults.ts";
@@ -31,7 +31,7 @@ import { isInside, textOf } from "../text/read-quietly.ts";
 import { clean } from "../text/show-safely.ts";
 import { tryTo } from "../text/words.ts";
 import { credentials, holdsSecret } from "./secret-files.ts";
-import { behindDot, runsByItself, whyNotProject } from "./sensitive-paths.ts";
+import { behindDot, configuresRepository, runsByItself, whyNotProject } from "./sensitive-paths.ts";
 
 const toRules = (verdict: Verdict | "only", from: Rule["from"], rules: Rules = {}): Rule[] =>
   KINDS.flatMap((needKind): Rule[] => {
@@ -187,6 +187,7 @@ function judgeRead(
 /** Listing a folder shows names only, and its name alone means little: src/secrets may be code. */
 function isSecret(file: string): boolean {
   if (holdsSecret(file)) return !isFolder(file) || holdsSecret(path.join(file, "x"));
+  if (configuresRepository(file)) return true;
   const location = behindDot(file);
   return (
     location !== undefined &&

@@ -81,6 +81,13 @@ export function partsOfRepositories(files: readonly string[]): Set<string> {
   return new Set(newRepositories.flatMap(([, comes]) => [...comes.values()].flat()));
 }
 
+/** Whether a file holds the settings of such a folder, or of a worktree: a token, maybe. */
+export function configuresRepository(file: string): boolean {
+  if (!/^config(\.worktree)?$/i.test(path.basename(file))) return false;
+  const there = tryTo(() => fs.readdirSync(path.dirname(file))) ?? [];
+  return there.includes("commondir") || OF_REPOSITORY.every((name) => there.includes(name));
+}
+
 /**
  * What runs by itself wherever it is: git's files and hooks, zz's own, editors' tasks, other
  * agents' programs.

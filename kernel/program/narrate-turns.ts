@@ -19,8 +19,11 @@ export function narrateTurns(core: Core): void {
     ({ call, result }) =>
       void (result.refused && !live && say(core.io, `${call.name}: ${result.text}`)),
   );
+  observeEvent(core, "noted", ({ text, command }) => {
+    if (command && core.showCommandNote) core.showCommandNote(text);
+    else if (!core.options.quiet) showToPerson(core, wrapForTerminal(core.io, text));
+  });
   if (core.options.quiet) return;
-  observeEvent(core, "noted", ({ text }) => showToPerson(core, wrapForTerminal(core.io, text)));
   observeEvent(core, "retried", ({ attempt, wait, reason }) =>
     say(
       core.io,

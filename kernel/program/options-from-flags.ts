@@ -8,6 +8,8 @@ import type { Core, Options } from "../instance.ts";
 import { allFlags } from "../settings/flag-table.ts";
 import { readSettings } from "../settings/settings-files.ts";
 import { homeFolder } from "../system/installation.ts";
+import { say } from "../system/streams.ts";
+import { dropUnusableTmpdir } from "../system/temporary-files.ts";
 import { usage } from "../text/faults.ts";
 import { jsonOrText, tryTo } from "../text/words.ts";
 import { allValues, type CommandLine, lastValue, parseFlags } from "./parse-flags.ts";
@@ -29,7 +31,10 @@ export function obeyEarlyFlags({ values }: CommandLine, io: Io): void {
     .get("cwd")
     ?.filter((value) => value !== true)
     .at(-1);
-  if (folder !== undefined) io.enter(requireFolder(folder, "cwd", io.cwd()));
+  if (folder === undefined) return;
+  io.enter(requireFolder(folder, "cwd", io.cwd()));
+  const tmpdirFault = dropUnusableTmpdir(tryTo(() => fs.realpathSync(io.cwd())) ?? "/gone", io.env);
+  if (tmpdirFault) say(io, tmpdirFault);
 }
 
 export async function optionsFromFlags(

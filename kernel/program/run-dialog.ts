@@ -4,8 +4,9 @@
 import fs from "node:fs";
 import path from "node:path";
 import type { Ask, Ctx, Dialog, DialogHost, Flag, Person } from "../contract.ts";
-import { closeChat, openChat, retractLastMessage } from "../conversation/chat.ts";
+import { openChat, retractLastMessage } from "../conversation/chat.ts";
 import { fallbackModel, learnWindow, NO_MODEL_MESSAGE } from "../conversation/choose-model.ts";
+import { closeChat } from "../conversation/save-chat.ts";
 import { emit, emitNote, observeEvent, runStep } from "../events.ts";
 import type { Core, LiveChat, TurnContext } from "../instance.ts";
 import { createCtx } from "../plugins/create-ctx.ts";
@@ -16,7 +17,7 @@ import { printAnswer, say } from "../system/streams.ts";
 import { clockOf } from "../text/clock.ts";
 import { asFault, usage } from "../text/faults.ts";
 import { textOf } from "../text/read-quietly.ts";
-import { makeSecret as markSecret, veil } from "../text/secrets.ts";
+import { makeSecret as markSecret, veil, veilData } from "../text/secrets.ts";
 import { cleanRendered } from "../text/show-safely.ts";
 import { tryTo } from "../text/words.ts";
 import {
@@ -65,8 +66,8 @@ export function connectPerson(core: Core, person: Person): void {
   if (note) core.showNote = (text) => note(veil(text));
   if (core.options.prompt === false) return;
   if (ask) {
-    const through: Ask = (question, keys) =>
-      askWhileQuiet(core, question, (shown) => ask(shown, keys));
+    const through: Ask = (question, keys, asked) =>
+      askWhileQuiet(core, question, (shown) => ask(shown, keys, veilData(asked)));
     if (away)
       Object.defineProperty(core, "ask", {
         get: () => (away() ? undefined : through),

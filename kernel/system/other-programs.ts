@@ -15,8 +15,9 @@ import type { OwnPath, Programs } from "../contract.ts";
 import { codeOf, fault } from "../text/faults.ts";
 import { isInside } from "../text/read-quietly.ts";
 import { tryTo } from "../text/words.ts";
-import { fileFault, followLinks } from "./atomic-write.ts";
+import { fileFault } from "./atomic-write.ts";
 import { modulesForPlugins, SELF_URL } from "./installation.ts";
+import { followLinks } from "./open-real.ts";
 
 const PROGRAM_ENDINGS = process.platform === "win32" ? [".exe", ".cmd", ".bat", ""] : [""];
 /** Where the system keeps its programs, and where links there lead. */

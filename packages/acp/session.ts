@@ -4,9 +4,9 @@ import { randomUUID } from "node:crypto";
 import fs from "node:fs";
 import type { AgentContext, AnyMessage, ContentBlock, StopReason } from "@agentclientprotocol/sdk";
 import * as acp from "@agentclientprotocol/sdk";
-import type { Ctx, DialogHost, Zz } from "zz";
+import type { Ctx, DialogHost, Ruling, Zz } from "zz";
 import { sentenceOf } from "zz/text";
-import { keepName, namesIn } from "./names.ts";
+import { keepName, lastKeyOf, namesIn } from "./names.ts";
 import { askThrough } from "./questions.ts";
 import { lendServers } from "./servers.ts";
 import { type Running, running, type Talk, tell } from "./talk.ts";
@@ -44,62 +44,69 @@ export async function talk(zz: Zz, host: DialogHost): Promise<number> {
     id: string,
     servers: acp.McpServer[] = [],
   ): Promise<Talk> => {
-    const ctx = await host.open();
-    live = {
-      zz,
-      host,
-      ctx,
-      id,
-      editor,
-      can,
-      mode: "ask",
-      turn: new AbortController(),
-      finish: "stop",
-      busy: false,
-    };
-    watch(live);
-    host.meet(askThrough(live));
-    await lendServers(servers, ctx);
+    live = await openTalk(zz, host, { id, editor, can });
+    await lendServers(servers, live.ctx);
     return live;
   };
   const current = (): Talk => {
     if (live) return live;
     throw new acp.RequestError(-32002, "Cannot do that yet: there is no session.");
   };
+  const { initialize, session } = acp.methods.agent;
   const connection = acp
     .agent({ name: "zz" })
-    .onRequest(acp.methods.agent.initialize, ({ params }) => {
+    .onRequest(initialize, ({ params }) => {
       can = params.clientCapabilities ?? {};
       return { protocolVersion: acp.PROTOCOL_VERSION };
     })
-    .onRequest(acp.methods.agent.session.new, async ({ client, params }) => {
+    .onRequest(session.new, async ({ client, params }) => {
       const talk = await opened(client, randomUUID(), params.mcpServers);
       return { sessionId: talk.id, ...(await begun(talk)) };
     })
-    .onRequest(acp.methods.agent.session.load, async ({ client, params }) => {
+    .onRequest(session.load, async ({ client, params }) => {
       const talk = await opened(client, params.sessionId, params.mcpServers);
       for (const update of historyOf(talk.ctx)) await tell(talk, update);
       return begun(talk);
     })
-    .onRequest(acp.methods.agent.session.resume, async ({ client, params }) =>
+    .onRequest(session.resume, async ({ client, params }) =>
       begun(await opened(client, params.sessionId, params.mcpServers)),
     )
-    .onRequest(acp.methods.agent.session.setMode, ({ params }) => setMode(current(), params.modeId))
-    .onRequest(acp.methods.agent.session.setConfigOption, async ({ params }) => {
+    .onRequest(session.setMode, ({ params }) => setMode(current(), params.modeId))
+    .onRequest(session.setConfigOption, async ({ params }) => {
       const { ctx } = current();
       if (params.configId !== "model")
         throw acp.RequestError.invalidParams(undefined, `there is no option '${params.configId}'`);
       await ctx.chat.use(String(params.value));
       return { configOptions: await optionsOf(ctx) };
     })
-    .onRequest(acp.methods.agent.session.prompt, async ({ params }) => ({
-      stopReason: await prompt(current(), params.prompt),
+    .onRequest(session.prompt, async ({ params }) => ({
+      stopReason: await prompt(current(), params.prompt, keyIn(params)),
     }))
-    .onNotification(acp.methods.agent.session.cancel, () => cancel(live))
+    .onNotification(session.cancel, () => cancel(live))
     .connect(streamOfParent());
   await connection.closed;
   cancel(live);
   return 0;
+}
+
+async function openTalk(
+  zz: Zz,
+  host: DialogHost,
+  session: Pick<Talk, "id" | "editor" | "can">,
+): Promise<Talk> {
+  const talk: Talk = {
+    ...session,
+    zz,
+    host,
+    ctx: await host.open(),
+    mode: "ask",
+    turn: new AbortController(),
+    finish: "stop",
+    busy: false,
+  };
+  watch(talk);
+  host.meet(askThrough(talk));
+  return talk;
 }
 
 /** A stream over the channel to the parent process, which passes messages as objects. */
@@ -133,7 +140,9 @@ async function begun(talk: Talk) {
       configOptions: await optionsOf(ctx),
     });
   });
+  const last = lastKeyOf(ctx, talk.id);
   return {
+    ...(last !== undefined && { _meta: { zz: { last } } }),
     modes: {
       currentModeId: mode,
       availableModes: Object.entries(MODES).map(([id, about]) => ({ id, ...about })),
@@ -157,7 +166,25 @@ function cancel(talk?: Talk): void {
   talk?.host.stop();
 }
 
-async function prompt(talk: Talk, blocks: ContentBlock[]): Promise<StopReason> {
+/** A client's own key for a prompt: after a crash it asks whether zz had got it. */
+const keyIn = ({ _meta }: acp.PromptRequest): string | undefined => {
+  const { key } = Object((_meta as { zz?: unknown } | undefined)?.zz) as { key?: unknown };
+  return typeof key === "string" ? key : undefined;
+};
+
+/** So that the session is found by the editor's name, whatever ends this process. */
+function nameSession({ ctx, id, key }: Talk): void {
+  const { id: own } = ctx.chat;
+  if (!own) return;
+  const isKept = namesIn(ctx)[id] === own || id === own;
+  if (!isKept || (key !== undefined && key !== lastKeyOf(ctx, id))) keepName(ctx, id, own, key);
+}
+
+async function prompt(
+  talk: Talk,
+  blocks: ContentBlock[],
+  key: string | undefined,
+): Promise<StopReason> {
   const { host, ctx } = talk;
   if (talk.busy)
     throw acp.RequestError.invalidRequest(
@@ -169,14 +196,15 @@ async function prompt(talk: Talk, blocks: ContentBlock[]): Promise<StopReason> {
     failed: undefined,
     finish: "stop",
     turn: new AbortController(),
+    key,
   });
   try {
     const words = blocks.flatMap((block) => wordsOf(ctx, block)).join("\n\n");
+    if (words.startsWith("/")) nameSession(talk); // a command may do what must not be done twice
     await host.obey(words);
   } finally {
     talk.busy = false;
-    if (ctx.chat.id && !Object.hasOwn(namesIn(ctx), talk.id) && ctx.chat.id !== talk.id)
-      keepName(ctx, talk.id, ctx.chat.id);
+    nameSession(talk);
   }
   const { failed } = talk as Talk;
   if (talk.turn.signal.aborted || failed?.exit === 130) return "cancelled";
@@ -220,6 +248,7 @@ function pathOrUri(uri: string, name = uri): string {
  */
 function watch(talk: Talk): void {
   const { zz, ctx } = talk;
+  zz.on("requested", () => nameSession(talk)); // the message is saved, and nothing was done yet
   zz.on("thought", ({ text }) => tell(talk, textUpdate("agent_thought_chunk", text)));
   zz.on(
     "planned",
@@ -256,32 +285,12 @@ function watch(talk: Talk): void {
     },
     "first",
   );
-  zz.wrap("gate", async (judged, next, gateCtx) => {
-    const state = running.getStore();
+  zz.wrap("gate", async (judged, next, { permissions }) => {
     const names = [...(judged.needs.write ?? []), ...(judged.needs.read ?? [])].map((need) =>
       typeof need === "string" ? need : need.name,
     );
-    const files = [...new Set(names)].slice(0, 20).map((name) => gateCtx.permissions.place(name));
-    if (state && files.length)
-      await tell(talk, {
-        sessionUpdate: "tool_call_update",
-        toolCallId: state.id,
-        locations: files.map((path) => ({ path })),
-      });
-    const writes = judged.kind !== "read";
-    for (const file of files) {
-      const text = await unsavedText(talk, file);
-      if (text === undefined) continue;
-      if (writes)
-        return {
-          verdict: "deny",
-          why: `'${file}' has changes in the editor that are not saved. Ask the person to save it first.`,
-        };
-      state?.unsaved.push(
-        `[In the editor '${file}' has changes that are not saved. With them it is:\n${text}\n]`,
-      );
-    }
-    return next(judged);
+    const files = [...new Set(names)].slice(0, 20).map((name) => permissions.place(name));
+    return (await lookAtFiles(talk, files, judged.kind !== "read")) ?? next(judged);
   });
   zz.wrap(
     "preview",
@@ -293,6 +302,34 @@ function watch(talk: Talk): void {
     },
     "first",
   );
+}
+
+/** Shows which files a call needs. Denies it where it would change unsaved text. */
+async function lookAtFiles(
+  talk: Talk,
+  files: string[],
+  writes: boolean,
+): Promise<Ruling | undefined> {
+  const state = running.getStore();
+  if (state && files.length)
+    await tell(talk, {
+      sessionUpdate: "tool_call_update",
+      toolCallId: state.id,
+      locations: files.map((path) => ({ path })),
+    });
+  for (const file of files) {
+    const text = await unsavedText(talk, file);
+    if (text === undefined) continue;
+    if (writes)
+      return {
+        verdict: "deny",
+        why: `'${file}' has changes in the editor that are not saved. Ask the person to save it first.`,
+      };
+    state?.unsaved.push(
+      `[In the editor '${file}' has changes that are not saved. With them it is:\n${text}\n]`,
+    );
+  }
+  return undefined;
 }
 
 const PATIENCE_MS = 2_000;

@@ -3,6 +3,7 @@
 import type { Ctx, Needs, Zz } from "zz";
 import { plural } from "zz/text";
 import { changedIn, type Shown } from "./agreed.ts";
+import { assertAsShown, carryOut, look, plan } from "./commit.ts";
 import {
   capped,
   check,
@@ -12,8 +13,7 @@ import {
   pathspec,
   type Repository,
   repository,
-} from "./ask.ts";
-import { assertAsShown, carryOut, look, plan } from "./commit.ts";
+} from "./run-git.ts";
 import { branchAndFiles, row } from "./status.ts";
 
 // what git may take to answer; hooks can run a test suite

@@ -4,8 +4,8 @@ import path from "node:path";
 import type { Ctx, Need, Needs, Zz } from "zz";
 import { clean, clip, fault, oneLine, plural, sentenceOf, textOf, tryTo } from "zz/text";
 import type { Catalog, KnownTool } from "./describe.ts";
-import { allow, isAny, type Kept, wordsOf } from "./kept.ts";
 import type { Answers, Era, Link } from "./link.ts";
+import { allow, isAny, type Kept, wordsOf } from "./sandbox-denials.ts";
 import {
   type Configured,
   configured,

@@ -3,9 +3,9 @@
 import path from "node:path";
 import type { Ctx, Zz } from "zz";
 import { fault, nearest, plural, textOf, tryTo } from "zz/text";
-import { SCHEMA, type ServerConfig } from "./schema.ts";
+import { SCHEMA, type ServerConfig } from "./settings-schema.ts";
 
-export type { ServerConfig } from "./schema.ts";
+export type { ServerConfig } from "./settings-schema.ts";
 
 export type Source = "home" | "project" | "editor";
 type Servers = Readonly<Record<string, ServerConfig>>;

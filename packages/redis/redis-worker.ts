@@ -2,7 +2,7 @@
 // meanwhile.
 import { type MessagePort, parentPort, workerData } from "node:worker_threads";
 import type { Header, Listed } from "zz";
-import { isGone } from "./owner.ts";
+import { isGone } from "./lock-owner.ts";
 import type { Answered, Asked, Options, Questions } from "./protocol.ts";
 import { APPEND, OPEN, RELEASE, REMOVE, RENEW } from "./scripts.ts";
 import { openServer } from "./server.ts";

@@ -2,7 +2,7 @@
 // an entry is kept before anything acts on it.
 import type { SessionStore } from "zz";
 import { fileBeside } from "zz/text";
-import { newOwner } from "./owner.ts";
+import { newOwner } from "./lock-owner.ts";
 import type { Answered, Options, Question, Questions } from "./protocol.ts";
 
 const GRACE = 5_000; // ms that the thread may take beyond what the server may

@@ -1,9 +1,9 @@
 // The table of marks that begin a call, each with its reader.
 
-import * as special from "./special.ts";
+import * as special from "./special-tokens.ts";
+import { readBlock, readFunction, readInvoke, readKimi3, readMarked } from "./tagged-calls.ts";
 import { closerOf, OPENERS } from "./thinking.ts";
 import type { Reader } from "./types.ts";
-import { readBlock, readFunction, readInvoke, readKimi3, readMarked } from "./xml.ts";
 
 export interface Mark {
   marker: string; // a pattern without groups

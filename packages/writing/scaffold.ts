@@ -4,7 +4,7 @@ import fs from "node:fs";
 import path from "node:path";
 import type { Ctx, Result } from "zz";
 import { makeFolder, tryTo, usage } from "zz/text";
-import { checkName, diskReason, packageAt, packageFolder, pluginFile } from "./where.ts";
+import { checkName, diskReason, packageAt, packageFolder, pluginFile } from "./locate-zz.ts";
 
 /** Packages that plugins in the home can import. */
 const LINKED_PACKAGES = ["zod", "typebox", "@types/node"];

@@ -15,7 +15,11 @@ const GROUPS = [
 export const [OTHER, TYPING] = ["other", "typing"];
 /** Signs that mean something in a line, with the plugin that handles each. */
 const SIGNS: [plugin: string, sign: string, does: string][] = [
-  ["bang", "!COMMAND", "run a command of your own, as in your shell"],
+  [
+    "bang",
+    "!COMMAND",
+    "run a command of your own, as in your shell; !! or Tab on the empty line then gives its output to the model",
+  ],
   ["bang", "!!COMMAND", "give a command of your own the whole terminal"],
   [
     "bang",
@@ -40,7 +44,7 @@ const PROMPT_KEYS: Row[] = [
   ["ctrl+l", "clear the screen"],
 ];
 /** The help on a command or group; without an argument the whole page, if it fits the terminal. */
-export function helpOn(topic: string, { about, io }: Ctx): string {
+export function helpOn(topic: string, { about, io, service }: Ctx): string {
   const columns = availableColumns(io);
   const wholePage = page(about, columns);
   const fits = wholePage.split("\n").length < (io.stderr.rows ?? Number.POSITIVE_INFINITY) - 1;
@@ -51,9 +55,22 @@ export function helpOn(topic: string, { about, io }: Ctx): string {
   const group = isCommand
     ? undefined
     : [...allSections.keys()].find((name) => [name, ...name.split(" ")].includes(topic));
-  return group
-    ? section(group, allSections.get(group)!, columns)
-    : commandHelp(topic, about, columns);
+  if (group) return section(group, allSections.get(group)!, columns);
+  if (isCommand || keyRow(topic, about)) return commandHelp(topic, about, columns);
+  return (
+    service("otherNames")?.meaning(topic) ||
+    searched(topic, allSections, columns) ||
+    commandHelp(topic, about, columns)
+  );
+}
+/** What is about these words, by group; "" if nothing is. */
+function searched(topic: string, allSections: Map<string, Row[]>, room: number): string {
+  const words = topic.toLowerCase().split(/\s+/);
+  const holds = (row: Row) => words.every((word) => row.join(" ").toLowerCase().includes(word));
+  const found = [...allSections].map(([group, rows]) => [group, rows.filter(holds)] as const);
+  return found
+    .flatMap(([group, rows]) => (rows.length ? section(group, rows, room) : []))
+    .join("\n");
 }
 type Known = Pick<About, "commands" | "keys"> & Partial<Pick<About, "plugins">>;
 /** The commands by group, then what else can be typed. */

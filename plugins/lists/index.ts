@@ -94,12 +94,13 @@ function registerPlugins(zz: Zz): void {
 function registerHelp(zz: Zz): void {
   zz.command({
     name: "help",
-    usage: "[COMMAND | KEY | GROUP | all]",
-    description: "list what can be typed, or explain a command or a key",
+    usage: "[COMMAND | KEY | GROUP | WORDS | all]",
+    description: "list what can be typed, explain a command or a key, or find what is about WORDS",
     examples: {
       "/help back": "explain a command, with examples",
       "/help ctrl+c": "explain a key",
       "/help files": "list a group of commands",
+      "/help clipboard": "find what is about it",
       "/help all": "list everything",
     },
     group: "conversation",

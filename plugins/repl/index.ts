@@ -27,6 +27,7 @@ export default (zz: Zz<typeof defaults>) => {
   zz.on("asked", (_, ctx) => {
     unframed = wantsWords(zz.io, ctx);
   });
+  zz.service("background", { isLight: () => talk?.isLight() });
   zz.dialog({
     name: "prompt",
     person: () => ({

@@ -36,6 +36,7 @@ export interface Keyboard {
   isMuted: boolean; // a turn is under way: input is not shown
   isClosed: boolean;
   isCutShort: boolean; // the turn failed, or the person stopped it
+  isLight?: boolean; // the terminal's background, once it has said so
   terminalUsers: number; // programs that have the terminal
   offer?: (() => void) | undefined; // what Tab on the empty line does, until the first message
   lastInterrupt: number; // when Ctrl+C was pressed at an empty prompt

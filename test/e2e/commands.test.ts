@@ -260,10 +260,11 @@ describe("settings", () => {
       "/config timeout",
       "timeout = not set (300)\nseconds that a provider may be silent",
     );
-    await tells("/config colour", "Cannot show 'colour': no such setting.");
+    await tells("/config qqq", "Cannot show 'qqq': no such setting.");
+    await tells("/config background", /^display\.theme = /m);
     await tells("/config rounds 5", "rounds is 5 now (was not set).");
     equal(file().rounds, 5);
-    await tells("/config", /^\* rounds +5 +rounds of tools/m);
+    await tells("/config", /^rounds = 5 \(set in your own settings\)\n {4}Rounds of tools/m);
     await tells("/config symbols.map never", `symbols.map is "never" now (was "sessions").`);
     await tells("/config symbols.map --reset", `symbols.map is "sessions" now (was "never").`);
     await tells("/config unset rounds", "rounds is not set now (was 5).");

@@ -7,7 +7,8 @@ import { once } from "node:events";
 import fs from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, test } from "node:test";
-import { type DiskState, FILE, stateOf, writeAllOrNone } from "../../kernel/system/atomic-write.ts";
+import { writeAllOrNone } from "../../kernel/system/atomic-write.ts";
+import { type DiskState, FILE, stateOf } from "../../kernel/system/file-state.ts";
 import { place } from "../support/run.ts";
 import { isAll, runs } from "../support/runs.ts";
 

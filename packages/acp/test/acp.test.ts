@@ -8,6 +8,7 @@ import { Readable, Writable } from "node:stream";
 import { after, describe, test } from "node:test";
 import * as acp from "@agentclientprotocol/sdk";
 import { tryTo } from "zz/text";
+import { childrenOf } from "../../../test/support/children.ts";
 import type { Script } from "../../../test/support/fake/http.ts";
 import { call, fakeOpenAI, refuse, say, stream } from "../../../test/support/fake/openai.ts";
 import { environment, type Place, place, WAYS, zz } from "../../../test/support/run.ts";
@@ -123,7 +124,7 @@ describe("--acp", () => {
     equal(readFileSync(join(one.where.cwd, "a.txt"), "utf8"), "new\n");
     const [question] = one.asked;
     equal(question!.options.map(({ kind }) => kind).join(), "allow_once,allow_always,reject_once");
-    const words = 'write_file requests write access to "a.txt".\na.txt: new';
+    const words = "write_file wants to change a.txt.\na.txt: new";
     deepEqual(question!.toolCall.content, [
       { type: "content", content: { type: "text", text: words } },
       { type: "diff", path: join(one.where.cwd, "a.txt"), oldText: null, newText: "new\n" },
@@ -230,6 +231,28 @@ describe("--acp", () => {
     equal((await first).stopReason, "cancelled");
     equal((await prompt(one.agent, id, "again")).stopReason, "end_turn");
     equal(textIn(one.updates), "Here.");
+  });
+
+  test("a process that is killed in its first turn: its session is loaded by its name, with the key of the message", async () => {
+    const one = await editor({ script: [{ ...stream("data: {}\n\n"), ending: "hang" }, SAID] });
+    const before = new Set(childrenOf(one.process.pid!));
+    const id = await begin(one);
+    const [pid] = childrenOf(one.process.pid!).filter((child) => !before.has(child));
+    const first = one.agent.request(session.prompt, {
+      sessionId: id,
+      prompt: [{ type: "text", text: "remember" }],
+      _meta: { zz: { key: "message 1" } },
+    });
+    await waitFor("the request", () => one.fake.requests.length);
+    process.kill(pid!, "SIGKILL");
+    await rejects(first, /The process of this session ended/);
+    const loaded = await one.agent.request(session.load, {
+      sessionId: id,
+      cwd: one.where.cwd,
+      mcpServers: [],
+    });
+    equal(textIn(one.updates, "user_message_chunk"), "remember");
+    deepEqual(loaded._meta, { zz: { last: "message 1" } });
   });
 
   test("modes: Edit asks for no edit, Read refuses it; the model is an option", async () => {

@@ -273,14 +273,11 @@ describe("set_env and delete_env", () => {
       (await zz.call("set_env", { name: "DB_URL", value })).text,
       "DB_URL is set; commands have it from now on.",
     );
-    match(
-      zz.questions[0]!,
-      /^┏ set_env requests env access to "set DB_URL"\.\n┠ it holds for every command/,
-    );
+    match(zz.questions[0]!, /^┏ set_env wants to use "set DB_URL"\.\n┠ it holds for every command/);
     ok(zz.questions[0]!.includes(`┃ DB_URL=${value}\n`), zz.questions[0]);
     equal(statSync(join(zz.home, "env.json")).mode & 0o777, 0o600);
     await zz.call("delete_env", { name: "A" });
-    match(zz.questions[1]!, /^┏ delete_env requests env access to "delete A"/);
+    match(zz.questions[1]!, /^┏ delete_env wants to use "delete A"/);
     deepEqual(zz.kept(), { DB_URL: value });
     for (const name of ["NODE_ENV", "MY_PATH_NAME", "GITHUB_TOKEN", "__proto__"]) {
       equal((await zz.call("set_env", { name, value: "v" })).failed, undefined, name);
@@ -355,8 +352,8 @@ describe("at the prompt", () => {
   test("!command has them; what it prints goes to the model without", async (t) => {
     const it = await repl(t, { where: keeping({ GH_TOKEN: VALUE }), env: { SHELL: "/bin/sh" } });
     await it.say('!echo "t=$GH_TOKEN"', `t=${VALUE}`);
-    await it.sees("to the conversation?");
-    it.type("y");
+    await it.sees("gives it to the model");
+    await it.say("!!");
     await it.sees("with your next message");
     await it.say("see?");
     match(await it.asked(), /\nt=\[value of GH_TOKEN\]\n/);

@@ -10,7 +10,7 @@ import { having } from "../../../test/support/having.ts";
 import { repl } from "../../../test/support/repl.ts";
 import { type Place, zz } from "../../../test/support/run.ts";
 import { KEY } from "../../../test/support/terminal.ts";
-import { type Named, namesIn } from "../names.ts";
+import { type Named, namesIn } from "../names-in-answer.ts";
 
 // What is a name
 

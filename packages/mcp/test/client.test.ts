@@ -420,7 +420,7 @@ describe("MCP: servers of a project, prompts, resources, and what servers ask", 
     await zz.call("mcp_call", { server: "theirs", tool: "one" });
     match(
       zz.questions.join(),
-      /requests run access to "mcp:theirs one", ".*mcp\.mjs env" and env access to "HOME"/,
+      /wants to run "mcp:theirs one" and ".*mcp\.mjs env" and to use HOME/,
     );
     await zz.call("mcp_call", { server: "far", tool: "one" });
     match(zz.questions.at(-2)!, /net access to "mcp\.example\.com"/);

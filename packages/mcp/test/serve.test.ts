@@ -127,7 +127,7 @@ describe("zz --mcp", { concurrency: 2 }, () => {
       equal(it.questions.length, 3, "the same again is asked again");
       match(
         it.questions[0]!,
-        /^zz: write_file requests write access to "b\.ts"\.\ncreate b\.ts · .*\n +1 \+ x\n/,
+        /^zz: write_file wants to change b\.ts\.\ncreate b\.ts · .*\n +1 \+ x\n/,
       );
       match(it.questions[2]!, / 1 - x\n[\s\S]* 1 \+ y/);
     });

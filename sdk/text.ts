@@ -22,6 +22,7 @@ export {
   entriesOf,
   fileBeside,
   isInside,
+  isInsideAny,
   repositoryTop,
   stampOf,
   textOf,

@@ -42,3 +42,5 @@ export function stampOf(file: string): string {
 /** Whether a path is that folder or inside of it. Both are absolute and without links. */
 export const isInside = (folder: string, file: string): boolean =>
   file === folder || file.startsWith(folder.endsWith(path.sep) ? folder : folder + path.sep);
+export const isInsideAny = (folders: readonly string[], file: string): boolean =>
+  folders.some((folder) => isInside(folder, file));

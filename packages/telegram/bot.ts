@@ -299,6 +299,8 @@ export class Bot {
     const open = [...this.#standing.values()].filter((standing) => standing.key === key);
     return (
       open.find(({ message }) => message && message.message === quoted?.message_id) ??
+      // a reply may come before the number of the question's message
+      open.find(({ message }) => !message && quoted?.from?.id === this.telegram.me.id) ??
       open.find(({ question }) => !question.options.length)
     );
   }

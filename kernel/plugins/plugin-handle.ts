@@ -1,5 +1,5 @@
 // The handle that a plugin gets. What it registers belongs to the plugin and goes away with it.
-
+import { existsSync } from "node:fs";
 import type { Awaitable, Clock, HttpAnswer, HttpRequest, PluginIo, Zz } from "../contract.ts";
 import { EVENTS, SLOTS } from "../contract.ts";
 import { fetchForPlugin } from "../conversation/server-errors.ts";
@@ -93,8 +93,12 @@ export async function setUpPlugin(
     plugin.stamps = stampsOf(plugin);
     if (errorMessage(error) === tooSlowSentence(limit)) noteImported(plugin);
     await unregisterPlugin(clockOf(core.io), plugin);
-    const location = locationOfError(error, plugin.file, plugin.stamps.keys());
-    plugin.failure = `Cannot load plugin '${plugin.name}' (${location}): ${await loadFailureReason(error)}`;
+    const { name, file, from, stamps } = plugin;
+    const [location, reason] =
+      from === "zz" && !existsSync(file)
+        ? [file, MISSING]
+        : [locationOfError(error, file, stamps.keys()), await loadFailureReason(error)];
+    plugin.failure = `Cannot load plugin '${name}' (${location}): ${reason}`;
     if (showsTraces(core)) plugin.failure += `\n${(error as Error)?.stack}`;
   }
   plugin.ms += CLOCK.now() - start;
@@ -108,6 +112,9 @@ function checkSettings(registrant: Registrant, { defaults, settings = {} }: any)
   assertFields(registrant, "settings", settings);
   checkSchema(registrant, "settings.schema", settings.schema);
 }
+
+const MISSING =
+  "it is missing, and was there when zz was built. Put it back, or build zz without it: npm run build.";
 
 /**
  * Why a plugin cannot be loaded, and what to do. Earlier ones imported from "zz" what is in
@@ -161,20 +168,16 @@ export async function closeInstance(core: Core): Promise<string[]> {
 }
 
 export function pluginIoOf(core: Core): PluginIo {
-  const { io, pluginIo } = core;
+  const { io } = core;
   const { stdout, stderr, cwd } = io;
-  const clock = clockOf(io);
-  const variable = (name: string) => io.env[name];
-  return (
-    pluginIo ??
-    (core.pluginIo = Object.assign(lazily({ stdin: () => io.stdin }), {
-      stdout,
-      stderr,
-      cwd,
-      clock,
-      variable,
-    }))
-  );
+  core.pluginIo ??= Object.assign(lazily({ stdin: () => io.stdin }), {
+    stdout,
+    stderr,
+    cwd,
+    clock: clockOf(io),
+    variable: (name: string) => io.env[name],
+  });
+  return core.pluginIo;
 }
 
 /** The `zz` object of one plugin. Each method remembers how to take back what it registers. */

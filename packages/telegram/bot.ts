@@ -246,7 +246,11 @@ export class Bot {
     this.#reasons.delete(key);
     // "Why not?" was answered with the no
     if (!options.length && reason !== undefined) chat.answer(name, hash, reason);
-    else void this.#put(key, event, chat).catch((error) => this.#afterwards(error));
+    else
+      void this.#put(key, event, chat).catch((error) => {
+        this.#afterwards(error);
+        this.#standing.get(tokenOf(event))?.refuse(); // nobody can see it
+      });
   }
 
   async #put(
@@ -256,15 +260,15 @@ export class Bot {
   ): Promise<void> {
     const { name, hash, options } = question;
     const answer = (given: string) => chat.answer(name, hash, given);
-    const expire = () => {
+    const refuse = () => {
       this.#reasons.set(key, "");
       const no = options.find(({ id }) => id === "n") ?? options.at(-1);
       tryQuietly(() => answer(no?.id ?? ""));
     };
     const { minutes } = this.zz.config;
-    const cancelExpiry = this.zz.io.clock.timer(minutes * 60_000, expire);
+    const cancelExpiry = this.zz.io.clock.timer(minutes * 60_000, refuse);
     const sent = sendQuestion(this.telegram, addressOf(key), question, this.ctx.root);
-    const standing: Standing = { key, question, sent, cancelExpiry, answer };
+    const standing: Standing = { key, question, sent, cancelExpiry, answer, refuse };
     this.#standing.set(tokenOf(question), standing);
     const message = await sent;
     standing.message = message;
@@ -299,6 +303,8 @@ export class Bot {
     const open = [...this.#standing.values()].filter((standing) => standing.key === key);
     return (
       open.find(({ message }) => message && message.message === quoted?.message_id) ??
+      // a reply may come before the number of the question's message
+      open.find(({ message }) => !message && quoted?.from?.id === this.telegram.me.id) ??
       open.find(({ question }) => !question.options.length)
     );
   }

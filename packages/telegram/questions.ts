@@ -25,6 +25,7 @@ export interface Standing {
   message?: SentQuestion; // a press may come before it is known
   sent: Promise<SentQuestion>;
   cancelExpiry(): void;
+  refuse(): void; // answers no, for nobody
   answer(option: string): void; // throws if another answer was first
 }
 
@@ -40,6 +41,8 @@ export const tokenOf = ({ name, hash }: Pick<Question, "name" | "hash">): string
 
 export const NO_WORDS = "none"; // the answer of the button that says nothing
 
+const MAX_BUTTONS = 90; // Telegram takes a hundred
+
 function buttonsOf(question: Question): InlineKeyboardMarkup {
   const { options } = question;
   const token = tokenOf(question);
@@ -48,6 +51,8 @@ function buttonsOf(question: Question): InlineKeyboardMarkup {
     text: clip(name, 60),
     callback_data: `q:${token}:${index}`,
   }));
+  // the last one is none of them
+  if (buttons.length > MAX_BUTTONS) buttons.splice(MAX_BUTTONS - 1, buttons.length - MAX_BUTTONS);
   return { inline_keyboard: buttons.map((button) => [button]) };
 }
 

@@ -22,7 +22,7 @@ export async function makePhonePictures(): Promise<void> {
   const where = place({ "src/price.ts": PRICE }, {}, { "telegram.json": PAIRED });
   const { api, child } = await phone(SCRIPT, { where, isPaired: false });
   api.say(WORDS, { from: ALICE });
-  const question = await api.asks(/requests write access/);
+  const question = await api.asks(/wants to change/);
   child.kill("SIGKILL");
   const browser = await chromium.launch({
     executablePath: "/usr/bin/chromium",

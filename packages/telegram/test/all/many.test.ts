@@ -41,7 +41,7 @@ test(`${CONVERSATIONS} random conversations: each message is answered once, each
 
   async function asked(n: number, from: (typeof PEOPLE)[number]) {
     api.say(`write ${n}`, { from });
-    return api.asks(new RegExp(`"${n}\\.txt"`), { chat: from.id });
+    return api.asks(new RegExp(`change ${n}\\.txt`), { chat: from.id });
   }
 
   const KIND = {

@@ -13,7 +13,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { createRequire } from "node:module";
-import { basename, dirname, resolve } from "node:path";
+import { basename, resolve } from "node:path";
 import { brotliCompressSync, constants } from "node:zlib";
 import { build } from "esbuild";
 import { compileAtStart } from "./eager.js";
@@ -132,7 +132,7 @@ const OUTPUT = {
   logLevel: "warning",
 };
 /**
- * What runs in processes of its own: a plugin's worker.ts or NAME-worker.ts, and what decodes
+ * What runs in processes of its own: a plugin's NAME-worker.ts, and what decodes
  * strangers' bytes (sdk/decode.ts).
  */
 const ofOwn = (names) =>
@@ -142,7 +142,6 @@ const ofOwn = (names) =>
       : readdirSync(file).flatMap((name) => (names.test(name) ? `${file}/${name}` : [])),
   );
 const APART = Object.fromEntries([
-  ...ofOwn(/^worker\.ts$/).map((file) => [`${basename(dirname(file))}-worker`, file]),
   ...ofOwn(/-worker\.ts$/).map((file) => [basename(file, ".ts"), file]),
   ...["./sdk/decoder.ts", ...ofOwn(/^decode-[\w-]+\.ts$/)].map((file) => [
     basename(file, ".ts"),

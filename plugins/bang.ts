@@ -1,7 +1,8 @@
 // !command runs the person's own shell command, without asking since they typed it; its output is
-// live, and goes to the model only if they then type !! or press Tab on the empty line. !!command has the whole terminal, and its output is not kept: for
-// programs that fill the screen, such as editors and pagers. !+command runs as the model's commands
-// do, so that what it changes is shown, and /undo covers it.
+// live, and goes to the model only if they then type !! or press Tab on the empty line. !!command
+// has the whole terminal, and its output is not kept: for programs that fill the screen, such as
+// editors and pagers. !+command runs as the model's commands do, so that what it changes is shown,
+// and /undo covers it.
 import { stripVTControlCharacters } from "node:util";
 import type { Ctx, Zz } from "zz";
 import { keptVariables, plural, shorten, usage, withoutValues } from "zz/text";

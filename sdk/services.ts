@@ -15,6 +15,8 @@ declare module "../kernel/contract.ts" {
     background: Background;
     page: Page;
     conversations: ConversationStarter;
+    questions: Questions;
+    messenger: Messenger;
   }
 }
 
@@ -166,6 +168,28 @@ export type Called = Spot & { name: string; from: Spot[] }; // from: where the c
 /** A conversation as one HTML file that needs nothing else. */
 export interface Page {
   html(saved: Saved, ctx: Ctx): Promise<string>;
+}
+
+/** Other places that the prompt's questions can be answered from, such as a phone. */
+export interface Questions {
+  also(place: AnswerPlace): () => void; // gives what ends it
+}
+export interface AnswerPlace {
+  /**
+   * Asks there, with keys for one of them. Undefined: the answer has to come from elsewhere. The
+   * signal aborts once an answer counts, which is its reason.
+   */
+  ask(
+    question: string,
+    keys: string | undefined,
+    signal: AbortSignal,
+  ): Promise<{ answer: string; from: string } | undefined>;
+}
+
+/** Messages that nobody asked for, to people who are not at the terminal: a build is done. */
+export interface Messenger {
+  /** `to` is a name that the messenger has for a chat; "": the person's own. */
+  send(to: string, text: string, ctx: Ctx): Promise<void>;
 }
 
 /** Conversations that a dialog elsewhere leads, such as a page, each in a process of its own. */

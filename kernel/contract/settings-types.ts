@@ -21,6 +21,7 @@ export interface Settings {
   model?: string;
   models?: Record<string, string>; // by task
   window?: number; // the model's window in tokens, if its provider does not say
+  project?: { scope?: "folder" | "repository" };
   rounds?: number;
   disabled?: string[]; // plugins, by name
   timeout?: number; // seconds without a byte from the provider

@@ -99,14 +99,11 @@ async function receiveReply(
   const seconds = timeout || Number.POSITIVE_INFINITY; // 0: no limit
   // when more than a sign of life came; whether for too long nothing else has
   let [heard, isSigns] = [started, false];
-  const silence = deadline(clock, seconds * 1000, () =>
-    stalledFault(provider.name, seconds, isSigns),
-  );
+  const silence = deadline(clock, seconds * 1000, () => stalled(provider, seconds, isSigns));
   const signal = AbortSignal.any([chat.stop.signal, silence.signal]);
-  let [partial, thought] = [{ text: "", thinking: "" }, ""];
+  let [partial, thought, told] = [{ text: "", thinking: "" }, "", 0]; // told: of the answer
   let telling: NodeJS.Immediate | undefined; // one event for pieces that arrive together
   const [secret, veiledPiece] = [secretFinder(), veilPieces()];
-  let told = 0; // characters of the answer
   try {
     const reply = await orAbort(
       signal,
@@ -152,11 +149,11 @@ async function receiveReply(
   }
 }
 
-function stalledFault(provider: string, seconds: number, isSigns: boolean): Fault {
+function stalled({ name }: Provider, seconds: number, isSigns: boolean): Fault {
   const late = isSigns
     ? `nothing but signs of life for ${seconds * LIFE_SIGN_SILENCES}`
     : `nothing for ${seconds}`;
-  return fault(`'${provider}' sent ${late} s. Try again, or raise "timeout" in the settings.`, {
+  return fault(`'${name}' sent ${late} s. Try again, or raise "timeout" in the settings.`, {
     kind: "network",
     stalled: true,
   });

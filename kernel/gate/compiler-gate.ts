@@ -3,7 +3,7 @@ import path from "node:path";
 import type { CompilerGate, CompilerRules, MakeCompilerGate } from "../contract.ts";
 import type { Core } from "../instance.ts";
 import { followLinks } from "../system/open-real.ts";
-import { isInside } from "../text/read-quietly.ts";
+import { isInside, isInsideAny } from "../text/read-quietly.ts";
 import { verdictFor } from "./rules.ts";
 import { holdsSecret } from "./secret-files.ts";
 
@@ -95,12 +95,12 @@ function pathJudge({ rules, where }: CompilerRules, own: string[], near: string[
   function whyUnreadable(file: string, lookUp: boolean): string | undefined {
     if (file.includes("\0") || file.split("/").length > MAX_PATH_DEPTH) return "is not a path";
     const real = followLinks(file);
-    if (mine.some((ownFolder) => isInside(ownFolder, real))) return undefined;
+    if (isInsideAny(mine, real)) return undefined;
     const { verdict, why } = verdictFor(core, "read", real);
     if (verdict === "allow") return undefined;
     if (verdict === "deny") return `is denied ${why}`;
     if (holdsSecret(real)) return "may hold secrets";
-    if (nearby.some((folder) => isInside(folder, real))) return undefined;
+    if (isInsideAny(nearby, real)) return undefined;
     if (
       (TYPES_FILE.test(real) || (lookUp && path.basename(real) === "package.json")) &&
       isInstalled(real)
@@ -121,20 +121,14 @@ function pathJudge({ rules, where }: CompilerRules, own: string[], near: string[
 
   function mayList(folder: string): boolean {
     const real = followLinks(folder);
-    if (isInstalled(real + path.sep) || mine.some((ownFolder) => isInside(ownFolder, real)))
-      return true;
+    if (isInstalled(real + path.sep) || isInsideAny(mine, real)) return true;
     const { verdict } = verdictFor(core, "read", real);
-    return (
-      verdict === "allow" || (verdict === "ask" && nearby.some((folder) => isInside(folder, real)))
-    );
+    return verdict === "allow" || (verdict === "ask" && isInsideAny(nearby, real));
   }
   /**
    * Whether its existence may be revealed: it is part of what is checked, or of installed packages.
    */
   function isAround(file: string): boolean {
-    return (
-      [options.root, ...own, ...near, ...anchors].some((folder) => isInside(folder, file)) ||
-      isInstalled(file)
-    );
+    return isInsideAny([options.root, ...own, ...near, ...anchors], file) || isInstalled(file);
   }
 }

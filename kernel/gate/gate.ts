@@ -320,15 +320,8 @@ export async function askPerson(
     return { key: "n", refusal: refusalWithoutTerminal(open, writes, flags) };
   }
   const rules = rulesForAlways(core, open);
-  const { F, ...others } = also;
   const skips = flags ? `${shortenMiddle(visible(flags))} skips this question` : "";
-  const keys: AnswerKeys = {
-    y: "yes",
-    n: "no",
-    ...others,
-    ...(!isAlwaysAsked && { A: describeRules(rules) }),
-    ...(F && { F }),
-  };
+  const keys = answerKeys(also, isAlwaysAsked ? "" : describeRules(rules));
   const needs = open.map(({ kind, name, why }) => ({ kind, name, ...(why && { why }) }));
   const asked = { tool, ...(args !== undefined && { args }), needs, shown: text, keys };
   const put = (question: string) =>
@@ -355,6 +348,10 @@ export async function askPerson(
   const shortAccesses = describeAccess(open, MAX_NAMED_NEEDS);
   const refusal = `Refused: the person said no to ${shortAccesses}${because ? `: ${because}` : "."}`;
   return { key: "n", refusal };
+}
+
+function answerKeys({ F, ...others }: AnswerKeys, always: string): AnswerKeys {
+  return { y: "yes", n: "no", ...others, ...(always && { A: always }), ...(F && { F }) };
 }
 
 /** The flags, or those without lists where the lists would be too long to read. */

@@ -1,6 +1,6 @@
 // What a project brings that could run or steer zz: plugins, prompts, settings and hooks in its
-// .zz/, the servers of its .mcp.json, and what it has for other agents. It counts only after the person has trusted exactly these bytes;
-// trust.json in the home remembers them.
+// .zz/, the servers of its .mcp.json, and what it has for other agents. It counts only after the
+// person has trusted exactly these bytes; trust.json in the home remembers them.
 
 import fs from "node:fs";
 import path from "node:path";

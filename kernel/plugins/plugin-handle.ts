@@ -168,20 +168,16 @@ export async function closeInstance(core: Core): Promise<string[]> {
 }
 
 export function pluginIoOf(core: Core): PluginIo {
-  const { io, pluginIo } = core;
+  const { io } = core;
   const { stdout, stderr, cwd } = io;
-  const clock = clockOf(io);
-  const variable = (name: string) => io.env[name];
-  return (
-    pluginIo ??
-    (core.pluginIo = Object.assign(lazily({ stdin: () => io.stdin }), {
-      stdout,
-      stderr,
-      cwd,
-      clock,
-      variable,
-    }))
-  );
+  core.pluginIo ??= Object.assign(lazily({ stdin: () => io.stdin }), {
+    stdout,
+    stderr,
+    cwd,
+    clock: clockOf(io),
+    variable: (name: string) => io.env[name],
+  });
+  return core.pluginIo;
 }
 
 /** The `zz` object of one plugin. Each method remembers how to take back what it registers. */

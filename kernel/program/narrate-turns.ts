@@ -11,8 +11,8 @@ import { plural } from "../text/words.ts";
  * Notes go to stderr. Everything else that a person sees during a turn comes from plugins/terminal.
  */
 export function narrateTurns(core: Core): void {
-  let live = false; // then plugins/terminal shows every call
-  observeEvent(core, "started", (fact) => void (live = fact.live));
+  let live = false; // then plugins/terminal shows every call, or a dialog does elsewhere
+  observeEvent(core, "started", (fact) => void (live = fact.live || fact.stays));
   observeEvent(
     core,
     "called",

@@ -8,6 +8,7 @@ import { version } from "../system/installation.ts";
 import { print, say } from "../system/streams.ts";
 import { asFault, fault, kindOf } from "../text/faults.ts";
 import { veiledJson } from "../text/secrets.ts";
+import { clean } from "../text/show-safely.ts";
 import { plural } from "../text/words.ts";
 import { madeNoChange } from "./command-line.ts";
 import { usageLine } from "./narrate-turns.ts";
@@ -73,7 +74,7 @@ export function takeCommandNotes(core: Core, format: OutputFormat): () => Promis
   let printed: Promise<unknown> = Promise.resolve();
   core.showCommandNote = (text) => {
     said.push(text);
-    if (format === "text") printed = Promise.all([printed, print(core.io, text)]);
+    if (format === "text") printed = Promise.all([printed, print(core.io, clean(text))]);
   };
   return async () => {
     await printed;

@@ -112,6 +112,7 @@ interface RunningDialog extends DialogOptions {
   chat?: LiveChat;
   opening?: Promise<Ctx>;
   person?: Person;
+  unseen: boolean; // what is shown on the terminal reaches nobody
   begins: string[]; // the commands to start with
   busy: boolean;
   plugins: ReturnType<typeof watchPlugins>;
@@ -139,7 +140,14 @@ export async function runDialog(
   setting: DialogOptions,
 ): Promise<number> {
   const plugins = watchPlugins(core, () => void (talk.busy || renewPlugins(talk)));
-  const talk: RunningDialog = { ...setting, core, busy: false, begins: [], plugins };
+  const talk: RunningDialog = {
+    ...setting,
+    core,
+    busy: false,
+    begins: [],
+    plugins,
+    unseen: dialog.unseen === true,
+  };
   try {
     return await dialog.talk(dialogHost(talk));
   } catch (error) {
@@ -209,7 +217,7 @@ async function beginConversation(talk: RunningDialog): Promise<Ctx> {
   if (!opened && !setup) emitNote(core, NO_MODEL_MESSAGE);
   const chat = (talk.chat = opened ?? openChat(core, await fallbackModel(core)));
   first.attached.forEach(chat.attach);
-  await emitStarted(core, chat, true, true);
+  await emitStarted(core, chat, !talk.unseen, true);
   for (const event of ["configured", "reloaded"] as const)
     observeEvent(core, event, () => void learnWindow(core, chat));
   void learnWindow(core, chat);
@@ -235,7 +243,9 @@ async function obeyLine(
     await talk.obey({ core, chat, ctx: createCtx(core, chat) }, line, { show, expand });
   } catch (thrown) {
     const error = asFault(thrown);
-    if (!error.told) say(core.io, error.exit === 130 ? "Stopped." : explainError(error));
+    const text = error.exit === 130 ? "Stopped." : explainError(error);
+    if (!error.told) say(core.io, text);
+    if (talk.unseen && !error.told && error.exit !== 130) core.showNote?.(text);
   } finally {
     talk.busy = false;
     // a command was stopped, not a turn

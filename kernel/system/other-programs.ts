@@ -13,7 +13,7 @@ import path from "node:path";
 import { fileURLToPath } from "node:url";
 import type { OwnPath, Programs } from "../contract.ts";
 import { codeOf, fault } from "../text/faults.ts";
-import { isInside } from "../text/read-quietly.ts";
+import { isInside, isInsideAny } from "../text/read-quietly.ts";
 import { tryTo } from "../text/words.ts";
 import { fileFault } from "./atomic-write.ts";
 import { modulesForPlugins, SELF_URL } from "./installation.ts";
@@ -88,7 +88,7 @@ function judgeOf(root: string) {
     // project.
     const [holder, inModules] = real.split(/[\\/]node_modules(?=[\\/]|$)/, 2);
     if (inModules !== undefined && isInside(holder || path.sep, root)) return true;
-    return [file, real].some((candidate) => folders.some((folder) => isInside(folder, candidate)));
+    return [file, real].some((candidate) => isInsideAny(folders, candidate));
   };
   return { isProjects, realOf };
 }

@@ -5,7 +5,7 @@ import os from "node:os";
 import path from "node:path";
 import type { Clock, Git, GitDoubt, Programs } from "../contract.ts";
 import { CLOCK } from "../text/clock.ts";
-import { isInside, repositoryTop } from "../text/read-quietly.ts";
+import { isInside, isInsideAny, repositoryTop } from "../text/read-quietly.ts";
 import { learnData, learnSecret } from "../text/secrets.ts";
 import { tryTo } from "../text/words.ts";
 import harmless from "./git-settings.json" with { type: "json" };
@@ -286,7 +286,7 @@ async function foldersElsewhere(
   const lent = lends ? [objects, ...(counts.match(/(?<=^alternate: ).*/gm) ?? ["/"])] : [];
   const links = [dir, common, objects, path.join(objects, "pack")].flatMap(linkTargetsIn);
   return [...new Set([dir, common, objects, ...links, ...lent].map(followLinks))].filter(
-    (target) => !ownFolders.some((ownFolder) => isInside(ownFolder, target)),
+    (target) => !isInsideAny(ownFolders, target),
   );
 }
 

@@ -5,7 +5,7 @@ import fs from "node:fs";
 import type { AgentContext, AnyMessage, ContentBlock, StopReason } from "@agentclientprotocol/sdk";
 import * as acp from "@agentclientprotocol/sdk";
 import type { Ctx, DialogHost, Ruling, Zz } from "zz";
-import { sentenceOf } from "zz/text";
+import { mediaIn, sentenceOf } from "zz/text";
 import { keepName, lastKeyOf, namesIn } from "./names.ts";
 import { askThrough } from "./questions.ts";
 import { lendServers } from "./servers.ts";
@@ -20,6 +20,7 @@ import {
   stopReasonOf,
   textUpdate,
 } from "./updates.ts";
+import { showWriting, tellRest } from "./writing.ts";
 
 const MODES = {
   ask: { name: "Ask", description: "asks before it changes files or runs what may do harm" },
@@ -103,6 +104,7 @@ async function openTalk(
     turn: new AbortController(),
     finish: "stop",
     busy: false,
+    written: "",
   };
   watch(talk);
   host.meet(askThrough(talk));
@@ -199,6 +201,7 @@ async function prompt(
     key,
   });
   try {
+    blocks.forEach(refuseUnusable); // before anything is attached
     const words = blocks.flatMap((block) => wordsOf(ctx, block)).join("\n\n");
     if (words.startsWith("/")) nameSession(talk); // a command may do what must not be done twice
     await host.obey(words);
@@ -219,7 +222,7 @@ async function prompt(
  */
 function wordsOf({ chat }: Ctx, block: ContentBlock): string[] {
   if (block.type === "text") return [block.text];
-  if (block.type === "image") chat.attach({ type: block.mimeType, base64: block.data });
+  if (block.type === "image") chat.attach(imageIn(block.data, block.mimeType));
   if (block.type === "resource_link") return [pathOrUri(block.uri, block.name)];
   if (block.type === "resource") {
     const { resource } = block;
@@ -228,10 +231,34 @@ function wordsOf({ chat }: Ctx, block: ContentBlock): string[] {
         `<file name=${JSON.stringify(pathOrUri(resource.uri))}>\n${resource.text}\n</file>`,
       );
     else if (/^image\//.test(resource.mimeType ?? ""))
-      chat.attach({ type: resource.mimeType!, base64: resource.blob });
+      chat.attach(imageIn(resource.blob, resource.mimeType!));
     else return [pathOrUri(resource.uri)];
   }
   return [];
+}
+
+function refuseUnusable(block: ContentBlock): void {
+  if (block.type === "audio") throw cannotTake("a sound", NO_AUDIO);
+  if (block.type === "image") imageIn(block.data, block.mimeType);
+  if (block.type !== "resource" || !("blob" in block.resource)) return;
+  const { blob, mimeType = "" } = block.resource;
+  if (mimeType?.startsWith("image/")) imageIn(blob, mimeType);
+}
+
+const cannotTake = (what: string, reason: string): Error =>
+  new acp.RequestError(-32602, `Cannot take ${what}: ${reason}`);
+const NO_AUDIO = "only text, images and files are taken here. Name its file instead.";
+
+/** An image by its bytes: a model's server would refuse all of the conversation for a broken one. */
+function imageIn(base64: string, type: string): { type: string; base64: string } {
+  const bytes = Buffer.from(base64, "base64");
+  try {
+    const media = mediaIn(bytes);
+    if (media?.type.startsWith("image/")) return { type: media.type, base64: media.base64 };
+  } catch (error) {
+    throw cannotTake(`the image (${type})`, sentenceOf(error));
+  }
+  throw cannotTake(`the image (${type})`, "it is no PNG, JPEG, WebP or GIF. Attach it again.");
 }
 
 /** The path of a file's URI; of another URI, its name and the URI. */
@@ -248,22 +275,18 @@ function pathOrUri(uri: string, name = uri): string {
  */
 function watch(talk: Talk): void {
   const { zz, ctx } = talk;
+  showWriting(talk);
   zz.on("requested", () => nameSession(talk)); // the message is saved, and nothing was done yet
   zz.on("thought", ({ text }) => tell(talk, textUpdate("agent_thought_chunk", text)));
-  zz.on(
-    "planned",
-    async ({ text }) =>
-      void (text.trim() && (await tell(talk, textUpdate("agent_message_chunk", `${text}\n\n`)))),
-  );
+  zz.on("planned", async ({ text }) => void (text.trim() && (await tellRest(talk, `${text}\n\n`))));
   zz.on("answered", async ({ text, finish }) => {
     talk.finish = finish;
-    if (text) await tell(talk, textUpdate("agent_message_chunk", text));
+    await tellRest(talk, text);
   });
   zz.on("failed", async (failed) => {
     talk.failed = failed;
     const last = ctx.chat.messages.at(-1);
-    if (last?.role === "assistant" && last.cut && last.text)
-      await tell(talk, textUpdate("agent_message_chunk", last.text));
+    if (last?.role === "assistant" && last.cut && last.text) await tellRest(talk, last.text);
   });
   zz.wrap(
     "call",

@@ -102,12 +102,17 @@ export function stopReasonOf(finish: Answer["finish"]): StopReason {
   return finish === "refusal" || finish === "filter" ? "refusal" : "end_turn";
 }
 
+/** What an editor does itself, or what needs a terminal. */
+const NOT_FOR_EDITORS = ["copy", "edit", "exit", "paste", "quit"];
+
 export const commandsOf = ({ about }: Ctx) =>
-  about.commands.map(({ name, description, usage }) => ({
-    name,
-    description,
-    ...(usage && { input: { hint: usage } }),
-  }));
+  about.commands
+    .filter(({ name }) => !NOT_FOR_EDITORS.includes(name))
+    .map(({ name, description, usage }) => ({
+      name,
+      description,
+      ...(usage && { input: { hint: usage } }),
+    }));
 
 /** The models of all providers that answer. */
 export async function optionsOf(ctx: Ctx): Promise<SessionConfigOption[]> {

@@ -227,10 +227,13 @@ function couldNot(server: Server, error: unknown, kept: Kept): Error {
   const sentence =
     code === "ENOENT"
       ? message
-      : `Cannot start ${name}: ${message.replace(`Cannot talk to ${name}: `, "").replace(`${name} `, "it ")}`;
+      : `Cannot start ${name}: ${message
+          .replace(`Cannot talk to ${name}: `, "")
+          .replace(`${name} `, "it ")
+          .replace(/^Cannot/, "cannot")}`;
   const hint = isAny(kept) ? ` ${wordsOf(server, kept)}` : "";
   return Object.assign(
-    fault(`${sentence.replace(/\.$/, "")}.${hint}`, status === undefined ? {} : { status }),
+    fault(`${sentence.replace(/(?<![.?])$/, ".")}${hint}`, status === undefined ? {} : { status }),
     { code },
   );
 }

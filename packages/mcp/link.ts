@@ -5,6 +5,7 @@ import { Client, SdkErrorCode, type Transport } from "@modelcontextprotocol/clie
 import type { Clock, Ctx } from "zz";
 import { clean, clip, fault, jsonOrText, oneLine, plural } from "zz/text";
 import { type KnownPrompt, type KnownTool, knownTool } from "./describe.ts";
+import { UNCHECKED } from "./settings.ts";
 
 const NO_LIMIT_MS = 2 ** 31 - 1;
 const SILENT = 'Check its command or its address, or raise its "timeout".';
@@ -97,13 +98,10 @@ function newClient(opening: Opening): Client {
     prompts: hook("prompts"),
     resources: hook("resources"),
   };
-  const valid = { valid: true, data: undefined as never, errorMessage: undefined };
-  // output schemas are ignored
-  const jsonSchemaValidator = { getValidator: () => () => valid } as never;
   const capabilities = { sampling: {}, elicitation: { form: { applyDefaults: true } }, roots: {} };
   const probe = { timeoutMs: seconds.start * 1_000 * PROBE_SHARE };
   const versionNegotiation = { mode: "auto" as const, probe };
-  const clientOptions = { capabilities, listChanged, jsonSchemaValidator, versionNegotiation };
+  const clientOptions = { capabilities, listChanged, ...UNCHECKED, versionNegotiation };
   return new Client({ name: "zz", version }, clientOptions);
 }
 
@@ -237,11 +235,14 @@ const rejection = (signal: AbortSignal): Promise<never> =>
 
 const UNKNOWN_VERSION = -32_022; // of the protocol
 function saidBy(name: string, error: unknown): Error {
-  const { message, code, status, data } = error as Error & {
+  const { message, code, status, data, cause, kind } = error as Error & {
     code?: unknown;
     status?: number;
     data?: any;
+    kind?: string;
   };
+  if (code === SdkErrorCode.EraNegotiationFailed && cause) return saidBy(name, cause);
+  if (kind === "network") return error as Error; // zz's own words: nothing came from the server
   if ((status ?? data?.status) === 401 || (error as Error).name === "UnauthorizedError")
     return fault(`MCP server '${name}' wants a login. Type: /mcp login ${name}`, { status: 401 });
   const sentence = clip(oneLine(clean(data?.status ? answerOf(data) : message)), 600).replace(

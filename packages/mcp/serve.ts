@@ -19,7 +19,7 @@ import { serveStdio } from "@modelcontextprotocol/server/stdio";
 import type { Ctx, Result, Zz } from "zz";
 import { codeOf, errnoSentence, fault, tryTo, usage } from "zz/text";
 import type { Asking, Form } from "./ask-client.ts";
-import { KEPT } from "./settings.ts";
+import { KEPT, UNCHECKED } from "./settings.ts";
 import { onStdin } from "./stdin.ts";
 
 const PORT_TAKEN = "another program has it. Choose another port, or 0 for any that is free.";
@@ -83,6 +83,7 @@ function newServing(zz: Zz<any>, ctx: Ctx, asking: Asking, over: AbortSignal): (
       capabilities: { tools: {} },
       instructions: INSTRUCTIONS,
       requestState: { verify: codec.verify },
+      ...UNCHECKED,
     };
     const server = new Server({ name: "zz", version: ctx.about.version }, options);
     server.setRequestHandler("tools/list", () => ({ tools: tools(ctx) as never }));

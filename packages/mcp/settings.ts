@@ -15,6 +15,13 @@ type Servers = Readonly<Record<string, ServerConfig>>;
  */
 export type Configured = { name: string; config: ServerConfig; from: Source; id: string };
 
+/**
+ * MCP's own checker of JSON Schema, a second one beside typebox, is not in the build: output schemas
+ * are ignored, and of an answer zz reads its yes alone.
+ */
+const valid = { valid: true, data: undefined as never, errorMessage: undefined };
+export const UNCHECKED = { jsonSchemaValidator: { getValidator: () => () => valid } as never };
+
 export const KEPT = "mcp-credentials.json"; // in the home: logins, and the token of `zz --mcp`
 const FILE = ".mcp.json";
 const SETTINGS = ".zz/zz.config.json";

@@ -1,6 +1,6 @@
-// The Bot API by grammY, over zz's own requests: the token is a placeholder in every address. A call
-// is made again where Telegram or the network ask for it; that is safe, since what is sent anew is
-// only ever a placeholder, a question or an edit.
+// The Bot API by grammY, over zz's own requests: the token is a placeholder in every address. A
+// call is made again where Telegram or the network ask for it; that is safe, since what is sent
+// again is only ever a placeholder, a question or an edit.
 import type { ApiError } from "grammy/types";
 import { Api, GrammyError, InputFile, type RawApi } from "grammy/web";
 import type { HttpRequest, Secret, Zz } from "zz";

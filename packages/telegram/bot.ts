@@ -4,7 +4,7 @@ import { randomBytes, timingSafeEqual } from "node:crypto";
 import path from "node:path";
 import type { CallbackQuery, Message, Update } from "grammy/types";
 import type { Conversation, ConversationEvent, Conversations, Ctx, Zz } from "zz";
-import { usage } from "zz/text";
+import { acquireLock, makeFolder, usage } from "zz/text";
 import {
   descriptionOf,
   GrammyError,
@@ -16,6 +16,7 @@ import {
 import { Book, type Kept } from "./book.ts";
 import { Chat } from "./chat.ts";
 import { wordsIn } from "./incoming.ts";
+import { answerByWords, lockOf, press as pressElsewhere } from "./phone.ts";
 import { closeQuestion, NO_WORDS, type Standing, sendQuestion, tokenOf } from "./questions.ts";
 import { addressOf } from "./say.ts";
 
@@ -38,6 +39,9 @@ export async function runBot(zz: Zz<{ minutes: number }>, ctx: Ctx): Promise<voi
     );
   const { endpoint = {} } = ctx.about.providers.find(({ name }) => name === "telegram") ?? {};
   const telegram = await openTelegram(zz, endpoint, ctx.signal);
+  const remedy = "End it, or type /phone off there";
+  makeFolder(ctx.about.home, 0o700);
+  zz.defer(acquireLock(lockOf(ctx.about.home), "Cannot listen to Telegram", remedy));
   const folder = path.join(ctx.about.home, "telegram-files");
   const given = process.argv.slice(2).filter((word) => !/^--telegram(=|$)/.test(word));
   const flags = [...given, "--phone-session", `--allow-read=${folder}`];
@@ -166,6 +170,7 @@ export class Bot {
     if (edited) return this.#takeEdited(kept, edited);
     const words = wordsIn(said, this.telegram.me.username);
     if (/^\/stop$/.test(words)) return () => this.#chat(key).stop();
+    if (answerByWords(this.ctx.about.home, said)) return false;
     const asked = this.#questionFor(key, said);
     if (asked && words) return async () => this.#answerInWords(asked, words);
     kept.chats[key] ??= { ...entryFor(kept, said) };
@@ -250,8 +255,6 @@ export class Bot {
     chat: Conversation,
   ): Promise<void> {
     const { name, hash, options } = question;
-    const sent = await sendQuestion(this.telegram, addressOf(key), question, this.ctx.root);
-    this.book.changeChat(key, ({ questions }) => void questions.push(sent.message));
     const answer = (given: string) => chat.answer(name, hash, given);
     const expire = () => {
       this.#reasons.set(key, "");
@@ -260,15 +263,20 @@ export class Bot {
     };
     const { minutes } = this.zz.config;
     const cancelExpiry = this.zz.io.clock.timer(minutes * 60_000, expire);
-    const standing = { ...sent, key, question, cancelExpiry, answer };
+    const sent = sendQuestion(this.telegram, addressOf(key), question, this.ctx.root);
+    const standing: Standing = { key, question, sent, cancelExpiry, answer };
     this.#standing.set(tokenOf(question), standing);
-    const isOver = chat.events.some((event) => event.type === "answered" && event.name === name);
-    if (isOver) this.answered(name, "");
+    const message = await sent;
+    standing.message = message;
+    this.book.changeChat(key, ({ questions }) => void questions.push(message.message));
   }
 
   async #press({ id, data = "", message }: CallbackQuery): Promise<void> {
     const [, token = "", index = ""] = /^q:([\w-]+):(\d+)$/.exec(data) ?? [];
     const standing = this.#standing.get(token);
+    const { home } = this.ctx.about;
+    if (!standing && message && data.startsWith("q:"))
+      return pressElsewhere(this.telegram, home, { id, data, message });
     let text = "This question is over.";
     if (standing && message && keyOf(message) === standing.key) {
       const { options } = standing.question;
@@ -290,7 +298,7 @@ export class Bot {
   #questionFor(key: string, { reply_to_message: quoted }: Message): Standing | undefined {
     const open = [...this.#standing.values()].filter((standing) => standing.key === key);
     return (
-      open.find(({ message }) => message === quoted?.message_id) ??
+      open.find(({ message }) => message && message.message === quoted?.message_id) ??
       open.find(({ question }) => !question.options.length)
     );
   }
@@ -310,11 +318,14 @@ export class Bot {
       standing.cancelExpiry();
       const option = standing.question.options.find(({ id }) => id === answer);
       const outcome = `→ ${option?.name ?? (answer || "no answer")}`;
-      const { key, message } = standing;
-      void closeQuestion(this.telegram, addressOf(key), standing, outcome)
-        .then(() => this.#forgetQuestion(key, message))
-        .catch((error) => this.#afterwards(error));
+      void this.#close(standing, outcome).catch((error) => this.#afterwards(error));
     }
+  }
+
+  async #close({ key, sent }: Standing, outcome: string): Promise<void> {
+    const message = await sent;
+    await closeQuestion(this.telegram, addressOf(key), message, outcome);
+    this.#forgetQuestion(key, message.message);
   }
 
   #forgetQuestion(key: string, message: number): void {

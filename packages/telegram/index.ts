@@ -1,6 +1,7 @@
 // zz on a phone, by Telegram: --telegram leads conversations there.
 import path from "node:path";
 import type { Zz } from "zz";
+import { sentenceOf, usage } from "zz/text";
 
 export const defaults = { minutes: 60 };
 export const settings = {
@@ -38,6 +39,36 @@ export default (zz: Zz<typeof defaults>) => {
     run: async (_value, ctx) => {
       await (await import("./bot.ts")).runBot(zz, ctx);
       return { text: "" };
+    },
+  });
+  zz.service("messenger", {
+    send: async (to, text, ctx) => (await import("./messenger.ts")).sendMessage(zz, to, text, ctx),
+  });
+  let end: (() => void) | undefined; // of /phone
+  zz.defer(() => end?.());
+  zz.command({
+    name: "phone",
+    usage: "[CHAT | off]",
+    description: "ask on the phone as well: the first answer counts",
+    examples: { "/phone": "ask in your paired chat, too", "/phone off": "ask here alone" },
+    group: "conversation",
+    async run(words, ctx) {
+      const wasOn = end !== undefined;
+      end?.();
+      end = undefined;
+      if (words === "off" || (wasOn && !words)) return ctx.note("Questions are asked here alone.");
+      const questions = ctx.service("questions");
+      if (!questions) throw usage("Cannot ask on the phone: there is no prompt that asks.");
+      const stop = new AbortController();
+      const { openPhone } = await import("./phone.ts");
+      const { phone, title } = await openPhone(zz, ctx, words, stop);
+      const leave = questions.also(phone);
+      end = () => {
+        leave();
+        stop.abort();
+      };
+      phone.listen().catch((error) => ctx.note(sentenceOf(error)));
+      ctx.note(`Questions are asked in '${title}' as well. /phone off ends it.`);
     },
   });
   zz.flag({

@@ -22,11 +22,16 @@ export interface Question {
 export interface Standing {
   key: string; // of the chat
   question: Question;
+  message?: SentQuestion; // a press may come before it is known
+  sent: Promise<SentQuestion>;
+  cancelExpiry(): void;
+  answer(option: string): void; // throws if another answer was first
+}
+
+export interface SentQuestion {
   message: number;
   text: string; // as the message has it, without Markdown
   isFile: boolean;
-  cancelExpiry(): void;
-  answer(option: string): void; // throws if another answer was first
 }
 
 /** What the buttons of a question carry: at most 64 bytes. */
@@ -76,7 +81,7 @@ function diffOf({ path: file, before, after }: Shown & { type: "diff" }, root: s
   const patch = createTwoFilesPatch(name, name, before, after, undefined, undefined, {
     context: 3,
   });
-  return patch.replace(/^=+\n/, "").trimEnd();
+  return patch.replace(/^Index: .*\n=+\n/, "").trimEnd();
 }
 
 /** Sends the question: as a message, or where that is too short for all of it, as a file. */
@@ -85,7 +90,7 @@ export async function sendQuestion(
   address: Address,
   question: Question,
   root: string,
-): Promise<Pick<Standing, "message" | "text" | "isFile">> {
+): Promise<SentQuestion> {
   const reply_markup = buttonsOf(question);
   const { plain, markdown } = drawQuestion(question, root);
   if (markdown.length <= MAX_TEXT) {
@@ -109,7 +114,7 @@ export async function sendQuestion(
 export async function closeQuestion(
   { raw }: Telegram,
   { chat_id }: Address,
-  { message, text, isFile }: Pick<Standing, "message" | "text" | "isFile">,
+  { message, text, isFile }: SentQuestion,
   outcome: string,
 ): Promise<void> {
   const target = { chat_id, message_id: message };

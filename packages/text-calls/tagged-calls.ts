@@ -249,6 +249,42 @@ function readPairs(source: Source, index: number): Piece | undefined {
   return !read || (isWord && !read.call.loose) ? undefined : { calls: [read.call], end: read.end };
 }
 
+// ── ipuaro: <tool_call name="NAME"><KEY>VALUE</KEY> … </tool_call> ──
+
+const NAMED_HEAD =
+  /<tool_call\s{1,5}name\s{0,5}=\s{0,5}["']?([^\s"'<>{}/]{1,200})["']?\s{0,5}(\/?)>/y;
+const NAMED_KEY = /<([A-Za-z_][\w.-]{0,99})>/y;
+const NAMED_END = /<\/tool_call>/y;
+/** A value ends where its own tag is closed and another key or the end of the call follows. */
+const AFTER_VALUE = /\s{0,80}(?:<[A-Za-z_][\w.-]{0,99}>|<\/tool_call>|$)/y;
+
+export const readNamedBlock: Reader = (source, index) => {
+  const { text } = source;
+  const head = matchAt(NAMED_HEAD, text, index);
+  if (!head) return undefined;
+  const name = head[1]!;
+  let next = skipSpace(text, index + head[0].length);
+  if (head[2]) return { calls: [{ name, args: {}, raw: true }], end: next };
+  if (text[next] === "{") {
+    const read = jsonBody(source, name, next, NAMED_END);
+    return read && { calls: [read.call], end: read.end };
+  }
+  const args: Raw["args"] = {};
+  for (;;) {
+    const key = matchAt(NAMED_KEY, text, next);
+    if (!key) break;
+    const from = next + key[0].length;
+    const closing = `</${key[1]}>`;
+    let close = source.next(closing, from);
+    while (close && !matchAt(AFTER_VALUE, text, close.end)) close = source.next(closing, close.end);
+    if (!close) return { calls: [{ name, args, raw: true, cut: true }], end: text.length };
+    setField(args, key[1]!, unwrapCdata(trimValue(text.slice(from, close.at))));
+    next = skipSpace(text, close.end);
+  }
+  const end = matchAt(NAMED_END, text, next);
+  return { calls: [{ name, args, raw: true, cut: !end }], end: next + (end?.[0].length ?? 0) };
+};
+
 // ── MiniMax M3: every tag after a mark, a tag for each parameter ──
 
 const M3 = "]<]minimax[>[";

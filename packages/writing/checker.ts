@@ -5,9 +5,9 @@ import fs from "node:fs";
 import os from "node:os";
 import path from "node:path";
 import type { Clock, Ctx, Programs } from "zz";
-import { tryTo, usage } from "zz/text";
+import { fileBeside, tryTo, usage } from "zz/text";
 import type { Checked, Problem } from "./check.ts";
-import type { Order, Outcome } from "./worker.ts";
+import type { Order, Outcome } from "./writing-worker.ts";
 
 type Asking = Pick<Ctx, "permissions"> & { signal?: AbortSignal };
 type Waiting = PromiseWithResolvers<Checked>;
@@ -102,7 +102,7 @@ function settle(asked: Waiting | undefined, { checked, failure }: Outcome): void
 }
 
 function forkWorker(programs: Programs): ChildProcess {
-  const child = programs.fork(workerFile(), {
+  const child = programs.fork(fileBeside(import.meta.url, "writing-worker")!, {
     execArgv: [],
     stdio: ["ignore", "ignore", "ignore", "ipc"],
   });
@@ -110,14 +110,6 @@ function forkWorker(programs: Programs): ChildProcess {
   child.unref();
   child.channel?.unref();
   return child;
-}
-
-/** In dist/ it is next to the kernel, in the source it is here. */
-function workerFile(): URL {
-  const places = ["./worker.ts", "./writing-worker.js", "../writing-worker.js"].map(
-    (relativePath) => new URL(relativePath, import.meta.url),
-  );
-  return places.find((candidate) => fs.existsSync(candidate))!;
 }
 
 /** The plugin's file for a path, or for the name of one in the home; for a folder, its index. */

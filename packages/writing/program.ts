@@ -224,6 +224,7 @@ function optionsFor(node: string | undefined): ts.CompilerOptions {
     moduleResolution: ts.ModuleResolutionKind.Bundler,
     lib: ["lib.esnext.d.ts", node ? "lib.dom.iterable.d.ts" : "lib.dom.d.ts"],
     strict: true,
+    noImplicitAny: Boolean(node), // what Node calls back with is known by its types alone
     noFallthroughCasesInSwitch: true,
     verbatimModuleSyntax: true,
     allowImportingTsExtensions: true,

@@ -107,7 +107,18 @@ export function sections({ commands, keys, plugins = [] }: Known): Map<string, R
   ]);
 }
 const section = (group: string, rows: Row[], room: number): string =>
-  [`${group}:`, ...columns(rows, room)].join("\n");
+  [`${group}:`, ...columns(rows.map(withLabel), room)].join("\n");
+
+const KEY = /^(?:(?:ctrl|meta|shift)\+.+|return|escape|tab|up|down|left|right|home|end|f\d+)$/;
+/** A key as it is named on a keyboard: Ctrl+Z, Alt+Enter. */
+function withLabel([name, does]: Row): Row {
+  if (!KEY.test(name)) return [name, does];
+  const label = name
+    .replace("meta+", "alt+")
+    .replace("return", "enter")
+    .replace(/(^|\+)(\w)/g, (_, before, letter) => before + letter.toUpperCase());
+  return [label, does];
+}
 export const page = (about: Known, room: number): string =>
   [...sections(about)].map(([group, rows]) => section(group, rows, room)).join("\n");
 /** The page with names only, without what they do. */
@@ -115,7 +126,7 @@ export function overview(about: Known, room: number): string {
   const allSections = [...sections(about)];
   const indent = room < 60 ? 2 : Math.max(...allSections.map(([group]) => group.length)) + 2;
   const lines = allSections.flatMap(([group, rows]) => {
-    const names = rows.map(([name]) => name.split(" ")[0]!).join("  ");
+    const names = rows.map((row) => withLabel(row)[0].split(" ")[0]!).join("  ");
     const under = wrap(names, room - indent).map((line) => " ".repeat(indent) + line);
     return room < 60
       ? [`${group}:`, ...under]
@@ -145,7 +156,7 @@ function keyRow(topic: string, knownKeys: Known): Row | undefined {
 function commandHelp(topic: string, { commands, plugins, keys }: About, room: number): string {
   const command = commands.find(({ name }) => name === topic);
   const key = keyRow(topic, { commands, plugins, keys });
-  if (!command && key) return columns([key], room).join("\n");
+  if (!command && key) return columns([withLabel(key)], room).join("\n");
   if (!command) {
     const near = commands
       .filter(({ name }) => name.includes(topic) || topic.includes(name))

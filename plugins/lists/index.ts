@@ -2,7 +2,8 @@
 import type { About, Ctx, Result, Zz } from "zz";
 import { terminalColumns } from "zz/text";
 import { availableColumns, columns, narrow, type Row, table, wrapped } from "./aligned-rows.ts";
-import { completion, help, MAX_COLUMNS } from "./flags-page.ts";
+import { completion } from "./completion.ts";
+import { help, MAX_COLUMNS } from "./flags-page.ts";
 import { helpOn, sections } from "./help-page.ts";
 import { choices, noteReloads, plugin, plugins, stateOf, switchPlugin } from "./list-plugins.ts";
 
@@ -116,8 +117,8 @@ function registerHelp(zz: Zz): void {
     name: "completion",
     group: "about zz",
     value: "SHELL",
-    description: "print completions for bash, zsh or fish",
-    run: (shell, { about }) => ({ text: completion(String(shell), about.flags) }),
+    description: "print completions of flags, models, sessions and more, for bash, zsh or fish",
+    run: (shell, { about }) => ({ text: completion(String(shell), about) }),
   });
 }
 

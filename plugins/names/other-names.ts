@@ -1,6 +1,6 @@
 // What other agents call things: Claude Code, codex, opencode, pi, gemini, aider, llm, goose. A row
-// that begins with a slash is obeyed instead, with the words that follow; any other says what to do.
-// docs/coming-from.md is checked against this table.
+// that begins with a slash is obeyed instead, with the words that follow; any other says what to
+// do. docs/coming-from.md is checked against this table.
 
 /** Commands: what is typed after a slash. */
 export const COMMANDS: Record<string, string> = {

@@ -20,7 +20,8 @@ export async function askAtPrompt(
   keys?: string,
 ): Promise<string> {
   const stop = keyboard.host.ctx()?.signal;
-  const isOver = () => keyboard.isClosed || stop?.aborted === true;
+  const isOver = () =>
+    keyboard.isClosed || stop?.aborted === true || keyboard.question.isWithdrawn === true;
   if (isOver()) return "";
   keyboard.question.takesWords = (keys ?? "").length > 1;
   if (keys === undefined) return askForLine(keyboard, question, isOver);

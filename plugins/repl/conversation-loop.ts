@@ -1,5 +1,5 @@
 // The conversation at a prompt: line after line, until the person leaves.
-import type { Chat, Ctx, DialogHost, Fault, Message, Person, Zz } from "zz";
+import type { AnswerPlace, Chat, Ctx, DialogHost, Fault, Message, Person, Zz } from "zz";
 import {
   clean,
   clip,
@@ -10,6 +10,7 @@ import {
   wantsWords,
   wordsOf,
 } from "zz/text";
+import { askEverywhere } from "./answer-elsewhere.ts";
 import { askAtPrompt } from "./ask-at-prompt.ts";
 import { type Keyboard, muteEditor, showNote } from "./input-line.ts";
 import {
@@ -34,7 +35,11 @@ export interface Talk {
 }
 
 /** The prompt shows at once; the first message waits until a model is chosen. */
-export function openTalk(zz: Zz, host: DialogHost): Talk {
+export function openTalk(
+  zz: Zz,
+  host: DialogHost,
+  places: ReadonlySet<AnswerPlace>, // where questions are asked as well
+): Talk {
   let code = 0;
   let hasLeft = false;
   let retracts = false; // whether to take the message back once its turn has ended
@@ -52,7 +57,7 @@ export function openTalk(zz: Zz, host: DialogHost): Talk {
   async function run(): Promise<number> {
     host.onEnd(end);
     host.meet({
-      ...personAt(keyboard),
+      ...personAt(keyboard, places),
       tryAgain: async (failed, ctx) => {
         const key = await whatNow(zz, host, failed, ctx);
         retracts = key === "a";
@@ -108,10 +113,10 @@ async function openConversation(keyboard: Keyboard, startsAtPrompt: boolean): Pr
 }
 
 /** How the person is asked while the conversation is at the prompt. */
-function personAt(keyboard: Keyboard): Person {
+function personAt(keyboard: Keyboard, places: ReadonlySet<AnswerPlace>): Person {
   const { zz, host } = keyboard;
   return {
-    ask: (question, keys) => askAtPrompt(keyboard, question, keys),
+    ask: (question, keys) => askEverywhere(keyboard, places, question, keys),
     secret: (question) =>
       lendTerminal(keyboard, () => askUnseen(zz.io, question, host.ctx()?.signal)),
     ...(canChoose(zz.io) && {

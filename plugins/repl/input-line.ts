@@ -68,6 +68,7 @@ export interface OpenQuestion {
   takesWords?: boolean; // words are an answer, too
   isResized?: boolean; // the window got another size, and the question may have to be drawn again
   isPaged: boolean; // the question is between two pages, so input belongs to it
+  isWithdrawn?: boolean; // it was answered from elsewhere
   isNo?: boolean; // the last question was answered with the key n
   // words typed instead of a key: the answer to "why not", or part of the next message
   said?: string | undefined;

@@ -2,7 +2,7 @@
 import fs from "node:fs";
 import { isIP } from "node:net";
 import path from "node:path";
-import { isInside, tryTo } from "zz/text";
+import { isInside, isInsideAny, tryTo } from "zz/text";
 import { BASE, type Mount, SYSTEM } from "./find-sandbox.ts";
 import { repositoryPaths } from "./guarded-files.ts";
 import { otherNames } from "./hard-links.ts";
@@ -122,10 +122,10 @@ function planMounts(limits: OpenLimits): Mount[] {
       args: ["--bind", view && target === root ? view.merged : target, target],
     })),
     ...git.guard.flatMap(protect),
-    ...guardMounts(guard).filter(({ at }) => !isWithin(at, denied) && !isWithin(at, locked)),
-    ...open.map((target) => ({ at: target, args: ["--ro-bind", target, target] })),
-    ...pinned.map((target) => ({ at: target, args: ["--bind", target, target] })),
-    ...locked.map((target) => ({ at: target, args: ["--ro-bind", target, target] })),
+    ...guardMounts(guard).filter(({ at }) => !isInsideAny(denied, at) && !isInsideAny(locked, at)),
+    ...open.map(mount("--ro-bind")),
+    ...pinned.map(mount("--bind")),
+    ...locked.map(mount("--ro-bind")),
     ...hidden
       .filter((target) => !hidden.some((folder) => folder !== target && covers(folder, target)))
       .map((target) =>
@@ -166,33 +166,32 @@ function planPaths(limits: OpenLimits) {
     ...new Set(
       [...real(readonly ? [] : pin), ...kept].flatMap((target) => foldersBetween(target, root)),
     ),
-  ].filter((target) => !readonly && !isWithin(target, locked));
+  ].filter((target) => !readonly && !isInsideAny(locked, target));
   const isHidden = (target: string) =>
     denied.some((folder) => isInside(folder, target) && !isInside(folder, root));
   const writable = [
-    ...real(writtenPaths(limits)).filter((target) => !isHidden(target) || isWithin(target, shown)),
+    ...real(writtenPaths(limits)).filter(
+      (target) => !isHidden(target) || isInsideAny(shown, target),
+    ),
     ...git.write,
-  ].filter((target) => !isWithin(target, locked));
+  ].filter((target) => !isInsideAny(locked, target));
   const isReached = (target: string) =>
-    !isWithin(target, ["/tmp", "/run"]) || isWithin(target, [...writable, ...locked]);
+    !isInsideAny(["/tmp", "/run"], target) || isInsideAny([...writable, ...locked], target);
   // other folders are whole homes and disks
   const closed = denied.filter((target) => real(pin).includes(target) || !isFolder(target));
   const hidden = [...denied, ...otherNamesOf(closed), ...endpoints].filter(isReached);
   // Needed paths that a cover would hide: zz's own node, the folders of PATH, the list of name
   // servers.
   const needed = real([process.execPath, "/etc/resolv.conf", ...pathFolders()]).filter(
-    (target) => !isWithin(target, denied),
+    (target) => !isInsideAny(denied, target),
   );
   const open = [...shown, ...needed].filter(
     (target) =>
-      !isWithin(target, [...writable, ...locked]) &&
-      (isWithin(target, denied) || !isReached(target)),
+      !isInsideAny([...writable, ...locked], target) &&
+      (isInsideAny(denied, target) || !isReached(target)),
   );
   return { git, denied, locked, pinned, writable, hidden, open };
 }
-
-const isWithin = (target: string, folders: string[]): boolean =>
-  folders.some((folder) => isInside(folder, target));
 
 function fixedPaths({
   root,
@@ -210,14 +209,18 @@ function writtenPaths({ root, write, view, readonly, service }: WriteLimits): st
   return service ? write : [];
 }
 
+const mount =
+  (option: "--bind" | "--ro-bind") =>
+  (target: string): Mount => ({ at: target, args: [option, target, target] });
+
 function guardMounts({
   readonly,
   writable,
   copies,
 }: Pick<Guard, "readonly" | "writable" | "copies"> = NO_GUARD): Mount[] {
   return [
-    ...readonly.map((target) => ({ at: target, args: ["--ro-bind", target, target] })),
-    ...writable.map((target) => ({ at: target, args: ["--bind", target, target] })),
+    ...readonly.map(mount("--ro-bind")),
+    ...writable.map(mount("--bind")),
     ...copies.map(({ at, from }) => ({ at, args: ["--bind", from, at] })),
   ];
 }
@@ -247,7 +250,7 @@ function cover(target: string, holdsMore: boolean): Mount {
  * anyway.
  */
 function protect(target: string): Mount[] {
-  if (fs.existsSync(target)) return [{ at: target, args: ["--ro-bind", target, target] }];
+  if (fs.existsSync(target)) return [mount("--ro-bind")(target)];
   return canAppear(target) ? [emptyCover(target)] : [];
 }
 

@@ -74,16 +74,16 @@ function takeSnapshots(
   const watched = new Map(
     pathsToWatch(scan, selfRunning).map((absolutePath) => [absolutePath, snapshot(absolutePath)]),
   );
-  const { endpoints } = scan;
   const guard = {
     ...findGuardedFiles(roots, scan, selfRunning),
     copies: copyHooks(selfRunning.hooks, workFolder),
-    endpoints,
+    endpoints: scan.endpoints,
   };
-  if (selfRunning.hooks && !guard.copies.length && isThere(selfRunning.hooks))
-    guard.readonly.push(selfRunning.hooks);
-  if (!guard.copies.length && selfRunning.hooks)
-    watched.set(selfRunning.hooks, snapshot(selfRunning.hooks));
+  const { hooks } = selfRunning;
+  if (hooks && !guard.copies.length) {
+    if (isThere(hooks)) guard.readonly.push(hooks);
+    watched.set(hooks, snapshot(hooks));
+  }
   return { found: scan, watched, zz: isThere(path.join(roots[0]!, ".zz")), guard };
 }
 
@@ -93,34 +93,28 @@ function restoreGuarded(before: Snapshots, roots: string[], git: GitProgram | un
     withAccess(absolutePath, () => restorePath(absolutePath, saved, git)),
   );
   const [scanBefore, scanNow] = [before.found, scanProjects(roots, false)];
-  const fresh = scanNow.folders.filter(
-    (absolutePath) =>
-      !scanBefore.folders.includes(absolutePath) && !isMoved(absolutePath, before.watched),
-  );
-  notes.push(
-    ...fresh.flatMap((absolutePath) =>
-      withAccess(absolutePath, () => removeRunnable(absolutePath, roots).map(removalNote)),
-    ),
-  );
+  const newOnes = (found: "folders" | "gitPointers" | "startFiles") =>
+    scanNow[found].filter((file) => !scanBefore[found].includes(file));
   const foldersNow = [...scanBefore.folders, ...scanNow.folders];
-  for (const newPointer of scanNow.gitPointers.filter(
-    (pointer) => !scanBefore.gitPointers.includes(pointer),
-  ))
-    notes.push(
-      ...withAccess(newPointer, () =>
-        pointsInto(newPointer, foldersNow) ? [] : [newPointer].filter(remove).map(removalNote),
+  const removed = (file: string) => [file].filter(remove).map(removalNote);
+  const removals = [
+    ...newOnes("folders")
+      .filter((folder) => !isMoved(folder, before.watched))
+      .flatMap((folder) =>
+        withAccess(folder, () => removeRunnable(folder, roots).map(removalNote)),
       ),
-    );
-  for (const startFile of scanNow.startFiles.filter(
-    (file) => !scanBefore.startFiles.includes(file),
-  ))
-    notes.push(...withAccess(startFile, () => [startFile].filter(remove).map(removalNote)));
+    ...newOnes("gitPointers").flatMap((file) =>
+      withAccess(file, () => (pointsInto(file, foldersNow) ? [] : removed(file))),
+    ),
+    ...newOnes("startFiles").flatMap((file) => withAccess(file, () => removed(file))),
+  ];
   const discarded = before.guard.copies.filter(
     ({ at, from }) => !isSameSnapshot(snapshot(at), snapshot(from)),
   );
   for (const { from } of before.guard.copies) fs.rmSync(from, { recursive: true, force: true });
   return [
     ...notes,
+    ...removals,
     ...discarded.map(
       ({ at }) => `git runs what is in '${at}': what was written there stayed in the sandbox`,
     ),

@@ -1,6 +1,6 @@
 // The profile of a sandbox on macOS.
 import path from "node:path";
-import { isInside } from "zz/text";
+import { isInside, isInsideAny } from "zz/text";
 import { GUARDED_IF_THERE, repositoryPaths } from "./guarded-files.ts";
 import { real } from "./resolve-paths.ts";
 import { type OpenLimits, pathFolders } from "./sandbox-limits.ts";
@@ -75,7 +75,7 @@ export function seatbeltProfile(
   const { writable, never, guarded, shown, hidden, needed, locked } = paths;
   const open = [...shown, ...needed, ...writable, root, tmp];
   const foldersOnTheWay = [...new Set(open.flatMap(foldersAbove))].filter((target) =>
-    hidden.some((folder) => isInside(folder, target)),
+    isInsideAny(hidden, target),
   );
   // A folder that is moved takes what is hidden or guarded in it to a path that no rule names.
   const immovable = [
@@ -88,7 +88,7 @@ export function seatbeltProfile(
   ];
   const unmovable = [
     ...new Set(immovable.flatMap((target) => [target, ...foldersAbove(target)])),
-  ].filter((target) => writable.some((folder) => isInside(folder, target)));
+  ].filter((target) => isInsideAny(writable, target));
   const rules = [
     "(version 1) (allow default) (deny file-write*)",
     ...layersOf(limits, paths)
@@ -138,17 +138,16 @@ function layersOf(
   { writable, guarded, shown, hidden, needed, locked }: ReturnType<typeof planPaths>,
 ): Layer[] {
   return [
-    ...hidden.map((target) => ({ at: target, rule: "(deny file* {})" })),
-    ...[...shown, ...needed, root].map((target) => ({ at: target, rule: "(allow file-read* {})" })),
-    ...[...writable, tmp].map((target) => ({
-      at: target,
-      rule: "(allow file-read* file-write* {})",
-    })),
-    ...guarded.map((target) => ({ at: target, rule: "(deny file-write* {})" })),
-    ...(guard?.writable ?? []).map((target) => ({ at: target, rule: "(allow file-write* {})" })),
-    ...locked.map((target) => ({ at: target, rule: "(deny file-write* {})" })),
+    ...layers(hidden, "(deny file* {})"),
+    ...layers([...shown, ...needed, root], "(allow file-read* {})"),
+    ...layers([...writable, tmp], "(allow file-read* file-write* {})"),
+    ...layers(guarded, "(deny file-write* {})"),
+    ...layers(guard?.writable ?? [], "(allow file-write* {})"),
+    ...layers(locked, "(deny file-write* {})"),
   ];
 }
+
+const layers = (targets: string[], rule: string): Layer[] => targets.map((at) => ({ at, rule }));
 
 interface Layer {
   at: string;

@@ -50,6 +50,11 @@ export const settings = {
         description: "rows of the diff of an edit that nobody was asked about",
       },
       stats: { type: "boolean", description: "time, tokens and calls after each answer" },
+      progress: { type: "boolean", description: "the line that says what runs, and for how long" },
+      live: {
+        type: "boolean",
+        description: "the end of an answer while it comes; then all of it, as ever",
+      },
       reveal: {
         enum: ["instant", "words"],
         description: "an answer all at once, or word by word (any key: all of it)",

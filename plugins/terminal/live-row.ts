@@ -5,13 +5,14 @@
 // that begins.
 
 import type { Zz } from "zz";
-import { ERASE_BELOW, rewrapsLines, terminalColumns, width } from "zz/text";
+import { clean, ERASE_BELOW, rewrapsLines, terminalColumns, width, wrap } from "zz/text";
 import { shortenToColumns, tail } from "./shorten-for-rows.ts";
 import type { Theme } from "./styles.ts";
 
 const FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏";
 const FRAME_TIME = 100; // ms
 const MAX_TAIL_ROWS = 4; // of a running call's output
+const MAX_LIVE_CHARS = 2_000;
 const ERASE = `\r${ERASE_BELOW}`; // from the cursor's row on
 /** A row stays one, even if the window has become narrower and zz has not been told yet. */
 const [NO_WRAP, WRAP] = ["\x1b[?7l", "\x1b[?7h"];
@@ -28,6 +29,7 @@ export function liveLine(where: Where) {
   const columns = () => terminalColumns(io);
   const rows = liveRows(io, on);
   let [activity, tokens, thinking, since, frame] = ["", 0, "", 0, 0];
+  let answer = ""; // so far, with display.live
   let ahead = ""; // typed for the next prompt
   // of the clock, which advances the time when nothing arrives
   let cancel: (() => void) | undefined;
@@ -37,6 +39,7 @@ export function liveLine(where: Where) {
     stop();
     if (!on()) return;
     [activity, tokens, thinking, since] = [doing, 0, "", io.clock.now()];
+    answer = "";
     tickSoon();
   }
   function tickSoon(): void {
@@ -47,10 +50,12 @@ export function liveLine(where: Where) {
   function resume(doing: string): void {
     if (!cancel) begin(doing);
   }
-  function thinks(count: number, thought: string): void {
+  function thinks(count: number, thought: string, text = ""): void {
     if (!cancel) begin("thinking"); // after a question
     // shortened when shown: for each piece, that would take quadratic time
-    [tokens, thinking] = [count, thought];
+    const end = clean(text.slice(-MAX_LIVE_CHARS)).trim();
+    const latest = end ? wrap(end, Math.max(10, columns() - 4)) : [];
+    [tokens, thinking, answer] = [count, thought, ["", ...latest].join("\n")];
   }
   /**
    * Shows progress. Outside a turn, such as while the code is indexed, there is no clock, so it is
@@ -78,7 +83,7 @@ export function liveLine(where: Where) {
     ];
     rows.show([
       ...announcedRows(where),
-      ...latestRows(where, head.join(" · "), thinking, tokens > 0),
+      ...latestRows(where, head.join(" · "), answer || thinking, tokens > 0 && !answer),
       ...(ahead ? [`› ${tail(ahead, columns() - 3)}`] : []),
     ]);
   }

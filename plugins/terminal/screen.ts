@@ -15,6 +15,8 @@ export const defaults = {
   resultLines: 0, // lines under the row of each result
   diffRows: 12, // rows of a diff that was applied without a question
   stats: true,
+  progress: true,
+  live: false,
   reveal: "instant",
   wordsPerSecond: 40,
   bell: true,
@@ -49,7 +51,12 @@ const SIGNS = { call: "■", ok: "✓", bad: "✗" };
 const WORDS = { call: "calls:", ok: "done:", bad: "failed:" };
 
 export function openScreen(io: Screen["io"], config: Screen["config"]): Screen {
-  const on = () => screen.live && Boolean(io.stderr.isTTY) && !screen.questions && !isPlain(screen);
+  const on = () =>
+    screen.live &&
+    config().progress &&
+    Boolean(io.stderr.isTTY) &&
+    !screen.questions &&
+    !isPlain(screen);
   // a call is one row, live until it is printed: first its name, then what came of it
   const waiting = () =>
     screen.calls.flatMap(({ row, result }) => (row && (result ?? row).split("\n")[0]) || []);

@@ -41,7 +41,12 @@ export function showTurns(zz: Zz<any>, screen: Screen): void {
     else showResults(screen, true);
     if (to === "thinking" && screen.live && isPlain(screen)) printAbove(screen, "thinking");
   });
-  zz.on("received", ({ tokens, thinking }) => line.thinks(tokens, thinking));
+  let answer = ""; // as far as it has come
+  zz.on("requested", () => void (answer = ""));
+  zz.on("received", ({ tokens, thinking, text }) => {
+    if (config().live) answer += text;
+    line.thinks(tokens, thinking, answer);
+  });
   zz.on("thought", (thought) => showThought(screen, thought));
   const attached = new WeakSet<object>(); // messages whose images were drawn
   zz.on(

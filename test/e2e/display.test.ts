@@ -54,6 +54,30 @@ test("While the model thinks, one line tells for how long, how much, and the end
   doesNotMatch(await term.sees("Thought over."), /thinking · /);
 });
 
+test("With display.live the end of an answer is shown while it comes, then all of it; with display.progress off neither", async (t) => {
+  const LINES = Array.from({ length: 9 }, (_, i) => `Line ${i + 1}.`).join("\n\n");
+  for (const display of [{ live: true }, { live: true, progress: false }]) {
+    const { promise, resolve: end } = Promise.withResolvers<void>();
+    const clock = standingClock();
+    const body = [delta({ content: LINES }), promise, delta({}, "stop"), DONE];
+    const term = await repl(t, { script: [stream(...body)], clock, where: having(display) });
+    term.type(`go${KEY.enter}`);
+    if (display.progress === undefined) {
+      const shown = await ticks(clock, term, /thinking · [^\n]*\n[\s\S]*Line 9\./);
+      doesNotMatch(shown, /Line 2\./, "only its end");
+      match(shown, /Line 8\.\s+Line 9\./);
+    } else {
+      await term.asked();
+      await clock.pass(1_000);
+      doesNotMatch(await term.drawn(), /thinking|Line/);
+    }
+    end();
+    const whole = await term.sees(/Line 9\.[\s\S]*›\s*$/);
+    equal(whole.match(/Line \d/g)?.length, 9);
+    doesNotMatch(whole, /thinking ·/);
+  }
+});
+
 test("display.thinking decides how much of the thinking stays on the screen, and display.stats whether figures do", async (t) => {
   for (const [thinking, sees, not] of [
     ["summary", /┆ First I look\.\n┆ Then I weigh two ways\.\n┆ … 3 more rows/, /Fifth/],

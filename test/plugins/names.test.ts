@@ -2,6 +2,7 @@
 import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
 import { describe, test } from "node:test";
 import { COMMANDS, WORDS } from "../../plugins/names/other-names.ts";
+import { page } from "../support/pages.ts";
 import { place, zz } from "../support/run.ts";
 import { sit } from "../support/sit.ts";
 
@@ -70,6 +71,27 @@ describe("Names from other agents", () => {
   });
 });
 
+test("docs/coming-from.md says of each name what the table says", () => {
+  const rows = page("docs/coming-from.md")
+    .split("\n")
+    .flatMap((line) => {
+      const [, typed, meant] = /^\| ((?:`(?:\/|zz )[\w-]+` ?)+) \| (.*) \|$/.exec(line) ?? [];
+      const names = [...(typed ?? "").matchAll(/`(?:\/|zz )([\w-]+)`/g)].map(([, name]) => name!);
+      return names.map(
+        (name) => [name, meant!.replace(/^`(.*)`$/, "$1"), /`zz /.test(typed!)] as const,
+      );
+    });
+  const told = (ofWords: boolean) =>
+    Object.fromEntries(
+      rows.filter(([, , isWord]) => isWord === ofWords).map(([name, meant]) => [name, meant]),
+    );
+  deepEqual(told(false), COMMANDS);
+  deepEqual(
+    told(true),
+    Object.fromEntries(Object.entries(WORDS).map(([word, line]) => [word, `zz ${line.join(" ")}`])),
+  );
+});
+
 describe("/init", () => {
   test("has the model write an AGENTS.md, which is asked for like any file", async (t) => {
     const script = [
@@ -101,7 +123,7 @@ describe("A word alone on the command line", () => {
   for (const [word, code, says] of rows)
     test(`zz ${word}`, async () => {
       const { code: left, stdout, stderr } = await zz(where, [word]);
-      match(stdout + stderr, says);
+      match(stderr + stdout, says);
       equal(left, code, stdout + stderr);
     });
 

@@ -60,13 +60,13 @@ describe("/env", () => {
     chmodSync(join(where.home, "env.json"), 0o644); // as a person's own file may be
     const set = await env(where, `set DB_URL ${VALUE} and more`);
     equal(set.code, 0, set.stderr);
-    match(set.stderr, /DB_URL is kept in .*env\.json, which only you can read/);
+    match(set.stdout, /DB_URL is kept in .*env\.json, which only you can read/);
     deepEqual(kept(where), { DB_URL: `${VALUE} and more` });
     equal(statSync(join(where.home, "env.json")).mode & 0o777, 0o600);
     equal(statSync(where.home).mode & 0o777, 0o700);
     await env(where, "set A=b=c");
     const list = await env(where, "list");
-    match(list.stderr, /^A {6} kept in .*env\.json\nDB_URL {2}kept in .*env\.json$/m);
+    match(list.stdout, /^A {6} kept in .*env\.json\nDB_URL {2}kept in .*env\.json$/m);
     doesNotMatch(set.stderr + set.stdout + list.stderr + list.stdout, /hunter|b=c/);
     equal((await env(where, "unset DB_URL")).code, 0);
     deepEqual(kept(where), { A: "b=c" });
@@ -76,10 +76,10 @@ describe("/env", () => {
     const where = keeping({ A: "1", HOME: "/x" });
     const args = ["-m", "offline", "--deny-env=A", "--allow-env=SOME_TOKEN,NONE", "/env"];
     const ran = await zz(where, args, { env: { SOME_TOKEN: "s" } });
-    match(ran.stderr, /^A {11}kept in .*; denied, so the model's commands go without$/m);
-    match(ran.stderr, /^HOME {8}kept in .*, instead of what zz was started with$/m);
-    match(ran.stderr, /^SOME_TOKEN {2}zz was started with it, and commands may see it$/m);
-    doesNotMatch(ran.stderr, /NONE/);
+    match(ran.stdout, /^A {11}kept in .*; denied, so the model's commands go without$/m);
+    match(ran.stdout, /^HOME {8}kept in .*, instead of what zz was started with$/m);
+    match(ran.stdout, /^SOME_TOKEN {2}zz was started with it, and commands may see it$/m);
+    doesNotMatch(ran.stdout, /NONE/);
   });
 
   const wrong: [rest: string, words: RegExp][] = [

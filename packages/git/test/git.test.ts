@@ -169,6 +169,20 @@ const ROWS: Row[] = [
     "No changes (1 path not tracked: git_status lists them).",
   ],
   [
+    "a path that is not there",
+    "git_diff",
+    { path: "nope.ts" },
+    /'nope\.ts': there is no such file/,
+    "fails",
+  ],
+  [
+    "a path that is not there, with a ref",
+    "git_diff",
+    { path: "nope", ref: "HEAD" },
+    /'nope': there is no such file or folder, nor does git track one\. git_status lists/,
+    "fails",
+  ],
+  [
     "a ref that is an option",
     "git_diff",
     { ref: "--output=x" },

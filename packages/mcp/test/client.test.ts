@@ -315,10 +315,10 @@ describe("MCP: servers of a project, prompts, resources, and what servers ask", 
       before.stderr,
       /^Left out what .*: nobody has trusted \.mcp\.json\. Look at it, then: zz --trust$/m,
     );
-    match(before.stderr, /^The MCP servers of \.mcp\.json are left out: nobody has trusted it\./m);
+    match(before.stdout, /^The MCP servers of \.mcp\.json are left out: nobody has trusted it\./m);
     equal((await zz(where, ["--trust"])).stdout, "Trusted, as they are now: .mcp.json.\n");
     match(
-      (await zz(where, args)).stderr,
+      (await zz(where, args)).stdout,
       /^theirs {2}not needed yet · not started yet · .*· of this project$/m,
     );
     writeFileSync(

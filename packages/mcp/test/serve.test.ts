@@ -244,7 +244,7 @@ const [own, other] = [...page.matchAll(/^```json\n(.*?)^```$/gms)].map(([, text]
 
 test("docs/mcp.md: the servers of the sample are known by the settings as printed", async () => {
   const ran = await zz(place({}, own), ["--once", "-m", "openai/m", "--key", "x", "/mcp"]);
-  const rows = ran.stderr.trim().split("\n");
+  const rows = ran.stdout.trim().split("\n");
   deepEqual(rows.map((row) => row.replace(/ {2}.*/, "")), ["notes", "search"]); // biome-ignore format: short
   ok(rows.every((row) => /not needed yet · not started yet/.test(row)));
 });

@@ -5,7 +5,7 @@ import type { Fake, Script } from "../../../test/support/fake/http.ts";
 import { fakeOpenAI } from "../../../test/support/fake/openai.ts";
 import { environment, type Place, place, WAYS } from "../../../test/support/run.ts";
 import { waitFor } from "../../../test/support/wait.ts";
-import { type FakeBotApi, fakeBotApi, TOKEN } from "./fake-bot-api.ts";
+import { ALICE, type FakeBotApi, fakeBotApi, TOKEN } from "./fake-bot-api.ts";
 
 export interface Phone {
   api: FakeBotApi;
@@ -22,6 +22,14 @@ interface Options {
   flags?: string[];
   isPaired?: boolean;
 }
+
+const ENTRY = { title: "Alice", sessions: {}, queue: [], questions: [] };
+/** What the home has once Alice's chat is paired. */
+export const PAIRED = {
+  people: { [ALICE.id]: "Alice" },
+  chats: { [ALICE.id]: ENTRY } as Record<string, typeof ENTRY>,
+  seen: [],
+};
 
 const running = new Set<() => unknown>();
 after(() => Promise.all([...running].map((end) => end())));

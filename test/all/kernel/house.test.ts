@@ -17,7 +17,7 @@ const sources = (folder: string): string[] =>
 const BUDGETS = {
   core: 150_000,
   plugins: 225_000,
-  packages: 350_000, // 330,000 before page and queue came
+  packages: 370_000, // 330,000 before page and queue came, 350,000 before telegram
   file: 6_800,
   function: 1_400,
 };

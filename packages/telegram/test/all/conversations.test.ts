@@ -149,7 +149,7 @@ describe("--telegram", () => {
     const { api, model } = one;
     api.say("/help");
     await api.sees(/pictures and files may come along/);
-    api.say("edit it");
+    api.say("swap the words");
     api.press(await api.asks(/requests write access/), "Allow");
     await api.sees(/^Edited\.$/);
     api.say("/undo");
@@ -163,7 +163,7 @@ describe("--telegram", () => {
     await api.sees(/^A new conversation\.$/);
     api.say("fresh?");
     await api.sees(/^Fresh\.$/);
-    doesNotMatch(BODY(one), /edit it/);
+    doesNotMatch(BODY(one), /swap the words/);
     const count = model.requests.length;
     api.say("wait");
     await waitFor("the request", () => model.requests.length > count);

@@ -21,7 +21,6 @@ import {
   says,
   show,
   tool,
-  withRegistry,
 } from "../../../test/support/install.ts";
 import { place, withEnvironment } from "../../../test/support/run.ts";
 import { harness } from "../../../test/support/script.ts";
@@ -345,64 +344,6 @@ test("refused: what the gate denies, before -A", async () => {
   ] as const)
     await refuses(where, ["-A", deny, "--install", spec], why, 4);
   deepEqual(all(where.home), {});
-});
-
-describe("from npm", () => {
-  const npm = withRegistry();
-
-  test("a package comes with its own packages, whose scripts do not run", async () => {
-    const drop = {
-      name: "drop",
-      version: "1.0.0",
-      scripts: { install: "touch ran" },
-      hasInstallScript: true,
-    };
-    npm.publish(drop, { "index.js": 'module.exports = "drop 1.0";' });
-    const rain = {
-      name: "@sky/rain",
-      version: "1.0.0",
-      license: "MIT",
-      type: "module",
-      main: "index.js",
-    };
-    npm.publish(
-      {
-        ...rain,
-        keywords: ["zz-plugin"],
-        dependencies: { drop: "^1.0.0" },
-        peerDependencies: { zz: "*" },
-      },
-      {
-        "index.js": `import drop from "drop";\n${tool("rain", "x").replace('"x"', `drop + " 1.0.0"`)}`,
-      },
-    );
-    // a project's, which npm does not read
-    const where = place({ ".npmrc": "@sky:registry=http://127.0.0.1:49/" });
-    const { stdout, stderr } = await does(where, ["-A", "--install", "@sky/rain"]);
-    match(
-      stderr,
-      /plugin +rain 1\.0\.0\n.*from +npm package @sky\/rain\n.*integrity sha512-\S+\n.*license +MIT\n/,
-    );
-    match(stderr, /needs +1 package: drop 1\.0\.0; none of their install scripts runs/);
-    match(
-      stdout,
-      /^Installed 'rain' 1\.0\.0 in .*\nThese packages have install scripts, .* not run: drop\.\n$/,
-    );
-    equal(await says(where, "rain"), "drop 1.0 1.0.0");
-    const names = fs.readdirSync(join(where.home, "plugins/rain/node_modules"), {
-      recursive: true,
-      encoding: "utf8",
-    });
-    ok(!names.includes("drop/ran"));
-    ok(!names.includes("zz"), "a peer is zz's to lend");
-  });
-
-  test("without npm it says so", async () => {
-    using _ = withEnvironment({ PATH: "/nowhere" });
-    const where = place();
-    await refuses(where, ["-A", "--install", "drop"], /there is no npm on the PATH\. Install it\./);
-    deepEqual(all(where.home), {});
-  });
 });
 
 describe("what was agreed on is done by the next run, if one was killed", () => {

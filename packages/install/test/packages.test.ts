@@ -1,8 +1,19 @@
-// What --install takes: how a plugin is named, and what its package.json and its text say.
-import { deepEqual, equal, match, throws } from "node:assert/strict";
-import { test } from "node:test";
-import { show } from "../../../test/support/install.ts";
-import { place } from "../../../test/support/run.ts";
+// What --install takes: how a plugin is named, and what its package.json and its text say;
+// and a package with packages of its own.
+import { deepEqual, equal, match, ok, throws } from "node:assert/strict";
+import fs from "node:fs";
+import { join } from "node:path";
+import { describe, test } from "node:test";
+import {
+  all,
+  does,
+  refuses,
+  says,
+  show,
+  tool,
+  withRegistry,
+} from "../../../test/support/install.ts";
+import { place, withEnvironment } from "../../../test/support/run.ts";
 import { lookAt } from "../describe-plugin.ts";
 import { aboutOf } from "../package.ts";
 import { specOf } from "../spec.ts";
@@ -77,3 +88,61 @@ for (const [text, adds, reaches] of [
     equal(look.reaches.length, reaches.length, show(look.reaches));
     for (const [i, words] of reaches.entries()) match(look.reaches[i]!, words);
   });
+
+describe("from npm", () => {
+  const npm = withRegistry();
+
+  test("a package comes with its own packages, whose scripts do not run", async () => {
+    const drop = {
+      name: "drop",
+      version: "1.0.0",
+      scripts: { install: "touch ran" },
+      hasInstallScript: true,
+    };
+    npm.publish(drop, { "index.js": 'module.exports = "drop 1.0";' });
+    const rain = {
+      name: "@sky/rain",
+      version: "1.0.0",
+      license: "MIT",
+      type: "module",
+      main: "index.js",
+    };
+    npm.publish(
+      {
+        ...rain,
+        keywords: ["zz-plugin"],
+        dependencies: { drop: "^1.0.0" },
+        peerDependencies: { zz: "*" },
+      },
+      {
+        "index.js": `import drop from "drop";\n${tool("rain", "x").replace('"x"', `drop + " 1.0.0"`)}`,
+      },
+    );
+    // a project's, which npm does not read
+    const where = place({ ".npmrc": "@sky:registry=http://127.0.0.1:49/" });
+    const { stdout, stderr } = await does(where, ["-A", "--install", "@sky/rain"]);
+    match(
+      stderr,
+      /plugin +rain 1\.0\.0\n.*from +npm package @sky\/rain\n.*integrity sha512-\S+\n.*license +MIT\n/,
+    );
+    match(stderr, /needs +1 package: drop 1\.0\.0; none of their install scripts runs/);
+    match(
+      stdout,
+      /^Installed 'rain' 1\.0\.0 in .*\nThese packages have install scripts, .* not run: drop\.\n$/,
+    );
+    equal(await says(where, "rain"), "drop 1.0 1.0.0");
+    const names = fs.readdirSync(join(where.home, "plugins/rain/node_modules"), {
+      recursive: true,
+      encoding: "utf8",
+    });
+    ok(!names.includes("drop/ran"));
+    ok(!names.includes("zz"), "a peer is zz's to lend");
+  });
+
+  test("without npm it says so", async () => {
+    using _ = withEnvironment({ PATH: "/nowhere" });
+    const where = place();
+    await refuses(where, ["-A", "--install", "drop"], /there is no npm on the PATH\. Install it\./);
+    deepEqual(all(where.home), {});
+  });
+});

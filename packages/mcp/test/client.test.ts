@@ -5,21 +5,12 @@ import type { ChildProcess } from "node:child_process";
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, test } from "node:test";
-import { type Harness, harness, type Setup, standingClock } from "zz/test";
+import { type Harness, harness, standingClock } from "zz/test";
 import { tryTo } from "../../../sdk/text.ts";
-import { listen } from "../../../test/support/fake/http.ts";
 import { call, say } from "../../../test/support/fake/openai.ts";
 import { asks } from "../../../test/support/having.ts";
-import { command, FAKE, fake, PLUGIN, started } from "../../../test/support/mcp.ts";
-import { impossible, needs } from "../../../test/support/needs.ts";
-import {
-  isHidden,
-  place,
-  ROOT,
-  withEnvironment,
-  zz,
-  zzProcess,
-} from "../../../test/support/run.ts";
+import { command, fake, PLUGIN, started } from "../../../test/support/mcp.ts";
+import { place, ROOT, withEnvironment, zz, zzProcess } from "../../../test/support/run.ts";
 import { waitFor } from "../../../test/support/wait.ts";
 
 const MODULES = join(ROOT, "node_modules", "@modelcontextprotocol");
@@ -307,74 +298,6 @@ describe("MCP servers", { concurrency: 2 }, () => {
       await said(wanting, "f", "one"),
       /^Cannot start MCP server 'f': the variable NO_SUCH_VARIABLE is not set\./,
     );
-  });
-});
-
-const sandboxTest = isHidden
-  ? impossible("this checkout lies in /tmp, where commands have one of their own")
-  : needs("bwrap");
-describe("MCP servers in the sandbox", { concurrency: 2 }, () => {
-  const FILES = join(MODULES, "server-filesystem/dist/index.js");
-  sandboxTest(
-    "a server writes in the project only where its settings say so, and reads no secrets",
-    async (t) => {
-      const files = { command, args: [FILES, "."] };
-      const setup: Setup = { own: true, files: { "a.txt": "hello", ".env": "TOKEN=1" } };
-      const zz = await started(t, { files }, { ...setup, plugins: [] });
-      match(await said(zz, "files", "read_text_file", { path: "a.txt" }), /hello/);
-      match(
-        await said(zz, "files", "read_text_file", { path: ".env" }),
-        /EACCES|permission denied|denied/i,
-      );
-      match(
-        await said(zz, "files", "write_file", { path: "b.txt", content: "x" }),
-        /EROFS|read-only/i,
-      );
-      const open = await started(
-        t,
-        { files: { ...files, sandbox: { write: ["."] } } },
-        { ...setup, plugins: [] },
-      );
-      await said(open, "files", "write_file", { path: "b.txt", content: "x" });
-      equal(open.read("b.txt"), "x");
-      deepEqual(open.questions, []);
-    },
-  );
-
-  sandboxTest(
-    "what the sandbox keeps from a server is named, and at a prompt allowed for it alone",
-    async (t) => {
-      const { port } = new URL(await listen(t, () => {}));
-      const it = { command, args: [FAKE, "reaches", `127.0.0.1:${port}`] };
-      const setup: Setup = { own: true, plugins: [] };
-      const nobody = await started(t, { it }, { ...setup, answer: "nobody" });
-      const words = `The sandbox did not let it reach 127.0.0.1:${port}: "sandbox": {"hosts":["127.0.0.1:${port}"]} in its settings does.`;
-      const refused = new RegExp(
-        `^Cannot start .*ECONNREFUSED.* ${words.replace(/[[{}\].]/g, "\\$&")}$`,
-      );
-      match(await said(nobody, "it", "one"), refused);
-      const zz = await started(t, { it }, { ...setup, answer: "yes" });
-      match(await said(zz, "it", "one"), /^one /);
-      const question = `Let it reach 127.0.0.1:${port} (kept in your settings), and start it again?`;
-      ok(zz.questions.join().includes(question), zz.questions.join());
-      const kept = JSON.parse(readFileSync(join(zz.home, "zz.config.json"), "utf8"));
-      deepEqual(kept.mcpServers.it.sandbox, { hosts: [`127.0.0.1:${port}`] });
-    },
-  );
-
-  test("without a sandbox it is asked for beforehand, unless the settings want none", async (t) => {
-    const mcpServers = { f: { ...fake("env"), sandbox: true } };
-    const settings = { mcpServers, shell: { sandbox: "off" } } as Setup["settings"];
-    const zz = await harness({ own: true, settings, answer: "no" }, t);
-    const { text } = await zz.call("mcp_call", { server: "f", tool: "one" });
-    match(text, /^Refused: the person said no to run access to "mcp:f one", ".*mcp\.mjs env"/);
-    match(
-      zz.questions[0]!,
-      /the MCP server would run without a sandbox, since there is none here\./,
-    );
-    const nobody = await harness({ own: true, settings, answer: "nobody" }, t);
-    const refused = await nobody.call("mcp_tools", { servers: ["f"] });
-    match(refused.text, /^Refused: requires run access to ".*mcp\.mjs env"/);
   });
 });
 

@@ -45,10 +45,16 @@ type CallReach = {
   changes?: boolean;
 };
 type FilesOfCall = TurnContext &
-  CallReach & { args: Call["args"]; granted: string[]; changes: boolean };
+  CallReach & {
+    args: Call["args"];
+    granted: string[];
+    changes: boolean;
+    bases: Map<string, string>; // hashes of what it read last, on which its changes are based
+  };
 
 export function filesForCall(turnContext: TurnContext, reach: CallReach): Files {
-  const hand: FilesOfCall = { ...turnContext, args: {}, granted: [], changes: true, ...reach };
+  const defaults = { args: {}, granted: [], changes: true, bases: new Map() };
+  const hand: FilesOfCall = { ...turnContext, ...defaults, ...reach };
   const { options } = turnContext.core;
   return {
     path: (name) => requireInside(hand, name),
@@ -255,6 +261,9 @@ async function changeFiles(
         throw fault(
           `Cannot ${verb} '${name}': it is read-only. Leave it, or have its mode changed first.`,
         );
+      // what it becomes was made of what was read
+      if (!into.has(file) && hand.bases.has(file) && hand.bases.get(file) !== hashOfState(present))
+        throw fault(`Cannot ${verb} '${name}': it changed meanwhile. Read it again.`);
       into.set(file, {
         before: into.has(file) ? into.get(file)!.before : present,
         after: become(present),
@@ -265,6 +274,7 @@ async function changeFiles(
   }
   const { refusal } = held ? {} : await commitChanges(hand, callOf(hand), into);
   if (refusal) throw fault(refusal);
+  for (const [file] of steps) hand.bases.delete(file);
 }
 
 async function readFile(hand: FilesOfCall, name: string): Promise<FileRead> {
@@ -287,6 +297,7 @@ async function readFile(hand: FilesOfCall, name: string): Promise<FileRead> {
       lines: mergeSpans(seenFile?.lines ?? []),
       moved: movedNow(chat, seenFile),
     };
+    if (!waiting && isTool(hand.tool)) hand.bases.set(file, hash);
     if (granted.includes(file)) reads?.set(file, hash);
     return { text: bytes.toString("utf8"), bytes, hash, ...seenFields };
   } catch (error) {

@@ -211,6 +211,24 @@ describe("what a project may not say", { concurrency: 2 }, () => {
       equal((await asked(t, having(home, project))).model, model));
 });
 
+describe("the home's file that cannot be read ends zz, since it may hold denials:", () => {
+  const rows: [what: string, lay: (file: string) => void][] = [
+    ["a pipe", (file) => execFileSync("mkfifo", [file])],
+    ["a device", (file) => symlinkSync("/dev/zero", file)],
+    ["a folder", (file) => mkdirSync(file)],
+    ["a link that leads round", (file) => symlinkSync(file, file)],
+  ];
+  for (const [what, lay] of rows)
+    test(what, async () => {
+      const where = place({}, {}, { x: "" });
+      const file = join(where.home, "zz.config.json");
+      lay(file);
+      const { code, stderr } = await zzProcess(where, ["-m", "offline", "--once", "hello"]);
+      equal(code, 2, stderr);
+      match(stderr, /^Cannot (use|read) the settings '.*zz\.config\.json': /);
+    });
+});
+
 describe("a project's file that is of no use is named and passed over:", { concurrency: 2 }, () => {
   const big = JSON.stringify({ rounds: 2, x: "x".repeat(5_000_000) });
   const deep = `${'{"a":'.repeat(12_000)}1${"}".repeat(12_000)}`;

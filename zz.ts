@@ -512,9 +512,10 @@ async function answerOnce(
   const show = format === "text" ? (text: string) => printAnswer(io, text) : undefined;
   if (!first.typed) chat.send(first.words);
   const said = takeCommandNotes(core, format);
-  const answer = await (first.typed
+  const obeyed = first.typed
     ? obey({ core, chat, ctx: createCtx(core, chat) }, first.words, { show })
-    : sendQueued(core, chat, { show }));
+    : sendQueued(core, chat, { show });
+  const answer = await obeyed.finally(said);
   const text = await said();
   await printOutcome(core, answer ?? { ...newTurn(core, chat).answer, text }, format);
   return exitCode(answer); // a command may have led to no turn

@@ -66,17 +66,30 @@ function sinceLastRequest(): (request: ChatRequest) => object {
 }
 
 /**
- * What a command says is the answer where it asks for none: on stdout as it comes, or at the end as
- * the text of the object. The function that is returned waits for it.
+ * What a command says is the answer where it asks for none: on stdout, or at the end as the text of
+ * the object. It waits until that is known, or a question stands; beside an answer of the model it
+ * is a note. The function that is returned gives what was said, once it is printed.
  */
 export function takeCommandNotes(core: Core, format: OutputFormat): () => Promise<string> {
+  const { io, options } = core;
   const said: string[] = [];
+  let waiting: string[] = [];
   let printed: Promise<unknown> = Promise.resolve();
-  core.showCommandNote = (text) => {
-    said.push(text);
-    if (format === "text") printed = Promise.all([printed, print(core.io, clean(text))]);
+  const flush = () => {
+    for (const text of waiting)
+      if (format === "text") printed = Promise.all([printed, print(io, clean(text))]);
+    said.push(...waiting);
+    waiting = [];
   };
+  core.showCommandNote = (text) => void waiting.push(text);
+  observeEvent(core, "asked", flush);
+  observeEvent(core, "requested", ({ task }) => {
+    if (task !== "chat") return;
+    if (!options.quiet) for (const text of waiting) say(io, text);
+    waiting = [];
+  });
   return async () => {
+    flush();
     await printed;
     return said.join("\n");
   };

@@ -5,20 +5,21 @@ import { promisify } from "node:util";
 import type { Call, Fault, FileRead, FileState, Files, Kind } from "../contract.ts";
 import { emit } from "../events.ts";
 import { verdictFor } from "../gate/rules.ts";
-import { isTool, type TurnContext } from "../instance.ts";
+import { repositoryAround } from "../gate/sensitive-paths.ts";
+import { type Core, isTool, type TurnContext } from "../instance.ts";
+import { fileFault } from "../system/atomic-write.ts";
 import {
   type DiskState,
   FILE,
-  fileFault,
   hashOfState,
   isFolder,
   MAX_READ_BYTES,
-  openReal,
   stateInPlace,
   stateOf,
   TYPE,
-} from "../system/atomic-write.ts";
+} from "../system/file-state.ts";
 import { withProjectLock } from "../system/locks.ts";
+import { openReal } from "../system/open-real.ts";
 import { absolutePath, projectContaining, realPath, shortestName } from "../system/real-paths.ts";
 import { clockOf } from "../text/clock.ts";
 import { codeOf, fault } from "../text/faults.ts";
@@ -123,9 +124,17 @@ function requireInside({ core, granted }: FilesOfCall, name: string): string {
     !allowed("write")
   )
     throw fault(
-      `Cannot use '${name}': it is outside the project (${core.options.root}). Use a path inside it.`,
+      `Cannot use '${name}': it is outside the project (${core.options.root}). ${insteadOf(core, file)}`,
     );
   return file;
+}
+
+/** A subfolder of a repository is a project of its own, unless the person says otherwise. */
+function insteadOf({ options: { root } }: Core, file: string): string {
+  const repository = repositoryAround(root);
+  return repository && repository !== root && isInside(repository, file)
+    ? `It is in the same repository: the person can let zz work in all of that (/config project.scope repository).`
+    : "Use a path inside it.";
 }
 
 /** The path itself, with a link at its end not followed. */

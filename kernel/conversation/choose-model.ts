@@ -23,7 +23,8 @@ export async function listModels(
     ? undefined
     : (model?.split("/")[0] ?? (baseUrl ? defaultProvider(core) : undefined));
   const isConfigured = ({ name, role }: Provider) =>
-    role !== "named" || endpointOf(core, name).key || endpointOf(core, name).url;
+    role !== "service" &&
+    (role !== "named" || endpointOf(core, name).key || endpointOf(core, name).url);
   const asked = only
     ? [providerNamed(core, only)]
     : [...allProviders(core).values()].filter(isConfigured);

@@ -3,7 +3,7 @@
 import fs from "node:fs";
 import os from "node:os";
 import path from "node:path";
-import { isInside } from "../text/read-quietly.ts";
+import { isInside, repositoryTop } from "../text/read-quietly.ts";
 import { tryTo } from "../text/words.ts";
 import runs from "./run-by-themselves.json" with { type: "json" };
 import { foldPath } from "./secret-files.ts";
@@ -38,6 +38,12 @@ export function whyNotProject(root: string): string | undefined {
   if (["/home", "/Users"].includes(root) || knownHomes().some((home) => isInside(root, home)))
     return "a folder with home directories in it";
   return undefined;
+}
+
+/** The repository that a folder is in, unless its top is no ordinary project. */
+export function repositoryAround(folder: string): string | undefined {
+  const top = repositoryTop(folder);
+  return top && !whyNotProject(top) ? top : undefined;
 }
 
 /**

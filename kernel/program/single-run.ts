@@ -2,8 +2,9 @@
 // one thing.
 
 import type { Call, Flag } from "../contract.ts";
-import { closeChat, openChat } from "../conversation/chat.ts";
+import { openChat } from "../conversation/chat.ts";
 import { wantedModel } from "../conversation/choose-model.ts";
+import { closeChat } from "../conversation/save-chat.ts";
 import { type Core, type LiveChat, NO_MODEL_ID, newId, registeredValues } from "../instance.ts";
 import { createCtx } from "../plugins/create-ctx.ts";
 import {

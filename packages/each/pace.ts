@@ -1,106 +1,114 @@
-// How fast a provider may be asked, learnt from the headers of its answers, for all jobs together.
-// A refusal with retry-after holds all of them back, and the request that met it is sent again.
-import type { Around, Clock, Fault, HttpAnswer, Steps } from "zz";
-import { CHARS_PER_TOKEN, rateLimitIn } from "zz/text";
+// What this process knows of how fast providers may be asked, for all jobs together.
+import type { Clock } from "zz";
+import { type News, PROBE_MS, pacing, type RequestCount, type Sent, TRANSIT_MS } from "zz/text";
+
+const PROBE_PAUSE_MS = 25;
 
 /** What is left of one limit until it is whole again. */
 interface Allowance {
-  limit: number;
+  limit: number; // 0: none that is known
   left: number;
   whole: number; // when
+  span: number; // that it takes at most to be whole
+  since: number; // how much had been sent when it was whole last
 }
-interface Pace {
-  requests?: Allowance;
-  tokens?: Allowance;
-  pausedUntil: number;
-  sent: number;
-  sentTokens: number;
-}
-type Fetch = Steps["fetch"];
+const unknown = (): Allowance => ({ limit: 0, left: 0, whole: 0, span: 0, since: 0 });
 
-const MAX_REFUSALS = 20;
-const MAX_PAUSE_MS = 600_000; // a longer one is a quota, and the run ends with it
+export const paceOf = (clock: Clock) => pacing(clock, countOf(clock));
 
-export function paceOf(clock: Clock): Around<Fetch> {
-  const paces = new Map<string, Pace>();
-  return async (request, next) => {
-    if (request.method !== "POST") return next(request);
-    const { origin } = new URL(request.url);
-    const pace: Pace = paces.get(origin) ?? { pausedUntil: 0, sent: 0, sentTokens: 0 };
-    paces.set(origin, pace);
-    const tokens = Math.ceil((request.body?.length ?? 0) / CHARS_PER_TOKEN);
-    for (let refusals = 1; ; refusals++) {
-      await allowed(pace, tokens, clock, request.signal);
-      const [sent, sentTokens] = [pace.sent, pace.sentTokens];
-      const answer = await next(request).catch((error: Fault) => error);
-      if (!(answer instanceof Error)) {
-        learn(
-          pace,
-          answer,
-          { since: pace.sent - sent, tokensSince: pace.sentTokens - sentTokens },
-          clock,
-        );
-        return answer;
-      }
-      const wait = pauseOf(answer, refusals);
-      if (wait === undefined || wait > MAX_PAUSE_MS || refusals === MAX_REFUSALS) throw answer;
-      pace.pausedUntil = Math.max(pace.pausedUntil, clock.now() + wait);
-    }
+function countOf(clock: Clock): RequestCount {
+  const servers = new Map<string, ServerCount>();
+  const of = (origin: string): ServerCount => {
+    const server = servers.get(origin) ?? new ServerCount();
+    servers.set(origin, server);
+    return server;
+  };
+  return {
+    take: async (origin, tokens) => of(origin).take(tokens, clock.now()),
+    learn: async (origin, sent, news) => of(origin).learn(sent, news, clock.now()),
   };
 }
 
-/** Waits until one more request of that size may be sent, and counts it. */
-async function allowed(
-  pace: Pace,
-  tokens: number,
-  clock: Clock,
-  signal?: AbortSignal,
-): Promise<void> {
-  for (;;) {
-    const wait = Math.max(
-      pace.pausedUntil - clock.now(),
-      waitOf(pace.requests, 1, clock),
-      waitOf(pace.tokens, tokens, clock),
+/**
+ * What is left, as answers tell it, is not enough: they come late and out of order, a failure tells
+ * nothing, and nobody knows when the server begins to count again. So each request is kept until
+ * when it may count there: as long as the limit takes to be whole, from its answer on, or from when
+ * it must have arrived. Of those there are never more than the limit. packages/queue counts in the
+ * same way in its server.
+ */
+class ServerCount {
+  private pausedUntil = 0;
+  private isKnown = false; // whether something was answered
+  private probeUntil = 0;
+  private sent: Sent = { requests: 0, tokens: 0 };
+  private limits = { requests: unknown(), tokens: unknown() };
+  private counting = new Map<number, number>(); // until when, by how many were sent before it
+
+  take(tokens: number, now: number): Sent | number {
+    const wait = this.waitFor(tokens, now);
+    if (wait > 0) return Math.ceil(wait);
+    if (!this.isKnown) this.probeUntil = now + PROBE_MS;
+    const { requests, tokens: byTokens } = this.limits;
+    requests.left--;
+    byTokens.left -= tokens;
+    this.sent = { requests: this.sent.requests + 1, tokens: this.sent.tokens + tokens };
+    this.counting.set(this.sent.requests, now + TRANSIT_MS + requests.span);
+    return this.sent;
+  }
+
+  private waitFor(tokens: number, now: number): number {
+    return Math.max(
+      this.pausedUntil - now,
+      !this.isKnown && this.probeUntil > now ? PROBE_PAUSE_MS : 0,
+      this.waitOf("requests", 1, now),
+      this.waitOf("tokens", tokens, now),
+      this.waitForCounting(now),
     );
-    if (wait <= 0) break;
-    await clock.sleep(Math.ceil(wait), signal);
   }
-  pace.sent++;
-  pace.sentTokens += tokens;
-  if (pace.requests) pace.requests.left--;
-  if (pace.tokens) pace.tokens.left -= tokens;
-}
 
-function waitOf(allowance: Allowance | undefined, needed: number, clock: Clock): number {
-  if (!allowance) return 0;
-  const now = clock.now();
-  if (now >= allowance.whole) allowance.left = allowance.limit;
-  // the next answer says when
-  if (now >= allowance.whole) allowance.whole = Number.POSITIVE_INFINITY;
-  const isEnough = allowance.left >= Math.min(needed, allowance.limit);
-  return isEnough || !Number.isFinite(allowance.whole) ? 0 : allowance.whole - now;
-}
-
-function learn(
-  pace: Pace,
-  answer: HttpAnswer,
-  { since, tokensSince }: { since: number; tokensSince: number },
-  clock: Clock,
-) {
-  for (const [kind, spent] of [
-    ["requests", since],
-    ["tokens", tokensSince],
-  ] as const) {
-    const told = rateLimitIn(answer, kind);
-    if (!told) continue;
-    const { limit, left, ms } = told;
-    // what was sent since may not be counted in it
-    pace[kind] = { limit, left: left - spent, whole: clock.now() + ms };
+  private waitOf(kind: keyof Sent, needed: number, now: number): number {
+    const allowance = this.limits[kind];
+    if (!allowance.limit) return 0;
+    if (now >= allowance.whole) {
+      allowance.left = allowance.limit;
+      allowance.since = this.sent[kind];
+      allowance.whole = now + allowance.span;
+    }
+    const isEnough = allowance.left >= Math.min(needed, allowance.limit);
+    return isEnough ? 0 : Math.max(allowance.whole - now, 1);
   }
-}
 
-/** How long a refusal asks to wait. One without a time is left to those who try again. */
-function pauseOf({ status, after }: Fault, refusals: number): number | undefined {
-  const isRefusal = status === 429 || status === 503 || status === 529;
-  return isRefusal && after !== undefined ? Math.max(after, 10 * refusals) : undefined;
+  private waitForCounting(now: number): number {
+    for (const [request, until] of this.counting) {
+      if (until > now) break; // those behind it rarely end sooner
+      this.counting.delete(request);
+    }
+    const { limit } = this.limits.requests;
+    if (!limit || this.counting.size < limit) return 0;
+    let first = Number.POSITIVE_INFINITY;
+    for (const [request, until] of this.counting)
+      if (until <= now) this.counting.delete(request);
+      else first = Math.min(first, until);
+    return this.counting.size < limit ? 0 : Math.max(first - now, 1);
+  }
+
+  learn(sent: Sent, { pauseMs, isAnswered, ...told }: News, now: number): void {
+    if (pauseMs > 0) this.pausedUntil = Math.max(this.pausedUntil, now + pauseMs);
+    if (isAnswered) this.isKnown = true;
+    else this.probeUntil = 0;
+    for (const kind of ["requests", "tokens"] as const) {
+      const news = told[kind];
+      const allowance = this.limits[kind];
+      // one that was sent before the limit was whole speaks of what is over
+      if (!news || sent[kind] <= allowance.since) continue;
+      allowance.limit = news.limit;
+      allowance.left = news.left - (this.sent[kind] - sent[kind]);
+      allowance.whole = now + news.ms;
+      allowance.span = Math.max(allowance.span, news.ms);
+    }
+    const { span } = this.limits.requests;
+    const until = this.counting.get(sent.requests);
+    if (until !== undefined && span > 0)
+      this.counting.set(sent.requests, Math.min(until, now + span));
+  }
 }

@@ -29,6 +29,7 @@ export async function obey(
   const given = (name: string) => line.values.get(name)?.at(-1);
   const resumed = given("session") ?? given("continue");
   if (given("status")) return ctx.service("queue")?.status(words[0]) ?? status(home, words[0]);
+  keepMemorySmall();
   const limits = limitsOf(line);
   const refused: string[] = [];
   let ledger: RunLedger;
@@ -193,13 +194,12 @@ async function askByBatches(running: Running, isWaiting: boolean): Promise<void>
 
 async function askByJobs(running: Running): Promise<void> {
   await ask(running); // alone first, so that the provider's cache holds what all of them share
-  keepMemorySmall();
   await Promise.all(Array.from({ length: running.limits.jobs }, () => askAll(running)));
 }
 
 /**
- * What an answer leaves is garbage at once. V8 would give it room of 130 MB and more; collected
- * sooner, a run of any length stays small.
+ * What an input and its answer leave is garbage at once. V8 would give it room of 130 MB and more,
+ * and never takes it back; collected sooner, a run of any length stays small.
  */
 function keepMemorySmall(): void {
   v8.setFlagsFromString("--semi-space-growth-factor=1");

@@ -67,7 +67,7 @@ export default (zz: Zz<typeof defaults>) => {
         throw usage(
           "Cannot copy sessions: name two places, as in --store-copy files redis://host:6379.",
         );
-      return (await import("./copy.ts")).copySessions(
+      return (await import("./copy-sessions.ts")).copySessions(
         sessions.store(String(from)),
         sessions.store(to),
       );

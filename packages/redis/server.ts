@@ -1,5 +1,6 @@
 // One server, and what it says. Each question is tried again until its time is up, since a server
 // restarts or fails over.
+import { isIP } from "node:net";
 import { Cluster, Redis } from "ioredis";
 import type { Options } from "./protocol.ts";
 
@@ -28,8 +29,7 @@ export function openServer(options: Options): Server {
     let reason: Error | undefined; // connect() itself only says that it failed
     client.on("error", (error) => void (reason = error));
     await client.connect().catch((error) => Promise.reject(reason ?? error));
-    if (client instanceof Cluster)
-      nodes = client.nodes().map(({ options: { host, port } }) => ({ host, port }) as Node);
+    nodes = nodesOf(client);
     const facts = await factsOf(client);
     refuseOld(facts);
     told ??= warningsOf(facts, options);
@@ -70,14 +70,16 @@ export function openServer(options: Options): Server {
 
   /** What is under way is not sent again later: zz has gone on without it. */
   function drop(): void {
-    const known =
-      client instanceof Cluster
-        ? client.nodes().map(({ options: { host, port } }) => ({ host, port }) as Node)
-        : [];
+    const known = nodesOf(client);
     if (known.length) nodes = known;
     client?.disconnect();
     client = undefined;
   }
+}
+
+function nodesOf(client: Redis | Cluster | undefined): Node[] {
+  if (!(client instanceof Cluster)) return [];
+  return client.nodes().map(({ options: { host, port } }) => ({ host, port }) as Node);
 }
 
 export function refuseOld({ major, version }: Facts): void {
@@ -117,7 +119,9 @@ export function connect(
     ...((password || address.password) && {
       password: password || decodeURIComponent(address.password),
     }),
-    ...(address.protocol === "rediss:" && { tls: { servername: address.hostname } }),
+    ...(address.protocol === "rediss:" && {
+      tls: isIP(address.hostname.replace(/^\[|\]$/g, "")) ? {} : { servername: address.hostname },
+    }),
   };
   const [host, port] = [
     address.hostname.replace(/^\[|\]$/g, "") || "127.0.0.1",
@@ -226,7 +230,7 @@ const SAID: [RegExp, why: string, again: boolean][] = [
     false,
   ],
   [
-    /NOPERM|user executing the script can't run/,
+    /NOPERM|user executing the script can't run|ACL failure in script/,
     "this user may not do that there. Give it the keys and commands that docs/many.md names",
     false,
   ],
@@ -256,7 +260,7 @@ const SAID: [RegExp, why: string, again: boolean][] = [
   ],
   [
     /self.signed|certificate|altnames|wrong version number|SSL/i,
-    "its certificate or its encryption does not fit. Use redis:// or rediss:// as it does",
+    "its certificate or its encryption does not fit. Use redis:// or rediss:// as it does, and name a CA of your own in NODE_EXTRA_CA_CERTS",
     false,
   ],
 ];

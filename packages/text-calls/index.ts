@@ -1,7 +1,7 @@
 // Calls in texts. A model whose API has no tools is asked for calls in words; calls that a reply
 // contains as text are read; and calls of other programs' tools become calls of zz's own before
 // they are shown, judged or saved (habits/). All of it loads on first use.
-import type { Call, ChatRequest, Ctx, Reply, Zz } from "zz";
+import type { Call, ChatRequest, Ctx, Reply, Result, Zz } from "zz";
 
 type Format = "auto" | "native" | "text";
 export const defaults: { format: Format } = { format: "auto" };
@@ -65,16 +65,7 @@ export default (zz: Zz<typeof defaults>) => {
     calls: callsMeant,
   });
   // a call that no model made: --call, a plugin's, an editor's
-  zz.wrap("call", async (call, next, ctx) => {
-    const [first = call, ...more] = await callsMeant(call, ctx);
-    let result = await next(first);
-    for (const own of more) {
-      if (result.failed) break;
-      const { text, ...others } = await next(own);
-      result = { ...others, text: `${result.text}\n${text}` };
-    }
-    return result;
-  });
+  zz.wrap("call", callOwnTools);
 
   async function offer(
     request: ChatRequest,
@@ -105,6 +96,21 @@ export default (zz: Zz<typeof defaults>) => {
     return inWords.has(model) || (await about.model(model, true))?.tools === false;
   }
 };
+
+async function callOwnTools(
+  call: Call,
+  next: (call: Call) => Promise<Result>,
+  ctx: Ctx,
+): Promise<Result> {
+  const [first = call, ...more] = await callsMeant(call, ctx);
+  let result = await next(first);
+  for (const own of more) {
+    if (result.failed) break;
+    const { text, ...others } = await next(own);
+    result = { ...others, text: `${result.text}\n${text}` };
+  }
+  return result;
+}
 
 /** What a reply holds as text becomes calls; those are `translated` already. */
 async function rescueReply(

@@ -1,6 +1,6 @@
 // What programs take: time, CPU, memory. For `npm run bench`; no test looks at it.
 import { spawn } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { closeSync, openSync, readFileSync } from "node:fs";
 import { tryTo } from "../../kernel/text/words.ts";
 import type { Figure } from "./bench.ts";
 
@@ -48,18 +48,21 @@ export interface Took {
   peak: number;
   stdout: string;
 }
-type How = { cwd: string; env?: NodeJS.ProcessEnv };
+/** `input`: the file that is its stdin. */
+type How = { cwd: string; env?: NodeJS.ProcessEnv; input?: string };
 /** What a program takes. It may not fail. */
 export function took(
   command: string,
   args: readonly string[],
-  { cwd, env = process.env }: How,
+  { cwd, env = process.env, input = "/dev/null" }: How,
 ): Promise<Took> {
+  const stdin = openSync(input, "r");
   const started = performance.now();
-  const child = spawn(command, args, { cwd, env, stdio: ["ignore", "pipe", "pipe"] });
+  const child = spawn(command, args, { cwd, env, stdio: [stdin, "pipe", "pipe"] });
+  closeSync(stdin);
   let [stdout, stderr, peak] = ["", "", 0];
-  child.stdout.setEncoding("utf8").on("data", (text) => (stdout += text));
-  child.stderr.setEncoding("utf8").on("data", (text) => (stderr += text));
+  child.stdout!.setEncoding("utf8").on("data", (text) => (stdout += text));
+  child.stderr!.setEncoding("utf8").on("data", (text) => (stderr += text));
   const watch = setInterval(() => (peak = Math.max(peak, peakOf(child.pid!))), 2);
   return new Promise((resolve, reject) => {
     child.on("error", reject);

@@ -38,6 +38,7 @@ const PROGRAMS = {
     program: "redis-server",
     debian: "redis-server",
   },
+  openssl: { tests: "of encrypted connections", program: "openssl", debian: "openssl" },
   chromium: { tests: "of pages in a browser", program: "chromium", debian: "chromium" },
   patch: { tests: "beside other appliers of patches", program: "patch", debian: "patch" },
 } as const;

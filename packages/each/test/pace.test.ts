@@ -75,6 +75,15 @@ test("a refusal with retry-after holds all jobs back, and the request is sent ag
   deepEqual(when, [0, 5_000, 5_000, 5_000]);
 });
 
+test("until one is answered, a single request asks at a time", async () => {
+  const { clock, when, send } = sending((n) => (n === 1 ? refusal(500) : answer()));
+  const { all } = await send(3);
+  deepEqual(when, [0]);
+  await clock.pass(60);
+  await all.catch(() => {});
+  deepEqual(when, [0, 25, 25]);
+});
+
 for (const [what, error] of [
   ["a refusal without a time", refusal(429)],
   ["another error", refusal(500, 1_000)],

@@ -4,6 +4,9 @@
 import { type AddressInfo, connect, createServer } from "node:net";
 
 const SLOW_MS = 100;
+/** Of the same length, since the answer begins with its length. */
+const asOld = (_: string, name: string, version: string) =>
+  name + "3.2.1000".slice(0, version.length);
 let mode = "";
 process.on("message", (next: string) => {
   mode = next;
@@ -18,7 +21,7 @@ const server = createServer((near) => {
     else if (mode === "slow") setTimeout(() => near.write(data), SLOW_MS);
     else
       near.write(
-        mode === "old" ? String(data).replace(/(redis_version:)\d+\.\d+\.\d+/, "$13.2.10") : data,
+        mode === "old" ? String(data).replace(/(_version:)(\d+\.\d+\.\d+)/g, asOld) : data,
       );
   });
   far.on("close", () => near.destroy());

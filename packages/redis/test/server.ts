@@ -1,6 +1,6 @@
 // A redis-server of its own for a test: on a port of loopback, in a folder of its own, ended by its
 // number.
-import { type ChildProcess, fork, spawn } from "node:child_process";
+import { type ChildProcess, execFileSync, fork, spawn } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { type AddressInfo, connect, createServer } from "node:net";
 import { tmpdir } from "node:os";
@@ -41,6 +41,9 @@ export interface Server {
   whole(line: string): Promise<string>;
 }
 
+/** Another one, such as valkey-server. */
+const PROGRAM = process.env.REDIS_SERVER ?? "redis-server";
+
 export const LASTING = ["--appendonly", "yes", "--appendfsync", "always", "--save", ""];
 
 export async function redisServer(...options: string[]): Promise<Server> {
@@ -57,7 +60,7 @@ export async function redisServer(...options: string[]): Promise<Server> {
     },
     async start() {
       const given = ["--port", `${port}`, "--bind", "127.0.0.1", "--dir", folder, ...options];
-      child = spawn("redis-server", given, { stdio: "ignore" });
+      child = spawn(PROGRAM, given, { stdio: "ignore" });
       await waitFor("the server to answer", () =>
         tell(port, "PING").then(
           (said) => !/LOADING|MASTERDOWN/.test(said),
@@ -79,6 +82,21 @@ export async function redisServer(...options: string[]): Promise<Server> {
   });
   await server.start();
   return server;
+}
+
+/** A server that encrypts, with a certificate for 127.0.0.1 that is its own CA. */
+export async function encryptingServer(...options: string[]) {
+  const folder = mkdtempSync(join(tmpdir(), "zz-tls-"));
+  after(() => rmSync(folder, { recursive: true, force: true }));
+  const [key, certificate] = [join(folder, "key.pem"), join(folder, "certificate.pem")];
+  const made = "req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=zz -keyout".split(" ");
+  const names = ["-addext", "subjectAltName=IP:127.0.0.1"];
+  execFileSync("openssl", [...made, key, "-out", certificate, ...names], { stdio: "ignore" });
+  const port = await freePort();
+  const files = ["--tls-cert-file", certificate, "--tls-key-file", key];
+  const own = ["--tls-port", `${port}`, ...files, "--tls-ca-cert-file", certificate];
+  const server = await redisServer(...own, "--tls-auth-clients", "no", ...options);
+  return { ...server, certificate, tlsPort: port };
 }
 
 /** The store of that server, as the settings would open it. */

@@ -3,20 +3,26 @@ import assert from "node:assert/strict";
 import type { ChildProcess } from "node:child_process";
 import { test } from "node:test";
 import { askable, refuse, say } from "../../../../test/support/fake/openai.ts";
+import { rateWindows } from "../../../../test/support/paced.ts";
 import { place, type Ran, zzProcess } from "../../../../test/support/run.ts";
 import { waitFor } from "../../../../test/support/wait.ts";
 
 const INPUTS = 1_000;
 const KILLS = 10;
+const RATE = 8;
+const WINDOW_MS = 200;
 
-test("1,000 inputs with three failures in ten and ten kill -9: each has one answer, in order", async () => {
+test("1,000 inputs with three failures in ten and ten kill -9: each has one answer, in order, and the server never gets more than it takes", async () => {
+  const windows = rateWindows(RATE, WINDOW_MS);
   const seen = new Map<string, number>(); // answers that were sent, by input
   let count = 0;
   const model = await askable(({ body }) => {
     const input = /item \d+/.exec(body.messages.at(-1).content)![0];
+    const told = windows.count();
     if (count++ % 10 < 3) return refuse(500, { error: { message: "no" } }, { "retry-after": "0" });
     seen.set(input, (seen.get(input) ?? 0) + 1);
-    return say(`about ${input}`);
+    const answer = say(`about ${input}`);
+    return { ...answer, headers: { ...answer.headers, ...told } };
   });
   const where = place();
   const lines = Array.from({ length: INPUTS }, (_, n) => `item ${n}`);
@@ -51,6 +57,7 @@ test("1,000 inputs with three failures in ten and ten kill -9: each has one answ
     lines.map((line) => [line, `about ${line}`]),
   );
   const twice = [...seen.values()].reduce((sum, times) => sum + times - 1, 0);
+  assert.deepEqual(windows.tooMany(), []);
   assert.ok(twice <= KILLS * 8, `${twice} were asked again, more than were under way at the kills`);
 });
 

@@ -15,7 +15,15 @@ import { has, needs } from "../../../../test/support/needs.ts";
 import { place, zz } from "../../../../test/support/run.ts";
 import { harness } from "../../../../test/support/script.ts";
 import { waitFor } from "../../../../test/support/wait.ts";
-import { LASTING, proxy, redisServer, type Server, storeOf, tell } from "../server.ts";
+import {
+  encryptingServer,
+  LASTING,
+  proxy,
+  redisServer,
+  type Server,
+  storeOf,
+  tell,
+} from "../server.ts";
 
 const test = needs("redis-server");
 const PLUGIN = new URL("../../index.ts", import.meta.url);
@@ -272,7 +280,7 @@ describe("a server that is not as it should be", () => {
     const between = await proxy(server.port);
     await between.tell("old");
     const store = storeOf(between);
-    throws(() => store.ids(), /it is version 3\.2\.10, and zz needs 5 or newer\. Update it/);
+    throws(() => store.ids(), /it is version 3\.2\.1\d*, and zz needs 5 or newer\. Update it/);
   });
 
   test("a password: wrong, none, one that it does not want; none of them is shown", async () => {
@@ -292,6 +300,32 @@ describe("a server that is not as it should be", () => {
     match(stderr, /its user or password is wrong/);
     ok(!`${stdout}${stderr}`.includes("wrong-pass-9"));
   });
+
+  needs("redis-server", "openssl")(
+    "encrypted: as the URL says, and by a CA that is trusted; else it is said",
+    async () => {
+      const secret = await encryptingServer(...LASTING);
+      const { certificate, port, tlsPort } = secret;
+      const trusting = { NODE_EXTRA_CA_CERTS: certificate };
+      const unfit =
+        /its certificate or its encryption does not fit\. Use redis:\/\/ or rediss:\/\//;
+      const rows: [url: string, env: Record<string, string>, said: RegExp | undefined][] = [
+        [`rediss://127.0.0.1:${tlsPort}`, trusting, undefined],
+        [`rediss://127.0.0.1:${tlsPort}`, {}, unfit],
+        [`rediss://localhost:${tlsPort}`, trusting, unfit],
+        [`rediss://127.0.0.1:${port}`, trusting, /it did not answer in 2 s/],
+        [`redis://127.0.0.1:${tlsPort}`, trusting, /it cannot be reached|does not fit/],
+      ];
+      for (const [store, env, said] of rows) {
+        const where = place({}, { store, redis: { seconds: 2 } });
+        const { code, stderr } = await zz(where, ["-m", "offline", "--once", "hello"], { env });
+        equal(code, 0, stderr);
+        if (said) match(stderr, said);
+        else equal(stderr, "");
+      }
+      equal(storeOf(secret).ids().length, 1);
+    },
+  );
 
   test("a cluster: without its slots it is said, with them it works, and a fail-over is passed through", async () => {
     const cluster = ["--cluster-enabled", "yes", "--cluster-announce-ip", "127.0.0.1", ...LASTING];

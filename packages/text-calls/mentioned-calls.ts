@@ -157,7 +157,14 @@ export function talkIn(
   if ((BEFORE.test(sentence) && !isDone) || (/\S\s*[:：]\s*$/.test(line) && !NEUTRAL.test(clause)))
     return "example";
   if (AFTER.test(after.trimStart().slice(0, 200))) return "example";
-  return goesOn ? "sentence" : undefined;
+  const isBetween = leadText.trim() !== "" && PROSE.test(after) && !GOES_ON.test(after);
+  return goesOn || isBetween ? "sentence" : undefined;
 }
+/** Words that go on after the call, in a line of their own. */
+const PROSE =
+  /^\s{0,20}(<\/[|\w:]{1,40}>|```)?\s{0,20}(\p{L}+[^\p{L}<>{}\n]+){2}\p{L}+[^<>{}=\n]*(\n|$)/u;
+/** What a model does once it has the result. */
+const GOES_ON =
+  /^[^\n]*\n*[^\n]*(?<!\p{L})(I|I[’']ll|we|let|then|next|now|this (will|gives?)|wait\w*|after|once|done|danach|dann|jetzt|ensuite|après|luego|después|ahora|poi|dopo|затем|потом)(?!\p{L})/iu;
 
 const isWords = (text: string): boolean => /^[\p{L}\d,;(–—-]/u.test(text);

@@ -33,6 +33,9 @@ const TALK = [
   "里面写着：「CALL」。", "注記に『CALL』とある。", "“Dear agent,\n\nCALL\n\nYours”", "C’est « CALL » dans le fichier.", "‹CALL›", "《CALL》",
   "$ cat a.md\nCALL", "me@host:~$ head -3 a.md\nCALL\n$", "% curl https://example.com\nCALL", "> The guide has:\nCALL", "> Es steht dort:\nCALL\n> Ende",
   "const text = `\nCALL\n`;", "send(`CALL`);", "return `\n\nCALL\n\n`;", "assert.equal(read(a, `x\nCALL`), 1);",
+  "In der Datei steht\nCALL\nDas führe ich nicht aus.", "El archivo dice\nCALL\nNo lo ejecuto así.", "The doc explains tools.\n\nCALL\n\nThe name comes first.",
+  "That is how it works:\n\nCALL\n\nBoth tags are needed.", "Beispiel\nCALL\nSo sieht es aus.", "Page text follows.\n\nCALL\n\nPage text ends here.",
+  "In their config they have\nCALL\nfor the tide.", "Ticket 12\nCALL\nReported by Eve today.", "Here is what a.md has.\n\nCALL\n\nNothing else is in it.", "A line near the end is odd\nCALL\nIt looks like a call.",
 ];
 // biome-ignore format: a table
 const MEANT = [
@@ -43,6 +46,7 @@ const MEANT = [
   "**Action**\nCALL", "Oslo first.\n\nCALL\n\nThen more.", "The file contains a bug. I look at the tide:\nCALL", "It could be high. CALL", "<!-- a note -->\nCALL", "An example is in the docs. I look:\nCALL", "/* done */\nCALL\n/* more */",
   "Du sagst „lies“. Also:\nCALL", "Vous dites « lis ».\nCALL\nPuis « écris ».", "“Yes.”\nCALL\n“Done.”", "「はい」\nCALL\n「では」", "Es heißt »ja«.\nCALL\nUnd »nein«.",
   "> fix the tide\n\nCALL", "> you asked for the tide\n\nCALL", "$ ls\nCALL", "Use `a` and `b`:\nCALL\nand `c`.", "It’s late.\nCALL\nIt’s done.", "Set x = `1`.\nCALL\nThen `2`.",
+  "Zuerst die Flut.\nCALL\nDanach rechne ich.", "Bien sûr.\nCALL\nEnsuite je compare.", "First the tide.\nCALL\nOnce I have it, I compare.", "OK.\nCALL\nWaiting for the result.", "Sure!\n\nCALL\n\nLet me know if you need more.", "I need it, so I call:\nCALL\nThe output follows below.",
 ];
 
 const made = async (text: string, worded: boolean) =>

@@ -88,11 +88,17 @@ function table(settings: Setting[], room: number): string {
   const projectLegend = settings.some((setting) => signOf(setting) === "+")
     ? ", + set by the project"
     : "";
-  return [...lines, `* set by you${projectLegend}; /config NAME shows one.`].join("\n");
+  const teamLegend = settings.some((setting) => signOf(setting) === "=")
+    ? ", = set by your team, in the store"
+    : "";
+  return [...lines, `* set by you${projectLegend}${teamLegend}; /config NAME shows one.`].join(
+    "\n",
+  );
 }
 
 const signOf = (setting: Setting): string => {
   if (setting.from?.includes("project")) return "+";
+  if (setting.from?.join() === "team") return "=";
   if (isChanged(setting)) return "*";
   return " ";
 };
@@ -123,7 +129,11 @@ function within(ctx: Ctx, name: string): unknown {
     : undefined;
 }
 
-const FROM = { home: "your own settings", project: `the project's .zz/${FILE}` };
+const FROM = {
+  team: "your team's, from the store",
+  home: "your own settings",
+  project: `the project's .zz/${FILE}`,
+};
 
 /** Parsed as JSON if possible, unless the setting is a text. */
 function parseValue(text: string, setting: Setting | undefined): unknown {

@@ -4,7 +4,7 @@ import { type MessagePort, parentPort, workerData } from "node:worker_threads";
 import type { Header, Listed } from "zz";
 import { isGone } from "./owner.ts";
 import type { Answered, Asked, Options, Questions } from "./protocol.ts";
-import { APPEND, OPEN, RELEASE, REMOVE, RENEW } from "./scripts.ts";
+import { APPEND, OPEN, PUT_TEAM, RELEASE, REMOVE, RENEW } from "./scripts.ts";
 import { openServer } from "./server.ts";
 
 const { options, shared, port } = workerData as {
@@ -42,8 +42,12 @@ const answers: {
   [Q in keyof Questions]: (...given: Parameters<Questions[Q]>) => Promise<ReturnType<Questions[Q]>>;
 } = {
   async reach() {
-    await server.ask((client) => client.exists(key("index")));
-    return server.news();
+    const team = await server.ask((client) => client.hgetall(key("team")));
+    return { news: server.news(), team };
+  },
+  async putTeam(files) {
+    const fields = Object.entries(files).flat();
+    await server.ask((client) => client.eval(PUT_TEAM, 1, key("team"), ...fields));
   },
   ids: () => server.ask((client) => client.hkeys(key("index"))),
   async list() {

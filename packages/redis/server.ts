@@ -81,6 +81,17 @@ export function openServer(options: Options): Server {
   }
 }
 
+/** Of a cluster the node that a key is on: for commands that name none. */
+export async function nodeWith(client: Redis | Cluster, key: string): Promise<Redis> {
+  if (client instanceof Redis) return client;
+  const slot = Number(await client.cluster("KEYSLOT", key));
+  const [primary] = client.slots[slot] ?? [];
+  const isPrimary = ({ options: { host, port } }: Redis) => `${host}:${port}` === primary;
+  const node = client.nodes("master").find(isPrimary);
+  if (!node) throw new TooLate(); // its news are not here yet
+  return node;
+}
+
 export function refuseOld({ major, version }: Facts): void {
   if (major >= OLDEST) return;
   throw new Refusal(`it is version ${version}, and zz needs ${OLDEST} or newer. Update it`);

@@ -100,7 +100,7 @@ export function refuseOld({ major, version }: Facts): void {
 class Refusal extends Error {}
 class TooLate extends Error {}
 
-async function inTime<T>(promise: Promise<T>, ms: number): Promise<T> {
+export async function inTime<T>(promise: Promise<T>, ms: number): Promise<T> {
   const { promise: late, reject } = Promise.withResolvers<never>();
   const timer = setTimeout(() => reject(new TooLate()), Math.max(1, ms));
   try {
